@@ -1,0 +1,126 @@
+//! The one error type of the engine: few kinds, a rich message.
+//!
+//! The kind is API: programs branch on it. The message is for people and may change.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Whose fault it is, and so what to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The configuration cannot exist: a capacity of zero, a block size out of range, too many
+    /// levels. Nothing was created. Choose other parameters.
+    InvalidConfig,
+    /// The request is not one this ORAM can serve: an address past the end, a buffer of the wrong
+    /// length. Nothing was touched, in the storage or in the client. The ORAM stays usable.
+    InvalidRequest,
+    /// The store handed over does not hold the tree this configuration needs. Nothing was touched.
+    StoreMismatch,
+    /// The storage returned bytes that no honest write can have produced. The ORAM refuses further
+    /// work: reopen it on storage you believe.
+    Corrupt,
+    /// The storage failed to read or write. How far the write-back got is unknown, so the ORAM
+    /// refuses further work: reopen it.
+    Store,
+    /// The stash holds more than `stash_blocks_max` blocks, so the access was refused before
+    /// anything was touched. No block is lost. Call `background_evict`, or use a larger bound.
+    StashFull,
+    /// A counter has no values left under this key: sealing more would repeat a keystream. The ORAM
+    /// refuses further work: move the data to an ORAM with a fresh key.
+    CounterExhausted,
+    /// An earlier access failed half way. This handle answers nothing more: reopen it.
+    MustReopen,
+}
+
+/// An error of the engine.
+///
+/// Messages never hold a logical address, a leaf of the position map or a byte of a block: they
+/// may be logged.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self {
+            kind: ErrorKind::Store,
+            message: format!("the store failed: {error}"),
+            source: Some(Box::new(error)),
+        }
+    }
+}
+
+/// What a store answers when it cannot do what it was asked.
+#[derive(Debug)]
+pub struct StoreError {
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl StoreError {
+    /// An error that starts with the store itself.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// An error that something below the store caused.
+    pub fn caused_by(
+        message: impl Into<String>,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        Self {
+            message: message.into(),
+            source: Some(source.into()),
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for StoreError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
+    }
+}

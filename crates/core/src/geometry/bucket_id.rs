@@ -1,0 +1,94 @@
+//! Names of leaves and buckets.
+
+use std::fmt;
+
+/// A leaf label: which of the `2^L` paths. Secret while a block is mapped to it and it has not been
+/// read; public from then on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Leaf(pub u64);
+
+/// The unique name of a bucket in its tree, 41 bits at most. Public.
+///
+/// Level `j` holds the ids `2^j - 1 ..= 2^(j+1) - 2`; on it, the bucket on the path to leaf `l` has
+/// index `l mod 2^j`. So neighbours in id are *not* neighbours in the tree: the index is the path
+/// bit-reversed, which makes the reverse-lexicographic order of evictions plain counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BucketId(pub u64);
+
+impl BucketId {
+    /// The root.
+    pub const ROOT: Self = Self(0);
+
+    /// The bucket at `level` of the path to `leaf`.
+    #[inline]
+    pub fn on_path(leaf: Leaf, level: u8) -> Self {
+        let first = (1u64 << level) - 1;
+        Self(first + (leaf.0 & first))
+    }
+
+    /// The bucket with `index` on `level`.
+    #[inline]
+    pub fn new(level: u8, index: u64) -> Self {
+        Self::on_path(Leaf(index), level)
+    }
+
+    /// How far from the root it is.
+    #[inline]
+    pub fn level(self) -> u8 {
+        (63 - (self.0 + 1).leading_zeros()) as u8
+    }
+
+    /// `l mod 2^level` for every leaf `l` below it.
+    #[inline]
+    pub fn index(self) -> u64 {
+        self.0 + 1 - (1 << self.level())
+    }
+
+    /// Whether it lies on the path to `leaf`.
+    #[inline]
+    pub fn is_on_path(self, leaf: Leaf) -> bool {
+        Self::on_path(leaf, self.level()) == self
+    }
+}
+
+impl fmt::Display for BucketId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.level(), self.index())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figure_2_of_tiny_oram_path_1_of_three_levels() {
+        let path: Vec<_> = (0..=3)
+            .map(|level| BucketId::on_path(Leaf(1), level))
+            .collect();
+        assert_eq!(path, [0, 2, 4, 8].map(BucketId));
+    }
+
+    #[test]
+    fn level_and_index_invert_new() {
+        for level in 0..12 {
+            for index in 0..1 << level {
+                let id = BucketId::new(level, index);
+                assert_eq!((id.level(), id.index()), (level, index));
+            }
+        }
+        let last = BucketId::new(40, (1 << 40) - 1);
+        assert_eq!(
+            (last.level(), last.index(), last.0),
+            (40, (1 << 40) - 1, (1 << 41) - 2)
+        );
+    }
+
+    #[test]
+    fn ids_are_dense() {
+        let ids: Vec<_> = (0..5)
+            .flat_map(|level| (0..1 << level).map(move |i| BucketId::new(level, i).0))
+            .collect();
+        assert_eq!(ids, (0..31).collect::<Vec<_>>());
+    }
+}

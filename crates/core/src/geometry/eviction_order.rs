@@ -1,0 +1,67 @@
+//! The fixed order of eviction-only accesses, and what can be known from it.
+
+use super::{BucketId, Leaf};
+
+/// The leaf of eviction number `g` (counted from 0): reverse-lexicographic order.
+///
+/// Because a leaf label is read from its least significant bit, the order is simply
+/// `g mod 2^L` (Tiny ORAM, section IV-A and Fig. 5; first proposed by Gentry et al.).
+#[inline]
+pub fn reverse_lexicographic(g: u64, leaf_level: u8) -> Leaf {
+    Leaf(g & ((1 << leaf_level) - 1))
+}
+
+/// How many of the first `g` evictions have written `bucket`: path eviction predictability.
+///
+/// Tiny ORAM, section IV-D, gives the recurrence `g_(i+1) = (g_i + 1 - l_i) >> 1` down a path to
+/// leaf `l`. Unrolled, level `j` has been evicted once for every `t < g` with
+/// `t ≡ l (mod 2^j)`, which is the closed form computed here. The recurrence is the oracle of the
+/// test below.
+#[inline]
+pub fn evictions_of_bucket(g: u64, bucket: BucketId) -> u64 {
+    let (level, index) = (bucket.level(), bucket.index());
+    (g >> level) + u64::from(g & ((1 << level) - 1) > index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section IV-D, literally.
+    fn recurrence(g: u64, leaf: Leaf, level: u8) -> u64 {
+        (0..level).fold(g, |g_i, i| (g_i + (!(leaf.0 >> i) & 1)) >> 1)
+    }
+
+    #[test]
+    fn figure_5_order_of_a_tree_with_four_leaves() {
+        let order: Vec<_> = (0..5).map(|g| reverse_lexicographic(g, 2).0).collect();
+        assert_eq!(order, [0, 1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn closed_form_equals_recurrence_and_counting() {
+        const LEAF_LEVEL: u8 = 5;
+        let mut written = vec![0u64; (1 << (LEAF_LEVEL + 1)) - 1];
+        for g in 0..200 {
+            for leaf in (0..1 << LEAF_LEVEL).map(Leaf) {
+                for level in 0..=LEAF_LEVEL {
+                    let bucket = BucketId::on_path(leaf, level);
+                    let count = evictions_of_bucket(g, bucket);
+                    assert_eq!(count, written[bucket.0 as usize], "g {g}, bucket {bucket}");
+                    assert_eq!(count, recurrence(g, leaf, level), "g {g}, bucket {bucket}");
+                }
+            }
+            let leaf = reverse_lexicographic(g, LEAF_LEVEL);
+            for level in 0..=LEAF_LEVEL {
+                written[BucketId::on_path(leaf, level).0 as usize] += 1;
+            }
+        }
+    }
+
+    #[test]
+    fn no_overflow_at_the_end_of_the_counter() {
+        let last = BucketId::new(40, (1 << 40) - 1);
+        assert_eq!(evictions_of_bucket(u64::MAX, BucketId::ROOT), u64::MAX);
+        assert_eq!(evictions_of_bucket(u64::MAX, last), u64::MAX >> 40);
+    }
+}

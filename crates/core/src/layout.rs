@@ -1,0 +1,319 @@
+//! Where a bucket lies in storage: three bijections from buckets to byte ranges.
+//!
+//! | layout | neighbours in storage | made for |
+//! |---|---|---|
+//! | [`LayoutKind::Heap`] | siblings | the textbook; the ruler for the other two |
+//! | [`LayoutKind::Subtree`] | a subtree that fills one DRAM row or page | memory and disks (Ren et al., ISCA'13; Tiny ORAM, section V-B) |
+//! | [`LayoutKind::Striped`] | buckets of neighbouring leaf labels on a level | ranges (rORAM) |
+//!
+//! All three are one formula with different numbers. A layout is public: it depends on the geometry
+//! alone.
+
+use crate::error::{Error, ErrorKind};
+use crate::geometry::BucketId;
+use crate::store::TreeShape;
+
+/// Which bijection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayoutKind {
+    /// Level after level, each from the leftmost bucket to the rightmost.
+    Heap,
+    /// Level after level, each by bucket index, that is bit-reversed: the paths `l, l+1, …` occupy
+    /// one run of neighbours on each level.
+    Striped,
+    /// Subtrees of as many levels as fit into `unit_bytes` (at least one level), each starting at a
+    /// multiple of `unit_bytes`: a path touches few rows or pages.
+    Subtree {
+        /// Bytes of the row, page or stripe that a subtree is packed to.
+        unit_bytes: u64,
+    },
+}
+
+/// The place of every bucket of one tree.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    levels: Box<[LevelPlace]>,
+    bytes: u64,
+}
+
+/// The buckets of one level: subtrees `subtree_stride` apart, and inside each the buckets of this
+/// level `bucket_stride` apart.
+#[derive(Clone, Debug)]
+struct LevelPlace {
+    level: u8,
+    /// The level of the roots of the subtrees.
+    root_level: u8,
+    left_to_right: bool,
+    base: u64,
+    subtree_stride: u64,
+    bucket_stride: u64,
+}
+
+impl Layout {
+    /// Lays out a tree of `shape`, each bucket starting at a multiple of `align_bytes`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when an alignment is zero or the tree has more bytes than a
+    /// 63-bit offset can name.
+    pub fn new(shape: &TreeShape, kind: LayoutKind, align_bytes: u64) -> Result<Self, Error> {
+        let strides: Vec<u64> = match align_bytes {
+            0 => {
+                return Err(Error::new(
+                    ErrorKind::InvalidConfig,
+                    "buckets cannot be aligned to 0 bytes",
+                ));
+            }
+            align => shape
+                .levels()
+                .iter()
+                .map(|level| level.bucket_bytes.next_multiple_of(align))
+                .collect(),
+        };
+        match kind {
+            LayoutKind::Heap => place_levels(&strides, true),
+            LayoutKind::Striped => place_levels(&strides, false),
+            LayoutKind::Subtree { unit_bytes: 0 } => Err(Error::new(
+                ErrorKind::InvalidConfig,
+                "a subtree cannot be packed to 0 bytes",
+            )),
+            LayoutKind::Subtree { unit_bytes } => place_subtrees(&strides, unit_bytes),
+        }
+    }
+
+    /// Bytes of the whole tree, padding included.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The first byte of `bucket`.
+    #[inline]
+    pub fn offset(&self, bucket: BucketId) -> u64 {
+        self.levels[usize::from(bucket.level())].offset(bucket.index())
+    }
+
+    /// The bucket that starts at `offset`, if one does: the inverse of [`Self::offset`].
+    pub fn bucket_at(&self, offset: u64) -> Option<BucketId> {
+        self.levels.iter().find_map(|level| level.bucket_at(offset))
+    }
+}
+
+impl LevelPlace {
+    #[inline]
+    fn offset(&self, index: u64) -> u64 {
+        let subtree = index & ((1 << self.root_level) - 1);
+        let within = index >> self.root_level;
+        self.base + subtree * self.subtree_stride + self.order(within) * self.bucket_stride
+    }
+
+    fn bucket_at(&self, offset: u64) -> Option<BucketId> {
+        let relative = offset.checked_sub(self.base)?;
+        let (subtree, rest) = (
+            relative / self.subtree_stride,
+            relative % self.subtree_stride,
+        );
+        let (within, rest) = (rest / self.bucket_stride, rest % self.bucket_stride);
+        let exists = subtree >> self.root_level == 0
+            && within >> (self.level - self.root_level) == 0
+            && rest == 0;
+        exists.then(|| BucketId::new(self.level, subtree | self.order(within) << self.root_level))
+    }
+
+    /// Left to right is the bit-reversal of the index; its own inverse.
+    #[inline]
+    fn order(&self, within: u64) -> u64 {
+        match self.level - self.root_level {
+            bits if self.left_to_right && bits > 0 => within.reverse_bits() >> (64 - bits),
+            _ => within,
+        }
+    }
+}
+
+fn place_levels(strides: &[u64], left_to_right: bool) -> Result<Layout, Error> {
+    let mut bytes = 0;
+    let mut levels = Vec::with_capacity(strides.len());
+    for (level, &bucket_stride) in (0u8..).zip(strides) {
+        let level_bytes = checked_bytes(bucket_stride, 1 << level)?;
+        levels.push(LevelPlace {
+            level,
+            root_level: 0,
+            left_to_right,
+            base: bytes,
+            subtree_stride: level_bytes,
+            bucket_stride,
+        });
+        bytes = checked_sum(bytes, level_bytes)?;
+    }
+    Ok(Layout {
+        levels: levels.into(),
+        bytes,
+    })
+}
+
+fn place_subtrees(strides: &[u64], unit_bytes: u64) -> Result<Layout, Error> {
+    let mut bytes = 0;
+    let mut levels = Vec::with_capacity(strides.len());
+    while levels.len() < strides.len() {
+        let root_level = levels.len() as u8;
+        let mut subtree_bytes = 0;
+        for (depth, &bucket_stride) in strides[levels.len()..].iter().enumerate() {
+            let with_level = checked_sum(subtree_bytes, checked_bytes(bucket_stride, 1 << depth)?)?;
+            if depth > 0 && with_level > unit_bytes {
+                break;
+            }
+            levels.push(LevelPlace {
+                level: root_level + depth as u8,
+                root_level,
+                left_to_right: false,
+                base: bytes + subtree_bytes,
+                subtree_stride: 0,
+                bucket_stride,
+            });
+            subtree_bytes = with_level;
+        }
+        let subtree_stride = subtree_bytes
+            .checked_next_multiple_of(unit_bytes)
+            .ok_or_else(too_large)?;
+        for level in &mut levels[usize::from(root_level)..] {
+            level.subtree_stride = subtree_stride;
+        }
+        bytes = checked_sum(bytes, checked_bytes(subtree_stride, 1 << root_level)?)?;
+    }
+    Ok(Layout {
+        levels: levels.into(),
+        bytes,
+    })
+}
+
+fn checked_bytes(stride: u64, count: u64) -> Result<u64, Error> {
+    stride
+        .checked_mul(count)
+        .filter(|bytes| *bytes <= i64::MAX as u64)
+        .ok_or_else(too_large)
+}
+
+fn checked_sum(a: u64, b: u64) -> Result<u64, Error> {
+    a.checked_add(b)
+        .filter(|bytes| *bytes <= i64::MAX as u64)
+        .ok_or_else(too_large)
+}
+
+fn too_large() -> Error {
+    Error::new(
+        ErrorKind::InvalidConfig,
+        "the tree is larger than 2^63 bytes: use a smaller capacity or block size",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::LevelShape;
+    use proptest::prelude::*;
+
+    fn shape(bucket_bytes: &[u64]) -> TreeShape {
+        let levels = bucket_bytes
+            .iter()
+            .map(|&bytes| LevelShape {
+                slots: 1,
+                header_bytes: 1,
+                slots_offset: 1,
+                slot_bytes: bytes - 1,
+                bucket_bytes: bytes,
+            })
+            .collect();
+        TreeShape::new(levels)
+    }
+
+    fn any_kind() -> impl Strategy<Value = LayoutKind> {
+        prop_oneof![
+            Just(LayoutKind::Heap),
+            Just(LayoutKind::Striped),
+            (1u64..20_000).prop_map(|unit_bytes| LayoutKind::Subtree { unit_bytes }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_never_overlap_and_the_inverse_finds_them(
+            kind in any_kind(),
+            bucket_bytes in prop::collection::vec(2u64..500, 1..10),
+            align in 1u64..100,
+        ) {
+            let shape = shape(&bucket_bytes);
+            let layout = Layout::new(&shape, kind, align).unwrap();
+            let mut ranges = Vec::new();
+            for id in 0..(1u64 << bucket_bytes.len()) - 1 {
+                let bucket = BucketId(id);
+                let start = layout.offset(bucket);
+                prop_assert_eq!(layout.bucket_at(start), Some(bucket));
+                if !matches!(kind, LayoutKind::Subtree { .. }) {
+                    prop_assert_eq!(start % align, 0);
+                }
+                ranges.push((start, start + bucket_bytes[usize::from(bucket.level())]));
+            }
+            ranges.sort_unstable();
+            for pair in ranges.windows(2) {
+                prop_assert!(pair[0].1 <= pair[1].0, "{:?} overlaps {:?}", pair[0], pair[1]);
+            }
+            prop_assert!(ranges.last().unwrap().1 <= layout.bytes());
+        }
+
+        #[test]
+        fn offsets_between_buckets_belong_to_nobody(kind in any_kind(), offset in 0u64..10_000) {
+            let layout = Layout::new(&shape(&[40; 6]), kind, 64).unwrap();
+            match layout.bucket_at(offset) {
+                Some(bucket) => prop_assert_eq!(layout.offset(bucket), offset),
+                None => prop_assert!((0..63).all(|id| layout.offset(BucketId(id)) != offset)),
+            }
+        }
+    }
+
+    #[test]
+    fn heap_runs_from_left_to_right() {
+        let layout = Layout::new(&shape(&[10; 3]), LayoutKind::Heap, 1).unwrap();
+        // Leaves left to right are 0b00, 0b10, 0b01, 0b11 when read from the least significant bit.
+        let leaves = [0, 2, 1, 3].map(|index| layout.offset(BucketId::new(2, index)));
+        assert_eq!(leaves, [30, 40, 50, 60]);
+    }
+
+    #[test]
+    fn striped_puts_neighbouring_leaves_side_by_side() {
+        let layout = Layout::new(&shape(&[10; 3]), LayoutKind::Striped, 1).unwrap();
+        let leaves = [0, 1, 2, 3].map(|index| layout.offset(BucketId::new(2, index)));
+        assert_eq!(leaves, [30, 40, 50, 60]);
+    }
+
+    #[test]
+    fn a_path_touches_one_row_for_each_packed_subtree() {
+        // 31 buckets of 256 bytes fill an 8 KiB row: 5 levels, as in Tiny ORAM's prototype.
+        const ROW: u64 = 8192;
+        let layout = Layout::new(
+            &shape(&[256; 20]),
+            LayoutKind::Subtree { unit_bytes: ROW },
+            64,
+        )
+        .unwrap();
+        for leaf in [0, 1, 77_777, (1 << 19) - 1] {
+            let mut rows: Vec<_> = (0..20)
+                .map(|level| {
+                    layout.offset(BucketId::on_path(crate::geometry::Leaf(leaf), level)) / ROW
+                })
+                .collect();
+            rows.dedup();
+            assert_eq!(rows.len(), 4);
+        }
+    }
+
+    #[test]
+    fn trees_past_the_address_space_are_refused() {
+        let large = shape(&[1 << 26; 41]);
+        for kind in [
+            LayoutKind::Heap,
+            LayoutKind::Striped,
+            LayoutKind::Subtree { unit_bytes: 4096 },
+        ] {
+            let error = Layout::new(&large, kind, 64).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidConfig);
+        }
+    }
+}

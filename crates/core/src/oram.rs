@@ -1,0 +1,276 @@
+//! The logical interface: an array of blocks that hides how it is used.
+
+use rand_core::CryptoRng;
+
+use crate::error::{Error, ErrorKind};
+use crate::geometry::Leaf;
+use crate::posmap::FlatPosMap;
+use crate::scheme::{Backend, Location, Op, PathBackend, RawBackend, RawConfig, TreeConfig};
+use crate::seal::Sealer;
+use crate::stash::StashView;
+use crate::store::BucketStore;
+
+/// One request of a batch.
+pub struct Access<'a> {
+    /// Which block, from 0 to the capacity less one. Secret.
+    pub address: u64,
+    /// What to do with it. Secret, and so is whether it reads or writes.
+    pub op: Op<'a>,
+}
+
+/// An oblivious array of `capacity` blocks of `block_bytes` each.
+///
+/// Storage learns how many accesses there were, and nothing else: not which blocks, not how often
+/// the same, not whether they were read or written.
+pub trait Oram {
+    /// How many blocks. Public.
+    fn capacity(&self) -> u64;
+
+    /// Bytes of a block. Public.
+    fn block_bytes(&self) -> usize;
+
+    /// Serves a batch in order, as many accesses as it has entries. Storage may see that they came
+    /// together.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) before anything is touched, for the whole
+    /// batch. Any other error: the accesses before the failing one have taken effect, and
+    /// [`ErrorKind`] says whether the ORAM goes on.
+    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error>;
+
+    /// Reads a block into `buffer`.
+    ///
+    /// # Errors
+    /// See [`Self::access`].
+    fn read(&mut self, address: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.access(&mut [Access {
+            address,
+            op: Op::Read(buffer),
+        }])
+    }
+
+    /// Replaces a block by `data`.
+    ///
+    /// # Errors
+    /// See [`Self::access`].
+    fn write(&mut self, address: u64, data: &[u8]) -> Result<(), Error> {
+        self.access(&mut [Access {
+            address,
+            op: Op::Write(data),
+        }])
+    }
+
+    /// Reads, modifies and writes a block in one access.
+    ///
+    /// # Errors
+    /// See [`Self::access`].
+    fn update(&mut self, address: u64, mut change: impl FnMut(&mut [u8])) -> Result<(), Error>
+    where
+        Self: Sized,
+    {
+        self.access(&mut [Access {
+            address,
+            op: Op::Update(&mut change),
+        }])
+    }
+}
+
+/// An ORAM whose position map is one table in client memory: the simplest frontend.
+///
+/// ```
+/// use oblivio_core::{Key, MemoryStore, Oram, PathOram, Sealer, TreeConfig};
+/// use rand::{SeedableRng, rngs::StdRng};
+///
+/// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
+/// let config = TreeConfig::path(1000, 64)?;
+/// let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
+/// let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree);
+/// let mut oram = PathOram::path(&config, sealer, store, coins)?;
+///
+/// oram.write(7, &[42; 64])?;
+/// let mut block = [0; 64];
+/// oram.read(7, &mut block)?;
+/// assert_eq!(block, [42; 64]);
+/// oram.read(8, &mut block)?;
+/// assert_eq!(block, [0; 64], "never written");
+/// # Ok::<(), oblivio_core::Error>(())
+/// ```
+pub struct FlatOram<B, R> {
+    backend: B,
+    position_map: FlatPosMap,
+    coins: R,
+    capacity: u64,
+    block_bytes: usize,
+}
+
+/// Path ORAM with a flat position map.
+pub type PathOram<S, R> = FlatOram<PathBackend<S>, R>;
+
+/// RAW ORAM with a flat position map.
+pub type RawOram<S, R> = FlatOram<RawBackend<S>, R>;
+
+impl<S: BucketStore, R: CryptoRng> PathOram<S, R> {
+    /// An empty Path ORAM.
+    ///
+    /// # Errors
+    /// See [`PathBackend::new`].
+    pub fn path(config: &TreeConfig, sealer: Sealer, store: S, coins: R) -> Result<Self, Error> {
+        Self::new(PathBackend::new(config, sealer, store)?, coins)
+    }
+
+    /// The store, for whoever wraps it.
+    pub fn store_mut(&mut self) -> &mut S {
+        self.backend.store_mut()
+    }
+}
+
+impl<S: BucketStore, R: CryptoRng> RawOram<S, R> {
+    /// An empty RAW ORAM.
+    ///
+    /// # Errors
+    /// See [`RawBackend::new`].
+    pub fn raw(config: &RawConfig, sealer: Sealer, store: S, coins: R) -> Result<Self, Error> {
+        Self::new(RawBackend::new(config, sealer, store)?, coins)
+    }
+
+    /// The store, for whoever wraps it.
+    pub fn store_mut(&mut self) -> &mut S {
+        self.backend.store_mut()
+    }
+}
+
+impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
+    /// Puts a flat position map before `backend`. `coins` must be unpredictable to storage; the
+    /// same coins give the same trace.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when there is no memory for the map.
+    pub fn new(backend: B, coins: R) -> Result<Self, Error> {
+        let config = backend.config();
+        let (capacity, block_bytes) = (config.capacity, config.block_bytes);
+        let position_map = FlatPosMap::new(capacity, config.geometry.leaf_level())?;
+        Ok(Self {
+            backend,
+            position_map,
+            coins,
+            capacity,
+            block_bytes,
+        })
+    }
+
+    /// The parameters of the tree. Public.
+    pub fn config(&self) -> &TreeConfig {
+        self.backend.config()
+    }
+
+    /// The stash. Secret.
+    pub fn stash(&self) -> StashView<'_> {
+        self.backend.stash()
+    }
+
+    /// Starts to keep a histogram of the stash. Secret.
+    pub fn record_stash_histogram(&mut self) {
+        self.backend.record_stash_histogram();
+    }
+
+    /// AES blocks computed so far. Public.
+    pub fn aes_blocks(&self) -> u64 {
+        self.backend.aes_blocks()
+    }
+
+    /// Bytes of client memory for the position map. Public.
+    pub fn position_map_bytes(&self) -> usize {
+        self.position_map.bytes()
+    }
+
+    /// Reads and writes back one more path, so that the stash shrinks. Storage sees it.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    pub fn background_evict(&mut self) -> Result<(), Error> {
+        self.backend.background_evict(&mut self.coins)
+    }
+
+    /// Checks the Path ORAM invariant over the whole tree: each block exactly once, in the stash or
+    /// in a bucket on the path that the position map says. Storage sees a scan.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
+    pub fn check_invariants(&mut self) -> Result<(), Error> {
+        let mut seen = std::collections::HashSet::new();
+        let mut violation = None;
+        let position_map = &self.position_map;
+        self.backend.visit_blocks(&mut |location, address, leaf| {
+            let defect = if !seen.insert(address) {
+                "twice"
+            } else if position_map.get(address) != Some(leaf) {
+                "with another leaf than the position map's"
+            } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
+                "off its path"
+            } else {
+                return;
+            };
+            violation.get_or_insert_with(|| format!("there is a block {defect} ({location:?})"));
+        })?;
+        violation.map_or(Ok(()), |message| {
+            Err(Error::new(ErrorKind::Corrupt, message))
+        })
+    }
+
+    fn check_request(&self, request: &Access<'_>) -> Result<(), Error> {
+        let invalid = |message| Err(Error::new(ErrorKind::InvalidRequest, message));
+        if request.address >= self.capacity {
+            // The address itself stays out of the message: messages may be logged.
+            return invalid(format!(
+                "the address is past the end: there are {} blocks",
+                self.capacity
+            ));
+        }
+        match request.op.buffer_bytes() {
+            Some(bytes) if bytes != self.block_bytes => invalid(format!(
+                "the buffer has {bytes} bytes, a block has {}",
+                self.block_bytes
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Shows storage the path of the access after the one under way.
+    ///
+    /// By now the access under way has its new leaf in the map, so that a second access to the same
+    /// block looks ahead to the path it will really read.
+    fn look_ahead(&mut self, next: &Access<'_>) {
+        if self.backend.may_look_ahead() {
+            let leaf = self.position_map.look_up(next.address, &mut self.coins);
+            self.backend.prefetch(leaf);
+        }
+    }
+}
+
+impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
+        batch
+            .iter()
+            .try_for_each(|request| self.check_request(request))?;
+        let mut requests = batch.iter_mut().peekable();
+        while let Some(Access { address, op }) = requests.next() {
+            self.backend.check_ready()?;
+            let (from, to): (Leaf, Leaf) = self
+                .position_map
+                .look_up_and_remap(*address, &mut self.coins);
+            if let Some(next) = requests.peek() {
+                self.look_ahead(next);
+            }
+            self.backend.access(*address, from, to, op)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! The position map as one table in client memory.
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::draw_leaf;
+use crate::error::{Error, ErrorKind};
+use crate::geometry::Leaf;
+use crate::memory::zeros;
+
+/// One entry a block: 4 bytes up to `2^31` leaves, 8 beyond. Secret; wiped when dropped.
+///
+/// A block never asked for has no leaf yet; it gets a uniformly random one when it is first looked
+/// up, which storage cannot tell from one drawn at the start. So a fresh map is a page of zeros
+/// that the system gives for nothing.
+pub struct FlatPosMap {
+    table: Table,
+    leaf_level: u8,
+}
+
+/// Entries hold `leaf + 1`; 0 is a block without a leaf.
+enum Table {
+    Narrow(Zeroizing<Vec<u32>>),
+    Wide(Zeroizing<Vec<u64>>),
+}
+
+impl FlatPosMap {
+    /// A map for the addresses `0..capacity` of a tree with `2^leaf_level` leaves.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the system has no memory for it.
+    pub fn new(capacity: u64, leaf_level: u8) -> Result<Self, Error> {
+        let table = if leaf_level < 32 {
+            Table::Narrow(table(capacity)?)
+        } else {
+            Table::Wide(table(capacity)?)
+        };
+        Ok(Self { table, leaf_level })
+    }
+
+    /// Bytes of client memory.
+    pub fn bytes(&self) -> usize {
+        match &self.table {
+            Table::Narrow(entries) => entries.len() * size_of::<u32>(),
+            Table::Wide(entries) => entries.len() * size_of::<u64>(),
+        }
+    }
+
+    /// The leaf of `address`, if it has one.
+    pub fn get(&self, address: u64) -> Option<Leaf> {
+        let entry = match &self.table {
+            Table::Narrow(entries) => u64::from(entries[address as usize]),
+            Table::Wide(entries) => entries[address as usize],
+        };
+        entry.checked_sub(1).map(Leaf)
+    }
+
+    /// The leaf of `address`, drawn now if it has none.
+    #[inline]
+    pub fn look_up(&mut self, address: u64, coins: &mut impl CryptoRng) -> Leaf {
+        match self.get(address) {
+            Some(leaf) => leaf,
+            None => {
+                let leaf = draw_leaf(coins, self.leaf_level);
+                self.set(address, leaf);
+                leaf
+            }
+        }
+    }
+
+    /// Step 1 of a Path ORAM access (Tiny ORAM, section II-A): the leaf of `address`, and the fresh
+    /// one that replaces it.
+    #[inline]
+    pub fn look_up_and_remap(&mut self, address: u64, coins: &mut impl CryptoRng) -> (Leaf, Leaf) {
+        let old = self.look_up(address, coins);
+        let new = draw_leaf(coins, self.leaf_level);
+        self.set(address, new);
+        (old, new)
+    }
+
+    #[inline]
+    fn set(&mut self, address: u64, leaf: Leaf) {
+        match &mut self.table {
+            Table::Narrow(entries) => entries[address as usize] = leaf.0 as u32 + 1,
+            Table::Wide(entries) => entries[address as usize] = leaf.0 + 1,
+        }
+    }
+}
+
+fn table<T: Clone + Default>(capacity: u64) -> Result<Zeroizing<Vec<T>>, Error>
+where
+    Vec<T>: zeroize::Zeroize,
+{
+    zeros(capacity).map(Zeroizing::new).ok_or_else(|| {
+        Error::new(
+            ErrorKind::InvalidConfig,
+            format!(
+                "no memory for a flat position map of {capacity} entries: use a smaller capacity"
+            ),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    #[test]
+    fn a_leaf_is_drawn_once_and_then_remapped() {
+        for leaf_level in [0, 10, 31, 32, 40] {
+            let mut coins = StdRng::seed_from_u64(1);
+            let mut map = FlatPosMap::new(3, leaf_level).unwrap();
+            assert_eq!(map.get(2), None);
+            let first = map.look_up(2, &mut coins);
+            assert_eq!(map.get(2), Some(first));
+            let (old, new) = map.look_up_and_remap(2, &mut coins);
+            assert_eq!((old, Some(new)), (first, map.get(2)));
+            assert!(new.0 >> leaf_level == 0);
+            assert_eq!(map.get(1), None);
+        }
+    }
+
+    #[test]
+    fn a_map_past_all_memory_is_an_error() {
+        for capacity in [1 << 55, u64::MAX] {
+            let error = FlatPosMap::new(capacity, 40).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::InvalidConfig);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The position map (PosMap): which path each block is mapped to.
+
+mod flat;
+
+pub use flat::FlatPosMap;
+
+use rand_core::CryptoRng;
+
+use crate::geometry::Leaf;
+
+/// A fresh, uniformly random leaf.
+#[inline]
+pub(crate) fn draw_leaf(coins: &mut impl CryptoRng, leaf_level: u8) -> Leaf {
+    Leaf(coins.next_u64() & ((1 << leaf_level) - 1))
+}

@@ -1,0 +1,38 @@
+//! Basic Path ORAM, Tiny ORAM section II-A, steps 1 to 5.
+
+use rand_core::CryptoRng;
+
+use super::tree::Tree;
+use crate::geometry::{Geometry, Leaf};
+
+/// The oracle of [`crate::scheme::PathBackend`] behind a flat position map.
+pub struct ReferencePath<R> {
+    tree: Tree<R>,
+    /// The leaf of each access so far: what storage sees.
+    pub leaves: Vec<Leaf>,
+}
+
+impl<R: CryptoRng> ReferencePath<R> {
+    /// An empty ORAM.
+    pub fn new(geometry: Geometry, block_bytes: usize, coins: R) -> Self {
+        Self {
+            tree: Tree::new(geometry, block_bytes, coins),
+            leaves: Vec::new(),
+        }
+    }
+
+    /// Replaces the block by `new_data`, if any, and returns what it held before.
+    pub fn access(&mut self, address: u64, new_data: Option<&[u8]>) -> Vec<u8> {
+        let (leaf, new_leaf) = self.tree.remap(address);
+        self.leaves.push(leaf);
+        self.tree.read_path(leaf);
+        let old = self.tree.serve(address, new_leaf, new_data);
+        self.tree.write_path(leaf);
+        old
+    }
+
+    /// The addresses of the blocks in the stash, in its order.
+    pub fn stash_addresses(&self) -> Vec<u64> {
+        self.tree.stash_addresses()
+    }
+}

@@ -1,0 +1,54 @@
+//! RAW ORAM, Tiny ORAM section IV-A.
+
+use rand_core::CryptoRng;
+
+use super::tree::Tree;
+use crate::geometry::{Geometry, Leaf};
+
+/// The oracle of [`crate::scheme::RawBackend`] behind a flat position map.
+pub struct ReferenceRaw<R> {
+    tree: Tree<R>,
+    evict_period: u64,
+    accesses: u64,
+    /// The leaf of each path read so far, those of evictions included: what storage sees.
+    pub leaves: Vec<Leaf>,
+}
+
+impl<R: CryptoRng> ReferenceRaw<R> {
+    /// An empty ORAM that evicts after every `evict_period` (the paper's A) accesses.
+    pub fn new(geometry: Geometry, block_bytes: usize, evict_period: u64, coins: R) -> Self {
+        let tree = Tree::new(geometry, block_bytes, coins);
+        Self {
+            tree,
+            evict_period,
+            accesses: 0,
+            leaves: Vec::new(),
+        }
+    }
+
+    /// Replaces the block by `new_data`, if any, and returns what it held before.
+    pub fn access(&mut self, address: u64, new_data: Option<&[u8]>) -> Vec<u8> {
+        let (leaf, new_leaf) = self.tree.remap(address);
+        self.leaves.push(leaf);
+        self.tree.take_from_path(leaf, address);
+        let old = self.tree.serve(address, new_leaf, new_data);
+        self.accesses += 1;
+        if self.accesses % self.evict_period == 0 {
+            self.evict();
+        }
+        old
+    }
+
+    fn evict(&mut self) {
+        let evictions = self.accesses / self.evict_period - 1;
+        let leaf = Leaf(evictions % self.tree.geometry.leaves());
+        self.leaves.push(leaf);
+        self.tree.read_path(leaf);
+        self.tree.write_path(leaf);
+    }
+
+    /// The addresses of the blocks in the stash, in its order.
+    pub fn stash_addresses(&self) -> Vec<u64> {
+        self.tree.stash_addresses()
+    }
+}

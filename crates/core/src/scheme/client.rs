@@ -1,0 +1,135 @@
+//! The trusted side of one tree: stash, tree top, and the bytes of their blocks.
+
+use super::{Location, Op, TreeConfig};
+use crate::error::{Error, ErrorKind};
+use crate::geometry::Leaf;
+use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
+
+/// What the client holds, and whether it may go on. Secret.
+pub(super) struct Client {
+    pub(super) stash: Stash,
+    pub(super) blocks: BlockRoom,
+    pub(super) top: TreeTop,
+    pub(super) plan: PathPlan,
+    pub(super) config: TreeConfig,
+    /// An access was begun and has not ended well.
+    broken: bool,
+}
+
+impl Client {
+    /// Room for what `config` asks for, and `between_evictions` blocks that come to the stash
+    /// before an eviction can push them out.
+    pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
+        let geometry = &config.geometry;
+        let in_stash = config.stash_blocks_max + between_evictions + geometry.path_slots();
+        let in_top: usize = (0..usize::from(config.tree_top_levels))
+            .map(|level| geometry.slots(level) << level)
+            .sum();
+        let room = in_stash + in_top;
+        Ok(Self {
+            stash: Stash::new(in_stash),
+            blocks: BlockRoom::new(room, config.block_bytes)?,
+            top: TreeTop::new(config.tree_top_levels, geometry),
+            plan: PathPlan::new(geometry),
+            config: config.clone(),
+            broken: false,
+        })
+    }
+
+    /// Refuses to go on with a broken client.
+    pub(super) fn check_sound(&self) -> Result<(), Error> {
+        if self.broken {
+            return Err(Error::new(
+                ErrorKind::MustReopen,
+                "an earlier access failed half way: reopen the ORAM",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses to begin an access on a broken client, or with more than `C` blocks in the stash and
+    /// `allowance` more.
+    pub(super) fn check_ready(&self, allowance: usize) -> Result<(), Error> {
+        self.check_sound()?;
+        if self.stash.len() > self.config.stash_blocks_max + allowance {
+            return Err(Error::new(
+                ErrorKind::StashFull,
+                format!(
+                    "the stash is over its bound of {} blocks: call background_evict, or use a \
+                     larger bound or bucket",
+                    self.config.stash_blocks_max
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether the stash is sure to be within its bound after one more block.
+    pub(super) fn has_room_for_one_more(&self) -> bool {
+        !self.broken && self.stash.len() < self.config.stash_blocks_max
+    }
+
+    /// From here on until [`Self::end`], an error leaves the client broken.
+    pub(super) fn begin(&mut self) {
+        self.broken = true;
+    }
+
+    pub(super) fn end(&mut self) {
+        self.broken = false;
+    }
+
+    /// Steps 3 and 4 of an access: maps the block to its new leaf and applies `op`.
+    ///
+    /// A block that is nowhere was never written. It reads as zeros, and only a write brings it
+    /// into being.
+    pub(super) fn serve(&mut self, address: u64, leaf: Leaf, op: &mut Op<'_>) {
+        let place = match (self.stash.find(address), &mut *op) {
+            (Some(entry), _) => {
+                entry.leaf = leaf;
+                entry.place
+            }
+            (None, Op::Read(buffer)) => return buffer.fill(0),
+            (None, _) => {
+                let place = self.blocks.take();
+                self.blocks.get_mut(place).fill(0);
+                self.stash.insert(Entry {
+                    address,
+                    leaf,
+                    place,
+                });
+                place
+            }
+        };
+        op.apply(self.blocks.get_mut(place));
+    }
+
+    /// The first half of step 5: plans as many blocks as possible for the path to `leaf`. Those of
+    /// the tree top are there already when this returns.
+    #[inline]
+    pub(super) fn plan_path(&mut self, leaf: Leaf) {
+        self.stash
+            .push_to_leaf(leaf, &self.config.geometry, &mut self.plan);
+        self.top.store(leaf, &self.plan, &self.config.geometry);
+    }
+
+    /// The planned blocks are in storage: their room on the client is free again.
+    #[inline]
+    pub(super) fn release_path(&mut self) {
+        for level in usize::from(self.top.levels())..self.config.geometry.levels() {
+            for entry in self.plan.bucket(level, &self.config.geometry) {
+                self.blocks.give_back(entry.place);
+            }
+        }
+        self.stash.count_occupancy();
+    }
+
+    /// Every block that is on the client.
+    pub(super) fn visit_blocks(&self, visit: &mut dyn FnMut(Location, u64, Leaf)) {
+        for entry in self.stash.entries() {
+            visit(Location::Stash, entry.address, entry.leaf);
+        }
+        for (bucket, entry) in self.top.blocks() {
+            visit(Location::Bucket(bucket), entry.address, entry.leaf);
+        }
+    }
+}

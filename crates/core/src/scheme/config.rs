@@ -1,0 +1,142 @@
+//! The parameters of a tree, and their defaults.
+
+use crate::bucket::BucketFormat;
+use crate::error::{Error, ErrorKind};
+use crate::geometry::{Geometry, leaf_level_for};
+use crate::store::{TreeId, TreeShape};
+
+/// Parameters of one tree. The names of the papers are in brackets.
+#[derive(Clone, Debug)]
+pub struct TreeConfig {
+    /// How many blocks it holds (N). Any number from 1 to [`CAPACITY_MAX`](crate::CAPACITY_MAX).
+    pub capacity: u64,
+    /// Bytes of a block (B/8), from [`BLOCK_BYTES_MIN`](crate::BLOCK_BYTES_MIN) to
+    /// [`BLOCK_BYTES_MAX`](crate::BLOCK_BYTES_MAX).
+    pub block_bytes: usize,
+    /// Levels and slots (L and Z).
+    pub geometry: Geometry,
+    /// The stash bound (C): blocks that may be left in the stash when an access begins.
+    pub stash_blocks_max: usize,
+    /// How many levels from the root on are kept on the client. 0: none.
+    pub tree_top_levels: u8,
+    /// Which tree of the store it is.
+    pub tree: TreeId,
+}
+
+/// The largest stash bound.
+const STASH_BLOCKS_MAX: usize = 1 << 24;
+
+/// The most levels a client can keep: they are `2^levels - 1` buckets.
+const TREE_TOP_LEVELS_MAX: u8 = 24;
+
+impl TreeConfig {
+    /// Path ORAM as in Tiny ORAM: Z = 4 and C = 78, with at most one block for each leaf.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`.
+    pub fn path(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
+        let geometry = Geometry::uniform(leaf_level_for(capacity, (1, 1))?, 4)?;
+        Ok(Self::new(capacity, block_bytes, geometry, 78))
+    }
+
+    /// A tree of any geometry.
+    pub fn new(
+        capacity: u64,
+        block_bytes: usize,
+        geometry: Geometry,
+        stash_blocks_max: usize,
+    ) -> Self {
+        Self {
+            capacity,
+            block_bytes,
+            geometry,
+            stash_blocks_max,
+            tree_top_levels: 0,
+            tree: TreeId(0),
+        }
+    }
+
+    /// What the store must have room for.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn shape(&self) -> Result<TreeShape, Error> {
+        Ok(self.format()?.shape())
+    }
+
+    pub(crate) fn format(&self) -> Result<BucketFormat, Error> {
+        if !(1..=STASH_BLOCKS_MAX).contains(&self.stash_blocks_max) {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                format!(
+                    "a stash bound is 1 to {STASH_BLOCKS_MAX} blocks, not {}",
+                    self.stash_blocks_max
+                ),
+            ));
+        }
+        if self.tree_top_levels > self.geometry.leaf_level().min(TREE_TOP_LEVELS_MAX) {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                format!(
+                    "the client cannot keep {} of {} levels: at least one stays in storage, and \
+                     {TREE_TOP_LEVELS_MAX} is the most",
+                    self.tree_top_levels,
+                    self.geometry.levels()
+                ),
+            ));
+        }
+        BucketFormat::new(self.geometry.clone(), self.capacity, self.block_bytes)
+    }
+}
+
+/// Parameters of RAW ORAM.
+#[derive(Clone, Debug)]
+pub struct RawConfig {
+    /// The tree.
+    pub tree: TreeConfig,
+    /// How many access-only accesses come before each eviction-only access (A).
+    pub evict_period: u32,
+}
+
+impl RawConfig {
+    /// Z5A5 of Tiny ORAM: Z = 5, A = 5 and C = 64.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`.
+    pub fn new(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
+        Self::with_z_a(capacity, block_bytes, 5, 5, 64)
+    }
+
+    /// Any Z and A, in a tree with `A / 2` blocks for each leaf at most: the load for which Ring
+    /// ORAM's analysis, which Tiny ORAM builds on, bounds the stash. Whether it does for this Z and
+    /// A is the caller's to know.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`, or `evict_period` is 0.
+    pub fn with_z_a(
+        capacity: u64,
+        block_bytes: usize,
+        z: u16,
+        evict_period: u32,
+        stash_blocks_max: usize,
+    ) -> Result<Self, Error> {
+        check_evict_period(evict_period)?;
+        let leaf_level = leaf_level_for(capacity, (u64::from(evict_period), 2))?;
+        let geometry = Geometry::uniform(leaf_level, z)?;
+        let tree = TreeConfig::new(capacity, block_bytes, geometry, stash_blocks_max);
+        Ok(Self { tree, evict_period })
+    }
+}
+
+/// A schedule needs at least one access between evictions, and a bound the stash can be sized by.
+pub(crate) fn check_evict_period(evict_period: u32) -> Result<(), Error> {
+    const EVICT_PERIOD_MAX: u32 = 1 << 16;
+    if (1..=EVICT_PERIOD_MAX).contains(&evict_period) {
+        Ok(())
+    } else {
+        Err(Error::new(
+            ErrorKind::InvalidConfig,
+            format!("an eviction comes after 1 to {EVICT_PERIOD_MAX} accesses, not {evict_period}"),
+        ))
+    }
+}

@@ -1,0 +1,135 @@
+//! Basic Path ORAM: Tiny ORAM, section II-A (Stefanov et al., CCS'13).
+
+use rand_core::CryptoRng;
+
+use super::client::Client;
+use super::path_io::{BodyCounters, PathIo};
+use super::{Backend, Location, Op, TreeConfig};
+use crate::error::Error;
+use crate::geometry::Leaf;
+use crate::posmap::draw_leaf;
+use crate::seal::Sealer;
+use crate::stash::{Entry, StashView};
+use crate::store::BucketStore;
+
+/// The Path ORAM backend.
+///
+/// An access reads one path, opens all of it, and writes all of it back. Storage sees a uniformly
+/// random leaf, each used once, and `(L + 1)` buckets read and written.
+pub struct PathBackend<S> {
+    io: PathIo<S>,
+    client: Client,
+}
+
+impl<S: BucketStore> PathBackend<S> {
+    /// An empty ORAM on a store whose buckets were never written.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig),
+    /// [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
+    pub fn new(config: &TreeConfig, sealer: Sealer, store: S) -> Result<Self, Error> {
+        Ok(Self {
+            io: PathIo::new(config, sealer, store)?,
+            client: Client::new(config, 0)?,
+        })
+    }
+
+    /// The store, for whoever wraps it.
+    pub fn store_mut(&mut self) -> &mut S {
+        self.io.store_mut()
+    }
+
+    /// Step 2: reads and decrypts all blocks of the path into the stash; dummies are discarded.
+    fn read_path(&mut self, leaf: Leaf) -> Result<(), Error> {
+        let Self {
+            io,
+            client: Client {
+                stash, blocks, top, ..
+            },
+        } = self;
+        top.load(leaf, stash);
+        io.open_path(leaf, BodyCounters::Stored, |block| {
+            let place = blocks.take();
+            stash.insert(Entry {
+                address: block.address,
+                leaf: block.leaf,
+                place,
+            });
+            block.open_into(blocks.get_mut(place));
+        })
+    }
+
+    /// Step 5: evicts and encrypts as many blocks as possible to the path, and fills it up with
+    /// dummies.
+    fn write_path(&mut self, leaf: Leaf, counter: u64) -> Result<(), Error> {
+        let Self { io, client } = self;
+        client.plan_path(leaf);
+        io.seal_path(
+            leaf,
+            counter,
+            BodyCounters::Stored,
+            &client.plan,
+            &client.blocks,
+        )?;
+        client.release_path();
+        Ok(())
+    }
+}
+
+impl<S: BucketStore> Backend for PathBackend<S> {
+    fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
+        self.check_ready()?;
+        self.client.begin();
+        let counter = self.io.fresh_counter()?;
+        self.read_path(from)?;
+        self.client.serve(address, to, op);
+        self.write_path(from, counter)?;
+        self.client.end();
+        Ok(())
+    }
+
+    fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        self.client.check_sound()?;
+        self.client.begin();
+        let counter = self.io.fresh_counter()?;
+        let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
+        self.read_path(leaf)?;
+        self.write_path(leaf, counter)?;
+        self.client.end();
+        Ok(())
+    }
+
+    fn check_ready(&self) -> Result<(), Error> {
+        self.client.check_ready(0)
+    }
+
+    fn may_look_ahead(&self) -> bool {
+        self.client.has_room_for_one_more()
+    }
+
+    fn prefetch(&mut self, leaf: Leaf) {
+        self.io.prefetch(leaf);
+    }
+
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
+        self.client.check_sound()?;
+        self.client.visit_blocks(visit);
+        self.io.visit_blocks(BodyCounters::Stored, visit)
+    }
+
+    fn config(&self) -> &TreeConfig {
+        &self.client.config
+    }
+
+    fn stash(&self) -> StashView<'_> {
+        StashView::new(&self.client.stash)
+    }
+
+    fn record_stash_histogram(&mut self) {
+        self.client.stash.occupancy_mut().start_histogram();
+    }
+
+    fn aes_blocks(&self) -> u64 {
+        self.io.aes_blocks()
+    }
+}

@@ -1,0 +1,177 @@
+//! RAW ORAM: Tiny ORAM, section IV.
+
+use rand_core::CryptoRng;
+
+use super::client::Client;
+use super::config::check_evict_period;
+use super::path_io::{BodyCounters, PathIo};
+use super::{Backend, Location, Op, RawConfig, TreeConfig};
+use crate::error::Error;
+use crate::geometry::{Leaf, reverse_lexicographic};
+use crate::seal::{Sealer, counter};
+use crate::stash::{Entry, StashView};
+use crate::store::BucketStore;
+
+/// The RAW ORAM backend.
+///
+/// - An **access-only (AO)** access reads one path, opens its headers and one block, and writes the
+///   headers back. Storage sees a uniformly random leaf, each used once.
+/// - After every `A` of them an **eviction-only (EO)** access reads, opens and writes back the next
+///   path of the reverse-lexicographic order. Storage knows beforehand when and which.
+pub struct RawBackend<S> {
+    io: PathIo<S>,
+    client: Client,
+    evict_period: u32,
+    /// AO accesses since the last EO access.
+    accesses_since_eviction: u32,
+    /// G of the paper: EO accesses made so far. Public.
+    evictions: u64,
+}
+
+impl<S: BucketStore> RawBackend<S> {
+    /// An empty ORAM on a store whose buckets were never written.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig),
+    /// [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
+    pub fn new(config: &RawConfig, sealer: Sealer, store: S) -> Result<Self, Error> {
+        check_evict_period(config.evict_period)?;
+        Ok(Self {
+            io: PathIo::new(&config.tree, sealer, store)?,
+            client: Client::new(&config.tree, config.evict_period as usize)?,
+            evict_period: config.evict_period,
+            accesses_since_eviction: 0,
+            evictions: 0,
+        })
+    }
+
+    /// The store, for whoever wraps it.
+    pub fn store_mut(&mut self) -> &mut S {
+        self.io.store_mut()
+    }
+
+    /// Moves the block of interest, and nothing else, from the path to the stash, and serves it.
+    fn access_only(
+        &mut self,
+        address: u64,
+        from: Leaf,
+        to: Leaf,
+        op: &mut Op<'_>,
+    ) -> Result<(), Error> {
+        let Self {
+            io,
+            client,
+            evictions,
+            ..
+        } = self;
+        let counter = io.fresh_counter()?;
+        let place = client.blocks.take();
+        let found = io.open_block(from, address, *evictions, client.blocks.get_mut(place))?;
+        match found {
+            Some(_) => client.stash.insert(Entry {
+                address,
+                leaf: to,
+                place,
+            }),
+            None => client.blocks.give_back(place),
+        }
+        if let Some(entry) = client.top.take(from, address) {
+            client.stash.insert(entry);
+        }
+        client.serve(address, to, op);
+        io.seal_headers(counter, found)
+    }
+
+    /// A dummy Path ORAM access to the next path of the order.
+    fn evict_only(&mut self) -> Result<(), Error> {
+        let Self {
+            io,
+            client,
+            evictions,
+            ..
+        } = self;
+        let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
+        let counter = io.fresh_counter()?;
+        let leaf = reverse_lexicographic(*evictions, client.config.geometry.leaf_level());
+        let Client {
+            stash, blocks, top, ..
+        } = client;
+        top.load(leaf, stash);
+        io.open_path(leaf, BodyCounters::Evictions(*evictions), |block| {
+            let place = blocks.take();
+            stash.insert(Entry {
+                address: block.address,
+                leaf: block.leaf,
+                place,
+            });
+            block.open_into(blocks.get_mut(place));
+        })?;
+        client.plan_path(leaf);
+        let bodies = BodyCounters::Evictions(next_evictions);
+        io.seal_path(leaf, counter, bodies, &client.plan, &client.blocks)?;
+        client.release_path();
+        *evictions = next_evictions;
+        Ok(())
+    }
+}
+
+impl<S: BucketStore> Backend for RawBackend<S> {
+    fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
+        self.check_ready()?;
+        self.client.begin();
+        self.access_only(address, from, to, op)?;
+        self.accesses_since_eviction += 1;
+        if self.accesses_since_eviction == self.evict_period {
+            self.evict_only()?;
+            self.accesses_since_eviction = 0;
+        }
+        self.client.end();
+        Ok(())
+    }
+
+    /// The next EO access, ahead of its time. The ones after it keep their order and their distance
+    /// in accesses.
+    fn background_evict(&mut self, _: &mut impl CryptoRng) -> Result<(), Error> {
+        self.client.check_sound()?;
+        self.client.begin();
+        self.evict_only()?;
+        self.client.end();
+        Ok(())
+    }
+
+    fn check_ready(&self) -> Result<(), Error> {
+        self.client
+            .check_ready(self.accesses_since_eviction as usize)
+    }
+
+    fn may_look_ahead(&self) -> bool {
+        self.client.has_room_for_one_more()
+    }
+
+    fn prefetch(&mut self, leaf: Leaf) {
+        self.io.prefetch(leaf);
+    }
+
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
+        self.client.check_sound()?;
+        self.client.visit_blocks(visit);
+        self.io
+            .visit_blocks(BodyCounters::Evictions(self.evictions), visit)
+    }
+
+    fn config(&self) -> &TreeConfig {
+        &self.client.config
+    }
+
+    fn stash(&self) -> StashView<'_> {
+        StashView::new(&self.client.stash)
+    }
+
+    fn record_stash_histogram(&mut self) {
+        self.client.stash.occupancy_mut().start_histogram();
+    }
+
+    fn aes_blocks(&self) -> u64 {
+        self.io.aes_blocks()
+    }
+}

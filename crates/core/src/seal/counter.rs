@@ -1,0 +1,70 @@
+//! The client's counter of sealed writes.
+
+use crate::error::{Error, ErrorKind};
+
+/// Hands out each 64-bit value once: the stored counter of the seal (`IV2` in RAW ORAM).
+///
+/// One value serves all buckets of a path: their names tell their masks apart. Value 0 is never
+/// handed out, so that a bucket never written, which reads as zeros, is told from a written one.
+/// Public: it counts path writes.
+#[derive(Debug)]
+pub struct WriteCounter {
+    last: u64,
+}
+
+impl WriteCounter {
+    /// For a fresh key.
+    pub fn new() -> Self {
+        Self::resume_after(0)
+    }
+
+    /// For a key under which values up to `last` may have been used.
+    pub fn resume_after(last: u64) -> Self {
+        Self { last }
+    }
+
+    /// The next value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CounterExhausted`] when there is none: a value never comes twice.
+    pub fn advance(&mut self) -> Result<u64, Error> {
+        self.last = self.last.checked_add(1).ok_or_else(exhausted)?;
+        Ok(self.last)
+    }
+}
+
+impl Default for WriteCounter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The error of a counter at its end.
+pub(crate) fn exhausted() -> Error {
+    Error::new(
+        ErrorKind::CounterExhausted,
+        "2^64 writes have been sealed under this key: move the data to an ORAM with a fresh key",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_at_one_and_ends_with_an_error() {
+        let mut counter = WriteCounter::new();
+        assert_eq!(
+            (counter.advance().unwrap(), counter.advance().unwrap()),
+            (1, 2)
+        );
+        let mut counter = WriteCounter::resume_after(u64::MAX - 1);
+        assert_eq!(counter.advance().unwrap(), u64::MAX);
+        for _ in 0..3 {
+            assert_eq!(
+                counter.advance().unwrap_err().kind(),
+                ErrorKind::CounterExhausted
+            );
+        }
+    }
+}

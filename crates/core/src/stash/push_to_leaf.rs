@@ -1,0 +1,212 @@
+//! PushToLeaf with bit tricks: Tiny ORAM, section III-A, Algorithm 1.
+
+use super::{Entry, Place};
+use crate::geometry::{Geometry, Leaf};
+
+/// The array `S` of the paper: which block goes into which slot of a path; and `Occupied`.
+pub(crate) struct PathPlan {
+    /// Room for a path in one row, from the root to the leaf. Only the first `occupied[level]`
+    /// slots of each level mean anything.
+    slots: Vec<Entry>,
+    occupied: Vec<usize>,
+    /// Bit `i`: level `i` has no free slot. Bits past the leaf level are set.
+    full: u64,
+}
+
+impl PathPlan {
+    pub(crate) fn new(geometry: &Geometry) -> Self {
+        let nobody = Entry {
+            address: 0,
+            leaf: Leaf(0),
+            place: Place::NOWHERE,
+        };
+        let mut plan = Self {
+            slots: vec![nobody; geometry.path_slots()],
+            occupied: vec![0; geometry.levels()],
+            full: 0,
+        };
+        plan.clear();
+        plan
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.full = u64::MAX << self.occupied.len();
+        self.occupied.fill(0);
+    }
+
+    /// The blocks that go into the bucket on `level`.
+    #[inline]
+    pub(crate) fn bucket(&self, level: usize, geometry: &Geometry) -> &[Entry] {
+        &self.slots[geometry.path_slots_above(level)..][..self.occupied[level]]
+    }
+
+    /// Gives `entry` the deepest free slot of the path to `leaf` that its own path shares, if there
+    /// is one: an iteration of Algorithm 1.
+    #[inline]
+    pub(crate) fn place(&mut self, entry: Entry, leaf: Leaf, geometry: &Geometry) -> bool {
+        match push_back(leaf, entry.leaf, self.full) {
+            Some(level) => {
+                let occupied = &mut self.occupied[level];
+                self.slots[geometry.path_slots_above(level) + *occupied] = entry;
+                *occupied += 1;
+                self.full |= u64::from(*occupied == geometry.slots(level)) << level;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// `PushBack` of Algorithm 1: the deepest level that the paths to `evicted` and `own` share and
+/// that is not full.
+///
+/// Two differences in form, none in effect. The paper's `t1 = (l ⊕ l') | 0` appends a 0 to the
+/// right, so that equal labels share all levels; and its reverse, isolate, reverse to find the left-most
+/// set bit is a count of leading zeros here.
+#[inline]
+fn push_back(evicted: Leaf, own: Leaf, full: u64) -> Option<usize> {
+    let t1 = (evicted.0 ^ own.0) << 1;
+    let t2 = t1 & t1.wrapping_neg();
+    let t3 = t2.wrapping_sub(1);
+    let t4 = t3 & !full;
+    (t4 != 0).then(|| 63 - t4.leading_zeros() as usize)
+}
+
+/// Whether the paths to two leaves share the bucket on `level`: the meaning of the bit tricks.
+#[cfg(test)]
+fn share_bucket(a: Leaf, b: Leaf, level: u8) -> bool {
+    use crate::geometry::BucketId;
+    BucketId::on_path(a, level) == BucketId::on_path(b, level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference;
+    use crate::stash::Stash;
+    use proptest::prelude::*;
+
+    /// Runs both on the stash of `leaves` and compares every slot of the path, and what is left.
+    fn same_as_literal(geometry: &Geometry, evicted: Leaf, leaves: &[u64]) {
+        let mut stash = Stash::new(leaves.len());
+        for (address, leaf) in (0..).zip(leaves) {
+            stash.insert(Entry {
+                address,
+                leaf: Leaf(*leaf),
+                place: Place::NOWHERE,
+            });
+        }
+        let mut plan = PathPlan::new(geometry);
+        stash.push_to_leaf(evicted, geometry, &mut plan);
+
+        let literal_stash = (0..)
+            .zip(leaves)
+            .map(|(address, leaf)| (address, Leaf(*leaf)))
+            .collect();
+        let (path, left) = reference::push_to_leaf(literal_stash, evicted, geometry);
+        for (level, bucket) in path.iter().enumerate() {
+            let planned: Vec<_> = plan
+                .bucket(level, geometry)
+                .iter()
+                .map(|e| (e.address, e.leaf))
+                .collect();
+            assert_eq!(
+                &planned, bucket,
+                "level {level} of {evicted:?}, stash {leaves:?}"
+            );
+            assert!(
+                bucket
+                    .iter()
+                    .all(|(_, leaf)| share_bucket(*leaf, evicted, level as u8))
+            );
+        }
+        let stuck: Vec<_> = stash
+            .entries()
+            .iter()
+            .map(|e| (e.address, e.leaf))
+            .collect();
+        assert_eq!(stuck, left);
+
+        let fills: Vec<_> = path.iter().map(Vec::len).collect();
+        let by_level =
+            reference::greedy_fills(leaves.iter().map(|l| Leaf(*l)).collect(), evicted, geometry);
+        assert_eq!(
+            fills, by_level,
+            "Path ORAM's own greedy eviction fills the same slots"
+        );
+    }
+
+    #[test]
+    fn figure_3_of_tiny_oram() {
+        // Z = 2, evict to leaf 1; A on leaf 1 goes to b2 because b1 is full, B then only to b3.
+        let geometry = Geometry::uniform(2, 2).unwrap();
+        let leaves = [1, 1, 3, 1, 3];
+        let mut stash = Stash::new(leaves.len());
+        for (address, leaf) in (0..).zip(leaves) {
+            stash.insert(Entry {
+                address,
+                leaf: Leaf(leaf),
+                place: Place::NOWHERE,
+            });
+        }
+        let mut plan = PathPlan::new(&geometry);
+        stash.push_to_leaf(Leaf(1), &geometry, &mut plan);
+        let names = |level| {
+            plan.bucket(level, &geometry)
+                .iter()
+                .map(|e| e.address)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (names(2), names(1), names(0)),
+            (vec![0, 1], vec![2, 3], vec![4])
+        );
+        assert_eq!(stash.len(), 0);
+    }
+
+    #[test]
+    fn exhaustive_for_small_trees() {
+        // Every stash of up to five blocks, in every order, on every path.
+        for (leaf_level, z) in [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2)] {
+            let geometry = Geometry::uniform(leaf_level, z).unwrap();
+            let labels = geometry.leaves();
+            for blocks in 0..=5u32 {
+                for stash in 0..labels.pow(blocks) {
+                    let leaves: Vec<_> = (0..blocks)
+                        .map(|i| stash / labels.pow(i) % labels)
+                        .collect();
+                    for evicted in 0..labels {
+                        same_as_literal(&geometry, Leaf(evicted), &leaves);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Labels that share long prefixes with 0 as often as short ones: uniform labels of a deep tree
+    /// would nearly all part at the root.
+    fn label(leaf_level: u8) -> impl Strategy<Value = u64> {
+        (any::<u64>(), 0..=leaf_level)
+            .prop_map(move |(bits, common)| (bits << common) & ((1 << leaf_level) - 1))
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_literal_greedy_algorithm(
+            (slots, evicted, leaves) in (0u8..=40).prop_flat_map(|leaf_level| (
+                prop::collection::vec(1u16..6, usize::from(leaf_level) + 1),
+                label(leaf_level),
+                prop::collection::vec(label(leaf_level), 0..300),
+            )),
+        ) {
+            same_as_literal(&Geometry::profile(&slots).unwrap(), Leaf(evicted), &leaves);
+        }
+
+        #[test]
+        fn a_full_stash_fills_the_whole_path(leaf_level in 0u8..=40, z in 1u16..6, evicted: u64) {
+            let geometry = Geometry::uniform(leaf_level, z).unwrap();
+            let evicted = Leaf(evicted & (geometry.leaves() - 1));
+            same_as_literal(&geometry, evicted, &vec![evicted.0; geometry.path_slots() + 7]);
+        }
+    }
+}

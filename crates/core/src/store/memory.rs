@@ -1,0 +1,187 @@
+//! Untrusted storage in this machine's memory.
+
+use memmap2::MmapMut;
+
+use super::{Blanks, BucketStore, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use crate::error::{Error, ErrorKind, StoreError};
+use crate::hint::{self, CACHE_LINE_BYTES};
+use crate::layout::{Layout, LayoutKind};
+
+/// What pages the system gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// The system accepted the request for transparent huge pages.
+    Huge,
+    /// Ordinary pages: paths will miss the translation buffers often.
+    Ordinary,
+}
+
+/// All trees in one anonymous mapping, with huge pages where the system gives them.
+///
+/// Pages that were never written take no memory, so a new store of any size is made at once.
+pub struct MemoryStore {
+    arena: MmapMut,
+    trees: Vec<Tree>,
+    pages: Pages,
+    spans: Vec<Span>,
+}
+
+struct Tree {
+    shape: TreeShape,
+    layout: Layout,
+    base: u64,
+}
+
+impl MemoryStore {
+    /// Room for trees of these shapes, `TreeId(0)` first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the trees exceed the address space or the system refuses
+    /// the mapping.
+    pub fn new(shapes: &[TreeShape], kind: LayoutKind) -> Result<Self, Error> {
+        let mut trees = Vec::with_capacity(shapes.len());
+        let mut bytes = 0u64;
+        for shape in shapes {
+            let layout = Layout::new(shape, kind, CACHE_LINE_BYTES as u64)?;
+            let base = bytes;
+            bytes = bytes
+                .checked_add(layout.bytes())
+                .and_then(|end| end.checked_next_multiple_of(CACHE_LINE_BYTES as u64))
+                .ok_or_else(|| {
+                    Error::new(ErrorKind::InvalidConfig, "the trees exceed 2^64 bytes")
+                })?;
+            trees.push(Tree {
+                shape: shape.clone(),
+                layout,
+                base,
+            });
+        }
+        let refused = |cause: String| {
+            Error::new(
+                ErrorKind::InvalidConfig,
+                format!("no memory for trees of {bytes} bytes ({cause}): use a smaller capacity"),
+            )
+        };
+        let length = usize::try_from(bytes).map_err(|cause| refused(cause.to_string()))?;
+        let arena = MmapMut::map_anon(length.max(1)).map_err(|cause| refused(cause.to_string()))?;
+        let pages = request_huge_pages(&arena);
+        Ok(Self {
+            arena,
+            trees,
+            pages,
+            spans: Vec::new(),
+        })
+    }
+
+    /// The layout for memory that measured best: subtrees packed to an ordinary page.
+    pub fn default_layout() -> LayoutKind {
+        LayoutKind::Subtree { unit_bytes: 4096 }
+    }
+
+    /// Whether the system accepted huge pages.
+    pub fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    /// Everything that storage holds, as the adversary could dump it.
+    pub fn contents(&self) -> &[u8] {
+        &self.arena
+    }
+
+    /// The same, to be tampered with: what an active adversary, or a test, can do.
+    pub fn contents_mut(&mut self) -> &mut [u8] {
+        &mut self.arena
+    }
+
+    /// Where a piece lies in [`Self::contents`].
+    ///
+    /// # Errors
+    /// When no tree of this store has such a piece.
+    #[inline]
+    pub fn span(&self, piece: &Piece) -> Result<Span, StoreError> {
+        let tree = self
+            .trees
+            .get(usize::from(piece.tree.0))
+            .ok_or_else(|| absent(piece))?;
+        let shape = tree
+            .shape
+            .levels()
+            .get(usize::from(piece.bucket.level()))
+            .ok_or_else(|| absent(piece))?;
+        let start = tree.base + tree.layout.offset(piece.bucket);
+        let (offset, bytes) = match piece.part {
+            Part::Whole => (0, shape.bucket_bytes),
+            Part::Header => (0, shape.header_bytes),
+            Part::Slot(slot) if slot < shape.slots => (
+                shape.slots_offset + u64::from(slot) * shape.slot_bytes,
+                shape.slot_bytes,
+            ),
+            Part::Slot(_) => return Err(absent(piece)),
+        };
+        Ok(Span {
+            start: (start + offset) as usize,
+            bytes: bytes as usize,
+        })
+    }
+
+    /// Finds the pieces and has the processor fetch them all before the first is used.
+    fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
+        let mut spans = std::mem::take(&mut self.spans);
+        spans.clear();
+        let located = pieces.iter().try_for_each(|piece| {
+            let span = self.span(piece)?;
+            hint::prefetch(&self.arena[span.range()]);
+            spans.push(span);
+            Ok(())
+        });
+        self.spans = spans;
+        located
+    }
+}
+
+impl BucketStore for MemoryStore {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.trees.get(usize::from(tree.0)).map(|tree| &tree.shape)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        for span in pieces.iter().filter_map(|piece| self.span(piece).ok()) {
+            hint::prefetch(&self.arena[span.range()]);
+        }
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.locate(pieces)?;
+        Ok(Frames::new(&self.arena, &self.spans))
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.locate(pieces)?;
+        fill(Blanks::new(&mut self.arena, &self.spans));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn request_huge_pages(arena: &MmapMut) -> Pages {
+    match arena.advise(memmap2::Advice::HugePage) {
+        Ok(()) => Pages::Huge,
+        Err(_) => Pages::Ordinary,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn request_huge_pages(_: &MmapMut) -> Pages {
+    Pages::Ordinary
+}
+
+fn absent(piece: &Piece) -> StoreError {
+    StoreError::new(format!(
+        "there is no {:?} of bucket {} in tree {} of this store",
+        piece.part, piece.bucket, piece.tree.0
+    ))
+}

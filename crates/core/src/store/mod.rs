@@ -1,0 +1,160 @@
+//! The one trait to untrusted storage.
+//!
+//! Everything that leaves the client passes [`BucketStore`]. It sits below the seal, so whatever
+//! implements or wraps it sees ciphertext, names of buckets and nothing else: what the adversary
+//! sees. `docs/adr/0001-store-trait.md` says why it has this form and what was measured.
+
+mod memory;
+mod shape;
+
+pub use memory::{MemoryStore, Pages};
+pub use shape::{LevelShape, TreeShape};
+
+use crate::error::StoreError;
+use crate::geometry::BucketId;
+use crate::seal::Sealed;
+
+/// Which of the trees of one store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreeId(pub u16);
+
+/// Which part of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Header, labels and slots.
+    Whole,
+    /// The header alone: what an access-only access of RAW ORAM writes back.
+    Header,
+    /// One slot.
+    Slot(u16),
+}
+
+/// What a trip asks for: one part of one bucket. Public by nature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Piece {
+    /// The tree.
+    pub tree: TreeId,
+    /// The bucket in that tree.
+    pub bucket: BucketId,
+    /// The part of that bucket.
+    pub part: Part,
+}
+
+/// Untrusted storage for the buckets of one or more trees.
+///
+/// # Contract
+/// - **Who calls.** One scheme at a time, from one thread. One [`read`](Self::read) or
+///   [`write`](Self::write) is one round trip: a store may serve its pieces in any order or at once.
+/// - **Order.** A read returns what the latest earlier write left, whatever was prefetched in
+///   between. Writes are ordered after earlier calls and durable once [`flush`](Self::flush) has
+///   returned.
+/// - **Absent buckets.** A bucket never written reads as zeros. Which buckets those are is public.
+/// - **Errors.** After an error the store may hold the old or the new bytes of every piece of the
+///   failed write. The scheme above refuses further work.
+/// - **Trust.** None. Whatever a store returns is checked by the scheme before it decides anything.
+/// - **Wrappers** implement every method.
+///
+/// A store answers with `Frames`, which borrow its own buffer: memory is handed over uncopied, and
+/// a network store hands over its receive buffer.
+pub trait BucketStore {
+    /// The shape of `tree`, or `None` if the store has no such tree.
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape>;
+
+    /// Starts to fetch `pieces`, which a later read will ask for. A hint: ignoring it is correct.
+    fn prefetch(&mut self, pieces: &[Piece]);
+
+    /// One round trip that reads `pieces`.
+    ///
+    /// # Errors
+    /// When the medium fails, or a piece is not in any tree of this store.
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError>;
+
+    /// One round trip that writes `pieces`. `fill` is called exactly once, with one blank for each
+    /// piece in the order asked; only [`crate::seal`] can turn blanks into [`Sealed`].
+    ///
+    /// # Errors
+    /// When the medium fails, or a piece is not in any tree of this store.
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError>;
+
+    /// Returns once all earlier writes are durable.
+    ///
+    /// # Errors
+    /// When that cannot be promised any more.
+    fn flush(&mut self) -> Result<(), StoreError>;
+}
+
+/// Seals the pieces of one write into the medium's own buffer.
+pub type Fill<'f> = dyn for<'a> FnMut(Blanks<'a>) -> Sealed<'a> + 'f;
+
+/// A byte range in the buffer of a store.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// How many.
+    pub bytes: usize,
+}
+
+impl Span {
+    #[inline]
+    fn range(self) -> std::ops::Range<usize> {
+        self.start..self.start + self.bytes
+    }
+}
+
+/// What a read brought: the bytes of each piece, in the order asked.
+#[derive(Clone, Copy)]
+pub struct Frames<'a> {
+    buffer: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Frames<'a> {
+    /// The frames that lie at `spans` in `buffer`.
+    pub fn new(buffer: &'a [u8], spans: &'a [Span]) -> Self {
+        Self { buffer, spans }
+    }
+
+    /// How many pieces.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The bytes of piece `i`.
+    #[inline]
+    pub fn get(&self, i: usize) -> &'a [u8] {
+        &self.buffer[self.spans[i].range()]
+    }
+}
+
+/// Room for the pieces of one write. Nobody but [`crate::seal`] can put bytes there.
+pub struct Blanks<'a> {
+    buffer: &'a mut [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Blanks<'a> {
+    /// The blanks that lie at `spans` in `buffer`. What they hold before is never read.
+    pub fn new(buffer: &'a mut [u8], spans: &'a [Span]) -> Self {
+        Self { buffer, spans }
+    }
+
+    /// The room of piece `i`.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, i: usize) -> &mut [u8] {
+        &mut self.buffer[self.spans[i].range()]
+    }
+
+    /// What has been written there.
+    pub(crate) fn into_frames(self) -> Frames<'a> {
+        Frames {
+            buffer: self.buffer,
+            spans: self.spans,
+        }
+    }
+}
