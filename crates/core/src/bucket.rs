@@ -14,6 +14,8 @@
 //! block. An address of all ones is ⊥: a dummy. The leaf stands with the block and not with the
 //! address because an access-only access of RAW ORAM needs addresses alone (section IV-D).
 
+use zeroize::Zeroizing;
+
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::seal::{BODY_BYTES_MAX, CHUNK_BYTES, COUNTER_BYTES};
@@ -40,6 +42,40 @@ pub(crate) struct BucketFormat {
     block_bytes: usize,
     addresses: Field,
     leaves: Field,
+    levels: Box<[LevelFormat]>,
+}
+
+/// The sizes of a bucket on one level.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LevelFormat {
+    pub(crate) level: u8,
+    pub(crate) slots: usize,
+    /// Bytes of the table of addresses: the sealed part of the header.
+    pub(crate) address_table_bytes: usize,
+    /// Bytes of the table of leaves, with which the body starts.
+    pub(crate) leaf_table_bytes: usize,
+    /// Where the body starts in the bucket.
+    pub(crate) body_offset: usize,
+    pub(crate) body_bytes: usize,
+}
+
+impl LevelFormat {
+    fn new(level: u8, slots: usize, addresses: Field, leaves: Field, block_bytes: usize) -> Self {
+        let address_table_bytes = addresses.table_bytes(slots);
+        let leaf_table_bytes = leaves.table_bytes(slots);
+        Self {
+            level,
+            slots,
+            address_table_bytes,
+            leaf_table_bytes,
+            body_offset: COUNTER_BYTES + address_table_bytes,
+            body_bytes: leaf_table_bytes + slots * block_bytes,
+        }
+    }
+
+    pub(crate) fn bucket_bytes(&self) -> usize {
+        self.body_offset + self.body_bytes
+    }
 }
 
 /// A table with an entry of `bytes` bytes for each slot.
@@ -54,27 +90,37 @@ impl Field {
     /// Wide enough for `0..values`, and for ⊥.
     fn for_values(values: u64) -> Self {
         let bytes = (1..8).find(|bytes| values < 1 << (8 * bytes)).unwrap_or(8);
-        Self {
-            bytes,
-            mask: u64::MAX >> (64 - 8 * bytes),
-        }
+        Self { bytes, mask: u64::MAX >> (64 - 8 * bytes) }
     }
 
     fn table_bytes(self, slots: usize) -> usize {
         (slots * self.bytes).next_multiple_of(CHUNK_BYTES)
     }
 
+    /// The table is followed by [`TABLE_SLACK_BYTES`] of anything: entries are read and written
+    /// eight bytes at a time.
     #[inline]
     fn get(self, table: &[u8], slot: usize) -> u64 {
-        let mut entry = [0; 8];
-        entry.copy_from_slice(&table[slot * self.bytes..][..8]);
-        u64::from_le_bytes(entry) & self.mask
+        table[slot * self.bytes..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
+            & self.mask
     }
 
-    #[inline]
+    /// Writes one entry and leaves the others.
     fn put(self, table: &mut [u8], slot: usize, value: u64) {
         table[slot * self.bytes..][..self.bytes]
             .copy_from_slice(&value.to_le_bytes()[..self.bytes]);
+    }
+
+    /// Writes the first entries, and zeros after them up to the end of the table.
+    ///
+    /// Each store zeroes what the next one overwrites: no load waits for a store.
+    #[inline]
+    fn put_all(self, table: &mut [u8], table_bytes: usize, values: impl Iterator<Item = u64>) {
+        table[..table_bytes].fill(0);
+        for (slot, value) in values.enumerate() {
+            let word = table[slot * self.bytes..].first_chunk_mut();
+            *word.expect("tables are followed by slack") = value.to_le_bytes();
+        }
     }
 }
 
@@ -87,9 +133,7 @@ impl BucketFormat {
     ) -> Result<Self, Error> {
         let invalid = |message: String| Err(Error::new(ErrorKind::InvalidConfig, message));
         if !(1..=CAPACITY_MAX).contains(&capacity) {
-            return invalid(format!(
-                "an ORAM holds 1 to {CAPACITY_MAX} blocks, not {capacity}"
-            ));
+            return invalid(format!("an ORAM holds 1 to {CAPACITY_MAX} blocks, not {capacity}"));
         }
         if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block_bytes) {
             return invalid(format!(
@@ -102,23 +146,22 @@ impl BucketFormat {
                 geometry.tree_slots()
             ));
         }
-        let format = Self {
-            addresses: Field::for_values(capacity),
-            leaves: Field::for_values(geometry.leaves() - 1),
-            geometry,
-            capacity,
-            block_bytes,
-        };
-        for level in 0..format.geometry.levels() {
-            if format.body_bytes(level) > BODY_BYTES_MAX {
-                return invalid(format!(
-                    "a bucket of {} blocks of {block_bytes} bytes exceeds {BODY_BYTES_MAX} bytes: \
-                     use fewer slots or a smaller block",
-                    format.geometry.slots(level)
-                ));
-            }
+        let addresses = Field::for_values(capacity);
+        let leaves = Field::for_values(geometry.leaves() - 1);
+        let levels: Box<[_]> = (0..=geometry.leaf_level())
+            .map(|level| {
+                let slots = geometry.slots(usize::from(level));
+                LevelFormat::new(level, slots, addresses, leaves, block_bytes)
+            })
+            .collect();
+        if let Some(level) = levels.iter().find(|level| level.body_bytes > BODY_BYTES_MAX) {
+            return invalid(format!(
+                "a bucket of {} blocks of {block_bytes} bytes exceeds {BODY_BYTES_MAX} bytes: use \
+                 fewer slots or a smaller block",
+                level.slots
+            ));
         }
-        Ok(format)
+        Ok(Self { geometry, capacity, block_bytes, addresses, leaves, levels })
     }
 
     pub(crate) fn geometry(&self) -> &Geometry {
@@ -129,60 +172,55 @@ impl BucketFormat {
         self.block_bytes
     }
 
-    /// Bytes of the table of addresses.
+    /// The sizes of buckets on each level, from the root down.
     #[inline]
-    pub(crate) fn address_table_bytes(&self, level: usize) -> usize {
-        self.addresses.table_bytes(self.geometry.slots(level))
+    pub(crate) fn levels(&self) -> &[LevelFormat] {
+        &self.levels
     }
 
-    /// Bytes of the table of leaves, with which the body starts.
-    #[inline]
-    pub(crate) fn leaf_table_bytes(&self, level: usize) -> usize {
-        self.leaves.table_bytes(self.geometry.slots(level))
-    }
-
-    /// Bytes of the largest table of any level, and slack to decode it.
-    pub(crate) fn table_room(&self) -> usize {
-        (0..self.geometry.levels())
-            .map(|level| {
-                self.address_table_bytes(level)
-                    .max(self.leaf_table_bytes(level))
-            })
-            .max()
-            .unwrap_or(0)
-            + TABLE_SLACK_BYTES
-    }
-
-    /// Where the body starts.
-    #[inline]
-    pub(crate) fn body_offset(&self, level: usize) -> usize {
-        COUNTER_BYTES + self.address_table_bytes(level)
-    }
-
-    /// Bytes of the body.
-    #[inline]
-    pub(crate) fn body_bytes(&self, level: usize) -> usize {
-        self.slot_in_body(level, self.geometry.slots(level))
-    }
-
-    /// Where the block of `slot` starts in the body.
-    #[inline]
-    pub(crate) fn slot_in_body(&self, level: usize, slot: usize) -> usize {
-        self.leaf_table_bytes(level) + slot * self.block_bytes
+    /// Room for a table of any level for each bucket of a path.
+    pub(crate) fn table_room(&self) -> Tables {
+        let table = |level: &LevelFormat| level.address_table_bytes.max(level.leaf_table_bytes);
+        let stride = self.levels.iter().map(table).max().unwrap_or(0) + TABLE_SLACK_BYTES;
+        Tables { bytes: Zeroizing::new(vec![0; stride * self.levels.len()]), stride }
     }
 
     /// What a store must know.
     pub(crate) fn shape(&self) -> TreeShape {
-        let levels = (0..self.geometry.levels())
-            .map(|level| LevelShape {
-                slots: self.geometry.slots(level) as u16,
-                header_bytes: self.body_offset(level) as u64,
-                slots_offset: (self.body_offset(level) + self.leaf_table_bytes(level)) as u64,
-                slot_bytes: self.block_bytes as u64,
-                bucket_bytes: (self.body_offset(level) + self.body_bytes(level)) as u64,
-            })
-            .collect();
-        TreeShape::new(levels)
+        let shape = |level: &LevelFormat| LevelShape {
+            slots: level.slots as u16,
+            header_bytes: level.body_offset as u64,
+            slots_offset: (level.body_offset + level.leaf_table_bytes) as u64,
+            slot_bytes: self.block_bytes as u64,
+            bucket_bytes: level.bucket_bytes() as u64,
+        };
+        TreeShape::new(self.levels.iter().map(shape).collect())
+    }
+
+    /// Finds `address` in an opened table of `slots` entries, and checks every entry on the way.
+    /// The table is followed by [`TABLE_SLACK_BYTES`] of anything.
+    #[inline]
+    pub(crate) fn find(
+        &self,
+        table: &[u8],
+        slots: usize,
+        address: u64,
+    ) -> Result<Option<usize>, Error> {
+        let mut found = None;
+        let (mut hits, mut invalid) = (0, false);
+        for slot in 0..slots {
+            let entry = self.addresses.get(table, slot);
+            invalid |= entry >= self.capacity && entry != self.addresses.mask;
+            if entry == address {
+                found = Some(slot);
+                hits += 1;
+            }
+        }
+        match (invalid, hits) {
+            (true, _) => Err(corrupt("an address past the end")),
+            (false, 0 | 1) => Ok(found),
+            (false, _) => Err(corrupt("a block twice")),
+        }
     }
 
     /// The address in `slot` of an opened table, or `None` for a dummy. The table is followed by
@@ -207,17 +245,53 @@ impl BucketFormat {
         }
     }
 
-    /// Writes an address, or ⊥.
+    /// Writes the addresses of a bucket on `level`: those of its blocks, then ⊥.
     #[inline]
-    pub(crate) fn put_address(&self, table: &mut [u8], slot: usize, address: Option<u64>) {
-        self.addresses
-            .put(table, slot, address.unwrap_or(self.addresses.mask));
+    pub(crate) fn put_addresses(
+        &self,
+        table: &mut [u8],
+        level: &LevelFormat,
+        addresses: impl Iterator<Item = u64>,
+    ) {
+        let dummies = std::iter::repeat(self.addresses.mask);
+        let slots = addresses.chain(dummies).take(level.slots);
+        self.addresses.put_all(table, level.address_table_bytes, slots);
     }
 
-    /// Writes a leaf.
+    /// Writes the leaves of the blocks of a bucket on `level`; those of dummies are zeros.
     #[inline]
-    pub(crate) fn put_leaf(&self, table: &mut [u8], slot: usize, leaf: Leaf) {
-        self.leaves.put(table, slot, leaf.0);
+    pub(crate) fn put_leaves(
+        &self,
+        table: &mut [u8],
+        level: &LevelFormat,
+        leaves: impl Iterator<Item = Leaf>,
+    ) {
+        self.leaves.put_all(table, level.leaf_table_bytes, leaves.map(|leaf| leaf.0));
+    }
+
+    /// Makes `slot` a dummy.
+    pub(crate) fn remove(&self, table: &mut [u8], slot: usize) {
+        self.addresses.put(table, slot, self.addresses.mask);
+    }
+}
+
+/// Opened tables, one for each bucket of a trip. Secret; wiped when dropped.
+pub(crate) struct Tables {
+    bytes: Zeroizing<Vec<u8>>,
+    stride: usize,
+}
+
+impl Tables {
+    /// The table of bucket `i`, and slack.
+    #[inline]
+    pub(crate) fn get(&self, i: usize) -> &[u8] {
+        &self.bytes[i * self.stride..][..self.stride]
+    }
+
+    /// The same, to be written.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, i: usize) -> &mut [u8] {
+        &mut self.bytes[i * self.stride..][..self.stride]
     }
 }
 
@@ -244,13 +318,10 @@ mod tests {
         let geometry = Geometry::uniform(19, 5).unwrap();
         let format = BucketFormat::new(geometry, 1 << 20, 64).unwrap();
         assert_eq!(
-            (format.address_table_bytes(7), format.leaf_table_bytes(7)),
+            (format.levels()[7].address_table_bytes, format.levels()[7].leaf_table_bytes),
             (16, 16)
         );
-        assert_eq!(
-            format.shape().levels()[7].bucket_bytes,
-            8 + 16 + 16 + 5 * 64
-        );
+        assert_eq!(format.shape().levels()[7].bucket_bytes, 8 + 16 + 16 + 5 * 64);
     }
 
     #[test]
@@ -265,11 +336,7 @@ mod tests {
             (2047 * 4 + 1, 4, 64),
         ] {
             let error = format(capacity, z, block_bytes).unwrap_err();
-            assert_eq!(
-                error.kind(),
-                ErrorKind::InvalidConfig,
-                "{capacity} {z} {block_bytes}"
-            );
+            assert_eq!(error.kind(), ErrorKind::InvalidConfig, "{capacity} {z} {block_bytes}");
         }
         assert!(format(2047 * 4, 4, 64).is_ok());
         assert!(format(1, 63, BLOCK_BYTES_MAX).is_ok());
@@ -280,27 +347,52 @@ mod tests {
         for capacity in [254, 255, 256, 65_535, 65_536] {
             let format =
                 BucketFormat::new(Geometry::uniform(14, 4).unwrap(), capacity, 16).unwrap();
-            let mut table = vec![0; format.table_room()];
-            format.put_address(&mut table, 0, Some(capacity - 1));
-            assert_eq!(format.address(&table, 0).unwrap(), Some(capacity - 1));
+            let mut tables = format.table_room();
+            format.put_addresses(
+                tables.get_mut(0),
+                &format.levels()[0],
+                [capacity - 1].into_iter(),
+            );
+            assert_eq!(format.address(tables.get(0), 0).unwrap(), Some(capacity - 1));
+            assert_eq!(format.address(tables.get(0), 1).unwrap(), None);
         }
     }
 
     proptest! {
         #[test]
         fn tables_hold_what_was_put(
-            entries in prop::collection::vec((prop::option::of(0u64..1000), 0u64..1024), 6),
+            entries in prop::collection::vec((0u64..1000, 0u64..1024), 0..=6),
+            removed in 0usize..6,
         ) {
             let format = format(1000, 6, 64).unwrap();
-            let mut addresses = vec![0; format.table_room()];
-            let mut leaves = vec![0; format.table_room()];
-            for (slot, (address, leaf)) in entries.iter().enumerate() {
-                format.put_address(&mut addresses, slot, *address);
-                format.put_leaf(&mut leaves, slot, Leaf(*leaf));
+            let (mut addresses, mut leaves) = (format.table_room(), format.table_room());
+            let (addresses, leaves) = (addresses.get_mut(3), leaves.get_mut(3));
+            let level = &format.levels()[3];
+            format.put_addresses(addresses, level, entries.iter().map(|entry| entry.0));
+            format.put_leaves(leaves, level, entries.iter().map(|entry| Leaf(entry.1)));
+            format.remove(addresses, removed);
+            for slot in 0..6 {
+                let expected = entries.get(slot).filter(|_| slot != removed);
+                prop_assert_eq!(format.address(addresses, slot).unwrap(), expected.map(|e| e.0));
+                if let Some((_, leaf)) = expected {
+                    prop_assert_eq!(format.leaf(leaves, slot, BucketId::ROOT).unwrap(), Leaf(*leaf));
+                }
             }
-            for (slot, (address, leaf)) in entries.iter().enumerate() {
-                prop_assert_eq!(format.address(&addresses, slot).unwrap(), *address);
-                prop_assert_eq!(format.leaf(&leaves, slot, BucketId::ROOT).unwrap(), Leaf(*leaf));
+        }
+
+        #[test]
+        fn find_agrees_with_looking_at_each_slot(
+            table in prop::collection::vec(prop_oneof![3 => 0u8..4, 1 => any::<u8>()], 100),
+            address in 0u64..1000,
+        ) {
+            let format = format(1000, 6, 64).unwrap();
+            let each: Result<Vec<_>, _> = (0..6).map(|slot| format.address(&table, slot)).collect();
+            let slots = each.map(|each| (0..6).filter(|s| each[*s] == Some(address)).collect::<Vec<_>>());
+            match (format.find(&table, 6, address), slots) {
+                (Ok(None), Ok(slots)) => prop_assert!(slots.is_empty()),
+                (Ok(Some(slot)), Ok(slots)) => prop_assert_eq!(slots, [slot]),
+                (Err(_), Ok(slots)) => prop_assert!(slots.len() > 1),
+                (found, Err(_)) => prop_assert!(found.is_err()),
             }
         }
 

@@ -72,10 +72,9 @@ impl Layout {
         match kind {
             LayoutKind::Heap => place_levels(&strides, true),
             LayoutKind::Striped => place_levels(&strides, false),
-            LayoutKind::Subtree { unit_bytes: 0 } => Err(Error::new(
-                ErrorKind::InvalidConfig,
-                "a subtree cannot be packed to 0 bytes",
-            )),
+            LayoutKind::Subtree { unit_bytes: 0 } => {
+                Err(Error::new(ErrorKind::InvalidConfig, "a subtree cannot be packed to 0 bytes"))
+            }
             LayoutKind::Subtree { unit_bytes } => place_subtrees(&strides, unit_bytes),
         }
     }
@@ -107,10 +106,7 @@ impl LevelPlace {
 
     fn bucket_at(&self, offset: u64) -> Option<BucketId> {
         let relative = offset.checked_sub(self.base)?;
-        let (subtree, rest) = (
-            relative / self.subtree_stride,
-            relative % self.subtree_stride,
-        );
+        let (subtree, rest) = (relative / self.subtree_stride, relative % self.subtree_stride);
         let (within, rest) = (rest / self.bucket_stride, rest % self.bucket_stride);
         let exists = subtree >> self.root_level == 0
             && within >> (self.level - self.root_level) == 0
@@ -143,10 +139,7 @@ fn place_levels(strides: &[u64], left_to_right: bool) -> Result<Layout, Error> {
         });
         bytes = checked_sum(bytes, level_bytes)?;
     }
-    Ok(Layout {
-        levels: levels.into(),
-        bytes,
-    })
+    Ok(Layout { levels: levels.into(), bytes })
 }
 
 fn place_subtrees(strides: &[u64], unit_bytes: u64) -> Result<Layout, Error> {
@@ -170,31 +163,22 @@ fn place_subtrees(strides: &[u64], unit_bytes: u64) -> Result<Layout, Error> {
             });
             subtree_bytes = with_level;
         }
-        let subtree_stride = subtree_bytes
-            .checked_next_multiple_of(unit_bytes)
-            .ok_or_else(too_large)?;
+        let subtree_stride =
+            subtree_bytes.checked_next_multiple_of(unit_bytes).ok_or_else(too_large)?;
         for level in &mut levels[usize::from(root_level)..] {
             level.subtree_stride = subtree_stride;
         }
         bytes = checked_sum(bytes, checked_bytes(subtree_stride, 1 << root_level)?)?;
     }
-    Ok(Layout {
-        levels: levels.into(),
-        bytes,
-    })
+    Ok(Layout { levels: levels.into(), bytes })
 }
 
 fn checked_bytes(stride: u64, count: u64) -> Result<u64, Error> {
-    stride
-        .checked_mul(count)
-        .filter(|bytes| *bytes <= i64::MAX as u64)
-        .ok_or_else(too_large)
+    stride.checked_mul(count).filter(|bytes| *bytes <= i64::MAX as u64).ok_or_else(too_large)
 }
 
 fn checked_sum(a: u64, b: u64) -> Result<u64, Error> {
-    a.checked_add(b)
-        .filter(|bytes| *bytes <= i64::MAX as u64)
-        .ok_or_else(too_large)
+    a.checked_add(b).filter(|bytes| *bytes <= i64::MAX as u64).ok_or_else(too_large)
 }
 
 fn too_large() -> Error {
@@ -287,12 +271,8 @@ mod tests {
     fn a_path_touches_one_row_for_each_packed_subtree() {
         // 31 buckets of 256 bytes fill an 8 KiB row: 5 levels, as in Tiny ORAM's prototype.
         const ROW: u64 = 8192;
-        let layout = Layout::new(
-            &shape(&[256; 20]),
-            LayoutKind::Subtree { unit_bytes: ROW },
-            64,
-        )
-        .unwrap();
+        let layout =
+            Layout::new(&shape(&[256; 20]), LayoutKind::Subtree { unit_bytes: ROW }, 64).unwrap();
         for leaf in [0, 1, 77_777, (1 << 19) - 1] {
             let mut rows: Vec<_> = (0..20)
                 .map(|level| {
@@ -307,11 +287,9 @@ mod tests {
     #[test]
     fn trees_past_the_address_space_are_refused() {
         let large = shape(&[1 << 26; 41]);
-        for kind in [
-            LayoutKind::Heap,
-            LayoutKind::Striped,
-            LayoutKind::Subtree { unit_bytes: 4096 },
-        ] {
+        for kind in
+            [LayoutKind::Heap, LayoutKind::Striped, LayoutKind::Subtree { unit_bytes: 4096 }]
+        {
             let error = Layout::new(&large, kind, 64).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidConfig);
         }

@@ -43,10 +43,7 @@ pub trait Oram {
     /// # Errors
     /// See [`Self::access`].
     fn read(&mut self, address: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.access(&mut [Access {
-            address,
-            op: Op::Read(buffer),
-        }])
+        self.access(&mut [Access { address, op: Op::Read(buffer) }])
     }
 
     /// Replaces a block by `data`.
@@ -54,10 +51,7 @@ pub trait Oram {
     /// # Errors
     /// See [`Self::access`].
     fn write(&mut self, address: u64, data: &[u8]) -> Result<(), Error> {
-        self.access(&mut [Access {
-            address,
-            op: Op::Write(data),
-        }])
+        self.access(&mut [Access { address, op: Op::Write(data) }])
     }
 
     /// Reads, modifies and writes a block in one access.
@@ -68,10 +62,7 @@ pub trait Oram {
     where
         Self: Sized,
     {
-        self.access(&mut [Access {
-            address,
-            op: Op::Update(&mut change),
-        }])
+        self.access(&mut [Access { address, op: Op::Update(&mut change) }])
     }
 }
 
@@ -149,13 +140,7 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
         let config = backend.config();
         let (capacity, block_bytes) = (config.capacity, config.block_bytes);
         let position_map = FlatPosMap::new(capacity, config.geometry.leaf_level())?;
-        Ok(Self {
-            backend,
-            position_map,
-            coins,
-            capacity,
-            block_bytes,
-        })
+        Ok(Self { backend, position_map, coins, capacity, block_bytes })
     }
 
     /// The parameters of the tree. Public.
@@ -212,9 +197,7 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
             };
             violation.get_or_insert_with(|| format!("there is a block {defect} ({location:?})"));
         })?;
-        violation.map_or(Ok(()), |message| {
-            Err(Error::new(ErrorKind::Corrupt, message))
-        })
+        violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }
 
     fn check_request(&self, request: &Access<'_>) -> Result<(), Error> {
@@ -227,10 +210,9 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
             ));
         }
         match request.op.buffer_bytes() {
-            Some(bytes) if bytes != self.block_bytes => invalid(format!(
-                "the buffer has {bytes} bytes, a block has {}",
-                self.block_bytes
-            )),
+            Some(bytes) if bytes != self.block_bytes => {
+                invalid(format!("the buffer has {bytes} bytes, a block has {}", self.block_bytes))
+            }
             _ => Ok(()),
         }
     }
@@ -257,15 +239,12 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
     }
 
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        batch
-            .iter()
-            .try_for_each(|request| self.check_request(request))?;
+        batch.iter().try_for_each(|request| self.check_request(request))?;
         let mut requests = batch.iter_mut().peekable();
         while let Some(Access { address, op }) = requests.next() {
             self.backend.check_ready()?;
-            let (from, to): (Leaf, Leaf) = self
-                .position_map
-                .look_up_and_remap(*address, &mut self.coins);
+            let (from, to): (Leaf, Leaf) =
+                self.position_map.look_up_and_remap(*address, &mut self.coins);
             if let Some(next) = requests.peek() {
                 self.look_ahead(next);
             }

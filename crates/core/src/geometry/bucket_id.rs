@@ -63,9 +63,7 @@ mod tests {
 
     #[test]
     fn figure_2_of_tiny_oram_path_1_of_three_levels() {
-        let path: Vec<_> = (0..=3)
-            .map(|level| BucketId::on_path(Leaf(1), level))
-            .collect();
+        let path: Vec<_> = (0..=3).map(|level| BucketId::on_path(Leaf(1), level)).collect();
         assert_eq!(path, [0, 2, 4, 8].map(BucketId));
     }
 
@@ -78,10 +76,7 @@ mod tests {
             }
         }
         let last = BucketId::new(40, (1 << 40) - 1);
-        assert_eq!(
-            (last.level(), last.index(), last.0),
-            (40, (1 << 40) - 1, (1 << 41) - 2)
-        );
+        assert_eq!((last.level(), last.index(), last.0), (40, (1 << 40) - 1, (1 << 41) - 2));
     }
 
     #[test]

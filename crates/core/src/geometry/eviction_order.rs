@@ -1,6 +1,6 @@
 //! The fixed order of eviction-only accesses, and what can be known from it.
 
-use super::{BucketId, Leaf};
+use super::Leaf;
 
 /// The leaf of eviction number `g` (counted from 0): reverse-lexicographic order.
 ///
@@ -11,21 +11,23 @@ pub fn reverse_lexicographic(g: u64, leaf_level: u8) -> Leaf {
     Leaf(g & ((1 << leaf_level) - 1))
 }
 
-/// How many of the first `g` evictions have written `bucket`: path eviction predictability.
+/// How many of the first `g` evictions have written the bucket on `level` of the path to `leaf`:
+/// path eviction predictability.
 ///
 /// Tiny ORAM, section IV-D, gives the recurrence `g_(i+1) = (g_i + 1 - l_i) >> 1` down a path to
 /// leaf `l`. Unrolled, level `j` has been evicted once for every `t < g` with
 /// `t ≡ l (mod 2^j)`, which is the closed form computed here. The recurrence is the oracle of the
 /// test below.
 #[inline]
-pub fn evictions_of_bucket(g: u64, bucket: BucketId) -> u64 {
-    let (level, index) = (bucket.level(), bucket.index());
-    (g >> level) + u64::from(g & ((1 << level) - 1) > index)
+pub fn evictions_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
+    let below = (1 << level) - 1;
+    (g >> level) + u64::from(g & below > leaf.0 & below)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::BucketId;
 
     /// Section IV-D, literally.
     fn recurrence(g: u64, leaf: Leaf, level: u8) -> u64 {
@@ -46,7 +48,7 @@ mod tests {
             for leaf in (0..1 << LEAF_LEVEL).map(Leaf) {
                 for level in 0..=LEAF_LEVEL {
                     let bucket = BucketId::on_path(leaf, level);
-                    let count = evictions_of_bucket(g, bucket);
+                    let count = evictions_of_bucket(g, leaf, level);
                     assert_eq!(count, written[bucket.0 as usize], "g {g}, bucket {bucket}");
                     assert_eq!(count, recurrence(g, leaf, level), "g {g}, bucket {bucket}");
                 }
@@ -60,8 +62,8 @@ mod tests {
 
     #[test]
     fn no_overflow_at_the_end_of_the_counter() {
-        let last = BucketId::new(40, (1 << 40) - 1);
-        assert_eq!(evictions_of_bucket(u64::MAX, BucketId::ROOT), u64::MAX);
-        assert_eq!(evictions_of_bucket(u64::MAX, last), u64::MAX >> 40);
+        let last = Leaf((1 << 40) - 1);
+        assert_eq!(evictions_of_bucket(u64::MAX, last, 0), u64::MAX);
+        assert_eq!(evictions_of_bucket(u64::MAX, last, 40), u64::MAX >> 40);
     }
 }

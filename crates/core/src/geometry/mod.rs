@@ -53,10 +53,7 @@ impl Geometry {
                 format!("a tree has 1 to {levels_max} levels, not {}", slots.len()),
             ));
         }
-        if let Some(level) = slots
-            .iter()
-            .position(|z| !(1..=SLOTS_PER_BUCKET_MAX).contains(z))
-        {
+        if let Some(level) = slots.iter().position(|z| !(1..=SLOTS_PER_BUCKET_MAX).contains(z)) {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
@@ -71,10 +68,7 @@ impl Geometry {
                 Some(*sum)
             }))
             .collect();
-        Ok(Self {
-            slots: slots.into(),
-            slots_above,
-        })
+        Ok(Self { slots: slots.into(), slots_above })
     }
 
     /// `L`: the level of the leaves.
@@ -117,10 +111,7 @@ impl Geometry {
 
     /// Slots of the whole tree.
     pub fn tree_slots(&self) -> u64 {
-        (0u64..)
-            .zip(&self.slots)
-            .map(|(level, z)| u64::from(*z) << level)
-            .sum()
+        (0u64..).zip(&self.slots).map(|(level, z)| u64::from(*z) << level).sum()
     }
 
     /// Whether `leaf` is one of the labels of this tree.
@@ -169,9 +160,7 @@ mod tests {
         let tree = Geometry::profile(&[1, 2, 3]).unwrap();
         assert_eq!(tree.tree_slots(), 1 + 2 * 2 + 4 * 3);
         assert_eq!(
-            (0..=3)
-                .map(|level| tree.path_slots_above(level))
-                .collect::<Vec<_>>(),
+            (0..=3).map(|level| tree.path_slots_above(level)).collect::<Vec<_>>(),
             [0, 1, 3, 6]
         );
     }
@@ -179,10 +168,7 @@ mod tests {
     #[test]
     fn impossible_trees_are_refused() {
         for slots in [&[][..], &[4, 0, 4], &[256], &[4; 42]] {
-            assert_eq!(
-                Geometry::profile(slots).unwrap_err().kind(),
-                ErrorKind::InvalidConfig
-            );
+            assert_eq!(Geometry::profile(slots).unwrap_err().kind(), ErrorKind::InvalidConfig);
         }
         assert!(Geometry::uniform(LEAF_LEVEL_MAX, 5).is_ok());
     }

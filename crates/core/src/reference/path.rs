@@ -15,10 +15,7 @@ pub struct ReferencePath<R> {
 impl<R: CryptoRng> ReferencePath<R> {
     /// An empty ORAM.
     pub fn new(geometry: Geometry, block_bytes: usize, coins: R) -> Self {
-        Self {
-            tree: Tree::new(geometry, block_bytes, coins),
-            leaves: Vec::new(),
-        }
+        Self { tree: Tree::new(geometry, block_bytes, coins), leaves: Vec::new() }
     }
 
     /// Replaces the block by `new_data`, if any, and returns what it held before.

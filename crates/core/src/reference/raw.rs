@@ -18,12 +18,7 @@ impl<R: CryptoRng> ReferenceRaw<R> {
     /// An empty ORAM that evicts after every `evict_period` (the paper's A) accesses.
     pub fn new(geometry: Geometry, block_bytes: usize, evict_period: u64, coins: R) -> Self {
         let tree = Tree::new(geometry, block_bytes, coins);
-        Self {
-            tree,
-            evict_period,
-            accesses: 0,
-            leaves: Vec::new(),
-        }
+        Self { tree, evict_period, accesses: 0, leaves: Vec::new() }
     }
 
     /// Replaces the block by `new_data`, if any, and returns what it held before.

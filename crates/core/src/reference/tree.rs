@@ -68,18 +68,12 @@ impl<R: CryptoRng> Tree<R> {
 
     /// As many blocks as possible from the stash into the (empty) path.
     pub(super) fn write_path(&mut self, leaf: Leaf) {
-        let names = self
-            .stash
-            .iter()
-            .map(|block| (block.address, block.leaf))
-            .collect();
+        let names = self.stash.iter().map(|block| (block.address, block.leaf)).collect();
         let (path, _) = push_to_leaf(names, leaf, &self.geometry);
         for (bucket, names) in self.geometry.path(leaf).zip(path) {
             for (address, _) in names {
                 let i = self.stash.iter().position(|block| block.address == address);
-                let block = self
-                    .stash
-                    .remove(i.expect("only blocks of the stash are pushed"));
+                let block = self.stash.remove(i.expect("only blocks of the stash are pushed"));
                 self.buckets.entry(bucket).or_default().push(block);
             }
         }
@@ -92,11 +86,7 @@ impl<R: CryptoRng> Tree<R> {
         match (found, new_data) {
             (None, None) => zeros,
             (None, Some(data)) => {
-                self.stash.push(Block {
-                    address,
-                    leaf,
-                    data: data.to_vec(),
-                });
+                self.stash.push(Block { address, leaf, data: data.to_vec() });
                 zeros
             }
             (Some(i), new_data) => {

@@ -92,11 +92,7 @@ impl Client {
             (None, _) => {
                 let place = self.blocks.take();
                 self.blocks.get_mut(place).fill(0);
-                self.stash.insert(Entry {
-                    address,
-                    leaf,
-                    place,
-                });
+                self.stash.insert(Entry { address, leaf, place });
                 place
             }
         };
@@ -107,8 +103,7 @@ impl Client {
     /// the tree top are there already when this returns.
     #[inline]
     pub(super) fn plan_path(&mut self, leaf: Leaf) {
-        self.stash
-            .push_to_leaf(leaf, &self.config.geometry, &mut self.plan);
+        self.stash.push_to_leaf(leaf, &self.config.geometry, &mut self.plan);
         self.top.store(leaf, &self.plan, &self.config.geometry);
     }
 

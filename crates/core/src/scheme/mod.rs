@@ -9,6 +9,7 @@ mod config;
 mod path;
 mod path_io;
 mod raw;
+mod trip;
 
 pub use config::{RawConfig, TreeConfig};
 pub use path::PathBackend;

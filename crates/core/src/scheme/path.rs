@@ -28,10 +28,7 @@ impl<S: BucketStore> PathBackend<S> {
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig),
     /// [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
     pub fn new(config: &TreeConfig, sealer: Sealer, store: S) -> Result<Self, Error> {
-        Ok(Self {
-            io: PathIo::new(config, sealer, store)?,
-            client: Client::new(config, 0)?,
-        })
+        Ok(Self { io: PathIo::new(config, sealer, store)?, client: Client::new(config, 0)? })
     }
 
     /// The store, for whoever wraps it.
@@ -41,20 +38,11 @@ impl<S: BucketStore> PathBackend<S> {
 
     /// Step 2: reads and decrypts all blocks of the path into the stash; dummies are discarded.
     fn read_path(&mut self, leaf: Leaf) -> Result<(), Error> {
-        let Self {
-            io,
-            client: Client {
-                stash, blocks, top, ..
-            },
-        } = self;
+        let Self { io, client: Client { stash, blocks, top, .. } } = self;
         top.load(leaf, stash);
         io.open_path(leaf, BodyCounters::Stored, |block| {
             let place = blocks.take();
-            stash.insert(Entry {
-                address: block.address,
-                leaf: block.leaf,
-                place,
-            });
+            stash.insert(Entry { address: block.address, leaf: block.leaf, place });
             block.open_into(blocks.get_mut(place));
         })
     }
@@ -64,13 +52,7 @@ impl<S: BucketStore> PathBackend<S> {
     fn write_path(&mut self, leaf: Leaf, counter: u64) -> Result<(), Error> {
         let Self { io, client } = self;
         client.plan_path(leaf);
-        io.seal_path(
-            leaf,
-            counter,
-            BodyCounters::Stored,
-            &client.plan,
-            &client.blocks,
-        )?;
+        io.seal_path(leaf, counter, BodyCounters::Stored, &client.plan, &client.blocks)?;
         client.release_path();
         Ok(())
     }

@@ -1,13 +1,16 @@
 //! Trips of a path between the client and storage: read and open, seal and write.
 
+use super::trip::{Stop, Trip};
 use super::{Location, TreeConfig};
-use crate::bucket::{BucketFormat, corrupt};
+use crate::bucket::{BucketFormat, Tables, corrupt};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Leaf, evictions_of_bucket};
 use crate::hint;
-use crate::seal::{Opened, SealedRun, Sealer, WriteCounter, stored_counter};
+use crate::seal::{
+    COUNTER_BYTES, MaskRun, Opened, Region, Sealer, WriteCounter, open_in_place, stored_counter,
+};
 use crate::stash::{BlockRoom, PathPlan};
-use crate::store::{BucketStore, Frames, Part, Piece, TreeId};
+use crate::store::{BucketStore, Frames};
 
 /// Where the counter that seals the body of a bucket comes from.
 #[derive(Clone, Copy)]
@@ -39,29 +42,18 @@ impl FoundBlock<'_, '_> {
     }
 }
 
-/// The place of one block in storage.
-#[derive(Clone, Copy)]
-pub(super) struct SlotOnPath {
-    piece: usize,
-    slot: usize,
-}
-
 /// The untrusted side of one tree, and what is needed to talk to it.
 pub(super) struct PathIo<S> {
-    tree: TreeId,
     /// The levels above are kept on the client.
     first_level: u8,
     format: BucketFormat,
     store: S,
     sealer: Sealer,
     writes: WriteCounter,
-    /// The pieces of the trip under way.
-    pieces: Vec<Piece>,
-    runs: Vec<SealedRun>,
-    /// Opened address tables, one after another, `table_room` bytes each.
-    addresses: Vec<u8>,
-    leaves: Vec<u8>,
-    table_room: usize,
+    trip: Trip,
+    /// The opened tables of the trip under way.
+    addresses: Tables,
+    leaves: Tables,
 }
 
 impl<S: BucketStore> PathIo<S> {
@@ -79,19 +71,15 @@ impl<S: BucketStore> PathIo<S> {
                 ),
             ));
         }
-        let table_room = format.table_room();
         Ok(Self {
-            tree: config.tree,
             first_level: config.tree_top_levels,
-            addresses: vec![0; table_room * format.geometry().levels()],
-            leaves: vec![0; table_room],
-            table_room,
+            addresses: format.table_room(),
+            leaves: format.table_room(),
             format,
             store,
             sealer,
             writes: WriteCounter::new(),
-            pieces: Vec::new(),
-            runs: Vec::new(),
+            trip: Trip::new(config.tree),
         })
     }
 
@@ -108,9 +96,10 @@ impl<S: BucketStore> PathIo<S> {
         self.writes.advance()
     }
 
+    /// Tells storage that the path to `leaf` will be read.
     pub(super) fn prefetch(&mut self, leaf: Leaf) {
-        self.aim(leaf, Part::Whole);
-        self.store.prefetch(&self.pieces);
+        self.aim(leaf);
+        self.store.prefetch(self.trip.pieces());
     }
 
     /// Reads the path to `leaf`, opens it, and hands over each block, the root's first.
@@ -121,8 +110,8 @@ impl<S: BucketStore> PathIo<S> {
         bodies: BodyCounters,
         each: impl FnMut(FoundBlock<'_, '_>),
     ) -> Result<(), Error> {
-        self.aim(leaf, Part::Whole);
-        self.open_pieces(bodies, each)
+        self.aim(leaf);
+        self.open_trip(bodies, each)
     }
 
     /// Reads every bucket in storage, one by one, and names each block in it.
@@ -132,14 +121,10 @@ impl<S: BucketStore> PathIo<S> {
         visit: &mut dyn FnMut(Location, u64, Leaf),
     ) -> Result<(), Error> {
         for bucket in (0..self.format.geometry().buckets()).map(BucketId) {
-            if bucket.level() >= self.first_level {
-                self.pieces.clear();
-                self.pieces.push(Piece {
-                    tree: self.tree,
-                    bucket,
-                    part: Part::Whole,
-                });
-                self.open_pieces(bodies, |block| {
+            let level = bucket.level();
+            if level >= self.first_level {
+                self.trip.aim(Leaf(bucket.index()), level..level + 1);
+                self.open_trip(bodies, |block| {
                     visit(Location::Bucket(bucket), block.address, block.leaf);
                     block.pass_over();
                 })?;
@@ -158,297 +143,212 @@ impl<S: BucketStore> PathIo<S> {
         plan: &PathPlan,
         blocks: &BlockRoom,
     ) -> Result<(), Error> {
-        self.aim(leaf, Part::Whole);
-        let Self {
-            format,
-            store,
-            sealer,
-            pieces,
-            runs,
-            addresses,
-            leaves,
-            ..
-        } = self;
-        let geometry = format.geometry();
-        runs.clear();
-        for (i, Piece { bucket, .. }) in pieces.iter().enumerate() {
-            let body_counter = match bodies {
-                BodyCounters::Stored => counter,
-                BodyCounters::Evictions(g) => evictions_of_bucket(g, *bucket),
-            };
-            push_bucket_runs(runs, format, i, *bucket, counter, body_counter);
-        }
-        store.write(pieces, &mut |blanks| {
-            sealer.seal(blanks, runs, |run, sealing| {
-                let level = usize::from(pieces[run / 2].bucket.level());
-                let planned = plan.bucket(level, geometry);
-                if run % 2 == 0 {
-                    let table = &mut addresses[..format.address_table_bytes(level)];
-                    table.fill(0);
-                    for slot in 0..geometry.slots(level) {
-                        let address = planned.get(slot).map(|entry| entry.address);
-                        format.put_address(table, slot, address);
-                    }
-                    sealing.write(table);
-                } else {
-                    let table = &mut leaves[..format.leaf_table_bytes(level)];
-                    table.fill(0);
-                    for (slot, entry) in planned.iter().enumerate() {
-                        format.put_leaf(table, slot, entry.leaf);
-                    }
-                    sealing.write(table);
-                    for entry in planned {
-                        sealing.write(blocks.get(entry.place));
+        self.aim(leaf);
+        let Self { format, store, sealer, trip, addresses, leaves, .. } = self;
+        let planned =
+            |stop: &Stop<'_>| plan.bucket(usize::from(stop.sizes.level), format.geometry());
+        store.write(trip.pieces(), &mut |mut blanks| {
+            let mut batches = trip.batches(format);
+            while let Some(batch) = batches.next() {
+                let mut masks = sealer.masks(batch.clone().flat_map(|stop| {
+                    [header_run(&stop, counter), body_run(&stop, bodies.of(&stop, counter))]
+                }));
+                for stop in batch.clone() {
+                    let (entries, Stop { i, sizes, .. }) = (planned(&stop), stop);
+                    let names = entries.iter().map(|entry| entry.address);
+                    format.put_addresses(addresses.get_mut(i), sizes, names);
+                    let labels = entries.iter().map(|entry| entry.leaf);
+                    format.put_leaves(leaves.get_mut(i), sizes, labels);
+                }
+                for stop in batch {
+                    let (entries, Stop { i, sizes, .. }) = (planned(&stop), stop);
+                    blanks
+                        .header(i, counter, masks.take(0, sizes.address_table_bytes))
+                        .write(&addresses.get(i)[..sizes.address_table_bytes]);
+                    let mask = masks.take(0, sizes.body_bytes);
+                    let mut body = blanks.body(i, sizes.body_offset, mask);
+                    body.write(&leaves.get(i)[..sizes.leaf_table_bytes]);
+                    for entry in entries {
+                        body.write(blocks.get(entry.place));
                     }
                 }
-            })
+            }
+            blanks.sealed()
         })?;
         Ok(())
     }
 
-    /// The first half of an access-only access: reads the whole path to `leaf`, opens the headers
-    /// alone, finds `address`, and opens that one block into `block`.
+    /// The trips of an access-only access: reads the whole path to `leaf`, opens its headers and
+    /// one block, takes that block out of its header, and writes all headers back under `counter`.
     ///
-    /// The headers stay opened for [`Self::seal_headers`]. Without the block on the path, some
+    /// Returns whether `address` was on the path, and then `block` holds it. If it was not, some
     /// other block is opened and forgotten, so that the work is the same.
-    pub(super) fn open_block(
+    pub(super) fn take_block(
         &mut self,
         leaf: Leaf,
         address: u64,
         evictions: u64,
+        counter: u64,
         block: &mut [u8],
-    ) -> Result<Option<SlotOnPath>, Error> {
-        self.aim(leaf, Part::Whole);
-        let Self {
-            format,
-            store,
-            sealer,
-            pieces,
-            runs,
-            addresses,
-            table_room,
-            ..
-        } = self;
-        let frames = read_checked(store, pieces, format)?;
+    ) -> Result<bool, Error> {
+        self.aim(leaf);
+        let Self { format, store, sealer, trip, addresses, .. } = self;
+        let frames = read_checked(store, trip, format)?;
 
-        runs.clear();
-        for (i, Piece { bucket, .. }) in pieces.iter().enumerate() {
-            let bytes = format.address_table_bytes(usize::from(bucket.level()));
-            runs.push(SealedRun::header(
-                i,
-                *bucket,
-                stored_counter(frames.get(i)),
-                bytes,
-            ));
+        // For each header the mask it has, and then for each the mask it will have.
+        let stored = |stop: Stop<'_>| header_run(&stop, stored_counter(frames.get(stop.i)));
+        let fresh = |stop: Stop<'_>| header_run(&stop, counter);
+        let stops = || trip.stops(format);
+        let mut masks = sealer.masks(stops().map(stored).chain(stops().map(fresh)));
+
+        for Stop { i, sizes, .. } in stops() {
+            let frame = frames.get(i);
+            let mask = masks.take(0, sizes.address_table_bytes);
+            Opened::new(&frame[COUNTER_BYTES..], mask)
+                .read(&mut addresses.get_mut(i)[..sizes.address_table_bytes]);
+            // Storage shows which bytes it was made to load: all of them, whatever is opened.
+            hint::load(frame);
         }
-        sealer.open(frames, runs, |i, mut header| {
-            let bytes = runs[i].mask.bytes;
-            header.read(&mut addresses[i * *table_room..][..bytes]);
-        });
-
         let mut found = None;
-        for (i, Piece { bucket, .. }) in pieces.iter().enumerate() {
-            let slots = format.geometry().slots(usize::from(bucket.level()));
-            let table = &mut addresses[i * *table_room..][..*table_room];
-            if runs[i].mask.counter == 0 {
-                check_absent(evictions_of_bucket(evictions, *bucket))?;
-                (0..slots).for_each(|slot| format.put_address(table, slot, None));
-            }
-            for slot in 0..slots {
-                if format.address(table, slot)? == Some(address)
-                    && found.replace(SlotOnPath { piece: i, slot }).is_some()
-                {
-                    return Err(corrupt("a block that is on the path twice"));
+        for stop @ Stop { i, sizes, .. } in stops() {
+            let table = addresses.get_mut(i);
+            if stored_counter(frames.get(i)) == 0 {
+                check_absent(evictions_of(&stop, evictions))?;
+                format.put_addresses(table, sizes, std::iter::empty());
+            } else if let Some(slot) = format.find(table, sizes.slots, address)? {
+                format.remove(table, slot);
+                if found.replace((i, slot)).is_some() {
+                    return Err(corrupt("a block that is elsewhere on its path too"));
                 }
             }
         }
 
-        // Storage shows which bytes it was made to load: all of them, whatever is opened.
-        (0..pieces.len()).for_each(|i| hint::load(frames.get(i)));
-
-        let opened = found.unwrap_or(SlotOnPath { piece: 0, slot: 0 });
-        let bucket = pieces[opened.piece].bucket;
-        let level = usize::from(bucket.level());
-        let counter = evictions_of_bucket(evictions, bucket);
-        if found.is_some() && counter == 0 {
+        let (i, slot) = found.unwrap_or((0, 0));
+        let stop = stops().nth(i).expect("a path has at least one bucket in storage");
+        let evicted = evictions_of(&stop, evictions);
+        if found.is_some() && evicted == 0 {
             return Err(corrupt("a block that no eviction can have put there"));
         }
-        let body = SealedRun::body(
-            opened.piece,
-            bucket,
-            counter,
-            format.body_offset(level),
-            format.slot_in_body(level, opened.slot),
-            format.block_bytes(),
-        );
-        sealer.open(frames, &[body], |_, mut body| body.read(block));
-        Ok(found)
-    }
+        let (start, bytes) = (stop.sizes.leaf_table_bytes + slot * block.len(), block.len());
+        block.copy_from_slice(&frames.get(i)[stop.sizes.body_offset + start..][..bytes]);
+        let run = MaskRun::new(Region::Body, evicted, stop.bucket, start, bytes);
 
-    /// The second half of an access-only access: takes the block in `removed` out of its header,
-    /// and writes all headers of the path back under a fresh counter.
-    pub(super) fn seal_headers(
-        &mut self,
-        counter: u64,
-        removed: Option<SlotOnPath>,
-    ) -> Result<(), Error> {
-        let Self {
-            format,
-            store,
-            sealer,
-            pieces,
-            runs,
-            addresses,
-            table_room,
-            ..
-        } = self;
-        if let Some(SlotOnPath { piece, slot }) = removed {
-            format.put_address(&mut addresses[piece * *table_room..], slot, None);
-        }
-        runs.clear();
-        for (i, piece) in pieces.iter_mut().enumerate() {
-            piece.part = Part::Header;
-            let bytes = format.address_table_bytes(usize::from(piece.bucket.level()));
-            runs.push(SealedRun::header(i, piece.bucket, counter, bytes));
-        }
-        store.write(pieces, &mut |blanks| {
-            sealer.seal(blanks, runs, |i, header| {
-                header.write(&addresses[i * *table_room..][..runs[i].mask.bytes]);
-            })
+        trip.narrow_to_headers();
+        store.write(trip.pieces(), &mut |mut blanks| {
+            for Stop { i, sizes, .. } in trip.stops(format) {
+                blanks
+                    .header(i, counter, masks.take(0, sizes.address_table_bytes))
+                    .write(&addresses.get(i)[..sizes.address_table_bytes]);
+            }
+            blanks.sealed()
         })?;
-        Ok(())
+        open_in_place(block, sealer.masks([run].into_iter()).take(start, bytes));
+        Ok(found.is_some())
     }
 
-    /// Sets the pieces of the next trip to the storage levels of the path to `leaf`.
+    /// Sets out to the storage levels of the path to `leaf`.
     #[inline]
-    fn aim(&mut self, leaf: Leaf, part: Part) {
-        let (tree, leaf_level) = (self.tree, self.format.geometry().leaf_level());
-        self.pieces.clear();
-        self.pieces
-            .extend((self.first_level..=leaf_level).map(|level| Piece {
-                tree,
-                bucket: BucketId::on_path(leaf, level),
-                part,
-            }));
+    fn aim(&mut self, leaf: Leaf) {
+        self.trip.aim(leaf, self.first_level..self.format.geometry().leaf_level() + 1);
     }
 
     #[inline]
-    fn open_pieces(
+    fn open_trip(
         &mut self,
         bodies: BodyCounters,
         mut each: impl FnMut(FoundBlock<'_, '_>),
     ) -> Result<(), Error> {
-        let Self {
-            format,
-            store,
-            sealer,
-            pieces,
-            runs,
-            addresses,
-            leaves,
-            ..
-        } = self;
-        let frames = read_checked(store, pieces, format)?;
-        runs.clear();
-        for (i, Piece { bucket, .. }) in pieces.iter().enumerate() {
-            let stored = stored_counter(frames.get(i));
-            let body_counter = match bodies {
-                BodyCounters::Stored => stored,
-                BodyCounters::Evictions(g) => evictions_of_bucket(g, *bucket),
-            };
-            if stored == 0 {
-                check_absent(body_counter)?;
+        let Self { format, store, sealer, trip, addresses, leaves, .. } = self;
+        let frames = read_checked(store, trip, format)?;
+        let mut batches = trip.batches(format);
+        while let Some(batch) = batches.next() {
+            let mut masks = sealer.masks(batch.clone().flat_map(|stop| {
+                let stored = stored_counter(frames.get(stop.i));
+                [header_run(&stop, stored), body_run(&stop, bodies.of(&stop, stored))]
+            }));
+            let mut table_masks = masks;
+            for Stop { i, sizes, .. } in batch.clone() {
+                let frame = frames.get(i);
+                let mask = table_masks.take(0, sizes.address_table_bytes);
+                Opened::new(&frame[COUNTER_BYTES..], mask)
+                    .read(&mut addresses.get_mut(i)[..sizes.address_table_bytes]);
+                let mask = table_masks.take(0, sizes.body_bytes);
+                Opened::new(&frame[sizes.body_offset..], mask)
+                    .read(&mut leaves.get_mut(i)[..sizes.leaf_table_bytes]);
             }
-            push_bucket_runs(runs, format, i, *bucket, stored, body_counter);
-        }
-        let mut outcome = Ok(());
-        sealer.open(frames, runs, |run, mut opened| {
-            let bucket = pieces[run / 2].bucket;
-            let level = usize::from(bucket.level());
-            let absent = runs[run & !1].mask.counter == 0;
-            if outcome.is_err() || absent {
-                return;
-            }
-            if run % 2 == 0 {
-                opened.read(&mut addresses[..format.address_table_bytes(level)]);
-            } else {
-                opened.read(&mut leaves[..format.leaf_table_bytes(level)]);
-                let written = runs[run].mask.counter != 0;
-                outcome = (0..format.geometry().slots(level)).try_for_each(|slot| {
-                    match format.address(addresses, slot)? {
-                        None => opened.skip(format.block_bytes()),
-                        Some(_) if !written => {
+            for stop @ Stop { i, bucket, sizes, .. } in batch {
+                let frame = frames.get(i);
+                masks.take(0, sizes.address_table_bytes);
+                let mask = masks.take(0, sizes.body_bytes);
+                let mut body = Opened::new(&frame[sizes.body_offset..], mask);
+                body.skip(sizes.leaf_table_bytes);
+                let stored = stored_counter(frame);
+                let body_counter = bodies.of(&stop, stored);
+                if stored == 0 {
+                    check_absent(body_counter)?;
+                    continue;
+                }
+                for slot in 0..sizes.slots {
+                    match format.address(addresses.get(i), slot)? {
+                        None => body.skip(format.block_bytes()),
+                        Some(_) if body_counter == 0 => {
                             return Err(corrupt("a block that no eviction can have put there"));
                         }
                         Some(address) => each(FoundBlock {
                             address,
-                            leaf: format.leaf(leaves, slot, bucket)?,
-                            body: &mut opened,
+                            leaf: format.leaf(leaves.get(i), slot, bucket)?,
+                            body: &mut body,
                             block_bytes: format.block_bytes(),
                         }),
                     }
-                    Ok(())
-                });
+                }
             }
-        });
-        outcome
+        }
+        Ok(())
     }
 }
 
-/// Reads `pieces`, each a whole bucket, and checks that the store returned what was asked for.
+impl BodyCounters {
+    /// The counter of the body of a bucket whose header has the counter `stored`.
+    #[inline]
+    fn of(self, stop: &Stop<'_>, stored: u64) -> u64 {
+        match self {
+            Self::Stored => stored,
+            Self::Evictions(g) => evictions_of(stop, g),
+        }
+    }
+}
+
+#[inline]
+fn evictions_of(stop: &Stop<'_>, g: u64) -> u64 {
+    evictions_of_bucket(g, stop.leaf, stop.sizes.level)
+}
+
+#[inline]
+fn header_run(stop: &Stop<'_>, counter: u64) -> MaskRun {
+    MaskRun::new(Region::Header, counter, stop.bucket, 0, stop.sizes.address_table_bytes)
+}
+
+#[inline]
+fn body_run(stop: &Stop<'_>, counter: u64) -> MaskRun {
+    MaskRun::new(Region::Body, counter, stop.bucket, 0, stop.sizes.body_bytes)
+}
+
+/// Reads the whole buckets of `trip`, and checks that the store returned what was asked for.
 #[inline]
 fn read_checked<'s, S: BucketStore>(
     store: &'s mut S,
-    pieces: &[Piece],
+    trip: &Trip,
     format: &BucketFormat,
 ) -> Result<Frames<'s>, Error> {
-    let frames = store.read(pieces)?;
-    let fits = frames.len() == pieces.len()
-        && pieces.iter().enumerate().all(|(i, piece)| {
-            let level = usize::from(piece.bucket.level());
-            frames.get(i).len() == format.body_offset(level) + format.body_bytes(level)
-        });
-    if fits {
-        Ok(frames)
-    } else {
-        Err(corrupt("more or fewer bytes than its shape"))
-    }
+    let frames = store.read(trip.pieces())?;
+    let as_asked = frames.len() == trip.pieces().len()
+        && trip.stops(format).all(|stop| frames.get(stop.i).len() == stop.sizes.bucket_bytes());
+    if as_asked { Ok(frames) } else { Err(corrupt("more or fewer bytes than its shape")) }
 }
 
 /// A bucket whose header was never written cannot have been evicted to.
-fn check_absent(body_counter: u64) -> Result<(), Error> {
-    if body_counter == 0 {
-        Ok(())
-    } else {
-        Err(corrupt("nothing, although it has been written"))
-    }
-}
-
-/// The two runs of a whole bucket: header, then body.
 #[inline]
-fn push_bucket_runs(
-    runs: &mut Vec<SealedRun>,
-    format: &BucketFormat,
-    piece: usize,
-    bucket: BucketId,
-    header_counter: u64,
-    body_counter: u64,
-) {
-    let level = usize::from(bucket.level());
-    let header_bytes = format.address_table_bytes(level);
-    runs.push(SealedRun::header(
-        piece,
-        bucket,
-        header_counter,
-        header_bytes,
-    ));
-    let (offset, bytes) = (format.body_offset(level), format.body_bytes(level));
-    runs.push(SealedRun::body(
-        piece,
-        bucket,
-        body_counter,
-        offset,
-        0,
-        bytes,
-    ));
+fn check_absent(body_counter: u64) -> Result<(), Error> {
+    if body_counter == 0 { Ok(()) } else { Err(corrupt("nothing, although it has been written")) }
 }

@@ -58,52 +58,33 @@ impl<S: BucketStore> RawBackend<S> {
         to: Leaf,
         op: &mut Op<'_>,
     ) -> Result<(), Error> {
-        let Self {
-            io,
-            client,
-            evictions,
-            ..
-        } = self;
+        let Self { io, client, evictions, .. } = self;
         let counter = io.fresh_counter()?;
         let place = client.blocks.take();
-        let found = io.open_block(from, address, *evictions, client.blocks.get_mut(place))?;
-        match found {
-            Some(_) => client.stash.insert(Entry {
-                address,
-                leaf: to,
-                place,
-            }),
-            None => client.blocks.give_back(place),
+        let block = client.blocks.get_mut(place);
+        if io.take_block(from, address, *evictions, counter, block)? {
+            client.stash.insert(Entry { address, leaf: to, place });
+        } else {
+            client.blocks.give_back(place);
         }
         if let Some(entry) = client.top.take(from, address) {
             client.stash.insert(entry);
         }
         client.serve(address, to, op);
-        io.seal_headers(counter, found)
+        Ok(())
     }
 
     /// A dummy Path ORAM access to the next path of the order.
     fn evict_only(&mut self) -> Result<(), Error> {
-        let Self {
-            io,
-            client,
-            evictions,
-            ..
-        } = self;
+        let Self { io, client, evictions, .. } = self;
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let counter = io.fresh_counter()?;
         let leaf = reverse_lexicographic(*evictions, client.config.geometry.leaf_level());
-        let Client {
-            stash, blocks, top, ..
-        } = client;
+        let Client { stash, blocks, top, .. } = client;
         top.load(leaf, stash);
         io.open_path(leaf, BodyCounters::Evictions(*evictions), |block| {
             let place = blocks.take();
-            stash.insert(Entry {
-                address: block.address,
-                leaf: block.leaf,
-                place,
-            });
+            stash.insert(Entry { address: block.address, leaf: block.leaf, place });
             block.open_into(blocks.get_mut(place));
         })?;
         client.plan_path(leaf);
@@ -140,8 +121,7 @@ impl<S: BucketStore> Backend for RawBackend<S> {
     }
 
     fn check_ready(&self) -> Result<(), Error> {
-        self.client
-            .check_ready(self.accesses_since_eviction as usize)
+        self.client.check_ready(self.accesses_since_eviction as usize)
     }
 
     fn may_look_ahead(&self) -> bool {
@@ -155,8 +135,7 @@ impl<S: BucketStore> Backend for RawBackend<S> {
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
         self.client.check_sound()?;
         self.client.visit_blocks(visit);
-        self.io
-            .visit_blocks(BodyCounters::Evictions(self.evictions), visit)
+        self.io.visit_blocks(BodyCounters::Evictions(self.evictions), visit)
     }
 
     fn config(&self) -> &TreeConfig {

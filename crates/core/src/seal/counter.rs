@@ -54,17 +54,11 @@ mod tests {
     #[test]
     fn starts_at_one_and_ends_with_an_error() {
         let mut counter = WriteCounter::new();
-        assert_eq!(
-            (counter.advance().unwrap(), counter.advance().unwrap()),
-            (1, 2)
-        );
+        assert_eq!((counter.advance().unwrap(), counter.advance().unwrap()), (1, 2));
         let mut counter = WriteCounter::resume_after(u64::MAX - 1);
         assert_eq!(counter.advance().unwrap(), u64::MAX);
         for _ in 0..3 {
-            assert_eq!(
-                counter.advance().unwrap_err().kind(),
-                ErrorKind::CounterExhausted
-            );
+            assert_eq!(counter.advance().unwrap_err().kind(), ErrorKind::CounterExhausted);
         }
     }
 }

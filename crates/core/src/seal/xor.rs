@@ -1,25 +1,39 @@
-//! XOR of byte strings, in steps of a cache line so that it becomes vector code.
-
-const STEP_BYTES: usize = 64;
+//! XOR of byte strings, in steps that become vector code.
 
 /// `out[i] = a[i] ^ b[i]`. All three have the same length.
-#[inline]
+#[inline(always)]
 pub(super) fn xor(out: &mut [u8], a: &[u8], b: &[u8]) {
-    assert!(
-        out.len() == a.len() && out.len() == b.len(),
-        "xor takes strings of one length"
-    );
-    let (out_steps, out_rest) = out.as_chunks_mut::<STEP_BYTES>();
-    let (a_steps, a_rest) = a.as_chunks::<STEP_BYTES>();
-    let (b_steps, b_rest) = b.as_chunks::<STEP_BYTES>();
-    for ((out, a), b) in out_steps.iter_mut().zip(a_steps).zip(b_steps) {
-        for i in 0..STEP_BYTES {
+    assert!(out.len() == a.len() && out.len() == b.len(), "xor takes strings of one length");
+    let (out, a, b) = xor_steps::<64>(out, a, b);
+    let (out, a, b) = xor_steps::<16>(out, a, b);
+    xor_steps::<1>(out, a, b);
+}
+
+/// `out[i] ^= mask[i]`. Both have the same length.
+#[inline]
+pub(super) fn xor_in_place(out: &mut [u8], mask: &[u8]) {
+    assert!(out.len() == mask.len(), "xor takes strings of one length");
+    for (out, mask) in out.iter_mut().zip(mask) {
+        *out ^= mask;
+    }
+}
+
+/// Does what can be done in whole steps, and returns the rest.
+#[inline(always)]
+fn xor_steps<'a, const STEP: usize>(
+    out: &'a mut [u8],
+    a: &'a [u8],
+    b: &'a [u8],
+) -> (&'a mut [u8], &'a [u8], &'a [u8]) {
+    let (out, out_rest) = out.as_chunks_mut::<STEP>();
+    let (a, a_rest) = a.as_chunks::<STEP>();
+    let (b, b_rest) = b.as_chunks::<STEP>();
+    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+        for i in 0..STEP {
             out[i] = a[i] ^ b[i];
         }
     }
-    for ((out, a), b) in out_rest.iter_mut().zip(a_rest).zip(b_rest) {
-        *out = a ^ b;
-    }
+    (out_rest, a_rest, b_rest)
 }
 
 #[cfg(test)]
@@ -34,6 +48,8 @@ mod tests {
             let mut out = vec![0; length];
             xor(&mut out, &a[..length], &b[..length]);
             assert!((0..length).all(|i| out[i] == a[i] ^ b[i]));
+            xor_in_place(&mut out, &b[..length]);
+            assert_eq!(out, a[..length]);
         }
     }
 }

@@ -25,12 +25,8 @@ impl BlockRoom {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the system has no memory for it.
     pub(crate) fn new(blocks: usize, block_bytes: usize) -> Result<Self, Error> {
-        let places = u32::try_from(blocks)
-            .ok()
-            .filter(|places| *places < Place::NOWHERE.0);
-        let room = blocks
-            .checked_mul(block_bytes)
-            .and_then(|bytes| zeros(bytes as u64));
+        let places = u32::try_from(blocks).ok().filter(|places| *places < Place::NOWHERE.0);
+        let room = blocks.checked_mul(block_bytes).and_then(|bytes| zeros(bytes as u64));
         let (Some(places), Some(bytes)) = (places, room) else {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
@@ -53,9 +49,7 @@ impl BlockRoom {
     /// When there is none: whoever sizes the room counts what can be on the client at once.
     #[inline]
     pub(crate) fn take(&mut self) -> Place {
-        self.free
-            .pop()
-            .expect("the block room was sized for all blocks a client can hold")
+        self.free.pop().expect("the block room was sized for all blocks a client can hold")
     }
 
     #[inline]

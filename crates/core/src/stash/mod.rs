@@ -42,10 +42,7 @@ pub(crate) struct Stash {
 impl Stash {
     /// A stash that never holds more than `room` blocks, those of a path in transit included.
     pub(crate) fn new(room: usize) -> Self {
-        Self {
-            entries: Vec::with_capacity(room),
-            occupancy: Occupancy::new(),
-        }
+        Self { entries: Vec::with_capacity(room), occupancy: Occupancy::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -67,9 +64,7 @@ impl Stash {
 
     #[inline]
     pub(crate) fn find(&mut self, address: u64) -> Option<&mut Entry> {
-        self.entries
-            .iter_mut()
-            .find(|entry| entry.address == address)
+        self.entries.iter_mut().find(|entry| entry.address == address)
     }
 
     /// Moves as many blocks as possible, each as deep as possible, from the stash into `plan` for
@@ -77,8 +72,7 @@ impl Stash {
     #[inline]
     pub(crate) fn push_to_leaf(&mut self, leaf: Leaf, geometry: &Geometry, plan: &mut PathPlan) {
         plan.clear();
-        self.entries
-            .retain(|entry| !plan.place(*entry, leaf, geometry));
+        self.entries.retain(|entry| !plan.place(*entry, leaf, geometry));
     }
 
     /// Counts the blocks that an access left behind.

@@ -15,11 +15,7 @@ pub(crate) struct PathPlan {
 
 impl PathPlan {
     pub(crate) fn new(geometry: &Geometry) -> Self {
-        let nobody = Entry {
-            address: 0,
-            leaf: Leaf(0),
-            place: Place::NOWHERE,
-        };
+        let nobody = Entry { address: 0, leaf: Leaf(0), place: Place::NOWHERE };
         let mut plan = Self {
             slots: vec![nobody; geometry.path_slots()],
             occupied: vec![0; geometry.levels()],
@@ -90,50 +86,27 @@ mod tests {
     fn same_as_literal(geometry: &Geometry, evicted: Leaf, leaves: &[u64]) {
         let mut stash = Stash::new(leaves.len());
         for (address, leaf) in (0..).zip(leaves) {
-            stash.insert(Entry {
-                address,
-                leaf: Leaf(*leaf),
-                place: Place::NOWHERE,
-            });
+            stash.insert(Entry { address, leaf: Leaf(*leaf), place: Place::NOWHERE });
         }
         let mut plan = PathPlan::new(geometry);
         stash.push_to_leaf(evicted, geometry, &mut plan);
 
-        let literal_stash = (0..)
-            .zip(leaves)
-            .map(|(address, leaf)| (address, Leaf(*leaf)))
-            .collect();
+        let literal_stash =
+            (0..).zip(leaves).map(|(address, leaf)| (address, Leaf(*leaf))).collect();
         let (path, left) = reference::push_to_leaf(literal_stash, evicted, geometry);
         for (level, bucket) in path.iter().enumerate() {
-            let planned: Vec<_> = plan
-                .bucket(level, geometry)
-                .iter()
-                .map(|e| (e.address, e.leaf))
-                .collect();
-            assert_eq!(
-                &planned, bucket,
-                "level {level} of {evicted:?}, stash {leaves:?}"
-            );
-            assert!(
-                bucket
-                    .iter()
-                    .all(|(_, leaf)| share_bucket(*leaf, evicted, level as u8))
-            );
+            let planned: Vec<_> =
+                plan.bucket(level, geometry).iter().map(|e| (e.address, e.leaf)).collect();
+            assert_eq!(&planned, bucket, "level {level} of {evicted:?}, stash {leaves:?}");
+            assert!(bucket.iter().all(|(_, leaf)| share_bucket(*leaf, evicted, level as u8)));
         }
-        let stuck: Vec<_> = stash
-            .entries()
-            .iter()
-            .map(|e| (e.address, e.leaf))
-            .collect();
+        let stuck: Vec<_> = stash.entries().iter().map(|e| (e.address, e.leaf)).collect();
         assert_eq!(stuck, left);
 
         let fills: Vec<_> = path.iter().map(Vec::len).collect();
         let by_level =
             reference::greedy_fills(leaves.iter().map(|l| Leaf(*l)).collect(), evicted, geometry);
-        assert_eq!(
-            fills, by_level,
-            "Path ORAM's own greedy eviction fills the same slots"
-        );
+        assert_eq!(fills, by_level, "Path ORAM's own greedy eviction fills the same slots");
     }
 
     #[test]
@@ -143,24 +116,13 @@ mod tests {
         let leaves = [1, 1, 3, 1, 3];
         let mut stash = Stash::new(leaves.len());
         for (address, leaf) in (0..).zip(leaves) {
-            stash.insert(Entry {
-                address,
-                leaf: Leaf(leaf),
-                place: Place::NOWHERE,
-            });
+            stash.insert(Entry { address, leaf: Leaf(leaf), place: Place::NOWHERE });
         }
         let mut plan = PathPlan::new(&geometry);
         stash.push_to_leaf(Leaf(1), &geometry, &mut plan);
-        let names = |level| {
-            plan.bucket(level, &geometry)
-                .iter()
-                .map(|e| e.address)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(
-            (names(2), names(1), names(0)),
-            (vec![0, 1], vec![2, 3], vec![4])
-        );
+        let names =
+            |level| plan.bucket(level, &geometry).iter().map(|e| e.address).collect::<Vec<_>>();
+        assert_eq!((names(2), names(1), names(0)), (vec![0, 1], vec![2, 3], vec![4]));
         assert_eq!(stash.len(), 0);
     }
 
@@ -172,9 +134,8 @@ mod tests {
             let labels = geometry.leaves();
             for blocks in 0..=5u32 {
                 for stash in 0..labels.pow(blocks) {
-                    let leaves: Vec<_> = (0..blocks)
-                        .map(|i| stash / labels.pow(i) % labels)
-                        .collect();
+                    let leaves: Vec<_> =
+                        (0..blocks).map(|i| stash / labels.pow(i) % labels).collect();
                     for evicted in 0..labels {
                         same_as_literal(&geometry, Leaf(evicted), &leaves);
                     }

@@ -29,6 +29,7 @@ pub struct MemoryStore {
 struct Tree {
     shape: TreeShape,
     layout: Layout,
+    /// Where the tree starts in the arena.
     base: u64,
 }
 
@@ -50,11 +51,7 @@ impl MemoryStore {
                 .ok_or_else(|| {
                     Error::new(ErrorKind::InvalidConfig, "the trees exceed 2^64 bytes")
                 })?;
-            trees.push(Tree {
-                shape: shape.clone(),
-                layout,
-                base,
-            });
+            trees.push(Tree { shape: shape.clone(), layout, base });
         }
         let refused = |cause: String| {
             Error::new(
@@ -65,12 +62,7 @@ impl MemoryStore {
         let length = usize::try_from(bytes).map_err(|cause| refused(cause.to_string()))?;
         let arena = MmapMut::map_anon(length.max(1)).map_err(|cause| refused(cause.to_string()))?;
         let pages = request_huge_pages(&arena);
-        Ok(Self {
-            arena,
-            trees,
-            pages,
-            spans: Vec::new(),
-        })
+        Ok(Self { arena, trees, pages, spans: Vec::new() })
     }
 
     /// The layout for memory that measured best: subtrees packed to an ordinary page.
@@ -93,49 +85,35 @@ impl MemoryStore {
         &mut self.arena
     }
 
-    /// Where a piece lies in [`Self::contents`].
-    ///
-    /// # Errors
-    /// When no tree of this store has such a piece.
+    /// Where `piece` lies in [`Self::contents`], if there is such a piece.
     #[inline]
-    pub fn span(&self, piece: &Piece) -> Result<Span, StoreError> {
-        let tree = self
-            .trees
-            .get(usize::from(piece.tree.0))
-            .ok_or_else(|| absent(piece))?;
-        let shape = tree
-            .shape
-            .levels()
-            .get(usize::from(piece.bucket.level()))
-            .ok_or_else(|| absent(piece))?;
-        let start = tree.base + tree.layout.offset(piece.bucket);
+    pub fn span(&self, piece: &Piece) -> Option<Span> {
+        let tree = self.trees.get(usize::from(piece.tree.0))?;
+        let shape = tree.shape.levels().get(usize::from(piece.bucket.level()))?;
         let (offset, bytes) = match piece.part {
             Part::Whole => (0, shape.bucket_bytes),
             Part::Header => (0, shape.header_bytes),
-            Part::Slot(slot) if slot < shape.slots => (
-                shape.slots_offset + u64::from(slot) * shape.slot_bytes,
-                shape.slot_bytes,
-            ),
-            Part::Slot(_) => return Err(absent(piece)),
+            Part::Slot(slot) if slot < shape.slots => {
+                (shape.slots_offset + u64::from(slot) * shape.slot_bytes, shape.slot_bytes)
+            }
+            Part::Slot(_) => return None,
         };
-        Ok(Span {
-            start: (start + offset) as usize,
-            bytes: bytes as usize,
-        })
+        let start = tree.base + tree.layout.offset(piece.bucket) + offset;
+        Some(Span { start: start as usize, bytes: bytes as usize })
     }
 
-    /// Finds the pieces and has the processor fetch them all before the first is used.
-    fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
+    /// Finds the pieces, and does `also` with each.
+    #[inline]
+    fn locate(&mut self, pieces: &[Piece], also: impl Fn(&[u8])) -> Result<(), StoreError> {
         let mut spans = std::mem::take(&mut self.spans);
         spans.clear();
-        let located = pieces.iter().try_for_each(|piece| {
-            let span = self.span(piece)?;
-            hint::prefetch(&self.arena[span.range()]);
+        for piece in pieces {
+            let span = self.span(piece).ok_or_else(|| absent(piece))?;
+            also(&self.arena[span.range()]);
             spans.push(span);
-            Ok(())
-        });
+        }
         self.spans = spans;
-        located
+        Ok(())
     }
 }
 
@@ -145,18 +123,18 @@ impl BucketStore for MemoryStore {
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {
-        for span in pieces.iter().filter_map(|piece| self.span(piece).ok()) {
+        for span in pieces.iter().filter_map(|piece| self.span(piece)) {
             hint::prefetch(&self.arena[span.range()]);
         }
     }
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.locate(pieces)?;
+        self.locate(pieces, hint::prefetch)?;
         Ok(Frames::new(&self.arena, &self.spans))
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.locate(pieces)?;
+        self.locate(pieces, |_| ())?;
         fill(Blanks::new(&mut self.arena, &self.spans));
         Ok(())
     }
@@ -179,6 +157,7 @@ fn request_huge_pages(_: &MmapMut) -> Pages {
     Pages::Ordinary
 }
 
+#[cold]
 fn absent(piece: &Piece) -> StoreError {
     StoreError::new(format!(
         "there is no {:?} of bucket {} in tree {} of this store",

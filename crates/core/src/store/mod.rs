@@ -10,9 +10,10 @@ mod shape;
 pub use memory::{MemoryStore, Pages};
 pub use shape::{LevelShape, TreeShape};
 
+pub use crate::seal::{Blanks, Sealed};
+
 use crate::error::StoreError;
 use crate::geometry::BucketId;
-use crate::seal::Sealed;
 
 /// Which of the trees of one store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,7 +98,7 @@ pub struct Span {
 
 impl Span {
     #[inline]
-    fn range(self) -> std::ops::Range<usize> {
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
         self.start..self.start + self.bytes
     }
 }
@@ -129,32 +130,5 @@ impl<'a> Frames<'a> {
     #[inline]
     pub fn get(&self, i: usize) -> &'a [u8] {
         &self.buffer[self.spans[i].range()]
-    }
-}
-
-/// Room for the pieces of one write. Nobody but [`crate::seal`] can put bytes there.
-pub struct Blanks<'a> {
-    buffer: &'a mut [u8],
-    spans: &'a [Span],
-}
-
-impl<'a> Blanks<'a> {
-    /// The blanks that lie at `spans` in `buffer`. What they hold before is never read.
-    pub fn new(buffer: &'a mut [u8], spans: &'a [Span]) -> Self {
-        Self { buffer, spans }
-    }
-
-    /// The room of piece `i`.
-    #[inline]
-    pub(crate) fn get_mut(&mut self, i: usize) -> &mut [u8] {
-        &mut self.buffer[self.spans[i].range()]
-    }
-
-    /// What has been written there.
-    pub(crate) fn into_frames(self) -> Frames<'a> {
-        Frames {
-            buffer: self.buffer,
-            spans: self.spans,
-        }
     }
 }

@@ -25,9 +25,7 @@ pub struct TreeShape {
 impl TreeShape {
     /// A tree whose buckets on level `j` have the sizes `levels[j]`.
     pub fn new(levels: Vec<LevelShape>) -> Self {
-        Self {
-            levels: levels.into(),
-        }
+        Self { levels: levels.into() }
     }
 
     /// From the root to the leaves.
@@ -42,10 +40,7 @@ impl TreeShape {
 
     /// Bytes of all buckets, without padding.
     pub fn tree_bytes(&self) -> u128 {
-        (0..)
-            .zip(&self.levels)
-            .map(|(level, shape)| u128::from(shape.bucket_bytes) << level)
-            .sum()
+        (0..).zip(&self.levels).map(|(level, shape)| u128::from(shape.bucket_bytes) << level).sum()
     }
 
     /// Bytes of all buckets of one path, without padding.

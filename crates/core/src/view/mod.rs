@@ -1,1 +1,1 @@
-//! placeholder
+//! The adversary's view: what storage sees, recorded.

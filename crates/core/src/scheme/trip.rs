@@ -1,0 +1,105 @@
+//! What one round trip to storage is about: the buckets of a path, or of a part of it.
+
+use std::ops::Range;
+
+use crate::bucket::{BucketFormat, LevelFormat};
+use crate::geometry::{BucketId, Leaf};
+use crate::seal::BATCH_BYTES;
+use crate::store::{Part, Piece, TreeId};
+
+/// Neighbouring buckets of the path to a leaf, from a level down.
+pub(super) struct Trip {
+    tree: TreeId,
+    leaf: Leaf,
+    /// The level of the first bucket.
+    first_level: u8,
+    pieces: Vec<Piece>,
+}
+
+/// A bucket of a trip.
+#[derive(Clone, Copy)]
+pub(super) struct Stop<'a> {
+    /// Its place in the trip.
+    pub(super) i: usize,
+    pub(super) bucket: BucketId,
+    pub(super) leaf: Leaf,
+    /// Its sizes.
+    pub(super) sizes: &'a LevelFormat,
+}
+
+impl Trip {
+    pub(super) fn new(tree: TreeId) -> Self {
+        Self { tree, leaf: Leaf(0), first_level: 0, pieces: Vec::new() }
+    }
+
+    /// Sets out to whole buckets on the given levels of the path to `leaf`.
+    #[inline]
+    pub(super) fn aim(&mut self, leaf: Leaf, levels: Range<u8>) {
+        let tree = self.tree;
+        self.leaf = leaf;
+        self.first_level = levels.start;
+        self.pieces.clear();
+        self.pieces.extend(levels.map(|level| Piece {
+            tree,
+            bucket: BucketId::on_path(leaf, level),
+            part: Part::Whole,
+        }));
+    }
+
+    /// From now on, the same buckets' headers alone.
+    #[inline]
+    pub(super) fn narrow_to_headers(&mut self) {
+        self.pieces.iter_mut().for_each(|piece| piece.part = Part::Header);
+    }
+
+    #[inline]
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The buckets in order.
+    #[inline]
+    pub(super) fn stops<'a>(
+        &'a self,
+        format: &'a BucketFormat,
+    ) -> impl Iterator<Item = Stop<'a>> + Clone {
+        let levels = &format.levels()[usize::from(self.first_level)..];
+        self.pieces.iter().zip(levels).enumerate().map(move |(i, (piece, sizes))| Stop {
+            i,
+            bucket: piece.bucket,
+            leaf: self.leaf,
+            sizes,
+        })
+    }
+
+    /// Splits the trip into runs of buckets whose masks are made together: all of them, unless the
+    /// buckets are large.
+    #[inline]
+    pub(super) fn batches<'a>(&'a self, format: &'a BucketFormat) -> Batches<'a> {
+        Batches { trip: self, format, next: 0 }
+    }
+}
+
+/// See [`Trip::batches`].
+pub(super) struct Batches<'a> {
+    trip: &'a Trip,
+    format: &'a BucketFormat,
+    next: usize,
+}
+
+impl<'a> Batches<'a> {
+    /// The buckets of the next batch.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<impl Iterator<Item = Stop<'a>> + Clone + use<'a>> {
+        let rest = self.trip.stops(self.format).skip(self.next);
+        let mut bytes = 0;
+        let fitting = rest.clone().take_while(|stop| {
+            bytes += stop.sizes.bucket_bytes();
+            bytes <= BATCH_BYTES
+        });
+        let count = fitting.count().max(1);
+        self.next += count;
+        let batch = rest.take(count);
+        batch.clone().next().is_some().then_some(batch)
+    }
+}

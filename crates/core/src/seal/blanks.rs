@@ -1,0 +1,89 @@
+//! Room in storage, and the one way to fill it.
+
+use super::COUNTER_BYTES;
+use super::xor::xor;
+use crate::store::{Frames, Span};
+
+/// Room for the pieces of one write. Only masked bytes and counters can be put there.
+pub struct Blanks<'a> {
+    buffer: &'a mut [u8],
+    spans: &'a [Span],
+    sealed_bytes: usize,
+}
+
+impl<'a> Blanks<'a> {
+    /// The blanks that lie at `spans` in `buffer`, without overlap. What they hold before is never
+    /// read.
+    pub fn new(buffer: &'a mut [u8], spans: &'a [Span]) -> Self {
+        Self { buffer, spans, sealed_bytes: 0 }
+    }
+
+    /// The header of piece `i`: `counter` in clear, then as many bytes as the mask has.
+    #[inline]
+    pub(crate) fn header<'b>(&'b mut self, i: usize, counter: u64, mask: &'b [u8]) -> Sealing<'b> {
+        let start = self.spans[i].start;
+        self.buffer[start..start + COUNTER_BYTES].copy_from_slice(&counter.to_be_bytes());
+        self.sealed_bytes += COUNTER_BYTES;
+        self.run(i, COUNTER_BYTES, mask)
+    }
+
+    /// The body of piece `i`, which starts at `offset`, with as many bytes as the mask has.
+    #[inline]
+    pub(crate) fn body<'b>(&'b mut self, i: usize, offset: usize, mask: &'b [u8]) -> Sealing<'b> {
+        self.run(i, offset, mask)
+    }
+
+    #[inline]
+    fn run<'b>(&'b mut self, i: usize, offset: usize, mask: &'b [u8]) -> Sealing<'b> {
+        self.sealed_bytes += mask.len();
+        let piece = &mut self.buffer[self.spans[i].range()];
+        Sealing { blank: &mut piece[offset..offset + mask.len()], mask }
+    }
+
+    /// The proof that every byte has been sealed.
+    ///
+    /// # Panics
+    /// When one has not: a defect of the scheme, and stale bytes would go to storage.
+    #[inline]
+    pub(crate) fn sealed(self) -> Sealed<'a> {
+        let room: usize = self.spans.iter().map(|span| span.bytes).sum();
+        assert_eq!(self.sealed_bytes, room, "a write seals all of its room");
+        Sealed(Frames::new(self.buffer, self.spans))
+    }
+}
+
+/// Pieces that the seal has filled: the proof that a [`crate::store::BucketStore`] asks for.
+pub struct Sealed<'a>(Frames<'a>);
+
+impl<'a> Sealed<'a> {
+    /// What storage gets: ciphertext and counters. Public.
+    pub fn frames(&self) -> Frames<'a> {
+        self.0
+    }
+}
+
+/// A run being sealed from its start on. Plaintext never touches the blank, and what is not written
+/// becomes sealed zeros.
+pub(crate) struct Sealing<'a> {
+    blank: &'a mut [u8],
+    mask: &'a [u8],
+}
+
+impl Sealing<'_> {
+    /// Seals `plain` into the next bytes.
+    #[inline]
+    pub(crate) fn write(&mut self, plain: &[u8]) {
+        let (blank, blank_rest) = std::mem::take(&mut self.blank).split_at_mut(plain.len());
+        let (mask, mask_rest) = self.mask.split_at(plain.len());
+        xor(blank, plain, mask);
+        self.blank = blank_rest;
+        self.mask = mask_rest;
+    }
+}
+
+impl Drop for Sealing<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.blank.copy_from_slice(self.mask);
+    }
+}

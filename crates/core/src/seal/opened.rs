@@ -1,0 +1,40 @@
+//! Reading what is sealed.
+
+use super::xor::{xor, xor_in_place};
+
+/// A sealed run being opened from its start on.
+pub(crate) struct Opened<'a> {
+    sealed: &'a [u8],
+    mask: &'a [u8],
+}
+
+impl<'a> Opened<'a> {
+    /// As many bytes of `sealed` as the mask has.
+    #[inline]
+    pub(crate) fn new(sealed: &'a [u8], mask: &'a [u8]) -> Self {
+        Self { sealed: &sealed[..mask.len()], mask }
+    }
+
+    /// Opens the next bytes into `plain`.
+    #[inline]
+    pub(crate) fn read(&mut self, plain: &mut [u8]) {
+        let (sealed, sealed_rest) = self.sealed.split_at(plain.len());
+        let (mask, mask_rest) = self.mask.split_at(plain.len());
+        xor(plain, sealed, mask);
+        self.sealed = sealed_rest;
+        self.mask = mask_rest;
+    }
+
+    /// Passes over the next bytes.
+    #[inline]
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        self.sealed = &self.sealed[bytes..];
+        self.mask = &self.mask[bytes..];
+    }
+}
+
+/// Opens bytes where they are.
+#[inline]
+pub(crate) fn open_in_place(bytes: &mut [u8], mask: &[u8]) {
+    xor_in_place(bytes, mask);
+}
