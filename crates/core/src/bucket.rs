@@ -14,11 +14,14 @@
 //! block. An address of all ones is ⊥: a dummy. The leaf stands with the block and not with the
 //! address because an access-only access of RAW ORAM needs addresses alone (section IV-D).
 
+use std::ops::Range;
+
 use zeroize::Zeroizing;
 
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::seal::{BODY_BYTES_MAX, CHUNK_BYTES, COUNTER_BYTES};
+use crate::stash::Entry;
 use crate::store::{LevelShape, TreeShape};
 
 /// The smallest block, in bytes.
@@ -111,7 +114,7 @@ impl Field {
             .copy_from_slice(&value.to_le_bytes()[..self.bytes]);
     }
 
-    /// Writes the first entries, and zeros after them up to the end of the table.
+    /// Writes all entries, and zeros after them up to the end of the table.
     ///
     /// Each store zeroes what the next one overwrites: no load waits for a store.
     #[inline]
@@ -119,9 +122,49 @@ impl Field {
         table[..table_bytes].fill(0);
         for (slot, value) in values.enumerate() {
             let word = table[slot * self.bytes..].first_chunk_mut();
-            *word.expect("tables are followed by slack") = value.to_le_bytes();
+            *word.expect("tables are followed by slack") = (value & self.mask).to_le_bytes();
         }
     }
+}
+
+/// What a search of a table found.
+struct Search {
+    hits: usize,
+    /// The last hit.
+    slot: usize,
+    /// Whether any entry was in the invalid range.
+    invalid: bool,
+}
+
+/// Looks for `address` in all entries, without a branch on what they hold. `BYTES` is the width of
+/// an entry, known to the compiler: this loop runs over every slot of a path in each access.
+#[inline]
+fn search<const BYTES: usize>(table: &[u8], _: usize, address: u64, invalid: Range<u64>) -> Search {
+    let (entries, _) = table.as_chunks::<BYTES>();
+    search_entries(entries.iter().map(|entry| little_endian(entry)), address, invalid)
+}
+
+/// The same for wide entries of any width.
+fn search_wide(table: &[u8], bytes: usize, address: u64, invalid: Range<u64>) -> Search {
+    search_entries(table.chunks_exact(bytes).map(little_endian), address, invalid)
+}
+
+#[inline]
+fn search_entries(entries: impl Iterator<Item = u64>, address: u64, invalid: Range<u64>) -> Search {
+    let mut search = Search { hits: 0, slot: 0, invalid: false };
+    let invalid_values = invalid.end - invalid.start;
+    for (slot, entry) in entries.enumerate() {
+        let hit = entry == address;
+        search.hits += usize::from(hit);
+        search.slot = if hit { slot } else { search.slot };
+        search.invalid |= entry.wrapping_sub(invalid.start) < invalid_values;
+    }
+    search
+}
+
+#[inline]
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
 impl BucketFormat {
@@ -178,6 +221,11 @@ impl BucketFormat {
         &self.levels
     }
 
+    /// Bytes of the largest bucket.
+    pub(crate) fn bucket_bytes_max(&self) -> usize {
+        self.levels.iter().map(LevelFormat::bucket_bytes).max().unwrap_or(0)
+    }
+
     /// Room for a table of any level for each bucket of a path.
     pub(crate) fn table_room(&self) -> Tables {
         let table = |level: &LevelFormat| level.address_table_bytes.max(level.leaf_table_bytes);
@@ -206,67 +254,63 @@ impl BucketFormat {
         slots: usize,
         address: u64,
     ) -> Result<Option<usize>, Error> {
-        let mut found = None;
-        let (mut hits, mut invalid) = (0, false);
-        for slot in 0..slots {
-            let entry = self.addresses.get(table, slot);
-            invalid |= entry >= self.capacity && entry != self.addresses.mask;
-            if entry == address {
-                found = Some(slot);
-                hits += 1;
-            }
-        }
-        match (invalid, hits) {
-            (true, _) => Err(corrupt("an address past the end")),
-            (false, 0 | 1) => Ok(found),
-            (false, _) => Err(corrupt("a block twice")),
+        let Field { bytes, mask } = self.addresses;
+        let entries = &table[..slots * bytes];
+        let search = match bytes {
+            1 => search::<1>,
+            2 => search::<2>,
+            3 => search::<3>,
+            4 => search::<4>,
+            _ => search_wide,
+        };
+        match search(entries, bytes, address, self.capacity..mask) {
+            Search { invalid: true, .. } => Err(corrupt("an address past the end")),
+            Search { hits: 0, .. } => Ok(None),
+            Search { hits: 1, slot, .. } => Ok(Some(slot)),
+            Search { .. } => Err(corrupt("a block twice")),
         }
     }
 
-    /// The address in `slot` of an opened table, or `None` for a dummy. The table is followed by
-    /// [`TABLE_SLACK_BYTES`] of anything.
+    /// The address in `slot` of an opened table, [`Entry::DUMMY_ADDRESS`] for ⊥. Unchecked: see
+    /// [`Self::may_hold`]. The table is followed by [`TABLE_SLACK_BYTES`] of anything.
     #[inline]
-    pub(crate) fn address(&self, table: &[u8], slot: usize) -> Result<Option<u64>, Error> {
+    pub(crate) fn address(&self, table: &[u8], slot: usize) -> u64 {
         match self.addresses.get(table, slot) {
-            dummy if dummy == self.addresses.mask => Ok(None),
-            address if address < self.capacity => Ok(Some(address)),
-            _ => Err(corrupt("an address past the end")),
+            dummy if dummy == self.addresses.mask => Entry::DUMMY_ADDRESS,
+            address => address,
         }
     }
 
-    /// The leaf in `slot` of an opened table of `bucket`, which must lie on its path.
+    /// The leaf in `slot` of an opened table. Unchecked, like [`Self::address`].
     #[inline]
-    pub(crate) fn leaf(&self, table: &[u8], slot: usize, bucket: BucketId) -> Result<Leaf, Error> {
-        let leaf = Leaf(self.leaves.get(table, slot));
-        if self.geometry.contains_leaf(leaf) && bucket.is_on_path(leaf) {
-            Ok(leaf)
-        } else {
-            Err(corrupt("a leaf whose path does not pass the bucket"))
-        }
+    pub(crate) fn leaf(&self, table: &[u8], slot: usize) -> Leaf {
+        Leaf(self.leaves.get(table, slot))
     }
 
-    /// Writes the addresses of a bucket on `level`: those of its blocks, then ⊥.
+    /// Whether an honest client can have put the block `address`, mapped to `leaf`, into `bucket`.
     #[inline]
-    pub(crate) fn put_addresses(
-        &self,
-        table: &mut [u8],
-        level: &LevelFormat,
-        addresses: impl Iterator<Item = u64>,
-    ) {
-        let dummies = std::iter::repeat(self.addresses.mask);
-        let slots = addresses.chain(dummies).take(level.slots);
-        self.addresses.put_all(table, level.address_table_bytes, slots);
+    pub(crate) fn may_hold(&self, bucket: BucketId, address: u64, leaf: Leaf) -> bool {
+        (address < self.capacity) & self.geometry.contains_leaf(leaf) & bucket.is_on_path(leaf)
     }
 
-    /// Writes the leaves of the blocks of a bucket on `level`; those of dummies are zeros.
+    /// Writes the addresses of a bucket of the sizes `level`.
     #[inline]
-    pub(crate) fn put_leaves(
-        &self,
-        table: &mut [u8],
-        level: &LevelFormat,
-        leaves: impl Iterator<Item = Leaf>,
-    ) {
-        self.leaves.put_all(table, level.leaf_table_bytes, leaves.map(|leaf| leaf.0));
+    pub(crate) fn put_addresses(&self, table: &mut [u8], level: &LevelFormat, bucket: &[Entry]) {
+        let addresses = bucket.iter().map(|entry| entry.address);
+        self.addresses.put_all(table, level.address_table_bytes, addresses);
+    }
+
+    /// Writes the addresses of an empty bucket.
+    pub(crate) fn put_dummies(&self, table: &mut [u8], level: &LevelFormat) {
+        let addresses = std::iter::repeat_n(Entry::DUMMY_ADDRESS, level.slots);
+        self.addresses.put_all(table, level.address_table_bytes, addresses);
+    }
+
+    /// Writes the leaves of the blocks of a bucket; those of dummies are zeros.
+    #[inline]
+    pub(crate) fn put_leaves(&self, table: &mut [u8], level: &LevelFormat, bucket: &[Entry]) {
+        let leaves = bucket.iter().map(|entry| entry.leaf.0);
+        self.leaves.put_all(table, level.leaf_table_bytes, leaves);
     }
 
     /// Makes `slot` a dummy.
@@ -307,20 +351,24 @@ pub(crate) fn corrupt(defect: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stash::BlockRoom;
     use proptest::prelude::*;
 
     fn format(capacity: u64, z: u16, block_bytes: usize) -> Result<BucketFormat, Error> {
         BucketFormat::new(Geometry::uniform(10, z)?, capacity, block_bytes)
     }
 
+    fn entry(address: u64, leaf: u64) -> Entry {
+        let place = BlockRoom::new(0, 0, 16).unwrap().zero();
+        Entry { address, leaf: Leaf(leaf), place }
+    }
+
     #[test]
     fn a_header_of_a_million_blocks_is_one_aes_block() {
         let geometry = Geometry::uniform(19, 5).unwrap();
         let format = BucketFormat::new(geometry, 1 << 20, 64).unwrap();
-        assert_eq!(
-            (format.levels()[7].address_table_bytes, format.levels()[7].leaf_table_bytes),
-            (16, 16)
-        );
+        let level = format.levels()[7];
+        assert_eq!((level.address_table_bytes, level.leaf_table_bytes), (16, 16));
         assert_eq!(format.shape().levels()[7].bucket_bytes, 8 + 16 + 16 + 5 * 64);
     }
 
@@ -345,71 +393,67 @@ mod tests {
     #[test]
     fn all_ones_is_never_an_address() {
         for capacity in [254, 255, 256, 65_535, 65_536] {
-            let format =
-                BucketFormat::new(Geometry::uniform(14, 4).unwrap(), capacity, 16).unwrap();
+            let geometry = Geometry::uniform(15, 2).unwrap();
+            let format = BucketFormat::new(geometry, capacity, 16).unwrap();
             let mut tables = format.table_room();
-            format.put_addresses(
-                tables.get_mut(0),
-                &format.levels()[0],
-                [capacity - 1].into_iter(),
-            );
-            assert_eq!(format.address(tables.get(0), 0).unwrap(), Some(capacity - 1));
-            assert_eq!(format.address(tables.get(0), 1).unwrap(), None);
+            let bucket = [entry(capacity - 1, 0), entry(Entry::DUMMY_ADDRESS, 0)];
+            format.put_addresses(tables.get_mut(0), &format.levels()[0], &bucket);
+            assert_eq!(format.address(tables.get(0), 0), capacity - 1);
+            assert_eq!(format.address(tables.get(0), 1), Entry::DUMMY_ADDRESS);
         }
+    }
+
+    #[test]
+    fn only_blocks_that_belong_there_may_be_there() {
+        let format = format(1000, 6, 64).unwrap();
+        let bucket = BucketId::on_path(Leaf(5), 3);
+        assert!(format.may_hold(bucket, 999, Leaf(5)));
+        assert!(format.may_hold(bucket, 0, Leaf(5 + 8)));
+        assert!(!format.may_hold(bucket, 1000, Leaf(5)), "an address past the end");
+        assert!(!format.may_hold(bucket, 0, Leaf(4)), "another path");
+        assert!(!format.may_hold(bucket, 0, Leaf(5 + 1024)), "a leaf past the end");
     }
 
     proptest! {
         #[test]
         fn tables_hold_what_was_put(
-            entries in prop::collection::vec((0u64..1000, 0u64..1024), 0..=6),
+            entries in prop::collection::vec((0u64..1000, 0u64..1024), 6),
             removed in 0usize..6,
         ) {
             let format = format(1000, 6, 64).unwrap();
             let (mut addresses, mut leaves) = (format.table_room(), format.table_room());
             let (addresses, leaves) = (addresses.get_mut(3), leaves.get_mut(3));
-            let level = &format.levels()[3];
-            format.put_addresses(addresses, level, entries.iter().map(|entry| entry.0));
-            format.put_leaves(leaves, level, entries.iter().map(|entry| Leaf(entry.1)));
+            let bucket: Vec<_> = entries.iter().map(|(address, leaf)| entry(*address, *leaf)).collect();
+            format.put_addresses(addresses, &format.levels()[3], &bucket);
+            format.put_leaves(leaves, &format.levels()[3], &bucket);
             format.remove(addresses, removed);
-            for slot in 0..6 {
-                let expected = entries.get(slot).filter(|_| slot != removed);
-                prop_assert_eq!(format.address(addresses, slot).unwrap(), expected.map(|e| e.0));
-                if let Some((_, leaf)) = expected {
-                    prop_assert_eq!(format.leaf(leaves, slot, BucketId::ROOT).unwrap(), Leaf(*leaf));
-                }
+            for (slot, (address, leaf)) in entries.iter().enumerate() {
+                let expected = if slot == removed { Entry::DUMMY_ADDRESS } else { *address };
+                prop_assert_eq!(format.address(addresses, slot), expected);
+                prop_assert_eq!(format.leaf(leaves, slot), Leaf(*leaf));
             }
+            format.put_dummies(addresses, &format.levels()[3]);
+            prop_assert!((0..6).all(|slot| format.address(addresses, slot) == Entry::DUMMY_ADDRESS));
         }
 
         #[test]
         fn find_agrees_with_looking_at_each_slot(
-            table in prop::collection::vec(prop_oneof![3 => 0u8..4, 1 => any::<u8>()], 100),
+            capacity in prop_oneof![Just(200u64), Just(1000), Just(100_000)],
+            table in prop::collection::vec(prop_oneof![8 => 0u8..4, 1 => any::<u8>()], 100),
             address in 0u64..1000,
         ) {
-            let format = format(1000, 6, 64).unwrap();
-            let each: Result<Vec<_>, _> = (0..6).map(|slot| format.address(&table, slot)).collect();
-            let slots = each.map(|each| (0..6).filter(|s| each[*s] == Some(address)).collect::<Vec<_>>());
-            match (format.find(&table, 6, address), slots) {
-                (Ok(None), Ok(slots)) => prop_assert!(slots.is_empty()),
-                (Ok(Some(slot)), Ok(slots)) => prop_assert_eq!(slots, [slot]),
-                (Err(_), Ok(slots)) => prop_assert!(slots.len() > 1),
-                (found, Err(_)) => prop_assert!(found.is_err()),
-            }
-        }
-
-        #[test]
-        fn foreign_bytes_are_valid_or_refused_never_a_panic(
-            table in prop::collection::vec(any::<u8>(), 100),
-            slot in 0usize..6,
-            bucket in 0u64..2047,
-        ) {
-            let format = format(1000, 6, 64).unwrap();
-            match format.address(&table, slot) {
-                Ok(address) => prop_assert!(address.is_none_or(|a| a < 1000)),
-                Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Corrupt),
-            }
-            match format.leaf(&table, slot, BucketId(bucket)) {
-                Ok(leaf) => prop_assert!(leaf.0 < 1024 && BucketId(bucket).is_on_path(leaf)),
-                Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Corrupt),
+            let format = BucketFormat::new(Geometry::uniform(15, 6).unwrap(), capacity, 64).unwrap();
+            let address = address % capacity;
+            let slots: Vec<_> = (0..6).map(|slot| format.address(&table, slot)).collect();
+            let valid = slots.iter().all(|a| *a < capacity || *a == Entry::DUMMY_ADDRESS);
+            let hits: Vec<_> = (0..6).filter(|slot| slots[*slot] == address).collect();
+            match format.find(&table, 6, address) {
+                Ok(None) => prop_assert!(valid && hits.is_empty()),
+                Ok(Some(slot)) => prop_assert!(valid && hits == [slot]),
+                Err(error) => {
+                    prop_assert_eq!(error.kind(), ErrorKind::Corrupt);
+                    prop_assert!(!valid || hits.len() > 1);
+                }
             }
         }
     }

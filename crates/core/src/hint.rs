@@ -20,18 +20,3 @@ pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = bytes;
 }
-
-/// Loads every byte of `bytes`, so that memory sees a read of all of them, and forgets the result.
-#[inline]
-pub(crate) fn load(bytes: &[u8]) {
-    let (words, rest) = bytes.as_chunks::<32>();
-    let mut sum = [0u64; 4];
-    for word in words {
-        let (quads, _) = word.as_chunks::<8>();
-        for (sum, quad) in sum.iter_mut().zip(quads) {
-            *sum ^= u64::from_ne_bytes(*quad);
-        }
-    }
-    let rest = rest.iter().fold(0, |sum, byte| sum ^ byte);
-    std::hint::black_box((sum, rest));
-}

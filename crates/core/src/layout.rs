@@ -43,7 +43,8 @@ struct LevelPlace {
     level: u8,
     /// The level of the roots of the subtrees.
     root_level: u8,
-    left_to_right: bool,
+    /// How many bits of the index inside a subtree are reversed: all of them or none.
+    reversed_bits: u8,
     base: u64,
     subtree_stride: u64,
     bucket_stride: u64,
@@ -117,9 +118,9 @@ impl LevelPlace {
     /// Left to right is the bit-reversal of the index; its own inverse.
     #[inline]
     fn order(&self, within: u64) -> u64 {
-        match self.level - self.root_level {
-            bits if self.left_to_right && bits > 0 => within.reverse_bits() >> (64 - bits),
-            _ => within,
+        match self.reversed_bits {
+            0 => within,
+            bits => within.reverse_bits() >> (64 - bits),
         }
     }
 }
@@ -132,7 +133,7 @@ fn place_levels(strides: &[u64], left_to_right: bool) -> Result<Layout, Error> {
         levels.push(LevelPlace {
             level,
             root_level: 0,
-            left_to_right,
+            reversed_bits: if left_to_right { level } else { 0 },
             base: bytes,
             subtree_stride: level_bytes,
             bucket_stride,
@@ -156,7 +157,7 @@ fn place_subtrees(strides: &[u64], unit_bytes: u64) -> Result<Layout, Error> {
             levels.push(LevelPlace {
                 level: root_level + depth as u8,
                 root_level,
-                left_to_right: false,
+                reversed_bits: 0,
                 base: bytes + subtree_bytes,
                 subtree_stride: 0,
                 bucket_stride,

@@ -1,6 +1,7 @@
 //! The trusted side of one tree: stash, tree top, and the bytes of their blocks.
 
 use super::{Location, Op, TreeConfig};
+use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
@@ -22,15 +23,14 @@ impl Client {
     pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;
         let in_stash = config.stash_blocks_max + between_evictions + geometry.path_slots();
-        let in_top: usize = (0..usize::from(config.tree_top_levels))
-            .map(|level| geometry.slots(level) << level)
-            .sum();
-        let room = in_stash + in_top;
+        let top_levels = usize::from(config.tree_top_levels);
+        let in_top: usize = (0..top_levels).map(|level| geometry.slots(level) << level).sum();
+        let blocks = BlockRoom::new(in_stash + in_top, geometry.path_slots(), config.block_bytes)?;
         Ok(Self {
-            stash: Stash::new(in_stash),
-            blocks: BlockRoom::new(room, config.block_bytes)?,
+            stash: Stash::new(in_stash, blocks.zero()),
+            plan: PathPlan::new(geometry, blocks.zero()),
+            blocks,
             top: TreeTop::new(config.tree_top_levels, geometry),
-            plan: PathPlan::new(geometry),
             config: config.clone(),
             broken: false,
         })
@@ -99,23 +99,34 @@ impl Client {
         op.apply(self.blocks.get_mut(place));
     }
 
-    /// The first half of step 5: plans as many blocks as possible for the path to `leaf`. Those of
-    /// the tree top are there already when this returns.
+    /// Checks that the stash can take a whole path. It can, unless storage has brought blocks
+    /// that were not on the paths it was asked for.
+    #[inline]
+    pub(super) fn check_room_for_path(&self) -> Result<(), Error> {
+        if self.stash.room() >= self.config.geometry.path_slots() {
+            Ok(())
+        } else {
+            Err(corrupt("more blocks than were ever written"))
+        }
+    }
+
+    /// The first half of step 5: plans as many blocks as possible for the path to `leaf`.
     #[inline]
     pub(super) fn plan_path(&mut self, leaf: Leaf) {
         self.stash.push_to_leaf(leaf, &self.config.geometry, &mut self.plan);
-        self.top.store(leaf, &self.plan, &self.config.geometry);
     }
 
-    /// The planned blocks are in storage: their room on the client is free again.
+    /// The end of step 5: the plan for storage has been written. Its blocks leave the client, those
+    /// of the tree top take their buckets, and the others stay in the stash.
     #[inline]
-    pub(super) fn release_path(&mut self) {
-        for level in usize::from(self.top.levels())..self.config.geometry.levels() {
-            for entry in self.plan.bucket(level, &self.config.geometry) {
-                self.blocks.give_back(entry.place);
-            }
+    pub(super) fn finish_path(&mut self, leaf: Leaf) {
+        let Self { stash, blocks, top, plan, config, .. } = self;
+        let first_in_storage = config.geometry.path_slots_above(usize::from(top.levels()));
+        for entry in &plan.slots()[first_in_storage..] {
+            blocks.give_back(entry.place);
         }
-        self.stash.count_occupancy();
+        top.store(leaf, plan, &config.geometry, blocks);
+        stash.settle(blocks);
     }
 
     /// Every block that is on the client.

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::posmap::draw_leaf;
 use crate::seal::Sealer;
-use crate::stash::{Entry, StashView};
+use crate::stash::StashView;
 use crate::store::BucketStore;
 
 /// The Path ORAM backend.
@@ -38,13 +38,11 @@ impl<S: BucketStore> PathBackend<S> {
 
     /// Step 2: reads and decrypts all blocks of the path into the stash; dummies are discarded.
     fn read_path(&mut self, leaf: Leaf) -> Result<(), Error> {
-        let Self { io, client: Client { stash, blocks, top, .. } } = self;
+        let Self { io, client } = self;
+        client.check_room_for_path()?;
+        let Client { stash, blocks, top, .. } = client;
         top.load(leaf, stash);
-        io.open_path(leaf, BodyCounters::Stored, |block| {
-            let place = blocks.take();
-            stash.insert(Entry { address: block.address, leaf: block.leaf, place });
-            block.open_into(blocks.get_mut(place));
-        })
+        io.open_path(leaf, BodyCounters::Stored, blocks, |entry, real| stash.insert_if(entry, real))
     }
 
     /// Step 5: evicts and encrypts as many blocks as possible to the path, and fills it up with
@@ -53,7 +51,7 @@ impl<S: BucketStore> PathBackend<S> {
         let Self { io, client } = self;
         client.plan_path(leaf);
         io.seal_path(leaf, counter, BodyCounters::Stored, &client.plan, &client.blocks)?;
-        client.release_path();
+        client.finish_path(leaf);
         Ok(())
     }
 }
@@ -96,7 +94,7 @@ impl<S: BucketStore> Backend for PathBackend<S> {
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
         self.client.check_sound()?;
         self.client.visit_blocks(visit);
-        self.io.visit_blocks(BodyCounters::Stored, visit)
+        self.io.visit_blocks(BodyCounters::Stored, &mut self.client.blocks, visit)
     }
 
     fn config(&self) -> &TreeConfig {

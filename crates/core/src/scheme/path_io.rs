@@ -5,11 +5,10 @@ use super::{Location, TreeConfig};
 use crate::bucket::{BucketFormat, Tables, corrupt};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Leaf, evictions_of_bucket};
-use crate::hint;
 use crate::seal::{
     COUNTER_BYTES, MaskRun, Opened, Region, Sealer, WriteCounter, open_in_place, stored_counter,
 };
-use crate::stash::{BlockRoom, PathPlan};
+use crate::stash::{BlockRoom, Entry, PathPlan};
 use crate::store::{BucketStore, Frames};
 
 /// Where the counter that seals the body of a bucket comes from.
@@ -21,26 +20,9 @@ pub(super) enum BodyCounters {
     Evictions(u64),
 }
 
-/// A block in an opened bucket.
-pub(super) struct FoundBlock<'a, 'b> {
-    pub(super) address: u64,
-    pub(super) leaf: Leaf,
-    body: &'a mut Opened<'b>,
-    block_bytes: usize,
-}
-
-impl FoundBlock<'_, '_> {
-    /// Opens the block itself.
-    #[inline]
-    pub(super) fn open_into(self, block: &mut [u8]) {
-        self.body.read(block);
-    }
-
-    /// Leaves the block sealed.
-    pub(super) fn pass_over(self) {
-        self.body.skip(self.block_bytes);
-    }
-}
+/// Blocks up to this size are opened whether they are real or not: it costs less than a branch
+/// that nobody can foresee.
+const OPENED_UNSEEN_BYTES_MAX: usize = 256;
 
 /// The untrusted side of one tree, and what is needed to talk to it.
 pub(super) struct PathIo<S> {
@@ -54,6 +36,8 @@ pub(super) struct PathIo<S> {
     /// The opened tables of the trip under way.
     addresses: Tables,
     leaves: Tables,
+    /// Where a bucket goes that is read and not opened.
+    loaded: Vec<u8>,
 }
 
 impl<S: BucketStore> PathIo<S> {
@@ -75,6 +59,7 @@ impl<S: BucketStore> PathIo<S> {
             first_level: config.tree_top_levels,
             addresses: format.table_room(),
             leaves: format.table_room(),
+            loaded: vec![0; format.bucket_bytes_max()],
             format,
             store,
             sealer,
@@ -102,31 +87,35 @@ impl<S: BucketStore> PathIo<S> {
         self.store.prefetch(self.trip.pieces());
     }
 
-    /// Reads the path to `leaf`, opens it, and hands over each block, the root's first.
+    /// Reads the path to `leaf`, opens it into the transit area of `blocks`, and hands over each
+    /// slot, the root's first, with whether it holds a block.
     #[inline]
     pub(super) fn open_path(
         &mut self,
         leaf: Leaf,
         bodies: BodyCounters,
-        each: impl FnMut(FoundBlock<'_, '_>),
+        blocks: &mut BlockRoom,
+        each: impl FnMut(Entry, bool),
     ) -> Result<(), Error> {
         self.aim(leaf);
-        self.open_trip(bodies, each)
+        self.open_trip(bodies, blocks, each)
     }
 
     /// Reads every bucket in storage, one by one, and names each block in it.
     pub(super) fn visit_blocks(
         &mut self,
         bodies: BodyCounters,
+        blocks: &mut BlockRoom,
         visit: &mut dyn FnMut(Location, u64, Leaf),
     ) -> Result<(), Error> {
         for bucket in (0..self.format.geometry().buckets()).map(BucketId) {
             let level = bucket.level();
             if level >= self.first_level {
                 self.trip.aim(Leaf(bucket.index()), level..level + 1);
-                self.open_trip(bodies, |block| {
-                    visit(Location::Bucket(bucket), block.address, block.leaf);
-                    block.pass_over();
+                self.open_trip(bodies, blocks, |entry, real| {
+                    if real {
+                        visit(Location::Bucket(bucket), entry.address, entry.leaf);
+                    }
                 })?;
             }
         }
@@ -154,21 +143,17 @@ impl<S: BucketStore> PathIo<S> {
                     [header_run(&stop, counter), body_run(&stop, bodies.of(&stop, counter))]
                 }));
                 for stop in batch.clone() {
-                    let (entries, Stop { i, sizes, .. }) = (planned(&stop), stop);
-                    let names = entries.iter().map(|entry| entry.address);
-                    format.put_addresses(addresses.get_mut(i), sizes, names);
-                    let labels = entries.iter().map(|entry| entry.leaf);
-                    format.put_leaves(leaves.get_mut(i), sizes, labels);
+                    format.put_addresses(addresses.get_mut(stop.i), stop.sizes, planned(&stop));
+                    format.put_leaves(leaves.get_mut(stop.i), stop.sizes, planned(&stop));
                 }
-                for stop in batch {
-                    let (entries, Stop { i, sizes, .. }) = (planned(&stop), stop);
+                for stop @ Stop { i, sizes, .. } in batch {
                     blanks
                         .header(i, counter, masks.take(0, sizes.address_table_bytes))
                         .write(&addresses.get(i)[..sizes.address_table_bytes]);
                     let mask = masks.take(0, sizes.body_bytes);
                     let mut body = blanks.body(i, sizes.body_offset, mask);
                     body.write(&leaves.get(i)[..sizes.leaf_table_bytes]);
-                    for entry in entries {
+                    for entry in planned(&stop) {
                         body.write(blocks.get(entry.place));
                     }
                 }
@@ -192,7 +177,7 @@ impl<S: BucketStore> PathIo<S> {
         block: &mut [u8],
     ) -> Result<bool, Error> {
         self.aim(leaf);
-        let Self { format, store, sealer, trip, addresses, .. } = self;
+        let Self { format, store, sealer, trip, addresses, loaded, .. } = self;
         let frames = read_checked(store, trip, format)?;
 
         // For each header the mask it has, and then for each the mask it will have.
@@ -207,14 +192,14 @@ impl<S: BucketStore> PathIo<S> {
             Opened::new(&frame[COUNTER_BYTES..], mask)
                 .read(&mut addresses.get_mut(i)[..sizes.address_table_bytes]);
             // Storage shows which bytes it was made to load: all of them, whatever is opened.
-            hint::load(frame);
+            loaded[..frame.len()].copy_from_slice(frame);
         }
         let mut found = None;
         for stop @ Stop { i, sizes, .. } in stops() {
             let table = addresses.get_mut(i);
             if stored_counter(frames.get(i)) == 0 {
                 check_absent(evictions_of(&stop, evictions))?;
-                format.put_addresses(table, sizes, std::iter::empty());
+                format.put_dummies(table, sizes);
             } else if let Some(slot) = format.find(table, sizes.slots, address)? {
                 format.remove(table, slot);
                 if found.replace((i, slot)).is_some() {
@@ -256,7 +241,8 @@ impl<S: BucketStore> PathIo<S> {
     fn open_trip(
         &mut self,
         bodies: BodyCounters,
-        mut each: impl FnMut(FoundBlock<'_, '_>),
+        blocks: &mut BlockRoom,
+        mut each: impl FnMut(Entry, bool),
     ) -> Result<(), Error> {
         let Self { format, store, sealer, trip, addresses, leaves, .. } = self;
         let frames = read_checked(store, trip, format)?;
@@ -288,19 +274,27 @@ impl<S: BucketStore> PathIo<S> {
                     check_absent(body_counter)?;
                     continue;
                 }
+                let (table, labels) = (addresses.get(i), leaves.get(i));
+                let first_slot = format.geometry().path_slots_above(usize::from(sizes.level));
+                let (mut invalid, mut any_real) = (false, false);
                 for slot in 0..sizes.slots {
-                    match format.address(addresses.get(i), slot)? {
-                        None => body.skip(format.block_bytes()),
-                        Some(_) if body_counter == 0 => {
-                            return Err(corrupt("a block that no eviction can have put there"));
-                        }
-                        Some(address) => each(FoundBlock {
-                            address,
-                            leaf: format.leaf(leaves.get(i), slot, bucket)?,
-                            body: &mut body,
-                            block_bytes: format.block_bytes(),
-                        }),
+                    let (address, leaf) = (format.address(table, slot), format.leaf(labels, slot));
+                    let real = address != Entry::DUMMY_ADDRESS;
+                    any_real |= real;
+                    invalid |= real & !format.may_hold(bucket, address, leaf);
+                    let place = blocks.in_transit(first_slot + slot);
+                    if real | (format.block_bytes() <= OPENED_UNSEEN_BYTES_MAX) {
+                        body.read(blocks.get_mut(place));
+                    } else {
+                        body.skip(format.block_bytes());
                     }
+                    each(Entry { address, leaf, place }, real);
+                }
+                if invalid {
+                    return Err(corrupt("an address or a leaf that cannot be there"));
+                }
+                if any_real && body_counter == 0 {
+                    return Err(corrupt("a block that no eviction can have put there"));
                 }
             }
         }

@@ -80,17 +80,15 @@ impl<S: BucketStore> RawBackend<S> {
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let counter = io.fresh_counter()?;
         let leaf = reverse_lexicographic(*evictions, client.config.geometry.leaf_level());
+        client.check_room_for_path()?;
         let Client { stash, blocks, top, .. } = client;
         top.load(leaf, stash);
-        io.open_path(leaf, BodyCounters::Evictions(*evictions), |block| {
-            let place = blocks.take();
-            stash.insert(Entry { address: block.address, leaf: block.leaf, place });
-            block.open_into(blocks.get_mut(place));
-        })?;
+        let bodies = BodyCounters::Evictions(*evictions);
+        io.open_path(leaf, bodies, blocks, |entry, real| stash.insert_if(entry, real))?;
         client.plan_path(leaf);
         let bodies = BodyCounters::Evictions(next_evictions);
         io.seal_path(leaf, counter, bodies, &client.plan, &client.blocks)?;
-        client.release_path();
+        client.finish_path(leaf);
         *evictions = next_evictions;
         Ok(())
     }
@@ -135,7 +133,8 @@ impl<S: BucketStore> Backend for RawBackend<S> {
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
         self.client.check_sound()?;
         self.client.visit_blocks(visit);
-        self.io.visit_blocks(BodyCounters::Evictions(self.evictions), visit)
+        let bodies = BodyCounters::Evictions(self.evictions);
+        self.io.visit_blocks(bodies, &mut self.client.blocks, visit)
     }
 
     fn config(&self) -> &TreeConfig {

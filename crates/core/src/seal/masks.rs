@@ -105,8 +105,8 @@ impl Masks {
         let mut chunks = 0;
         for run in runs {
             let end = chunks + run.chunks;
-            if self.scratch.len() < end {
-                self.scratch.resize(end.next_multiple_of(LANES), Block::default());
+            if end > self.scratch.len() {
+                self.grow(end);
             }
             if self.cipher.is_some() {
                 run.lay_counters(&mut self.scratch[chunks..end]);
@@ -120,6 +120,11 @@ impl Masks {
             self.aes_blocks += chunks as u64;
         }
         MaskReader { masks: Array::slice_as_flattened(&self.scratch[..chunks]) }
+    }
+
+    #[cold]
+    fn grow(&mut self, chunks: usize) {
+        self.scratch.resize(chunks.next_multiple_of(LANES), Block::default());
     }
 }
 

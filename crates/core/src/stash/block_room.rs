@@ -1,4 +1,13 @@
 //! The bytes of the blocks on the client.
+//!
+//! ```text
+//! ┌──────────────────────────┬────────────────────────────┬──────┐
+//! │ stash and tree top       │ in transit: slots of a path│ zeros│
+//! └──────────────────────────┴────────────────────────────┴──────┘
+//! ```
+//!
+//! A path is opened slot by slot into the transit area ("transient storage" in Tiny ORAM, Table I),
+//! whatever the slots hold, and most of its blocks are sealed from there again without having moved.
 
 use zeroize::Zeroizing;
 
@@ -9,25 +18,29 @@ use crate::memory::zeros;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
-impl Place {
-    /// The place of no block.
-    pub(crate) const NOWHERE: Self = Self(u32::MAX);
-}
-
 /// Room for a fixed number of blocks. Wiped when dropped.
 pub(crate) struct BlockRoom {
     bytes: Zeroizing<Vec<u8>>,
     block_bytes: usize,
+    /// Places below are lasting, those from here on are in transit.
+    first_in_transit: u32,
+    /// The free lasting places are the first `free_count` of this list.
     free: Vec<Place>,
+    free_count: usize,
+    zero: Place,
 }
 
 impl BlockRoom {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the system has no memory for it.
-    pub(crate) fn new(blocks: usize, block_bytes: usize) -> Result<Self, Error> {
-        let places = u32::try_from(blocks).ok().filter(|places| *places < Place::NOWHERE.0);
-        let room = blocks.checked_mul(block_bytes).and_then(|bytes| zeros(bytes as u64));
-        let (Some(places), Some(bytes)) = (places, room) else {
+    pub(crate) fn new(
+        lasting: usize,
+        in_transit: usize,
+        block_bytes: usize,
+    ) -> Result<Self, Error> {
+        let blocks = lasting + in_transit + 1;
+        let bytes = blocks.checked_mul(block_bytes).and_then(|bytes| zeros(bytes as u64));
+        let (Ok(zero), Some(bytes)) = (u32::try_from(blocks - 1), bytes) else {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
@@ -39,22 +52,55 @@ impl BlockRoom {
         Ok(Self {
             bytes: Zeroizing::new(bytes),
             block_bytes,
-            free: (0..places).rev().map(Place).collect(),
+            first_in_transit: lasting as u32,
+            free: (0..lasting as u32).rev().map(Place).collect(),
+            free_count: lasting,
+            zero: Place(zero),
         })
     }
 
-    /// A free place. Its bytes are whatever a block left there.
+    /// The place of a block of zeros: what a dummy holds.
+    pub(crate) fn zero(&self) -> Place {
+        self.zero
+    }
+
+    /// The place of slot `slot` of a path in one row.
+    #[inline]
+    pub(crate) fn in_transit(&self, slot: usize) -> Place {
+        Place(self.first_in_transit + slot as u32)
+    }
+
+    /// A free lasting place. Its bytes are whatever a block left there.
     ///
     /// # Panics
     /// When there is none: whoever sizes the room counts what can be on the client at once.
     #[inline]
     pub(crate) fn take(&mut self) -> Place {
-        self.free.pop().expect("the block room was sized for all blocks a client can hold")
+        self.free_count =
+            self.free_count.checked_sub(1).expect("the room was sized for all a client can hold");
+        self.free[self.free_count]
     }
 
+    /// Frees a place, if it is a lasting one. No branch depends on which.
     #[inline]
     pub(crate) fn give_back(&mut self, place: Place) {
-        self.free.push(place);
+        if let Some(entry) = self.free.get_mut(self.free_count) {
+            *entry = place;
+            self.free_count += usize::from(place.0 < self.first_in_transit);
+        }
+    }
+
+    /// A lasting place for a block: its own, or one it moves to out of transit.
+    #[inline]
+    pub(crate) fn settle(&mut self, place: Place) -> Place {
+        if place.0 < self.first_in_transit {
+            return place;
+        }
+        let lasting = self.take();
+        let (start, end) =
+            (place.0 as usize * self.block_bytes, lasting.0 as usize * self.block_bytes);
+        self.bytes.copy_within(start..start + self.block_bytes, end);
+        lasting
     }
 
     #[inline]

@@ -5,8 +5,8 @@
 //!   section III, Algorithm 1).
 //! - [`TreeTop`]: the buckets nearest the root, kept on the client.
 //!
-//! Blocks of all three lie in one [`BlockRoom`] and stay where they are while they move between
-//! them: only their names move.
+//! Blocks of all three lie in one [`BlockRoom`] and mostly stay where they are while they move
+//! between them: only their names move.
 //!
 //! Everything here is secret.
 
@@ -30,23 +30,45 @@ pub(crate) struct Entry {
     pub(crate) place: Place,
 }
 
+impl Entry {
+    /// The address of no block. Cut to the width of any address field it is ⊥.
+    pub(crate) const DUMMY_ADDRESS: u64 = u64::MAX;
+
+    /// A dummy, whose bytes are those at `zero`.
+    pub(crate) fn dummy(zero: Place) -> Self {
+        Self { address: Self::DUMMY_ADDRESS, leaf: Leaf(0), place: zero }
+    }
+}
+
 /// The fully associative stash.
 ///
 /// It holds blocks in the order in which they came, and PushToLeaf visits them in that order, so
 /// that a run can be held against the literal reference step by step.
 pub(crate) struct Stash {
+    /// The first `len` hold blocks.
     entries: Vec<Entry>,
+    len: usize,
     occupancy: Occupancy,
 }
 
 impl Stash {
     /// A stash that never holds more than `room` blocks, those of a path in transit included.
-    pub(crate) fn new(room: usize) -> Self {
-        Self { entries: Vec::with_capacity(room), occupancy: Occupancy::new() }
+    pub(crate) fn new(room: usize, zero: Place) -> Self {
+        // One entry more, for the dummy that `insert_if` may leave past the end.
+        Self {
+            entries: vec![Entry::dummy(zero); room + 1],
+            len: 0,
+            occupancy: Occupancy::default(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.len
+    }
+
+    /// How many more blocks there is room for.
+    pub(crate) fn room(&self) -> usize {
+        self.entries.len() - 1 - self.len
     }
 
     pub(crate) fn occupancy_mut(&mut self) -> &mut Occupancy {
@@ -54,17 +76,24 @@ impl Stash {
     }
 
     pub(crate) fn entries(&self) -> &[Entry] {
-        &self.entries
+        &self.entries[..self.len]
     }
 
     #[inline]
     pub(crate) fn insert(&mut self, entry: Entry) {
-        self.entries.push(entry);
+        self.insert_if(entry, true);
+    }
+
+    /// Inserts `entry` if it is `real`. No branch depends on it.
+    #[inline]
+    pub(crate) fn insert_if(&mut self, entry: Entry, real: bool) {
+        self.entries[self.len] = entry;
+        self.len += usize::from(real);
     }
 
     #[inline]
     pub(crate) fn find(&mut self, address: u64) -> Option<&mut Entry> {
-        self.entries.iter_mut().find(|entry| entry.address == address)
+        self.entries[..self.len].iter_mut().find(|entry| entry.address == address)
     }
 
     /// Moves as many blocks as possible, each as deep as possible, from the stash into `plan` for
@@ -72,13 +101,23 @@ impl Stash {
     #[inline]
     pub(crate) fn push_to_leaf(&mut self, leaf: Leaf, geometry: &Geometry, plan: &mut PathPlan) {
         plan.clear();
-        self.entries.retain(|entry| !plan.place(*entry, leaf, geometry));
+        let mut stuck = 0;
+        for i in 0..self.len {
+            let entry = self.entries[i];
+            self.entries[stuck] = entry;
+            stuck += usize::from(!plan.place(entry, leaf, geometry));
+        }
+        self.len = stuck;
     }
 
-    /// Counts the blocks that an access left behind.
+    /// After an eviction: the blocks left behind are here to stay. Counts them, and moves them out
+    /// of transit.
     #[inline]
-    pub(crate) fn count_occupancy(&mut self) {
-        self.occupancy.count(self.entries.len());
+    pub(crate) fn settle(&mut self, blocks: &mut BlockRoom) {
+        for entry in &mut self.entries[..self.len] {
+            entry.place = blocks.settle(entry.place);
+        }
+        self.occupancy.count(self.len);
     }
 }
 
@@ -98,7 +137,7 @@ impl<'a> StashView<'a> {
 
     /// Their addresses, in the order in which PushToLeaf visits them.
     pub fn addresses(self) -> impl Iterator<Item = u64> {
-        self.0.entries.iter().map(|entry| entry.address)
+        self.0.entries().iter().map(|entry| entry.address)
     }
 
     /// How full it was.

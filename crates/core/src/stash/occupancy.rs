@@ -9,10 +9,6 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
     /// The most blocks that were ever left in the stash after an access.
     pub fn peak_blocks(&self) -> usize {
         self.peak_blocks

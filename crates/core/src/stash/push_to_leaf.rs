@@ -5,35 +5,47 @@ use crate::geometry::{Geometry, Leaf};
 
 /// The array `S` of the paper: which block goes into which slot of a path; and `Occupied`.
 pub(crate) struct PathPlan {
-    /// Room for a path in one row, from the root to the leaf. Only the first `occupied[level]`
-    /// slots of each level mean anything.
+    /// A path in one row, from the root to the leaf. A slot without a block holds a dummy.
     slots: Vec<Entry>,
     occupied: Vec<usize>,
     /// Bit `i`: level `i` has no free slot. Bits past the leaf level are set.
     full: u64,
+    dummy: Entry,
 }
 
 impl PathPlan {
-    pub(crate) fn new(geometry: &Geometry) -> Self {
-        let nobody = Entry { address: 0, leaf: Leaf(0), place: Place::NOWHERE };
-        let mut plan = Self {
-            slots: vec![nobody; geometry.path_slots()],
+    pub(crate) fn new(geometry: &Geometry, zero: Place) -> Self {
+        let dummy = Entry::dummy(zero);
+        Self {
+            slots: vec![dummy; geometry.path_slots()],
             occupied: vec![0; geometry.levels()],
-            full: 0,
-        };
-        plan.clear();
-        plan
+            full: u64::MAX,
+            dummy,
+        }
     }
 
+    /// Empties all slots.
     pub(crate) fn clear(&mut self) {
-        self.full = u64::MAX << self.occupied.len();
+        self.slots.fill(self.dummy);
         self.occupied.fill(0);
+        self.full = u64::MAX << self.occupied.len();
+    }
+
+    /// All slots of the path.
+    #[inline]
+    pub(crate) fn slots(&self) -> &[Entry] {
+        &self.slots
+    }
+
+    /// The slots of the bucket on `level`: its blocks, then dummies.
+    #[inline]
+    pub(crate) fn bucket(&self, level: usize, geometry: &Geometry) -> &[Entry] {
+        &self.slots[geometry.path_slots_above(level)..][..geometry.slots(level)]
     }
 
     /// The blocks that go into the bucket on `level`.
-    #[inline]
-    pub(crate) fn bucket(&self, level: usize, geometry: &Geometry) -> &[Entry] {
-        &self.slots[geometry.path_slots_above(level)..][..self.occupied[level]]
+    pub(crate) fn blocks(&self, level: usize, geometry: &Geometry) -> &[Entry] {
+        &self.bucket(level, geometry)[..self.occupied[level]]
     }
 
     /// Gives `entry` the deepest free slot of the path to `leaf` that its own path shares, if there
@@ -79,16 +91,21 @@ fn share_bucket(a: Leaf, b: Leaf, level: u8) -> bool {
 mod tests {
     use super::*;
     use crate::reference;
-    use crate::stash::Stash;
+    use crate::stash::{BlockRoom, Stash};
     use proptest::prelude::*;
+
+    /// A place of no block.
+    fn zero() -> Place {
+        BlockRoom::new(0, 0, 16).unwrap().zero()
+    }
 
     /// Runs both on the stash of `leaves` and compares every slot of the path, and what is left.
     fn same_as_literal(geometry: &Geometry, evicted: Leaf, leaves: &[u64]) {
-        let mut stash = Stash::new(leaves.len());
+        let mut stash = Stash::new(leaves.len(), zero());
         for (address, leaf) in (0..).zip(leaves) {
-            stash.insert(Entry { address, leaf: Leaf(*leaf), place: Place::NOWHERE });
+            stash.insert(Entry { address, leaf: Leaf(*leaf), place: zero() });
         }
-        let mut plan = PathPlan::new(geometry);
+        let mut plan = PathPlan::new(geometry, zero());
         stash.push_to_leaf(evicted, geometry, &mut plan);
 
         let literal_stash =
@@ -96,7 +113,7 @@ mod tests {
         let (path, left) = reference::push_to_leaf(literal_stash, evicted, geometry);
         for (level, bucket) in path.iter().enumerate() {
             let planned: Vec<_> =
-                plan.bucket(level, geometry).iter().map(|e| (e.address, e.leaf)).collect();
+                plan.blocks(level, geometry).iter().map(|e| (e.address, e.leaf)).collect();
             assert_eq!(&planned, bucket, "level {level} of {evicted:?}, stash {leaves:?}");
             assert!(bucket.iter().all(|(_, leaf)| share_bucket(*leaf, evicted, level as u8)));
         }
@@ -114,14 +131,14 @@ mod tests {
         // Z = 2, evict to leaf 1; A on leaf 1 goes to b2 because b1 is full, B then only to b3.
         let geometry = Geometry::uniform(2, 2).unwrap();
         let leaves = [1, 1, 3, 1, 3];
-        let mut stash = Stash::new(leaves.len());
+        let mut stash = Stash::new(leaves.len(), zero());
         for (address, leaf) in (0..).zip(leaves) {
-            stash.insert(Entry { address, leaf: Leaf(leaf), place: Place::NOWHERE });
+            stash.insert(Entry { address, leaf: Leaf(leaf), place: zero() });
         }
-        let mut plan = PathPlan::new(&geometry);
+        let mut plan = PathPlan::new(&geometry, zero());
         stash.push_to_leaf(Leaf(1), &geometry, &mut plan);
         let names =
-            |level| plan.bucket(level, &geometry).iter().map(|e| e.address).collect::<Vec<_>>();
+            |level| plan.blocks(level, &geometry).iter().map(|e| e.address).collect::<Vec<_>>();
         assert_eq!((names(2), names(1), names(0)), (vec![0, 1], vec![2, 3], vec![4]));
         assert_eq!(stash.len(), 0);
     }

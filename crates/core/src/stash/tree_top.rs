@@ -3,7 +3,7 @@
 //! Storage never sees an access to these levels, and their blocks are neither sealed nor moved. The
 //! price is client memory: `2^levels - 1` buckets.
 
-use super::{Entry, PathPlan, Stash};
+use super::{BlockRoom, Entry, PathPlan, Stash};
 use crate::geometry::{BucketId, Geometry, Leaf};
 
 /// The levels `0..levels` of a tree.
@@ -34,10 +34,18 @@ impl TreeTop {
     }
 
     /// Stores what was planned for the path to `leaf`, which [`Self::load`] has emptied.
-    pub(crate) fn store(&mut self, leaf: Leaf, plan: &PathPlan, geometry: &Geometry) {
+    pub(crate) fn store(
+        &mut self,
+        leaf: Leaf,
+        plan: &PathPlan,
+        geometry: &Geometry,
+        blocks: &mut BlockRoom,
+    ) {
         for level in 0..self.levels {
-            let planned = plan.bucket(usize::from(level), geometry);
-            self.bucket_mut(leaf, level).extend_from_slice(planned);
+            let bucket = self.bucket_mut(leaf, level);
+            for entry in plan.blocks(usize::from(level), geometry) {
+                bucket.push(Entry { place: blocks.settle(entry.place), ..*entry });
+            }
         }
     }
 

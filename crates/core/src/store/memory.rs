@@ -86,35 +86,36 @@ impl MemoryStore {
     }
 
     /// Where `piece` lies in [`Self::contents`], if there is such a piece.
-    #[inline]
     pub fn span(&self, piece: &Piece) -> Option<Span> {
-        let tree = self.trees.get(usize::from(piece.tree.0))?;
-        let shape = tree.shape.levels().get(usize::from(piece.bucket.level()))?;
-        let (offset, bytes) = match piece.part {
-            Part::Whole => (0, shape.bucket_bytes),
-            Part::Header => (0, shape.header_bytes),
-            Part::Slot(slot) if slot < shape.slots => {
-                (shape.slots_offset + u64::from(slot) * shape.slot_bytes, shape.slot_bytes)
-            }
-            Part::Slot(_) => return None,
-        };
-        let start = tree.base + tree.layout.offset(piece.bucket) + offset;
-        Some(Span { start: start as usize, bytes: bytes as usize })
+        find(&self.trees, piece)
     }
 
-    /// Finds the pieces, and does `also` with each.
+    /// Finds the pieces.
     #[inline]
-    fn locate(&mut self, pieces: &[Piece], also: impl Fn(&[u8])) -> Result<(), StoreError> {
-        let mut spans = std::mem::take(&mut self.spans);
+    fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
+        let Self { trees, spans, .. } = self;
         spans.clear();
         for piece in pieces {
-            let span = self.span(piece).ok_or_else(|| absent(piece))?;
-            also(&self.arena[span.range()]);
-            spans.push(span);
+            spans.push(find(trees, piece).ok_or_else(|| absent(piece))?);
         }
-        self.spans = spans;
         Ok(())
     }
+}
+
+#[inline(always)]
+fn find(trees: &[Tree], piece: &Piece) -> Option<Span> {
+    let tree = trees.get(usize::from(piece.tree.0))?;
+    let shape = tree.shape.levels().get(usize::from(piece.bucket.level()))?;
+    let (offset, bytes) = match piece.part {
+        Part::Whole => (0, shape.bucket_bytes),
+        Part::Header => (0, shape.header_bytes),
+        Part::Slot(slot) if slot < shape.slots => {
+            (shape.slots_offset + u64::from(slot) * shape.slot_bytes, shape.slot_bytes)
+        }
+        Part::Slot(_) => return None,
+    };
+    let start = tree.base + tree.layout.offset(piece.bucket) + offset;
+    Some(Span { start: start as usize, bytes: bytes as usize })
 }
 
 impl BucketStore for MemoryStore {
@@ -129,12 +130,16 @@ impl BucketStore for MemoryStore {
     }
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.locate(pieces, hint::prefetch)?;
+        self.locate(pieces)?;
+        // The last pieces of a path are the ones that no cache holds: ask for them first.
+        for span in self.spans.iter().rev() {
+            hint::prefetch(&self.arena[span.range()]);
+        }
         Ok(Frames::new(&self.arena, &self.spans))
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.locate(pieces, |_| ())?;
+        self.locate(pieces)?;
         fill(Blanks::new(&mut self.arena, &self.spans));
         Ok(())
     }

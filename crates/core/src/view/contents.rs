@@ -1,0 +1,91 @@
+//! A sink that keeps what was written.
+
+use super::{Event, EventSink, Operation};
+use crate::store::Piece;
+
+/// Every event, and the sealed bytes of every write: for the question whether ciphertext repeats.
+///
+/// Client memory grows by every byte written.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    events: Vec<Event>,
+    written: Vec<u8>,
+}
+
+/// What one write left in one piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenPiece<'a> {
+    /// The call that wrote it.
+    pub trip: u64,
+    /// Where.
+    pub piece: Piece,
+    /// The sealed bytes.
+    pub bytes: &'a [u8],
+}
+
+impl Contents {
+    /// Nothing seen yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Everything storage saw, in order.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Every piece that was written, in order.
+    pub fn written(&self) -> impl Iterator<Item = WrittenPiece<'_>> {
+        let writes = self.events.iter().filter(|event| event.operation == Operation::Write);
+        writes
+            .scan(self.written.as_slice(), |rest, event| {
+                let (bytes, after) = rest.split_at(event.bytes as usize);
+                *rest = after;
+                Some(event.piece.map(|piece| WrittenPiece { trip: event.trip, piece, bytes }))
+            })
+            .flatten()
+    }
+}
+
+impl EventSink for Contents {
+    fn record(&mut self, event: &Event, contents: &[u8]) {
+        let bytes = contents.len() as u64;
+        self.events.push(Event { bytes, ..*event });
+        if event.operation == Operation::Write {
+            self.written.extend_from_slice(contents);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::BucketId;
+    use crate::store::{Part, TreeId};
+
+    #[test]
+    fn each_write_is_found_again_and_reads_are_not_kept() {
+        let piece = |bucket| Piece { tree: TreeId(0), bucket: BucketId(bucket), part: Part::Whole };
+        let event = |trip, operation, bucket| Event {
+            trip,
+            operation,
+            piece: Some(piece(bucket)),
+            bytes: 2,
+        };
+        let mut contents = Contents::new();
+        contents.record(&event(0, Operation::Read, 1), b"rr");
+        contents.record(&event(1, Operation::Write, 1), b"ab");
+        contents
+            .record(&Event { trip: 2, operation: Operation::Flush, piece: None, bytes: 0 }, b"");
+        contents.record(&event(3, Operation::Write, 2), b"cd");
+        let written: Vec<_> = contents.written().collect();
+        assert_eq!(
+            written,
+            [
+                WrittenPiece { trip: 1, piece: piece(1), bytes: b"ab" },
+                WrittenPiece { trip: 3, piece: piece(2), bytes: b"cd" },
+            ]
+        );
+        assert_eq!(contents.events().len(), 4);
+    }
+}

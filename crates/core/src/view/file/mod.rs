@@ -1,0 +1,52 @@
+//! A view as a file: three to eight bytes an event, version 1.
+//!
+//! A *number* is an unsigned 64-bit integer in LEB128: seven bits a byte, the lowest first, the top
+//! bit set on all bytes but the last. It is written as short as possible, so a view has exactly one
+//! file, and a reader refuses any other.
+//!
+//! ```text
+//! file    = "OBLVIEW" version event* end
+//! version = one byte: 1
+//! event   = tag trip [ place ] bytes
+//! tag     = one byte: operation + 4 · part                       0x00 ..= 0x0F
+//!             operation  0 prefetch, 1 read, 2 write, 3 flush
+//!             part       0 whole, 1 header, 2 slot, 3 none: for a flush, and only for a flush
+//! trip    = number: how much larger the trip is than that of the event before (modulo 2^64);
+//!           the event before the first has trip 0
+//! place   = tree level index [ slot ]      absent when the part is "none"
+//! tree    = number, 65,535 at most
+//! level   = one byte, 40 at most
+//! index   = number, less than 2^level
+//! slot    = number, 65,535 at most; present when the part is "slot"
+//! bytes   = number: bytes that moved
+//! end     = 0x80 number: how many events there were; nothing follows
+//! ```
+//!
+//! Since `end` is required, a file cut short anywhere is told from a whole one.
+
+mod error;
+mod reader;
+mod sink;
+#[cfg(test)]
+mod tests;
+
+pub use error::{ViewFileError, ViewFileErrorKind};
+pub use reader::{ViewReader, read_view};
+pub use sink::FileSink;
+
+/// What every view file starts with.
+const MAGIC: [u8; 7] = *b"OBLVIEW";
+
+/// The one version so far.
+const VERSION: u8 = 1;
+
+/// The tag of the end.
+const END_TAG: u8 = 0x80;
+
+/// `part` in a tag.
+mod part_code {
+    pub(super) const WHOLE: u8 = 0;
+    pub(super) const HEADER: u8 = 1;
+    pub(super) const SLOT: u8 = 2;
+    pub(super) const NONE: u8 = 3;
+}

@@ -1,0 +1,167 @@
+//! Reads a view file. Its bytes are not trusted.
+
+use std::io::{BufRead, BufReader, Read};
+
+use super::ViewFileErrorKind::{NotAView, OutOfRange, TrailingBytes, Truncated, UnknownVersion};
+use super::{END_TAG, MAGIC, VERSION, ViewFileError, part_code};
+use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
+use crate::store::{Part, Piece, TreeId};
+use crate::view::{Event, Operation};
+
+/// Starts to read a view file. Memory is bounded, whatever the bytes.
+///
+/// # Errors
+/// When it does not start as a view file of a known version does.
+pub fn read_view<R: Read>(input: R) -> Result<ViewReader<R>, ViewFileError> {
+    let mut input = Input { bytes: BufReader::new(input), offset: 0 };
+    for expected in MAGIC {
+        if input.byte()? != expected {
+            return Err(ViewFileError::new(0, NotAView, "this is not a view file"));
+        }
+    }
+    match input.byte()? {
+        VERSION => Ok(ViewReader { input, events: 0, last_trip: 0, ended: false }),
+        version => Err(ViewFileError::new(
+            MAGIC.len() as u64,
+            UnknownVersion,
+            format!("the version is {version}, and only {VERSION} is known: use a newer reader"),
+        )),
+    }
+}
+
+/// The events of a view file, in order. The first error is the last item.
+pub struct ViewReader<R> {
+    input: Input<R>,
+    events: u64,
+    last_trip: u64,
+    ended: bool,
+}
+
+impl<R: Read> Iterator for ViewReader<R> {
+    type Item = Result<Event, ViewFileError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let event = self.event().transpose();
+        self.ended = !matches!(event, Some(Ok(_)));
+        event
+    }
+}
+
+impl<R: Read> ViewReader<R> {
+    /// The next event, or `None` at a sound end.
+    fn event(&mut self) -> Result<Option<Event>, ViewFileError> {
+        let at = self.input.offset;
+        let tag = self.input.byte()?;
+        if tag == END_TAG {
+            return self.end().map(|()| None);
+        }
+        if tag > 0x0F {
+            return Err(out_of_range(at, format!("{tag:#04x} is no tag of an event")));
+        }
+        let operation = Operation::ALL[usize::from(tag & 3)];
+        let part = tag >> 2;
+        if (operation == Operation::Flush) != (part == part_code::NONE) {
+            return Err(out_of_range(at, "a flush has no piece, and everything else has one"));
+        }
+        let trip = self.last_trip.wrapping_add(self.input.number()?);
+        let piece = (part != part_code::NONE).then(|| self.piece(part)).transpose()?;
+        let bytes = self.input.number()?;
+        self.last_trip = trip;
+        self.events += 1;
+        Ok(Some(Event { trip, operation, piece, bytes }))
+    }
+
+    fn piece(&mut self, part: u8) -> Result<Piece, ViewFileError> {
+        let tree = TreeId(self.input.short("tree")?);
+        let at = self.input.offset;
+        let level = self.input.byte()?;
+        if level > LEAF_LEVEL_MAX {
+            let message = format!("level {level} is below the deepest tree's {LEAF_LEVEL_MAX}");
+            return Err(out_of_range(at, message));
+        }
+        let at = self.input.offset;
+        let index = self.input.number()?;
+        if index >> level != 0 {
+            let message = format!("there is no bucket with index {index} on level {level}");
+            return Err(out_of_range(at, message));
+        }
+        let part = match part {
+            part_code::WHOLE => Part::Whole,
+            part_code::HEADER => Part::Header,
+            _ => Part::Slot(self.input.short("slot")?),
+        };
+        Ok(Piece { tree, bucket: BucketId::new(level, index), part })
+    }
+
+    fn end(&mut self) -> Result<(), ViewFileError> {
+        let at = self.input.offset;
+        let count = self.input.number()?;
+        if count != self.events {
+            let message = format!("the file has {} events and claims {count}", self.events);
+            return Err(out_of_range(at, message));
+        }
+        let at = self.input.offset;
+        match self.input.byte() {
+            Err(error) if error.kind() == Truncated => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => Err(ViewFileError::new(at, TrailingBytes, "there are bytes after the end")),
+        }
+    }
+}
+
+/// Bytes, and how many were taken.
+struct Input<R> {
+    bytes: BufReader<R>,
+    offset: u64,
+}
+
+impl<R: Read> Input<R> {
+    fn byte(&mut self) -> Result<u8, ViewFileError> {
+        let byte = loop {
+            match self.bytes.fill_buf() {
+                Ok(buffer) => break buffer.first().copied(),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ViewFileError::io(self.offset, error)),
+            }
+        };
+        let byte = byte
+            .ok_or_else(|| ViewFileError::new(self.offset, Truncated, "the file ends too early"))?;
+        self.bytes.consume(1);
+        self.offset += 1;
+        Ok(byte)
+    }
+
+    fn number(&mut self) -> Result<u64, ViewFileError> {
+        let at = self.offset;
+        let mut number = 0u64;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7F);
+            if bits << shift >> shift != bits {
+                return Err(out_of_range(at, "a number exceeds 64 bits"));
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                let is_shortest = byte != 0 || shift == 0;
+                return is_shortest
+                    .then_some(number)
+                    .ok_or_else(|| out_of_range(at, "a number is longer than it need be"));
+            }
+        }
+        Err(out_of_range(at, "a number exceeds 64 bits"))
+    }
+
+    fn short(&mut self, field: &str) -> Result<u16, ViewFileError> {
+        let at = self.offset;
+        let number = self.number()?;
+        u16::try_from(number)
+            .map_err(|_| out_of_range(at, format!("{field} {number} exceeds {}", u16::MAX)))
+    }
+}
+
+fn out_of_range(offset: u64, message: impl Into<String>) -> ViewFileError {
+    ViewFileError::new(offset, OutOfRange, message)
+}

@@ -1,0 +1,44 @@
+//! A sink that only counts.
+
+use super::{Event, EventSink, Operation};
+
+/// How often each operation was seen, and how many bytes it moved.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// In the order of [`Operation::ALL`].
+    totals: [Total; Operation::ALL.len()],
+    last_trip: Option<u64>,
+}
+
+/// The sum over one operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// Calls.
+    pub trips: u64,
+    /// Pieces; for flushes, calls.
+    pub events: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// Nothing seen yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was seen of `operation`.
+    pub fn of(&self, operation: Operation) -> Total {
+        self.totals[operation as usize]
+    }
+}
+
+impl EventSink for Tally {
+    fn record(&mut self, event: &Event, _: &[u8]) {
+        let total = &mut self.totals[event.operation as usize];
+        total.trips += u64::from(self.last_trip != Some(event.trip));
+        total.events += 1;
+        total.bytes += event.bytes;
+        self.last_trip = Some(event.trip);
+    }
+}
