@@ -1,10 +1,59 @@
-//! The engine of Oblivio: tree-based Oblivious RAM over untrusted storage.
-#![doc = ""]
+//! The engine of Oblivio: Oblivious RAM over storage that is not trusted.
+//!
+//! Encryption hides what data says. Oblivious RAM (ORAM) also hides which data is touched, when,
+//! how often, and whether it is read or written. This crate holds the algorithms: no I/O, no clock,
+//! no threads, no randomness of its own.
+//!
+//! ```
+//! use oblivio_core::{Key, MemoryStore, Oram, RawConfig, RawOram, Sealer};
+//! use rand::{SeedableRng, rngs::StdRng};
+//!
+//! let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
+//! let config = RawConfig::new(10_000, 64)?; // 10,000 blocks of 64 bytes
+//! let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
+//! let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree.tree);
+//! let mut oram = RawOram::raw(&config, sealer, store, coins)?;
+//!
+//! oram.write(1234, &[7; 64])?;
+//! oram.update(1234, |block| block[0] += 1)?;
+//! let mut block = [0; 64];
+//! oram.read(1234, &mut block)?;
+//! assert_eq!((block[0], block[1]), (8, 7));
+//! # Ok::<(), oblivio_core::Error>(())
+//! ```
+//!
+//! # Where to start
+//! - [`manual`] teaches Path ORAM and RAW ORAM from the beginning.
+//! - [`Oram`] is what one uses; [`PathOram`] and [`RawOram`] are what one makes.
+//! - [`store::BucketStore`] is the one trait to untrusted storage; implement it to put an ORAM
+//!   somewhere new. [`view::Recorder`] wraps any store and records what storage sees.
+//!
+//! # The rooms
+//! | module | what it holds |
+//! |---|---|
+//! | [`geometry`] | levels, slots, leaf labels, the order of evictions |
+//! | [`layout`] | where a bucket lies in storage |
+//! | [`bucket`] | a bucket as bytes |
+//! | [`seal`] | AES in counter mode, and the only way for bytes into storage |
+//! | [`stash`] | blocks on the client, and PushToLeaf |
+//! | [`posmap`] | which path each block is mapped to |
+//! | [`scheme`] | Path ORAM and RAW ORAM |
+//! | [`store`] | the trait to storage, and memory |
+//! | [`view`] | the adversary's view, recorded |
+//! | [`mod@reference`] | slow, literal versions: the oracles |
+//!
+//! # What it does not do
+//! The client is not constant-time: whoever measures its cache or its branches learns more than
+//! storage does. Storage is taken to be curious and not malicious: what it returns is checked so
+//! far that nothing panics and nothing out of range is believed, but it is not authenticated. Nobody
+//! outside the project has audited it.
+
 pub mod bucket;
 pub mod error;
 pub mod geometry;
 mod hint;
 pub mod layout;
+pub mod manual;
 mod memory;
 pub mod oram;
 pub mod posmap;

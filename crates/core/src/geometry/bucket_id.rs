@@ -32,16 +32,17 @@ impl BucketId {
         Self::on_path(Leaf(index), level)
     }
 
-    /// How far from the root it is.
+    /// How far from the root it is. Total: a number past the last bucket of any tree has a level
+    /// past the last level.
     #[inline]
     pub fn level(self) -> u8 {
-        (63 - (self.0 + 1).leading_zeros()) as u8
+        self.0.saturating_add(1).ilog2() as u8
     }
 
     /// `l mod 2^level` for every leaf `l` below it.
     #[inline]
     pub fn index(self) -> u64 {
-        self.0 + 1 - (1 << self.level())
+        self.0.saturating_add(1) - (1 << self.level())
     }
 
     /// Whether it lies on the path to `leaf`.
@@ -77,6 +78,14 @@ mod tests {
         }
         let last = BucketId::new(40, (1 << 40) - 1);
         assert_eq!((last.level(), last.index(), last.0), (40, (1 << 40) - 1, (1 << 41) - 2));
+    }
+
+    #[test]
+    fn numbers_past_every_tree_have_levels_past_every_tree() {
+        for id in [(1 << 41) - 1, u64::MAX - 1, u64::MAX] {
+            assert!(BucketId(id).level() > 40);
+            assert!(BucketId(id).index() >> BucketId(id).level() == 0);
+        }
     }
 
     #[test]

@@ -74,12 +74,17 @@ impl<S: BucketStore> RawBackend<S> {
         Ok(())
     }
 
+    /// The leaf of the next EO access. Public.
+    fn next_evicted(&self) -> Leaf {
+        reverse_lexicographic(self.evictions, self.client.config.geometry.leaf_level())
+    }
+
     /// A dummy Path ORAM access to the next path of the order.
     fn evict_only(&mut self) -> Result<(), Error> {
+        let leaf = self.next_evicted();
         let Self { io, client, evictions, .. } = self;
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let counter = io.fresh_counter()?;
-        let leaf = reverse_lexicographic(*evictions, client.config.geometry.leaf_level());
         client.check_room_for_path()?;
         let Client { stash, blocks, top, .. } = client;
         top.load(leaf, stash);
@@ -100,9 +105,14 @@ impl<S: BucketStore> Backend for RawBackend<S> {
         self.client.begin();
         self.access_only(address, from, to, op)?;
         self.accesses_since_eviction += 1;
-        if self.accesses_since_eviction == self.evict_period {
-            self.evict_only()?;
-            self.accesses_since_eviction = 0;
+        match self.evict_period - self.accesses_since_eviction {
+            0 => {
+                self.evict_only()?;
+                self.accesses_since_eviction = 0;
+            }
+            // The eviction after the next access is no secret: storage may fetch its path already.
+            1 => self.io.prefetch(self.next_evicted()),
+            _ => (),
         }
         self.client.end();
         Ok(())

@@ -1,11 +1,11 @@
 //! The client's working memory: blocks that are in no bucket of the tree.
 //!
-//! - [`Stash`]: the fully associative stash of the papers, with a bound.
-//! - [`PathPlan`], filled by PushToLeaf: which block goes where on the way back (Tiny ORAM,
+//! - `Stash`: the fully associative stash of the papers, with a bound.
+//! - `PathPlan`, filled by PushToLeaf: which block goes where on the way back (Tiny ORAM,
 //!   section III, Algorithm 1).
-//! - [`TreeTop`]: the buckets nearest the root, kept on the client.
+//! - `TreeTop`: the buckets nearest the root, kept on the client.
 //!
-//! Blocks of all three lie in one [`BlockRoom`] and mostly stay where they are while they move
+//! Blocks of all three lie in one `BlockRoom` and mostly stay where they are while they move
 //! between them: only their names move.
 //!
 //! Everything here is secret.

@@ -99,7 +99,7 @@ pub struct Span {
 impl Span {
     #[inline]
     pub(crate) fn range(self) -> std::ops::Range<usize> {
-        self.start..self.start + self.bytes
+        self.start..self.start.saturating_add(self.bytes)
     }
 }
 
@@ -126,9 +126,10 @@ impl<'a> Frames<'a> {
         self.spans.is_empty()
     }
 
-    /// The bytes of piece `i`.
+    /// The bytes of piece `i`; none when its span is not in the buffer, which is one more way for
+    /// storage to return too few.
     #[inline]
     pub fn get(&self, i: usize) -> &'a [u8] {
-        &self.buffer[self.spans[i].range()]
+        self.buffer.get(self.spans[i].range()).unwrap_or_default()
     }
 }

@@ -1,0 +1,78 @@
+# Oblivio. `make demo` and `make test` are all a newcomer needs; `make help` lists the rest.
+#
+# Needed beforehand: the Rust toolchain (1.95 or newer), a C compiler and make.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+ACCESSES ?= 100000000
+FUZZ_SECONDS ?= 60
+
+define step
+	@printf '\n== %s\n' '$(1)'
+endef
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: tools
+tools:
+	@command -v $(CARGO) >/dev/null || { echo 'error: no cargo: install the Rust toolchain, https://rustup.rs'; exit 1; }
+	@command -v cc >/dev/null || { echo 'error: no C compiler: install one (Debian: apt install gcc)'; exit 1; }
+	@for tool in fmt clippy; do \
+	  $(CARGO) $$tool --version >/dev/null 2>&1 || rustup component add $${tool/fmt/rustfmt} \
+	    || { echo "error: no cargo $$tool: run rustup component add rustfmt clippy"; exit 1; }; \
+	done
+
+.PHONY: demo
+demo: tools ## an oblivious array of a real file, and what storage saw of it
+	$(call step,build)
+	$(CARGO) build --release --package oblivio-cli
+	$(call step,demo)
+	target/release/oblivio demo --output target/demo
+
+.PHONY: test
+test: tools ## every test: format, lints, units, oracles, privacy, planted leaks
+	$(call step,format)
+	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path bench/Cargo.toml --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(call step,lints)
+	$(CARGO) clippy --workspace --all-targets -- --deny warnings
+	$(call step,tests)
+	$(CARGO) test --workspace
+	$(call step,documentation)
+	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps
+	$(call step,planted leaks)
+	$(CARGO) run --quiet --package oblivio-testkit --bin planted-leaks
+
+.PHONY: planted-leaks
+planted-leaks: tools ## mutate the engine so that it leaks; every mutant must die
+	$(CARGO) run --quiet --package oblivio-testkit --bin planted-leaks
+
+.PHONY: bench-engine
+bench-engine: tools ## the engine beside its floors and peers, to target/bench/engine.json (10 minutes)
+	$(CARGO) run --release --manifest-path bench/Cargo.toml -- $(BENCH)
+
+.PHONY: bench-parts
+bench-parts: tools ## parts of the engine alone, for a quick look
+	$(CARGO) bench --package oblivio-core
+
+.PHONY: stash-study
+stash-study: tools ## the stash over ACCESSES=10^8 accesses, and the bound it needs
+	$(CARGO) build --release --package oblivio-cli
+	target/release/oblivio lab run stash-study --accesses $(ACCESSES) --output target/stash-study
+
+.PHONY: fuzz
+fuzz: tools ## fuzz every parser, FUZZ_SECONDS=60 each
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
+	for target in $$($(CARGO) fuzz list); do \
+	  $(CARGO) fuzz run --sanitizer none $$target -- -max_total_time=$(FUZZ_SECONDS); \
+	done
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf target bench/target fuzz/target

@@ -1,0 +1,145 @@
+//! The measuring loop. All subjects of a row run in one process, in turns, so that a slow minute of
+//! the machine falls on all of them alike: their ratios keep a meaning that the times may lose.
+
+#![allow(clippy::disallowed_methods, reason = "measuring is reading the clock")]
+
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use crate::subject::{Description, Row, Subject};
+
+/// How long to look.
+pub struct Plan {
+    pub rounds: usize,
+    /// The time a subject runs in each round, at least.
+    pub batch: Duration,
+    /// The time for writing every block once; a subject too slow for it is measured part filled.
+    pub fill: Duration,
+}
+
+/// What came out for one subject.
+pub struct Measured {
+    pub description: Description,
+    pub set_up: Duration,
+    /// Blocks written before the first round, out of the row's.
+    pub filled: u64,
+    /// Mean nanoseconds per access, round by round.
+    pub rounds: Vec<f64>,
+}
+
+impl Plan {
+    /// What one subject adds to the length of a progress bar.
+    pub fn steps(&self) -> u64 {
+        self.rounds as u64 + 2
+    }
+}
+
+/// Builds, fills and measures the subjects of one row, and drops them.
+pub fn measure(
+    descriptions: Vec<Description>,
+    plan: &Plan,
+    progress: &ProgressBar,
+) -> Result<Vec<Measured>, String> {
+    let mut running = descriptions
+        .into_iter()
+        .map(|description| start(description, plan, progress))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    let mut workload = Workload::new();
+    for _ in 0..plan.rounds {
+        for (subject, measured) in &mut running {
+            let Description { name, row, .. } = &measured.description;
+            progress.set_message(name.clone());
+            measured.rounds.push(workload.batch(subject.as_mut(), *row, plan.batch));
+            progress.inc(1);
+        }
+    }
+
+    let finish = |(mut subject, measured): (Box<dyn Subject>, Measured)| {
+        check(subject.as_mut(), &measured.description, measured.filled)?;
+        Ok(measured)
+    };
+    running.into_iter().map(finish).collect()
+}
+
+/// Builds a subject on the clock, then checks and fills it.
+fn start(
+    description: Description,
+    plan: &Plan,
+    progress: &ProgressBar,
+) -> Result<(Box<dyn Subject>, Measured), String> {
+    progress.set_message(format!("{}: set-up", description.name));
+    let clock = Instant::now();
+    let mut subject = (description.build)();
+    let set_up = clock.elapsed();
+    progress.inc(1);
+
+    progress.set_message(format!("{}: fill", description.name));
+    check(subject.as_mut(), &description, 0)?;
+    let filled = fill(subject.as_mut(), description.row, plan.fill);
+    progress.inc(1);
+    let rounds = Vec::with_capacity(plan.rounds);
+    Ok((subject, Measured { description, set_up, filled, rounds }))
+}
+
+/// A subject that loses blocks has no figures.
+fn check(subject: &mut dyn Subject, description: &Description, filled: u64) -> Result<(), String> {
+    let Description { name, row, .. } = description;
+    subject.check(filled).map_err(|fault| format!("{name}, {row}: {fault}"))
+}
+
+/// Writes every block once, or as many as the time allows.
+fn fill(subject: &mut dyn Subject, row: Row, limit: Duration) -> u64 {
+    let clock = Instant::now();
+    let blocks = row.blocks() as u64;
+    for address in 0..blocks {
+        if address % CHUNK as u64 == 0 && clock.elapsed() > limit {
+            return address;
+        }
+        subject.access(address, true);
+    }
+    blocks
+}
+
+/// Accesses between two looks at the clock: few enough to end a batch in time, and enough of them
+/// to hide what the looks cost.
+const CHUNK: usize = 128;
+
+/// Uniformly random addresses, half of them written.
+struct Workload {
+    rng: StdRng,
+    accesses: [(u64, bool); CHUNK],
+}
+
+impl Workload {
+    /// The same workload in every run.
+    fn new() -> Self {
+        Self { rng: StdRng::seed_from_u64(0), accesses: [(0, false); CHUNK] }
+    }
+
+    /// The mean nanoseconds of an access over this much time. A quarter of it passes first without
+    /// being counted: the caches still hold what the subject before has left in them.
+    fn batch(&mut self, subject: &mut dyn Subject, row: Row, time: Duration) -> f64 {
+        self.run(subject, row, time / 4);
+        self.run(subject, row, time)
+    }
+
+    /// Draws accesses off the clock and runs them on it until the time is up.
+    fn run(&mut self, subject: &mut dyn Subject, row: Row, time: Duration) -> f64 {
+        let blocks = row.blocks() as u64;
+        let (mut elapsed, mut accesses) = (Duration::ZERO, 0);
+        while elapsed < time {
+            let rng = &mut self.rng;
+            self.accesses.fill_with(|| (rng.random_range(0..blocks), rng.random()));
+            let clock = Instant::now();
+            for &(address, write) in &self.accesses {
+                subject.access(address, write);
+            }
+            elapsed += clock.elapsed();
+            accesses += CHUNK;
+        }
+        elapsed.as_nanos() as f64 / accesses as f64
+    }
+}

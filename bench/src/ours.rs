@@ -1,0 +1,146 @@
+//! Our engine, measured through the same interface as its peers.
+
+use oblivio_core::{
+    Access, Key, MemoryStore, Op, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
+};
+use rand::{SeedableRng, rngs::StdRng};
+
+use crate::{
+    ram::{Driven, Ram},
+    report::Count,
+    subject::{Description, ROW_4K, ROW_64, Row, Subject},
+};
+
+/// Levels kept on the client in the subjects that say so: 255 buckets, 5 MiB at 4 KiB a block.
+const TREE_TOP_LEVELS: u8 = 8;
+
+/// Accesses handed over together in the subjects that say so.
+const BATCH: usize = 16;
+
+/// Accesses over which AES blocks are counted: a multiple of RAW ORAM's eviction period.
+const COUNTED_ACCESSES: u64 = 1000;
+
+/// The engine's subjects, one [`Description`] for each scheme and row.
+pub fn all() -> Vec<Description> {
+    let raw = |row, top| move || Driven::new(Ours(raw_oram(row, top)), row);
+    let path = |row, top| move || Driven::new(Ours(path_oram(row, top)), row);
+    let batched = |row| move || Batched::new(raw_oram(row, 0));
+    let top = format!("{TREE_TOP_LEVELS} levels on the client");
+    vec![
+        describe("RAW Z5A5", ROW_64, raw(ROW_64, 0)),
+        describe(&format!("RAW Z5A5, batches of {BATCH}"), ROW_64, batched(ROW_64)),
+        describe("Path Z4", ROW_64, path(ROW_64, 0)),
+        describe("RAW Z5A5", ROW_4K, raw(ROW_4K, 0)),
+        describe(&format!("RAW Z5A5, {top}"), ROW_4K, raw(ROW_4K, TREE_TOP_LEVELS)),
+        describe("Path Z4", ROW_4K, path(ROW_4K, 0)),
+        describe(&format!("Path Z4, {top}"), ROW_4K, path(ROW_4K, TREE_TOP_LEVELS)),
+    ]
+}
+
+/// AES blocks per access at 64 B x 2^20, counted and not timed.
+pub fn aes_counts() -> Vec<Count> {
+    let per_access = |blocks| blocks as f64 / COUNTED_ACCESSES as f64;
+    let mut path = path_oram(ROW_64, 0);
+    run_some(&mut path);
+    let path = per_access(path.aes_blocks());
+    let mut raw = raw_oram(ROW_64, 0);
+    run_some(&mut raw);
+    let raw = per_access(raw.aes_blocks());
+    let count = |name: &str, value, unit| Count { name: format!("{ROW_64}: {name}"), value, unit };
+    vec![
+        count("oblivio Path Z4: AES blocks per access", path, "blocks"),
+        count("oblivio RAW Z5A5: AES blocks per access", raw, "blocks"),
+        count("AES blocks, Path Z4 over RAW Z5A5", path / raw, "ratio"),
+    ]
+}
+
+fn run_some(oram: &mut impl Oram) {
+    let mut block = vec![0; oram.block_bytes()];
+    for address in 0..COUNTED_ACCESSES / 2 {
+        oram.update(address, |block| block.fill(1)).expect(SOUND);
+        oram.read(address, &mut block).expect(SOUND);
+    }
+}
+
+fn describe<S: Subject + 'static>(
+    name: &str,
+    row: Row,
+    build: impl Fn() -> S + 'static,
+) -> Description {
+    Description {
+        name: format!("oblivio {name}"),
+        row,
+        encrypts: "everything, AES-128",
+        constant_time: "no",
+        ruler: false,
+        build: Box::new(move || Box::new(build())),
+    }
+}
+
+/// Nothing here can fail but by a defect of the engine, and then there is nothing to measure.
+const SOUND: &str = "the engine serves valid requests on memory";
+
+fn raw_oram(row: Row, tree_top_levels: u8) -> RawOram<MemoryStore, StdRng> {
+    let mut config = RawConfig::new(row.blocks() as u64, row.block_bytes).expect(SOUND);
+    config.tree.tree_top_levels = tree_top_levels;
+    let (sealer, store, coins) = parts(&config.tree);
+    RawOram::raw(&config, sealer, store, coins).expect(SOUND)
+}
+
+fn path_oram(row: Row, tree_top_levels: u8) -> PathOram<MemoryStore, StdRng> {
+    let mut config = TreeConfig::path(row.blocks() as u64, row.block_bytes).expect(SOUND);
+    config.tree_top_levels = tree_top_levels;
+    let (sealer, store, coins) = parts(&config);
+    PathOram::path(&config, sealer, store, coins).expect(SOUND)
+}
+
+fn parts(config: &TreeConfig) -> (Sealer, MemoryStore, StdRng) {
+    let mut coins = StdRng::seed_from_u64(1);
+    let shape = config.shape().expect(SOUND);
+    let store = MemoryStore::new(&[shape], MemoryStore::default_layout()).expect(SOUND);
+    (Sealer::aes128(&Key::draw(&mut coins), config.tree), store, coins)
+}
+
+/// One access at a time.
+struct Ours<O>(O);
+
+impl<O: Oram> Ram for Ours<O> {
+    fn read(&mut self, address: u64, block: &mut [u8]) {
+        self.0.read(address, block).expect(SOUND);
+    }
+
+    fn write(&mut self, address: u64, block: &[u8]) {
+        self.0.write(address, block).expect(SOUND);
+    }
+}
+
+/// Collects accesses and serves them together. What it reads is checked where the same engine is
+/// driven one access at a time; here the blocks that come back are only counted in.
+struct Batched<O> {
+    oram: O,
+    pending: Vec<(u64, bool)>,
+    blocks: Vec<Vec<u8>>,
+}
+
+impl<O: Oram> Batched<O> {
+    fn new(oram: O) -> Self {
+        let blocks = vec![vec![0; oram.block_bytes()]; BATCH];
+        Self { oram, pending: Vec::with_capacity(BATCH), blocks }
+    }
+}
+
+impl<O: Oram> Subject for Batched<O> {
+    fn access(&mut self, address: u64, write: bool) {
+        self.pending.push((address, write));
+        if self.pending.len() == BATCH {
+            let requests = self.pending.drain(..).zip(&mut self.blocks);
+            let mut batch: Vec<_> = requests
+                .map(|((address, write), block)| {
+                    let op = if write { Op::Write(block) } else { Op::Read(block) };
+                    Access { address, op }
+                })
+                .collect();
+            self.oram.access(&mut batch).expect(SOUND);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The peers: ORAMs from crates.io, each behind the narrowest adapter that measures it fairly.
+//!
+//! Every peer runs in the configuration it recommends itself, and is filled and checked through the
+//! same [`Ram`](crate::ram::Ram) interface as our engine.
+
+mod mc_oblivious;
+mod oram;
+mod rostl;
+
+use crate::subject::Description;
+
+/// Every peer in every row, fastest first.
+pub fn all() -> Vec<Description> {
+    [rostl::all(), mc_oblivious::all(), oram::all()].into_iter().flatten().collect()
+}

@@ -1,0 +1,134 @@
+//! From an oblivious memory to a [`Subject`]: [`Driven`] makes up the blocks it writes, and checks
+//! that they come back.
+
+use std::{hint::black_box, ops::Range};
+
+use crate::subject::{Row, Subject};
+
+/// An oblivious memory, as its caller sees it. A block never written may read as anything.
+pub trait Ram {
+    fn read(&mut self, address: u64, block: &mut [u8]);
+    fn write(&mut self, address: u64, block: &[u8]);
+}
+
+/// A [`Ram`] under measurement.
+pub struct Driven<R> {
+    ram: R,
+    blocks: u64,
+    incoming: Vec<u8>,
+    outgoing: Vec<u8>,
+}
+
+/// The version of a block that every measured write carries; [`Driven::check`] uses others as well.
+const MEASURED: u8 = 0;
+
+impl<R: Ram> Driven<R> {
+    pub fn new(ram: R, row: Row) -> Self {
+        let block = vec![MEASURED; row.block_bytes];
+        Self { ram, blocks: row.blocks() as u64, incoming: block.clone(), outgoing: block }
+    }
+
+    fn read(&mut self, address: u64) {
+        self.ram.read(address, &mut self.incoming);
+        black_box(&mut self.incoming);
+    }
+
+    /// Writes the block that `outgoing` becomes under this address.
+    fn write(&mut self, address: u64) {
+        stamp(&mut self.outgoing, address);
+        self.ram.write(address, &self.outgoing);
+    }
+
+    /// Whether the block holds this version of itself, in every byte.
+    fn expect(&mut self, address: u64, version: u8) -> Result<(), String> {
+        let mut expected = vec![version; self.incoming.len()];
+        stamp(&mut expected, address);
+        self.read(address);
+        if self.incoming == expected {
+            Ok(())
+        } else {
+            Err(format!("block {address} does not hold what was last written to it"))
+        }
+    }
+}
+
+impl<R: Ram> Subject for Driven<R> {
+    fn access(&mut self, address: u64, write: bool) {
+        if write {
+            self.write(address);
+        } else {
+            self.read(address);
+        }
+    }
+
+    fn check(&mut self, filled: u64) -> Result<(), String> {
+        for version in [1, 2, MEASURED] {
+            self.outgoing.fill(version);
+            sample(0..64, self.blocks).for_each(|address| self.write(address));
+            sample(0..64, self.blocks).try_for_each(|address| self.expect(address, version))?;
+        }
+        match filled {
+            0 => Ok(()),
+            _ => sample(64..512, filled).try_for_each(|address| self.expect(address, MEASURED)),
+        }
+    }
+}
+
+/// Marks both ends of a block with its address: no write can be dropped, cut short or misplaced
+/// unseen.
+fn stamp(block: &mut [u8], address: u64) {
+    let mark = scatter(address).to_le_bytes();
+    block[..mark.len()].copy_from_slice(&mark);
+    let tail = block.len() - mark.len();
+    block[tail..].copy_from_slice(&mark);
+}
+
+/// The addresses below `limit` that these indices are scattered to.
+fn sample(indices: Range<u64>, limit: u64) -> impl Iterator<Item = u64> {
+    indices.map(move |index| (scatter(index) >> 32) % limit)
+}
+
+/// Fibonacci hashing: one to one, and never zero for an address.
+fn scatter(index: u64) -> u64 {
+    (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An array that keeps a write only where `keeps` says so.
+    struct Array<F>(Vec<[u8; 32]>, F);
+
+    impl<F: Fn(u64, &[u8]) -> bool> Ram for Array<F> {
+        fn read(&mut self, address: u64, block: &mut [u8]) {
+            block.copy_from_slice(&self.0[address as usize]);
+        }
+
+        fn write(&mut self, address: u64, block: &[u8]) {
+            if (self.1)(address, block) {
+                self.0[address as usize].copy_from_slice(block);
+            }
+        }
+    }
+
+    fn check(keeps: impl Fn(u64, &[u8]) -> bool) -> Result<(), String> {
+        let row = Row { block_bytes: 32, log2_blocks: 12 };
+        let mut driven = Driven::new(Array(vec![[0; 32]; row.blocks()], keeps), row);
+        driven.check(0)?;
+        (0..row.blocks() as u64).for_each(|address| driven.access(address, true));
+        driven.check(row.blocks() as u64)
+    }
+
+    #[test]
+    fn a_memory_passes() {
+        assert_eq!(check(|_, _| true), Ok(()));
+    }
+
+    #[test]
+    fn a_memory_that_loses_or_keeps_stale_blocks_is_caught() {
+        assert!(check(|_, _| false).is_err());
+        assert!(check(|address, _| address % 16 != 5).is_err());
+        assert!(check(|_, block| block[16] != 2).is_err());
+    }
+}

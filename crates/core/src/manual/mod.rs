@@ -1,0 +1,13 @@
+//! How Oblivious RAM works, chapter by chapter. The examples are compiled and run.
+//!
+//! 1. [`problem`]: what encryption leaves open, and what "oblivious" promises.
+//! 2. [`path_oram`]: a tree, a stash and a position map.
+//! 3. [`raw_oram`]: the same with a third of the encryption.
+//! 4. [`sizes`]: how tree, stash and storage follow from the number of blocks.
+//! 5. [`view`](mod@view): how to see what storage sees.
+
+pub mod path_oram;
+pub mod problem;
+pub mod raw_oram;
+pub mod sizes;
+pub mod view;

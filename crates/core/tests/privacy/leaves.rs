@@ -1,0 +1,161 @@
+//! The leaves that storage sees.
+
+use oblivio_core::geometry::reverse_lexicographic;
+use oblivio_core::view::Operation;
+use oblivio_testkit::statistics::{
+    Return, Verdicts, contingency, histogram, homogeneity, repeats, returns, serial_correlation,
+    uniformity, uniformity_of_pairs,
+};
+use oblivio_testkit::workload::{Request, Workload};
+
+use crate::FALSE_ALARMS;
+use crate::run::{LEAF_LEVEL, LEAVES, Run, Scheme, Setup, States};
+use crate::trips::{Purpose, leaves, schedule, trips};
+
+const ACCESSES: usize = 12_000;
+
+/// Bins of one value where pairs of values are tested.
+const PAIR_BINS: u64 = 8;
+
+/// As many samples as a row of a table with a column for each leaf needs.
+const ROW_MIN: usize = 30 * LEAVES as usize;
+
+#[test]
+fn are_uniform_independent_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        let mut states = States::default();
+        let alone = Setup::new(scheme, ACCESSES);
+        for setup in [alone, Setup { batched: true, tree_top_levels: 2, seed: 2, ..alone }] {
+            let mut first = None;
+            for workload in Workload::ALL {
+                let run = setup.run(workload);
+                states += run.states;
+                let leaves = leaves(&run, Purpose::Access);
+                judge(&run, &leaves, &mut verdicts);
+                let counts = histogram(leaves, LEAVES, LEAVES);
+                let first = first.get_or_insert_with(|| counts.clone());
+                if *first != counts {
+                    let name = format!("{workload} like the first, {setup:?}");
+                    verdicts.add(name, homogeneity(first, &counts));
+                }
+            }
+        }
+        states.assert_rare_ones_occurred(100);
+        assert!(states.repeats_in_batch >= 1000, "{states:?}");
+    }
+    verdicts.conclude();
+}
+
+/// The tests of one run on its own.
+fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
+    let mut add = |test: &str, p_value| {
+        verdicts.add(format!("{test}, {}, {:?}", run.workload, run.setup), p_value);
+    };
+    add("uniform", uniformity(&histogram(leaves.iter().copied(), LEAVES, LEAVES)));
+    add("uncorrelated", serial_correlation(leaves));
+    let (pairs, _) = leaves.as_chunks::<2>();
+    let pairs = pairs.iter().map(|pair| (pair[0], pair[1]));
+    add("serially independent", uniformity_of_pairs(pairs, LEAVES, PAIR_BINS));
+
+    let returns = returns(run.requests.iter().map(|request| request.address).zip(leaves.to_vec()));
+    let pairs = returns.iter().map(|Return { earlier, later }| (*earlier, *later));
+    add("fresh", uniformity_of_pairs(pairs, LEAVES, PAIR_BINS));
+    add("fresh exactly", repeats(&returns, LEAVES));
+
+    let mut addresses: Vec<_> = run.requests.iter().map(|request| request.address).collect();
+    addresses.sort_unstable();
+    let median = addresses[addresses.len() / 2];
+    let questions: [(&str, &dyn Fn(&Request) -> bool); 2] = [
+        ("independent of the address", &|request| request.address < median),
+        ("independent of the operation", &|request| request.is_write),
+    ];
+    for (test, question) in questions {
+        if let Some(p_value) = independence(run, leaves, question) {
+            add(test, p_value);
+        }
+    }
+}
+
+/// Whether the leaf of an access is independent of a secret yes or no about it, if there are enough
+/// of both to tell.
+fn independence(run: &Run, leaves: &[u64], secret: &dyn Fn(&Request) -> bool) -> Option<f64> {
+    let accesses = run.requests.iter().zip(leaves.iter().copied());
+    let (yes, no): (Vec<_>, Vec<_>) = accesses.partition(|(request, _)| secret(request));
+    let rows = [yes, no];
+    rows.iter().all(|row| row.len() >= ROW_MIN).then(|| {
+        contingency(&rows.map(|row| histogram(row.iter().map(|access| access.1), LEAVES, LEAVES)))
+    })
+}
+
+#[test]
+fn of_evictions_come_in_the_published_order() {
+    let mut states = States::default();
+    for evict_period in [1, 3, 5] {
+        for setup in Setup::new(Scheme::Raw(evict_period), 1000).variants() {
+            for workload in Workload::ALL {
+                let run = setup.run(workload);
+                states += run.states;
+                let leaves = leaves(&run, Purpose::Eviction);
+                assert_eq!(leaves.len(), 1000 / evict_period as usize, "{workload}, {setup:?}");
+                let order = (0..).map(|g| reverse_lexicographic(g, LEAF_LEVEL).0);
+                assert!(order.zip(leaves).all(|(a, b)| a == b), "{workload}, {setup:?}");
+            }
+        }
+    }
+    states.assert_rare_ones_occurred(100);
+}
+
+/// Before each access of a batch but the last, the leaf of the one after it is shown: not one that
+/// is stale by then, nor one that is never used. Whatever else is shown is the next path of the
+/// published order of evictions.
+#[test]
+fn shown_ahead_are_those_read_next() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        let mut states = States::default();
+        for workload in Workload::ALL {
+            let run = Setup { batched: true, ..Setup::new(scheme, ACCESSES / 4) }.run(workload);
+            states += run.states;
+            assert_shown_ahead_are_read_next(&run);
+        }
+        assert!(states.repeats_in_batch >= 1000, "{states:?}");
+    }
+}
+
+#[track_caller]
+fn assert_shown_ahead_are_read_next(run: &Run) {
+    let accessed = leaves(run, Purpose::Access);
+    // For each access, the leaf of the next one of the same batch.
+    let mut next_of_batch = Vec::new();
+    for length in run.setup.batches() {
+        let start = next_of_batch.len();
+        next_of_batch.extend(accessed[start..start + length].iter().skip(1).map(Some));
+        next_of_batch.push(None);
+    }
+    let mut next_of_batch = next_of_batch.into_iter();
+    let mut schedule = schedule(run).into_iter();
+    let mut evictions = 0;
+    let mut shown = Vec::new();
+    for trip in trips(run) {
+        match trip.operation {
+            Operation::Prefetch => shown.push(trip.leaf()),
+            Operation::Read => {
+                let purpose = schedule.next().expect("a read that is in the schedule");
+                let next = match purpose {
+                    Purpose::Access => next_of_batch.next().flatten(),
+                    Purpose::Eviction => None,
+                };
+                let place = format!("{}, {:?}", run.workload, run.setup);
+                if let Some(next) = next {
+                    let at = shown.iter().position(|leaf| leaf == next);
+                    shown.remove(at.unwrap_or_else(|| panic!("{next} was not shown, {place}")));
+                }
+                let evicted_next = reverse_lexicographic(evictions, LEAF_LEVEL).0;
+                assert!(shown.iter().all(|leaf| *leaf == evicted_next), "{shown:?}, {place}");
+                shown.clear();
+                evictions += u64::from(purpose == Purpose::Eviction);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Runs a workload on a recorded ORAM, and counts the rare states on the way.
+
+use std::collections::HashSet;
+use std::ops::AddAssign;
+
+use oblivio_core::geometry::Geometry;
+use oblivio_core::scheme::Backend;
+use oblivio_core::store::TreeShape;
+use oblivio_core::view::{Contents, Recorder};
+use oblivio_core::{
+    Access, FlatOram, Key, MemoryStore, Op, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
+};
+use oblivio_testkit::workload::{Request, Workload};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+pub(crate) const LEAF_LEVEL: u8 = 6;
+pub(crate) const LEAVES: u64 = 1 << LEAF_LEVEL;
+pub(crate) const BLOCK_BYTES: usize = 32;
+const SLOTS_PER_BUCKET: u16 = 2;
+const CAPACITY: u64 = 200;
+
+/// A bound that cannot be exceeded: there are no more blocks.
+const STASH_BLOCKS_MAX: usize = CAPACITY as usize;
+
+/// Lengths of batches, again and again.
+const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 5];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Path,
+    /// With its A.
+    Raw(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Data {
+    Zeros,
+    Random,
+}
+
+/// Everything about a run that is public, and the seed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) scheme: Scheme,
+    pub(crate) tree_top_levels: u8,
+    pub(crate) batched: bool,
+    pub(crate) data: Data,
+    pub(crate) stash_blocks_max: usize,
+    pub(crate) accesses: usize,
+    pub(crate) seed: u64,
+}
+
+impl Setup {
+    pub(crate) fn new(scheme: Scheme, accesses: usize) -> Self {
+        Self {
+            scheme,
+            tree_top_levels: 0,
+            batched: false,
+            data: Data::Random,
+            stash_blocks_max: STASH_BLOCKS_MAX,
+            accesses,
+            seed: 1,
+        }
+    }
+
+    /// This setup with every combination of tree top and batches.
+    pub(crate) fn variants(self) -> impl Iterator<Item = Self> {
+        [(0, false), (0, true), (2, false), (2, true)]
+            .into_iter()
+            .map(move |(tree_top_levels, batched)| Self { tree_top_levels, batched, ..self })
+    }
+
+    fn tree(&self) -> TreeConfig {
+        let geometry = Geometry::uniform(LEAF_LEVEL, SLOTS_PER_BUCKET).unwrap();
+        let mut tree = TreeConfig::new(CAPACITY, BLOCK_BYTES, geometry, self.stash_blocks_max);
+        tree.tree_top_levels = self.tree_top_levels;
+        tree
+    }
+
+    pub(crate) fn shape(&self) -> TreeShape {
+        self.tree().shape().unwrap()
+    }
+
+    /// The lengths of the batches that the run is made of.
+    pub(crate) fn batches(&self) -> Vec<usize> {
+        if !self.batched {
+            return vec![1; self.accesses];
+        }
+        let mut left = self.accesses;
+        let lengths = BATCHES.into_iter().cycle().map_while(|length| {
+            let length = length.min(left);
+            left -= length;
+            (length > 0).then_some(length)
+        });
+        lengths.collect()
+    }
+
+    /// Runs `workload` on a fresh ORAM.
+    pub(crate) fn run(&self, workload: Workload) -> Run {
+        let mut coins = StdRng::seed_from_u64(self.seed << 8 | workload as u64);
+        let tree = self.tree();
+        let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+        let memory = MemoryStore::new(&[self.shape()], MemoryStore::default_layout()).unwrap();
+        let store = Recorder::new(memory, Contents::new());
+        let requests: Vec<_> = workload.requests(CAPACITY, self.seed).take(self.accesses).collect();
+        let oram_coins = StdRng::from_rng(&mut coins);
+        let (view, states) = match self.scheme {
+            Scheme::Path => {
+                let mut oram = PathOram::path(&tree, sealer, store, oram_coins).unwrap();
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                (std::mem::take(oram.store_mut().sink_mut()), states)
+            }
+            Scheme::Raw(evict_period) => {
+                let config = RawConfig { tree, evict_period };
+                let mut oram = RawOram::raw(&config, sealer, store, oram_coins).unwrap();
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                (std::mem::take(oram.store_mut().sink_mut()), states)
+            }
+        };
+        Run { setup: *self, workload, requests, view, states }
+    }
+
+    fn drive<B: Backend>(
+        &self,
+        oram: &mut FlatOram<B, StdRng>,
+        requests: &[Request],
+        coins: &mut StdRng,
+    ) -> States {
+        let mut states = States::default();
+        let mut written = HashSet::new();
+        let mut rest = requests;
+        for length in self.batches() {
+            let (batch, after) = rest.split_at(length);
+            rest = after;
+            states.look_at_batch(batch, &mut written);
+            states.look_at_stash_before(oram, batch[0].address, self.stash_blocks_max);
+            let mut blocks = vec![[0; BLOCK_BYTES]; length];
+            if self.data == Data::Random {
+                blocks.iter_mut().for_each(|block| coins.fill(block));
+            }
+            let accesses = batch.iter().zip(&mut blocks).map(|(request, block)| Access {
+                address: request.address,
+                op: if request.is_write { Op::Write(block) } else { Op::Read(block) },
+            });
+            oram.access(&mut accesses.collect::<Vec<_>>()).unwrap();
+            states.peak_stash_blocks = oram.stash().occupancy().peak_blocks();
+        }
+        states
+    }
+}
+
+/// What storage saw of a run, and what really happened.
+pub(crate) struct Run {
+    pub(crate) setup: Setup,
+    pub(crate) workload: Workload,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) view: Contents,
+    pub(crate) states: States,
+}
+
+/// How often rare states occurred. Secret, in a system that had secrets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct States {
+    /// The block asked for was in the stash (where it could be told: in the first of a batch).
+    pub(crate) stash_hits: usize,
+    /// As many blocks were in the stash as may be.
+    pub(crate) stash_at_bound: usize,
+    /// The stash was empty when a batch began.
+    pub(crate) stash_empty: usize,
+    /// Blocks that an eviction could not push out.
+    pub(crate) peak_stash_blocks: usize,
+    pub(crate) never_written_reads: usize,
+    /// A batch asked for one block twice.
+    pub(crate) repeats_in_batch: usize,
+    /// The block was asked for before.
+    pub(crate) repeats: usize,
+}
+
+impl States {
+    fn look_at_batch(&mut self, batch: &[Request], written: &mut HashSet<u64>) {
+        let mut in_batch = HashSet::new();
+        for Request { address, is_write } in batch {
+            self.repeats_in_batch += usize::from(!in_batch.insert(*address));
+            self.repeats += usize::from(written.contains(address));
+            self.never_written_reads += usize::from(!is_write && !written.contains(address));
+            if *is_write {
+                written.insert(*address);
+            }
+        }
+    }
+
+    fn look_at_stash_before<B: Backend>(
+        &mut self,
+        oram: &FlatOram<B, StdRng>,
+        address: u64,
+        stash_blocks_max: usize,
+    ) {
+        let stash = oram.stash();
+        self.stash_hits += usize::from(stash.addresses().any(|held| held == address));
+        self.stash_at_bound += usize::from(stash.blocks() >= stash_blocks_max);
+        self.stash_empty += usize::from(stash.blocks() == 0);
+    }
+
+    /// The states that every collection of runs over all workloads must have seen.
+    #[track_caller]
+    pub(crate) fn assert_rare_ones_occurred(&self, times: usize) {
+        let states = [self.stash_hits, self.stash_empty, self.never_written_reads, self.repeats];
+        assert!(states.iter().all(|state| *state >= times), "rare states did not occur: {self:?}");
+        assert!(self.peak_stash_blocks >= 4, "blocks were never stuck: {self:?}");
+    }
+}
+
+impl AddAssign for States {
+    fn add_assign(&mut self, other: Self) {
+        self.stash_hits += other.stash_hits;
+        self.stash_at_bound += other.stash_at_bound;
+        self.stash_empty += other.stash_empty;
+        self.peak_stash_blocks = self.peak_stash_blocks.max(other.peak_stash_blocks);
+        self.never_written_reads += other.never_written_reads;
+        self.repeats_in_batch += other.repeats_in_batch;
+        self.repeats += other.repeats;
+    }
+}

@@ -1,0 +1,86 @@
+//! Views of runs of one length differ in leaves and ciphertext, and in nothing else.
+
+use oblivio_core::store::Part;
+use oblivio_core::view::Operation;
+use oblivio_testkit::workload::Workload;
+
+use crate::run::{Run, Scheme, Setup, States};
+
+const ACCESSES: usize = 600;
+
+/// An event without what is random in it: the index of the bucket.
+#[derive(Debug, PartialEq, Eq)]
+struct Shape {
+    trip: u64,
+    operation: Operation,
+    place: Option<(u16, u8, Part)>,
+    bytes: u64,
+}
+
+fn shape(run: &Run) -> Vec<Shape> {
+    let events = run.view.events().iter().map(|event| Shape {
+        trip: event.trip,
+        operation: event.operation,
+        place: event.piece.map(|piece| (piece.tree.0, piece.bucket.level(), piece.part)),
+        bytes: event.bytes,
+    });
+    events.collect()
+}
+
+/// Runs all workloads in `setup`, and compares each to the first.
+#[track_caller]
+fn assert_alike(setup: &Setup) -> States {
+    let mut states = States::default();
+    let mut first: Option<Vec<Shape>> = None;
+    for workload in Workload::ALL {
+        let run = setup.run(workload);
+        states += run.states;
+        let shape = shape(&run);
+        assert!(shape.len() > setup.accesses, "a view of nothing");
+        let Some(first) = &first else {
+            first = Some(shape);
+            continue;
+        };
+        let differs = first.iter().zip(&shape).position(|(a, b)| a != b);
+        assert_eq!(differs, None, "{workload} differs at this event, {setup:?}");
+        assert_eq!(first.len(), shape.len(), "{workload} has another length, {setup:?}");
+    }
+    states
+}
+
+#[test]
+fn workloads_of_one_length_look_alike() {
+    for scheme in [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)] {
+        let mut states = States::default();
+        for setup in Setup::new(scheme, ACCESSES).variants() {
+            states += assert_alike(&setup);
+        }
+        states.assert_rare_ones_occurred(20);
+        assert!(states.repeats_in_batch >= 100, "{states:?}");
+    }
+}
+
+/// The bound is chosen so that some runs reach it and none exceeds it; the others stay far below.
+#[track_caller]
+fn assert_alike_at_the_bound(setup: &Setup) {
+    let run_peak = |workload| setup.run(workload).states.peak_stash_blocks;
+    let stash_blocks_max = Workload::ALL.into_iter().map(run_peak).max().expect("workloads");
+    let states = assert_alike(&Setup { stash_blocks_max, ..*setup });
+    assert!(states.stash_at_bound > 0, "no access began at the bound: {states:?}");
+    assert!(states.stash_empty > 0, "no access began with an empty stash: {states:?}");
+}
+
+#[test]
+fn a_stash_at_its_bound_looks_like_an_empty_one() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        assert_alike_at_the_bound(&Setup::new(scheme, ACCESSES));
+    }
+}
+
+#[test]
+#[ignore = "at its bound the next path of a batch is not shown ahead, and storage sees that"]
+fn a_stash_at_its_bound_looks_like_an_empty_one_in_batches() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        assert_alike_at_the_bound(&Setup { batched: true, ..Setup::new(scheme, ACCESSES) });
+    }
+}
