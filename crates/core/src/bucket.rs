@@ -138,7 +138,6 @@ struct Search {
 
 /// Looks for `address` in all entries, without a branch on what they hold. `BYTES` is the width of
 /// an entry, known to the compiler: this loop runs over every slot of a path in each access.
-#[inline]
 fn search<const BYTES: usize>(table: &[u8], _: usize, address: u64, invalid: Range<u64>) -> Search {
     let (entries, _) = table.as_chunks::<BYTES>();
     search_entries(entries.iter().map(|entry| little_endian(entry)), address, invalid)

@@ -39,7 +39,7 @@ pub struct Layout {
 /// The buckets of one level: subtrees `subtree_stride` apart, and inside each the buckets of this
 /// level `bucket_stride` apart.
 #[derive(Clone, Debug)]
-struct LevelPlace {
+pub(crate) struct LevelPlace {
     level: u8,
     /// The level of the roots of the subtrees.
     root_level: u8,
@@ -88,7 +88,12 @@ impl Layout {
     /// The first byte of `bucket`.
     #[inline]
     pub fn offset(&self, bucket: BucketId) -> u64 {
-        self.levels[usize::from(bucket.level())].offset(bucket.index())
+        self.level(bucket.level()).offset(bucket.index())
+    }
+
+    /// The places of one level.
+    pub(crate) fn level(&self, level: u8) -> &LevelPlace {
+        &self.levels[usize::from(level)]
     }
 
     /// The bucket that starts at `offset`, if one does: the inverse of [`Self::offset`].
@@ -98,8 +103,9 @@ impl Layout {
 }
 
 impl LevelPlace {
+    /// Where the bucket with `index` on this level starts.
     #[inline]
-    fn offset(&self, index: u64) -> u64 {
+    pub(crate) fn offset(&self, index: u64) -> u64 {
         let subtree = index & ((1 << self.root_level) - 1);
         let within = index >> self.root_level;
         self.base + subtree * self.subtree_stride + self.order(within) * self.bucket_stride

@@ -139,9 +139,12 @@ impl<S: BucketStore> PathIo<S> {
         store.write(trip.pieces(), &mut |mut blanks| {
             let mut batches = trip.batches(format);
             while let Some(batch) = batches.next() {
-                let mut masks = sealer.masks(batch.clone().flat_map(|stop| {
-                    [header_run(&stop, counter), body_run(&stop, bodies.of(&stop, counter))]
-                }));
+                let mut masks = sealer.batch();
+                for stop in batch.clone() {
+                    masks.add(header_run(&stop, counter));
+                    masks.add(body_run(&stop, bodies.of(&stop, counter)));
+                }
+                let mut masks = masks.make();
                 for stop in batch.clone() {
                     format.put_addresses(addresses.get_mut(stop.i), stop.sizes, planned(&stop));
                     format.put_leaves(leaves.get_mut(stop.i), stop.sizes, planned(&stop));
@@ -181,10 +184,15 @@ impl<S: BucketStore> PathIo<S> {
         let frames = read_checked(store, trip, format)?;
 
         // For each header the mask it has, and then for each the mask it will have.
-        let stored = |stop: Stop<'_>| header_run(&stop, stored_counter(frames.get(stop.i)));
-        let fresh = |stop: Stop<'_>| header_run(&stop, counter);
         let stops = || trip.stops(format);
-        let mut masks = sealer.masks(stops().map(stored).chain(stops().map(fresh)));
+        let mut masks = sealer.batch();
+        for stop in stops() {
+            masks.add(header_run(&stop, stored_counter(frames.get(stop.i))));
+        }
+        for stop in stops() {
+            masks.add(header_run(&stop, counter));
+        }
+        let mut masks = masks.make();
 
         for Stop { i, sizes, .. } in stops() {
             let frame = frames.get(i);
@@ -227,7 +235,7 @@ impl<S: BucketStore> PathIo<S> {
             }
             blanks.sealed()
         })?;
-        open_in_place(block, sealer.masks([run].into_iter()).take(start, bytes));
+        open_in_place(block, sealer.mask(run).take(start, bytes));
         Ok(found.is_some())
     }
 
@@ -248,10 +256,13 @@ impl<S: BucketStore> PathIo<S> {
         let frames = read_checked(store, trip, format)?;
         let mut batches = trip.batches(format);
         while let Some(batch) = batches.next() {
-            let mut masks = sealer.masks(batch.clone().flat_map(|stop| {
+            let mut masks = sealer.batch();
+            for stop in batch.clone() {
                 let stored = stored_counter(frames.get(stop.i));
-                [header_run(&stop, stored), body_run(&stop, bodies.of(&stop, stored))]
-            }));
+                masks.add(header_run(&stop, stored));
+                masks.add(body_run(&stop, bodies.of(&stop, stored)));
+            }
+            let mut masks = masks.make();
             let mut table_masks = masks;
             for Stop { i, sizes, .. } in batch.clone() {
                 let frame = frames.get(i);

@@ -99,32 +99,49 @@ impl Masks {
         self.aes_blocks
     }
 
-    /// The masks of `runs`, one after another.
+    /// Starts a batch of masks.
     #[inline]
-    pub(crate) fn make(&mut self, runs: impl Iterator<Item = MaskRun>) -> MaskReader<'_> {
-        let mut chunks = 0;
-        for run in runs {
-            let end = chunks + run.chunks;
-            if end > self.scratch.len() {
-                self.grow(end);
-            }
-            if self.cipher.is_some() {
-                run.lay_counters(&mut self.scratch[chunks..end]);
-            }
-            chunks = end;
-        }
-        if let Some(cipher) = &self.cipher {
-            let tail_is_long = chunks % LANES > TAIL_MAX;
-            let padded = if tail_is_long { chunks.next_multiple_of(LANES) } else { chunks };
-            cipher.encrypt_blocks(&mut self.scratch[..padded]);
-            self.aes_blocks += chunks as u64;
-        }
-        MaskReader { masks: Array::slice_as_flattened(&self.scratch[..chunks]) }
+    pub(crate) fn batch(&mut self) -> MaskBatch<'_> {
+        MaskBatch { masks: self, chunks: 0 }
     }
 
     #[cold]
     fn grow(&mut self, chunks: usize) {
         self.scratch.resize(chunks.next_multiple_of(LANES), Block::default());
+    }
+}
+
+/// Runs whose masks are made in one call.
+pub(crate) struct MaskBatch<'a> {
+    masks: &'a mut Masks,
+    chunks: usize,
+}
+
+impl<'a> MaskBatch<'a> {
+    /// Adds a run.
+    #[inline]
+    pub(crate) fn add(&mut self, run: MaskRun) {
+        let start = self.chunks;
+        self.chunks += run.chunks;
+        if self.chunks > self.masks.scratch.len() {
+            self.masks.grow(self.chunks);
+        }
+        if self.masks.cipher.is_some() {
+            run.lay_counters(&mut self.masks.scratch[start..self.chunks]);
+        }
+    }
+
+    /// Makes the masks, to be taken in the order in which the runs were added.
+    #[inline]
+    pub(crate) fn make(self) -> MaskReader<'a> {
+        let Self { masks, chunks } = self;
+        if let Some(cipher) = &masks.cipher {
+            let tail_is_long = chunks % LANES > TAIL_MAX;
+            let padded = if tail_is_long { chunks.next_multiple_of(LANES) } else { chunks };
+            cipher.encrypt_blocks(&mut masks.scratch[..padded]);
+            masks.aes_blocks += chunks as u64;
+        }
+        MaskReader { masks: Array::slice_as_flattened(&masks.scratch[..chunks]) }
     }
 }
 
@@ -158,7 +175,13 @@ mod tests {
 
     fn mask(masks: &mut Masks, region: Region, counter: u64, bucket: u64, start: usize) -> Vec<u8> {
         let run = MaskRun::new(region, counter, BucketId(bucket), start, 16);
-        masks.make([run].into_iter()).take(start, 16).to_vec()
+        make(masks, &[run]).take(start, 16).to_vec()
+    }
+
+    fn make<'a>(masks: &'a mut Masks, runs: &[MaskRun]) -> MaskReader<'a> {
+        let mut batch = masks.batch();
+        runs.iter().for_each(|run| batch.add(*run));
+        batch.make()
     }
 
     #[test]
@@ -184,13 +207,10 @@ mod tests {
             })
             .collect();
         let mut together = Masks::aes128(&key);
-        let mut together = together.make(runs.iter().copied());
+        let mut together = make(&mut together, &runs);
         for ((start, bytes), run) in ranges.zip(&runs) {
             let mut alone = Masks::aes128(&key);
-            assert_eq!(
-                together.take(start, bytes),
-                alone.make([*run].into_iter()).take(start, bytes)
-            );
+            assert_eq!(together.take(start, bytes), make(&mut alone, &[*run]).take(start, bytes));
         }
     }
 
@@ -214,9 +234,9 @@ mod tests {
     fn aes_blocks_are_counted_without_padding() {
         let mut masks = Masks::aes128(&Key::from_bytes([1; 16]));
         let run = MaskRun::new(Region::Body, 1, BucketId(0), 8, 16);
-        masks.make([run].into_iter());
+        make(&mut masks, &[run]);
         assert_eq!(masks.aes_blocks(), 2);
-        masks.make([run; 11].into_iter());
+        make(&mut masks, &[run; 11]);
         assert_eq!(masks.aes_blocks(), 24);
     }
 }

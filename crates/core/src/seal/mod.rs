@@ -30,7 +30,7 @@ mod xor;
 pub use blanks::{Blanks, Sealed};
 pub use counter::WriteCounter;
 pub use key::Key;
-pub(crate) use masks::{BATCH_BYTES, MaskReader, MaskRun};
+pub(crate) use masks::{BATCH_BYTES, MaskBatch, MaskReader, MaskRun};
 pub use masks::{BODY_BYTES_MAX, Region};
 pub(crate) use opened::{Opened, open_in_place};
 
@@ -79,10 +79,18 @@ impl Sealer {
         self.masks.aes_blocks()
     }
 
-    /// The masks of `runs`, made in one call, to be taken in the same order.
+    /// Starts a batch of masks, to be made in one call.
     #[inline]
-    pub(crate) fn masks(&mut self, runs: impl Iterator<Item = MaskRun>) -> MaskReader<'_> {
-        self.masks.make(runs)
+    pub(crate) fn batch(&mut self) -> MaskBatch<'_> {
+        self.masks.batch()
+    }
+
+    /// The mask of a single run.
+    #[inline]
+    pub(crate) fn mask(&mut self, run: MaskRun) -> MaskReader<'_> {
+        let mut batch = self.batch();
+        batch.add(run);
+        batch.make()
     }
 }
 

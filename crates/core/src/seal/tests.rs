@@ -12,13 +12,10 @@ const BODY_OFFSET: usize = COUNTER_BYTES + TABLE_BYTES;
 fn seal(sealer: &mut Sealer, room: &mut [u8], counter: u64, bucket: u64, plain: &[u8]) {
     let (table, body) = plain.split_at(TABLE_BYTES);
     let bucket = BucketId(bucket);
-    let mut masks = sealer.masks(
-        [
-            MaskRun::new(Region::Header, counter, bucket, 0, TABLE_BYTES),
-            MaskRun::new(Region::Body, counter, bucket, 0, body.len()),
-        ]
-        .into_iter(),
-    );
+    let mut batch = sealer.batch();
+    batch.add(MaskRun::new(Region::Header, counter, bucket, 0, TABLE_BYTES));
+    batch.add(MaskRun::new(Region::Body, counter, bucket, 0, body.len()));
+    let mut masks = batch.make();
     let spans = [Span { start: 0, bytes: room.len() }];
     let mut blanks = Blanks::new(room, &spans);
     blanks.header(0, counter, masks.take(0, TABLE_BYTES)).write(table);
@@ -29,7 +26,7 @@ fn seal(sealer: &mut Sealer, room: &mut [u8], counter: u64, bucket: u64, plain: 
 /// Opens `bytes` of the body from `start` on.
 fn open(sealer: &mut Sealer, room: &[u8], bucket: u64, start: usize, bytes: usize) -> Vec<u8> {
     let run = MaskRun::new(Region::Body, stored_counter(room), BucketId(bucket), start, bytes);
-    let mask = sealer.masks([run].into_iter()).take(start, bytes);
+    let mask = sealer.mask(run).take(start, bytes);
     let mut plain = vec![0; bytes];
     Opened::new(&room[BODY_OFFSET + start..], mask).read(&mut plain);
     plain
@@ -78,9 +75,11 @@ fn bytes_not_written_become_sealed_zeros() {
         seal(&mut sealer, room, 1, 0, &[0; TABLE_BYTES + 32]);
     }
     let mut short = [0x77; BODY_OFFSET + 32];
-    let runs =
-        [Region::Header, Region::Body].map(|region| MaskRun::new(region, 1, BucketId(0), 0, 32));
-    let mut masks = sealer.masks(runs.into_iter());
+    let mut batch = sealer.batch();
+    for region in [Region::Header, Region::Body] {
+        batch.add(MaskRun::new(region, 1, BucketId(0), 0, 32));
+    }
+    let mut masks = batch.make();
     let spans = [Span { start: 0, bytes: short.len() }];
     let mut blanks = Blanks::new(&mut short, &spans);
     blanks.header(0, 1, &masks.take(0, 32)[..TABLE_BYTES]);

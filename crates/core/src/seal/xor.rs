@@ -1,12 +1,21 @@
 //! XOR of byte strings, in steps that become vector code.
 
+/// The narrowest vectors there are, on every processor this is built for by default.
+const STEP_BYTES: usize = 16;
+
 /// `out[i] = a[i] ^ b[i]`. All three have the same length.
 #[inline(always)]
 pub(super) fn xor(out: &mut [u8], a: &[u8], b: &[u8]) {
     assert!(out.len() == a.len() && out.len() == b.len(), "xor takes strings of one length");
-    let (out, a, b) = xor_steps::<64>(out, a, b);
-    let (out, a, b) = xor_steps::<16>(out, a, b);
-    xor_steps::<1>(out, a, b);
+    let (out, out_rest) = out.as_chunks_mut::<STEP_BYTES>();
+    let (a, a_rest) = a.as_chunks::<STEP_BYTES>();
+    let (b, b_rest) = b.as_chunks::<STEP_BYTES>();
+    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+        *out = (u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b)).to_ne_bytes();
+    }
+    for ((out, a), b) in out_rest.iter_mut().zip(a_rest).zip(b_rest) {
+        *out = a ^ b;
+    }
 }
 
 /// `out[i] ^= mask[i]`. Both have the same length.
@@ -16,24 +25,6 @@ pub(super) fn xor_in_place(out: &mut [u8], mask: &[u8]) {
     for (out, mask) in out.iter_mut().zip(mask) {
         *out ^= mask;
     }
-}
-
-/// Does what can be done in whole steps, and returns the rest.
-#[inline(always)]
-fn xor_steps<'a, const STEP: usize>(
-    out: &'a mut [u8],
-    a: &'a [u8],
-    b: &'a [u8],
-) -> (&'a mut [u8], &'a [u8], &'a [u8]) {
-    let (out, out_rest) = out.as_chunks_mut::<STEP>();
-    let (a, a_rest) = a.as_chunks::<STEP>();
-    let (b, b_rest) = b.as_chunks::<STEP>();
-    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-        for i in 0..STEP {
-            out[i] = a[i] ^ b[i];
-        }
-    }
-    (out_rest, a_rest, b_rest)
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use memmap2::MmapMut;
 
-use super::{Blanks, BucketStore, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use super::{Blanks, BucketStore, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use crate::error::{Error, ErrorKind, StoreError};
 use crate::hint::{self, CACHE_LINE_BYTES};
-use crate::layout::{Layout, LayoutKind};
+use crate::layout::{Layout, LayoutKind, LevelPlace};
 
 /// What pages the system gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,26 @@ pub struct MemoryStore {
 
 struct Tree {
     shape: TreeShape,
-    layout: Layout,
+    levels: Box<[Level]>,
+}
+
+/// Where the buckets of one level are, all at hand for the many look-ups of a trip.
+struct Level {
     /// Where the tree starts in the arena.
     base: u64,
+    place: LevelPlace,
+    shape: LevelShape,
+}
+
+impl Tree {
+    fn new(shape: &TreeShape, layout: &Layout, base: u64) -> Self {
+        let level = |(level, shape): (u8, &LevelShape)| Level {
+            base,
+            place: layout.level(level).clone(),
+            shape: *shape,
+        };
+        Self { shape: shape.clone(), levels: (0..).zip(shape.levels()).map(level).collect() }
+    }
 }
 
 impl MemoryStore {
@@ -51,7 +68,7 @@ impl MemoryStore {
                 .ok_or_else(|| {
                     Error::new(ErrorKind::InvalidConfig, "the trees exceed 2^64 bytes")
                 })?;
-            trees.push(Tree { shape: shape.clone(), layout, base });
+            trees.push(Tree::new(shape, &layout, base));
         }
         let refused = |cause: String| {
             Error::new(
@@ -105,7 +122,7 @@ impl MemoryStore {
 #[inline(always)]
 fn find(trees: &[Tree], piece: &Piece) -> Option<Span> {
     let tree = trees.get(usize::from(piece.tree.0))?;
-    let shape = tree.shape.levels().get(usize::from(piece.bucket.level()))?;
+    let Level { base, place, shape } = tree.levels.get(usize::from(piece.bucket.level()))?;
     let (offset, bytes) = match piece.part {
         Part::Whole => (0, shape.bucket_bytes),
         Part::Header => (0, shape.header_bytes),
@@ -114,7 +131,7 @@ fn find(trees: &[Tree], piece: &Piece) -> Option<Span> {
         }
         Part::Slot(_) => return None,
     };
-    let start = tree.base + tree.layout.offset(piece.bucket) + offset;
+    let start = base + place.offset(piece.bucket.index()) + offset;
     Some(Span { start: start as usize, bytes: bytes as usize })
 }
 
