@@ -1,6 +1,8 @@
 //! Everything a caller or a store can do wrong. The answer is an error that says whose fault it is,
 //! never a panic, and never an answer after storage was caught lying.
 
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
 use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{
     Access, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BucketId, BucketStore, CAPACITY_MAX, Error,
@@ -337,12 +339,16 @@ struct Outcomes {
 
 impl Outcomes {
     /// Fills an ORAM, lies about what it holds, and uses it.
-    fn count(&mut self, build: Build, lie: impl FnOnce(&mut [u8], &[usize])) {
-        let mut oram = build(Fault::None);
-        write_all(&mut *oram).unwrap();
-        let headers = oram.store().headers();
-        lie(oram.store().memory.contents_mut(), &headers);
-        match serves_or_stops(&mut *oram) {
+    fn count(&mut self, build: Build, lie: impl Fn(&mut [u8], &[usize])) {
+        let deceived = || {
+            let mut oram = build(Fault::None);
+            write_all(&mut *oram).unwrap();
+            let headers = oram.store().headers();
+            lie(oram.store().memory.contents_mut(), &headers);
+            oram
+        };
+        is_ok_or_corrupt(deceived().check());
+        match serves_or_stops(&mut *deceived()) {
             true => self.served += 1,
             false => self.stopped += 1,
         }
@@ -366,8 +372,7 @@ fn serves_or_stops(oram: &mut dyn Small) -> bool {
     match stopped {
         None => {
             // The scan may find what no access ran into.
-            let scan = oram.check();
-            assert!(scan.is_ok() || kind(scan) == ErrorKind::Corrupt);
+            is_ok_or_corrupt(oram.check());
             true
         }
         Some(error) => {
@@ -376,6 +381,10 @@ fn serves_or_stops(oram: &mut dyn Small) -> bool {
             false
         }
     }
+}
+
+fn is_ok_or_corrupt(scan: Result<(), Error>) {
+    assert!(scan.is_ok() || kind(scan) == ErrorKind::Corrupt);
 }
 
 fn assert_must_reopen(oram: &mut dyn Small) {

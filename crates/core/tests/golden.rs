@@ -9,6 +9,8 @@
 //! OBLIVIO_WRITE_GOLDEN=1 cargo test -p oblivio-core --test golden
 //! ```
 
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
 use std::convert::Infallible;
 use std::path::Path;
 
@@ -94,6 +96,18 @@ fn defects_are_corrupt() {
         for error in found {
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{}: {error}", defect.0);
         }
+    }
+}
+
+/// To Path ORAM all blocks of a path are welcome.
+#[test]
+#[ignore = "Path ORAM does not compare the addresses on a path with each other"]
+fn path_oram_finds_a_block_twice() {
+    let twice = [block_twice_in_a_bucket, block_twice_on_a_path];
+    for plant in twice {
+        let (mut oram, victim) = with_defect(&("", |seal| Box::new(small_path(seal)), 12, plant));
+        let error = oram.read(victim, &mut [0; BLOCK_BYTES]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
     }
 }
 
@@ -260,7 +274,7 @@ impl Request {
     }
 }
 
-/// SplitMix64 from 0: coins that anyone can toss again in any language. Not for secrets.
+/// `SplitMix64` from 0: coins that anyone can toss again in any language. Not for secrets.
 struct Coins(u64);
 
 impl Coins {

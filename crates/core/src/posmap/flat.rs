@@ -46,11 +46,12 @@ impl FlatPosMap {
         }
     }
 
-    /// The leaf of `address`, if it has one.
+    /// The leaf of `address`, if it has one. An address past the end has none: a scan asks for what
+    /// storage claims to hold.
     pub fn get(&self, address: u64) -> Option<Leaf> {
         let entry = match &self.table {
-            Table::Narrow(entries) => u64::from(entries[address as usize]),
-            Table::Wide(entries) => entries[address as usize],
+            Table::Narrow(entries) => u64::from(*entries.get(address as usize)?),
+            Table::Wide(entries) => *entries.get(address as usize)?,
         };
         entry.checked_sub(1).map(Leaf)
     }

@@ -28,7 +28,7 @@ impl<R: CryptoRng> ReferenceRaw<R> {
         self.tree.take_from_path(leaf, address);
         let old = self.tree.serve(address, new_leaf, new_data);
         self.accesses += 1;
-        if self.accesses % self.evict_period == 0 {
+        if self.accesses.is_multiple_of(self.evict_period) {
             self.evict();
         }
         old

@@ -18,11 +18,11 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Room for what `config` asks for, and `between_evictions` blocks that come to the stash
-    /// before an eviction can push them out.
-    pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
+    /// Room for what `config` asks for, and `growth` blocks by which the stash may exceed its bound
+    /// before the next access is refused.
+    pub(super) fn new(config: &TreeConfig, growth: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;
-        let in_stash = config.stash_blocks_max + between_evictions + geometry.path_slots();
+        let in_stash = config.stash_blocks_max + growth + geometry.path_slots();
         let top_levels = usize::from(config.tree_top_levels);
         let in_top: usize = (0..top_levels).map(|level| geometry.slots(level) << level).sum();
         let blocks = BlockRoom::new(in_stash + in_top, geometry.path_slots(), config.block_bytes)?;
@@ -55,8 +55,8 @@ impl Client {
             return Err(Error::new(
                 ErrorKind::StashFull,
                 format!(
-                    "the stash is over its bound of {} blocks: call background_evict, or use a \
-                     larger bound or bucket",
+                    "the stash is over its bound of {} blocks: call background_evict until it is \
+                     not, or move the data to an ORAM with a larger bound or bucket",
                     self.config.stash_blocks_max
                 ),
             ));

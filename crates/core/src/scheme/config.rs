@@ -27,7 +27,7 @@ pub struct TreeConfig {
 const STASH_BLOCKS_MAX: usize = 1 << 24;
 
 /// The most levels a client can keep: they are `2^levels - 1` buckets.
-const TREE_TOP_LEVELS_MAX: u8 = 24;
+const TREE_TOP_LEVELS_MAX: u8 = 16;
 
 impl TreeConfig {
     /// Path ORAM as in Tiny ORAM: Z = 4 and C = 78, with at most one block for each leaf.

@@ -12,6 +12,9 @@ use crate::seal::Sealer;
 use crate::stash::StashView;
 use crate::store::BucketStore;
 
+/// An access that began with the stash at its bound may leave one block more: the one it was for.
+const GROWTH_BLOCKS: usize = 1;
+
 /// The Path ORAM backend.
 ///
 /// An access reads one path, opens all of it, and writes all of it back. Storage sees a uniformly
@@ -28,7 +31,10 @@ impl<S: BucketStore> PathBackend<S> {
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig),
     /// [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
     pub fn new(config: &TreeConfig, sealer: Sealer, store: S) -> Result<Self, Error> {
-        Ok(Self { io: PathIo::new(config, sealer, store)?, client: Client::new(config, 0)? })
+        Ok(Self {
+            io: PathIo::new(config, sealer, store)?,
+            client: Client::new(config, GROWTH_BLOCKS)?,
+        })
     }
 
     /// The store, for whoever wraps it.
@@ -93,8 +99,11 @@ impl<S: BucketStore> Backend for PathBackend<S> {
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
         self.client.check_sound()?;
+        self.client.begin();
         self.client.visit_blocks(visit);
-        self.io.visit_blocks(BodyCounters::Stored, &mut self.client.blocks, visit)
+        self.io.visit_blocks(BodyCounters::Stored, &mut self.client.blocks, visit)?;
+        self.client.end();
+        Ok(())
     }
 
     fn config(&self) -> &TreeConfig {

@@ -3,13 +3,14 @@
 use super::trip::{Stop, Trip};
 use super::{Location, TreeConfig};
 use crate::bucket::{BucketFormat, Tables, corrupt};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, StoreError};
 use crate::geometry::{BucketId, Leaf, evictions_of_bucket};
 use crate::seal::{
-    COUNTER_BYTES, MaskRun, Opened, Region, Sealer, WriteCounter, open_in_place, stored_counter,
+    CHUNK_BYTES, COUNTER_BYTES, MaskRun, Opened, Region, Sealer, WriteCounter, open_in_place,
+    stored_counter,
 };
 use crate::stash::{BlockRoom, Entry, PathPlan};
-use crate::store::{BucketStore, Frames};
+use crate::store::{Blanks, BucketStore, Frames, Sealed};
 
 /// Where the counter that seals the body of a bucket comes from.
 #[derive(Clone, Copy)]
@@ -136,7 +137,7 @@ impl<S: BucketStore> PathIo<S> {
         let Self { format, store, sealer, trip, addresses, leaves, .. } = self;
         let planned =
             |stop: &Stop<'_>| plan.bucket(usize::from(stop.sizes.level), format.geometry());
-        store.write(trip.pieces(), &mut |mut blanks| {
+        write_sealed(store, trip, |mut blanks| {
             let mut batches = trip.batches(format);
             while let Some(batch) = batches.next() {
                 let mut masks = sealer.batch();
@@ -162,8 +163,7 @@ impl<S: BucketStore> PathIo<S> {
                 }
             }
             blanks.sealed()
-        })?;
-        Ok(())
+        })
     }
 
     /// The trips of an access-only access: reads the whole path to `leaf`, opens its headers and
@@ -225,9 +225,10 @@ impl<S: BucketStore> PathIo<S> {
         let (start, bytes) = (stop.sizes.leaf_table_bytes + slot * block.len(), block.len());
         block.copy_from_slice(&frames.get(i)[stop.sizes.body_offset + start..][..bytes]);
         let run = MaskRun::new(Region::Body, evicted, stop.bucket, start, bytes);
+        let run = run.widen_to(chunks_of_any_slot(bytes));
 
         trip.narrow_to_headers();
-        store.write(trip.pieces(), &mut |mut blanks| {
+        write_sealed(store, trip, |mut blanks| {
             for Stop { i, sizes, .. } in trip.stops(format) {
                 blanks
                     .header(i, counter, masks.take(0, sizes.address_table_bytes))
@@ -290,9 +291,10 @@ impl<S: BucketStore> PathIo<S> {
                 let (mut invalid, mut any_real) = (false, false);
                 for slot in 0..sizes.slots {
                     let (address, leaf) = (format.address(table, slot), format.leaf(labels, slot));
-                    let real = address != Entry::DUMMY_ADDRESS;
+                    let claimed = address != Entry::DUMMY_ADDRESS;
+                    let real = claimed & format.may_hold(bucket, address, leaf);
                     any_real |= real;
-                    invalid |= real & !format.may_hold(bucket, address, leaf);
+                    invalid |= claimed & !real;
                     let place = blocks.in_transit(first_slot + slot);
                     if real | (format.block_bytes() <= OPENED_UNSEEN_BYTES_MAX) {
                         body.read(blocks.get_mut(place));
@@ -337,6 +339,28 @@ fn header_run(stop: &Stop<'_>, counter: u64) -> MaskRun {
 #[inline]
 fn body_run(stop: &Stop<'_>, counter: u64) -> MaskRun {
     MaskRun::new(Region::Body, counter, stop.bucket, 0, stop.sizes.body_bytes)
+}
+
+/// The most AES blocks that the block in any slot can straddle: as many are computed for every slot,
+/// so that the work does not tell which it was. Slots start at multiples of the block's size.
+fn chunks_of_any_slot(block_bytes: usize) -> usize {
+    let offset_max = CHUNK_BYTES - (1 << block_bytes.trailing_zeros()).min(CHUNK_BYTES);
+    (offset_max + block_bytes).div_ceil(CHUNK_BYTES)
+}
+
+/// Has `store` take what `seal` puts into its blanks.
+#[inline]
+fn write_sealed<S: BucketStore>(
+    store: &mut S,
+    trip: &Trip,
+    mut seal: impl for<'a> FnMut(Blanks<'a>) -> Sealed<'a>,
+) -> Result<(), Error> {
+    let mut filled = false;
+    store.write(trip.pieces(), &mut |blanks| {
+        filled = true;
+        seal(blanks)
+    })?;
+    if filled { Ok(()) } else { Err(StoreError::new("it took no bytes of a write").into()) }
 }
 
 /// Reads the whole buckets of `trip`, and checks that the store returned what was asked for.

@@ -142,9 +142,12 @@ impl<S: BucketStore> Backend for RawBackend<S> {
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
         self.client.check_sound()?;
+        self.client.begin();
         self.client.visit_blocks(visit);
         let bodies = BodyCounters::Evictions(self.evictions);
-        self.io.visit_blocks(bodies, &mut self.client.blocks, visit)
+        self.io.visit_blocks(bodies, &mut self.client.blocks, visit)?;
+        self.client.end();
+        Ok(())
     }
 
     fn config(&self) -> &TreeConfig {

@@ -67,6 +67,11 @@ impl MaskRun {
         }
     }
 
+    /// The same run with more chunks after it, whose masks nobody takes.
+    pub(crate) fn widen_to(self, chunks: usize) -> Self {
+        Self { chunks: self.chunks.max(chunks), ..self }
+    }
+
     /// Writes the counter blocks of the run: `counter ‖ region ‖ bucket ‖ i`.
     #[inline]
     fn lay_counters(&self, blocks: &mut [Block]) {

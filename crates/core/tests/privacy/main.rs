@@ -8,6 +8,8 @@
 //! one choice of seeds in a million ([`FALSE_ALARMS`]). `planted-leaks` of the test kit shows that
 //! each test here notices the leaks it is for.
 
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
 mod ciphertext;
 mod leaves;
 mod paths;

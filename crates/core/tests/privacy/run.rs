@@ -96,9 +96,18 @@ impl Setup {
         lengths.collect()
     }
 
+    /// Different for each scheme and workload, so that runs do not share their leaves.
+    fn seed_of(&self, workload: Workload) -> u64 {
+        let scheme = match self.scheme {
+            Scheme::Path => 0,
+            Scheme::Raw(evict_period) => u64::from(evict_period),
+        };
+        self.seed << 16 | scheme << 8 | workload as u64
+    }
+
     /// Runs `workload` on a fresh ORAM.
     pub(crate) fn run(&self, workload: Workload) -> Run {
-        let mut coins = StdRng::seed_from_u64(self.seed << 8 | workload as u64);
+        let mut coins = StdRng::seed_from_u64(self.seed_of(workload));
         let tree = self.tree();
         let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
         let memory = MemoryStore::new(&[self.shape()], MemoryStore::default_layout()).unwrap();

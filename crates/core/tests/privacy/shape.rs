@@ -6,7 +6,7 @@ use oblivio_testkit::workload::Workload;
 
 use crate::run::{Run, Scheme, Setup, States};
 
-const ACCESSES: usize = 600;
+const ACCESSES: usize = 1000;
 
 /// An event without what is random in it: the index of the bucket.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ fn workloads_of_one_length_look_alike() {
         for setup in Setup::new(scheme, ACCESSES).variants() {
             states += assert_alike(&setup);
         }
-        states.assert_rare_ones_occurred(20);
+        states.assert_rare_ones_occurred(10);
         assert!(states.repeats_in_batch >= 100, "{states:?}");
     }
 }
@@ -64,7 +64,7 @@ fn workloads_of_one_length_look_alike() {
 #[track_caller]
 fn assert_alike_at_the_bound(setup: &Setup) {
     let run_peak = |workload| setup.run(workload).states.peak_stash_blocks;
-    let stash_blocks_max = Workload::ALL.into_iter().map(run_peak).max().expect("workloads");
+    let stash_blocks_max = Workload::ALL.into_iter().map(run_peak).fold(1, usize::max);
     let states = assert_alike(&Setup { stash_blocks_max, ..*setup });
     assert!(states.stash_at_bound > 0, "no access began at the bound: {states:?}");
     assert!(states.stash_empty > 0, "no access began with an empty stash: {states:?}");
