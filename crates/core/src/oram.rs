@@ -3,9 +3,10 @@
 use rand_core::CryptoRng;
 
 use crate::error::{Error, ErrorKind};
-use crate::geometry::Leaf;
 use crate::posmap::FlatPosMap;
-use crate::scheme::{Backend, Location, Op, PathBackend, RawBackend, RawConfig, TreeConfig};
+use crate::scheme::{
+    Backend, Location, Op, PathBackend, RawBackend, RawConfig, TreeConfig, WINDOW_ACCESSES_MAX,
+};
 use crate::seal::Sealer;
 use crate::stash::StashView;
 use crate::store::BucketStore;
@@ -30,7 +31,8 @@ pub trait Oram {
     fn block_bytes(&self) -> usize;
 
     /// Serves a batch in order, as many accesses as it has entries. Storage may see that they came
-    /// together.
+    /// together: the path of the next access is shown to it ahead of time, in windows of
+    /// [`WINDOW_ACCESSES_MAX`].
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) before anything is touched, for the whole
@@ -222,10 +224,8 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
     /// By now the access under way has its new leaf in the map, so that a second access to the same
     /// block looks ahead to the path it will really read.
     fn look_ahead(&mut self, next: &Access<'_>) {
-        if self.backend.may_look_ahead() {
-            let leaf = self.position_map.look_up(next.address, &mut self.coins);
-            self.backend.prefetch(leaf);
-        }
+        let leaf = self.position_map.look_up(next.address, &mut self.coins);
+        self.backend.prefetch(leaf);
     }
 }
 
@@ -240,15 +240,16 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
 
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         batch.iter().try_for_each(|request| self.check_request(request))?;
-        let mut requests = batch.iter_mut().peekable();
-        while let Some(Access { address, op }) = requests.next() {
+        for window in batch.chunks_mut(WINDOW_ACCESSES_MAX) {
             self.backend.check_ready()?;
-            let (from, to): (Leaf, Leaf) =
-                self.position_map.look_up_and_remap(*address, &mut self.coins);
-            if let Some(next) = requests.peek() {
-                self.look_ahead(next);
+            let mut requests = window.iter_mut().peekable();
+            while let Some(Access { address, op }) = requests.next() {
+                let (from, to) = self.position_map.look_up_and_remap(*address, &mut self.coins);
+                if let Some(next) = requests.peek() {
+                    self.look_ahead(next);
+                }
+                self.backend.access(*address, from, to, op)?;
             }
-            self.backend.access(*address, from, to, op)?;
         }
         Ok(())
     }

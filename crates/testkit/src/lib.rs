@@ -1,1 +1,12 @@
-//! Test kit.
+//! What the tests of Oblivio share. Only ever a dev-dependency.
+//!
+//! - [`statistics`]: what can be told from the leaves of a view, with a stated rate of false alarms.
+//! - [`conformance`]: the suite that every store passes.
+//! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
+//!
+//! The tool `planted-leaks` (in `src/bin/`) breaks the engine on purpose, one leak at a time, and
+//! demands that the privacy tests notice.
+
+pub mod conformance;
+pub mod statistics;
+pub mod workload;

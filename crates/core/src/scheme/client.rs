@@ -1,7 +1,6 @@
 //! The trusted side of one tree: stash, tree top, and the bytes of their blocks.
 
-use super::{Location, Op, TreeConfig};
-use crate::bucket::corrupt;
+use super::{Location, Op, TreeConfig, WINDOW_ACCESSES_MAX};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
@@ -18,11 +17,12 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Room for what `config` asks for, and `growth` blocks by which the stash may exceed its bound
-    /// before the next access is refused.
-    pub(super) fn new(config: &TreeConfig, growth: usize) -> Result<Self, Error> {
+    /// Room for what `config` asks for, for a window of accesses beyond the bound, and for
+    /// `between_evictions` more that come before an eviction can push them out.
+    pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;
-        let in_stash = config.stash_blocks_max + growth + geometry.path_slots();
+        let beyond_bound = WINDOW_ACCESSES_MAX + between_evictions;
+        let in_stash = config.stash_blocks_max + beyond_bound + geometry.path_slots();
         let top_levels = usize::from(config.tree_top_levels);
         let in_top: usize = (0..top_levels).map(|level| geometry.slots(level) << level).sum();
         let blocks = BlockRoom::new(in_stash + in_top, geometry.path_slots(), config.block_bytes)?;
@@ -47,31 +47,40 @@ impl Client {
         Ok(())
     }
 
-    /// Refuses to begin an access on a broken client, or with more than `C` blocks in the stash and
-    /// `allowance` more.
+    /// Refuses to begin a window of accesses on a broken client, or with more than `C` blocks in the
+    /// stash and `allowance` more.
     pub(super) fn check_ready(&self, allowance: usize) -> Result<(), Error> {
         self.check_sound()?;
-        if self.stash.len() > self.config.stash_blocks_max + allowance {
-            return Err(Error::new(
-                ErrorKind::StashFull,
-                format!(
-                    "the stash is over its bound of {} blocks: call background_evict until it is \
-                     not, or move the data to an ORAM with a larger bound or bucket",
-                    self.config.stash_blocks_max
-                ),
-            ));
+        if self.stash.len() <= self.config.stash_blocks_max + allowance {
+            Ok(())
+        } else {
+            Err(self.stash_full())
         }
-        Ok(())
     }
 
-    /// Whether the stash is sure to be within its bound after one more block.
-    pub(super) fn has_room_for_one_more(&self) -> bool {
-        !self.broken && self.stash.len() < self.config.stash_blocks_max
+    fn stash_full(&self) -> Error {
+        Error::new(
+            ErrorKind::StashFull,
+            format!(
+                "the stash is over its bound of {} blocks: call background_evict until it is not, \
+                 or move the data to an ORAM with a larger bound or bucket",
+                self.config.stash_blocks_max
+            ),
+        )
     }
 
-    /// From here on until [`Self::end`], an error leaves the client broken.
-    pub(super) fn begin(&mut self) {
+    /// Begins an access: from here on until [`Self::end`], an error leaves the client broken.
+    ///
+    /// # Errors
+    /// Before anything is touched, when the client is broken or the stash has no room for a path.
+    #[inline]
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        self.check_sound()?;
+        if self.stash.room() < self.config.geometry.path_slots() {
+            return Err(self.stash_full());
+        }
         self.broken = true;
+        Ok(())
     }
 
     pub(super) fn end(&mut self) {
@@ -97,17 +106,6 @@ impl Client {
             }
         };
         op.apply(self.blocks.get_mut(place));
-    }
-
-    /// Checks that the stash can take a whole path. It can, unless storage has brought blocks
-    /// that were not on the paths it was asked for.
-    #[inline]
-    pub(super) fn check_room_for_path(&self) -> Result<(), Error> {
-        if self.stash.room() >= self.config.geometry.path_slots() {
-            Ok(())
-        } else {
-            Err(corrupt("more blocks than were ever written"))
-        }
     }
 
     /// The first half of step 5: plans as many blocks as possible for the path to `leaf`.

@@ -21,6 +21,12 @@ use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::stash::StashView;
 
+/// How many accesses are served between two checks of the stash bound.
+///
+/// Within such a window each access shows the path of the next one to storage, whatever the stash
+/// holds: the stash has room for all of them beyond its bound.
+pub const WINDOW_ACCESSES_MAX: usize = 64;
+
 /// What to do with a block. A buffer has exactly one block's length.
 pub enum Op<'a> {
     /// Copy the block out. A block never written reads as zeros.
@@ -73,22 +79,22 @@ pub trait Backend {
     /// AES blocks computed so far. Public: it depends on the number of accesses alone.
     fn aes_blocks(&self) -> u64;
 
-    /// Whether an access can be begun now, and so will not be refused before it touches storage.
+    /// Whether [`WINDOW_ACCESSES_MAX`] accesses can be begun now, one after the other, and so none
+    /// of them will be refused before it touches storage. What was shown to storage ahead of time
+    /// is then sure to be used.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen) or
     /// [`ErrorKind::StashFull`](crate::ErrorKind::StashFull).
     fn check_ready(&self) -> Result<(), Error>;
 
-    /// Whether the access *after* the next one is sure to find [`Self::check_ready`] true. Only then
-    /// may its leaf be shown to storage ahead of time: a leaf once shown must be used.
-    fn may_look_ahead(&self) -> bool;
-
     /// Tells storage that the path to `leaf` will be read by a coming access.
     fn prefetch(&mut self, leaf: Leaf);
 
     /// Finds the block `address` on the path to `from` or in the stash, maps it to `to`, applies
     /// `op`.
+    ///
+    /// [`Self::check_ready`] must have held at most [`WINDOW_ACCESSES_MAX`] accesses ago.
     ///
     /// # Errors
     /// Those of [`Self::check_ready`], and any that storage causes: see

@@ -12,9 +12,6 @@ use crate::seal::Sealer;
 use crate::stash::StashView;
 use crate::store::BucketStore;
 
-/// An access that began with the stash at its bound may leave one block more: the one it was for.
-const GROWTH_BLOCKS: usize = 1;
-
 /// The Path ORAM backend.
 ///
 /// An access reads one path, opens all of it, and writes all of it back. Storage sees a uniformly
@@ -31,10 +28,7 @@ impl<S: BucketStore> PathBackend<S> {
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig),
     /// [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
     pub fn new(config: &TreeConfig, sealer: Sealer, store: S) -> Result<Self, Error> {
-        Ok(Self {
-            io: PathIo::new(config, sealer, store)?,
-            client: Client::new(config, GROWTH_BLOCKS)?,
-        })
+        Ok(Self { io: PathIo::new(config, sealer, store)?, client: Client::new(config, 0)? })
     }
 
     /// The store, for whoever wraps it.
@@ -45,7 +39,6 @@ impl<S: BucketStore> PathBackend<S> {
     /// Step 2: reads and decrypts all blocks of the path into the stash; dummies are discarded.
     fn read_path(&mut self, leaf: Leaf) -> Result<(), Error> {
         let Self { io, client } = self;
-        client.check_room_for_path()?;
         let Client { stash, blocks, top, .. } = client;
         top.load(leaf, stash);
         io.open_path(leaf, BodyCounters::Stored, blocks, |entry, real| stash.insert_if(entry, real))
@@ -64,8 +57,7 @@ impl<S: BucketStore> PathBackend<S> {
 
 impl<S: BucketStore> Backend for PathBackend<S> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
-        self.check_ready()?;
-        self.client.begin();
+        self.client.begin()?;
         let counter = self.io.fresh_counter()?;
         self.read_path(from)?;
         self.client.serve(address, to, op);
@@ -75,8 +67,7 @@ impl<S: BucketStore> Backend for PathBackend<S> {
     }
 
     fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
-        self.client.check_sound()?;
-        self.client.begin();
+        self.client.begin()?;
         let counter = self.io.fresh_counter()?;
         let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
         self.read_path(leaf)?;
@@ -89,17 +80,12 @@ impl<S: BucketStore> Backend for PathBackend<S> {
         self.client.check_ready(0)
     }
 
-    fn may_look_ahead(&self) -> bool {
-        self.client.has_room_for_one_more()
-    }
-
     fn prefetch(&mut self, leaf: Leaf) {
         self.io.prefetch(leaf);
     }
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
-        self.client.check_sound()?;
-        self.client.begin();
+        self.client.begin()?;
         self.client.visit_blocks(visit);
         self.io.visit_blocks(BodyCounters::Stored, &mut self.client.blocks, visit)?;
         self.client.end();

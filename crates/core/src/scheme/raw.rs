@@ -85,7 +85,6 @@ impl<S: BucketStore> RawBackend<S> {
         let Self { io, client, evictions, .. } = self;
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let counter = io.fresh_counter()?;
-        client.check_room_for_path()?;
         let Client { stash, blocks, top, .. } = client;
         top.load(leaf, stash);
         let bodies = BodyCounters::Evictions(*evictions);
@@ -101,8 +100,7 @@ impl<S: BucketStore> RawBackend<S> {
 
 impl<S: BucketStore> Backend for RawBackend<S> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
-        self.check_ready()?;
-        self.client.begin();
+        self.client.begin()?;
         self.access_only(address, from, to, op)?;
         self.accesses_since_eviction += 1;
         match self.evict_period - self.accesses_since_eviction {
@@ -121,8 +119,7 @@ impl<S: BucketStore> Backend for RawBackend<S> {
     /// The next EO access, ahead of its time. The ones after it keep their order and their distance
     /// in accesses.
     fn background_evict(&mut self, _: &mut impl CryptoRng) -> Result<(), Error> {
-        self.client.check_sound()?;
-        self.client.begin();
+        self.client.begin()?;
         self.evict_only()?;
         self.client.end();
         Ok(())
@@ -132,17 +129,12 @@ impl<S: BucketStore> Backend for RawBackend<S> {
         self.client.check_ready(self.accesses_since_eviction as usize)
     }
 
-    fn may_look_ahead(&self) -> bool {
-        self.client.has_room_for_one_more()
-    }
-
     fn prefetch(&mut self, leaf: Leaf) {
         self.io.prefetch(leaf);
     }
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
-        self.client.check_sound()?;
-        self.client.begin();
+        self.client.begin()?;
         self.client.visit_blocks(visit);
         let bodies = BodyCounters::Evictions(self.evictions);
         self.io.visit_blocks(bodies, &mut self.client.blocks, visit)?;

@@ -177,6 +177,8 @@ pub(crate) struct States {
     pub(crate) stash_at_bound: usize,
     /// The stash was empty when a batch began.
     pub(crate) stash_empty: usize,
+    /// The most blocks that were in the stash when a batch began.
+    pub(crate) most_at_start: usize,
     /// Blocks that an eviction could not push out.
     pub(crate) peak_stash_blocks: usize,
     pub(crate) never_written_reads: usize,
@@ -209,6 +211,7 @@ impl States {
         self.stash_hits += usize::from(stash.addresses().any(|held| held == address));
         self.stash_at_bound += usize::from(stash.blocks() >= stash_blocks_max);
         self.stash_empty += usize::from(stash.blocks() == 0);
+        self.most_at_start = self.most_at_start.max(stash.blocks());
     }
 
     /// The states that every collection of runs over all workloads must have seen.
@@ -225,6 +228,7 @@ impl AddAssign for States {
         self.stash_hits += other.stash_hits;
         self.stash_at_bound += other.stash_at_bound;
         self.stash_empty += other.stash_empty;
+        self.most_at_start = self.most_at_start.max(other.most_at_start);
         self.peak_stash_blocks = self.peak_stash_blocks.max(other.peak_stash_blocks);
         self.never_written_reads += other.never_written_reads;
         self.repeats_in_batch += other.repeats_in_batch;

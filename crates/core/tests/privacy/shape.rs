@@ -60,14 +60,16 @@ fn workloads_of_one_length_look_alike() {
     }
 }
 
-/// The bound is chosen so that some runs reach it and none exceeds it; the others stay far below.
+/// The bound is chosen so that some batches begin at it and none begins above it; the other runs
+/// stay far below.
 #[track_caller]
-fn assert_alike_at_the_bound(setup: &Setup) {
-    let run_peak = |workload| setup.run(workload).states.peak_stash_blocks;
-    let stash_blocks_max = Workload::ALL.into_iter().map(run_peak).fold(1, usize::max);
+fn assert_alike_at_the_bound(setup: &Setup) -> States {
+    let most_at_start = |workload| setup.run(workload).states.most_at_start;
+    let stash_blocks_max = Workload::ALL.into_iter().map(most_at_start).fold(1, usize::max);
     let states = assert_alike(&Setup { stash_blocks_max, ..*setup });
-    assert!(states.stash_at_bound > 0, "no access began at the bound: {states:?}");
-    assert!(states.stash_empty > 0, "no access began with an empty stash: {states:?}");
+    assert!(states.stash_at_bound > 0, "no batch began at the bound: {states:?}");
+    assert!(states.stash_empty > 0, "no batch began with an empty stash: {states:?}");
+    states
 }
 
 #[test]
@@ -78,9 +80,12 @@ fn a_stash_at_its_bound_looks_like_an_empty_one() {
 }
 
 #[test]
-#[ignore = "at its bound the next path of a batch is not shown ahead, and storage sees that"]
-fn a_stash_at_its_bound_looks_like_an_empty_one_in_batches() {
+fn a_stash_that_passes_its_bound_within_a_batch_looks_like_an_empty_one() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
-        assert_alike_at_the_bound(&Setup { batched: true, ..Setup::new(scheme, ACCESSES) });
+        let setup = Setup { batched: true, ..Setup::new(scheme, ACCESSES) };
+        let states = assert_alike_at_the_bound(&setup);
+        // RAW ORAM counts after evictions only, so there it cannot be told from outside.
+        let passed = states.peak_stash_blocks > states.most_at_start;
+        assert!(passed || scheme != Scheme::Path, "none passed it: {states:?}");
     }
 }

@@ -1,0 +1,187 @@
+//! What can be typed.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use oblivio_lab::stash_study::Workload;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  all went well
+  1  the engine failed
+  2  the command line is not understood
+  3  the input cannot be used: missing, empty, too large, not what it should be
+  4  the output cannot be written
+  5  what was read back differs from what was written";
+
+/// An oblivious array: storage sees that it is used, and nothing of how.
+#[derive(Parser)]
+#[command(name = "oblivio", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Keep a file in an oblivious array, and look at it from both sides.
+    ///
+    /// Writes the file block by block, reads it back in random order, asks for a few blocks again
+    /// and again, and compares every byte. Then shows what the owner did beside what storage saw.
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoArgs),
+    /// Work with recorded views: what storage saw.
+    View {
+        #[command(subcommand)]
+        command: ViewCommand,
+    },
+    /// Rerun the measurements behind the documentation.
+    Lab {
+        #[command(subcommand)]
+        command: LabCommand,
+    },
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example:\n  oblivio completions bash > ~/.local/share/bash-completion/completions/oblivio"
+    )]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  oblivio demo
+  oblivio demo --file holiday.jpg --block-bytes 512
+  oblivio demo --scheme raw --output /tmp/demo --json";
+
+#[derive(Args)]
+pub(crate) struct DemoArgs {
+    /// The file to keep; this program itself if not given.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The scheme.
+    #[arg(long, value_enum, default_value_t = SchemeName::Path)]
+    pub(crate) scheme: SchemeName,
+    /// Bytes of a block.
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub(crate) block_bytes: NonZeroUsize,
+    /// Makes the demonstration repeatable, and its key known: without it, all randomness comes
+    /// from the system.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Where picture and view go. Made if missing; files of an earlier demonstration are replaced.
+    #[arg(long, value_name = "DIR", default_value = "oblivio-demo")]
+    pub(crate) output: PathBuf,
+    /// Print the figures as JSON instead of text and pictures.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemeName {
+    /// Path ORAM, Z = 4: every access reads and writes one path.
+    Path,
+    /// RAW ORAM, Z = 5, A = 5: an access takes one block; every fifth is followed by an eviction.
+    Raw,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ViewCommand {
+    /// Turn a view file into comma-separated values, one event a line.
+    #[command(
+        after_help = "Examples:\n  oblivio view export oblivio-demo/demo.view --csv view.csv\n  oblivio view export oblivio-demo/demo.view | head"
+    )]
+    Export(ExportArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ExportArgs {
+    /// The view file.
+    pub(crate) file: PathBuf,
+    /// Where the values go; `-` is standard output.
+    #[arg(long, value_name = "OUT", default_value = "-")]
+    pub(crate) csv: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum LabCommand {
+    /// Name the experiments.
+    List,
+    /// Run an experiment.
+    Run {
+        #[command(subcommand)]
+        experiment: RunCommand,
+    },
+    /// Draw the table and the plot of a results file again, without measuring.
+    #[command(
+        after_help = "Example:\n  oblivio lab draw lab-results/stash-study.json --output pictures"
+    )]
+    Draw(DrawArgs),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum RunCommand {
+    /// How large must the stash be, so that it overflows with probability 2^-80 at most?
+    #[command(
+        after_help = "Examples:\n  oblivio lab run stash-study --quick\n  oblivio lab run stash-study --accesses 1000000000 --seeds 32"
+    )]
+    StashStudy(StashStudyArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct StashStudyArgs {
+    /// Accesses counted for each setup, over all of its runs [default: 100,000,000; 20,000,000 with
+    /// --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]
+    pub(crate) accesses: Option<u64>,
+    /// Independent runs of each setup, each with a seed of its own [default: 16; 8 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    /// Where the seeds of all runs come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Which addresses are asked for.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Scan)]
+    pub(crate) workload: WorkloadName,
+    /// Threads [default: one for each processor]. They change the time, not the results.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Two loads on small trees, and fewer accesses: about a minute, and rough figures.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where results and plot go. Made if missing; files of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct DrawArgs {
+    /// The results file.
+    pub(crate) results: PathBuf,
+    /// Where the plot goes. Made if missing.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum WorkloadName {
+    /// All addresses in turn: the worst case.
+    Scan,
+    /// Uniformly random addresses.
+    Uniform,
+}
+
+impl From<WorkloadName> for Workload {
+    fn from(name: WorkloadName) -> Self {
+        match name {
+            WorkloadName::Scan => Self::Scan,
+            WorkloadName::Uniform => Self::Uniform,
+        }
+    }
+}

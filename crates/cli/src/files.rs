@@ -1,0 +1,64 @@
+//! Files, with errors that say what to do.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use crate::error::CliError;
+
+/// Opens a file to read.
+pub(crate) fn open(path: &Path) -> Result<File, CliError> {
+    File::open(path).map_err(|error| cannot_read(path, &error))
+}
+
+/// Why a file cannot be read.
+pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> CliError {
+    let advice = match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file; check the path",
+        io::ErrorKind::PermissionDenied => "you may not read it; change its permissions",
+        io::ErrorKind::InvalidData => "it is not text; give a file that this program wrote",
+        io::ErrorKind::IsADirectory => "it is a directory; give a file",
+        _ => return CliError::Input(format!("{} cannot be read: {error}", path.display())),
+    };
+    CliError::Input(format!("{} cannot be read: {advice}", path.display()))
+}
+
+/// A directory to write to.
+pub(crate) struct OutputDir(PathBuf);
+
+impl OutputDir {
+    /// Makes the directory if there is none.
+    pub(crate) fn prepare(path: &Path) -> Result<Self, CliError> {
+        match fs::create_dir_all(path) {
+            Ok(()) => Ok(Self(path.to_owned())),
+            Err(error) => Err(cannot_write(path, &error)),
+        }
+    }
+
+    /// The path of a file in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Writes a whole file.
+    pub(crate) fn write(&self, name: &str, contents: &str) -> Result<PathBuf, CliError> {
+        let path = self.path(name);
+        match fs::write(&path, contents) {
+            Ok(()) => Ok(path),
+            Err(error) => Err(cannot_write(&path, &error)),
+        }
+    }
+}
+
+/// Creates a file, or empties it.
+pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, CliError> {
+    File::create(path).map(BufWriter::new).map_err(|error| cannot_write(path, &error))
+}
+
+/// Why a file cannot be written.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> CliError {
+    CliError::Output(format!(
+        "{} cannot be written ({error}): choose another place, for example with --output",
+        path.display()
+    ))
+}

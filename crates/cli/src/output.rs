@@ -1,0 +1,34 @@
+//! The one place that writes to the terminal.
+
+use std::io::{self, Write};
+
+use crate::error::CliError;
+
+/// Prints `text`, with a line end.
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
+    print_bytes(format!("{}\n", text.trim_end()).as_bytes())
+}
+
+/// Prints bytes as they are.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
+    print_with(|out| out.write_all(bytes))
+}
+
+/// Lets `write` print. A reader that has seen enough, such as `head`, is no error.
+pub(crate) fn print_with(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CliError> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CliError::Output(format!("standard output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells of an error.
+pub(crate) fn complain(error: &CliError) {
+    // When even that fails, the exit code has to do.
+    let _ = writeln!(io::stderr(), "oblivio: {error}");
+}

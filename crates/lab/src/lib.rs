@@ -1,0 +1,25 @@
+//! The experiments of Oblivio: what the papers state, measured on the engine itself.
+//!
+//! An experiment is a module with a plan (its parameters), a `run` that gives results, and ways to
+//! show them: a file that holds everything needed to draw them again, a table, a plot. The same
+//! plan gives the same results, on any machine and any number of threads.
+
+mod error;
+pub mod pen;
+pub mod stash_study;
+
+pub use error::LabError;
+
+/// What the command line lists.
+pub struct Experiment {
+    /// How it is called.
+    pub name: &'static str,
+    /// The question it answers, in one line.
+    pub question: &'static str,
+}
+
+/// Every experiment there is.
+pub const EXPERIMENTS: &[Experiment] = &[Experiment {
+    name: stash_study::NAME,
+    question: "How large must the stash be, so that it overflows with probability 2^-80 at most?",
+}];

@@ -1,0 +1,200 @@
+//! The exponential tail: a straight line through the logarithms of the survival function.
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::{SECURITY_BITS, Survival};
+
+/// The bulk ends here: from the first `n` with `P(stash > n) <= 2^-12` on, the line is straight as
+/// far as can be seen. Before, it falls faster, so that including it would promise too much.
+pub(super) const BULK_ENDS_AT_BITS: f64 = 12.0;
+
+/// Points with fewer samples above them are too uncertain to be fitted.
+const SAMPLES_ABOVE_MIN: u64 = 100;
+
+/// A line needs at least so many points.
+const POINTS_MIN: usize = 3;
+
+const CONFIDENCE: f64 = 0.95;
+
+/// `log2 P(stash > n) = intercept - bits_per_block * n`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// At `n = 0`, carried back from the tail.
+    pub intercept: f64,
+    /// How much rarer each further block is, in bits.
+    pub bits_per_block: f64,
+}
+
+impl Line {
+    /// `log2 P(stash > n)`.
+    pub fn at(&self, n: f64) -> f64 {
+        self.intercept - self.bits_per_block * n
+    }
+
+    /// The `n` that is exceeded with probability `2^-bits`.
+    pub fn blocks_for(&self, bits: f64) -> f64 {
+        (self.intercept + bits) / self.bits_per_block
+    }
+
+    /// Least squares over `(n, log2 P, weight)`. `None` for too few points, or when they do not
+    /// fall.
+    fn through(points: &[(f64, f64, f64)]) -> Option<Self> {
+        if points.len() < POINTS_MIN {
+            return None;
+        }
+        let weights: f64 = points.iter().map(|(_, _, w)| w).sum();
+        let mean_n = points.iter().map(|(n, _, w)| n * w).sum::<f64>() / weights;
+        let mean_y = points.iter().map(|(_, y, w)| y * w).sum::<f64>() / weights;
+        let covariance: f64 = points.iter().map(|(n, y, w)| w * (n - mean_n) * (y - mean_y)).sum();
+        let variance: f64 = points.iter().map(|(n, _, w)| w * (n - mean_n).powi(2)).sum();
+        let bits_per_block = -covariance / variance;
+        let line = Self { intercept: mean_y + bits_per_block * mean_n, bits_per_block };
+        (bits_per_block > 0.0).then_some(line)
+    }
+}
+
+/// A figure, and where it lies with a confidence of 95 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// From all runs together.
+    pub value: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// The jackknife: `value` comes from all runs, `without[i]` from all but run `i`.
+    ///
+    /// Successive accesses are far from independent, so the counts themselves say nothing about
+    /// their uncertainty. Whole runs are independent.
+    fn jackknife(value: f64, without: &[f64]) -> Self {
+        let runs = without.len() as f64;
+        let mean = without.iter().sum::<f64>() / runs;
+        let squares: f64 = without.iter().map(|x| (x - mean).powi(2)).sum();
+        let standard_error = ((runs - 1.0) / runs * squares).sqrt();
+        let quantile = StudentsT::new(0.0, 1.0, runs - 1.0)
+            .map_or(f64::NAN, |t| t.inverse_cdf(0.5 + CONFIDENCE / 2.0));
+        let margin = quantile * standard_error;
+        Self { value, low: value - margin, high: value + margin }
+    }
+}
+
+/// The tail of one setup.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TailFit {
+    /// The first `n` of the fit.
+    pub from_blocks: usize,
+    /// The last one.
+    pub to_blocks: usize,
+    /// The line through them.
+    pub line: Line,
+    /// How much rarer each further block is, in bits.
+    pub bits_per_block: Estimate,
+    /// The stash bound C that is exceeded with probability 2^-80. A real number: the bound is the
+    /// next integer.
+    pub stash_blocks_max: Estimate,
+}
+
+impl TailFit {
+    /// Fits what independent runs saw, from where `P(stash > n)` falls to `2^-bulk_bits`. `None` when
+    /// there is too little of a tail.
+    pub(super) fn of(histograms: &[&[u64]], bulk_bits: f64) -> Option<Self> {
+        let survival = Survival::of(histograms.iter().copied());
+        let mut reliable = survival
+            .log2()
+            .skip_while(|(_, log2)| *log2 > -bulk_bits)
+            .map(|(n, _)| n)
+            .take_while(|n| survival.above(*n) >= SAMPLES_ABOVE_MIN);
+        let from_blocks = reliable.next()?;
+        let to_blocks = reliable.last()?;
+        let fit = |survival: &Survival| line_over(survival, from_blocks, to_blocks);
+
+        let line = fit(&survival)?;
+        let without = (0..histograms.len())
+            .map(|left_out| {
+                let others = histograms.iter().enumerate().filter(|(i, _)| *i != left_out);
+                fit(&Survival::of(others.map(|(_, histogram)| *histogram)))
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let estimate = |figure: &dyn Fn(&Line) -> f64| {
+            Estimate::jackknife(figure(&line), &without.iter().map(figure).collect::<Vec<_>>())
+        };
+        Some(Self {
+            from_blocks,
+            to_blocks,
+            line,
+            bits_per_block: estimate(&|line| line.bits_per_block),
+            stash_blocks_max: estimate(&|line| line.blocks_for(SECURITY_BITS)),
+        })
+    }
+}
+
+/// The line through the points from `from` to `to`, each weighted by its count: the variance of the
+/// logarithm of a count goes with its inverse.
+fn line_over(survival: &Survival, from: usize, to: usize) -> Option<Line> {
+    let points: Vec<_> = survival
+        .log2()
+        .filter(|(n, _)| (from..=to).contains(n))
+        .map(|(n, log2)| (n as f64, log2, survival.above(n) as f64))
+        .collect();
+    Line::through(&points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    /// Histograms of independent samples of `P(X > n) = 2^-(start + bits_per_block n)`.
+    fn geometric(runs: u64, samples: u64, start: f64, bits_per_block: f64) -> Vec<Vec<u64>> {
+        (0..runs)
+            .map(|seed| {
+                let mut coins = StdRng::seed_from_u64(seed);
+                let mut histogram = vec![0; 100];
+                for _ in 0..samples {
+                    let bits = -(1.0 - coins.random::<f64>()).log2();
+                    let n = ((bits - start) / bits_per_block).ceil().max(0.0);
+                    histogram[n as usize] += 1;
+                }
+                histogram
+            })
+            .collect()
+    }
+
+    fn fit(histograms: &[Vec<u64>], bulk_bits: f64) -> Option<TailFit> {
+        TailFit::of(&histograms.iter().map(Vec::as_slice).collect::<Vec<_>>(), bulk_bits)
+    }
+
+    #[test]
+    fn a_geometric_tail_is_recovered() {
+        for bits_per_block in [0.6, 1.0, 1.5] {
+            let fit = fit(&geometric(10, 400_000, 3.0, bits_per_block), 5.0).unwrap();
+            let slope = fit.bits_per_block;
+            assert!((slope.value / bits_per_block - 1.0).abs() < 0.02, "{fit:?}");
+            assert!(slope.low < bits_per_block && bits_per_block < slope.high, "{fit:?}");
+            let bound = 77.0 / bits_per_block;
+            assert!((fit.stash_blocks_max.value / bound - 1.0).abs() < 0.02, "{fit:?}");
+        }
+    }
+
+    #[test]
+    fn an_exact_line_has_no_uncertainty() {
+        let histogram: Vec<u64> = (0..20).map(|n| 1 << (40 - 2 * n)).collect();
+        let fit = fit(&vec![histogram; 4], 6.0).unwrap();
+        assert!((fit.bits_per_block.value - 2.0).abs() < 1e-3);
+        assert!(fit.bits_per_block.high - fit.bits_per_block.low < 1e-9);
+        assert!((fit.line.blocks_for(80.0) - 39.0).abs() < 0.1);
+        assert!((fit.line.at(39.0) + 80.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn too_little_of_a_tail_is_no_fit() {
+        assert!(fit(&geometric(4, 1000, 0.0, 1.0), 12.0).is_none());
+        assert!(fit(&vec![vec![1_000_000]; 4], 12.0).is_none());
+        assert!(fit(&[], 12.0).is_none());
+    }
+}

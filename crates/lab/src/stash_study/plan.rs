@@ -1,0 +1,125 @@
+//! The parameters of a study.
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::measure::WARM_UP_PASSES;
+use super::{Scheme, Setup, Workload};
+use crate::LabError;
+
+/// What to measure. It determines the results to the last bit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The trees.
+    pub setups: Vec<Setup>,
+    /// How they are used.
+    pub workload: Workload,
+    /// Accesses counted for each setup, over all of its runs.
+    pub accesses: u64,
+    /// Independent runs of each setup: at least two, because their differences are the confidence
+    /// interval.
+    pub runs: u32,
+    /// Where all randomness comes from.
+    pub seed: u64,
+}
+
+/// One run of one setup.
+pub(super) struct Task {
+    /// Its place in the plan.
+    pub(super) number: usize,
+    pub(super) setup: Setup,
+    pub(super) workload: Workload,
+    pub(super) accesses: u64,
+    pub(super) seed: u64,
+}
+
+impl Plan {
+    /// The study of the book: loads from light to heavy on one tree, and one of them on a tree eight
+    /// times as large, to see whether the tail comes from the size.
+    pub fn full() -> Self {
+        Self {
+            setups: setups(10, &[4, 8, 12, 14, 16], &[10, 14, 16, 20])
+                .chain(setups(13, &[8], &[10]))
+                .collect(),
+            workload: Workload::Scan,
+            accesses: 100_000_000,
+            runs: 16,
+            seed: 1,
+        }
+    }
+
+    /// The lightest load and the heaviest, on a smaller tree and with fewer accesses: the figures
+    /// are rough.
+    pub fn quick() -> Self {
+        Self {
+            setups: setups(8, &[4, 16], &[10, 20]).collect(),
+            accesses: 20_000_000,
+            runs: 8,
+            ..Self::full()
+        }
+    }
+
+    /// All accesses that are made, those before counting starts included.
+    pub fn total_accesses(&self) -> u64 {
+        let warm_up = |setup: &Setup| setup.capacity * WARM_UP_PASSES * u64::from(self.runs);
+        self.setups
+            .iter()
+            .map(|setup| self.accesses_per_run() * u64::from(self.runs) + warm_up(setup))
+            .sum()
+    }
+
+    pub(super) fn check(&self) -> Result<(), LabError> {
+        let refuse = |message: &str| Err(LabError::Plan(message.to_owned()));
+        if self.runs < 2 {
+            return refuse("a confidence interval needs at least 2 runs: use more seeds");
+        }
+        if self.accesses / u64::from(self.runs) < ACCESSES_PER_RUN_MIN {
+            return Err(LabError::Plan(format!(
+                "{} accesses in {} runs are too few for a tail: a run needs {ACCESSES_PER_RUN_MIN}",
+                self.accesses, self.runs
+            )));
+        }
+        if self.setups.is_empty() {
+            return refuse("there is nothing to measure: the plan has no setups");
+        }
+        if self.setups.iter().any(|setup| setup.capacity == 0) {
+            return refuse("a tree without blocks has no stash: use a capacity of 1 or more");
+        }
+        Ok(())
+    }
+
+    pub(super) fn tasks(&self) -> Vec<Task> {
+        let mut seeds = StdRng::seed_from_u64(self.seed);
+        let setups = self.setups.iter().flat_map(|setup| (0..self.runs).map(|_| *setup));
+        setups
+            .enumerate()
+            .map(|(number, setup)| Task {
+                number,
+                setup,
+                workload: self.workload,
+                accesses: self.accesses_per_run(),
+                seed: seeds.next_u64(),
+            })
+            .collect()
+    }
+
+    fn accesses_per_run(&self) -> u64 {
+        self.accesses.div_ceil(u64::from(self.runs.max(1)))
+    }
+}
+
+/// Below this, a run says nothing about a tail.
+const ACCESSES_PER_RUN_MIN: u64 = 1000;
+
+/// Both schemes on trees of `leaf_level`, with loads in quarters of a block for each leaf.
+fn setups(leaf_level: u8, path: &[u64], raw: &[u64]) -> impl Iterator<Item = Setup> {
+    let load = move |scheme, quarters: &u64| Setup {
+        scheme,
+        leaf_level,
+        capacity: (quarters << leaf_level) / 4,
+    };
+    let path = path.iter().map(move |quarters| load(Scheme::PathZ4, quarters)).collect::<Vec<_>>();
+    let raw = raw.iter().map(move |quarters| load(Scheme::RawZ5A5, quarters));
+    path.into_iter().chain(raw.collect::<Vec<_>>())
+}

@@ -1,0 +1,124 @@
+//! What a study found, and the file that keeps it.
+
+use serde::{Deserialize, Serialize};
+
+use super::fit::BULK_ENDS_AT_BITS;
+use super::{NAME, Plan, Run, Setup, Survival, TailFit};
+use crate::LabError;
+
+/// What a study found.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Study {
+    /// What was asked for.
+    pub plan: Plan,
+    /// What came out, an entry for each setup of the plan.
+    pub results: Vec<SetupResult>,
+}
+
+/// What came out for one setup. The runs are what was measured; all else is computed from them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct SetupResult {
+    /// The setup.
+    pub setup: Setup,
+    /// Its independent runs.
+    pub runs: Vec<Run>,
+}
+
+impl SetupResult {
+    pub(super) fn new(setup: Setup, runs: Vec<Run>) -> Self {
+        Self { setup, runs }
+    }
+
+    /// Whether the stash of any run grew without end.
+    pub fn ran_away(&self) -> bool {
+        self.runs.iter().any(|run| run.ran_away)
+    }
+
+    /// How often more than `n` blocks were left, over all runs.
+    pub fn survival(&self) -> Survival {
+        Survival::of(self.runs.iter().map(|run| run.histogram.as_slice()))
+    }
+
+    /// The tail. `None` when the stash ran away or too little of a tail was seen.
+    pub fn fit(&self) -> Option<TailFit> {
+        self.fit_from(BULK_ENDS_AT_BITS)
+    }
+
+    /// The tail from two bits further out: what [`Self::fit`] should agree with, if the tail is a
+    /// straight line.
+    pub fn fit_further_out(&self) -> Option<TailFit> {
+        self.fit_from(BULK_ENDS_AT_BITS + 2.0)
+    }
+
+    /// Whether the stash stays within the bound of the paper but for one write-back in 2^80: even at
+    /// the upper end of the confidence interval. `None` when too little of a tail was seen.
+    pub fn holds_stated_bound(&self) -> Option<bool> {
+        let stated = f64::from(self.setup.scheme.stated_stash_blocks_max());
+        match self.fit() {
+            Some(fit) => Some(fit.stash_blocks_max.high <= stated),
+            None => self.ran_away().then_some(false),
+        }
+    }
+
+    fn fit_from(&self, bulk_bits: f64) -> Option<TailFit> {
+        let histograms: Vec<_> = self.runs.iter().map(|run| run.histogram.as_slice()).collect();
+        if self.ran_away() { None } else { TailFit::of(&histograms, bulk_bits) }
+    }
+}
+
+/// One line of the results file: what was measured, and for readers without this program what
+/// follows from it.
+#[derive(Serialize)]
+struct Record<'a> {
+    setup: &'a Setup,
+    blocks_per_leaf: f64,
+    slots_used: f64,
+    stated_stash_blocks_max: u32,
+    holds_stated_bound: Option<bool>,
+    fit: Option<TailFit>,
+    fit_further_out: Option<TailFit>,
+    runs: &'a [Run],
+}
+
+impl Study {
+    /// The results file: JSON, one line for each setup.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when a figure is not a number.
+    pub fn to_json(&self) -> Result<String, LabError> {
+        let records = self
+            .results
+            .iter()
+            .map(|result| serde_json::to_string(&Record::new(result)))
+            .collect::<Result<Vec<_>, _>>()?
+            .join(",\n");
+        let plan = serde_json::to_string(&self.plan)?;
+        Ok(format!(
+            "{{\n\"experiment\": \"{NAME}\",\n\"plan\": {plan},\n\"results\": [\n{records}\n]\n}}\n"
+        ))
+    }
+
+    /// What a results file says.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when it is none.
+    pub fn from_json(text: &str) -> Result<Self, LabError> {
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+impl<'a> Record<'a> {
+    fn new(result: &'a SetupResult) -> Self {
+        let SetupResult { setup, runs } = result;
+        Self {
+            setup,
+            blocks_per_leaf: setup.blocks_per_leaf(),
+            slots_used: setup.slots_used(),
+            stated_stash_blocks_max: setup.scheme.stated_stash_blocks_max(),
+            holds_stated_bound: result.holds_stated_bound(),
+            fit: result.fit(),
+            fit_further_out: result.fit_further_out(),
+            runs,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The documentation shows what the committed results say, and those are of the plan that
+//! `oblivio lab run stash-study` follows.
+
+use oblivio_lab::stash_study::{Plan, Study};
+
+#[test]
+fn the_stash_study_in_the_documentation_is_the_committed_one() {
+    let study = Study::from_json(include_str!("../results/stash-study.json")).unwrap();
+    assert_eq!(study.plan, Plan::full());
+    let documentation = include_str!("../../../docs/stash-study.md");
+    assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
+}

@@ -1,0 +1,56 @@
+//! Tests of randomness for views. Each answers with a *p-value*: how often a view that hides
+//! everything would look at least as suspicious. [`Verdicts`] turns p-values into a verdict with a
+//! stated rate of false alarms.
+//!
+//! All tests here are asymptotic. They assume enough samples for the expected number in each cell
+//! to be [`EXPECTED_MIN`] or more, and panic when there are fewer: with a p-value that small numbers
+//! made up, a test proves nothing.
+
+mod chi_squared;
+mod correlation;
+mod repeats;
+mod verdicts;
+
+pub use chi_squared::{contingency, homogeneity, uniformity, uniformity_of_pairs};
+pub use correlation::serial_correlation;
+pub use repeats::{Return, repeats, returns};
+pub use verdicts::Verdicts;
+
+/// The smallest expected count of a cell for which the chi-squared approximation is trusted.
+///
+/// The textbook's 5 is for p-values around 0.01. Verdicts here ask for far smaller ones.
+pub const EXPECTED_MIN: f64 = 20.0;
+
+/// How many of `values`, which are less than `range`, fall into each of `bins` equal bins.
+///
+/// # Panics
+/// When `bins` does not divide `range`, or a value is out of range.
+pub fn histogram(values: impl IntoIterator<Item = u64>, range: u64, bins: u64) -> Vec<u64> {
+    assert!(bins > 0 && range.is_multiple_of(bins), "{bins} bins do not divide a range of {range}");
+    let mut counts = vec![0; bins as usize];
+    for value in values {
+        assert!(value < range, "{value} is not below {range}");
+        counts[(value / (range / bins)) as usize] += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    pub(super) const SAMPLES: usize = 20_000;
+
+    /// Fair draws below `range`.
+    pub(super) fn draws(seed: u64, range: u64) -> Vec<u64> {
+        let mut coins = StdRng::seed_from_u64(seed);
+        (0..SAMPLES).map(|_| coins.random_range(0..range)).collect()
+    }
+
+    #[test]
+    fn bins_are_equal_runs_of_values() {
+        assert_eq!(histogram([0, 1, 2, 3, 7, 7], 8, 4), [2, 2, 0, 2]);
+    }
+}
