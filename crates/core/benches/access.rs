@@ -1,6 +1,8 @@
 //! One access of each scheme, over a few block sizes, for a quick look while working on the code.
 //! The figures that count, beside peers and floors, are those of `make bench-engine`.
 
+#![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
+
 use divan::Bencher;
 use oblivio_core::{Key, MemoryStore, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig};
 use rand::rngs::StdRng;

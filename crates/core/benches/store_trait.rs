@@ -3,6 +3,8 @@
 //! Each benchmark reads one random path of a tree like RAW ORAM's at 2^20 blocks of 64 bytes, and
 //! adds up the first eight bytes of every bucket. They differ in how the bytes are handed over.
 
+#![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
+
 use divan::{Bencher, black_box};
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
 use oblivio_core::{BucketId, Leaf, MemoryStore, RawConfig};
