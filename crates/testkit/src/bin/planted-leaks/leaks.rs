@@ -117,17 +117,17 @@ pub(crate) const LEAKS: &[Leak] = &[
         edits: &[
             Edit {
                 file: "oram.rs",
-                find: "let mut requests = batch.iter_mut().peekable();",
+                find: "let mut requests = window.iter_mut().peekable();",
                 replacement: "let mut served = std::collections::HashSet::new();
-        let mut requests = batch.iter_mut().peekable();",
+            let mut requests = window.iter_mut().peekable();",
             },
             Edit {
                 file: "oram.rs",
-                find: "self.backend.check_ready()?;",
-                replacement: "if !served.insert(*address) {
-                continue;
-            }
-            self.backend.check_ready()?;",
+                find: "while let Some(Access { address, op }) = requests.next() {",
+                replacement: "while let Some(Access { address, op }) = requests.next() {
+                    if !served.insert(*address) {
+                        continue;
+                    }",
             },
         ],
         found_by: &["shape::workloads_of_one_length_look_alike"],
