@@ -11,8 +11,9 @@ use crate::{
     subject::{Description, ROW_4K, ROW_64, Row, Subject},
 };
 
-/// Levels kept on the client in the subjects that say so: 255 buckets, 5 MiB at 4 KiB a block.
-const TREE_TOP_LEVELS: u8 = 8;
+/// Levels kept on the client in the subjects that say so: 511 buckets of RAW ORAM are 160 KiB of
+/// blocks of 64 bytes, 10 MiB of blocks of 4 KiB.
+const TREE_TOP_LEVELS: u8 = 9;
 
 /// Accesses handed over together in the subjects that say so.
 const BATCH: usize = 16;
@@ -28,6 +29,7 @@ pub fn all() -> Vec<Description> {
     let top = format!("{TREE_TOP_LEVELS} levels on the client");
     vec![
         describe("RAW Z5A5", ROW_64, raw(ROW_64, 0)),
+        describe(&format!("RAW Z5A5, {top}"), ROW_64, raw(ROW_64, TREE_TOP_LEVELS)),
         describe(&format!("RAW Z5A5, batches of {BATCH}"), ROW_64, batched(ROW_64)),
         describe("Path Z4", ROW_64, path(ROW_64, 0)),
         describe("RAW Z5A5", ROW_4K, raw(ROW_4K, 0)),

@@ -1,11 +1,70 @@
-//! Memory that may not be there.
+//! Memory that may not be there, and the pages it comes in.
 
-/// `vec![0; entries]`, but `None` where that would abort the process.
+use memmap2::MmapMut;
+use zeroize::Zeroize;
+
+/// What pages the system gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// The system accepted the request for transparent huge pages.
+    Huge,
+    /// Ordinary pages: random accesses will miss the translation buffers often.
+    Ordinary,
+}
+
+/// A large zeroed region with huge pages where the system gives them. Pages never touched take no
+/// memory, so a new region of any size is made at once.
+pub(crate) struct Region {
+    bytes: MmapMut,
+    pages: Pages,
+}
+
+impl Region {
+    /// `bytes` zeros, or why the system refuses.
+    pub(crate) fn new(bytes: u64) -> Result<Self, String> {
+        let length = usize::try_from(bytes).map_err(|cause| cause.to_string())?;
+        let bytes = MmapMut::map_anon(length.max(1)).map_err(|cause| cause.to_string())?;
+        let pages = request_huge_pages(&bytes);
+        Ok(Self { bytes, pages })
+    }
+
+    pub(crate) fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    pub(crate) fn wipe(&mut self) {
+        self.bytes.zeroize();
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn request_huge_pages(bytes: &MmapMut) -> Pages {
+    match bytes.advise(memmap2::Advice::HugePage) {
+        Ok(()) => Pages::Huge,
+        Err(_) => Pages::Ordinary,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn request_huge_pages(_: &MmapMut) -> Pages {
+    Pages::Ordinary
+}
+
+/// `vec![0; bytes]`, but `None` where that would abort the process.
 ///
 /// The probe reserves without touching, so that the lazily zeroed pages of the system still serve
 /// the vector itself.
-pub(crate) fn zeros<T: Clone + Default>(entries: u64) -> Option<Vec<T>> {
-    let entries = usize::try_from(entries).ok()?;
-    Vec::<T>::new().try_reserve_exact(entries).ok()?;
-    Some(vec![T::default(); entries])
+pub(crate) fn zeros(bytes: usize) -> Option<Vec<u8>> {
+    Vec::<u8>::new().try_reserve_exact(bytes).ok()?;
+    Some(vec![0; bytes])
 }

@@ -1,27 +1,29 @@
 //! The position map as one table in client memory.
 
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
 use super::draw_leaf;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
-use crate::memory::zeros;
+use crate::memory::Region;
 
-/// One entry a block: 4 bytes up to `2^31` leaves, 8 beyond. Secret; wiped when dropped.
+/// One entry a block: 4 bytes below `2^32` leaves, 8 beyond. Secret; wiped when dropped.
 ///
 /// A block never asked for has no leaf yet; it gets a uniformly random one when it is first looked
-/// up, which storage cannot tell from one drawn at the start. So a fresh map is a page of zeros
-/// that the system gives for nothing.
+/// up, which storage cannot tell from one drawn at the start. So a fresh map is zeros that the
+/// system gives for nothing.
 pub struct FlatPosMap {
-    table: Table,
+    /// Entries hold `leaf + 1`; 0 is a block without a leaf.
+    table: Region,
+    width: Width,
     leaf_level: u8,
 }
 
-/// Entries hold `leaf + 1`; 0 is a block without a leaf.
-enum Table {
-    Narrow(Zeroizing<Vec<u32>>),
-    Wide(Zeroizing<Vec<u64>>),
+/// The width of an entry.
+#[derive(Clone, Copy)]
+enum Width {
+    Narrow,
+    Wide,
 }
 
 impl FlatPosMap {
@@ -30,28 +32,37 @@ impl FlatPosMap {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the system has no memory for it.
     pub fn new(capacity: u64, leaf_level: u8) -> Result<Self, Error> {
-        let table = if leaf_level < 32 {
-            Table::Narrow(table(capacity)?)
+        let (width, entry_bytes) = if leaf_level < u32::BITS as u8 {
+            (Width::Narrow, size_of::<u32>())
         } else {
-            Table::Wide(table(capacity)?)
+            (Width::Wide, size_of::<u64>())
         };
-        Ok(Self { table, leaf_level })
+        let table = match capacity.checked_mul(entry_bytes as u64).map(Region::new) {
+            Some(Ok(table)) => table,
+            Some(Err(cause)) => return Err(no_memory(capacity, &cause)),
+            None => return Err(no_memory(capacity, "that exceeds 2^64 bytes")),
+        };
+        Ok(Self { table, width, leaf_level })
     }
 
     /// Bytes of client memory.
     pub fn bytes(&self) -> usize {
-        match &self.table {
-            Table::Narrow(entries) => entries.len() * size_of::<u32>(),
-            Table::Wide(entries) => entries.len() * size_of::<u64>(),
-        }
+        self.table.bytes().len()
     }
 
     /// The leaf of `address`, if it has one. An address past the end has none: a scan asks for what
     /// storage claims to hold.
+    #[inline]
     pub fn get(&self, address: u64) -> Option<Leaf> {
-        let entry = match &self.table {
-            Table::Narrow(entries) => u64::from(*entries.get(address as usize)?),
-            Table::Wide(entries) => *entries.get(address as usize)?,
+        let entry = match self.width {
+            Width::Narrow => {
+                let (entries, _) = self.table.bytes().as_chunks();
+                u64::from(u32::from_ne_bytes(*entries.get(address as usize)?))
+            }
+            Width::Wide => {
+                let (entries, _) = self.table.bytes().as_chunks();
+                u64::from_ne_bytes(*entries.get(address as usize)?)
+            }
         };
         entry.checked_sub(1).map(Leaf)
     }
@@ -81,25 +92,28 @@ impl FlatPosMap {
 
     #[inline]
     fn set(&mut self, address: u64, leaf: Leaf) {
-        match &mut self.table {
-            Table::Narrow(entries) => entries[address as usize] = leaf.0 as u32 + 1,
-            Table::Wide(entries) => entries[address as usize] = leaf.0 + 1,
+        let entry = leaf.0 + 1;
+        let (table, address) = (self.table.bytes_mut(), address as usize);
+        match self.width {
+            Width::Narrow => table.as_chunks_mut().0[address] = (entry as u32).to_ne_bytes(),
+            Width::Wide => table.as_chunks_mut().0[address] = entry.to_ne_bytes(),
         }
     }
 }
 
-fn table<T: Clone + Default>(capacity: u64) -> Result<Zeroizing<Vec<T>>, Error>
-where
-    Vec<T>: zeroize::Zeroize,
-{
-    zeros(capacity).map(Zeroizing::new).ok_or_else(|| {
-        Error::new(
-            ErrorKind::InvalidConfig,
-            format!(
-                "no memory for a flat position map of {capacity} entries: use a smaller capacity"
-            ),
-        )
-    })
+impl Drop for FlatPosMap {
+    fn drop(&mut self) {
+        self.table.wipe();
+    }
+}
+
+fn no_memory(capacity: u64, cause: &str) -> Error {
+    Error::new(
+        ErrorKind::InvalidConfig,
+        format!(
+            "no memory for a flat position map of {capacity} entries ({cause}): use a smaller capacity"
+        ),
+    )
 }
 
 #[cfg(test)]

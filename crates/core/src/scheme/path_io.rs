@@ -183,20 +183,21 @@ impl<S: BucketStore> PathIo<S> {
         let Self { format, store, sealer, trip, addresses, loaded, .. } = self;
         let frames = read_checked(store, trip, format)?;
 
-        // For each header the mask it has, and then for each the mask it will have.
+        // For each header the mask it will have, and then for each the mask it has: the first half
+        // needs nothing from storage, and gives it time to arrive.
         let stops = || trip.stops(format);
         let mut masks = sealer.batch();
         for stop in stops() {
-            masks.add(header_run(&stop, stored_counter(frames.get(stop.i))));
-        }
-        for stop in stops() {
             masks.add(header_run(&stop, counter));
         }
-        let mut masks = masks.make();
+        for stop in stops() {
+            masks.add(header_run(&stop, stored_counter(frames.get(stop.i))));
+        }
+        let [mut fresh_masks, mut stored_masks] = masks.make().halves();
 
         for Stop { i, sizes, .. } in stops() {
             let frame = frames.get(i);
-            let mask = masks.take(0, sizes.address_table_bytes);
+            let mask = stored_masks.take(0, sizes.address_table_bytes);
             Opened::new(&frame[COUNTER_BYTES..], mask)
                 .read(&mut addresses.get_mut(i)[..sizes.address_table_bytes]);
             // Storage shows which bytes it was made to load: all of them, whatever is opened.
@@ -231,7 +232,7 @@ impl<S: BucketStore> PathIo<S> {
         write_sealed(store, trip, |mut blanks| {
             for Stop { i, sizes, .. } in trip.stops(format) {
                 blanks
-                    .header(i, counter, masks.take(0, sizes.address_table_bytes))
+                    .header(i, counter, fresh_masks.take(0, sizes.address_table_bytes))
                     .write(&addresses.get(i)[..sizes.address_table_bytes]);
             }
             blanks.sealed()

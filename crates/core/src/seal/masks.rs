@@ -163,6 +163,13 @@ pub(crate) struct MaskReader<'a> {
 }
 
 impl<'a> MaskReader<'a> {
+    /// Two readers, of the first and the second half of the masks.
+    #[inline]
+    pub(crate) fn halves(self) -> [Self; 2] {
+        let (first, second) = self.masks.split_at(self.masks.len() / 2);
+        [first, second].map(|masks| Self { masks })
+    }
+
     /// The mask of the next run, which began at byte `start` of its region and has `bytes` bytes.
     #[inline]
     pub(crate) fn take(&mut self, start: usize, bytes: usize) -> &'a [u8] {

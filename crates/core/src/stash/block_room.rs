@@ -39,7 +39,7 @@ impl BlockRoom {
         block_bytes: usize,
     ) -> Result<Self, Error> {
         let blocks = lasting + in_transit + 1;
-        let bytes = blocks.checked_mul(block_bytes).and_then(|bytes| zeros(bytes as u64));
+        let bytes = blocks.checked_mul(block_bytes).and_then(zeros);
         let (Ok(zero), Some(bytes)) = (u32::try_from(blocks - 1), bytes) else {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,

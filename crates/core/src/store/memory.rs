@@ -1,28 +1,18 @@
 //! Untrusted storage in this machine's memory.
 
-use memmap2::MmapMut;
-
 use super::{Blanks, BucketStore, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use crate::error::{Error, ErrorKind, StoreError};
 use crate::hint::{self, CACHE_LINE_BYTES};
 use crate::layout::{Layout, LayoutKind, LevelPlace};
-
-/// What pages the system gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pages {
-    /// The system accepted the request for transparent huge pages.
-    Huge,
-    /// Ordinary pages: paths will miss the translation buffers often.
-    Ordinary,
-}
+pub use crate::memory::Pages;
+use crate::memory::Region;
 
 /// All trees in one anonymous mapping, with huge pages where the system gives them.
 ///
 /// Pages that were never written take no memory, so a new store of any size is made at once.
 pub struct MemoryStore {
-    arena: MmapMut,
+    arena: Region,
     trees: Vec<Tree>,
-    pages: Pages,
     spans: Vec<Span>,
 }
 
@@ -76,30 +66,30 @@ impl MemoryStore {
                 format!("no memory for trees of {bytes} bytes ({cause}): use a smaller capacity"),
             )
         };
-        let length = usize::try_from(bytes).map_err(|cause| refused(cause.to_string()))?;
-        let arena = MmapMut::map_anon(length.max(1)).map_err(|cause| refused(cause.to_string()))?;
-        let pages = request_huge_pages(&arena);
-        Ok(Self { arena, trees, pages, spans: Vec::new() })
+        let arena = Region::new(bytes).map_err(refused)?;
+        Ok(Self { arena, trees, spans: Vec::new() })
     }
 
-    /// The layout for memory that measured best: subtrees packed to an ordinary page.
+    /// The layout for memory that measured best: no padding, and where there are huge pages, nothing
+    /// is won by bringing the buckets of a path together. Without them, consider
+    /// [`LayoutKind::Subtree`] with the size of a page.
     pub fn default_layout() -> LayoutKind {
-        LayoutKind::Subtree { unit_bytes: 4096 }
+        LayoutKind::Striped
     }
 
     /// Whether the system accepted huge pages.
     pub fn pages(&self) -> Pages {
-        self.pages
+        self.arena.pages()
     }
 
     /// Everything that storage holds, as the adversary could dump it.
     pub fn contents(&self) -> &[u8] {
-        &self.arena
+        self.arena.bytes()
     }
 
     /// The same, to be tampered with: what an active adversary, or a test, can do.
     pub fn contents_mut(&mut self) -> &mut [u8] {
-        &mut self.arena
+        self.arena.bytes_mut()
     }
 
     /// Where `piece` lies in [`Self::contents`], if there is such a piece.
@@ -142,7 +132,7 @@ impl BucketStore for MemoryStore {
 
     fn prefetch(&mut self, pieces: &[Piece]) {
         for span in pieces.iter().filter_map(|piece| self.span(piece)) {
-            hint::prefetch(&self.arena[span.range()]);
+            hint::prefetch(&self.arena.bytes()[span.range()]);
         }
     }
 
@@ -150,33 +140,20 @@ impl BucketStore for MemoryStore {
         self.locate(pieces)?;
         // The last pieces of a path are the ones that no cache holds: ask for them first.
         for span in self.spans.iter().rev() {
-            hint::prefetch(&self.arena[span.range()]);
+            hint::prefetch(&self.arena.bytes()[span.range()]);
         }
-        Ok(Frames::new(&self.arena, &self.spans))
+        Ok(Frames::new(self.arena.bytes(), &self.spans))
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         self.locate(pieces)?;
-        fill(Blanks::new(&mut self.arena, &self.spans));
+        fill(Blanks::new(self.arena.bytes_mut(), &self.spans));
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
-}
-
-#[cfg(target_os = "linux")]
-fn request_huge_pages(arena: &MmapMut) -> Pages {
-    match arena.advise(memmap2::Advice::HugePage) {
-        Ok(()) => Pages::Huge,
-        Err(_) => Pages::Ordinary,
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn request_huge_pages(_: &MmapMut) -> Pages {
-    Pages::Ordinary
 }
 
 #[cold]
