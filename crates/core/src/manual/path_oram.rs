@@ -56,8 +56,9 @@
 //!
 //! # The stash
 //! Blocks that find no room stay behind. That they are few is the one thing about Path ORAM that is
-//! hard to prove. The chance that more than `R` stay falls geometrically in `R`; with `Z = 4`,
-//! `C = 78` blocks are exceeded once in `2^80` accesses. The bound is
+//! hard to prove. The chance that more than `R` stay falls geometrically in `R`. For `Z = 4` Tiny
+//! ORAM names the bound `C = 78`, to be exceeded once in `2^80` accesses; `docs/stash-study.md` puts
+//! our own measurement beside it. The bound is
 //! [`TreeConfig::stash_blocks_max`](crate::TreeConfig), and an access that would begin above it is
 //! refused before it touches anything: nothing is ever lost.
 //!
