@@ -271,7 +271,7 @@ pub(crate) const LEAKS: &[Leak] = &[
             find: "trip.narrow_to_headers();",
             replacement: "let level = stop.sizes.level;
         for _ in 0..i {
-            masks.take(0, stop.sizes.address_table_bytes);
+            fresh_masks.take(0, stop.sizes.address_table_bytes);
         }
         let table = addresses.get(i).to_vec();
         addresses.get_mut(0).copy_from_slice(&table);
