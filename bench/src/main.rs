@@ -139,7 +139,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
 
 /// The command that repeats this run.
 fn command() -> String {
-    let mut command = "cargo run --release --".to_owned();
+    let mut command = "cargo run --release --manifest-path bench/Cargo.toml --".to_owned();
     for argument in env::args().skip(1) {
         command += &match argument.contains(' ') {
             true => format!(" '{argument}'"),

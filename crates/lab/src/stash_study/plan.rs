@@ -35,12 +35,12 @@ pub(super) struct Task {
 }
 
 impl Plan {
-    /// The study of the book: loads from light to heavy on one tree, and one of them on a tree eight
+    /// The study of the book: loads from light to heavy on one tree, and the lightest on a tree eight
     /// times as large, to see whether the tail comes from the size.
     pub fn full() -> Self {
         Self {
             setups: setups(10, &[4, 8, 12, 14, 16], &[10, 14, 16, 20])
-                .chain(setups(13, &[8], &[10]))
+                .chain(setups(13, &[4, 8], &[10]))
                 .collect(),
             workload: Workload::Scan,
             accesses: 100_000_000,
