@@ -1,16 +1,18 @@
 //! The trusted side of one tree: stash, tree top, and the bytes of their blocks.
 
+use super::path_io::{BodyCounters, PathIo};
 use super::{Location, Op, TreeConfig, WINDOW_ACCESSES_MAX};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
+use crate::store::BucketStore;
 
 /// What the client holds, and whether it may go on. Secret.
 pub(super) struct Client {
     pub(super) stash: Stash,
     pub(super) blocks: BlockRoom,
     pub(super) top: TreeTop,
-    pub(super) plan: PathPlan,
+    plan: PathPlan,
     pub(super) config: TreeConfig,
     /// An access was begun and has not ended well.
     broken: bool,
@@ -108,16 +110,40 @@ impl Client {
         op.apply(self.blocks.get_mut(place));
     }
 
-    /// The first half of step 5: plans as many blocks as possible for the path to `leaf`.
+    /// Step 2: reads and decrypts all blocks of the path to `leaf` into the stash; dummies are
+    /// discarded.
     #[inline]
-    pub(super) fn plan_path(&mut self, leaf: Leaf) {
-        self.stash.push_to_leaf(leaf, &self.config.geometry, &mut self.plan);
+    pub(super) fn read_path(
+        &mut self,
+        io: &mut PathIo<impl BucketStore>,
+        leaf: Leaf,
+        bodies: BodyCounters,
+    ) -> Result<(), Error> {
+        let Self { stash, blocks, top, .. } = self;
+        top.load(leaf, stash);
+        io.open_path(leaf, bodies, blocks, |entry, real| stash.insert_if(entry, real))
     }
 
-    /// The end of step 5: the plan for storage has been written. Its blocks leave the client, those
-    /// of the tree top take their buckets, and the others stay in the stash.
+    /// Step 5: evicts and encrypts as many blocks as possible to the path to `leaf`, which
+    /// [`Self::read_path`] has emptied, and fills it up with dummies.
     #[inline]
-    pub(super) fn finish_path(&mut self, leaf: Leaf) {
+    pub(super) fn write_path(
+        &mut self,
+        io: &mut PathIo<impl BucketStore>,
+        leaf: Leaf,
+        counter: u64,
+        bodies: BodyCounters,
+    ) -> Result<(), Error> {
+        self.stash.push_to_leaf(leaf, &self.config.geometry, &mut self.plan);
+        io.seal_path(leaf, counter, bodies, &self.plan, &self.blocks)?;
+        self.settle_path(leaf);
+        Ok(())
+    }
+
+    /// The plan for storage has been written: its blocks leave the client, those of the tree top
+    /// take their buckets, and the others stay in the stash.
+    #[inline]
+    fn settle_path(&mut self, leaf: Leaf) {
         let Self { stash, blocks, top, plan, config, .. } = self;
         let first_in_storage = config.geometry.path_slots_above(usize::from(top.levels()));
         for entry in &plan.slots()[first_in_storage..] {

@@ -36,22 +36,12 @@ impl<S: BucketStore> PathBackend<S> {
         self.io.store_mut()
     }
 
-    /// Step 2: reads and decrypts all blocks of the path into the stash; dummies are discarded.
     fn read_path(&mut self, leaf: Leaf) -> Result<(), Error> {
-        let Self { io, client } = self;
-        let Client { stash, blocks, top, .. } = client;
-        top.load(leaf, stash);
-        io.open_path(leaf, BodyCounters::Stored, blocks, |entry, real| stash.insert_if(entry, real))
+        self.client.read_path(&mut self.io, leaf, BodyCounters::Stored)
     }
 
-    /// Step 5: evicts and encrypts as many blocks as possible to the path, and fills it up with
-    /// dummies.
     fn write_path(&mut self, leaf: Leaf, counter: u64) -> Result<(), Error> {
-        let Self { io, client } = self;
-        client.plan_path(leaf);
-        io.seal_path(leaf, counter, BodyCounters::Stored, &client.plan, &client.blocks)?;
-        client.finish_path(leaf);
-        Ok(())
+        self.client.write_path(&mut self.io, leaf, counter, BodyCounters::Stored)
     }
 }
 

@@ -85,14 +85,8 @@ impl<S: BucketStore> RawBackend<S> {
         let Self { io, client, evictions, .. } = self;
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let counter = io.fresh_counter()?;
-        let Client { stash, blocks, top, .. } = client;
-        top.load(leaf, stash);
-        let bodies = BodyCounters::Evictions(*evictions);
-        io.open_path(leaf, bodies, blocks, |entry, real| stash.insert_if(entry, real))?;
-        client.plan_path(leaf);
-        let bodies = BodyCounters::Evictions(next_evictions);
-        io.seal_path(leaf, counter, bodies, &client.plan, &client.blocks)?;
-        client.finish_path(leaf);
+        client.read_path(io, leaf, BodyCounters::Evictions(*evictions))?;
+        client.write_path(io, leaf, counter, BodyCounters::Evictions(next_evictions))?;
         *evictions = next_evictions;
         Ok(())
     }
