@@ -42,7 +42,7 @@ const HOUSE: [(&str, &[&str]); 11] = [
         "oblivio-python",
         &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume", "oblivio-sim"],
     ),
-    (TESTKIT, &["oblivio-core"]),
+    (TESTKIT, &["oblivio-core", "oblivio-volume"]),
     ("oblivio-architecture", &[]),
 ];
 

@@ -235,6 +235,7 @@ impl BucketFormat {
     /// What a store must know.
     pub(crate) fn shape(&self) -> TreeShape {
         let shape = |level: &LevelFormat| LevelShape {
+            buckets: 1 << level.level,
             slots: level.slots as u16,
             header_bytes: level.body_offset as u64,
             slots_offset: (level.body_offset + level.leaf_table_bytes) as u64,

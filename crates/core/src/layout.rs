@@ -10,8 +10,8 @@
 //! alone.
 
 use crate::error::{Error, ErrorKind};
-use crate::geometry::BucketId;
-use crate::store::TreeShape;
+use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
+use crate::store::{LevelShape, TreeShape};
 
 /// Which bijection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub(crate) struct LevelPlace {
     root_level: u8,
     /// How many bits of the index inside a subtree are reversed: all of them or none.
     reversed_bits: u8,
+    /// How many buckets there are.
+    buckets: u64,
     base: u64,
     subtree_stride: u64,
     bucket_stride: u64,
@@ -57,26 +59,14 @@ impl Layout {
     /// [`ErrorKind::InvalidConfig`] when an alignment is zero or the tree has more bytes than a
     /// 63-bit offset can name.
     pub fn new(shape: &TreeShape, kind: LayoutKind, align_bytes: u64) -> Result<Self, Error> {
-        let strides: Vec<u64> = match align_bytes {
-            0 => {
-                return Err(Error::new(
-                    ErrorKind::InvalidConfig,
-                    "buckets cannot be aligned to 0 bytes",
-                ));
-            }
-            align => shape
-                .levels()
-                .iter()
-                .map(|level| level.bucket_bytes.next_multiple_of(align))
-                .collect(),
-        };
+        let levels = LevelSize::of(shape, align_bytes)?;
         match kind {
-            LayoutKind::Heap => place_levels(&strides, true),
-            LayoutKind::Striped => place_levels(&strides, false),
+            LayoutKind::Heap => place_levels(&levels, true),
+            LayoutKind::Striped => place_levels(&levels, false),
             LayoutKind::Subtree { unit_bytes: 0 } => {
                 Err(Error::new(ErrorKind::InvalidConfig, "a subtree cannot be packed to 0 bytes"))
             }
-            LayoutKind::Subtree { unit_bytes } => place_subtrees(&strides, unit_bytes),
+            LayoutKind::Subtree { unit_bytes } => place_subtrees(&levels, unit_bytes),
         }
     }
 
@@ -102,6 +92,33 @@ impl Layout {
     }
 }
 
+/// What a layout must know of a level.
+#[derive(Clone, Copy)]
+struct LevelSize {
+    level: u8,
+    buckets: u64,
+    /// From one bucket to the next, padding included.
+    stride: u64,
+}
+
+impl LevelSize {
+    fn of(shape: &TreeShape, align_bytes: u64) -> Result<Vec<Self>, Error> {
+        let invalid = |message: String| Error::new(ErrorKind::InvalidConfig, message);
+        if align_bytes == 0 {
+            return Err(invalid("buckets cannot be aligned to 0 bytes".into()));
+        }
+        let size = |(level, shape): (u8, &LevelShape)| {
+            if level > LEAF_LEVEL_MAX + 1 || shape.buckets > 1 << level {
+                let message = format!("level {level} cannot have {} buckets", shape.buckets);
+                return Err(invalid(message));
+            }
+            let stride = shape.bucket_bytes.max(1).checked_next_multiple_of(align_bytes);
+            Ok(Self { level, buckets: shape.buckets, stride: stride.ok_or_else(too_large)? })
+        };
+        (0..).zip(shape.levels()).map(size).collect()
+    }
+}
+
 impl LevelPlace {
     /// Where the bucket with `index` on this level starts.
     #[inline]
@@ -115,10 +132,11 @@ impl LevelPlace {
         let relative = offset.checked_sub(self.base)?;
         let (subtree, rest) = (relative / self.subtree_stride, relative % self.subtree_stride);
         let (within, rest) = (rest / self.bucket_stride, rest % self.bucket_stride);
-        let exists = subtree >> self.root_level == 0
+        let is_bucket = subtree >> self.root_level == 0
             && within >> (self.level - self.root_level) == 0
             && rest == 0;
-        exists.then(|| BucketId::new(self.level, subtree | self.order(within) << self.root_level))
+        let index = is_bucket.then(|| subtree | self.order(within) << self.root_level)?;
+        (index < self.buckets).then(|| BucketId::new(self.level, index))
     }
 
     /// Left to right is the bit-reversal of the index; its own inverse.
@@ -131,42 +149,47 @@ impl LevelPlace {
     }
 }
 
-fn place_levels(strides: &[u64], left_to_right: bool) -> Result<Layout, Error> {
+/// In left-to-right order a level that is not full has holes.
+fn place_levels(sizes: &[LevelSize], left_to_right: bool) -> Result<Layout, Error> {
     let mut bytes = 0;
-    let mut levels = Vec::with_capacity(strides.len());
-    for (level, &bucket_stride) in (0u8..).zip(strides) {
-        let level_bytes = checked_bytes(bucket_stride, 1 << level)?;
+    let mut levels = Vec::with_capacity(sizes.len());
+    for &LevelSize { level, buckets, stride } in sizes {
+        let places = if left_to_right && buckets > 0 { 1 << level } else { buckets };
+        let level_bytes = checked_bytes(stride, places)?;
         levels.push(LevelPlace {
             level,
             root_level: 0,
             reversed_bits: if left_to_right { level } else { 0 },
+            buckets,
             base: bytes,
-            subtree_stride: level_bytes,
-            bucket_stride,
+            subtree_stride: level_bytes.max(1),
+            bucket_stride: stride,
         });
         bytes = checked_sum(bytes, level_bytes)?;
     }
     Ok(Layout { levels: levels.into(), bytes })
 }
 
-fn place_subtrees(strides: &[u64], unit_bytes: u64) -> Result<Layout, Error> {
+/// Levels that are not full have holes.
+fn place_subtrees(sizes: &[LevelSize], unit_bytes: u64) -> Result<Layout, Error> {
     let mut bytes = 0;
-    let mut levels = Vec::with_capacity(strides.len());
-    while levels.len() < strides.len() {
+    let mut levels = Vec::with_capacity(sizes.len());
+    while levels.len() < sizes.len() {
         let root_level = levels.len() as u8;
         let mut subtree_bytes = 0;
-        for (depth, &bucket_stride) in strides[levels.len()..].iter().enumerate() {
-            let with_level = checked_sum(subtree_bytes, checked_bytes(bucket_stride, 1 << depth)?)?;
+        for (depth, size) in sizes[levels.len()..].iter().enumerate() {
+            let with_level = checked_sum(subtree_bytes, checked_bytes(size.stride, 1 << depth)?)?;
             if depth > 0 && with_level > unit_bytes {
                 break;
             }
             levels.push(LevelPlace {
-                level: root_level + depth as u8,
+                level: size.level,
                 root_level,
                 reversed_bits: 0,
+                buckets: size.buckets,
                 base: bytes + subtree_bytes,
                 subtree_stride: 0,
-                bucket_stride,
+                bucket_stride: size.stride,
             });
             subtree_bytes = with_level;
         }
@@ -198,13 +221,14 @@ fn too_large() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::LevelShape;
     use proptest::prelude::*;
 
     fn shape(bucket_bytes: &[u64]) -> TreeShape {
         let levels = bucket_bytes
             .iter()
-            .map(|&bytes| LevelShape {
+            .zip(0u8..)
+            .map(|(&bytes, level)| LevelShape {
+                buckets: 1 << level,
                 slots: 1,
                 header_bytes: 1,
                 slots_offset: 1,
@@ -247,6 +271,23 @@ mod tests {
                 prop_assert!(pair[0].1 <= pair[1].0, "{:?} overlaps {:?}", pair[0], pair[1]);
             }
             prop_assert!(ranges.last().unwrap().1 <= layout.bytes());
+        }
+
+        #[test]
+        fn levels_that_are_not_full_have_no_more_buckets_than_they_say(
+            kind in any_kind(),
+            parts in prop::collection::vec(0u64..=100, 1..9),
+        ) {
+            let mut levels = shape(&vec![50; parts.len()]).levels().to_vec();
+            for (level, part) in levels.iter_mut().zip(&parts) {
+                level.buckets = level.buckets * part / 100;
+            }
+            let shape = TreeShape::new(levels);
+            let layout = Layout::new(&shape, kind, 8).unwrap();
+            let found = (0..layout.bytes()).filter_map(|offset| layout.bucket_at(offset));
+            let found: std::collections::HashSet<_> = found.collect();
+            let there = (0..(1u64 << parts.len()) - 1).map(BucketId).filter(|id| shape.contains(*id));
+            prop_assert_eq!(found, there.collect());
         }
 
         #[test]

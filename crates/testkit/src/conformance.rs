@@ -31,13 +31,17 @@ pub fn check_store<S: BucketStore>(mut make: impl FnMut(&[TreeShape]) -> S) {
     any_sequence_of_calls_agrees_with_a_table(bench());
 }
 
-/// Two small trees with different levels, slots and block sizes.
-fn shapes() -> [TreeShape; 2] {
+/// Small trees with different levels, slots and block sizes; the levels of the last are not full.
+fn shapes() -> [TreeShape; 3] {
     let shape = |slots: &[u16], block_bytes| {
         let geometry = Geometry::profile(slots).expect("levels with slots");
         TreeConfig::new(7, block_bytes, geometry, 1).shape().expect("a small tree")
     };
-    [shape(&[2, 1, 3, 2], 48), shape(&[1, 5, 2], 16)]
+    let mut levels = shape(&[1, 2, 1, 1], 32).levels().to_vec();
+    for (level, buckets) in levels.iter_mut().zip([0, 2, 0, 5]) {
+        level.buckets = buckets;
+    }
+    [shape(&[2, 1, 3, 2], 48), shape(&[1, 5, 2], 16), TreeShape::new(levels)]
 }
 
 fn shapes_are_those_asked_for<S: BucketStore>(bench: Bench<S>) {
@@ -136,7 +140,9 @@ fn absent_pieces_are_errors<S: BucketStore>(mut bench: Bench<S>) {
     let sound = Piece { tree: TreeId(0), bucket: BucketId::ROOT, part: Part::Whole };
     let slots = bench.shapes[0].levels()[0].slots;
     let absent = [
+        Piece { tree: TreeId(3), ..sound },
         Piece { tree: TreeId(2), ..sound },
+        Piece { tree: TreeId(2), bucket: BucketId::new(3, 5), ..sound },
         Piece { tree: TreeId(u16::MAX), ..sound },
         Piece { bucket: BucketId((1 << bench.shapes[0].level_count()) - 1), ..sound },
         Piece { bucket: BucketId((1 << 41) - 1), ..sound },
@@ -217,6 +223,7 @@ impl<S: BucketStore> Bench<S> {
         let trees = (0..).map(TreeId).zip(&self.shapes);
         let pieces = trees.flat_map(|(tree, shape)| {
             let buckets = (0..(1 << shape.level_count()) - 1).map(BucketId);
+            let buckets = buckets.filter(|bucket| shape.contains(*bucket));
             buckets.map(move |bucket| Piece { tree, bucket, part })
         });
         pieces.collect()

@@ -113,6 +113,9 @@ impl MemoryStore {
 fn find(trees: &[Tree], piece: &Piece) -> Option<Span> {
     let tree = trees.get(usize::from(piece.tree.0))?;
     let Level { base, place, shape } = tree.levels.get(usize::from(piece.bucket.level()))?;
+    if piece.bucket.index() >= shape.buckets {
+        return None;
+    }
     let (offset, bytes) = match piece.part {
         Part::Whole => (0, shape.bucket_bytes),
         Part::Header => (0, shape.header_bytes),

@@ -1,9 +1,14 @@
 //! What a store must know of a tree: sizes, all public.
 
-/// The bytes of a bucket: a header, then whatever the scheme keeps between header and slots, then
-/// the slots.
+use crate::geometry::BucketId;
+
+/// How many buckets a level has, and the bytes of each: a header, then whatever the scheme keeps
+/// between header and slots, then the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelShape {
+    /// How many buckets: those with the indices below. `2^level` in a full level, fewer where some
+    /// are kept elsewhere, never more.
+    pub buckets: u64,
     /// How many slots.
     pub slots: u16,
     /// Bytes of the header, which some writes replace alone.
@@ -40,11 +45,21 @@ impl TreeShape {
 
     /// Bytes of all buckets, without padding.
     pub fn tree_bytes(&self) -> u128 {
-        (0..).zip(&self.levels).map(|(level, shape)| u128::from(shape.bucket_bytes) << level).sum()
+        let level_bytes = |shape: &LevelShape| {
+            u128::from(shape.bucket_bytes) * u128::from(shape.buckets)
+        };
+        self.levels.iter().map(level_bytes).sum()
     }
 
-    /// Bytes of all buckets of one path, without padding.
+    /// Whether there is such a bucket.
+    pub fn contains(&self, bucket: BucketId) -> bool {
+        let level = self.levels.get(usize::from(bucket.level()));
+        level.is_some_and(|level| bucket.index() < level.buckets)
+    }
+
+    /// Bytes of one bucket of every level that has any, without padding: of one path, in a tree.
     pub fn path_bytes(&self) -> u64 {
-        self.levels.iter().map(|shape| shape.bucket_bytes).sum()
+        let present = self.levels.iter().filter(|shape| shape.buckets > 0);
+        present.map(|shape| shape.bucket_bytes).sum()
     }
 }

@@ -1,0 +1,133 @@
+//! What a disk looks like from outside: the interface that servers serve.
+
+use std::fmt;
+use std::sync::mpsc;
+
+/// A disk that takes requests from many threads at once.
+///
+/// # Contract
+/// - Requests in flight together may be served in any order; whoever needs an order waits for an
+///   answer before asking again.
+/// - No order between flushes: of writes not yet flushed, any subset may survive a crash, each block
+///   old or new. Once a [`DiskOp::Flush`] or a `durable` request is answered, everything answered
+///   before it was submitted survives.
+/// - After a failed flush, everything fails: the disk must be opened again.
+pub trait BlockDevice: Send + Sync + 'static {
+    /// Bytes of the disk. A multiple of [`Self::block_bytes`].
+    fn bytes(&self) -> u64;
+
+    /// The block size that costs least. Requests may start and end anywhere.
+    fn block_bytes(&self) -> u32;
+
+    /// The most bytes of one read or write. Zero and trim take any length.
+    fn request_bytes_max(&self) -> u32;
+
+    /// Takes a request, and later answers it through [`Request::done`], from any thread. Blocks while
+    /// too much is in flight.
+    fn submit(&self, request: Request);
+}
+
+/// A request under way.
+pub struct Request {
+    /// What to do.
+    pub op: DiskOp,
+    /// Whom to tell. For a read, `Ok` holds the bytes, for everything else it is empty.
+    pub done: Completion,
+}
+
+/// Takes the answer to a request. Called exactly once; must not block.
+pub type Completion = Box<dyn FnOnce(Result<Vec<u8>, DiskError>) + Send>;
+
+/// What can be asked of a disk. Offsets and lengths are in bytes. Secret: storage sees none of it.
+pub enum DiskOp {
+    /// Reads `bytes` bytes.
+    Read {
+        /// The first byte.
+        offset: u64,
+        /// How many.
+        bytes: u32,
+    },
+    /// Writes `data`.
+    Write {
+        /// The first byte.
+        offset: u64,
+        /// What to write.
+        data: Vec<u8>,
+        /// Answer only when it survives a crash (FUA).
+        durable: bool,
+    },
+    /// Makes `bytes` bytes read as zeros.
+    Zero {
+        /// The first byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// Answer only when it survives a crash (FUA).
+        durable: bool,
+    },
+    /// Says that `bytes` bytes are not needed any more. Blocks that lie wholly inside read as zeros
+    /// afterwards, the rest is left alone.
+    Trim {
+        /// The first byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// Answer only when it survives a crash (FUA).
+        durable: bool,
+    },
+    /// Answers when everything answered so far survives a crash.
+    Flush,
+}
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskError {
+    /// What a program should know.
+    pub kind: DiskErrorKind,
+    /// What a person should know. Holds no address and no data: it may be logged.
+    pub message: String,
+}
+
+/// What a program should know of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DiskErrorKind {
+    /// The request goes past the end of the disk, or is too long. Nothing was done.
+    OutOfRange,
+    /// There is no room left where the volume lives.
+    NoSpace,
+    /// The volume failed, and answers nothing more until it is opened again.
+    Failed,
+    /// The disk is being closed.
+    Closed,
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for DiskError {}
+
+impl DiskError {
+    /// An error of this kind.
+    pub fn new(kind: DiskErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+/// Submits one request and waits for its answer.
+///
+/// # Errors
+/// What the device answers.
+pub fn call(device: &dyn BlockDevice, op: DiskOp) -> Result<Vec<u8>, DiskError> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let done: Completion = Box::new(move |answer| {
+        // Whoever waits is still there: it is this function.
+        let _ = sender.send(answer);
+    });
+    device.submit(Request { op, done });
+    let closed = |_| DiskError::new(DiskErrorKind::Closed, "the disk was closed");
+    receiver.recv().map_err(closed)?
+}

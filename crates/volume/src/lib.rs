@@ -1,0 +1,4 @@
+//! A durable, byte-addressed disk over an oblivious RAM.
+
+pub mod device;
+pub mod state_dir;
