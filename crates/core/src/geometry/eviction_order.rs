@@ -24,6 +24,16 @@ pub fn evictions_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
     (g >> level) + u64::from(g & below > leaf.0 & below)
 }
 
+/// Which of the evictions `0..g` was the last to write the bucket on `level` of the path to `leaf`.
+///
+/// There must have been one: `g` is at least `2^level`.
+#[inline]
+pub fn last_eviction_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
+    let below = (1 << level) - 1;
+    debug_assert!(g > below);
+    g - 1 - ((g - 1).wrapping_sub(leaf.0) & below)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +66,26 @@ mod tests {
             let leaf = reverse_lexicographic(g, LEAF_LEVEL);
             for level in 0..=LEAF_LEVEL {
                 written[BucketId::on_path(leaf, level).0 as usize] += 1;
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_eviction_of_a_bucket_is_the_one_that_was_counted_last() {
+        const LEAF_LEVEL: u8 = 5;
+        let mut last = vec![None; (1 << (LEAF_LEVEL + 1)) - 1];
+        for g in 0..200 {
+            for (leaf, level) in
+                (0..1 << LEAF_LEVEL).flat_map(|leaf| (0..=LEAF_LEVEL).map(move |j| (Leaf(leaf), j)))
+            {
+                if g >= 1 << level {
+                    let known = last[BucketId::on_path(leaf, level).0 as usize];
+                    assert_eq!(Some(last_eviction_of_bucket(g, leaf, level)), known);
+                }
+            }
+            let leaf = reverse_lexicographic(g, LEAF_LEVEL);
+            for level in 0..=LEAF_LEVEL {
+                last[BucketId::on_path(leaf, level).0 as usize] = Some(g);
             }
         }
     }

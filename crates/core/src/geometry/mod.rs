@@ -9,7 +9,7 @@ mod bucket_id;
 mod eviction_order;
 
 pub use bucket_id::{BucketId, Leaf};
-pub use eviction_order::{evictions_of_bucket, reverse_lexicographic};
+pub use eviction_order::{evictions_of_bucket, last_eviction_of_bucket, reverse_lexicographic};
 
 use crate::error::{Error, ErrorKind};
 

@@ -3,9 +3,9 @@
 use rand_core::CryptoRng;
 
 use super::draw_leaf;
-use crate::error::{Error, ErrorKind};
+use super::table::Table;
+use crate::error::Error;
 use crate::geometry::Leaf;
-use crate::memory::Region;
 
 /// One entry a block: 4 bytes below `2^32` leaves, 8 beyond. Secret; wiped when dropped.
 ///
@@ -14,57 +14,29 @@ use crate::memory::Region;
 /// system gives for nothing.
 pub struct FlatPosMap {
     /// Entries hold `leaf + 1`; 0 is a block without a leaf.
-    table: Region,
-    width: Width,
+    table: Table,
     leaf_level: u8,
-}
-
-/// The width of an entry.
-#[derive(Clone, Copy)]
-enum Width {
-    Narrow,
-    Wide,
 }
 
 impl FlatPosMap {
     /// A map for the addresses `0..capacity` of a tree with `2^leaf_level` leaves.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the system has no memory for it.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the system has no memory for it.
     pub fn new(capacity: u64, leaf_level: u8) -> Result<Self, Error> {
-        let (width, entry_bytes) = if leaf_level < u32::BITS as u8 {
-            (Width::Narrow, size_of::<u32>())
-        } else {
-            (Width::Wide, size_of::<u64>())
-        };
-        let table = match capacity.checked_mul(entry_bytes as u64).map(Region::new) {
-            Some(Ok(table)) => table,
-            Some(Err(cause)) => return Err(no_memory(capacity, &cause)),
-            None => return Err(no_memory(capacity, "that exceeds 2^64 bytes")),
-        };
-        Ok(Self { table, width, leaf_level })
+        Ok(Self { table: Table::new(capacity, leaf_level + 1)?, leaf_level })
     }
 
     /// Bytes of client memory.
     pub fn bytes(&self) -> usize {
-        self.table.bytes().len()
+        self.table.bytes()
     }
 
     /// The leaf of `address`, if it has one. An address past the end has none: a scan asks for what
     /// storage claims to hold.
     #[inline]
     pub fn get(&self, address: u64) -> Option<Leaf> {
-        let entry = match self.width {
-            Width::Narrow => {
-                let (entries, _) = self.table.bytes().as_chunks();
-                u64::from(u32::from_ne_bytes(*entries.get(address as usize)?))
-            }
-            Width::Wide => {
-                let (entries, _) = self.table.bytes().as_chunks();
-                u64::from_ne_bytes(*entries.get(address as usize)?)
-            }
-        };
-        entry.checked_sub(1).map(Leaf)
+        self.table.get(address)?.checked_sub(1).map(Leaf)
     }
 
     /// The leaf of `address`, drawn now if it has none.
@@ -92,33 +64,14 @@ impl FlatPosMap {
 
     #[inline]
     fn set(&mut self, address: u64, leaf: Leaf) {
-        let entry = leaf.0 + 1;
-        let (table, address) = (self.table.bytes_mut(), address as usize);
-        match self.width {
-            Width::Narrow => table.as_chunks_mut().0[address] = (entry as u32).to_ne_bytes(),
-            Width::Wide => table.as_chunks_mut().0[address] = entry.to_ne_bytes(),
-        }
+        self.table.set(address, leaf.0 + 1);
     }
-}
-
-impl Drop for FlatPosMap {
-    fn drop(&mut self) {
-        self.table.wipe();
-    }
-}
-
-fn no_memory(capacity: u64, cause: &str) -> Error {
-    Error::new(
-        ErrorKind::InvalidConfig,
-        format!(
-            "no memory for a flat position map of {capacity} entries ({cause}): use a smaller capacity"
-        ),
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 

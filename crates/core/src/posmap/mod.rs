@@ -1,8 +1,11 @@
 //! The position map (PosMap): which path each block is mapped to.
 
 mod flat;
+mod live;
+mod table;
 
 pub use flat::FlatPosMap;
+pub use live::{LivePosMap, Mapping};
 
 use rand_core::CryptoRng;
 

@@ -1,7 +1,7 @@
 //! The trusted side of one tree: stash, tree top, and the bytes of their blocks.
 
 use super::path_io::{BodyCounters, PathIo};
-use super::{Location, Op, TreeConfig, WINDOW_ACCESSES_MAX};
+use super::{Home, Location, Op, TreeConfig, WINDOW_ACCESSES_MAX};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
@@ -89,6 +89,11 @@ impl Client {
         self.broken = false;
     }
 
+    /// Something failed that leaves the client broken.
+    pub(super) fn break_off(&mut self) {
+        self.broken = true;
+    }
+
     /// Steps 3 and 4 of an access: maps the block to its new leaf and applies `op`.
     ///
     /// A block that is nowhere was never written. It reads as zeros, and only a write brings it
@@ -134,16 +139,28 @@ impl Client {
         counter: u64,
         bodies: BodyCounters,
     ) -> Result<(), Error> {
-        self.stash.push_to_leaf(leaf, &self.config.geometry, &mut self.plan);
+        self.plan_path(leaf);
         io.seal_path(leaf, counter, bodies, &self.plan, &self.blocks)?;
         self.settle_path(leaf);
         Ok(())
     }
 
+    /// Plans which blocks go where on the path to `leaf`.
+    #[inline]
+    pub(super) fn plan_path(&mut self, leaf: Leaf) {
+        self.stash.push_to_leaf(leaf, &self.config.geometry, &mut self.plan);
+    }
+
+    /// What [`Self::plan_path`] planned.
+    #[inline]
+    pub(super) fn plan(&self) -> &PathPlan {
+        &self.plan
+    }
+
     /// The plan for storage has been written: its blocks leave the client, those of the tree top
     /// take their buckets, and the others stay in the stash.
     #[inline]
-    fn settle_path(&mut self, leaf: Leaf) {
+    pub(super) fn settle_path(&mut self, leaf: Leaf) {
         let Self { stash, blocks, top, plan, config, .. } = self;
         let first_in_storage = config.geometry.path_slots_above(usize::from(top.levels()));
         for entry in &plan.slots()[first_in_storage..] {
@@ -151,6 +168,40 @@ impl Client {
         }
         top.store(leaf, plan, &config.geometry, blocks);
         stash.settle(blocks);
+    }
+
+    /// Drops the blocks that are not to be kept.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
+        let Self { stash, blocks, top, .. } = self;
+        stash.retain(&mut keep, blocks);
+        top.retain(&mut keep, blocks);
+    }
+
+    /// Puts a block back into the stash or a bucket of the tree top, and answers whether there was
+    /// room for it.
+    pub(super) fn bring_back(
+        &mut self,
+        home: Home,
+        address: u64,
+        leaf: Leaf,
+        bytes: &[u8],
+    ) -> bool {
+        let Self { stash, blocks, top, config, .. } = self;
+        let has_room = match home {
+            Home::Stash => stash.room() > config.geometry.path_slots(),
+            Home::TreeTop(bucket) => {
+                bucket.is_on_path(leaf) && top.has_room(bucket, &config.geometry)
+            }
+        };
+        if has_room {
+            let entry = Entry { address, leaf, place: blocks.take() };
+            blocks.get_mut(entry.place).copy_from_slice(bytes);
+            match home {
+                Home::Stash => stash.insert(entry),
+                Home::TreeTop(bucket) => top.insert(bucket, entry),
+            }
+        }
+        has_room
     }
 
     /// Every block that is on the client.

@@ -9,11 +9,13 @@ mod config;
 mod path;
 mod path_io;
 mod raw;
+mod rotating;
 mod trip;
 
 pub use config::{RawConfig, TreeConfig};
 pub use path::PathBackend;
 pub use raw::RawBackend;
+pub use rotating::{Home, Move, RotatingBackend};
 
 use rand_core::CryptoRng;
 
@@ -44,6 +46,15 @@ impl Op<'_> {
             Op::Read(buffer) => Some(buffer.len()),
             Op::Write(data) => Some(data.len()),
             Op::Update(_) => None,
+        }
+    }
+
+    /// The same operation, for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> Op<'_> {
+        match self {
+            Op::Read(buffer) => Op::Read(buffer),
+            Op::Write(data) => Op::Write(data),
+            Op::Update(update) => Op::Update(update),
         }
     }
 

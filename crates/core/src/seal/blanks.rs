@@ -33,6 +33,13 @@ impl<'a> Blanks<'a> {
         self.run(i, offset, mask)
     }
 
+    /// The bytes of piece `i` from `offset` on, which another module of the seal has made.
+    #[inline]
+    pub(super) fn sealed_elsewhere(&mut self, i: usize, offset: usize, sealed: &[u8]) {
+        self.sealed_bytes += sealed.len();
+        self.buffer[self.spans[i].range()][offset..][..sealed.len()].copy_from_slice(sealed);
+    }
+
     #[inline]
     fn run<'b>(&'b mut self, i: usize, offset: usize, mask: &'b [u8]) -> Sealing<'b> {
         self.sealed_bytes += mask.len();

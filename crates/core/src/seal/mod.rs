@@ -19,7 +19,11 @@
 //! each tree from the session key, so that buckets of the same name in two trees share no mask.
 //!
 //! The masks of a whole path are made in one batched AES call.
+//!
+//! A store that keeps data beyond the life of a process needs more: [`EraSealer`] seals with AES-256
+//! in Galois/counter mode under names that never come twice.
 
+mod authenticated;
 mod blanks;
 pub(crate) mod counter;
 mod key;
@@ -27,6 +31,8 @@ mod masks;
 mod opened;
 mod xor;
 
+pub use authenticated::{Era, EraSealer, MasterKey, TAG_BYTES};
+pub(crate) use authenticated::{SealedPart, Sealing as AuthenticatedSealing};
 pub use blanks::{Blanks, Sealed};
 pub use counter::WriteCounter;
 pub use key::Key;

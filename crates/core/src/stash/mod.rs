@@ -96,6 +96,21 @@ impl Stash {
         self.entries[..self.len].iter_mut().find(|entry| entry.address == address)
     }
 
+    /// Drops the blocks that are not to be kept, and frees their places. The others keep their order.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockRoom) {
+        let mut kept = 0;
+        for i in 0..self.len {
+            let entry = self.entries[i];
+            if keep(&entry) {
+                self.entries[kept] = entry;
+                kept += 1;
+            } else {
+                blocks.give_back(entry.place);
+            }
+        }
+        self.len = kept;
+    }
+
     /// Moves as many blocks as possible, each as deep as possible, from the stash into `plan` for
     /// the path to `leaf`. The others keep their order.
     #[inline]

@@ -58,6 +58,30 @@ impl TreeTop {
         })
     }
 
+    /// Whether `bucket` is kept here and has a free slot.
+    pub(crate) fn has_room(&self, bucket: BucketId, geometry: &Geometry) -> bool {
+        let slots = || geometry.slots(usize::from(bucket.level()));
+        self.buckets.get(bucket.0 as usize).is_some_and(|entries| entries.len() < slots())
+    }
+
+    /// Adds a block to a bucket that [has room](Self::has_room).
+    pub(crate) fn insert(&mut self, bucket: BucketId, entry: Entry) {
+        self.buckets[bucket.0 as usize].push(entry);
+    }
+
+    /// Drops the blocks that are not to be kept, and frees their places.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockRoom) {
+        for bucket in &mut self.buckets {
+            bucket.retain(|entry| {
+                let kept = keep(entry);
+                if !kept {
+                    blocks.give_back(entry.place);
+                }
+                kept
+            });
+        }
+    }
+
     /// Every block, with its bucket.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (BucketId, &Entry)> {
         (0..)

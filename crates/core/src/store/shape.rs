@@ -45,9 +45,8 @@ impl TreeShape {
 
     /// Bytes of all buckets, without padding.
     pub fn tree_bytes(&self) -> u128 {
-        let level_bytes = |shape: &LevelShape| {
-            u128::from(shape.bucket_bytes) * u128::from(shape.buckets)
-        };
+        let level_bytes =
+            |shape: &LevelShape| u128::from(shape.bucket_bytes) * u128::from(shape.buckets);
         self.levels.iter().map(level_bytes).sum()
     }
 

@@ -14,13 +14,16 @@
 //! block. An address of all ones is ⊥: a dummy. The leaf stands with the block and not with the
 //! address because an access-only access of RAW ORAM needs addresses alone (section IV-D).
 
-use std::ops::Range;
+mod authenticated;
+mod field;
 
+pub(crate) use authenticated::AuthenticatedFormat;
+use field::{Field, Search, search, search_wide};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
-use crate::seal::{BODY_BYTES_MAX, CHUNK_BYTES, COUNTER_BYTES};
+use crate::seal::{BODY_BYTES_MAX, COUNTER_BYTES};
 use crate::stash::Entry;
 use crate::store::{LevelShape, TreeShape};
 
@@ -79,91 +82,6 @@ impl LevelFormat {
     pub(crate) fn bucket_bytes(&self) -> usize {
         self.body_offset + self.body_bytes
     }
-}
-
-/// A table with an entry of `bytes` bytes for each slot.
-#[derive(Clone, Copy, Debug)]
-struct Field {
-    bytes: usize,
-    /// The all-ones value, which stands for ⊥.
-    mask: u64,
-}
-
-impl Field {
-    /// Wide enough for `0..values`, and for ⊥.
-    fn for_values(values: u64) -> Self {
-        let bytes = (1..8).find(|bytes| values < 1 << (8 * bytes)).unwrap_or(8);
-        Self { bytes, mask: u64::MAX >> (64 - 8 * bytes) }
-    }
-
-    fn table_bytes(self, slots: usize) -> usize {
-        (slots * self.bytes).next_multiple_of(CHUNK_BYTES)
-    }
-
-    /// The table is followed by [`TABLE_SLACK_BYTES`] of anything: entries are read and written
-    /// eight bytes at a time.
-    #[inline]
-    fn get(self, table: &[u8], slot: usize) -> u64 {
-        table[slot * self.bytes..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
-            & self.mask
-    }
-
-    /// Writes one entry and leaves the others.
-    fn put(self, table: &mut [u8], slot: usize, value: u64) {
-        table[slot * self.bytes..][..self.bytes]
-            .copy_from_slice(&value.to_le_bytes()[..self.bytes]);
-    }
-
-    /// Writes all entries, and zeros after them up to the end of the table.
-    ///
-    /// Each store zeroes what the next one overwrites: no load waits for a store.
-    #[inline]
-    fn put_all(self, table: &mut [u8], table_bytes: usize, values: impl Iterator<Item = u64>) {
-        table[..table_bytes].fill(0);
-        for (slot, value) in values.enumerate() {
-            let word = table[slot * self.bytes..].first_chunk_mut();
-            *word.expect("tables are followed by slack") = (value & self.mask).to_le_bytes();
-        }
-    }
-}
-
-/// What a search of a table found.
-struct Search {
-    hits: usize,
-    /// The last hit.
-    slot: usize,
-    /// Whether any entry was in the invalid range.
-    invalid: bool,
-}
-
-/// Looks for `address` in all entries, without a branch on what they hold. `BYTES` is the width of
-/// an entry, known to the compiler: this loop runs over every slot of a path in each access.
-fn search<const BYTES: usize>(table: &[u8], _: usize, address: u64, invalid: Range<u64>) -> Search {
-    let (entries, _) = table.as_chunks::<BYTES>();
-    search_entries(entries.iter().map(|entry| little_endian(entry)), address, invalid)
-}
-
-/// The same for wide entries of any width.
-fn search_wide(table: &[u8], bytes: usize, address: u64, invalid: Range<u64>) -> Search {
-    search_entries(table.chunks_exact(bytes).map(little_endian), address, invalid)
-}
-
-#[inline]
-fn search_entries(entries: impl Iterator<Item = u64>, address: u64, invalid: Range<u64>) -> Search {
-    let mut search = Search { hits: 0, slot: 0, invalid: false };
-    let invalid_values = invalid.end - invalid.start;
-    for (slot, entry) in entries.enumerate() {
-        let hit = entry == address;
-        search.hits += usize::from(hit);
-        search.slot = if hit { slot } else { search.slot };
-        search.invalid |= entry.wrapping_sub(invalid.start) < invalid_values;
-    }
-    search
-}
-
-#[inline]
-fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
 impl BucketFormat {

@@ -1,5 +1,9 @@
 //! The logical interface: an array of blocks that hides how it is used.
 
+mod rotating;
+
+pub use rotating::RotatingOram;
+
 use rand_core::CryptoRng;
 
 use crate::error::{Error, ErrorKind};
@@ -202,23 +206,6 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
         violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }
 
-    fn check_request(&self, request: &Access<'_>) -> Result<(), Error> {
-        let invalid = |message| Err(Error::new(ErrorKind::InvalidRequest, message));
-        if request.address >= self.capacity {
-            // The address itself stays out of the message: messages may be logged.
-            return invalid(format!(
-                "the address is past the end: there are {} blocks",
-                self.capacity
-            ));
-        }
-        match request.op.buffer_bytes() {
-            Some(bytes) if bytes != self.block_bytes => {
-                invalid(format!("the buffer has {bytes} bytes, a block has {}", self.block_bytes))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Shows storage the path of the access after the one under way.
     ///
     /// By now the access under way has its new leaf in the map, so that a second access to the same
@@ -239,7 +226,9 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
     }
 
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        batch.iter().try_for_each(|request| self.check_request(request))?;
+        batch.iter().try_for_each(|request| {
+            check_request(request.address, &request.op, self.capacity, self.block_bytes)
+        })?;
         for window in batch.chunks_mut(WINDOW_ACCESSES_MAX) {
             self.backend.check_ready()?;
             let mut requests = window.iter_mut().peekable();
@@ -252,5 +241,25 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
             }
         }
         Ok(())
+    }
+}
+
+/// Refuses a request that no ORAM of this size can serve.
+fn check_request(
+    address: u64,
+    op: &Op<'_>,
+    capacity: u64,
+    block_bytes: usize,
+) -> Result<(), Error> {
+    let invalid = |message| Err(Error::new(ErrorKind::InvalidRequest, message));
+    if address >= capacity {
+        // The address itself stays out of the message: messages may be logged.
+        return invalid(format!("the address is past the end: there are {capacity} blocks"));
+    }
+    match op.buffer_bytes() {
+        Some(bytes) if bytes != block_bytes => {
+            invalid(format!("the buffer has {bytes} bytes, a block has {block_bytes}"))
+        }
+        _ => Ok(()),
     }
 }

@@ -1,0 +1,105 @@
+//! A table in a bucket: one number for each slot, as narrow as the tree allows in whole bytes.
+
+use std::ops::Range;
+
+use crate::seal::CHUNK_BYTES;
+
+/// A table with an entry of `bytes` bytes for each slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field {
+    pub(super) bytes: usize,
+    /// The all-ones value, which stands for ⊥.
+    pub(super) mask: u64,
+}
+
+impl Field {
+    /// Wide enough for `0..values`, and for ⊥.
+    pub(super) fn for_values(values: u64) -> Self {
+        let bytes = (1..8).find(|bytes| values < 1 << (8 * bytes)).unwrap_or(8);
+        Self { bytes, mask: u64::MAX >> (64 - 8 * bytes) }
+    }
+
+    pub(super) fn table_bytes(self, slots: usize) -> usize {
+        (slots * self.bytes).next_multiple_of(CHUNK_BYTES)
+    }
+
+    /// The table is followed by [`TABLE_SLACK_BYTES`] of anything: entries are read and written
+    /// eight bytes at a time.
+    #[inline]
+    pub(super) fn get(self, table: &[u8], slot: usize) -> u64 {
+        table[slot * self.bytes..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
+            & self.mask
+    }
+
+    /// The same, from a table that may end with its last entry.
+    pub(super) fn read(self, table: &[u8], slot: usize) -> u64 {
+        little_endian(&table[slot * self.bytes..][..self.bytes])
+    }
+
+    /// Writes one entry and leaves the others.
+    pub(super) fn put(self, table: &mut [u8], slot: usize, value: u64) {
+        table[slot * self.bytes..][..self.bytes]
+            .copy_from_slice(&value.to_le_bytes()[..self.bytes]);
+    }
+
+    /// Writes all entries, and zeros after them up to the end of the table.
+    ///
+    /// Each store zeroes what the next one overwrites: no load waits for a store.
+    #[inline]
+    pub(super) fn put_all(
+        self,
+        table: &mut [u8],
+        table_bytes: usize,
+        values: impl Iterator<Item = u64>,
+    ) {
+        table[..table_bytes].fill(0);
+        for (slot, value) in values.enumerate() {
+            let word = table[slot * self.bytes..].first_chunk_mut();
+            *word.expect("tables are followed by slack") = (value & self.mask).to_le_bytes();
+        }
+    }
+}
+
+/// What a search of a table found.
+pub(super) struct Search {
+    pub(super) hits: usize,
+    /// The last hit.
+    pub(super) slot: usize,
+    /// Whether any entry was in the invalid range.
+    pub(super) invalid: bool,
+}
+
+/// Looks for `address` in all entries, without a branch on what they hold. `BYTES` is the width of
+/// an entry, known to the compiler: this loop runs over every slot of a path in each access.
+pub(super) fn search<const BYTES: usize>(
+    table: &[u8],
+    _: usize,
+    address: u64,
+    invalid: Range<u64>,
+) -> Search {
+    let (entries, _) = table.as_chunks::<BYTES>();
+    search_entries(entries.iter().map(|entry| little_endian(entry)), address, invalid)
+}
+
+/// The same for wide entries of any width.
+pub(super) fn search_wide(table: &[u8], bytes: usize, address: u64, invalid: Range<u64>) -> Search {
+    search_entries(table.chunks_exact(bytes).map(little_endian), address, invalid)
+}
+
+#[inline]
+fn search_entries(entries: impl Iterator<Item = u64>, address: u64, invalid: Range<u64>) -> Search {
+    let mut search = Search { hits: 0, slot: 0, invalid: false };
+    let invalid_values = invalid.end - invalid.start;
+    for (slot, entry) in entries.enumerate() {
+        let hit = entry == address;
+        search.hits += usize::from(hit);
+        search.slot = if hit { slot } else { search.slot };
+        search.invalid |= entry.wrapping_sub(invalid.start) < invalid_values;
+    }
+    search
+}
+
+#[inline]
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}

@@ -1,0 +1,152 @@
+//! A flat position map that also knows which blocks there are.
+
+use std::ops::Range;
+
+use rand_core::CryptoRng;
+
+use super::draw_leaf;
+use super::table::Table;
+use crate::error::Error;
+use crate::geometry::Leaf;
+
+/// Where a block is, if it is anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The leaf that the next access to it will show.
+    pub leaf: Leaf,
+    /// Whether it has been written. A block that has not reads as zeros, and whatever copy of it is
+    /// found in a bucket is a thing of the past.
+    pub live: bool,
+}
+
+impl Mapping {
+    /// An entry of the table; 0 is a block without a leaf.
+    fn entry(self) -> u64 {
+        (self.leaf.0 << 1 | u64::from(self.live)) + 1
+    }
+
+    fn from_entry(entry: u64) -> Option<Self> {
+        let value = entry.checked_sub(1)?;
+        Some(Self { leaf: Leaf(value >> 1), live: value & 1 == 1 })
+    }
+}
+
+/// One entry a block: 4 bytes below `2^31` leaves, 8 beyond. Secret; wiped when dropped.
+///
+/// It is what lets buckets keep stale copies of blocks: a copy counts only if the map says that its
+/// block is alive and mapped to its leaf.
+pub struct LivePosMap {
+    table: Table,
+    capacity: u64,
+    leaf_level: u8,
+}
+
+impl LivePosMap {
+    /// A map for the addresses `0..capacity` of a tree with `2^leaf_level` leaves, none of them
+    /// mapped.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the system has no memory for it.
+    pub fn new(capacity: u64, leaf_level: u8) -> Result<Self, Error> {
+        Ok(Self { table: Table::new(capacity, leaf_level + 2)?, capacity, leaf_level })
+    }
+
+    /// Bytes of client memory.
+    pub fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
+    /// How many addresses there are.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Where `address` is mapped to, if it has ever been looked up. An address past the end has not.
+    #[inline]
+    pub fn get(&self, address: u64) -> Option<Mapping> {
+        Mapping::from_entry(self.table.get(address)?)
+    }
+
+    /// Whether a copy of `address` that was stored with `leaf` can be the block itself.
+    #[inline]
+    pub fn is_live_at(&self, address: u64, leaf: Leaf) -> bool {
+        self.table.get(address) == Some(Mapping { leaf, live: true }.entry())
+    }
+
+    /// Maps `address`.
+    ///
+    /// # Panics
+    /// When there is no such address or leaf.
+    #[inline]
+    pub fn set(&mut self, address: u64, mapping: Mapping) {
+        assert!(mapping.leaf.0 >> self.leaf_level == 0, "a leaf of this tree");
+        self.table.set(address, mapping.entry());
+    }
+
+    /// The leaf of `address`, or one drawn for it now. The map stays as it is.
+    #[inline]
+    pub fn leaf_or_draw(&self, address: u64, coins: &mut impl CryptoRng) -> Leaf {
+        match self.get(address) {
+            Some(mapping) => mapping.leaf,
+            None => draw_leaf(coins, self.leaf_level),
+        }
+    }
+
+    /// A fresh leaf for any block.
+    #[inline]
+    pub fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
+        draw_leaf(coins, self.leaf_level)
+    }
+
+    /// Says that the blocks of a range have no contents any more, and forgets their leaves: the next
+    /// access to one of them shows a fresh leaf, as any access does.
+    ///
+    /// # Panics
+    /// When the range goes past the end.
+    pub fn forget(&mut self, range: Range<u64>) {
+        assert!(range.end <= self.capacity, "a range of addresses of this map");
+        self.table.clear(range);
+    }
+
+    /// The mapped addresses of a range.
+    pub fn mapped(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Mapping)> {
+        let range = range.start..range.end.min(self.capacity);
+        range.filter_map(|address| Some((address, self.get(address)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    #[test]
+    fn a_copy_counts_only_where_the_map_says_so() {
+        for leaf_level in [0, 10, 30, 31, 40] {
+            let last = Leaf((1 << leaf_level) - 1);
+            let mut map = LivePosMap::new(9, leaf_level).unwrap();
+            assert_eq!((map.get(3), map.get(9)), (None, None));
+            assert!(!map.is_live_at(3, last) && !map.is_live_at(9, last));
+            map.set(3, Mapping { leaf: last, live: false });
+            assert!(!map.is_live_at(3, last));
+            map.set(3, Mapping { leaf: last, live: true });
+            assert!(map.is_live_at(3, last));
+            assert!(leaf_level == 0 || !map.is_live_at(3, Leaf(0)));
+            let mapped: Vec<_> = map.mapped(0..100).collect();
+            assert_eq!(mapped, [(3, Mapping { leaf: last, live: true })]);
+            map.forget(2..4);
+            assert_eq!(map.get(3), None);
+        }
+    }
+
+    #[test]
+    fn looking_up_changes_nothing() {
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut map = LivePosMap::new(2, 20).unwrap();
+        let leaf = map.leaf_or_draw(0, &mut coins);
+        assert_eq!(map.get(0), None);
+        map.set(0, Mapping { leaf, live: false });
+        assert_eq!(map.leaf_or_draw(0, &mut coins), leaf);
+    }
+}

@@ -1,0 +1,94 @@
+//! A table of numbers in client memory.
+
+use std::ops::Range;
+
+use crate::error::{Error, ErrorKind};
+use crate::memory::Region;
+
+/// One entry a block: 4 bytes where all values fit, 8 where they do not. A fresh table is zeros that
+/// the system gives for nothing. Secret; wiped when dropped.
+pub(super) struct Table {
+    bytes: Region,
+    width: Width,
+}
+
+/// The width of an entry.
+#[derive(Clone, Copy)]
+enum Width {
+    Narrow,
+    Wide,
+}
+
+impl Table {
+    /// `entries` zeros, with room for values of `value_bits` bits.
+    pub(super) fn new(entries: u64, value_bits: u8) -> Result<Self, Error> {
+        let (width, entry_bytes) = if u32::from(value_bits) <= u32::BITS {
+            (Width::Narrow, size_of::<u32>())
+        } else {
+            (Width::Wide, size_of::<u64>())
+        };
+        let bytes = match entries.checked_mul(entry_bytes as u64).map(Region::new) {
+            Some(Ok(bytes)) => bytes,
+            Some(Err(cause)) => return Err(no_memory(entries, &cause)),
+            None => return Err(no_memory(entries, "that exceeds 2^64 bytes")),
+        };
+        Ok(Self { bytes, width })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.bytes().len()
+    }
+
+    /// The entry, if there is such a one.
+    #[inline]
+    pub(super) fn get(&self, i: u64) -> Option<u64> {
+        let (bytes, i) = (self.bytes.bytes(), i as usize);
+        match self.width {
+            Width::Narrow => {
+                bytes.as_chunks().0.get(i).map(|entry| u64::from(u32::from_ne_bytes(*entry)))
+            }
+            Width::Wide => bytes.as_chunks().0.get(i).map(|entry| u64::from_ne_bytes(*entry)),
+        }
+    }
+
+    /// # Panics
+    /// When there is no such entry.
+    #[inline]
+    pub(super) fn set(&mut self, i: u64, value: u64) {
+        let (bytes, i) = (self.bytes.bytes_mut(), i as usize);
+        match self.width {
+            Width::Narrow => bytes.as_chunks_mut().0[i] = (value as u32).to_ne_bytes(),
+            Width::Wide => bytes.as_chunks_mut().0[i] = value.to_ne_bytes(),
+        }
+    }
+
+    /// Zeroes a range of entries. Pages that hold nothing are left untouched, and so take no memory.
+    pub(super) fn clear(&mut self, range: Range<u64>) {
+        const PAGE_BYTES: usize = 4096;
+        let entry_bytes = match self.width {
+            Width::Narrow => size_of::<u32>(),
+            Width::Wide => size_of::<u64>(),
+        };
+        let range = range.start as usize * entry_bytes..range.end as usize * entry_bytes;
+        for page in self.bytes.bytes_mut()[range].chunks_mut(PAGE_BYTES) {
+            if page.iter().any(|byte| *byte != 0) {
+                page.fill(0);
+            }
+        }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        self.bytes.wipe();
+    }
+}
+
+fn no_memory(entries: u64, cause: &str) -> Error {
+    Error::new(
+        ErrorKind::InvalidConfig,
+        format!(
+            "no memory for a flat position map of {entries} entries ({cause}): use a smaller capacity"
+        ),
+    )
+}

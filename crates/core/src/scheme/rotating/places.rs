@@ -1,0 +1,143 @@
+//! Where evictions write: each level of the tree is a ring of places.
+//!
+//! On level `j` eviction `e` writes the bucket `e mod 2^j`, as in RAW ORAM, but to the place
+//! `e mod (2^j + W)`: there are `W` places more than buckets. So the version of a bucket that eviction
+//! `e` wrote stays whole until eviction `e + 2^j + W`, which is `W` evictions after the next version
+//! was written. Whoever returns to a state of at most `W` evictions ago finds every bucket of that
+//! state.
+//!
+//! ```text
+//! level 1, W = 2      places  0    1    2    3
+//! evictions 0 to 3            b0   b1   b0'  b1'
+//! eviction 4                  b0'' ..              b0' is whole until eviction 6
+//! ```
+//!
+//! Consecutive evictions write neighbouring places on every level, and read neighbouring ones. All of
+//! it follows from the number of the eviction: it is public, and nobody needs to store it.
+
+use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
+
+/// The rings of places of one tree, whose levels from `first_level` on are in storage.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    first_level: u8,
+    leaf_level: u8,
+}
+
+impl Places {
+    pub(super) fn new(geometry: &Geometry, first_level: u8) -> Self {
+        Self { first_level, leaf_level: geometry.leaf_level() }
+    }
+
+    /// Levels that are in storage.
+    pub(super) fn levels(&self) -> impl Iterator<Item = u8> + use<> {
+        self.first_level..=self.leaf_level
+    }
+
+    /// `W`: how many evictions a state outlives. As many as there are buckets on the first level, so
+    /// that the places of a level are never more than the store's next level has names for.
+    pub(super) fn spare(&self) -> u64 {
+        1 << self.first_level
+    }
+
+    /// Places on `level`.
+    pub(super) fn on_level(&self, level: u8) -> u64 {
+        (1 << level) + self.spare()
+    }
+
+    /// The level of the store that holds the places of `level`: the one below, because they are
+    /// more than `2^level`.
+    pub(super) fn store_level(level: u8) -> u8 {
+        level + 1
+    }
+
+    /// The number of the first eviction: a tree starts as if all its buckets had been written once,
+    /// with nothing, by the evictions before.
+    pub(super) fn first_eviction(&self) -> u64 {
+        1 << self.leaf_level
+    }
+
+    /// The place that `eviction` writes on `level`.
+    #[inline]
+    pub(super) fn written(&self, eviction: u64, level: u8) -> BucketId {
+        BucketId::new(Self::store_level(level), eviction % self.on_level(level))
+    }
+
+    /// The bucket on `level` of the path to `leaf`, after the evictions before `g`.
+    #[inline]
+    pub(super) fn version(&self, g: u64, leaf: Leaf, level: u8) -> Version {
+        let eviction = last_eviction_of_bucket(g, leaf, level);
+        Version {
+            level,
+            eviction,
+            is_written: eviction >= self.first_eviction(),
+            place: self.written(eviction, level),
+        }
+    }
+}
+
+/// A version of a bucket. Public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) level: u8,
+    /// The eviction that wrote it.
+    pub(super) eviction: u64,
+    /// Whether it was written at all: the buckets of a new tree were not.
+    pub(super) is_written: bool,
+    pub(super) place: BucketId,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::reverse_lexicographic;
+    use std::collections::HashMap;
+
+    /// Plays the evictions of a small tree on a table of places.
+    #[test]
+    fn every_version_of_a_state_outlives_as_many_evictions_as_there_are_spare_places() {
+        for (leaf_level, first_level) in [(0, 0), (1, 0), (3, 0), (3, 1), (4, 2), (4, 4)] {
+            let geometry = Geometry::uniform(leaf_level, 1).unwrap();
+            let places = Places::new(&geometry, first_level);
+            let mut contents = HashMap::new();
+            let end = places.first_eviction() + 100;
+            for g in places.first_eviction()..end {
+                for state in g.saturating_sub(places.spare()).max(places.first_eviction())..=g {
+                    for leaf in (0..geometry.leaves()).map(Leaf) {
+                        for level in places.levels() {
+                            let version = places.version(state, leaf, level);
+                            let bucket = BucketId::on_path(leaf, level);
+                            let there = contents.get(&version.place);
+                            let expected = version.is_written.then_some((bucket, version.eviction));
+                            assert_eq!(
+                                there.copied(),
+                                expected,
+                                "state {state} after {g}: {bucket}"
+                            );
+                        }
+                    }
+                }
+                let leaf = reverse_lexicographic(g, leaf_level);
+                for level in places.levels() {
+                    let place = places.written(g, level);
+                    assert!(place.index() < places.on_level(level));
+                    contents.insert(place, (BucketId::on_path(leaf, level), g));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_eviction_more_would_destroy_a_state() {
+        let geometry = Geometry::uniform(4, 1).unwrap();
+        let places = Places::new(&geometry, 2);
+        let state = places.first_eviction() + 50;
+        let fatal = state + places.spare();
+        let destroyed = places.written(fatal, 4);
+        let is_needed = (0..16).map(Leaf).any(|leaf| {
+            let version = places.version(state, leaf, 4);
+            version.is_written && version.place == destroyed
+        });
+        assert!(is_needed);
+    }
+}

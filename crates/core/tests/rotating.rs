@@ -1,0 +1,474 @@
+//! Rotating RAW ORAM: it is RAW ORAM, its states outlive evictions, and it believes nothing that
+//! storage says.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use std::collections::HashMap;
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::posmap::LivePosMap;
+use oblivio_core::reference::ReferenceRaw;
+use oblivio_core::scheme::{Home, Move, RotatingBackend};
+use oblivio_core::store::{Part, Piece, TreeId};
+use oblivio_core::view::{Event, Operation, Recorder};
+use oblivio_core::{
+    EraSealer, ErrorKind, Geometry, LayoutKind, Leaf, MasterKey, MemoryStore, Op, Oram, RawConfig,
+    RotatingOram, TreeConfig,
+};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+type Store = Recorder<MemoryStore, Vec<Event>>;
+type Rotating = RotatingOram<Store, StdRng>;
+
+fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
+    *among.choose(coins).expect("there is something to pick from")
+}
+
+/// Small trees of many forms, from tight ones to ones with levels to spare.
+fn any_config(coins: &mut StdRng) -> RawConfig {
+    let capacity = pick(&[1, 2, 7, 64, 100, 255, 256, 500], coins);
+    let profile = pick(&[&[2][..], &[3], &[5], &[1, 2, 3, 4], &[6, 1, 1, 5]], coins);
+    let geometry = |leaf_level: u8| {
+        let slots = (0..=usize::from(leaf_level))
+            .map(|j| *profile.get(j).unwrap_or(&profile[profile.len() - 1]));
+        Geometry::profile(&slots.collect::<Vec<_>>()).unwrap()
+    };
+    let tightest = (0..).find(|level| geometry(*level).tree_slots() >= capacity).unwrap();
+    let geometry = geometry(tightest + pick(&[0, 1, 2], coins));
+    let tree_top_levels = pick(&[0, 1, 2, 9], coins).min(geometry.leaf_level());
+    let block_bytes = pick(&[16, 17, 100], coins);
+    let tree = TreeConfig {
+        tree_top_levels,
+        tree: TreeId(pick(&[0, 1], coins)),
+        ..TreeConfig::new(capacity, block_bytes, geometry, capacity as usize + 1)
+    };
+    RawConfig { tree, evict_period: pick(&[1, 2, 3, 5, 8], coins) }
+}
+
+fn store(config: &RawConfig) -> Store {
+    let shapes = vec![config.rotating_shape().unwrap(); usize::from(config.tree.tree.0) + 1];
+    Recorder::new(MemoryStore::new(&shapes, LayoutKind::Striped).unwrap(), Vec::new())
+}
+
+fn make(config: &RawConfig, seed: u64) -> Rotating {
+    let sealer = EraSealer::fresh(master(), config.tree.tree, &mut StdRng::seed_from_u64(!seed));
+    RotatingOram::rotating(config, sealer, store(config), StdRng::seed_from_u64(seed)).unwrap()
+}
+
+fn master() -> MasterKey {
+    MasterKey::from_bytes([7; 32])
+}
+
+/// What storage is expected to see: which place holds the latest version of each bucket, kept as a
+/// plain table.
+struct Expected {
+    config: RawConfig,
+    table: HashMap<(u8, u64), u64>,
+    evictions: u64,
+    trips: Vec<(Operation, Vec<BucketId>)>,
+}
+
+impl Expected {
+    fn new(config: &RawConfig) -> Self {
+        let leaves = config.tree.geometry.leaves();
+        let mut expected =
+            Self { config: config.clone(), table: HashMap::new(), evictions: 0, trips: Vec::new() };
+        // A new tree is as if every path had been evicted to once.
+        (0..leaves).for_each(|_| expected.write_next());
+        expected.trips.clear();
+        expected
+    }
+
+    fn levels(&self) -> std::ops::RangeInclusive<u8> {
+        self.config.tree.tree_top_levels..=self.config.tree.geometry.leaf_level()
+    }
+
+    fn read(&mut self, leaf: Leaf) {
+        let place =
+            |level| BucketId::new(level + 1, self.table[&(level, leaf.0 % (1u64 << level))]);
+        self.trips.push((Operation::Read, self.levels().map(place).collect()));
+    }
+
+    fn write_next(&mut self) {
+        let mut written = Vec::new();
+        for level in self.levels() {
+            let ring = (1 << level) + self.config.spare_evictions();
+            let place = self.evictions % ring;
+            self.table.insert((level, self.evictions % (1 << level)), place);
+            written.push(BucketId::new(level + 1, place));
+        }
+        self.trips.push((Operation::Write, written));
+        self.evictions += 1;
+    }
+}
+
+/// The trips that moved bytes.
+fn trips(events: &[Event]) -> Vec<(Operation, Vec<BucketId>)> {
+    let mut trips: Vec<(u64, Operation, Vec<BucketId>)> = Vec::new();
+    for event in events {
+        let Some(piece) = event.piece.filter(|_| event.operation != Operation::Prefetch) else {
+            continue;
+        };
+        assert_eq!(piece.part, Part::Whole);
+        match trips.last_mut().filter(|(trip, ..)| *trip == event.trip) {
+            Some((.., buckets)) => buckets.push(piece.bucket),
+            None => trips.push((event.trip, event.operation, vec![piece.bucket])),
+        }
+    }
+    trips.into_iter().map(|(_, operation, buckets)| (operation, buckets)).collect()
+}
+
+#[test]
+fn it_is_raw_oram() {
+    for seed in 0..400 {
+        let coins = &mut StdRng::seed_from_u64(seed + 1_000_000);
+        let config = any_config(coins);
+        let tree = &config.tree;
+        let mut reference = ReferenceRaw::new(
+            tree.geometry.clone(),
+            tree.block_bytes,
+            u64::from(config.evict_period),
+            StdRng::seed_from_u64(seed),
+        );
+        let mut oram = make(&config, seed);
+        let mut expected = Expected::new(&config);
+        let mut leaves_seen = 0;
+        for n in 0..150 {
+            let range = if coins.random() { tree.capacity } else { tree.capacity.min(5) };
+            let address = coins.random_range(0..range);
+            let new = coins.random::<bool>().then(|| vec![coins.random(); tree.block_bytes]);
+            let old = reference.access(address, new.as_deref());
+            match new {
+                Some(new) => oram.write(address, &new).unwrap(),
+                None => {
+                    let mut block = vec![0xA5; tree.block_bytes];
+                    oram.read(address, &mut block).unwrap();
+                    assert!(block == old, "seed {seed}, access {n}");
+                }
+            }
+            let stash: Vec<_> = oram.backend().stash().addresses().collect();
+            assert_eq!(stash, reference.stash_addresses(), "seed {seed}, access {n}");
+        }
+        // RAW ORAM shows the same leaves; where their buckets are, a table knows.
+        for leaf in &reference.leaves[leaves_seen..] {
+            expected.read(*leaf);
+            let accesses = leaves_seen as u64 % (u64::from(config.evict_period) + 1);
+            if accesses == u64::from(config.evict_period) {
+                expected.write_next();
+            }
+            leaves_seen += 1;
+        }
+        let seen = trips(oram.backend_mut().store_mut().sink());
+        assert_eq!(seen, expected.trips, "seed {seed}");
+        oram.check(&mut |_| {}).unwrap();
+    }
+}
+
+/// Everything that a client must keep.
+struct Kept {
+    evictions: u64,
+    accesses_since_eviction: u32,
+    eras: Vec<oblivio_core::seal::Era>,
+    map: Vec<(u64, oblivio_core::posmap::Mapping)>,
+    blocks: Vec<(Home, u64, Leaf, Vec<u8>)>,
+}
+
+fn keep(oram: &mut Rotating) -> Kept {
+    let backend = oram.backend_mut();
+    backend.keep_state();
+    Kept {
+        evictions: backend.evictions(),
+        accesses_since_eviction: backend.accesses_since_eviction(),
+        eras: backend.sealer().eras().cloned().collect(),
+        blocks: backend.client_blocks().map(|(h, a, l, bytes)| (h, a, l, bytes.to_vec())).collect(),
+        map: oram.position_map().mapped(0..u64::MAX).collect(),
+    }
+}
+
+fn resume(config: &RawConfig, kept: &Kept, store: Store, seed: u64) -> Rotating {
+    let tree = &config.tree;
+    let sealer = EraSealer::new(master(), tree.tree, kept.eras.clone());
+    let Kept { evictions, accesses_since_eviction, .. } = *kept;
+    let mut backend =
+        RotatingBackend::resume(config, sealer, store, evictions, accesses_since_eviction).unwrap();
+    for (home, address, leaf, bytes) in &kept.blocks {
+        backend.bring_back(*home, *address, *leaf, bytes).unwrap();
+    }
+    let mut map = LivePosMap::new(tree.capacity, tree.geometry.leaf_level()).unwrap();
+    kept.map.iter().for_each(|(address, mapping)| map.set(*address, *mapping));
+    let mut oram = RotatingOram::resume(backend, map, StdRng::seed_from_u64(seed));
+    oram.begin_era();
+    oram
+}
+
+/// The store of an ORAM that is gone.
+fn take_store(oram: &mut Rotating, config: &RawConfig) -> Store {
+    std::mem::replace(oram.backend_mut().store_mut(), store(config))
+}
+
+#[test]
+fn a_kept_state_outlives_everything_that_is_allowed_and_shows_the_same_paths_again() {
+    let (mut used_up, mut replayed) = (0, 0);
+    for seed in 0..200 {
+        let coins = &mut StdRng::seed_from_u64(seed);
+        let config = any_config(coins);
+        let tree = &config.tree;
+        let mut oram = make(&config, seed);
+        let mut array = vec![vec![0u8; tree.block_bytes]; tree.capacity as usize];
+        for crash in 0..4 {
+            let kept = keep(&mut oram);
+            let kept_array = array.clone();
+            let seen_before = oram.backend_mut().store_mut().sink().len();
+            // Work on, until nothing more is allowed, or not so long.
+            let accesses = match oram.backend().accesses_left() {
+                left if coins.random() => {
+                    used_up += 1;
+                    left.min(500)
+                }
+                left => coins.random_range(0..=left.min(500)),
+            };
+            let mut log: Vec<(Move, Option<u8>)> = Vec::new();
+            for _ in 0..accesses {
+                let address = coins.random_range(0..tree.capacity);
+                let step = oram.intend(&[address]).unwrap()[0];
+                let fill = coins.random::<bool>().then(|| coins.random::<u8>());
+                log.push((step, fill));
+                carry_out(&mut oram, &mut array, step, fill);
+            }
+            if oram.backend().accesses_left() == 0 {
+                let step = oram.intend(&[0]).unwrap();
+                let error = oram.carry_out(&step, &mut [Op::Read(&mut vec![0; tree.block_bytes])]);
+                assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidRequest);
+            }
+            let first = trips(&oram.backend_mut().store_mut().sink()[seen_before..]);
+
+            // The client is gone. A part of what it did was written down: that is done again.
+            let mut store = take_store(&mut oram, &config);
+            let seen_before = store.sink().len();
+            log.truncate(coins.random_range(0..=log.len()));
+            store.sink_mut().shrink_to_fit();
+            oram = resume(&config, &kept, store, coins.random());
+            array = kept_array;
+            for (step, fill) in &log {
+                carry_out(&mut oram, &mut array, *step, *fill);
+            }
+            let again = trips(&oram.backend_mut().store_mut().sink()[seen_before..]);
+            assert_eq!(again, first[..again.len()], "seed {seed}, crash {crash}");
+            replayed += again.len();
+            let seen = oram.backend_mut().store_mut().sink().len();
+            assert_eq!(oram.check(&mut |_| {}).unwrap(), alive(&oram));
+            oram.backend_mut().store_mut().sink_mut().truncate(seen);
+            for address in 0..tree.capacity {
+                let mut block = vec![0xA5; tree.block_bytes];
+                oram.read(address, &mut block).unwrap();
+                assert!(block == array[address as usize], "seed {seed}, crash {crash}");
+            }
+        }
+    }
+    assert!(used_up > 100 && replayed > 5_000, "{used_up} {replayed}");
+}
+
+fn alive(oram: &Rotating) -> u64 {
+    oram.position_map().mapped(0..u64::MAX).filter(|(_, mapping)| mapping.live).count() as u64
+}
+
+fn carry_out(oram: &mut Rotating, array: &mut [Vec<u8>], step: Move, fill: Option<u8>) {
+    let block = &mut array[step.address as usize];
+    match fill {
+        Some(fill) => {
+            block.fill(fill);
+            oram.carry_out(&[step], &mut [Op::Write(block)]).unwrap();
+        }
+        None => {
+            let mut buffer = vec![0xA5; block.len()];
+            oram.carry_out(&[step], &mut [Op::Read(&mut buffer)]).unwrap();
+            assert!(buffer == *block);
+        }
+    }
+}
+
+#[test]
+fn forgotten_blocks_read_as_zeros_even_when_a_stale_copy_has_the_leaf_of_today() {
+    // Two leaves: every other draw brings a stale copy back to the path it is on.
+    let mut config = RawConfig::with_z_a(4, 16, 4, 1, 10).unwrap();
+    config.tree.geometry = Geometry::uniform(1, 4).unwrap();
+    let mut oram = make(&config, 1);
+    let mut coins = StdRng::seed_from_u64(2);
+    let mut array = [None; 4];
+    for _ in 0..5_000 {
+        let address = coins.random_range(0..4u64);
+        match coins.random_range(0..4) {
+            0 => {
+                oram.forget(address..address + 1).unwrap();
+                array[address as usize] = None;
+            }
+            1 => {
+                let fill = coins.random::<u8>();
+                oram.write(address, &[fill; 16]).unwrap();
+                array[address as usize] = Some(fill);
+            }
+            _ => {
+                let mut block = [0xA5; 16];
+                oram.read(address, &mut block).unwrap();
+                assert_eq!(block, [array[address as usize].unwrap_or(0); 16]);
+            }
+        }
+    }
+    oram.check(&mut |_| {}).unwrap();
+    assert_eq!(oram.forget(3..5).unwrap_err().kind(), ErrorKind::InvalidRequest);
+}
+
+// ───────────────────────────── storage that lies ─────────────────────────────
+
+/// An ORAM of which every bucket in storage has been written.
+fn settled() -> (RawConfig, Rotating) {
+    let mut config = RawConfig::with_z_a(40, 16, 3, 2, 40).unwrap();
+    config.tree.tree_top_levels = 2;
+    let mut oram = make(&config, 5);
+    let mut coins = StdRng::seed_from_u64(6);
+    for _ in 0..2 * 3 * config.tree.geometry.leaves() {
+        oram.write(coins.random_range(0..40), &[coins.random(); 16]).unwrap();
+    }
+    oram.check(&mut |_| {}).unwrap();
+    (config, oram)
+}
+
+/// The places that hold the latest version of a bucket, and those that hold an older one.
+fn places(config: &RawConfig, oram: &Rotating) -> (Vec<BucketId>, Vec<BucketId>) {
+    let g = oram.backend().evictions();
+    let mut current = Vec::new();
+    let mut stale = Vec::new();
+    for level in config.tree.tree_top_levels..=config.tree.geometry.leaf_level() {
+        let ring = (1 << level) + config.spare_evictions();
+        let is_current = |place| (g - (1 << level)..g).any(|eviction| eviction % ring == place);
+        let (now, past): (Vec<u64>, Vec<u64>) = (0..ring).partition(|place| is_current(*place));
+        current.extend(now.into_iter().map(|place| BucketId::new(level + 1, place)));
+        stale.extend(past.into_iter().map(|place| BucketId::new(level + 1, place)));
+    }
+    (current, stale)
+}
+
+fn bytes_of(oram: &mut Rotating, bucket: BucketId) -> &mut [u8] {
+    let store = oram.backend_mut().store_mut().store_mut();
+    let span = store.span(&Piece { tree: TreeId(0), bucket, part: Part::Whole }).unwrap();
+    &mut store.contents_mut()[span.start..span.start + span.bytes]
+}
+
+fn refused(oram: &mut Rotating, defect: &str) {
+    let error = oram.check(&mut |_| {}).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().contains(defect), "{error}, not {defect}");
+    assert_eq!(oram.write(0, &[0; 16]).unwrap_err().kind(), ErrorKind::MustReopen);
+}
+
+#[test]
+fn every_flipped_bit_that_could_be_read_is_found() {
+    let (config, mut oram) = settled();
+    let (current, stale) = places(&config, &oram);
+    let kept = keep(&mut oram);
+    let (mut flipped, mut store) = (0, take_store(&mut oram, &config));
+    for bucket in current {
+        let bytes = {
+            let mut reopened = resume(&config, &kept, store, 1);
+            let bytes = bytes_of(&mut reopened, bucket).len();
+            store = take_store(&mut reopened, &config);
+            bytes
+        };
+        for byte in 0..bytes {
+            let mut oram = resume(&config, &kept, store, 1);
+            bytes_of(&mut oram, bucket)[byte] ^= 1 << (byte % 8);
+            refused(&mut oram, "changed bytes");
+            bytes_of(&mut oram, bucket)[byte] ^= 1 << (byte % 8);
+            store = take_store(&mut oram, &config);
+            flipped += 1;
+        }
+    }
+    assert!(flipped > 1000);
+    // What is stale may say what it likes.
+    let mut oram = resume(&config, &kept, store, 1);
+    stale.into_iter().for_each(|bucket| bytes_of(&mut oram, bucket).fill(0xEE));
+    oram.check(&mut |_| {}).unwrap();
+}
+
+#[test]
+fn swapped_replayed_and_lost_buckets_are_found_and_named() {
+    let (config, mut oram) = settled();
+    let kept = keep(&mut oram);
+    let (current, _) = places(&config, &oram);
+    let mut store = take_store(&mut oram, &config);
+    let leaf_places: Vec<_> = current
+        .iter()
+        .copied()
+        .filter(|b| b.level() == config.tree.geometry.leaf_level() + 1)
+        .collect();
+    for (tamper, defect) in [(0, "another bucket"), (1, "older version"), (2, "nothing")] {
+        let mut oram = resume(&config, &kept, store, 1);
+        let intact = oram.backend_mut().store_mut().store_mut().contents().to_vec();
+        let [a, b] = [leaf_places[0], leaf_places[1]];
+        match tamper {
+            0 => {
+                let of_b = bytes_of(&mut oram, b).to_vec();
+                bytes_of(&mut oram, a).copy_from_slice(&of_b);
+            }
+            1 => {
+                // Let storage answer with what it held before the latest round.
+                let ring_round = u64::from(config.evict_period)
+                    * ((1 << config.tree.geometry.leaf_level()) + config.spare_evictions());
+                for _ in 0..ring_round {
+                    oram.write(0, &[1; 16]).unwrap();
+                }
+                oram.backend_mut().store_mut().store_mut().contents_mut().copy_from_slice(&intact);
+            }
+            _ => bytes_of(&mut oram, a).fill(0),
+        }
+        refused(&mut oram, defect);
+        oram.backend_mut().store_mut().store_mut().contents_mut().copy_from_slice(&intact);
+        store = take_store(&mut oram, &config);
+    }
+}
+
+#[test]
+fn what_a_lost_era_wrote_is_not_believed() {
+    let (config, mut oram) = settled();
+    let kept = keep(&mut oram);
+    let step = |oram: &mut Rotating, fill: u8| {
+        for _ in 0..config.evict_period {
+            let steps = oram.intend(&[3]).unwrap();
+            oram.carry_out(&steps, &mut [Op::Write(&[fill; 16])]).unwrap();
+        }
+    };
+    step(&mut oram, 1);
+    let lost = oram.backend_mut().store_mut().store_mut().contents().to_vec();
+    let store = take_store(&mut oram, &config);
+    let mut oram = resume(&config, &kept, store, 9);
+    step(&mut oram, 2);
+    oram.backend_mut().store_mut().store_mut().contents_mut().copy_from_slice(&lost);
+    refused(&mut oram, "changed bytes");
+}
+
+#[test]
+fn moves_that_start_elsewhere_and_batches_that_do_not_fit_are_refused_untouched() {
+    let (config, mut oram) = settled();
+    oram.backend_mut().keep_state();
+    let seen = oram.backend_mut().store_mut().sink().len();
+    let mut block = [0; 16];
+    let [good] = oram.intend(&[1]).unwrap()[..] else { unreachable!() };
+    let bad = Move { from: Leaf(good.from.0 ^ 1), ..good };
+    let many = oram.intend(&vec![0; oram.backend().accesses_left() as usize + 1]).unwrap();
+    let mut buffers = vec![[0; 16]; many.len()];
+    let mut ops: Vec<_> = buffers.iter_mut().map(|buffer| Op::Read(buffer)).collect();
+    assert_eq!(oram.intend(&[40]).unwrap_err().kind(), ErrorKind::InvalidRequest);
+    for error in [
+        oram.carry_out(&[bad], &mut [Op::Read(&mut block)]),
+        oram.carry_out(&[good], &mut []),
+        oram.carry_out(&[good], &mut [Op::Write(&[0; 15])]),
+        oram.carry_out(&many, &mut ops),
+    ] {
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidRequest);
+    }
+    assert_eq!(oram.backend_mut().store_mut().sink().len(), seen);
+    oram.carry_out(&[good], &mut [Op::Read(&mut block)]).unwrap();
+    drop(config);
+}
