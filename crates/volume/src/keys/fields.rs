@@ -1,0 +1,83 @@
+//! Fields of fixed width, little-endian, one after the other: how slots and superblocks are written.
+
+/// Puts fields together.
+#[derive(Default)]
+pub(crate) struct FieldWriter {
+    bytes: Vec<u8>,
+}
+
+impl FieldWriter {
+    /// Adds a field.
+    pub(crate) fn put(&mut self, field: &[u8]) {
+        self.bytes.extend_from_slice(field);
+    }
+
+    /// Adds a field, and zeros after it until `bytes` are full.
+    pub(crate) fn put_padded(&mut self, field: &[u8], bytes: usize) {
+        assert!(field.len() <= bytes, "whoever made the field has bounded it");
+        let end = self.bytes.len() + bytes;
+        self.put(field);
+        self.bytes.resize(end, 0);
+    }
+
+    /// Adds zeros up to `offset` from the start.
+    pub(crate) fn zeros_until(&mut self, offset: usize) {
+        assert!(self.bytes.len() <= offset, "the fields before fit their room");
+        self.bytes.resize(offset, 0);
+    }
+
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// Takes fields apart. The caller has checked that there are enough bytes for all of them.
+pub(crate) struct FieldReader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> FieldReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The next `N` bytes.
+    pub(crate) fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (field, rest) = self.rest.split_first_chunk().expect("the length was checked");
+        self.rest = rest;
+        *field
+    }
+
+    pub(crate) fn u8(&mut self) -> u8 {
+        u8::from_le_bytes(self.take())
+    }
+
+    pub(crate) fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.take())
+    }
+
+    pub(crate) fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    pub(crate) fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    /// The next `bytes` bytes.
+    pub(crate) fn slice(&mut self, bytes: usize) -> &'a [u8] {
+        let (field, rest) = self.rest.split_at(bytes);
+        self.rest = rest;
+        field
+    }
+
+    /// Whether the next `bytes` bytes are all zero.
+    pub(crate) fn zeros(&mut self, bytes: usize) -> bool {
+        self.slice(bytes).iter().all(|byte| *byte == 0)
+    }
+
+    /// Whether everything that is left is zero.
+    pub(crate) fn only_zeros_left(&mut self) -> bool {
+        self.zeros(self.rest.len())
+    }
+}

@@ -1,0 +1,71 @@
+//! What an owner opens a volume with.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use zeroize::Zeroizing;
+
+use super::error::KeyError;
+
+/// The longest passphrase.
+pub const PASSPHRASE_BYTES_MAX: usize = 4 << 10;
+
+/// The smallest key file. It is not stretched, so these should be 32 random bytes.
+pub const KEY_FILE_BYTES_MIN: usize = 32;
+
+/// The largest key file.
+pub const KEY_FILE_BYTES_MAX: usize = 8 << 20;
+
+/// What an owner knows or has. Wiped from memory when dropped.
+pub enum Secret {
+    /// Something a person can remember, and so something that can be guessed: stretched by Argon2id.
+    Passphrase(Zeroizing<Vec<u8>>),
+    /// The contents of a file that nobody can guess.
+    KeyFile(Zeroizing<Vec<u8>>),
+}
+
+/// What kind of secret opens a slot. Public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SecretKind {
+    /// A passphrase.
+    Passphrase,
+    /// A key file.
+    KeyFile,
+}
+
+impl Secret {
+    /// Which kind it is.
+    pub fn kind(&self) -> SecretKind {
+        match self {
+            Self::Passphrase(_) => SecretKind::Passphrase,
+            Self::KeyFile(_) => SecretKind::KeyFile,
+        }
+    }
+
+    /// Whether it is of a length that a secret can have.
+    pub(crate) fn check(&self) -> Result<(), KeyError> {
+        match self {
+            Self::Passphrase(bytes) => {
+                check_length("a passphrase", bytes.len(), 1..=PASSPHRASE_BYTES_MAX)
+            }
+            Self::KeyFile(bytes) => {
+                check_length("a key file", bytes.len(), KEY_FILE_BYTES_MIN..=KEY_FILE_BYTES_MAX)
+            }
+        }
+    }
+}
+
+fn check_length(what: &str, bytes: usize, range: RangeInclusive<usize>) -> Result<(), KeyError> {
+    if range.contains(&bytes) {
+        Ok(())
+    } else {
+        let (min, max) = (range.start(), range.end());
+        Err(KeyError::invalid(format!("{what} has {min} to {max} bytes: use one that does")))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(secret)")
+    }
+}

@@ -1,0 +1,118 @@
+//! All slots of a volume.
+
+use rand_core::CryptoRng;
+
+use super::cost::Cost;
+use super::error::{KeyError, KeyErrorKind};
+use super::fields::{FieldReader, FieldWriter};
+use super::secret::{Secret, SecretKind};
+use super::slot::{KeySlot, NewSlot, OutOfRange, Place};
+use super::volume_key::VolumeKey;
+
+/// How many slots a volume has.
+pub const SLOTS_MAX: usize = 8;
+
+/// What is known of a slot without a secret. Public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotInfo {
+    /// Its number, below [`SLOTS_MAX`].
+    pub number: u8,
+    /// What kind of secret opens it.
+    pub kind: SecretKind,
+    /// What its owner calls it.
+    pub label: String,
+    /// What a guess costs. A key file is not stretched.
+    pub cost: Option<Cost>,
+}
+
+/// The slots, by their numbers.
+#[derive(Clone, Default)]
+pub(crate) struct KeySlots {
+    slots: [Option<KeySlot>; SLOTS_MAX],
+}
+
+impl KeySlots {
+    /// Tries `secret` on every slot of its kind. How long it takes says how many slots were tried,
+    /// which is no secret of theirs.
+    pub(crate) fn open(
+        &self,
+        volume_id: &[u8; 16],
+        secret: &Secret,
+    ) -> Result<(VolumeKey, u8), KeyError> {
+        secret.check()?;
+        let mut too_costly = None;
+        for (number, slot) in self.taken() {
+            match slot.unwrap(&Place { volume_id, number }, secret) {
+                Ok(Some(volume_key)) => return Ok((volume_key, number)),
+                Ok(None) => {}
+                // Another slot may open all the same.
+                Err(error) => too_costly = Some(error),
+            }
+        }
+        Err(too_costly.unwrap_or_else(|| {
+            KeyError::new(KeyErrorKind::WrongKey, "no key slot of this volume opens with this key")
+        }))
+    }
+
+    /// Fills the first free slot, and says which it was.
+    pub(crate) fn add(
+        &mut self,
+        volume_id: &[u8; 16],
+        volume_key: &VolumeKey,
+        new: &NewSlot<'_>,
+        coins: &mut impl CryptoRng,
+    ) -> Result<u8, KeyError> {
+        let free = (0u8..).zip(&mut self.slots).find(|(_, slot)| slot.is_none());
+        let (number, slot) = free.ok_or_else(|| {
+            KeyError::new(
+                KeyErrorKind::NoFreeSlot,
+                format!("all {SLOTS_MAX} key slots are taken: remove one first"),
+            )
+        })?;
+        let place = Place { volume_id, number };
+        *slot = Some(KeySlot::wrap(volume_key, &place, new, coins)?);
+        Ok(number)
+    }
+
+    /// Empties a slot.
+    pub(crate) fn remove(&mut self, number: u8) -> Result<(), KeyError> {
+        let taken = self.taken().count();
+        let slot = self.slots.get_mut(usize::from(number)).filter(|slot| slot.is_some());
+        let slot =
+            slot.ok_or_else(|| KeyError::invalid(format!("there is no key slot {number}")))?;
+        if taken == 1 {
+            return Err(KeyError::new(
+                KeyErrorKind::LastSlot,
+                "this is the last key slot, and without it the volume is lost: add another first",
+            ));
+        }
+        *slot = None;
+        Ok(())
+    }
+
+    pub(crate) fn list(&self) -> Vec<SlotInfo> {
+        let info = |(number, slot): (u8, &KeySlot)| SlotInfo {
+            number,
+            kind: slot.kind(),
+            label: slot.label().to_owned(),
+            cost: slot.cost(),
+        };
+        self.taken().map(info).collect()
+    }
+
+    pub(crate) fn encode(&self, fields: &mut FieldWriter) {
+        self.slots.iter().for_each(|slot| fields.put(&KeySlot::encode(slot.as_ref())));
+    }
+
+    pub(crate) fn decode(fields: &mut FieldReader<'_>) -> Result<Self, OutOfRange> {
+        let mut table = Self::default();
+        for slot in &mut table.slots {
+            *slot = KeySlot::decode(&fields.take())?;
+        }
+        Ok(table)
+    }
+
+    fn taken(&self) -> impl Iterator<Item = (u8, &KeySlot)> {
+        (0u8..).zip(&self.slots).filter_map(|(number, slot)| Some((number, slot.as_ref()?)))
+    }
+}

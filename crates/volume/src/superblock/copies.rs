@@ -1,0 +1,180 @@
+//! Four copies of the superblock, so that neither damage nor a crash takes the volume with it.
+//!
+//! ```text
+//! TreeId(0) FRONT: copy 0, copy 1   …the trees of the volume…   TreeId(3) BACK: copy 2, copy 3
+//! ```
+//!
+//! Two trees of their own, at both ends of the store, each with two buckets of one superblock. A new
+//! superblock goes to one pair, is flushed, and goes to the other pair: a crash spares one pair.
+
+use oblivio_core::store::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{BucketId, BucketStore};
+
+use super::error::{SuperblockError, SuperblockErrorKind};
+use super::{LockedSuperblock, SUPERBLOCK_BYTES, Superblock};
+
+/// The tree with the first pair of copies.
+pub const FRONT: TreeId = TreeId(0);
+
+/// The tree with the second pair of copies.
+pub const BACK: TreeId = TreeId(3);
+
+/// How many copies there are.
+pub const COPIES: usize = 4;
+
+const PAIRS: [TreeId; 2] = [FRONT, BACK];
+const COPIES_OF_PAIR: usize = COPIES / PAIRS.len();
+
+/// The shape of [`FRONT`] and of [`BACK`].
+pub fn shape() -> TreeShape {
+    let level = |buckets| LevelShape {
+        buckets,
+        slots: 1,
+        header_bytes: 0,
+        slots_offset: 0,
+        slot_bytes: SUPERBLOCK_BYTES as u64,
+        bucket_bytes: SUPERBLOCK_BYTES as u64,
+    };
+    // A root alone could not hold a pair.
+    TreeShape::new(vec![level(0), level(COPIES_OF_PAIR as u64)])
+}
+
+/// What was found where copies should be.
+#[derive(Debug)]
+pub struct Copies {
+    found: [Result<LockedSuperblock, SuperblockError>; COPIES],
+}
+
+/// Reads all copies, each in a round trip of its own: where one cannot be read, others can.
+pub fn read_copies(store: &mut impl BucketStore) -> Copies {
+    Copies { found: std::array::from_fn(|copy| read(store, copy)) }
+}
+
+impl Copies {
+    /// Each copy, or what is wrong with it: the front pair, then the back pair.
+    pub fn each(&self) -> &[Result<LockedSuperblock, SuperblockError>; COPIES] {
+        &self.found
+    }
+
+    /// The whole copy with the highest sequence number. Nothing vouches for it yet.
+    ///
+    /// # Errors
+    /// [`SuperblockErrorKind::UnknownVersion`] when a newer program was here, even if there are copies
+    /// from before. If no copy is sound: [`SuperblockErrorKind::Store`] when one could not be read,
+    /// [`SuperblockErrorKind::Tampered`] or [`SuperblockErrorKind::Damaged`] when there is at least
+    /// something of one, [`SuperblockErrorKind::NotAVolume`] when there is not.
+    pub fn newest(&self) -> Result<&LockedSuperblock, SuperblockError> {
+        use SuperblockErrorKind::{Damaged, NotAVolume, Store, Tampered, UnknownVersion};
+        let problem = |kind| {
+            let mut problems = self.found.iter().filter_map(|copy| copy.as_ref().err());
+            problems.find(|problem| problem.kind() == kind)
+        };
+        let answer =
+            |problem: &SuperblockError| SuperblockError::new(problem.kind(), problem.to_string());
+        if let Some(problem) = problem(UnknownVersion) {
+            return Err(answer(problem));
+        }
+        if let Some(newest) = self.sound().max_by_key(|copy| copy.unauthenticated_sequence()) {
+            return Ok(newest);
+        }
+        Err(match [Store, Tampered, Damaged, NotAVolume].into_iter().find_map(problem) {
+            Some(problem) if problem.kind() == Damaged => SuperblockError::new(
+                Damaged,
+                "all copies of the superblock are damaged: restore one from a backup",
+            ),
+            Some(problem) => answer(problem),
+            None => unreachable!("a copy that cannot be decoded has one of these problems"),
+        })
+    }
+
+    fn sound(&self) -> impl Iterator<Item = &LockedSuperblock> {
+        self.found.iter().flatten()
+    }
+
+    /// How many copies of the pair are as new as any.
+    fn newest_of_pair(&self, pair: usize) -> usize {
+        let sequence = LockedSuperblock::unauthenticated_sequence;
+        let newest = self.sound().map(sequence).max();
+        let of_pair = &self.found[pair * COPIES_OF_PAIR..][..COPIES_OF_PAIR];
+        of_pair.iter().flatten().filter(|copy| Some(sequence(copy)) == newest).count()
+    }
+}
+
+/// Stores `superblock` in all copies. Wherever a crash comes, one pair is untouched or done: if all
+/// copies were good before, two at least are the old superblock or the new one.
+///
+/// If fewer were good, the pair with fewer good ones is written first.
+///
+/// # Errors
+/// [`SuperblockErrorKind::Store`]. Then some copies may be old and some new: read them again.
+pub fn write_copies(
+    store: &mut impl BucketStore,
+    superblock: &Superblock,
+) -> Result<(), SuperblockError> {
+    let copies = read_copies(store);
+    let mut pairs: [usize; PAIRS.len()] = std::array::from_fn(|pair| pair);
+    pairs.sort_by_key(|pair| copies.newest_of_pair(*pair));
+    for pair in pairs {
+        let first = pair * COPIES_OF_PAIR;
+        write(store, first..first + COPIES_OF_PAIR, superblock)?;
+    }
+    Ok(())
+}
+
+/// Stores `superblock`, which a secret has unlocked, in those copies that are damaged or hold anything
+/// else, and says how many those were. Good copies are left alone.
+///
+/// # Errors
+/// [`SuperblockErrorKind::Store`]. Good copies are still good then.
+pub fn repair(
+    store: &mut impl BucketStore,
+    superblock: &Superblock,
+) -> Result<usize, SuperblockError> {
+    let wanted = superblock.encode();
+    let copies = read_copies(store);
+    let is_good = |copy: usize| {
+        let found = copies.found[copy].as_ref();
+        found.is_ok_and(|found| found.encode() == wanted)
+    };
+    let bad: Vec<usize> = (0..COPIES).filter(|copy| !is_good(*copy)).collect();
+    if !bad.is_empty() {
+        write(store, bad.iter().copied(), superblock)?;
+    }
+    Ok(bad.len())
+}
+
+fn read(store: &mut impl BucketStore, copy: usize) -> Result<LockedSuperblock, SuperblockError> {
+    check_shape(store)?;
+    LockedSuperblock::decode(store.read(&[piece(copy)])?.get(0))
+}
+
+/// Writes some copies and returns when they are durable.
+fn write(
+    store: &mut impl BucketStore,
+    copies: impl Iterator<Item = usize>,
+    superblock: &Superblock,
+) -> Result<(), SuperblockError> {
+    check_shape(store)?;
+    let pieces: Vec<_> = copies.map(piece).collect();
+    let bytes = superblock.encode();
+    let spans = vec![Span { start: 0, bytes: SUPERBLOCK_BYTES }; pieces.len()];
+    store.write(&pieces, &mut |blanks| blanks.relay(Frames::new(&bytes[..], &spans)))?;
+    Ok(store.flush()?)
+}
+
+fn piece(copy: usize) -> Piece {
+    let (pair, index) = (copy / COPIES_OF_PAIR, copy % COPIES_OF_PAIR);
+    Piece { tree: PAIRS[pair], bucket: BucketId::new(1, index as u64), part: Part::Whole }
+}
+
+fn check_shape(store: &impl BucketStore) -> Result<(), SuperblockError> {
+    let shape = shape();
+    if PAIRS.iter().all(|tree| store.shape(*tree) == Some(&shape)) {
+        Ok(())
+    } else {
+        Err(SuperblockError::new(
+            SuperblockErrorKind::Store,
+            "the store has no room for superblocks: it was made for something else",
+        ))
+    }
+}

@@ -1,0 +1,254 @@
+//! What a volume says about itself before anything else can be read: its parameters and its key
+//! slots.
+//!
+//! A superblock stands in clear where storage can read and change it. So its bytes pass two gates:
+//!
+//! ```text
+//! bytes ── checksum, bounds ──► LockedSuperblock ── secret, HMAC ──► Superblock
+//!            [`LockedSuperblock::decode`]              [`LockedSuperblock::unlock`]
+//! ```
+//!
+//! The first keeps out damage, the second whoever does not have the volume key. What lies between is
+//! not to be believed, and its accessors say so. The bytes are in `docs/format.md`; [`copies`] keeps
+//! four of them.
+
+pub mod copies;
+mod error;
+mod format;
+mod params;
+
+use std::fmt;
+
+use rand_core::CryptoRng;
+use ring::hmac;
+
+pub use error::{SuperblockError, SuperblockErrorKind};
+pub use format::SUPERBLOCK_BYTES;
+pub use params::{SchemeId, VolumeParams};
+
+use crate::keys::{KeyError, KeyErrorKind, KeySlots, NewSlot, Secret, SlotInfo, VolumeKey};
+use format::{Body, MAC_BYTES};
+
+/// The random name of a volume. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct VolumeId(pub [u8; 16]);
+
+impl fmt::Display for VolumeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for VolumeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VolumeId({self})")
+    }
+}
+
+/// A superblock that the volume key vouches for. It holds no secret.
+#[derive(Clone)]
+pub struct Superblock {
+    body: Body,
+    mac: [u8; MAC_BYTES],
+}
+
+impl Superblock {
+    /// The first superblock of a new volume, which `first_slot` opens.
+    ///
+    /// # Errors
+    /// [`SuperblockErrorKind::InvalidRequest`] when there can be no such volume or slot;
+    /// [`SuperblockErrorKind::TooCostly`] when there is not the memory for the slot.
+    pub fn create(
+        params: VolumeParams,
+        volume_key: &VolumeKey,
+        first_slot: &NewSlot<'_>,
+        coins: &mut impl CryptoRng,
+    ) -> Result<Self, SuperblockError> {
+        params.check().map_err(|problem| {
+            SuperblockError::new(SuperblockErrorKind::InvalidRequest, problem)
+        })?;
+        let mut volume_id = VolumeId([0; 16]);
+        coins.fill_bytes(&mut volume_id.0);
+        let mut slots = KeySlots::default();
+        slots.add(&volume_id.0, volume_key, first_slot, coins)?;
+        Ok(Self::authenticate(Body { sequence: 1, volume_id, params, slots }, volume_key))
+    }
+
+    /// The bytes to be stored.
+    pub fn encode(&self) -> Box<[u8; SUPERBLOCK_BYTES]> {
+        format::finish(self.body.encode(), &self.mac)
+    }
+
+    /// Grows by one with every change: of two superblocks of a volume, the one with the higher number
+    /// is the newer.
+    pub fn sequence(&self) -> u64 {
+        self.body.sequence
+    }
+
+    /// Which volume it is.
+    pub fn volume_id(&self) -> VolumeId {
+        self.body.volume_id
+    }
+
+    /// How the volume was made.
+    pub fn params(&self) -> &VolumeParams {
+        &self.body.params
+    }
+
+    /// The slots in use.
+    pub fn slots(&self) -> Vec<SlotInfo> {
+        self.body.slots.list()
+    }
+
+    /// Gives the volume one more secret that opens it, and says in which slot. It counts once
+    /// [`copies::write_copies`] has stored it.
+    ///
+    /// # Errors
+    /// [`SuperblockErrorKind::NoFreeSlot`], [`SuperblockErrorKind::InvalidRequest`] for a slot that
+    /// cannot be, [`SuperblockErrorKind::TooCostly`] when there is not the memory for it,
+    /// [`SuperblockErrorKind::WrongKey`] when `volume_key` is another volume's. Nothing changed then.
+    pub fn add_slot(
+        &mut self,
+        volume_key: &VolumeKey,
+        new: &NewSlot<'_>,
+        coins: &mut impl CryptoRng,
+    ) -> Result<u8, SuperblockError> {
+        self.change(volume_key, |body| body.slots.add(&body.volume_id.0, volume_key, new, coins))
+    }
+
+    /// Empties a slot: its secret does not open the new superblock. It still opens every older one
+    /// that anyone kept.
+    ///
+    /// # Errors
+    /// [`SuperblockErrorKind::LastSlot`], [`SuperblockErrorKind::InvalidRequest`] when the slot is
+    /// empty, [`SuperblockErrorKind::WrongKey`] when `volume_key` is another volume's. Nothing changed
+    /// then.
+    pub fn remove_slot(
+        &mut self,
+        volume_key: &VolumeKey,
+        number: u8,
+    ) -> Result<(), SuperblockError> {
+        self.change(volume_key, |body| body.slots.remove(number))
+    }
+
+    /// Makes a change and vouches for it, or leaves everything as it was.
+    fn change<T>(
+        &mut self,
+        volume_key: &VolumeKey,
+        change: impl FnOnce(&mut Body) -> Result<T, KeyError>,
+    ) -> Result<T, SuperblockError> {
+        if !is_authentic(volume_key, &self.body.encode(), &self.mac) {
+            let message = "this is the key of another volume";
+            return Err(KeyError::new(KeyErrorKind::WrongKey, message).into());
+        }
+        let mut body = self.body.clone();
+        let outcome = change(&mut body)?;
+        body.sequence += 1;
+        *self = Self::authenticate(body, volume_key);
+        Ok(outcome)
+    }
+
+    fn authenticate(body: Body, volume_key: &VolumeKey) -> Self {
+        let tag = hmac::sign(&mac_key(volume_key), &body.encode());
+        let mac = *tag.as_ref().first_chunk().expect("HMAC-SHA-256 gives 32 bytes");
+        Self { body, mac }
+    }
+}
+
+/// A superblock whose bytes arrived whole, and that may come from anyone.
+#[derive(Clone)]
+pub struct LockedSuperblock {
+    body: Body,
+    mac: [u8; MAC_BYTES],
+}
+
+impl LockedSuperblock {
+    /// Takes the bytes apart.
+    ///
+    /// # Errors
+    /// In the order in which they are found: [`SuperblockErrorKind::NotAVolume`],
+    /// [`SuperblockErrorKind::Damaged`], [`SuperblockErrorKind::UnknownVersion`],
+    /// [`SuperblockErrorKind::Tampered`] when the bytes are whole and no honest program wrote them.
+    pub fn decode(bytes: &[u8]) -> Result<Self, SuperblockError> {
+        let (body, mac) = format::decode(bytes)?;
+        Ok(Self { body, mac })
+    }
+
+    /// Opens the slots of the secret's kind, one after the other, until one gives the volume key;
+    /// then checks with that key that everything is as an owner of the volume left it.
+    ///
+    /// # Errors
+    /// [`SuperblockErrorKind::WrongKey`], [`SuperblockErrorKind::TooCostly`],
+    /// [`SuperblockErrorKind::Tampered`], and [`SuperblockErrorKind::InvalidRequest`] for a secret
+    /// that is too short or too long to be one.
+    pub fn unlock(&self, secret: &Secret) -> Result<Unlocked, SuperblockError> {
+        let Self { body, mac } = self;
+        let (volume_key, slot) = body.slots.open(&body.volume_id.0, secret)?;
+        // There is one encoding of every body, so these are the bytes that were read.
+        if !is_authentic(&volume_key, &body.encode(), mac) {
+            return Err(SuperblockError::new(
+                SuperblockErrorKind::Tampered,
+                "the superblock was changed by someone without the key: do not trust this storage, \
+                 and restore the superblock from a backup",
+            ));
+        }
+        let superblock = Superblock { body: body.clone(), mac: *mac };
+        Ok(Unlocked { superblock, volume_key, slot })
+    }
+
+    /// What the sequence number is claimed to be.
+    pub fn unauthenticated_sequence(&self) -> u64 {
+        self.body.sequence
+    }
+
+    /// Which volume it claims to be.
+    pub fn unauthenticated_volume_id(&self) -> VolumeId {
+        self.body.volume_id
+    }
+
+    /// What the parameters are claimed to be. They are within bounds.
+    pub fn unauthenticated_params(&self) -> &VolumeParams {
+        &self.body.params
+    }
+
+    /// What the slots in use are claimed to be.
+    pub fn unauthenticated_slots(&self) -> Vec<SlotInfo> {
+        self.body.slots.list()
+    }
+
+    /// The bytes it came from.
+    pub fn encode(&self) -> Box<[u8; SUPERBLOCK_BYTES]> {
+        format::finish(self.body.encode(), &self.mac)
+    }
+}
+
+impl fmt::Debug for LockedSuperblock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockedSuperblock").field("sequence", &self.body.sequence).finish()
+    }
+}
+
+impl fmt::Debug for Superblock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Superblock").field("sequence", &self.body.sequence).finish()
+    }
+}
+
+/// What a secret gives.
+#[derive(Debug)]
+pub struct Unlocked {
+    /// The superblock, which can be believed now.
+    pub superblock: Superblock,
+    /// The key of everything else.
+    pub volume_key: VolumeKey,
+    /// Which slot opened.
+    pub slot: u8,
+}
+
+fn is_authentic(volume_key: &VolumeKey, body: &[u8], mac: &[u8; MAC_BYTES]) -> bool {
+    hmac::verify(&mac_key(volume_key), body, mac).is_ok()
+}
+
+fn mac_key(volume_key: &VolumeKey) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, &*volume_key.derive("superblock"))
+}
