@@ -2,11 +2,13 @@
 //!
 //! - [`statistics`]: what can be told from the leaves of a view, with a stated rate of false alarms.
 //! - [`conformance`]: the suite that every store passes.
+//! - [`crash`]: a world in which machines die, to try durable volumes in.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
 //!
 //! The tool `planted-leaks` (in `src/bin/`) breaks the engine on purpose, one leak at a time, and
 //! demands that the privacy tests notice.
 
 pub mod conformance;
+pub mod crash;
 pub mod statistics;
 pub mod workload;

@@ -1,0 +1,290 @@
+//! The client's directory: files, and apart from them their names.
+//!
+//! A crash keeps or drops each change of names for itself. A change whose file is not there under
+//! its name, because the change that put it there was dropped, is dropped too. So each name has one
+//! file and each file one name, and a rename shows under either name and never under both.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+
+use oblivio_volume::state_dir::{StateDir, StateFile};
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::fault::{FailedSync, OpKind, Survival, Verdict};
+use super::medium::Medium;
+use super::world::World;
+
+/// Contents of removed files that may lie beneath the holes of later ones.
+const FREED_FILES_MAX: usize = 4;
+
+/// Of each removed file, so much is kept.
+const FREED_FILE_BYTES_MAX: usize = 256 << 10;
+
+const NAME_BYTES_MAX: usize = 255;
+
+type FileId = u64;
+type Names = BTreeMap<String, FileId>;
+
+#[derive(Default)]
+pub(super) struct Directory {
+    files: BTreeMap<FileId, Medium>,
+    durable: Names,
+    cached: Names,
+    /// Changes of names since the last sync, oldest first.
+    pending: Vec<Change>,
+    /// Never used again, so that a handle cannot take a new file for its own.
+    next: FileId,
+    freed: VecDeque<Vec<u8>>,
+}
+
+enum Change {
+    Create { name: String, file: FileId },
+    Rename { from: String, to: String, file: FileId },
+    Remove { name: String, file: FileId },
+}
+
+impl Change {
+    fn file(&self) -> FileId {
+        match self {
+            Self::Create { file, .. } | Self::Rename { file, .. } | Self::Remove { file, .. } => {
+                *file
+            }
+        }
+    }
+
+    fn apply(&self, names: &mut Names) {
+        match self {
+            Self::Create { name, file } => {
+                names.insert(name.clone(), *file);
+            }
+            Self::Rename { from, to, file } if names.get(from) == Some(file) => {
+                names.remove(from);
+                names.insert(to.clone(), *file);
+            }
+            Self::Remove { name, file } if names.get(name) == Some(file) => {
+                names.remove(name);
+            }
+            Self::Rename { .. } | Self::Remove { .. } => {}
+        }
+    }
+}
+
+impl Directory {
+    /// These files, durably, and none that was there before.
+    pub(super) fn replace(&mut self, files: &BTreeMap<String, Vec<u8>>) {
+        self.files.clear();
+        self.pending.clear();
+        self.cached.clear();
+        for (name, bytes) in files {
+            self.files.insert(self.next, Medium::holding(bytes.clone()));
+            self.cached.insert(name.clone(), self.next);
+            self.next += 1;
+        }
+        self.durable.clone_from(&self.cached);
+    }
+
+    pub(super) fn contents(&self) -> BTreeMap<String, Vec<u8>> {
+        let file =
+            |(name, file): (&String, &FileId)| (name.clone(), self.files[file].bytes().to_vec());
+        self.cached.iter().map(file).collect()
+    }
+
+    pub(super) fn crash(&mut self, survival: Survival, kept_share: f64, coins: &mut StdRng) {
+        match survival {
+            Survival::All => {}
+            Survival::None => self.pending.clear(),
+            Survival::Random { .. } => self.keep_some_names(kept_share, coins),
+        }
+        self.cached.clone_from(&self.durable);
+        for change in &self.pending {
+            change.apply(&mut self.cached);
+        }
+        for file in self.files.values_mut() {
+            let beneath = self.freed.get(coins.random_range(0..=FREED_FILES_MAX));
+            file.crash(survival, kept_share, beneath.map(Vec::as_slice), coins);
+        }
+        // No handle outlives a crash, and with it no file that can have no name any more.
+        let pending = self.pending.iter().map(Change::file);
+        let named: BTreeSet<_> = self.durable.values().copied().chain(pending).collect();
+        let nameless = self.files.extract_if(.., |file, _| !named.contains(file));
+        for (_, file) in nameless {
+            free(&mut self.freed, file.bytes());
+        }
+    }
+
+    fn keep_some_names(&mut self, kept_share: f64, coins: &mut StdRng) {
+        for change in std::mem::take(&mut self.pending) {
+            if coins.random_bool(kept_share) {
+                change.apply(&mut self.durable);
+            }
+        }
+    }
+
+    fn sync_names(&mut self) {
+        let before: BTreeSet<_> = self.durable.values().copied().collect();
+        for change in self.pending.drain(..) {
+            change.apply(&mut self.durable);
+        }
+        let after: BTreeSet<_> = self.durable.values().copied().collect();
+        for file in before.difference(&after) {
+            free(&mut self.freed, self.files[file].bytes());
+        }
+    }
+
+    fn fail_sync_names(&mut self, mode: FailedSync, coins: &mut StdRng) {
+        match mode {
+            FailedSync::Drops => self.keep_some_names(0.5, coins),
+            FailedSync::Retains => {}
+        }
+    }
+
+    fn find(&self, name: &str) -> io::Result<FileId> {
+        let absent = || io::Error::new(io::ErrorKind::NotFound, format!("no file named {name}"));
+        self.cached.get(name).copied().ok_or_else(absent)
+    }
+
+    fn file_mut(&mut self, file: FileId) -> io::Result<&mut Medium> {
+        let gone = || io::Error::new(io::ErrorKind::NotFound, "the directory was replaced");
+        self.files.get_mut(&file).ok_or_else(gone)
+    }
+
+    fn change(&mut self, change: Change) {
+        change.apply(&mut self.cached);
+        self.pending.push(change);
+    }
+}
+
+/// Keeps what a removed file held, for the holes of later ones.
+fn free(freed: &mut VecDeque<Vec<u8>>, bytes: &[u8]) {
+    freed.push_back(bytes[..bytes.len().min(FREED_FILE_BYTES_MAX)].to_vec());
+    if freed.len() > FREED_FILES_MAX {
+        freed.pop_front();
+    }
+}
+
+/// Whether a call that did not go well was carried out all the same.
+fn happens(verdict: Verdict, coins: &mut StdRng) -> bool {
+    match verdict {
+        Verdict::Go => true,
+        Verdict::Fail(io::ErrorKind::StorageFull) => false,
+        Verdict::Fail(_) | Verdict::Crash => coins.random(),
+    }
+}
+
+/// The directory of a [`World`], for one run.
+pub struct CrashDir {
+    pub(super) world: World,
+    pub(super) run: u64,
+}
+
+impl StateDir for CrashDir {
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut state = self.world.state();
+        state.begin(self.run, OpKind::DirNames)?.answer()?;
+        Ok(state.directory.cached.keys().cloned().collect())
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut state = self.world.state();
+        state.begin(self.run, OpKind::DirRead)?.answer()?;
+        let file = state.directory.find(name)?;
+        Ok(state.directory.file_mut(file)?.bytes().to_vec())
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
+        check_name(name)?;
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::DirCreate)?;
+        if state.directory.cached.contains_key(name) {
+            verdict.answer()?;
+            let message = format!("there is a file named {name}");
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        let file = state.directory.next;
+        if happens(verdict, &mut state.plan.coins) {
+            let directory = &mut state.directory;
+            directory.next += 1;
+            directory.files.insert(file, Medium::default());
+            directory.change(Change::Create { name: name.into(), file });
+        }
+        verdict.answer()?;
+        Ok(Box::new(CrashFile { world: self.world.clone(), run: self.run, file }))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        check_name(to)?;
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::DirRename)?;
+        let file = state.directory.find(from)?;
+        if happens(verdict, &mut state.plan.coins) {
+            let change = Change::Rename { from: from.into(), to: to.into(), file };
+            state.directory.change(change);
+        }
+        verdict.answer()
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::DirRemove)?;
+        let file = state.directory.find(name)?;
+        if happens(verdict, &mut state.plan.coins) {
+            state.directory.change(Change::Remove { name: name.into(), file });
+        }
+        verdict.answer()
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::DirSyncNames)?;
+        let state = &mut *state;
+        match verdict {
+            Verdict::Fail(_) => {
+                state.directory.fail_sync_names(state.failed_sync, &mut state.plan.coins);
+            }
+            _ if happens(verdict, &mut state.plan.coins) => state.directory.sync_names(),
+            _ => {}
+        }
+        verdict.answer()
+    }
+}
+
+/// Names are short and plain: a world that takes others hides what a real directory refuses.
+fn check_name(name: &str) -> io::Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+    let is_sound = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain);
+    if is_sound && name != "." && name != ".." {
+        return Ok(());
+    }
+    let message = format!("{name:?} is no name: use letters, digits, - and .");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+}
+
+/// A file of a [`CrashDir`], open to append.
+pub struct CrashFile {
+    world: World,
+    run: u64,
+    file: FileId,
+}
+
+impl StateFile for CrashFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::FileAppend)?;
+        let state = &mut *state;
+        let file = state.directory.file_mut(self.file)?;
+        match verdict {
+            Verdict::Go => file.write(file.bytes().len(), bytes),
+            Verdict::Fail(_) | Verdict::Crash => file.append_prefix(bytes, &mut state.plan.coins),
+        }
+        verdict.answer()
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::FileSync)?;
+        let state = &mut *state;
+        let file = state.directory.file_mut(self.file)?;
+        file.answer_sync(verdict, state.failed_sync, &mut state.plan.coins)
+    }
+}

@@ -1,0 +1,341 @@
+//! Bytes of which the latest are not durable yet: a file, or a disk.
+//!
+//! Each write is split at the sectors of the medium. A crash keeps or drops it, and of a torn one
+//! each sector. That covers every order in which a cache may write back: of two writes to one
+//! sector, the later without the earlier is both in order, the earlier without the later is the
+//! later overtaken.
+
+use std::io;
+use std::ops::Range;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::fault::{FailedSync, Survival, Verdict};
+
+/// What a disk writes as a whole.
+pub(super) const SECTOR_BYTES: usize = 512;
+
+/// Beyond this, the oldest writes are made durable unasked, as a kernel does when memory is short.
+const PENDING_BYTES_MAX: usize = 64 << 20;
+
+#[derive(Clone, Default)]
+pub(super) struct Medium {
+    /// What is left when the power fails now, and no coin is kind.
+    durable: Vec<u8>,
+    /// What a read returns.
+    cached: Vec<u8>,
+    /// What happened since the last sync, oldest first.
+    pending: Vec<Write>,
+    pending_bytes: usize,
+}
+
+#[derive(Clone)]
+struct Write {
+    offset: usize,
+    bytes: Vec<u8>,
+}
+
+impl Medium {
+    /// Holds `bytes`, durably.
+    pub(super) fn holding(bytes: Vec<u8>) -> Self {
+        Self { cached: bytes.clone(), durable: bytes, ..Self::default() }
+    }
+
+    /// What a read returns.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.cached
+    }
+
+    pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
+        let write = Write { offset, bytes: bytes.to_vec() };
+        put(&mut self.cached, offset, bytes);
+        self.pending_bytes += bytes.len();
+        self.pending.push(write);
+        if self.pending_bytes > PENDING_BYTES_MAX {
+            self.write_back();
+        }
+    }
+
+    /// A write that failed: any of its sectors may have been written.
+    pub(super) fn write_sectors(&mut self, offset: usize, bytes: &[u8], coins: &mut StdRng) {
+        for range in sectors(offset, bytes.len()) {
+            if coins.random() {
+                self.write(offset + range.start, &bytes[range]);
+            }
+        }
+    }
+
+    /// An append that failed: it may have got anywhere.
+    pub(super) fn append_prefix(&mut self, bytes: &[u8], coins: &mut StdRng) {
+        let most = match coins.random_range(0..4) {
+            0 => 0,
+            1 => bytes.len(),
+            _ => coins.random_range(0..=bytes.len()),
+        };
+        if most > 0 {
+            self.write(self.cached.len(), &bytes[..most]);
+        }
+    }
+
+    /// A sync with this outcome: one that the machine died in may have worked.
+    pub(super) fn answer_sync(
+        &mut self,
+        verdict: Verdict,
+        mode: FailedSync,
+        coins: &mut StdRng,
+    ) -> io::Result<()> {
+        match verdict {
+            Verdict::Go => self.sync(),
+            Verdict::Fail(_) => self.fail_sync(mode, coins),
+            Verdict::Crash if coins.random() => self.sync(),
+            Verdict::Crash => {}
+        }
+        verdict.answer()
+    }
+
+    fn sync(&mut self) {
+        for write in self.pending.drain(..) {
+            put(&mut self.durable, write.offset, &write.bytes);
+        }
+        self.pending_bytes = 0;
+    }
+
+    fn fail_sync(&mut self, mode: FailedSync, coins: &mut StdRng) {
+        match mode {
+            FailedSync::Drops => self.keep_some(0.5, true, None, coins),
+            FailedSync::Retains => {}
+        }
+    }
+
+    /// A crash. Holes in what is longer than before show `beneath`, then zeros.
+    pub(super) fn crash(
+        &mut self,
+        survival: Survival,
+        kept_share: f64,
+        beneath: Option<&[u8]>,
+        coins: &mut StdRng,
+    ) {
+        match survival {
+            Survival::All => {}
+            Survival::None => self.keep_some(0.0, false, None, coins),
+            Survival::Random { torn } => self.keep_some(kept_share, torn, beneath, coins),
+        }
+        self.cached.clone_from(&self.durable);
+        for write in &self.pending {
+            put(&mut self.cached, write.offset, &write.bytes);
+        }
+    }
+
+    /// Replaces bytes behind the back of whoever wrote them: in every cache, and for good.
+    pub(super) fn tamper(&mut self, offset: usize, bytes: &[u8]) {
+        for write in &mut self.pending {
+            let both = overlap(offset..offset + bytes.len(), write.offset, write.bytes.len());
+            for at in both {
+                write.bytes[at - write.offset] = bytes[at - offset];
+            }
+        }
+        put(&mut self.cached, offset, bytes);
+        let durable = overlap(offset..offset + bytes.len(), 0, self.durable.len());
+        for at in durable {
+            self.durable[at] = bytes[at - offset];
+        }
+    }
+
+    /// Makes some of what is pending durable, and forgets the rest.
+    fn keep_some(
+        &mut self,
+        kept_share: f64,
+        torn: bool,
+        beneath: Option<&[u8]>,
+        coins: &mut StdRng,
+    ) {
+        let grown_from = self.durable.len();
+        let mut is_hole: Vec<bool> = Vec::new();
+        for write in std::mem::take(&mut self.pending) {
+            if !coins.random_bool(kept_share) {
+                continue;
+            }
+            let kept: Vec<_> = sectors(write.offset, write.bytes.len())
+                .filter(|_| !torn || coins.random_bool(kept_share))
+                .collect();
+            // The length may survive without the last bytes, or stop where the bytes stop.
+            let reaches = match kept.last() {
+                Some(last) if coins.random() => write.offset + last.end,
+                _ => write.offset + write.bytes.len(),
+            };
+            if reaches > self.durable.len() {
+                self.durable.resize(reaches, 0);
+                is_hole.resize(reaches - grown_from, true);
+            }
+            for range in kept {
+                let start = write.offset + range.start;
+                put(&mut self.durable, start, &write.bytes[range.clone()]);
+                for at in start.max(grown_from)..start + range.len() {
+                    is_hole[at - grown_from] = false;
+                }
+            }
+        }
+        self.pending_bytes = 0;
+        let beneath = beneath.unwrap_or_default();
+        for (at, _) in (grown_from..).zip(is_hole).filter(|(_, is_hole)| *is_hole) {
+            self.durable[at] = beneath.get(at).copied().unwrap_or(0);
+        }
+    }
+
+    fn write_back(&mut self) {
+        let mut count = 0;
+        for write in &self.pending {
+            if self.pending_bytes <= PENDING_BYTES_MAX / 2 {
+                break;
+            }
+            put(&mut self.durable, write.offset, &write.bytes);
+            self.pending_bytes -= write.bytes.len();
+            count += 1;
+        }
+        self.pending.drain(..count);
+    }
+}
+
+/// Writes `bytes`, with zeros up to them if need be.
+fn put(medium: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
+    let end = offset + bytes.len();
+    if medium.len() < end {
+        medium.resize(end, 0);
+    }
+    medium[offset..end].copy_from_slice(bytes);
+}
+
+/// The parts of a write of `length` bytes at `offset` that lie in different sectors of the medium,
+/// counted from the start of the write.
+fn sectors(offset: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
+    let first = offset / SECTOR_BYTES;
+    let last = (offset + length).div_ceil(SECTOR_BYTES);
+    (first..last).filter(move |_| length > 0).map(move |sector| {
+        let start = (sector * SECTOR_BYTES).max(offset);
+        let end = ((sector + 1) * SECTOR_BYTES).min(offset + length);
+        start - offset..end - offset
+    })
+}
+
+fn overlap(range: Range<usize>, offset: usize, length: usize) -> Range<usize> {
+    range.start.max(offset)..range.end.min(offset + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    fn coins(seed: u64) -> StdRng {
+        StdRng::seed_from_u64(seed)
+    }
+
+    fn crashed(medium: &Medium, survival: Survival, seed: u64) -> Medium {
+        let mut medium = medium.clone();
+        let mut coins = coins(seed);
+        medium.crash(survival, 0.5, None, &mut coins);
+        medium
+    }
+
+    #[test]
+    fn sectors_lie_on_the_grid_of_the_medium() {
+        let of = |offset, length| sectors(offset, length).collect::<Vec<_>>();
+        assert_eq!(of(0, 512), [0..512]);
+        assert_eq!(of(500, 24), [0..12, 12..24]);
+        assert_eq!(of(1024, 1000), [0..512, 512..1000]);
+        assert_eq!(of(700, 0), []);
+    }
+
+    #[test]
+    fn writes_of_one_sector_survive_in_each_combination() {
+        let mut medium = Medium::holding(vec![b'0'; 2]);
+        medium.write(0, b"11");
+        medium.write(1, b"2");
+        let outcomes: std::collections::BTreeSet<_> = (0..200)
+            .map(|seed| crashed(&medium, Survival::Random { torn: true }, seed).cached)
+            .collect();
+        let expected = ["00", "02", "11", "12"].map(|text| text.as_bytes().to_vec());
+        assert_eq!(outcomes, expected.into());
+    }
+
+    #[test]
+    fn a_killed_process_leaves_what_is_not_durable_to_the_next_power_cut() {
+        let mut medium = Medium::holding(b"old".to_vec());
+        medium.write(0, b"new");
+        let killed = crashed(&medium, Survival::All, 0);
+        assert_eq!(killed.bytes(), b"new");
+        assert_eq!(crashed(&killed, Survival::None, 0).bytes(), b"old");
+        let mut synced = killed.clone();
+        synced.sync();
+        assert_eq!(crashed(&synced, Survival::None, 0).bytes(), b"new");
+    }
+
+    #[test]
+    fn what_a_failed_sync_drops_no_later_sync_brings_back() {
+        let mut medium = Medium::holding(vec![0; 64 * SECTOR_BYTES]);
+        medium.write(0, &[1; 64 * SECTOR_BYTES]);
+        let mut retained = medium.clone();
+        medium.fail_sync(FailedSync::Drops, &mut coins(1));
+        assert!(medium.bytes().iter().all(|byte| *byte == 1), "the cache still shows it");
+        medium.sync();
+        let left = crashed(&medium, Survival::None, 0).cached;
+        let kept = left.iter().filter(|byte| **byte == 1).count();
+        assert!(kept.is_multiple_of(SECTOR_BYTES) && kept < left.len(), "{kept} bytes");
+        retained.fail_sync(FailedSync::Retains, &mut coins(1));
+        retained.sync();
+        assert_eq!(crashed(&retained, Survival::None, 0).bytes(), [1; 64 * SECTOR_BYTES]);
+    }
+
+    #[test]
+    fn holes_show_zeros_or_what_lay_beneath() {
+        let mut medium = Medium::holding(b"kept".to_vec());
+        medium.write(4, b"AAAA");
+        medium.write(8, b"BBBB");
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..200 {
+            for beneath in [None, Some(&b"0123456789abcdef"[..])] {
+                let mut medium = medium.clone();
+                medium.crash(Survival::Random { torn: false }, 0.5, beneath, &mut coins(seed));
+                seen.insert(String::from_utf8(medium.cached).unwrap());
+            }
+        }
+        let expected = ["kept", "keptAAAA", "keptAAAABBBB", "kept\0\0\0\0BBBB", "kept4567BBBB"];
+        assert_eq!(seen, expected.map(String::from).into());
+    }
+
+    #[test]
+    fn the_length_of_a_file_may_survive_without_its_last_sectors() {
+        let mut medium = Medium::default();
+        medium.write(0, &[7; 3 * SECTOR_BYTES]);
+        let outcomes: Vec<_> = (0..200)
+            .map(|seed| crashed(&medium, Survival::Random { torn: true }, seed).cached)
+            .collect();
+        assert!(outcomes.iter().any(Vec::is_empty));
+        assert!(outcomes.iter().any(|file| file.len() == SECTOR_BYTES));
+        assert!(outcomes.iter().any(|file| file.len() == 3 * SECTOR_BYTES && file[1024] == 0));
+        assert!(outcomes.contains(&vec![7; 3 * SECTOR_BYTES]));
+    }
+
+    #[test]
+    fn tampering_reaches_every_copy() {
+        let mut medium = Medium::holding(b"abcdef".to_vec());
+        medium.write(2, b"CD");
+        medium.tamper(1, b"xyz");
+        assert_eq!(medium.bytes(), b"axyzef");
+        for survival in Survival::MODES {
+            assert_eq!(crashed(&medium, survival, 3).bytes(), b"axyzef");
+        }
+    }
+
+    #[test]
+    fn too_much_that_is_pending_is_written_back_oldest_first() {
+        let mut medium = Medium::holding(vec![0; 8 << 20]);
+        for round in 1..=9 {
+            medium.write(0, &vec![round; 8 << 20]);
+        }
+        assert!(medium.pending_bytes <= PENDING_BYTES_MAX);
+        assert_eq!(crashed(&medium, Survival::None, 0).bytes()[0], 5);
+        assert_eq!(crashed(&medium, Survival::All, 0).bytes()[0], 9);
+    }
+}

@@ -1,0 +1,171 @@
+//! The store side: buckets packed into one disk, and the handle to it.
+
+use std::io;
+
+use oblivio_core::StoreError;
+use oblivio_core::geometry::BucketId;
+use oblivio_core::layout::{Layout, LayoutKind};
+use oblivio_core::seal::Blanks;
+use oblivio_core::store::{BucketStore, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::view::Operation;
+
+use super::fault::{OpKind, Verdict};
+use super::world::{State, World};
+
+/// Buckets start anywhere but at odd bytes, so that most lie across the borders of sectors.
+const BUCKET_ALIGN_BYTES: u64 = 8;
+
+/// The worlds of tests are small.
+const STORE_BYTES_MAX: u64 = 1 << 30;
+
+/// Where each piece lies on the disk.
+pub(super) struct Places {
+    trees: Vec<(TreeShape, Layout, u64)>,
+    pub(super) bytes: u64,
+}
+
+impl Places {
+    /// # Panics
+    /// When the trees cannot be laid out, or are too large for a test.
+    pub(super) fn new(shapes: &[TreeShape]) -> Self {
+        let mut bytes = 0;
+        let mut place = |shape: &TreeShape| {
+            let layout = Layout::new(shape, LayoutKind::Heap, BUCKET_ALIGN_BYTES)
+                .expect("trees of a shape that can be laid out");
+            let base = bytes;
+            bytes += layout.bytes();
+            assert!(bytes <= STORE_BYTES_MAX, "a world has at most {STORE_BYTES_MAX} bytes");
+            (shape.clone(), layout, base)
+        };
+        let trees = shapes.iter().map(&mut place).collect();
+        Self { trees, bytes }
+    }
+
+    pub(super) fn find(&self, piece: &Piece) -> Option<Span> {
+        let (shape, layout, base) = self.trees.get(usize::from(piece.tree.0))?;
+        if !shape.contains(piece.bucket) {
+            return None;
+        }
+        let level = &shape.levels()[usize::from(piece.bucket.level())];
+        let (offset, bytes) = match piece.part {
+            Part::Whole => (0, level.bucket_bytes),
+            Part::Header => (0, level.header_bytes),
+            Part::Slot(slot) if slot < level.slots => {
+                (level.slots_offset + u64::from(slot) * level.slot_bytes, level.slot_bytes)
+            }
+            Part::Slot(_) => return None,
+        };
+        let start = base + layout.offset(piece.bucket) + offset;
+        Some(Span { start: start as usize, bytes: bytes as usize })
+    }
+
+    /// # Panics
+    /// When there is no such bucket.
+    pub(super) fn bucket(&self, tree: TreeId, bucket: BucketId) -> Span {
+        let piece = Piece { tree, bucket, part: Part::Whole };
+        self.find(&piece).unwrap_or_else(|| panic!("there is no {piece:?} in this world"))
+    }
+}
+
+/// The store of a [`World`], for one run.
+///
+/// Calls for pieces that do not exist are refused before they become operations.
+pub struct CrashStore {
+    pub(super) world: World,
+    pub(super) run: u64,
+    buffer: Vec<u8>,
+    /// Where the pieces of the latest call lie in the buffer.
+    spans: Vec<Span>,
+    /// Where they lie on the disk.
+    places: Vec<Span>,
+}
+
+impl CrashStore {
+    pub(super) fn new(world: World, run: u64) -> Self {
+        Self { world, run, buffer: Vec::new(), spans: Vec::new(), places: Vec::new() }
+    }
+
+    /// Finds the pieces, and makes room for them in the buffer.
+    fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
+        self.spans.clear();
+        self.places.clear();
+        let mut start = 0;
+        for piece in pieces {
+            let place = self.world.places.find(piece).ok_or_else(|| absent(piece))?;
+            self.spans.push(Span { start, bytes: place.bytes });
+            self.places.push(place);
+            start += place.bytes;
+        }
+        self.buffer.resize(start, 0);
+        Ok(())
+    }
+}
+
+impl BucketStore for CrashStore {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.world.places.trees.get(usize::from(tree.0)).map(|(shape, ..)| shape)
+    }
+
+    /// No operation: it does nothing that could fail. It is seen.
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        let mut state = self.world.state();
+        if state.is_running(self.run) {
+            state.view.call(Operation::Prefetch, pieces.iter().map(|piece| (*piece, 0)));
+        }
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.locate(pieces)?;
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::StoreRead).map_err(failed)?;
+        let moved = |span: &Span| if verdict == Verdict::Go { span.bytes } else { 0 };
+        let seen = pieces.iter().copied().zip(self.spans.iter().map(moved));
+        state.view.call(Operation::Read, seen);
+        verdict.answer().map_err(failed)?;
+        for (span, place) in self.spans.iter().zip(&self.places) {
+            self.buffer[range(span)].copy_from_slice(&state.store.bytes()[range(place)]);
+        }
+        Ok(Frames::new(&self.buffer, &self.spans))
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.locate(pieces)?;
+        self.world.state().check_running(self.run).map_err(failed)?;
+        fill(Blanks::new(&mut self.buffer, &self.spans));
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::StoreWrite).map_err(failed)?;
+        let seen = pieces.iter().copied().zip(self.spans.iter().map(|span| span.bytes));
+        state.view.call(Operation::Write, seen);
+        let State { store, plan, .. } = &mut *state;
+        for (span, place) in self.spans.iter().zip(&self.places) {
+            let bytes = &self.buffer[range(span)];
+            match verdict {
+                Verdict::Go => store.write(place.start, bytes),
+                Verdict::Fail(_) | Verdict::Crash => {
+                    store.write_sectors(place.start, bytes, &mut plan.coins);
+                }
+            }
+        }
+        verdict.answer().map_err(failed)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::StoreFlush).map_err(failed)?;
+        state.view.flush();
+        let State { store, plan, failed_sync, .. } = &mut *state;
+        store.answer_sync(verdict, *failed_sync, &mut plan.coins).map_err(failed)
+    }
+}
+
+pub(super) fn range(span: &Span) -> std::ops::Range<usize> {
+    span.start..span.start + span.bytes
+}
+
+fn failed(cause: io::Error) -> StoreError {
+    StoreError::caused_by(cause.to_string(), cause)
+}
+
+fn absent(piece: &Piece) -> StoreError {
+    StoreError::new(format!("there is no {piece:?} in this store"))
+}

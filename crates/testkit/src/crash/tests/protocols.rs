@@ -1,0 +1,138 @@
+//! Sound protocols pass at every point where a machine can die or an operation can fail; the others
+//! are caught.
+
+use oblivio_volume::device::{BlockDevice, DiskError};
+
+use super::toys::{BLOCK, DISK, Flaw, InPlaceDisk, JournalDisk, LogDisk, Toy, shapes};
+use crate::crash::{CrashDir, CrashStore, FailedSync, Fault, Life, OpKind, Ran, Survival, Trial};
+
+fn trial(seed: u64, failed_sync: FailedSync) -> Trial {
+    let (bytes, block_bytes) = (DISK as u64, BLOCK as u32);
+    Trial { shapes: shapes(), bytes, block_bytes, steps: 60, seed, failed_sync }
+}
+
+/// Tries a disk at every operation of a life, and of the life after; the first wrong that is found.
+fn explore<D: BlockDevice>(
+    seeds: u64,
+    modes: &[Survival],
+    mut open: impl FnMut(CrashStore, CrashDir) -> Result<D, DiskError>,
+) -> Result<usize, String> {
+    let mut struck = 0;
+    for seed in 0..seeds {
+        let calm = [Life::new(&[], Survival::None), Life::new(&[], Survival::None)];
+        let ran = trial(seed, FailedSync::Drops).run(&calm, &mut open)?;
+        for point in 0..ran.operations[0].total() {
+            let store = modes[point as usize % modes.len()];
+            for (fault, survival) in faults(point, modes) {
+                let failed_sync = match point % 4 {
+                    0 => FailedSync::Retains,
+                    _ => FailedSync::Drops,
+                };
+                let lives = [
+                    Life { faults: vec![fault], store, dir: survival },
+                    Life::new(&[Fault::CrashAt(point % 20)], modes[seed as usize % modes.len()]),
+                ];
+                let in_trial = |wrong: String| format!("seed {seed}, {lives:?}: {wrong}");
+                let trial = trial(seed, failed_sync);
+                let Ran { struck: more, .. } = trial.run(&lives, &mut open).map_err(in_trial)?;
+                struck += more;
+            }
+        }
+    }
+    Ok(struck)
+}
+
+fn faults(point: u64, modes: &[Survival]) -> impl Iterator<Item = (Fault, Survival)> + '_ {
+    modes.iter().flat_map(move |survival| {
+        [
+            Fault::CrashAt(point),
+            Fault::FailAt(point),
+            Fault::FailEvery(point + 1),
+            Fault::DiskFullAt(point),
+            Fault::DiskFullFrom(point),
+        ]
+        .map(|fault| (fault, *survival))
+    })
+}
+
+/// The search ends with the first wrong found, so it may be long where there is one.
+fn seeds(flaw: Flaw) -> u64 {
+    if flaw == Flaw::None { 6 } else { 60 }
+}
+
+fn log_disk(flaw: Flaw, modes: &[Survival]) -> Result<usize, String> {
+    explore(seeds(flaw), modes, |_, dir| Toy::new(LogDisk::open(dir, flaw)))
+}
+
+fn journal_disk(flaw: Flaw, modes: &[Survival]) -> Result<usize, String> {
+    explore(seeds(flaw), modes, |store, dir| Toy::new(JournalDisk::open(store, dir, flaw)))
+}
+
+#[test]
+fn a_log_with_all_its_care_passes_everywhere() {
+    let struck = log_disk(Flaw::None, &Survival::MODES).unwrap();
+    assert!(struck > 1000, "{struck} faults struck");
+}
+
+#[test]
+fn a_log_without_some_of_it_is_caught() {
+    for flaw in [
+        Flaw::FlushDoesNotSync,
+        Flaw::SyncIsRetried,
+        Flaw::FailedAppendIsIgnored,
+        Flaw::NoChecksum,
+        Flaw::NoGeneration,
+        Flaw::RenameBeforeSync,
+        Flaw::NamesAreNotSynced,
+        Flaw::OldLogIsTrusted,
+    ] {
+        assert!(log_disk(flaw, &Survival::MODES).is_err(), "{flaw:?} passed");
+    }
+}
+
+#[test]
+fn a_journal_with_all_its_care_passes_everywhere() {
+    let struck = journal_disk(Flaw::None, &Survival::MODES).unwrap();
+    assert!(struck > 1000, "{struck} faults struck");
+}
+
+#[test]
+fn a_journal_without_some_of_it_is_caught() {
+    for flaw in [
+        Flaw::FlushDoesNotSync,
+        Flaw::SyncIsRetried,
+        Flaw::NamesAreNotSynced,
+        Flaw::StoreBeforeLog,
+        Flaw::StoreIsNotFlushed,
+    ] {
+        assert!(journal_disk(flaw, &Survival::MODES).is_err(), "{flaw:?} passed");
+    }
+}
+
+#[test]
+fn blocks_overwritten_in_place_are_caught_torn() {
+    let in_place =
+        |modes: &[Survival]| explore(6, modes, |store, _| Toy::new(InPlaceDisk::open(store)));
+    let wrong = in_place(&[Survival::Random { torn: true }]).unwrap_err();
+    assert!(wrong.contains("Torn"), "{wrong}");
+}
+
+#[test]
+fn the_same_trial_is_the_same_run() {
+    let lives = [Life::new(&[Fault::FailAt(9)], Survival::Random { torn: true })];
+    let run = |seed| {
+        let mut asked = Vec::new();
+        let ran = trial(seed, FailedSync::Drops).run(&lives, |store, dir| {
+            let world = store.world.clone();
+            let disk = Toy::new(JournalDisk::open(store, dir, Flaw::None));
+            asked.push((world.view(), world.snapshot().files().clone()));
+            disk
+        });
+        (ran, asked)
+    };
+    assert_eq!(run(5), run(5));
+    assert_ne!(run(5).1, run(6).1);
+    let ran = run(5).0.unwrap();
+    assert_eq!((ran.struck, ran.operations.len()), (1, 2));
+    assert!(ran.operations[1].of(OpKind::StoreFlush) > 0);
+}

@@ -1,0 +1,142 @@
+//! What programs ask of a disk, from a seed.
+
+use oblivio_volume::device::DiskOp;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// The longest write and read of a workload.
+pub const REQUEST_BYTES_MAX: u32 = 64 << 10;
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in `DiskOp`")]
+pub enum Step {
+    Read {
+        offset: u64,
+        bytes: u32,
+    },
+    Write {
+        offset: u64,
+        data: Vec<u8>,
+        durable: bool,
+    },
+    Zero {
+        offset: u64,
+        bytes: u64,
+        durable: bool,
+    },
+    Trim {
+        offset: u64,
+        bytes: u64,
+        durable: bool,
+    },
+    Flush,
+    /// Closes the disk, after a flush, and opens it again.
+    Reopen,
+}
+
+impl Step {
+    /// As a request. To reopen is none.
+    pub fn op(&self) -> Option<DiskOp> {
+        Some(match self.clone() {
+            Self::Read { offset, bytes } => DiskOp::Read { offset, bytes },
+            Self::Write { offset, data, durable } => DiskOp::Write { offset, data, durable },
+            Self::Zero { offset, bytes, durable } => DiskOp::Zero { offset, bytes, durable },
+            Self::Trim { offset, bytes, durable } => DiskOp::Trim { offset, bytes, durable },
+            Self::Flush => DiskOp::Flush,
+            Self::Reopen => return None,
+        })
+    }
+}
+
+/// `steps` steps on a disk of `bytes` bytes: mostly writes, half of them on a few hot spots. Lengths
+/// from a byte to [`REQUEST_BYTES_MAX`], about as many long as short ones; half of the requests lie
+/// on multiples of 512 bytes. All data is random, so that any two versions differ.
+///
+/// # Panics
+/// When the disk has less than a sector.
+pub fn ops(seed: u64, bytes: u64, steps: usize) -> impl Iterator<Item = Step> {
+    assert!(bytes >= SECTOR_BYTES, "a disk has at least {SECTOR_BYTES} bytes");
+    let mut coins = StdRng::seed_from_u64(seed);
+    let hot: [u64; 4] = std::array::from_fn(|_| coins.random_range(0..bytes));
+    (0..steps).map(move |_| step(&mut coins, bytes, &hot))
+}
+
+const SECTOR_BYTES: u64 = 512;
+
+fn step(coins: &mut StdRng, disk_bytes: u64, hot: &[u64]) -> Step {
+    let (offset, bytes) = extent(coins, disk_bytes, hot, u64::from(REQUEST_BYTES_MAX));
+    let durable = coins.random_range(0..8) == 0;
+    match coins.random_range(0..100) {
+        0..50 => {
+            let data = (0..bytes).map(|_| coins.random()).collect();
+            Step::Write { offset, data, durable }
+        }
+        50..75 => Step::Read { offset, bytes: bytes as u32 },
+        75..80 => {
+            let (offset, bytes) = extent(coins, disk_bytes, hot, disk_bytes);
+            Step::Zero { offset, bytes, durable }
+        }
+        80..85 => {
+            let (offset, bytes) = extent(coins, disk_bytes, hot, disk_bytes);
+            Step::Trim { offset, bytes, durable }
+        }
+        85..98 => Step::Flush,
+        _ => Step::Reopen,
+    }
+}
+
+/// Where a request lies, and how long it is.
+fn extent(coins: &mut StdRng, disk_bytes: u64, hot: &[u64], bytes_max: u64) -> (u64, u64) {
+    let magnitude = coins.random_range(0..=bytes_max.ilog2());
+    let mut bytes = coins.random_range(1..=1u64 << magnitude).min(disk_bytes);
+    let mut offset = match coins.random() {
+        true => hot[coins.random_range(0..hot.len())],
+        false => coins.random_range(0..disk_bytes),
+    };
+    if coins.random() {
+        offset -= offset % SECTOR_BYTES;
+        bytes = bytes.next_multiple_of(SECTOR_BYTES);
+    }
+    (offset, bytes.min(bytes_max).min(disk_bytes - offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_repeat_with_the_seed_and_stay_on_the_disk() {
+        for disk_bytes in [512, 5000, 1 << 20] {
+            let steps: Vec<_> = ops(3, disk_bytes, 2000).collect();
+            assert_eq!(steps, ops(3, disk_bytes, 2000).collect::<Vec<_>>());
+            for step in &steps {
+                let (offset, bytes) = match step {
+                    Step::Read { offset, bytes } => (*offset, u64::from(*bytes)),
+                    Step::Write { offset, data, .. } => (*offset, data.len() as u64),
+                    Step::Zero { offset, bytes, .. } | Step::Trim { offset, bytes, .. } => {
+                        (*offset, *bytes)
+                    }
+                    Step::Flush | Step::Reopen => continue,
+                };
+                assert!(bytes > 0 && offset + bytes <= disk_bytes, "{offset} + {bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn steps_of_every_kind_and_size_occur() {
+        let steps: Vec<_> = ops(1, 1 << 20, 4000).collect();
+        let some = |is: &dyn Fn(&Step) -> bool| assert!(steps.iter().any(is));
+        some(&|step| matches!(step, Step::Write { data, .. } if data.len() == 1));
+        some(&|step| matches!(step, Step::Write { data, .. } if data.len() > 60_000));
+        some(&|step| matches!(step, Step::Write { offset, .. } if offset % 4096 == 0));
+        some(&|step| matches!(step, Step::Write { offset, .. } if offset % 512 != 0));
+        some(&|step| matches!(step, Step::Write { durable: true, .. }));
+        some(&|step| matches!(step, Step::Zero { bytes, .. } if *bytes > 100_000));
+        some(&|step| matches!(step, Step::Trim { bytes, .. } if *bytes > 100_000));
+        some(&|step| matches!(step, Step::Read { .. }));
+        some(&|step| matches!(step, Step::Flush));
+        some(&|step| matches!(step, Step::Reopen));
+    }
+}

@@ -1,0 +1,231 @@
+//! What outlives a process.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{TreeId, TreeShape};
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+use super::directory::{CrashDir, Directory};
+use super::fault::{Counts, FailedSync, Fault, OpKind, Plan, Survival, Verdict, machine_is_off};
+use super::medium::Medium;
+use super::store::{CrashStore, Places, range};
+use super::view::{Seen, View};
+
+/// One store and one directory, and what befalls them. Clones are the same world.
+///
+/// It lives from [`Self::crash`] to crash: a *run*. Handles belong to the run they were made in and
+/// are dead after it. Operations are counted anew in each run.
+#[derive(Clone)]
+pub struct World {
+    pub(super) places: Arc<Places>,
+    state: Arc<Mutex<State>>,
+}
+
+pub(super) struct State {
+    pub(super) store: Medium,
+    pub(super) directory: Directory,
+    pub(super) plan: Plan,
+    pub(super) failed_sync: FailedSync,
+    pub(super) view: View,
+    run: u64,
+    is_off: bool,
+}
+
+impl State {
+    /// Counts an operation of a handle of `run`, and says what becomes of it.
+    pub(super) fn begin(&mut self, run: u64, kind: OpKind) -> io::Result<Verdict> {
+        self.check_running(run)?;
+        let verdict = self.plan.next(kind);
+        self.is_off = verdict == Verdict::Crash;
+        Ok(verdict)
+    }
+
+    pub(super) fn check_running(&self, run: u64) -> io::Result<()> {
+        if self.is_running(run) { Ok(()) } else { Err(machine_is_off()) }
+    }
+
+    pub(super) fn is_running(&self, run: u64) -> bool {
+        run == self.run && !self.is_off
+    }
+}
+
+/// What a world held at one moment: a backup, or what an adversary kept.
+#[derive(Clone)]
+pub struct Snapshot {
+    store: Vec<u8>,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Snapshot {
+    /// All files, by name.
+    pub fn files(&self) -> &BTreeMap<String, Vec<u8>> {
+        &self.files
+    }
+
+    /// Everything that the store held, in an order of the world's own.
+    pub fn store(&self) -> &[u8] {
+        &self.store
+    }
+}
+
+impl World {
+    /// An empty directory, and a store with trees of these shapes, `TreeId(0)` first. Nothing is
+    /// planned to go wrong.
+    ///
+    /// # Panics
+    /// When the trees exceed 1 GiB, or cannot be laid out.
+    pub fn new(shapes: &[TreeShape]) -> Self {
+        let places = Places::new(shapes);
+        let state = State {
+            store: Medium::holding(vec![0; places.bytes as usize]),
+            directory: Directory::default(),
+            plan: Plan::new(&[], 0),
+            failed_sync: FailedSync::default(),
+            view: View::default(),
+            run: 0,
+            is_off: false,
+        };
+        Self { places: places.into(), state: Mutex::new(state).into() }
+    }
+
+    /// The store, for this run.
+    pub fn store(&self) -> CrashStore {
+        let run = self.state().run;
+        CrashStore::new(self.clone(), run)
+    }
+
+    /// The directory, for this run.
+    pub fn dir(&self) -> CrashDir {
+        let run = self.state().run;
+        CrashDir { world: self.clone(), run }
+    }
+
+    /// Plans the faults of this run instead of those planned before, and starts to count from 0.
+    /// The coins decide what a failed operation did.
+    ///
+    /// # Panics
+    /// On a fault that makes no sense.
+    pub fn plan(&self, faults: &[Fault], coins: &mut impl Rng) {
+        self.state().plan = Plan::new(faults, coins.random());
+    }
+
+    /// What failed syncs do from now on.
+    pub fn set_failed_sync(&self, mode: FailedSync) {
+        self.state().failed_sync = mode;
+    }
+
+    /// Operations of this run so far: the number of the next one.
+    pub fn operations(&self) -> u64 {
+        self.counts().total()
+    }
+
+    /// The same, by kind.
+    pub fn counts(&self) -> Counts {
+        self.state().plan.counts
+    }
+
+    /// How many operations of this run met a fault.
+    pub fn faults_fired(&self) -> u64 {
+        self.state().plan.fired
+    }
+
+    /// Whether a planned crash has happened.
+    pub fn is_off(&self) -> bool {
+        self.state().is_off
+    }
+
+    /// Ends the run, if a fault has not, decides what survives on both sides, and begins the next
+    /// one, with no faults planned.
+    pub fn crash(&self, coins: &mut impl Rng, survival: Survival) {
+        self.crash_apart(coins, survival, survival);
+    }
+
+    /// The same for two machines, of which each fares in its own way.
+    pub fn crash_apart(&self, coins: &mut impl Rng, store: Survival, dir: Survival) {
+        let mut coins = StdRng::seed_from_u64(coins.random());
+        // Fair coins alone would almost never lose just one write of many, or keep just one.
+        let kept_share =
+            *[0.05, 0.5, 0.5, 0.95].get(coins.random_range(0..4)).expect("there are four of them");
+        let mut state = self.state();
+        state.store.crash(store, kept_share, None, &mut coins);
+        state.directory.crash(dir, kept_share, &mut coins);
+        state.plan = Plan::new(&[], 0);
+        state.view.crash();
+        state.run += 1;
+        state.is_off = false;
+    }
+
+    /// What both sides hold, as a read sees it.
+    pub fn snapshot(&self) -> Snapshot {
+        let state = self.state();
+        Snapshot { store: state.store.bytes().to_vec(), files: state.directory.contents() }
+    }
+
+    /// Rolls the store back, durably and at once, behind the back of open handles.
+    ///
+    /// # Panics
+    /// When the snapshot is of another world with other trees.
+    pub fn restore_store(&self, snapshot: &Snapshot) {
+        assert_eq!(snapshot.store.len() as u64, self.places.bytes, "a snapshot of these trees");
+        self.state().store = Medium::holding(snapshot.store.clone());
+    }
+
+    /// Rolls the directory back, durably and at once. Open files are dead afterwards.
+    pub fn restore_dir(&self, snapshot: &Snapshot) {
+        self.state().directory.replace(&snapshot.files);
+    }
+
+    /// Flips bit `bit` of byte `byte` of a bucket.
+    ///
+    /// # Panics
+    /// When there is no such bit.
+    pub fn flip_bit(&self, tree: TreeId, bucket: BucketId, byte: usize, bit: u8) {
+        let span = self.places.bucket(tree, bucket);
+        assert!(byte < span.bytes && bit < 8, "there is no bit {bit} in byte {byte} of {bucket}");
+        let mut state = self.state();
+        let at = span.start + byte;
+        let flipped = state.store.bytes()[at] ^ 1 << bit;
+        state.store.tamper(at, &[flipped]);
+    }
+
+    /// Puts each of two buckets in the place of the other.
+    ///
+    /// # Panics
+    /// When one does not exist, or they differ in size.
+    pub fn swap_buckets(&self, one: (TreeId, BucketId), other: (TreeId, BucketId)) {
+        let places = [one, other].map(|(tree, bucket)| self.places.bucket(tree, bucket));
+        assert_eq!(places[0].bytes, places[1].bytes, "only buckets of one size can be swapped");
+        let mut state = self.state();
+        let held = places.map(|place| state.store.bytes()[range(&place)].to_vec());
+        state.store.tamper(places[0].start, &held[1]);
+        state.store.tamper(places[1].start, &held[0]);
+    }
+
+    /// Puts an older version of a bucket in its place.
+    ///
+    /// # Panics
+    /// When there is no such bucket, or the snapshot is of another world with other trees.
+    pub fn replace_bucket(&self, snapshot: &Snapshot, tree: TreeId, bucket: BucketId) {
+        let place = self.places.bucket(tree, bucket);
+        self.state().store.tamper(place.start, &snapshot.store[range(&place)]);
+    }
+
+    /// What the store has seen since the world began.
+    pub fn view(&self) -> Vec<Seen> {
+        self.state().view.seen.clone()
+    }
+
+    /// The same, forgotten by the world.
+    pub fn take_view(&self) -> Vec<Seen> {
+        std::mem::take(&mut self.state().view.seen)
+    }
+
+    /// A test that panicked elsewhere leaves the world as it is, and it is still of use.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
