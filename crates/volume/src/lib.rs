@@ -1,6 +1,29 @@
 //! A durable, byte-addressed disk over an oblivious RAM.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`volume`] | a durable array of blocks: the commit protocol |
+//! | `ledger`, `state` | what the client keeps of it: state files |
+//! | [`state_dir`] | where the client keeps it |
+//! | `anchor` | what storage keeps of it, so that neither side can go back |
+//! | [`superblock`] | the parameters and key slots of a volume, in several copies |
+//! | [`keys`] | what opens a volume |
+//! | [`device`] | a disk, as servers see it |
+//!
+//! Storage is handed to a volume, as the trait of the engine: it knows no store.
+//! `docs/adr/0005-commit-protocol.md` argues why nothing is lost, `docs/format.md` has every byte.
 
+mod anchor;
 pub mod device;
+pub mod disk;
+mod error;
 pub mod keys;
+mod ledger;
+mod state;
 pub mod state_dir;
 pub mod superblock;
+pub mod volume;
+
+pub use disk::{Disk, DiskOptions};
+pub use error::{VolumeError, VolumeErrorKind};
+pub use volume::{Recovery, SyncMoves, Volume, VolumeOptions};

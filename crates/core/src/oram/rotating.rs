@@ -68,6 +68,11 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         Self { backend, position_map, coins }
     }
 
+    /// Ends the use of the ORAM, and hands back its store.
+    pub fn into_store(self) -> S {
+        self.backend.into_store()
+    }
+
     /// The parameters of the tree. Public.
     pub fn config(&self) -> &TreeConfig {
         self.backend.config()

@@ -50,7 +50,7 @@ impl Op<'_> {
     }
 
     /// The same operation, for a shorter time.
-    pub(crate) fn reborrow(&mut self) -> Op<'_> {
+    pub fn reborrow(&mut self) -> Op<'_> {
         match self {
             Op::Read(buffer) => Op::Read(buffer),
             Op::Write(data) => Op::Write(data),

@@ -80,6 +80,10 @@ impl<S: BucketStore> RotatingIo<S> {
         &mut self.store
     }
 
+    pub(super) fn into_store(self) -> S {
+        self.store
+    }
+
     pub(super) fn sealer(&self) -> &EraSealer {
         &self.sealer
     }

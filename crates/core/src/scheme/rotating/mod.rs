@@ -130,6 +130,11 @@ impl<S: BucketStore> RotatingBackend<S> {
         self.io.store_mut()
     }
 
+    /// Ends the use of the backend, and hands back its store.
+    pub fn into_store(self) -> S {
+        self.io.into_store()
+    }
+
     /// The seal.
     pub fn sealer(&self) -> &EraSealer {
         self.io.sealer()

@@ -1,5 +1,9 @@
 //! The client's own directory: where its state is kept, apart from the untrusted storage.
 
+mod fs;
+
+pub use fs::FsStateDir;
+
 use std::io;
 
 /// A directory of append-only files. Names are short and plain: letters, digits, `-` and `.`.

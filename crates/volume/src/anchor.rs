@@ -1,0 +1,160 @@
+//! The anchor: what storage holds of the client's latest checkpoint, so that neither side can go
+//! back to its past without the other noticing.
+//!
+//! It is written after the checkpoint is durable on the client, to two places in turn. In an honest
+//! history it is therefore the latest checkpoint or the one before it, whatever crashed when.
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use ring::hmac;
+use zeroize::Zeroizing;
+
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::state::record::{CheckpointName, NAME_BYTES};
+
+/// Which tree of the store it is.
+pub(crate) const TREE: TreeId = TreeId(1);
+
+const MAGIC: [u8; 8] = *b"oblanchr";
+const MAC_BYTES: usize = 32;
+const BYTES: usize = 8 + 8 + NAME_BYTES + MAC_BYTES;
+
+/// What the store must have room for: two anchors.
+pub(crate) fn shape() -> TreeShape {
+    let level = |buckets| LevelShape {
+        buckets,
+        slots: 1,
+        header_bytes: 0,
+        slots_offset: 0,
+        slot_bytes: BYTES as u64,
+        bucket_bytes: BYTES as u64,
+    };
+    TreeShape::new(vec![level(0), level(2)])
+}
+
+/// Authenticates anchors. Secret.
+pub(crate) struct AnchorKey(hmac::Key);
+
+impl AnchorKey {
+    pub(crate) fn new(key: &Zeroizing<[u8; 32]>) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()))
+    }
+
+    fn bytes(&self, checkpoint: &CheckpointName) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..16].copy_from_slice(&checkpoint.number.to_le_bytes());
+        bytes[16..BYTES - MAC_BYTES].copy_from_slice(&checkpoint.name);
+        let mac = hmac::sign(&self.0, &bytes[..BYTES - MAC_BYTES]);
+        bytes[BYTES - MAC_BYTES..].copy_from_slice(mac.as_ref());
+        bytes
+    }
+
+    fn read(&self, bytes: &[u8]) -> Option<CheckpointName> {
+        let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
+        let (claim, mac) = bytes.split_at(BYTES - MAC_BYTES);
+        hmac::verify(&self.0, claim, mac).ok()?;
+        let number = u64::from_le_bytes(*claim[8..].first_chunk()?);
+        Some(CheckpointName { number, name: *claim[16..].first_chunk()? })
+    }
+}
+
+fn piece(place: u64) -> Piece {
+    Piece { tree: TREE, bucket: BucketId::new(1, place), part: Part::Whole }
+}
+
+/// Writes an anchor. Durable with the next flush.
+pub(crate) fn write(
+    store: &mut impl BucketStore,
+    key: &AnchorKey,
+    checkpoint: &CheckpointName,
+) -> Result<(), VolumeError> {
+    let bytes = key.bytes(checkpoint);
+    let spans = [Span { start: 0, bytes: BYTES }];
+    let place = piece(checkpoint.number % 2);
+    store.write(&[place], &mut |blanks| blanks.relay(Frames::new(&bytes, &spans)))?;
+    Ok(())
+}
+
+/// The latest anchor that storage shows.
+pub(crate) fn read(
+    store: &mut impl BucketStore,
+    key: &AnchorKey,
+) -> Result<Option<CheckpointName>, VolumeError> {
+    let frames = store.read(&[piece(0), piece(1)])?;
+    let anchors = (0..frames.len()).filter_map(|i| key.read(frames.get(i)));
+    Ok(anchors.max_by_key(|anchor| anchor.number))
+}
+
+/// Holds what storage shows against what the client knows.
+pub(crate) fn check(
+    shown: Option<CheckpointName>,
+    latest: &CheckpointName,
+    previous: &CheckpointName,
+) -> Result<(), VolumeError> {
+    let rolled_back = |kind, message: &str| Err(VolumeError::new(kind, message));
+    match shown {
+        None => rolled_back(
+            VolumeErrorKind::Tampered,
+            "the store shows no anchor of this volume: it is damaged, or was emptied",
+        ),
+        Some(shown) if shown == *latest || shown == *previous => Ok(()),
+        Some(shown) if shown.number > latest.number => rolled_back(
+            VolumeErrorKind::StateRolledBack,
+            "the client's directory is older than the store: it was restored from a backup, or the \
+             volume was used from another directory. Use the directory the volume was last used \
+             with; with this one, the blocks written since cannot be found",
+        ),
+        Some(_) => rolled_back(
+            VolumeErrorKind::StoreRolledBack,
+            "the store is older than the client's directory, or belongs to another history: it was \
+             restored from a backup, or somebody shows an old copy of it. Bring the latest store back",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oblivio_core::{LayoutKind, MemoryStore};
+
+    fn name(number: u64) -> CheckpointName {
+        CheckpointName { number, name: [number as u8 ^ 0x5A; NAME_BYTES] }
+    }
+
+    fn world() -> (MemoryStore, AnchorKey) {
+        let empty = TreeShape::new(Vec::new());
+        let store = MemoryStore::new(&[empty, shape()], LayoutKind::Striped).unwrap();
+        (store, AnchorKey::new(&Zeroizing::new([3; 32])))
+    }
+
+    #[test]
+    fn the_latest_of_two_is_shown_and_a_torn_one_leaves_the_other() {
+        let (mut store, key) = world();
+        assert_eq!(read(&mut store, &key).unwrap(), None);
+        for number in 0..5 {
+            write(&mut store, &key, &name(number)).unwrap();
+            assert_eq!(read(&mut store, &key).unwrap(), Some(name(number)));
+        }
+        let torn = store.span(&piece(4 % 2)).unwrap();
+        for byte in 0..BYTES {
+            store.contents_mut()[torn.start + byte] ^= 1;
+            assert_eq!(read(&mut store, &key).unwrap(), Some(name(3)), "byte {byte}");
+            store.contents_mut()[torn.start + byte] ^= 1;
+        }
+        let other = AnchorKey::new(&Zeroizing::new([4; 32]));
+        assert_eq!(read(&mut store, &other).unwrap(), None);
+    }
+
+    #[test]
+    fn what_went_back_is_named() {
+        let kind = |shown| check(shown, &name(7), &name(6)).map_err(|error| error.kind());
+        assert_eq!(kind(Some(name(7))), Ok(()));
+        assert_eq!(kind(Some(name(6))), Ok(()));
+        assert_eq!(kind(Some(name(5))), Err(VolumeErrorKind::StoreRolledBack));
+        assert_eq!(kind(Some(name(8))), Err(VolumeErrorKind::StateRolledBack));
+        let other = CheckpointName { name: [0; NAME_BYTES], ..name(7) };
+        assert_eq!(kind(Some(other)), Err(VolumeErrorKind::StoreRolledBack));
+        assert_eq!(kind(None), Err(VolumeErrorKind::Tampered));
+    }
+}

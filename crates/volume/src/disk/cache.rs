@@ -1,0 +1,167 @@
+//! The write-back cache: blocks at hand, and which of them storage does not have yet.
+
+use std::collections::{BTreeMap, HashMap};
+
+use zeroize::Zeroizing;
+
+/// Blocks by number. Secret; wiped when dropped.
+///
+/// Clean blocks leave in the order in which they were last used, dirty ones in the order in which
+/// they became dirty, and only after they were written back.
+pub(super) struct Cache {
+    entries: HashMap<u64, Entry>,
+    /// Clean blocks by the time of their last use.
+    clean: BTreeMap<u64, u64>,
+    /// Dirty blocks by the time at which they became so.
+    dirty: BTreeMap<u64, u64>,
+    /// Counts uses.
+    time: u64,
+}
+
+struct Entry {
+    data: Zeroizing<Vec<u8>>,
+    is_dirty: bool,
+    /// Its key in `clean` or `dirty`.
+    time: u64,
+}
+
+impl Cache {
+    pub(super) fn new() -> Self {
+        Self { entries: HashMap::new(), clean: BTreeMap::new(), dirty: BTreeMap::new(), time: 0 }
+    }
+
+    pub(super) fn dirty_blocks(&self) -> usize {
+        self.dirty.len()
+    }
+
+    pub(super) fn contains(&self, block: u64) -> bool {
+        self.entries.contains_key(&block)
+    }
+
+    /// The contents of a block. A use.
+    pub(super) fn get(&mut self, block: u64) -> Option<&[u8]> {
+        let entry = self.entries.get_mut(&block)?;
+        if !entry.is_dirty {
+            self.time += 1;
+            self.clean.remove(&entry.time);
+            self.clean.insert(self.time, block);
+            entry.time = self.time;
+        }
+        Some(&entry.data)
+    }
+
+    /// The contents of a block, to be changed: from now on it is dirty.
+    pub(super) fn get_mut(&mut self, block: u64) -> Option<&mut [u8]> {
+        let entry = self.entries.get_mut(&block)?;
+        if !entry.is_dirty {
+            self.time += 1;
+            self.clean.remove(&entry.time);
+            self.dirty.insert(self.time, block);
+            (entry.time, entry.is_dirty) = (self.time, true);
+        }
+        Some(&mut entry.data)
+    }
+
+    /// A block as storage has it.
+    pub(super) fn insert_clean(&mut self, block: u64, data: Zeroizing<Vec<u8>>) {
+        self.insert(block, data, false);
+    }
+
+    /// A block as storage does not have it yet.
+    pub(super) fn insert_dirty(&mut self, block: u64, data: Zeroizing<Vec<u8>>) {
+        self.insert(block, data, true);
+    }
+
+    fn insert(&mut self, block: u64, data: Zeroizing<Vec<u8>>, is_dirty: bool) {
+        self.remove(block);
+        self.time += 1;
+        let order = if is_dirty { &mut self.dirty } else { &mut self.clean };
+        order.insert(self.time, block);
+        self.entries.insert(block, Entry { data, is_dirty, time: self.time });
+    }
+
+    pub(super) fn remove(&mut self, block: u64) {
+        if let Some(entry) = self.entries.remove(&block) {
+            let order = if entry.is_dirty { &mut self.dirty } else { &mut self.clean };
+            order.remove(&entry.time);
+        }
+    }
+
+    /// Removes all blocks of a range.
+    pub(super) fn remove_range(&mut self, range: std::ops::Range<u64>) {
+        let inside: Vec<_> = self.entries.keys().copied().filter(|b| range.contains(b)).collect();
+        inside.into_iter().for_each(|block| self.remove(block));
+    }
+
+    /// Up to `count` dirty blocks that have been so for longest, with their contents.
+    pub(super) fn oldest_dirty(&self, count: usize) -> Vec<(u64, &[u8])> {
+        let oldest = self.dirty.values().take(count);
+        oldest.map(|block| (*block, self.entries[block].data.as_slice())).collect()
+    }
+
+    /// Says that storage has these blocks now.
+    pub(super) fn mark_clean(&mut self, blocks: &[u64]) {
+        for block in blocks {
+            if let Some(entry) = self.entries.get_mut(block).filter(|entry| entry.is_dirty) {
+                self.time += 1;
+                self.dirty.remove(&entry.time);
+                self.clean.insert(self.time, *block);
+                (entry.time, entry.is_dirty) = (self.time, false);
+            }
+        }
+    }
+
+    /// Drops clean blocks, those first that were not used for longest, until `blocks_max` are left or
+    /// none is clean.
+    pub(super) fn shrink(&mut self, blocks_max: usize) {
+        while self.entries.len() > blocks_max
+            && let Some((_, block)) = self.clean.pop_first()
+        {
+            self.entries.remove(&block);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(fill: u8) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(vec![fill; 4])
+    }
+
+    #[test]
+    fn clean_blocks_leave_in_the_order_of_use_and_dirty_ones_stay() {
+        let mut cache = Cache::new();
+        (0..5).for_each(|block| cache.insert_clean(block, data(block as u8)));
+        cache.get_mut(1).unwrap()[0] = 9;
+        assert_eq!(cache.get(0), Some(&[0; 4][..]));
+        cache.shrink(3);
+        assert!([0, 1, 4].into_iter().all(|block| cache.contains(block)));
+        cache.shrink(0);
+        assert_eq!((cache.entries.len(), cache.dirty_blocks()), (1, 1));
+        assert_eq!(cache.oldest_dirty(9), [(1, &[9, 1, 1, 1][..])]);
+        cache.mark_clean(&[1, 77]);
+        cache.shrink(0);
+        assert_eq!((cache.entries.len(), cache.dirty_blocks()), (0, 0));
+    }
+
+    #[test]
+    fn dirty_blocks_are_named_in_the_order_in_which_they_became_so() {
+        let mut cache = Cache::new();
+        cache.insert_dirty(7, data(1));
+        cache.insert_clean(8, data(2));
+        cache.get_mut(8).unwrap()[0] = 3;
+        cache.get_mut(7).unwrap()[0] = 4;
+        let order = |cache: &Cache| -> Vec<u64> {
+            cache.oldest_dirty(2).iter().map(|(block, _)| *block).collect()
+        };
+        assert_eq!(order(&cache), [7, 8]);
+        cache.insert_dirty(7, data(5));
+        assert_eq!(order(&cache), [8, 7]);
+        cache.remove_range(8..9);
+        assert_eq!(order(&cache), [7]);
+        cache.insert_clean(7, data(6));
+        assert_eq!(cache.dirty_blocks(), 0);
+    }
+}

@@ -1,0 +1,125 @@
+//! A volume as a disk: bytes instead of blocks, and many who ask at once.
+//!
+//! ```text
+//! many threads ── requests ──▶ one worker ── batches of accesses ──▶ Volume
+//!                                 │
+//!                              cache (write-back)
+//! ```
+//!
+//! Requests that are waiting together are served together: their blocks are read in one batch. Writes
+//! stay in the cache until there are too many of them, someone flushes, or nobody asks for anything.
+//! What the cache answers, storage does not see: the number of accesses is that of the blocks that
+//! were not in the cache, and of those written back.
+
+mod cache;
+mod span;
+mod worker;
+
+use std::sync::Mutex;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::{self, JoinHandle};
+
+use oblivio_core::store::BucketStore;
+
+use crate::device::{BlockDevice, DiskError, DiskErrorKind, Request};
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::volume::Volume;
+use worker::{Message, Worker};
+
+/// The longest read or write, in bytes.
+const REQUEST_BYTES_MAX: u64 = 32 << 20;
+
+/// As many requests wait before whoever brings one more waits too.
+const QUEUE_REQUESTS_MAX: usize = 256;
+
+/// How a disk is run.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskOptions {
+    /// Bytes of blocks in the cache. Half of them may wait to be written back.
+    pub cache_bytes_max: u64,
+}
+
+impl Default for DiskOptions {
+    fn default() -> Self {
+        Self { cache_bytes_max: 32 << 20 }
+    }
+}
+
+/// A volume in use as a disk.
+pub struct Disk {
+    queue: SyncSender<Message>,
+    worker: Mutex<Option<JoinHandle<Result<(), VolumeError>>>>,
+    bytes: u64,
+    block_bytes: u32,
+}
+
+impl Disk {
+    /// Starts a thread that serves `volume`.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::Io`] when the system gives no thread.
+    pub fn start<S>(volume: Volume<S>, options: &DiskOptions) -> Result<Self, VolumeError>
+    where
+        S: BucketStore + Send + 'static,
+    {
+        let block_bytes = volume.config().block_bytes;
+        let bytes = volume.config().capacity * block_bytes as u64;
+        let worker = Worker::new(volume, options);
+        let (queue, requests) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
+        let worker = thread::Builder::new()
+            .name("volume".into())
+            .spawn(move || worker.run(&requests).map(drop))
+            .map_err(|error| {
+                let message = format!("the system gives no thread for the volume: {error}");
+                VolumeError::caused_by(VolumeErrorKind::Io, message, error)
+            })?;
+        let worker = Mutex::new(Some(worker));
+        Ok(Self { queue, worker, bytes, block_bytes: block_bytes as u32 })
+    }
+
+    /// Serves what was asked so far, and closes the volume: there will be nothing to recover. Whoever
+    /// asks later gets an error.
+    ///
+    /// # Errors
+    /// What the volume failed with, now or before.
+    pub fn close(&self) -> Result<(), VolumeError> {
+        // A worker that is gone needs no message.
+        let _ = self.queue.send(Message::Close);
+        let closed = || VolumeError::new(VolumeErrorKind::MustReopen, "the disk was closed before");
+        let worker = self.worker.lock().ok().and_then(|mut worker| worker.take());
+        let worker = worker.ok_or_else(closed)?;
+        let panicked =
+            |_| VolumeError::new(VolumeErrorKind::MustReopen, "the volume's thread died");
+        worker.join().map_err(panicked)?
+    }
+}
+
+/// Closes the disk. Whoever wants to know how that went calls [`Disk::close`] first.
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}
+
+impl BlockDevice for Disk {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    fn request_bytes_max(&self) -> u32 {
+        REQUEST_BYTES_MAX as u32
+    }
+
+    fn submit(&self, request: Request) {
+        if let Err(mpsc::SendError(Message::Serve(request))) =
+            self.queue.send(Message::Serve(request))
+        {
+            let message = "the disk was closed";
+            (request.done)(Err(DiskError::new(DiskErrorKind::Closed, message)));
+        }
+    }
+}

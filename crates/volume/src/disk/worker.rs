@@ -1,0 +1,302 @@
+//! The one thread that uses the volume: it serves requests in batches, through the cache.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::Duration;
+
+use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
+use oblivio_core::store::BucketStore;
+use oblivio_core::{Access, Op};
+use zeroize::Zeroizing;
+
+use super::cache::Cache;
+use super::span::{parts, whole_blocks};
+use super::{DiskOptions, REQUEST_BYTES_MAX};
+use crate::device::{DiskError, DiskErrorKind, DiskOp, Request};
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::volume::Volume;
+
+/// As many requests are served together.
+const BATCH_REQUESTS_MAX: usize = 256;
+
+/// As many blocks are read ahead for the requests of a batch.
+const BATCH_BLOCKS_MAX: usize = 1024;
+
+/// After so long without a request, dirty blocks are written back.
+const IDLE: Duration = Duration::from_millis(500);
+
+/// What a worker is told.
+pub(super) enum Message {
+    Serve(Request),
+    Close,
+}
+
+pub(super) struct Worker<S> {
+    volume: Volume<S>,
+    cache: Cache,
+    block_bytes: usize,
+    bytes: u64,
+    cache_blocks_max: usize,
+    dirty_blocks_max: usize,
+}
+
+impl<S: BucketStore> Worker<S> {
+    pub(super) fn new(volume: Volume<S>, options: &DiskOptions) -> Self {
+        let block_bytes = volume.config().block_bytes;
+        let bytes = volume.config().capacity * block_bytes as u64;
+        let cache_blocks_max = (options.cache_bytes_max / block_bytes as u64).max(1) as usize;
+        Self {
+            volume,
+            cache: Cache::new(),
+            block_bytes,
+            bytes,
+            cache_blocks_max,
+            dirty_blocks_max: (cache_blocks_max / 2).max(1),
+        }
+    }
+
+    /// Serves until it is told to close, or nobody is left to ask.
+    pub(super) fn run(mut self, queue: &Receiver<Message>) -> Result<S, VolumeError> {
+        while let Some(first) = self.next(queue)? {
+            let mut batch = vec![first];
+            let mut is_last = false;
+            while batch.len() < BATCH_REQUESTS_MAX {
+                match queue.try_recv() {
+                    Ok(Message::Serve(request)) => batch.push(request),
+                    Ok(Message::Close) => {
+                        is_last = true;
+                        break;
+                    }
+                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+                }
+            }
+            if let Err(error) = self.serve(batch) {
+                return Err(refuse_all(queue, error));
+            }
+            if is_last {
+                break;
+            }
+        }
+        self.write_back_all()?;
+        self.volume.close()
+    }
+
+    /// The next request; while there is none, dirty blocks are written back.
+    fn next(&mut self, queue: &Receiver<Message>) -> Result<Option<Request>, VolumeError> {
+        let message = match queue.recv_timeout(IDLE) {
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(error) = self.write_back_all().and_then(|()| self.volume.flush()) {
+                    return Err(refuse_all(queue, error));
+                }
+                queue.recv().ok()
+            }
+            received => received.ok(),
+        };
+        Ok(message.and_then(|message| match message {
+            Message::Serve(request) => Some(request),
+            Message::Close => None,
+        }))
+    }
+
+    /// Serves a batch in order. After an error, the request that it befell and those after it have
+    /// been answered with it.
+    fn serve(&mut self, batch: Vec<Request>) -> Result<(), VolumeError> {
+        let mut failure = self.read_ahead(&batch).err();
+        for Request { op, done } in batch {
+            if let Some(error) = &failure {
+                done(Err(disk_error(error)));
+                continue;
+            }
+            if let Err(error) = self.check(&op) {
+                done(Err(error));
+                continue;
+            }
+            match self.serve_one(op) {
+                Ok(answer) => done(Ok(answer)),
+                Err(error) => {
+                    done(Err(disk_error(&error)));
+                    failure = Some(error);
+                }
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn serve_one(&mut self, op: DiskOp) -> Result<Vec<u8>, VolumeError> {
+        match op {
+            DiskOp::Read { offset, bytes } => return self.read(offset, bytes as usize),
+            DiskOp::Write { offset, data, durable } => {
+                let data = Zeroizing::new(data);
+                self.write(offset, &data)?;
+                self.flush_if(durable)?;
+            }
+            DiskOp::Zero { offset, bytes, durable } => {
+                let edges = self.forget(offset..offset + bytes)?;
+                for edge in edges {
+                    let zeros = vec![0; (edge.end - edge.start) as usize];
+                    self.write(edge.start, &zeros)?;
+                }
+                self.flush_if(durable)?;
+            }
+            DiskOp::Trim { offset, bytes, durable } => {
+                self.forget(offset..offset + bytes)?;
+                self.flush_if(durable)?;
+            }
+            DiskOp::Flush => self.flush_if(true)?,
+        }
+        Ok(Vec::new())
+    }
+
+    fn read(&mut self, offset: u64, bytes: usize) -> Result<Vec<u8>, VolumeError> {
+        let mut answer = vec![0; bytes];
+        for part in parts(offset, bytes, self.block_bytes) {
+            if !self.cache.contains(part.block) {
+                self.fetch(&[part.block])?;
+            }
+            let block = self.cache.get(part.block).expect("it was fetched");
+            answer[part.range()].copy_from_slice(&block[part.within]);
+            self.shrink()?;
+        }
+        Ok(answer)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), VolumeError> {
+        for part in parts(offset, data.len(), self.block_bytes) {
+            let new = &data[part.range()];
+            if part.is_whole(self.block_bytes) {
+                self.cache.insert_dirty(part.block, Zeroizing::new(new.to_vec()));
+            } else {
+                if !self.cache.contains(part.block) {
+                    self.fetch(&[part.block])?;
+                }
+                let block = self.cache.get_mut(part.block).expect("it was fetched");
+                block[part.within].copy_from_slice(new);
+            }
+            self.shrink()?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the blocks that lie wholly in a range of bytes, and returns what is left of it.
+    fn forget(&mut self, range: Range<u64>) -> Result<[Range<u64>; 2], VolumeError> {
+        let (whole, edges) = whole_blocks(range, self.block_bytes as u64);
+        if !whole.is_empty() {
+            self.cache.remove_range(whole.clone());
+            self.volume.forget(whole)?;
+        }
+        Ok(edges)
+    }
+
+    fn flush_if(&mut self, durable: bool) -> Result<(), VolumeError> {
+        if durable {
+            self.write_back_all()?;
+            self.volume.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Brings the blocks that a batch will ask for into the cache, in as few accesses to storage as
+    /// there are blocks, and as few waits as there are windows.
+    fn read_ahead(&mut self, batch: &[Request]) -> Result<(), VolumeError> {
+        let mut wanted = Vec::new();
+        let mut seen = HashSet::new();
+        for request in batch.iter().filter(|request| self.check(&request.op).is_ok()) {
+            let (offset, bytes, only_edges) = match &request.op {
+                DiskOp::Read { offset, bytes } => (*offset, *bytes as usize, false),
+                DiskOp::Write { offset, data, .. } => (*offset, data.len(), true),
+                _ => continue,
+            };
+            for part in parts(offset, bytes, self.block_bytes) {
+                let is_needed = !(only_edges && part.is_whole(self.block_bytes));
+                if is_needed && !self.cache.contains(part.block) && seen.insert(part.block) {
+                    wanted.push(part.block);
+                }
+                if wanted.len() == BATCH_BLOCKS_MAX {
+                    return self.fetch(&wanted);
+                }
+            }
+        }
+        self.fetch(&wanted)
+    }
+
+    /// Reads blocks from storage into the cache.
+    fn fetch(&mut self, blocks: &[u64]) -> Result<(), VolumeError> {
+        for window in blocks.chunks(WINDOW_ACCESSES_MAX) {
+            let mut data: Vec<_> =
+                window.iter().map(|_| Zeroizing::new(vec![0; self.block_bytes])).collect();
+            let reads = window.iter().zip(&mut data);
+            let mut batch: Vec<_> =
+                reads.map(|(block, data)| Access { address: *block, op: Op::Read(data) }).collect();
+            self.volume.access(&mut batch)?;
+            drop(batch);
+            for (block, data) in window.iter().zip(data) {
+                self.cache.insert_clean(*block, data);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the cache within its bounds.
+    fn shrink(&mut self) -> Result<(), VolumeError> {
+        while self.cache.dirty_blocks() > self.dirty_blocks_max {
+            self.write_back(WINDOW_ACCESSES_MAX)?;
+        }
+        self.cache.shrink(self.cache_blocks_max);
+        Ok(())
+    }
+
+    fn write_back_all(&mut self) -> Result<(), VolumeError> {
+        while self.cache.dirty_blocks() > 0 {
+            self.write_back(WINDOW_ACCESSES_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the blocks that have been dirty for longest to storage.
+    fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
+        let dirty = self.cache.oldest_dirty(blocks_max);
+        let blocks: Vec<_> = dirty.iter().map(|(block, _)| *block).collect();
+        let writes = dirty.into_iter();
+        let mut batch: Vec<_> =
+            writes.map(|(block, data)| Access { address: block, op: Op::Write(data) }).collect();
+        self.volume.access(&mut batch)?;
+        drop(batch);
+        self.cache.mark_clean(&blocks);
+        Ok(())
+    }
+
+    fn check(&self, op: &DiskOp) -> Result<(), DiskError> {
+        let (offset, bytes, bytes_max) = match op {
+            DiskOp::Read { offset, bytes } => (*offset, u64::from(*bytes), REQUEST_BYTES_MAX),
+            DiskOp::Write { offset, data, .. } => (*offset, data.len() as u64, REQUEST_BYTES_MAX),
+            DiskOp::Zero { offset, bytes, .. } | DiskOp::Trim { offset, bytes, .. } => {
+                (*offset, *bytes, u64::MAX)
+            }
+            DiskOp::Flush => return Ok(()),
+        };
+        let out_of_range = |message| Err(DiskError::new(DiskErrorKind::OutOfRange, message));
+        match offset.checked_add(bytes) {
+            _ if bytes > bytes_max => out_of_range("the request is too long"),
+            Some(end) if end <= self.bytes => Ok(()),
+            _ => out_of_range("the request goes past the end of the disk"),
+        }
+    }
+}
+
+/// The volume has failed: answers whoever still asks, until everybody has gone.
+fn refuse_all(queue: &Receiver<Message>, error: VolumeError) -> VolumeError {
+    while let Ok(Message::Serve(request)) = queue.recv() {
+        (request.done)(Err(disk_error(&error)));
+    }
+    error
+}
+
+fn disk_error(error: &VolumeError) -> DiskError {
+    let kind = match error.kind() {
+        VolumeErrorKind::NoSpace => DiskErrorKind::NoSpace,
+        VolumeErrorKind::InvalidRequest => DiskErrorKind::OutOfRange,
+        _ => DiskErrorKind::Failed,
+    };
+    DiskError::new(kind, error.to_string())
+}

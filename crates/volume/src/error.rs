@@ -1,0 +1,150 @@
+//! What can go wrong with a volume, and whose fault it is.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+
+use crate::superblock::{SuperblockError, SuperblockErrorKind};
+
+/// Whose fault it is, and so what to do next. The kind is API: programs branch on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum VolumeErrorKind {
+    /// The parameters cannot exist. Nothing was created.
+    InvalidConfig,
+    /// The request cannot be served. Nothing was touched; the volume stays usable.
+    InvalidRequest,
+    /// The store, or the directory, holds no volume of this program.
+    NotAVolume,
+    /// It was written by a version of this program that this one does not know.
+    UnknownVersion,
+    /// The passphrase or key file opens nothing here.
+    WrongKey,
+    /// What is there was changed by somebody else, or damaged.
+    Tampered,
+    /// Storage is older than the client knows it to be.
+    StoreRolledBack,
+    /// The client's directory is older than storage knows it to be.
+    StateRolledBack,
+    /// The client's directory belongs to another volume.
+    WrongState,
+    /// The client's directory has no state, or what it has is damaged.
+    StateDamaged,
+    /// Somebody else has the volume open.
+    Locked,
+    /// There is no room left where the volume or its state lives.
+    NoSpace,
+    /// The medium failed.
+    Io,
+    /// An earlier operation failed half way. This handle answers nothing more: open it again.
+    MustReopen,
+}
+
+/// An error of a volume. Messages hold no address and no data: they may be logged.
+#[derive(Debug)]
+pub struct VolumeError {
+    kind: VolumeErrorKind,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl VolumeError {
+    /// An error that starts here.
+    pub fn new(kind: VolumeErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    /// An error that something below caused.
+    pub fn caused_by(
+        kind: VolumeErrorKind,
+        message: impl Into<String>,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        Self { kind, message: message.into(), source: Some(source.into()) }
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> VolumeErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for VolumeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for VolumeError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+/// Errors of the engine.
+impl From<oblivio_core::Error> for VolumeError {
+    fn from(error: oblivio_core::Error) -> Self {
+        use oblivio_core::ErrorKind as Core;
+        let kind = match error.kind() {
+            _ if is_out_of_space(&error) => VolumeErrorKind::NoSpace,
+            Core::InvalidConfig | Core::StoreMismatch => VolumeErrorKind::InvalidConfig,
+            Core::InvalidRequest => VolumeErrorKind::InvalidRequest,
+            Core::Corrupt => VolumeErrorKind::Tampered,
+            Core::MustReopen => VolumeErrorKind::MustReopen,
+            _ => VolumeErrorKind::Io,
+        };
+        Self::caused_by(kind, error.to_string(), error)
+    }
+}
+
+/// Errors of the store.
+impl From<oblivio_core::StoreError> for VolumeError {
+    fn from(error: oblivio_core::StoreError) -> Self {
+        oblivio_core::Error::from(error).into()
+    }
+}
+
+/// Errors of superblocks.
+impl From<SuperblockError> for VolumeError {
+    fn from(error: SuperblockError) -> Self {
+        use SuperblockErrorKind as Superblock;
+        let kind = match error.kind() {
+            _ if is_out_of_space(&error) => VolumeErrorKind::NoSpace,
+            Superblock::NotAVolume => VolumeErrorKind::NotAVolume,
+            Superblock::UnknownVersion => VolumeErrorKind::UnknownVersion,
+            Superblock::WrongKey => VolumeErrorKind::WrongKey,
+            Superblock::Damaged | Superblock::Tampered => VolumeErrorKind::Tampered,
+            Superblock::Store => VolumeErrorKind::Io,
+            _ => VolumeErrorKind::InvalidRequest,
+        };
+        Self::caused_by(kind, error.to_string(), error)
+    }
+}
+
+/// Errors of the client's directory.
+impl From<io::Error> for VolumeError {
+    fn from(error: io::Error) -> Self {
+        let (kind, advice) = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                (VolumeErrorKind::NoSpace, ": make room there and open the volume again")
+            }
+            _ => (VolumeErrorKind::Io, ""),
+        };
+        let message = format!("the client's directory failed: {error}{advice}");
+        Self::caused_by(kind, message, error)
+    }
+}
+
+/// Whether somewhere below a disk was full.
+fn is_out_of_space(error: &(dyn StdError + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| {
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        }) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}

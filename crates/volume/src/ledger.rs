@@ -1,0 +1,288 @@
+//! The client's side of a commit: state files, one after the other, and the names of checkpoints.
+
+use oblivio_core::store::BucketStore;
+use oblivio_core::{RawConfig, RotatingOram};
+use rand::Rng;
+use rand::rngs::StdRng;
+
+use crate::anchor::{self, AnchorKey};
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::keys::VolumeKey;
+use crate::state::file::{Header, StateKey, StateReader, StateWriter};
+use crate::state::history::History;
+use crate::state::record::{self, CheckpointName, Head, Record};
+use crate::state_dir::StateDir;
+use crate::superblock::VolumeId;
+
+/// Entries of the position map in one record.
+const MAP_RECORD_ENTRIES: u64 = 8192;
+
+/// A state file is `state-` and its generation. While it is being made, this is added.
+const UNFINISHED: &str = ".new";
+
+/// Whether the volume is being closed.
+#[derive(Clone, Copy)]
+pub(crate) struct IsClean(pub(crate) bool);
+
+/// What a ledger is sealed with. Secret.
+pub(crate) struct LedgerKeys {
+    state: StateKey,
+    pub(crate) anchor: AnchorKey,
+}
+
+impl LedgerKeys {
+    pub(crate) fn new(key: &VolumeKey) -> Self {
+        Self {
+            state: StateKey(key.derive("state files")),
+            anchor: AnchorKey::new(&key.derive("anchor")),
+        }
+    }
+}
+
+/// The latest state that a directory holds.
+pub(crate) struct Past {
+    pub(crate) generation: u64,
+    pub(crate) history: History,
+}
+
+impl Past {
+    /// Reads the latest state file.
+    pub(crate) fn read(
+        dir: &dyn StateDir,
+        keys: &LedgerKeys,
+        volume_id: &VolumeId,
+        config: &RawConfig,
+    ) -> Result<Self, VolumeError> {
+        let generation = latest_generation(dir)?.ok_or_else(|| {
+            VolumeError::new(
+                VolumeErrorKind::StateDamaged,
+                "the client's directory holds no state of a volume. Name the directory that the \
+                 volume was last used with: without it the blocks cannot be found",
+            )
+        })?;
+        let mut reader = StateReader::new(dir.read(&name(generation))?, &keys.state)?;
+        if reader.header.volume != volume_id.0 {
+            return Err(VolumeError::new(
+                VolumeErrorKind::WrongState,
+                "the client's directory belongs to another volume: name the one of this volume",
+            ));
+        }
+        if reader.header.generation != generation {
+            return Err(VolumeError::new(
+                VolumeErrorKind::StateDamaged,
+                "a state file has the name of another: restore the directory as it was",
+            ));
+        }
+        let leaf_level = config.tree.geometry.leaf_level();
+        let history = History::read(&mut reader, config.tree.capacity, leaf_level)?;
+        Ok(Self { generation, history })
+    }
+}
+
+/// The state file in use.
+pub(crate) struct Ledger {
+    pub(crate) log: StateWriter,
+    dir: Box<dyn StateDir>,
+    keys: LedgerKeys,
+    volume_id: VolumeId,
+    generation: u64,
+    checkpoint: CheckpointName,
+    previous: CheckpointName,
+    /// Bytes of the snapshot with which the file begins.
+    snapshot_bytes: u64,
+}
+
+impl Ledger {
+    /// Begins the first file in an empty directory.
+    pub(crate) fn create<S: BucketStore>(
+        dir: Box<dyn StateDir>,
+        keys: LedgerKeys,
+        volume_id: VolumeId,
+        oram: &mut RotatingOram<S, StdRng>,
+    ) -> Result<Self, VolumeError> {
+        if latest_generation(&*dir)?.is_some() {
+            return Err(VolumeError::new(
+                VolumeErrorKind::WrongState,
+                "the client's directory already holds the state of a volume: use another directory",
+            ));
+        }
+        let nothing = CheckpointName { number: 0, name: draw(oram.coins_mut()) };
+        Self::begin(dir, keys, volume_id, 0, nothing, oram)
+    }
+
+    /// Begins the file after the one of generation `last.0`, whose latest checkpoint is `last.1`,
+    /// with the state that `oram` is in. Its storage is durable.
+    pub(crate) fn resume<S: BucketStore>(
+        dir: Box<dyn StateDir>,
+        keys: LedgerKeys,
+        volume_id: VolumeId,
+        last: (u64, CheckpointName),
+        oram: &mut RotatingOram<S, StdRng>,
+    ) -> Result<Self, VolumeError> {
+        Self::begin(dir, keys, volume_id, last.0 + 1, last.1, oram)
+    }
+
+    fn begin<S: BucketStore>(
+        mut dir: Box<dyn StateDir>,
+        keys: LedgerKeys,
+        volume_id: VolumeId,
+        generation: u64,
+        previous: CheckpointName,
+        oram: &mut RotatingOram<S, StdRng>,
+    ) -> Result<Self, VolumeError> {
+        let checkpoint = following(&previous, oram.coins_mut());
+        let header = Header { volume: volume_id.0, generation, salt: draw(oram.coins_mut()) };
+        let head = head(oram, checkpoint, previous, IsClean(false));
+        let log = write_snapshot(&mut *dir, &header, &keys.state, &head, oram)?;
+        anchor::write(oram.backend_mut().store_mut(), &keys.anchor, &checkpoint)?;
+        oram.backend_mut().keep_state();
+        let snapshot_bytes = log.bytes();
+        Ok(Self { log, dir, keys, volume_id, generation, checkpoint, previous, snapshot_bytes })
+    }
+
+    /// Whether so much has come in since the snapshot that it is time for another.
+    pub(crate) fn is_long(&self, bytes_max: u64) -> bool {
+        self.log.bytes() > 2 * self.snapshot_bytes + bytes_max
+    }
+
+    /// Makes storage durable, and keeps the state as it is now: a crash will go back no further.
+    pub(crate) fn checkpoint<S: BucketStore>(
+        &mut self,
+        oram: &mut RotatingOram<S, StdRng>,
+        is_clean: IsClean,
+        bytes_max: u64,
+    ) -> Result<(), VolumeError> {
+        oram.backend_mut().flush()?;
+        self.check_fence(oram)?;
+        let next = following(&self.checkpoint, oram.coins_mut());
+        self.previous = std::mem::replace(&mut self.checkpoint, next);
+        let head = head(oram, self.checkpoint, self.previous, is_clean);
+        if self.is_long(bytes_max) {
+            self.generation += 1;
+            let (volume, generation) = (self.volume_id.0, self.generation);
+            let header = Header { volume, generation, salt: draw(oram.coins_mut()) };
+            self.log = write_snapshot(&mut *self.dir, &header, &self.keys.state, &head, oram)?;
+            self.snapshot_bytes = self.log.bytes();
+        } else {
+            put_state(&mut self.log, &head, oram, Map::FollowsFromTheLog)?;
+            self.log.sync()?;
+        }
+        anchor::write(oram.backend_mut().store_mut(), &self.keys.anchor, &self.checkpoint)?;
+        oram.backend_mut().keep_state();
+        Ok(())
+    }
+
+    /// Whether storage still shows what this client left there: if not, somebody else uses the
+    /// volume.
+    fn check_fence<S: BucketStore>(
+        &self,
+        oram: &mut RotatingOram<S, StdRng>,
+    ) -> Result<(), VolumeError> {
+        let shown = anchor::read(oram.backend_mut().store_mut(), &self.keys.anchor)?;
+        if shown == Some(self.checkpoint) {
+            return Ok(());
+        }
+        Err(VolumeError::new(
+            VolumeErrorKind::Locked,
+            "the store shows the checkpoint of somebody else: another client has opened the volume \
+             since. Make sure that only one does, and open it again",
+        ))
+    }
+}
+
+fn head<S: BucketStore>(
+    oram: &RotatingOram<S, StdRng>,
+    checkpoint: CheckpointName,
+    previous: CheckpointName,
+    IsClean(is_clean): IsClean,
+) -> Head {
+    let backend = oram.backend();
+    Head {
+        checkpoint,
+        previous,
+        evictions: backend.evictions(),
+        accesses_since_eviction: backend.accesses_since_eviction(),
+        eras: backend.sealer().eras().cloned().collect(),
+        is_clean,
+    }
+}
+
+/// Whether a state says where all blocks are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Map {
+    Whole,
+    FollowsFromTheLog,
+}
+
+/// Writes a file that begins with the whole state, and removes those before it. Whenever a crash
+/// comes, the latest file that has its name is whole.
+fn write_snapshot<S: BucketStore>(
+    dir: &mut dyn StateDir,
+    header: &Header,
+    key: &StateKey,
+    head: &Head,
+    oram: &RotatingOram<S, StdRng>,
+) -> Result<StateWriter, VolumeError> {
+    let name = name(header.generation);
+    let unfinished = format!("{name}{UNFINISHED}");
+    if dir.names()?.contains(&unfinished) {
+        dir.remove(&unfinished)?;
+    }
+    let mut log = StateWriter::begin(dir.create(&unfinished)?, header, key)?;
+    put_state(&mut log, head, oram, Map::Whole)?;
+    log.sync()?;
+    dir.rename(&unfinished, &name)?;
+    dir.sync_names()?;
+    for old in dir.names()? {
+        if generation_of(&old).is_some_and(|generation| generation < header.generation) {
+            dir.remove(&old)?;
+        }
+    }
+    Ok(log)
+}
+
+fn put_state<S: BucketStore>(
+    log: &mut StateWriter,
+    head: &Head,
+    oram: &RotatingOram<S, StdRng>,
+    map: Map,
+) -> Result<(), VolumeError> {
+    log.append(|out| Record::Head(head.clone()).put(out))?;
+    if map == Map::Whole {
+        let map = oram.position_map();
+        for start in (0..map.capacity()).step_by(MAP_RECORD_ENTRIES as usize) {
+            let range = start..(start + MAP_RECORD_ENTRIES).min(map.capacity());
+            let mappings: Vec<_> = range.map(|address| map.get(address)).collect();
+            if mappings.iter().any(Option::is_some) {
+                log.append(|out| Record::Map { start, mappings }.put(out))?;
+            }
+        }
+    }
+    for (home, address, leaf, bytes) in oram.backend().client_blocks() {
+        log.append(|out| record::put_block(out, home, address, leaf, bytes))?;
+    }
+    Ok(log.append(|out| Record::End.put(out))?)
+}
+
+fn following(checkpoint: &CheckpointName, coins: &mut StdRng) -> CheckpointName {
+    CheckpointName { number: checkpoint.number + 1, name: draw(coins) }
+}
+
+fn draw<const N: usize>(coins: &mut StdRng) -> [u8; N] {
+    let mut bytes = [0; N];
+    coins.fill_bytes(&mut bytes);
+    bytes
+}
+
+fn name(generation: u64) -> String {
+    format!("state-{generation}")
+}
+
+/// The generation of the state file `name`, if it is one.
+fn generation_of(name: &str) -> Option<u64> {
+    name.strip_prefix("state-")?.parse().ok()
+}
+
+fn latest_generation(dir: &dyn StateDir) -> Result<Option<u64>, VolumeError> {
+    Ok(dir.names()?.iter().filter_map(|name| generation_of(name)).max())
+}

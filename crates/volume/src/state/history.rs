@@ -1,0 +1,111 @@
+//! From the records of a file to the state at the last checkpoint, and what came after it.
+
+use oblivio_core::geometry::Leaf;
+use oblivio_core::posmap::{LivePosMap, Mapping};
+
+use super::file::{StateReader, damaged};
+use super::record::{ClientBlock, Head, Record};
+use crate::error::VolumeError;
+
+/// What a state file says.
+pub(crate) struct History {
+    pub(crate) head: Head,
+    pub(crate) map: LivePosMap,
+    pub(crate) blocks: Vec<ClientBlock>,
+    /// What came in after the last checkpoint, to be done again.
+    pub(crate) pending: Vec<Record>,
+}
+
+/// A state of which not all records have come.
+struct Incomplete {
+    head: Head,
+    blocks: Vec<ClientBlock>,
+}
+
+impl History {
+    /// Reads a whole file of a volume of `capacity` blocks.
+    pub(crate) fn read(
+        reader: &mut StateReader,
+        capacity: u64,
+        leaf_level: u8,
+    ) -> Result<Self, VolumeError> {
+        let mut map = BoundedMap { map: LivePosMap::new(capacity, leaf_level)?, leaf_level };
+        let mut complete: Option<Incomplete> = None;
+        let mut incomplete: Option<Incomplete> = None;
+        let mut pending = Vec::new();
+        while let Some(record) = reader.next()? {
+            match (record, &mut incomplete, &mut complete) {
+                (Record::Head(head), None, _) => {
+                    incomplete = Some(Incomplete { head, blocks: Vec::new() });
+                }
+                (Record::Block(block), Some(state), _) => state.blocks.push(block),
+                // Only a snapshot has a map: a checkpoint's follows from what came in before it.
+                (Record::Map { start, mappings }, Some(_), None) => {
+                    map.set_all(start, mappings)?;
+                }
+                (Record::End, Some(_), _) => {
+                    complete = incomplete.take();
+                    pending.drain(..).try_for_each(|record| map.apply(&record))?;
+                }
+                (
+                    record @ (Record::Batch(_) | Record::Forget { .. } | Record::Evict),
+                    None,
+                    Some(_),
+                ) => pending.push(record),
+                _ => return Err(damaged("the client's state holds a record out of place")),
+            }
+        }
+        let Incomplete { head, blocks } =
+            complete.ok_or_else(|| damaged("the client's state is not complete"))?;
+        Ok(Self { head, map: map.map, blocks, pending })
+    }
+}
+
+/// A position map that refuses what is out of bounds.
+struct BoundedMap {
+    map: LivePosMap,
+    leaf_level: u8,
+}
+
+impl BoundedMap {
+    fn set_all(&mut self, start: u64, mappings: Vec<Option<Mapping>>) -> Result<(), VolumeError> {
+        for (i, mapping) in mappings.into_iter().enumerate() {
+            if let Some(mapping) = mapping {
+                let address = start.checked_add(i as u64).ok_or_else(out_of_bounds)?;
+                self.set(address, mapping)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a record does to the map, without storage.
+    fn apply(&mut self, record: &Record) -> Result<(), VolumeError> {
+        match record {
+            Record::Batch(accesses) => accesses.iter().try_for_each(|access| {
+                let was_alive = self.map.get(access.step.address).is_some_and(|old| old.live);
+                let live = was_alive || access.data.is_some();
+                self.set(access.step.address, Mapping { leaf: access.step.to, live })
+            }),
+            Record::Forget { start, end } if start <= end && *end <= self.map.capacity() => {
+                self.map.forget(*start..*end);
+                Ok(())
+            }
+            Record::Forget { .. } => Err(out_of_bounds()),
+            _ => Ok(()),
+        }
+    }
+
+    fn set(&mut self, address: u64, mapping: Mapping) -> Result<(), VolumeError> {
+        let Mapping { leaf: Leaf(leaf), .. } = mapping;
+        if address < self.map.capacity() && leaf >> self.leaf_level == 0 {
+            self.map.set(address, mapping);
+            Ok(())
+        } else {
+            Err(out_of_bounds())
+        }
+    }
+}
+
+fn out_of_bounds() -> VolumeError {
+    damaged("the client's state names a block or a leaf that does not exist")
+}

@@ -1,0 +1,15 @@
+//! What a client keeps: a snapshot of its state, and a log of everything that came in since.
+//!
+//! ```text
+//! state-7:  header │ snapshot │ batch │ batch │ forget │ … │ checkpoint │ batch │ …
+//! ```
+//!
+//! - [`file`](mod@file): a file of sealed records, read up to where a crash tore it.
+//! - [`record`]: the records.
+//! - [`history`]: from records to a state, and what has to be done again.
+//!
+//! `docs/format.md` has every byte; `docs/adr/0005-commit-protocol.md` says why.
+
+pub(crate) mod file;
+pub(crate) mod history;
+pub(crate) mod record;

@@ -1,0 +1,365 @@
+//! A durable array of blocks over rotating RAW ORAM: the commit protocol of
+//! `docs/adr/0005-commit-protocol.md`.
+
+use std::ops::Range;
+
+use oblivio_core::geometry::Geometry;
+use oblivio_core::scheme::{RotatingBackend, WINDOW_ACCESSES_MAX};
+use oblivio_core::store::{BucketStore, TreeId, TreeShape};
+use oblivio_core::{
+    Access, EraSealer, ErrorKind, MasterKey, Op, RawConfig, RotatingOram, TreeConfig,
+};
+use rand::rngs::StdRng;
+
+use crate::anchor;
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::keys::VolumeKey;
+use crate::ledger::{IsClean, Ledger, LedgerKeys, Past};
+use crate::state::history::History;
+use crate::state::record::{self, Head, Record};
+use crate::state_dir::StateDir;
+use crate::superblock::{self, Unlocked, VolumeParams};
+
+/// Which tree of the store holds the blocks. Superblocks are before and after it.
+const DATA_TREE: TreeId = TreeId(2);
+
+/// When the moves of accesses become durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncMoves {
+    /// Before storage sees the first path of a batch. A power loss then never links two accesses.
+    BeforeReads,
+    /// With the next flush. Faster on media with slow syncs; what it leaks after a power loss is in
+    /// the threat model.
+    AtFlush,
+}
+
+/// How a volume is run. Nothing of it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct VolumeOptions {
+    /// When the moves of accesses become durable.
+    pub sync_moves: SyncMoves,
+    /// As many bytes may come into a state file after its snapshot before another replaces it.
+    pub state_file_bytes_max: u64,
+}
+
+impl Default for VolumeOptions {
+    fn default() -> Self {
+        Self { sync_moves: SyncMoves::BeforeReads, state_file_bytes_max: 64 << 20 }
+    }
+}
+
+/// What was done when a volume was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// It had not been closed.
+    pub was_needed: bool,
+    /// Accesses that were made again.
+    pub accesses: u64,
+}
+
+/// What storage must have room for: the trees of a volume, `TreeId(0)` first.
+///
+/// # Errors
+/// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
+pub fn shapes(params: &VolumeParams) -> Result<[TreeShape; 4], VolumeError> {
+    let data = config(params)?.rotating_shape()?;
+    Ok([superblock::copies::shape(), anchor::shape(), data, superblock::copies::shape()])
+}
+
+/// The ORAM of a volume.
+///
+/// # Errors
+/// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
+pub fn config(params: &VolumeParams) -> Result<RawConfig, VolumeError> {
+    let geometry = Geometry::uniform(params.leaf_level, params.slots)?;
+    let tree = TreeConfig {
+        tree_top_levels: params.tree_top_levels,
+        tree: DATA_TREE,
+        ..TreeConfig::new(
+            params.blocks,
+            params.block_bytes as usize,
+            geometry,
+            params.stash_blocks_max as usize,
+        )
+    };
+    Ok(RawConfig { tree, evict_period: params.evict_period })
+}
+
+/// A durable array of blocks. One thread uses it; [`Disk`](crate::disk::Disk) serves many.
+///
+/// After any error but [`VolumeErrorKind::InvalidRequest`] it answers nothing more: open it again.
+pub struct Volume<S> {
+    oram: RotatingOram<S, StdRng>,
+    ledger: Ledger,
+    options: VolumeOptions,
+    /// Something failed half way.
+    is_broken: bool,
+}
+
+impl<S: BucketStore> Volume<S> {
+    /// Makes a volume of an empty store and an empty directory. It exists once its superblock does,
+    /// which is written last.
+    ///
+    /// # Errors
+    /// Any. What was made so far is worthless then.
+    pub fn create(
+        store: S,
+        dir: Box<dyn StateDir>,
+        owner: &Unlocked,
+        options: VolumeOptions,
+        mut coins: StdRng,
+    ) -> Result<Self, VolumeError> {
+        let Unlocked { superblock, volume_key: key, .. } = owner;
+        let params = superblock.params();
+        let config = config(params)?;
+        let sealer = EraSealer::fresh(seal_key(key), DATA_TREE, &mut coins);
+        let mut oram = RotatingOram::rotating(&config, sealer, store, coins)?;
+        let ledger = Ledger::create(dir, LedgerKeys::new(key), superblock.volume_id(), &mut oram)?;
+        // Storage shows an anchor from the beginning.
+        oram.backend_mut().flush()?;
+        superblock::copies::write_copies(oram.backend_mut().store_mut(), superblock)?;
+        Ok(Self { oram, ledger, options, is_broken: false })
+    }
+
+    /// Opens a volume, and recovers it if it was not closed.
+    ///
+    /// # Errors
+    /// Any. Nothing is lost by an opening that fails.
+    pub fn open(
+        mut store: S,
+        dir: Box<dyn StateDir>,
+        owner: &Unlocked,
+        options: VolumeOptions,
+        coins: StdRng,
+    ) -> Result<(Self, Recovery), VolumeError> {
+        let Unlocked { superblock, volume_key: key, .. } = owner;
+        let volume_id = superblock.volume_id();
+        let config = config(superblock.params())?;
+        let keys = LedgerKeys::new(key);
+        let past = Past::read(&*dir, &keys, &volume_id, &config)?;
+        let History { head, map, blocks, pending } = past.history;
+        let shown = anchor::read(&mut store, &keys.anchor)?;
+        anchor::check(shown, &head.checkpoint, &head.previous)?;
+
+        let sealer = EraSealer::new(seal_key(key), DATA_TREE, head.eras);
+        let Head { evictions, accesses_since_eviction, .. } = head;
+        let mut backend =
+            RotatingBackend::resume(&config, sealer, store, evictions, accesses_since_eviction)?;
+        for block in &blocks {
+            backend.bring_back(block.home, block.address, block.leaf, &block.bytes)?;
+        }
+        let mut oram = RotatingOram::resume(backend, map, coins);
+        // What is written from here on is not what was lost.
+        oram.begin_era();
+        let mut recovery = Recovery { was_needed: !head.is_clean, accesses: 0 };
+        for record in pending {
+            recovery.accesses += repeat(&mut oram, record)?;
+        }
+        oram.backend_mut().flush()?;
+        let last = (past.generation, head.checkpoint);
+        let ledger = Ledger::resume(dir, keys, volume_id, last, &mut oram)?;
+        Ok((Self { oram, ledger, options, is_broken: false }, recovery))
+    }
+
+    /// The parameters of the ORAM. Public.
+    pub fn config(&self) -> &TreeConfig {
+        self.oram.config()
+    }
+
+    /// The store, for whoever wraps it.
+    pub fn store_mut(&mut self) -> &mut S {
+        self.oram.backend_mut().store_mut()
+    }
+
+    /// Serves accesses in order. They survive a crash once [`Self::flush`] has returned.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
+    pub fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), VolumeError> {
+        self.check_sound()?;
+        self.check_requests(batch)?;
+        self.unless_broken(|volume| {
+            let mut rest = batch;
+            while !rest.is_empty() {
+                let fitting = volume.make_room(rest.len())?;
+                let (window, later) = rest.split_at_mut(fitting);
+                volume.access_window(window)?;
+                rest = later;
+            }
+            Ok(())
+        })
+    }
+
+    /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
+    /// nothing of it.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidRequest`] for a range that is none; any other breaks the volume.
+    pub fn forget(&mut self, range: Range<u64>) -> Result<(), VolumeError> {
+        self.check_sound()?;
+        if range.start > range.end || range.end > self.config().capacity {
+            let message = "the range goes past the end of the volume";
+            return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
+        }
+        self.unless_broken(|volume| {
+            let record = Record::Forget { start: range.start, end: range.end };
+            volume.ledger.log.append(|out| record.put(out))?;
+            Ok(volume.oram.forget(range)?)
+        })
+    }
+
+    /// Returns once everything that was asked before survives a crash.
+    ///
+    /// # Errors
+    /// Any, and it breaks the volume.
+    pub fn flush(&mut self) -> Result<(), VolumeError> {
+        self.check_sound()?;
+        self.unless_broken(|volume| {
+            volume.ledger.log.sync()?;
+            if volume.ledger.is_long(volume.options.state_file_bytes_max) {
+                volume.checkpoint()?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends the use of the volume: there will be nothing to recover.
+    ///
+    /// # Errors
+    /// Any. What was flushed is safe all the same.
+    pub fn close(mut self) -> Result<S, VolumeError> {
+        self.check_sound()?;
+        self.ledger.checkpoint(&mut self.oram, IsClean(true), self.options.state_file_bytes_max)?;
+        self.oram.backend_mut().flush()?;
+        Ok(self.oram.into_store())
+    }
+
+    /// Reads all of storage, and checks that it is what was written last and that every block is
+    /// there. `progress` is told how many of [`Self::buckets_in_storage`] have been read. Returns how
+    /// many blocks hold something.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::Tampered`] for the first thing that is not as it was left.
+    pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, VolumeError> {
+        self.check_sound()?;
+        self.unless_broken(|volume| Ok(volume.oram.check(progress)?))
+    }
+
+    /// Buckets in storage. Public.
+    pub fn buckets_in_storage(&self) -> u64 {
+        self.oram.backend().buckets_in_storage()
+    }
+
+    /// Bytes of client memory for the position map.
+    pub fn position_map_bytes(&self) -> usize {
+        self.oram.position_map().bytes()
+    }
+
+    fn check_sound(&self) -> Result<(), VolumeError> {
+        if self.is_broken {
+            let message = "an earlier operation failed half way: open the volume again";
+            return Err(VolumeError::new(VolumeErrorKind::MustReopen, message));
+        }
+        Ok(())
+    }
+
+    /// Whatever fails here leaves the volume broken.
+    fn unless_broken<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, VolumeError>,
+    ) -> Result<T, VolumeError> {
+        self.is_broken = true;
+        let done = work(self)?;
+        self.is_broken = false;
+        Ok(done)
+    }
+
+    fn check_requests(&self, batch: &[Access<'_>]) -> Result<(), VolumeError> {
+        let TreeConfig { capacity, block_bytes, .. } = *self.config();
+        let fits = |request: &Access<'_>| match &request.op {
+            Op::Read(buffer) => buffer.len() == block_bytes,
+            Op::Write(data) => data.len() == block_bytes,
+            // The log keeps what a write brings; it cannot keep a function.
+            Op::Update(_) => false,
+        };
+        if batch.iter().all(|request| request.address < capacity && fits(request)) {
+            return Ok(());
+        }
+        let message = "a request is past the end, not of one block, or an update";
+        Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
+    }
+
+    /// Makes it possible to begin accesses, and says how many of `wanted`.
+    fn make_room(&mut self, wanted: usize) -> Result<usize, VolumeError> {
+        if self.oram.backend().accesses_left() == 0 {
+            self.checkpoint()?;
+        }
+        while let Err(error) = self.oram.backend().check_ready() {
+            if error.kind() != ErrorKind::StashFull {
+                return Err(error.into());
+            }
+            if self.oram.backend().evictions_left() == 0 {
+                self.checkpoint()?;
+            }
+            self.ledger.log.append(|out| Record::Evict.put(out))?;
+            self.sync_moves()?;
+            self.oram.background_evict()?;
+        }
+        let left = self.oram.backend().accesses_left();
+        if left == 0 {
+            self.make_room(wanted)
+        } else {
+            Ok(wanted.min(WINDOW_ACCESSES_MAX).min(left as usize))
+        }
+    }
+
+    fn access_window(&mut self, window: &mut [Access<'_>]) -> Result<(), VolumeError> {
+        let addresses: Vec<_> = window.iter().map(|request| request.address).collect();
+        let steps = self.oram.intend(&addresses)?;
+        let logged = steps.iter().zip(&*window).map(|(step, request)| match &request.op {
+            Op::Write(data) => (step, Some(*data)),
+            _ => (step, None),
+        });
+        self.ledger.log.append(|out| record::put_batch(out, logged))?;
+        self.sync_moves()?;
+        let mut ops: Vec<_> = window.iter_mut().map(|request| request.op.reborrow()).collect();
+        Ok(self.oram.carry_out(&steps, &mut ops)?)
+    }
+
+    /// Storage is about to see what the log holds.
+    fn sync_moves(&mut self) -> Result<(), VolumeError> {
+        match self.options.sync_moves {
+            SyncMoves::BeforeReads => Ok(self.ledger.log.sync()?),
+            SyncMoves::AtFlush => Ok(()),
+        }
+    }
+
+    fn checkpoint(&mut self) -> Result<(), VolumeError> {
+        self.ledger.checkpoint(&mut self.oram, IsClean(false), self.options.state_file_bytes_max)
+    }
+}
+
+fn seal_key(key: &VolumeKey) -> MasterKey {
+    MasterKey::from_bytes(*key.derive("buckets"))
+}
+
+/// Does again what a record says, and counts the accesses.
+fn repeat<S: BucketStore>(
+    oram: &mut RotatingOram<S, StdRng>,
+    record: Record,
+) -> Result<u64, VolumeError> {
+    match record {
+        Record::Batch(accesses) => {
+            let steps: Vec<_> = accesses.iter().map(|access| access.step).collect();
+            let mut nowhere = vec![vec![0; oram.config().block_bytes]; accesses.len()];
+            let ops = accesses.iter().zip(&mut nowhere).map(|(access, nowhere)| {
+                access.data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
+            });
+            oram.carry_out(&steps, &mut ops.collect::<Vec<_>>())?;
+            Ok(steps.len() as u64)
+        }
+        Record::Forget { start, end } => oram.forget(start..end).map(|()| 0).map_err(Into::into),
+        Record::Evict => oram.background_evict().map(|()| 0).map_err(Into::into),
+        _ => unreachable!("a history keeps nothing else to be done again"),
+    }
+}
