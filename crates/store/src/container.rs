@@ -149,17 +149,13 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, FileError> {
             ),
         ));
     }
-    let sealed = copy.len() == HEADER_BYTES && {
-        let (said, sum) = copy.split_at(HEADER_BYTES - CHECKSUM_BYTES);
-        checksum(said) == sum
-    };
-    if !sealed || [fields.u32()?, fields.u32()?, fields.u32()?] != PARAMETERS {
+    if [fields.u32()?, fields.u32()?, fields.u32()?] != PARAMETERS {
         return Err(damaged());
     }
     let _bytes = fields.u64()?;
     let shapes = decode_shapes(&mut fields)?;
-    // There is one header for each list of shapes: this compares the length of the file, and finds
-    // whatever else was put between the numbers and the checksum.
+    // There is one header for each list of shapes: this compares the checksum and the length of the
+    // file, and finds whatever was put between the numbers and the checksum.
     match encode(&shapes) {
         Ok(header) if header == copy => Ok(shapes),
         _ => Err(damaged()),

@@ -1,5 +1,7 @@
 //! The file store keeps the contract of every store, in all its modes.
 
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;

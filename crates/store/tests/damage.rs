@@ -1,5 +1,7 @@
 //! Files that are not what they should be: refused with the right word, never a panic.
 
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

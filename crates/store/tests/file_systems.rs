@@ -1,5 +1,7 @@
 //! File systems without room or without direct requests, and what the store says and does there.
 
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
