@@ -29,7 +29,6 @@ const BACKGROUND_REQUESTS_MAX: u16 = 64;
 pub(super) struct Image {
     device: Arc<dyn BlockDevice>,
     attributes: Attributes,
-    cached: bool,
     users: Arc<Users>,
 }
 
@@ -44,7 +43,7 @@ impl Image {
             block_bytes: device.block_bytes(),
             read_only: options.read_only,
         };
-        Self { device, attributes, cached: options.cached, users }
+        Self { device, attributes, users }
     }
 
     /// As many of `bytes` bytes from `offset` on as there are.
@@ -149,10 +148,8 @@ impl Filesystem for Image {
             return reply.error(Errno::EISDIR);
         }
         self.users.opened();
-        let mut flags = FopenFlags::FOPEN_NOFLUSH;
-        if !self.cached {
-            flags |= FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
-        }
+        let uncached = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
+        let flags = uncached | FopenFlags::FOPEN_NOFLUSH;
         reply.opened(FileHandle(0), flags);
     }
 

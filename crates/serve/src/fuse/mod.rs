@@ -1,8 +1,8 @@
 //! A disk as a file: a FUSE file system that holds the single file `disk`, the raw image.
 //!
-//! FUSE itself caches nothing: whatever uses the file (a file system on a loop device, a virtual
-//! machine) has a cache of its own already. The kernel keeps many requests in flight, and each is
-//! answered by the device's own callback.
+//! The kernel does not cache the file: whatever uses it (a file system on a loop device, a virtual
+//! machine) has a cache of its own already, and writes to a cached file wait for each other. Many
+//! requests are in flight, and each is answered by the device's own callback.
 
 mod attributes;
 mod error;
@@ -38,9 +38,6 @@ const LETTING_GO: Duration = Duration::from_secs(10);
 pub struct FuseOptions {
     /// The file cannot be written.
     pub read_only: bool,
-    /// Let the kernel cache the file as it does others: what a file system on it caches already, it
-    /// caches again.
-    pub cached: bool,
 }
 
 /// A disk that is shown as a file, until it is dropped.

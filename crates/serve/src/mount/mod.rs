@@ -119,7 +119,7 @@ pub fn mount_filesystem(
     let block_bytes = device.block_bytes();
     let private = registration.private_directory();
     fs::create_dir_all(&private).map_err(MountError::file(&private))?;
-    let raw = FuseOptions { read_only: options.read_only, cached: false };
+    let raw = FuseOptions { read_only: options.read_only };
     let fuse = mount_raw(device, &private, &raw)?;
     let directory = registration.directory().to_path_buf();
     // Dropped when a later step fails, which undoes this one.

@@ -27,7 +27,7 @@ pub(crate) fn top_at(directory: &Path) -> Result<Option<Mount>, MountError> {
     let text = fs::read(MOUNTINFO).map_err(MountError::file(Path::new(MOUNTINFO)))?;
     let mounts = text.split(|byte| *byte == b'\n').filter_map(parse);
     // Later ones lie over earlier ones.
-    Ok(mounts.filter(|mount| mount.directory == directory).last())
+    Ok(mounts.filter(|mount| mount.directory == directory).next_back())
 }
 
 /// One line: ids, device, root, directory, options, optional fields, `-`, type, source, options.
