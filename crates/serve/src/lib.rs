@@ -1,0 +1,4 @@
+//! Serves a volume to programs that know disks and files.
+
+pub mod fuse;
+pub mod mount;
