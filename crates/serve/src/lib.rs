@@ -1,0 +1,3 @@
+//! Servers that hand out a disk.
+
+pub mod nbd;
