@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -22,13 +23,15 @@ const WORKER_THREADS: usize = 4;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What workers get to finish when nobody waits for them any more.
 const WORKERS_END: Duration = Duration::from_secs(1);
+/// When a disk blocks all workers, not even time goes on for them; then this is added.
+const BLOCKED_END: Duration = Duration::from_secs(2);
 
 /// A server that runs. Stops when dropped.
 pub struct ServerHandle {
     uri: String,
     service: Arc<Service>,
     clients: Arc<AtomicUsize>,
-    thread: Option<thread::JoinHandle<Result<Counts, ServeError>>>,
+    end: Option<Receiver<Result<Counts, ServeError>>>,
 }
 
 /// What a server has done.
@@ -60,12 +63,14 @@ pub fn serve(
         .build()
         .map_err(ServeError::Threads)?;
     let server = Server { service: service.clone(), clients: clients.clone() };
-    let thread = thread::Builder::new()
+    let (sender, end) = sync_channel(1);
+    thread::Builder::new()
         .name("nbd".into())
-        .spawn(move || server.run(runtime, listener))
+        // Nobody may wait for the end any more.
+        .spawn(move || drop(sender.send(server.run(runtime, listener))))
         .map_err(ServeError::Threads)?;
     tracing::info!(uri, "serving NBD");
-    Ok(ServerHandle { uri, service, clients, thread: Some(thread) })
+    Ok(ServerHandle { uri, service, clients, end: Some(end) })
 }
 
 impl ServerHandle {
@@ -90,9 +95,18 @@ impl ServerHandle {
 
     fn stop(&mut self) -> Option<Result<Counts, ServeError>> {
         self.service.stop();
-        let thread = self.thread.take()?;
-        let died = |_| Err(ServeError::Threads(io::Error::other("the server panicked")));
-        Some(thread.join().unwrap_or_else(died))
+        let end = self.end.take()?;
+        let limit = Duration::from_secs(self.service.limits.shutdown_seconds_max);
+        Some(end.recv_timeout(limit + WORKERS_END + BLOCKED_END).unwrap_or_else(|error| {
+            Err(match error {
+                RecvTimeoutError::Timeout => {
+                    ServeError::Unfinished { connections: self.connections() }
+                }
+                RecvTimeoutError::Disconnected => {
+                    ServeError::Threads(io::Error::other("the server panicked"))
+                }
+            })
+        }))
     }
 }
 
