@@ -21,7 +21,7 @@ use oblivio_volume::device::{BlockDevice, DiskOp, call};
 pub use self::attributes::DISK_NAME;
 pub use self::error::MountError;
 use self::image::Image;
-pub(crate) use self::program::Program;
+pub(crate) use self::program::{Program, UMOUNT};
 use self::users::Users;
 use crate::mount::mountinfo::{self, DeviceNumber};
 
@@ -164,7 +164,7 @@ impl Drop for FuseMount {
 /// Unmounts a FUSE file system; lazily, it disappears at once and ends with its last user.
 pub(crate) fn unmount_fuse(directory: &Path, lazily: bool) -> Result<(), MountError> {
     let (program, lazy) = if rustix::process::geteuid().is_root() {
-        (program::UMOUNT, "--lazy")
+        (UMOUNT, "--lazy")
     } else {
         (program::FUSERMOUNT, "-z")
     };
