@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use oblivio_serve::fuse::{FuseOptions, mount_raw};
 use oblivio_serve::mount::registry::{Registration, Registry};
 use oblivio_serve::mount::{
     FilesystemMount, MakeFilesystem, MountError, MountOptions, mount_filesystem, unmount_served,
@@ -47,17 +48,19 @@ impl Place {
     }
 
     fn mount(&self, disk: MemoryDisk, options: &MountOptions) -> Result<Mounted, MountError> {
-        let shared = disk.shared();
+        let (shared, disk) = (disk.shared(), Arc::new(disk));
+        let watched = Arc::downgrade(&disk);
         let registration = self.registry.register(&self.directory)?;
-        let mount = mount_filesystem(Arc::new(disk), &registration, options)?;
-        Ok(Mounted { mount, registration, shared })
+        let mount = mount_filesystem(disk, &registration, options);
+        assert!(mount.is_ok() || watched.upgrade().is_none(), "the disk of a failed mount is held");
+        Ok(Mounted { mount: mount?, registration, shared })
     }
 
     /// What the kernel still has of this place: mounts and loop devices.
     fn leftovers(&self) -> Vec<String> {
         let home = self.home.path().to_str().unwrap();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        let loops = output("losetup", &["--list", "--noheadings", "--output", "NAME,BACK-FILE"]);
+        let loops = loop_devices();
         let lines = mounts.lines().chain(loops.lines());
         lines.filter(|line| line.contains(home)).map(str::to_owned).collect()
     }
@@ -89,8 +92,10 @@ struct Mounted {
     shared: &'static Shared,
 }
 
-fn output(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap();
+/// Lines of device and file.
+fn loop_devices() -> String {
+    let arguments = ["--list", "--raw", "--noheadings", "--output", "NAME,BACK-FILE"];
+    let output = Command::new("losetup").args(arguments).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -222,6 +227,25 @@ fn what_is_mounted_over_it_is_not_ours_to_unmount() {
 }
 
 #[test]
+fn what_is_mounted_over_one_in_use_is_not_ours_to_unmount() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    let file = File::create(place.directory.join("file")).unwrap();
+    run("umount", &["--lazy".as_ref(), &place.directory]);
+    run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "tmpfs".as_ref(), &place.directory]);
+    let error = mounted.mount.unmount().unwrap_err();
+    assert!(matches!(error, MountError::Busy(_)), "{error}");
+    fs::write(place.directory.join("on tmpfs"), "").unwrap();
+    run("umount", &[&place.directory]);
+    drop(file);
+    mounted.mount.unmount().unwrap();
+    assert_eq!(place.leftovers(), [""; 0]);
+}
+
+#[test]
 fn only_empty_disks_are_formatted() {
     if !can_mount() {
         return;
@@ -331,6 +355,7 @@ fn one_process_serves_a_directory() {
 /// registry.
 const SERVE: &str = "OBLIVIO_TEST_SERVE";
 const REGISTRY: &str = "OBLIVIO_TEST_REGISTRY";
+const DIE_HALF_WAY: &str = "OBLIVIO_TEST_DIE_HALF_WAY";
 
 /// Not a test, but what the servers below do.
 #[test]
@@ -338,9 +363,13 @@ fn serve_when_asked_to() {
     let (Some(directory), Some(registry)) = (env::var_os(SERVE), env::var_os(REGISTRY)) else {
         return;
     };
-    let registry = Registry::at(Path::new(&registry)).unwrap();
+    let registry_directory = registry;
+    let registry = Registry::at(Path::new(&registry_directory)).unwrap();
     let registration = registry.register(Path::new(&directory)).unwrap();
     let disk = Arc::new(MemoryDisk::new(32 * MIB));
+    if env::var_os(DIE_HALF_WAY).is_some() {
+        die_between_loop_device_and_mount(disk, Path::new(&registry_directory));
+    }
     let mut mount = mount_filesystem(disk, &registration, &MAKE).unwrap();
     assert!(mount.wait_until_unmounted(3 * PATIENCE));
     mount.unmount().unwrap();
@@ -349,12 +378,38 @@ fn serve_when_asked_to() {
     fs::write(registration.directory().join("closed"), "").unwrap();
 }
 
+/// As a killed process would, at the moment when the loop device does not detach itself yet.
+fn die_between_loop_device_and_mount(disk: Arc<MemoryDisk>, registry: &Path) -> ! {
+    let private = registry.join(format!("{}-0/raw", std::process::id()));
+    fs::create_dir(&private).unwrap();
+    let raw = mount_raw(disk, &private, &FuseOptions::default()).unwrap();
+    run("losetup", &["--find".as_ref(), &raw.disk()]);
+    std::process::abort();
+}
+
+#[test]
+fn what_a_process_left_that_died_half_way_is_taken_down() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mut server = Server(server_command(&place).env(DIE_HALF_WAY, "1").spawn().unwrap());
+    assert!(!server.0.wait().unwrap().success());
+    assert_eq!(place.leftovers().len(), 2, "the raw disk and the loop device");
+    let watched = loop_devices();
+    let ours = watched.lines().find(|line| line.contains(place.home.path().to_str().unwrap()));
+    let device = ours.and_then(|line| line.split_whitespace().next()).unwrap();
+    unmount_served(&place.directory, &place.registry).unwrap();
+    assert_eq!(place.leftovers(), [""; 0]);
+    // Its file has lost its path, so only its number tells it.
+    let leaked = loop_devices();
+    let leaked = leaked.lines().find(|line| line.split_whitespace().next() == Some(device));
+    assert!(leaked.is_none_or(|line| !line.ends_with(" /disk")), "{leaked:?}");
+}
+
 /// Another process that serves `place`.
 fn server(place: &Place) -> Server {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "serve_when_asked_to", "--nocapture"]).stdout(Stdio::null());
-    command.env(SERVE, &place.directory).env(REGISTRY, place.home.path().join("run"));
-    let server = Server(command.spawn().unwrap());
+    let server = Server(server_command(place).spawn().unwrap());
     for _ in 0..200 {
         if place.directory.join("lost+found").exists() {
             return server;
@@ -362,6 +417,13 @@ fn server(place: &Place) -> Server {
         thread::sleep(Duration::from_millis(50));
     }
     panic!("the server does not serve");
+}
+
+fn server_command(place: &Place) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "serve_when_asked_to", "--nocapture"]).stdout(Stdio::null());
+    command.env(SERVE, &place.directory).env(REGISTRY, place.home.path().join("run"));
+    command
 }
 
 struct Server(Child);
@@ -399,7 +461,14 @@ fn what_a_killed_process_left_is_taken_down() {
         let place = Place::new();
         drop(server(&place));
         assert_ne!(place.leftovers(), [""; 0]);
-        assert!(!place.registry.find(&place.directory).unwrap().unwrap().is_alive());
+        // A child that it was just starting holds its lock for a moment longer.
+        let is_alive = || place.registry.find(&place.directory).unwrap().unwrap().is_alive();
+        let mut patience = 100;
+        while is_alive() {
+            thread::sleep(Duration::from_millis(20));
+            patience -= 1;
+            assert!(patience > 0, "a dead server is thought alive");
+        }
         if by_next_mount {
             drop(place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap());
         } else {
@@ -435,7 +504,9 @@ fn who_is_not_root_is_told_what_works_without() {
     // A copy, as the build directory may be out of reach for others.
     let home = tempfile::tempdir().unwrap();
     let copy = home.path().join("test");
-    fs::copy(env::current_exe().unwrap(), &copy).unwrap();
+    // Not by this process: a program that is open for writing, here or in a child of another test,
+    // cannot be run.
+    run("cp", &[&env::current_exe().unwrap(), &copy]);
     for path in [home.path(), &copy] {
         std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     }

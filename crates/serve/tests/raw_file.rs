@@ -238,6 +238,35 @@ fn a_mount_in_use_stays_until_it_is_not() {
 }
 
 #[test]
+fn a_dropped_mount_disappears_and_serves_its_last_user() {
+    if !can_mount() {
+        return;
+    }
+    let Raw { mount, directory, shared } = Raw::new(MIB, &FuseOptions::default());
+    let disk = OpenOptions::new().write(true).open(mount.disk()).unwrap();
+    let place = directory.path().to_path_buf();
+    run("mount", &["-t", "tmpfs", "tmpfs", place.to_str().unwrap()]);
+    drop(mount);
+    // What lies over it is none of ours.
+    run("umount", &[place.to_str().unwrap()]);
+    disk.write_all_at(&[5], 0).unwrap();
+    assert_eq!(shared.image()[0], 5);
+    run("umount", &["--lazy", place.to_str().unwrap()]);
+
+    let Raw { mount, directory, shared } = Raw::new(MIB, &FuseOptions::default());
+    let disk = OpenOptions::new().write(true).open(mount.disk()).unwrap();
+    drop(mount);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "it is not seen any more");
+    disk.write_all_at(&[5], 0).unwrap();
+    assert_eq!(shared.image()[0], 5);
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let status = Command::new(program).args(arguments).status().unwrap();
+    assert!(status.success(), "{program} {arguments:?}");
+}
+
+#[test]
 fn somebody_elses_unmount_is_noticed() {
     if !can_mount() {
         return;
@@ -245,8 +274,7 @@ fn somebody_elses_unmount_is_noticed() {
     let mut raw = Raw::new(MIB, &FuseOptions::default());
     raw.open().write_all_at(&[1], 0).unwrap();
     assert!(!raw.mount.wait_until_unmounted(Duration::from_millis(50)));
-    let status = Command::new("umount").arg(raw.directory.path()).status().unwrap();
-    assert!(status.success());
+    run("umount", &[raw.directory.path().to_str().unwrap()]);
     assert!(raw.mount.wait_until_unmounted(PATIENCE));
     raw.mount.unmount().unwrap();
     assert_eq!(raw.shared.flushes.load(Ordering::SeqCst), 1);

@@ -10,6 +10,7 @@ mod image;
 mod program;
 mod users;
 
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use oblivio_volume::device::{BlockDevice, DiskOp, call};
 pub use self::attributes::DISK_NAME;
 pub use self::error::MountError;
 use self::image::Image;
-pub(crate) use self::program::Program;
+pub(crate) use self::program::{Program, UMOUNT};
 use self::users::Users;
 use crate::mount::mountinfo::{self, DeviceNumber};
 
@@ -31,7 +32,10 @@ pub(crate) const SOURCE: &str = "oblivio";
 const PAGE_BYTES: u32 = 4096;
 
 /// How long an unmounted file system may take to be let go of by the kernel.
-const LETTING_GO: Duration = Duration::from_secs(10);
+const LETTING_GO: Duration = Duration::from_secs(5);
+
+/// How long the session takes to end once nobody has the file open.
+const ENDING: Duration = Duration::from_millis(500);
 
 /// How a disk is shown as a file.
 #[derive(Clone, Debug, Default)]
@@ -142,9 +146,17 @@ impl FuseMount {
 
 impl Drop for FuseMount {
     fn drop(&mut self) {
-        if self.session.is_some() && self.is_at_its_place().unwrap_or(false) {
-            // Nobody is left to be told. Who has the file open is served until they close it.
+        let Some(session) = self.session.take() else {
+            return;
+        };
+        if self.is_at_its_place().unwrap_or(false) {
+            // Nobody is left to be told.
             let _ = unmount_fuse(&self.directory, true);
+        }
+        if !self.users.wait_until_ended(ENDING) {
+            // Who has the file open is served until they close it. Dropped now, the session would
+            // unmount whatever is at that place by then.
+            mem::forget(session);
         }
     }
 }
@@ -152,7 +164,7 @@ impl Drop for FuseMount {
 /// Unmounts a FUSE file system; lazily, it disappears at once and ends with its last user.
 pub(crate) fn unmount_fuse(directory: &Path, lazily: bool) -> Result<(), MountError> {
     let (program, lazy) = if rustix::process::geteuid().is_root() {
-        (program::UMOUNT, "--lazy")
+        (UMOUNT, "--lazy")
     } else {
         (program::FUSERMOUNT, "-z")
     };

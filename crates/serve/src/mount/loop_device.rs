@@ -17,14 +17,10 @@ pub(super) struct LoopDevice {
 
 impl LoopDevice {
     /// Attaches a free loop device to `file`. It bypasses the kernel's cache of the file, so that
-    /// many of its requests are in flight.
-    pub(super) fn attach(file: &Path, read_only: bool) -> Result<Self, MountError> {
-        let mut arguments = vec!["--find", "--show", "--direct-io=on"];
-        if read_only {
-            arguments.push("--read-only");
-        }
-        let mut arguments: Vec<_> = arguments.into_iter().map(AsRef::as_ref).collect();
-        arguments.push(file.as_os_str());
+    /// many of its requests are in flight. It is read-only if the file is.
+    pub(super) fn attach(file: &Path) -> Result<Self, MountError> {
+        let options = ["--find", "--show", "--direct-io=on"].map(AsRef::as_ref);
+        let arguments = [options.as_slice(), &[file.as_os_str()]].concat();
         let path = LOSETUP.run(&arguments).map_err(no_free_device)?;
         Ok(Self { path: path.into(), let_go: false })
     }

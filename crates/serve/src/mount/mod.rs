@@ -36,7 +36,7 @@ const MOUNT: Program = Program { name: "mount", package: "mount" };
 const MKFS_EXT4: Program = Program { name: "mkfs.ext4", package: "e2fsprogs" };
 
 /// How long the kernel may take to close the disk once the file system is unmounted.
-const LETTING_GO: Duration = Duration::from_secs(10);
+const LETTING_GO: Duration = Duration::from_secs(5);
 
 /// How a disk is mounted.
 #[derive(Clone, Debug, Default)]
@@ -80,9 +80,8 @@ impl Filesystem {
     fn make(self, device: &LoopDevice, block_bytes: u32) -> Result<(), MountError> {
         let Self::Ext4 = self;
         let block_bytes = block_bytes.clamp(1024, 4096).next_power_of_two().to_string();
-        let options = ["-q", "-E", "nodiscard", "-b", &block_bytes];
-        let mut arguments: Vec<_> = options.iter().map(AsRef::as_ref).collect();
-        arguments.push(device.path().as_os_str());
+        let options = ["-q", "-E", "nodiscard", "-b", &block_bytes].map(AsRef::as_ref);
+        let arguments = [options.as_slice(), &[device.path().as_os_str()]].concat();
         MKFS_EXT4.run(&arguments).map(drop)
     }
 }
@@ -125,7 +124,7 @@ pub fn mount_filesystem(
     // Dropped when a later step fails, which undoes this one.
     let mount = FilesystemMount { directory, private, fuse, taken_down: false };
 
-    let loop_device = LoopDevice::attach(&mount.fuse.disk(), options.read_only)?;
+    let loop_device = LoopDevice::attach(&mount.fuse.disk())?;
     if make {
         options.filesystem.make(&loop_device, block_bytes)?;
     }

@@ -25,9 +25,9 @@ pub(crate) struct DeviceNumber(pub(crate) String);
 /// The mount that is seen at `directory`, a canonical path.
 pub(crate) fn top_at(directory: &Path) -> Result<Option<Mount>, MountError> {
     let text = fs::read(MOUNTINFO).map_err(MountError::file(Path::new(MOUNTINFO)))?;
-    let mounts = text.split(|byte| *byte == b'\n').filter_map(parse);
+    let mut mounts = text.split(|byte| *byte == b'\n').filter_map(parse);
     // Later ones lie over earlier ones.
-    Ok(mounts.filter(|mount| mount.directory == directory).next_back())
+    Ok(mounts.rfind(|mount| mount.directory == directory))
 }
 
 /// One line: ids, device, root, directory, options, optional fields, `-`, type, source, options.

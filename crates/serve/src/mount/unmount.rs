@@ -6,9 +6,7 @@ use std::path::Path;
 use super::MountError;
 use super::mountinfo::{self, DeviceNumber};
 use super::registry::Registry;
-use crate::fuse::{self, Program};
-
-const UMOUNT: Program = Program { name: "umount", package: "mount" };
+use crate::fuse::{self, UMOUNT};
 
 /// Unmounts what a process serves on `directory`, and waits until that process is done with it. When
 /// the process died, takes down what it left.
