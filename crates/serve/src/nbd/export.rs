@@ -5,6 +5,9 @@ use oblivio_volume::device::{BlockDevice, DiskOp};
 use super::NbdOptions;
 use super::wire::{Errno, RequestHead, command, command_flag, export_flag};
 
+/// No limit lets more pass: a reply has to fit the protocol's 32 bits, head and all.
+const REQUEST_BYTES_MAX: u32 = 1 << 30;
+
 /// A disk as its clients see it.
 #[derive(Clone, Debug)]
 pub struct Export {
@@ -76,7 +79,8 @@ impl Export {
             request_bytes_max: device
                 .request_bytes_max()
                 .min(options.limits.request_bytes_max)
-                .min(options.limits.in_flight_bytes_max),
+                .min(options.limits.in_flight_bytes_max)
+                .min(REQUEST_BYTES_MAX),
             read_only: options.read_only,
         }
     }

@@ -94,22 +94,15 @@ impl Service {
     /// # Errors
     /// When the client does not leave as it should.
     pub async fn serve<S: Stream>(&self, mut stream: S) -> Result<(), Disconnect> {
-        let limit = Duration::from_secs(self.limits.handshake_seconds_max);
-        let too_slow = |_| Disconnect::TooSlow;
-        let first = self.unless_stopping(timeout(limit, self.greet(&mut stream))).await;
-        match first.map_or(Ok(Ok(Next::Leave)), |next| next.map_err(too_slow)).flatten()? {
-            Next::Option | Next::Leave => Ok(()),
-            Next::Requests { structured } => self.transmit(stream, structured).await,
-            Next::StartTls => {
-                let secured = self.unless_stopping(timeout(limit, self.secure(stream))).await;
-                let Some(secured) = secured else { return Ok(()) };
-                match secured.map_err(too_slow).flatten()? {
-                    (stream, Next::Requests { structured }) => {
-                        self.transmit(stream, structured).await
-                    }
-                    _ => Ok(()),
+        match self.in_time(self.greet(&mut stream)).await? {
+            Some(Next::Requests { structured }) => self.transmit(stream, structured).await,
+            Some(Next::StartTls) => match self.in_time(self.secure(stream)).await? {
+                Some((stream, Next::Requests { structured })) => {
+                    self.transmit(stream, structured).await
                 }
-            }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
         }
     }
 
@@ -128,10 +121,17 @@ impl Service {
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
-    async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    /// Nothing when the service stops before a client is through with its handshake.
+    async fn in_time<T>(
+        &self,
+        handshake: impl Future<Output = Result<T, Disconnect>>,
+    ) -> Result<Option<T>, Disconnect> {
+        let limit = Duration::from_secs(self.limits.handshake_seconds_max);
         tokio::select! {
-            outcome = work => Some(outcome),
-            () = self.stopped() => None,
+            outcome = timeout(limit, handshake) => {
+                outcome.map_err(|_| Disconnect::TooSlow)?.map(Some)
+            }
+            () = self.stopped() => Ok(None),
         }
     }
 }
