@@ -45,10 +45,14 @@ pub(crate) enum Command {
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
     /// Say what a volume would cost, before anything is created.
-    #[command(after_help = "Examples:\n  oblivio plan --size 1G\n  oblivio plan --size 1T --block 64K --json")]
+    #[command(
+        after_help = "Examples:\n  oblivio plan --size 1G\n  oblivio plan --size 1T --block 64K --json"
+    )]
     Plan(PlanArgs),
     /// Create a volume.
-    #[command(after_help = "Examples:\n  oblivio create disk.obl --size 1G\n  oblivio create disk.obl --size 64M --key-file disk.key --state ./disk.state")]
+    #[command(
+        after_help = "Examples:\n  oblivio create disk.obl --size 1G\n  oblivio create disk.obl --size 64M --key-file disk.key --state ./disk.state"
+    )]
     Create(CreateArgs),
     /// Say what a volume is.
     Info(InfoArgs),
@@ -60,7 +64,9 @@ pub(crate) enum Command {
         command: ServeCommand,
     },
     /// Mount a volume: as a file system, made where the disk is empty, or as a raw disk.
-    #[command(after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl ./dir --raw\nIt runs until the directory is unmounted: with oblivio umount, umount, or Ctrl-C.")]
+    #[command(
+        after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl ./dir --raw\nIt runs until the directory is unmounted: with oblivio umount, umount, or Ctrl-C."
+    )]
     Mount(MountArgs),
     /// Unmount what `oblivio mount` mounted, and wait until its volume is closed.
     Umount(UmountArgs),
@@ -136,7 +142,9 @@ pub(crate) enum ViewCommand {
     /// Say what storage saw: how often, how much, which levels.
     Show(ViewShowArgs),
     /// Record what storage sees while a command uses the volume as a network block device.
-    #[command(after_help = "Example:\n  oblivio view record disk.obl --output disk.view --run 'nbdcopy photo.jpg \"$uri\"'")]
+    #[command(
+        after_help = "Example:\n  oblivio view record disk.obl --output disk.view --run 'nbdcopy photo.jpg \"$uri\"'"
+    )]
     Record(ViewRecordArgs),
     /// Turn a view file into comma-separated values, one event a line.
     #[command(
