@@ -101,8 +101,9 @@ impl Directory {
             change.apply(&mut self.cached);
         }
         for file in self.files.values_mut() {
-            let beneath = self.freed.get(coins.random_range(0..=FREED_FILES_MAX));
-            file.crash(survival, kept_share, beneath.map(Vec::as_slice), coins);
+            let old = coins.random_range(0..2 * self.freed.len().max(1));
+            let beneath = self.freed.get(old).map(Vec::as_slice);
+            file.crash(survival, kept_share, beneath, coins);
         }
         // No handle outlives a crash, and with it no file that can have no name any more.
         let pending = self.pending.iter().map(Change::file);

@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn sectors_lie_on_the_grid_of_the_medium() {
         let of = |offset, length| sectors(offset, length).collect::<Vec<_>>();
-        assert_eq!(of(0, 512), [0..512]);
+        assert_eq!(of(0, 1024), [0..512, 512..1024]);
         assert_eq!(of(500, 24), [0..12, 12..24]);
         assert_eq!(of(1024, 1000), [0..512, 512..1000]);
         assert_eq!(of(700, 0), []);

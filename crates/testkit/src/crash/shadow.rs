@@ -632,6 +632,14 @@ mod tests {
         shadow.flush_done(flush);
         assert!(is_allowed(&shadow, b"fg\0\0") && is_allowed(&shadow, b"\0g\0\0"));
         assert!(!is_allowed(&shadow, b"ff\0\0"));
+        let _never_answered = shadow.submit(&write(3, b"s"));
+        let failed = shadow.submit(&write(0, b"hh"));
+        shadow.failed(failed);
+        shadow.write(1, b"i");
+        assert!(is_allowed(&shadow, b"hi\0s"));
+        let flush = shadow.flush_begun();
+        shadow.flush_done(flush);
+        assert!(is_allowed(&shadow, b"hi\0s") && !is_allowed(&shadow, b"hh\0s"));
     }
 
     #[test]

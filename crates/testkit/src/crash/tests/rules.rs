@@ -166,6 +166,24 @@ fn a_rename_shows_under_one_name() {
 }
 
 #[test]
+fn a_file_removed_in_this_run_may_lie_beneath_a_hole() {
+    let is_beneath = (0..60).any(|seed| {
+        let world = World::new(&[]);
+        let mut dir = world.dir();
+        dir.create("old").unwrap().append(b"ancient").unwrap();
+        dir.sync_names().unwrap();
+        dir.remove("old").unwrap();
+        let mut file = dir.create("new").unwrap();
+        dir.sync_names().unwrap();
+        file.append(b"1234").unwrap();
+        file.append(b"567").unwrap();
+        world.crash(&mut coins(seed), Survival::Random { torn: false });
+        world.dir().read("new").unwrap() == b"anci567"
+    });
+    assert!(is_beneath);
+}
+
+#[test]
 fn two_machines_crash_apart() {
     let world = World::new(&shapes());
     write(&mut world.store(), 0, &[1; BLOCK]).unwrap();

@@ -1,0 +1,83 @@
+//! The system's own programs, run as children.
+//!
+//! A process that serves a file system must not use it itself, or it may wait for its own answer:
+//! a child can wait, and the process goes on serving.
+
+use std::env;
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::MountError;
+
+/// A program of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    /// The Debian package that has it.
+    pub(crate) package: &'static str,
+}
+
+pub(crate) const UMOUNT: Program = Program { name: "umount", package: "mount" };
+pub(crate) const FUSERMOUNT: Program = Program { name: "fusermount3", package: "fuse3" };
+
+/// Where programs for root are, though the paths of others do not name it.
+const MORE_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
+
+/// How much of what a program said is passed on.
+const SAID_CHARS_MAX: usize = 500;
+
+impl Program {
+    /// Where it is.
+    pub(crate) fn find(&self) -> Result<PathBuf, MountError> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let directories = env::split_paths(&path).chain(MORE_DIRECTORIES.map(PathBuf::from));
+        self.find_in(directories)
+    }
+
+    fn find_in(&self, directories: impl Iterator<Item = PathBuf>) -> Result<PathBuf, MountError> {
+        let mut places = directories.map(|directory| directory.join(self.name));
+        let missing = MountError::NoProgram { program: self.name, package: self.package };
+        places.find(|place| place.is_file()).ok_or(missing)
+    }
+
+    /// Runs it, and gives what it wrote.
+    pub(crate) fn run(&self, arguments: &[&OsStr]) -> Result<String, MountError> {
+        let path = self.find()?;
+        let mut command = Command::new(&path);
+        // In a group of its own, it finishes its step when somebody interrupts this process.
+        command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).process_group(0);
+        let output = command.output().map_err(MountError::file(Path::new(&path)))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = match said.chars().take(SAID_CHARS_MAX).collect::<String>() {
+            nothing if nothing.is_empty() => output.status.to_string(),
+            something => something,
+        };
+        Err(MountError::Program { program: self.name, said })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named_with_its_package() {
+        let empty = tempfile::tempdir().unwrap();
+        let error = FUSERMOUNT.find_in([empty.path().to_path_buf()].into_iter()).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("fusermount3") && said.contains("apt install fuse3"), "{said}");
+    }
+
+    #[test]
+    fn what_a_failed_program_said_is_passed_on() {
+        const LS: Program = Program { name: "ls", package: "coreutils" };
+        let said = LS.run(&["/nowhere/at/all".as_ref()]).unwrap_err().to_string();
+        assert!(said.contains("No such file"), "{said}");
+    }
+}

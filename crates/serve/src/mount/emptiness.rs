@@ -1,0 +1,47 @@
+//! What is on a disk, as far as it matters to whoever wants to make a file system on it.
+
+use oblivio_volume::device::{BlockDevice, DiskOp, call};
+
+use super::MountError;
+
+/// How much of the start and of the end is looked at. All file systems, volume managers and
+/// partition tables leave a mark there; those of btrfs start only after 64 KiB.
+const LOOKED_AT_BYTES: u64 = 1 << 20;
+
+/// Where ext2, ext3 and ext4 have their mark, and which.
+const EXT_MARK: (usize, [u8; 2]) = (1080, [0x53, 0xef]);
+
+/// What is on a disk.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Zeros.
+    Nothing,
+    /// A file system of the ext family.
+    Ext,
+    /// Something else.
+    Something,
+}
+
+pub(super) fn look_at(device: &dyn BlockDevice) -> Result<Content, MountError> {
+    let looked_at = LOOKED_AT_BYTES.min(device.bytes());
+    let start = read(device, 0, looked_at)?;
+    let (place, mark) = EXT_MARK;
+    if start.get(place..place + mark.len()) == Some(&mark) {
+        return Ok(Content::Ext);
+    }
+    let end = read(device, device.bytes() - looked_at, looked_at)?;
+    let all_zeros = start.iter().chain(&end).all(|byte| *byte == 0);
+    Ok(if all_zeros { Content::Nothing } else { Content::Something })
+}
+
+fn read(device: &dyn BlockDevice, mut offset: u64, bytes: u64) -> Result<Vec<u8>, MountError> {
+    let mut data = Vec::with_capacity(bytes as usize);
+    let end = offset + bytes;
+    while offset < end {
+        let left = u32::try_from(end - offset).unwrap_or(u32::MAX);
+        let bytes = left.min(device.request_bytes_max());
+        data.extend(call(device, DiskOp::Read { offset, bytes }).map_err(MountError::Disk)?);
+        offset += u64::from(bytes);
+    }
+    Ok(data)
+}

@@ -1,0 +1,197 @@
+//! A disk as a mounted file system: the disk as a file (FUSE), the file as a block device (loop),
+//! and the kernel's file system on that.
+//!
+//! Whoever unmounts the file system, with whatever program, ends it all: the loop device is told to
+//! detach itself from its file once nothing uses it, so that the file is closed exactly when the
+//! last user of the file system is gone, in any mount namespace. The serving process sees the file
+//! closed, and takes down the rest.
+//!
+//! # Memory
+//! When memory is short, the kernel writes dirty pages out to get some, through the loop device, to
+//! this process. If this process waits for memory then, both wait for ever. A process that serves a
+//! file system should therefore call [`stay_out_of_reclaim`] before it starts any thread, and be
+//! given memory enough.
+
+mod emptiness;
+mod loop_device;
+pub(crate) mod mountinfo;
+pub mod registry;
+mod unmount;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use oblivio_volume::device::BlockDevice;
+
+use self::emptiness::Content;
+use self::loop_device::LoopDevice;
+use self::registry::Registration;
+pub use self::unmount::unmount_served;
+pub use crate::fuse::MountError;
+use crate::fuse::{FuseMount, FuseOptions, Program, mount_raw};
+
+const MOUNT: Program = Program { name: "mount", package: "mount" };
+const MKFS_EXT4: Program = Program { name: "mkfs.ext4", package: "e2fsprogs" };
+
+/// How long the kernel may take to close the disk once the file system is unmounted.
+const LETTING_GO: Duration = Duration::from_secs(5);
+
+/// How a disk is mounted.
+#[derive(Clone, Debug, Default)]
+pub struct MountOptions {
+    /// Whether a file system may be made.
+    pub make: MakeFilesystem,
+    /// The file system.
+    pub filesystem: Filesystem,
+    /// Nothing can be written. A file system that was not unmounted cleanly needs to be written once.
+    pub read_only: bool,
+}
+
+/// Whether a file system may be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MakeFilesystem {
+    /// No: an empty disk is an error.
+    #[default]
+    Never,
+    /// When the disk is empty: when its first and last MiB hold nothing but zeros.
+    IfEmpty,
+}
+
+/// The file systems that are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Filesystem {
+    /// Linux's ext4.
+    #[default]
+    Ext4,
+}
+
+impl Filesystem {
+    /// What the kernel calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+        }
+    }
+
+    /// Makes one. The disk reads as zeros already: to discard it first would only cost.
+    fn make(self, device: &LoopDevice, block_bytes: u32) -> Result<(), MountError> {
+        let Self::Ext4 = self;
+        let block_bytes = block_bytes.clamp(1024, 4096).next_power_of_two().to_string();
+        let options = ["-q", "-E", "nodiscard", "-b", &block_bytes].map(AsRef::as_ref);
+        let arguments = [options.as_slice(), &[device.path().as_os_str()]].concat();
+        MKFS_EXT4.run(&arguments).map(drop)
+    }
+}
+
+/// A mounted file system, until it is dropped.
+pub struct FilesystemMount {
+    directory: PathBuf,
+    private: PathBuf,
+    fuse: FuseMount,
+    taken_down: bool,
+}
+
+/// Mounts the file system on `device` on the directory that `registration` names.
+///
+/// # Errors
+/// When the system lacks something, or the disk holds something else, or a step fails. The steps
+/// before that are undone.
+pub fn mount_filesystem(
+    device: Arc<dyn BlockDevice>,
+    registration: &Registration,
+    options: &MountOptions,
+) -> Result<FilesystemMount, MountError> {
+    check_system(options)?;
+    let content = emptiness::look_at(&*device)?;
+    let make = match content {
+        Content::Nothing if options.make == MakeFilesystem::IfEmpty && !options.read_only => true,
+        Content::Nothing => return Err(MountError::Empty),
+        Content::Ext => false,
+        Content::Something => {
+            return Err(MountError::NotThisFilesystem(options.filesystem.name()));
+        }
+    };
+
+    let block_bytes = device.block_bytes();
+    let private = registration.private_directory();
+    fs::create_dir_all(&private).map_err(MountError::file(&private))?;
+    let raw = FuseOptions { read_only: options.read_only };
+    let fuse = mount_raw(device, &private, &raw)?;
+    let directory = registration.directory().to_path_buf();
+    // Dropped when a later step fails, which undoes this one.
+    let mount = FilesystemMount { directory, private, fuse, taken_down: false };
+
+    let loop_device = LoopDevice::attach(&mount.fuse.disk())?;
+    if make {
+        options.filesystem.make(&loop_device, block_bytes)?;
+    }
+    let access = if options.read_only { "ro" } else { "rw" };
+    let arguments = ["-t", options.filesystem.name(), "-o", access].map(AsRef::as_ref);
+    let places = [loop_device.path().as_os_str(), mount.directory.as_os_str()];
+    MOUNT.run(&[arguments.as_slice(), &places].concat())?;
+    loop_device.detach_after_last_use()?;
+    Ok(mount)
+}
+
+fn check_system(options: &MountOptions) -> Result<(), MountError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(MountError::NotRoot);
+    }
+    MOUNT.find()?;
+    loop_device::LOSETUP.find()?;
+    if options.make != MakeFilesystem::Never {
+        MKFS_EXT4.find()?;
+    }
+    Ok(())
+}
+
+impl FilesystemMount {
+    /// Where it is mounted.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Waits until somebody unmounted the file system and its last user is gone, but no longer than
+    /// `patience`. Says whether that is so.
+    pub fn wait_until_unmounted(&self, patience: Duration) -> bool {
+        self.fuse.wait_until_unused(patience)
+    }
+
+    /// Unmounts the file system, unless somebody did before, takes down what it stood on, and makes
+    /// all that was written durable. It stays mounted when it is in use: try again later.
+    ///
+    /// # Errors
+    /// When the file system is in use, or the disk fails to become durable.
+    pub fn unmount(&mut self) -> Result<(), MountError> {
+        if !self.fuse.wait_until_unused(Duration::ZERO) {
+            unmount::unmount_ours(&self.directory, &self.fuse.disk(), false)?;
+        }
+        if !self.fuse.wait_until_unused(LETTING_GO) {
+            return Err(MountError::Busy(self.directory.clone()));
+        }
+        self.fuse.unmount()?;
+        self.taken_down = true;
+        fs::remove_dir(&self.private).map_err(MountError::file(&self.private))
+    }
+}
+
+impl Drop for FilesystemMount {
+    fn drop(&mut self) {
+        if !self.taken_down && self.unmount().is_err() {
+            // Nobody is left to be told. Who uses it is served until they stop.
+            let _ = unmount::unmount_ours(&self.directory, &self.fuse.disk(), true);
+        }
+    }
+}
+
+/// Tells the kernel that memory this process waits for must not wait for this process. To be called
+/// first of all: it holds for this thread and for threads and programs that it starts later.
+///
+/// # Errors
+/// When the kernel does not know this, or the process may not ask for it. It may go on.
+pub fn stay_out_of_reclaim() -> std::io::Result<()> {
+    Ok(rustix::process::configure_io_flusher_behavior(true)?)
+}

@@ -1,0 +1,85 @@
+//! What is mounted where, as the kernel tells it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use super::MountError;
+
+const MOUNTINFO: &str = "/proc/self/mountinfo";
+
+/// A mount.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    pub(crate) number: DeviceNumber,
+    pub(crate) directory: PathBuf,
+    /// A device, or what the file system calls itself.
+    pub(crate) source: OsString,
+}
+
+/// Major and minor number, as the kernel writes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeviceNumber(pub(crate) String);
+
+/// The mount that is seen at `directory`, a canonical path.
+pub(crate) fn top_at(directory: &Path) -> Result<Option<Mount>, MountError> {
+    let text = fs::read(MOUNTINFO).map_err(MountError::file(Path::new(MOUNTINFO)))?;
+    let mut mounts = text.split(|byte| *byte == b'\n').filter_map(parse);
+    // Later ones lie over earlier ones.
+    Ok(mounts.rfind(|mount| mount.directory == directory))
+}
+
+/// One line: ids, device, root, directory, options, optional fields, `-`, type, source, options.
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let number = String::from_utf8(fields.nth(2)?.to_vec()).ok()?;
+    let directory = unescape(fields.nth(1)?);
+    fields.find(|field| field == b"-")?;
+    let source = unescape(fields.nth(1)?);
+    Some(Mount { number: DeviceNumber(number), directory: directory.into(), source })
+}
+
+/// Blanks and backslashes are written as three octal digits after a backslash.
+fn unescape(field: &[u8]) -> OsString {
+    let mut plain = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.first_chunk::<3>().filter(|_| *first == b'\\');
+        let byte = code
+            .and_then(|code| std::str::from_utf8(code).ok())
+            .and_then(|code| u8::from_str_radix(code, 8).ok());
+        plain.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[3..] } else { after };
+    }
+    OsString::from_vec(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_taken_apart() {
+        let line = br"36 35 7:12 / /mnt/my\040disk rw,noatime shared:1 - ext4 /dev/loop\134 rw";
+        let mount = parse(line).unwrap();
+        assert_eq!(mount.number, DeviceNumber("7:12".to_owned()));
+        assert_eq!(mount.directory, Path::new("/mnt/my disk"));
+        assert_eq!(mount.source, OsString::from("/dev/loop\\"));
+    }
+
+    #[test]
+    fn broken_lines_are_left_out() {
+        for line in ["", "1 2 3", "36 35 7:1 / /mnt rw shared:1 ext4 /dev/x rw", "a b c d e f -"] {
+            assert_eq!(parse(line.as_bytes()), None, "{line}");
+        }
+        assert_eq!(unescape(br"a\04"), OsString::from(r"a\04"));
+        assert_eq!(unescape(br"a\999"), OsString::from(r"a\999"));
+    }
+
+    #[test]
+    fn what_is_mounted_here_is_found() {
+        assert!(top_at(Path::new("/proc")).unwrap().is_some());
+        assert_eq!(top_at(Path::new("/proc/self")).unwrap(), None);
+    }
+}

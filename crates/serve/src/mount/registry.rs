@@ -1,0 +1,253 @@
+//! Which process serves which directory.
+//!
+//! Each serving process keeps a record in the runtime directory, and keeps it locked. The kernel
+//! drops the lock when the process ends, however it ends: a record that is not locked is stale.
+//! Whoever wants to know when a process is done waits for the lock.
+
+use std::env;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use super::MountError;
+use super::loop_device;
+use super::mountinfo;
+use super::unmount::unmount_ours;
+use crate::fuse::{DISK_NAME, SOURCE, mount_point, unmount_fuse};
+
+/// The longest record: a path, and a number.
+const RECORD_BYTES_MAX: u64 = 8192;
+
+/// The most directories that one process serves.
+const PER_PROCESS_MAX: u32 = 1000;
+
+/// The records of all serving processes.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    directory: PathBuf,
+}
+
+/// This process serves a directory, until this is dropped: it should live until the volume is
+/// closed.
+#[derive(Debug)]
+pub struct Registration {
+    directory: PathBuf,
+    place: PathBuf,
+    /// Locked.
+    _record: File,
+}
+
+/// A directory that a process serves, or served until it died.
+#[derive(Debug)]
+pub struct Served {
+    directory: PathBuf,
+    pid: u32,
+    is_alive: bool,
+    place: PathBuf,
+    record: File,
+}
+
+impl Registry {
+    /// The registry of root, or else of this user.
+    ///
+    /// # Errors
+    /// When there is no place for it.
+    pub fn open() -> Result<Self, MountError> {
+        let parent = if rustix::process::geteuid().is_root() {
+            "/run".into()
+        } else {
+            let of_user = env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
+            of_user.ok_or(MountError::NoRuntimeDirectory)?
+        };
+        Self::at(&Path::new(&parent).join("oblivio"))
+    }
+
+    /// A registry in this directory, which nobody else may write.
+    ///
+    /// # Errors
+    /// When the directory cannot be made.
+    pub fn at(directory: &Path) -> Result<Self, MountError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(MountError::file(directory))?;
+        let directory = directory.canonicalize().map_err(MountError::file(directory))?;
+        Ok(Self { directory })
+    }
+
+    /// Says that this process serves `directory`. What dead processes left is taken down.
+    ///
+    /// # Errors
+    /// When another one does, or this cannot be written down.
+    pub fn register(&self, directory: &Path) -> Result<Registration, MountError> {
+        let directory = mount_point(directory)?;
+        let _changing = self.lock()?;
+        for served in self.all()? {
+            if !served.is_alive {
+                served.take_down()?;
+            } else if served.directory == directory {
+                return Err(MountError::AlreadyServed { directory, pid: served.pid });
+            }
+        }
+        let place = self.new_place()?;
+        let path = place.join("record");
+        let record = write_record(&path, &directory).map_err(MountError::file(&path))?;
+        Ok(Registration { directory, place, _record: record })
+    }
+
+    /// Who serves `directory`, or served it until it died.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    pub fn find(&self, directory: &Path) -> Result<Option<Served>, MountError> {
+        let directory = canonical_even_if_dead(directory);
+        let _changing = self.lock()?;
+        Ok(self.all()?.find(|served| served.directory == directory))
+    }
+
+    /// Held while the set of records changes or is looked through.
+    fn lock(&self) -> Result<File, MountError> {
+        let path = self.directory.join("lock");
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let locked = file.and_then(|file| file.lock().map(|()| file));
+        locked.map_err(MountError::file(&path))
+    }
+
+    fn all(&self) -> Result<impl Iterator<Item = Served>, MountError> {
+        let entries = fs::read_dir(&self.directory).map_err(MountError::file(&self.directory))?;
+        // What is no record, or disappears right now, serves nothing.
+        Ok(entries.flatten().filter_map(|entry| Served::read(entry.path())))
+    }
+
+    fn new_place(&self) -> Result<PathBuf, MountError> {
+        for number in 0..PER_PROCESS_MAX {
+            let place = self.directory.join(format!("{}-{number}", process::id()));
+            match DirBuilder::new().mode(0o700).create(&place) {
+                Ok(()) => return Ok(place),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(MountError::file(&place)(error)),
+            }
+        }
+        let full = io::Error::other("this process serves too many directories");
+        Err(MountError::file(&self.directory)(full))
+    }
+}
+
+fn write_record(path: &Path, directory: &Path) -> io::Result<File> {
+    let mut record = File::create_new(path)?;
+    record.lock()?;
+    writeln!(record, "{}", process::id())?;
+    record.write_all(directory.as_os_str().as_bytes())?;
+    Ok(record)
+}
+
+/// The canonical path, also when a dead file system is mounted there, which answers nothing.
+fn canonical_even_if_dead(directory: &Path) -> PathBuf {
+    directory.canonicalize().unwrap_or_else(|_| {
+        let parent = directory.parent().and_then(|parent| parent.canonicalize().ok());
+        let path = parent.zip(directory.file_name()).map(|(parent, name)| parent.join(name));
+        path.unwrap_or_else(|| directory.to_path_buf())
+    })
+}
+
+impl Registration {
+    /// The directory, by its canonical path.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where the disk may be shown to this process only.
+    pub(super) fn private_directory(&self) -> PathBuf {
+        private_directory(&self.place)
+    }
+}
+
+fn private_directory(place: &Path) -> PathBuf {
+    place.join("raw")
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        // What stays behind is stale, and is taken down by the next.
+        let _ = remove(&self.place);
+    }
+}
+
+/// Removes a record, but nothing that is still mounted beside it.
+fn remove(place: &Path) -> io::Result<()> {
+    let private = private_directory(place);
+    match fs::remove_dir(&private) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::remove_file(place.join("record"))?;
+    fs::remove_dir(place)
+}
+
+impl Served {
+    fn read(place: PathBuf) -> Option<Self> {
+        let record = File::open(place.join("record")).ok()?;
+        let is_alive = match record.try_lock() {
+            Ok(()) => false,
+            Err(TryLockError::WouldBlock) => true,
+            Err(TryLockError::Error(_)) => return None,
+        };
+        let mut text = vec![];
+        (&record).take(RECORD_BYTES_MAX).read_to_end(&mut text).ok()?;
+        let line = text.iter().position(|byte| *byte == b'\n')?;
+        let directory = text.split_off(line + 1);
+        let pid = std::str::from_utf8(&text[..line]).ok()?.parse().ok()?;
+        let directory = std::ffi::OsString::from_vec(directory).into();
+        Some(Self { directory, pid, is_alive, place, record })
+    }
+
+    /// The directory, by its canonical path.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The process that serves it.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether that process runs.
+    pub fn is_alive(&self) -> bool {
+        self.is_alive
+    }
+
+    /// Where the process shows the disk to itself.
+    pub(super) fn disk(&self) -> PathBuf {
+        private_directory(&self.place).join(DISK_NAME)
+    }
+
+    /// Waits until the process is done, or takes down what a dead one left.
+    pub(super) fn wait_until_released(self) -> Result<(), MountError> {
+        if self.is_alive {
+            self.record.lock_shared().map_err(MountError::file(&self.place))?;
+            let record = self.record.metadata().map_err(MountError::file(&self.place))?;
+            if record.nlink() == 0 {
+                return Ok(());
+            }
+            // It died before it could remove its record.
+        }
+        self.take_down()
+    }
+
+    /// Takes down what a dead process left.
+    fn take_down(self) -> Result<(), MountError> {
+        unmount_ours(&self.directory, &self.disk(), true)?;
+        loop_device::detach_all(&self.disk());
+        let private = private_directory(&self.place);
+        if mountinfo::top_at(&private)?.is_some_and(|top| top.source == SOURCE) {
+            unmount_fuse(&private, true)?;
+        }
+        match remove(&self.place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(MountError::file(&self.place)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}

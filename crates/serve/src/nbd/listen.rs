@@ -1,0 +1,118 @@
+//! Sockets to listen on.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use super::{Listen, ServeError};
+
+/// Clients that may wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// A socket that takes connections.
+pub(super) enum Listener {
+    Unix(UnixListener, SocketFile),
+    Tcp(TcpListener, SocketAddr),
+}
+
+/// The file of a Unix socket. Removed when dropped, unless it is another's by then.
+pub(super) struct SocketFile {
+    pub(super) path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl Listener {
+    pub(super) fn bind(listen: &Listen, beyond_loopback: bool) -> Result<Self, ServeError> {
+        match listen {
+            Listen::Unix(path) => bind_unix(path),
+            Listen::Tcp(address) => {
+                if !address.ip().is_loopback() && !beyond_loopback {
+                    return Err(ServeError::NotLoopback(*address));
+                }
+                let bind = || {
+                    let listener = TcpListener::bind(address)?;
+                    listener.set_nonblocking(true)?;
+                    let address = listener.local_addr()?;
+                    Ok(Self::Tcp(listener, address))
+                };
+                bind().map_err(|error| ServeError::Listen(address.to_string(), error))
+            }
+        }
+    }
+}
+
+fn bind_unix(path: &Path) -> Result<Listener, ServeError> {
+    let failed = |error: io::Error| ServeError::Listen(path.display().to_string(), error);
+    // Two servers that start at once must not both find the same file stale.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    folder.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => failed(io::Error::other(
+            "another program holds a lock on the folder; try again when it is done",
+        )),
+        TryLockError::Error(error) => failed(error),
+    })?;
+    remove_stale(path)?;
+    let listener = listen_for_the_owner_only(path).map_err(failed)?;
+    let identity = identity(path).map_err(failed)?;
+    Ok(Listener::Unix(listener, SocketFile { path: path.to_owned(), identity }))
+}
+
+/// Nobody can connect before the mode of the file is set: a socket takes connections only once it
+/// listens.
+fn listen_for_the_owner_only(path: &Path) -> io::Result<UnixListener> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    let listen = || {
+        rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR)?;
+        rustix::net::listen(&socket, BACKLOG)
+    };
+    if let Err(error) = listen() {
+        // Best effort: the error to tell is the other one.
+        let _ = fs::remove_file(path);
+        return Err(error.into());
+    }
+    Ok(UnixListener::from(socket))
+}
+
+fn remove_stale(path: &Path) -> Result<(), ServeError> {
+    let failed = |error| ServeError::Listen(path.display().to_string(), error);
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => Err(ServeError::NotASocket(path.into())),
+        Ok(_) => match UnixStream::connect(path) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                tracing::info!(path = %path.display(), "replacing the socket of a dead server");
+                fs::remove_file(path).map_err(failed)
+            }
+            Ok(_) => Err(ServeError::InUse(path.into())),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(ServeError::InUse(path.into()))
+            }
+            Err(error) => Err(failed(error)),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if identity(&self.path).is_ok_and(|identity| identity == self.identity)
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::warn!(path = %self.path.display(), %error, "the socket file stays behind");
+        }
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}

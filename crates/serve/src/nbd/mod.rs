@@ -1,0 +1,172 @@
+//! A disk for NBD clients: qemu, nbdcopy, the Linux kernel and many more.
+//!
+//! [`serve`] listens on a socket and hands each client that connects to a [`Service`], which agrees
+//! with it on an export ([`negotiation`]), reads its requests, passes them to the disk, and writes
+//! the answers in the order in which they come. The protocol is the public one of the NBD project:
+//! fixed newstyle, TLS by option, structured replies to reads.
+//!
+//! A client is not trusted: whatever it sends is parsed from bounded slices ([`wire`]), each limit of
+//! [`Limits`] holds, and a client that does not keep to the protocol is left. Nothing that is logged
+//! says what was asked of the disk.
+
+pub mod export;
+mod listen;
+pub mod negotiation;
+mod replies;
+mod requests;
+mod server;
+mod service;
+mod tls;
+pub mod wire;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+pub use server::{Counts, ServerHandle, serve};
+pub use service::{Disconnect, Service};
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// A socket file that only its owner may use. One left over by a dead server is replaced.
+    Unix(PathBuf),
+    /// An address of the network; port 0 means any free one.
+    Tcp(SocketAddr),
+}
+
+/// What to serve, and to whom.
+#[derive(Clone, Debug, Default)]
+pub struct NbdOptions {
+    /// The name that clients ask for. The empty name always works.
+    pub export_name: String,
+    /// What clients may show to people.
+    pub description: String,
+    /// Whether clients may or must speak TLS.
+    pub tls: TlsMode,
+    /// Refuse everything that changes the disk.
+    pub read_only: bool,
+    /// Listen on addresses that other machines can reach, too.
+    pub beyond_loopback: bool,
+    /// What clients may use up.
+    pub limits: Limits,
+}
+
+/// Whether clients may or must speak TLS.
+#[derive(Clone, Debug, Default)]
+pub enum TlsMode {
+    /// They cannot.
+    #[default]
+    Off,
+    /// They may.
+    Offered(TlsFiles),
+    /// They must.
+    Required(TlsFiles),
+}
+
+/// Files in PEM format.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate of the server, and those between it and its authority.
+    pub certificate: PathBuf,
+    /// The private key of the server.
+    pub key: PathBuf,
+    /// Authorities; a client must show a certificate of one of them. None: any client will do.
+    pub client_authorities: Option<PathBuf>,
+}
+
+/// What clients may use up.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Clients at a time. More are turned away.
+    pub connections_max: usize,
+    /// Requests of one connection that are not yet answered. More wait in the socket.
+    pub in_flight_requests_max: u32,
+    /// Bytes that the reads and writes among them carry. More wait in the socket.
+    pub in_flight_bytes_max: u32,
+    /// Bytes of one read or write. The disk may set a lower limit.
+    pub request_bytes_max: u32,
+    /// Time until a client must have chosen an export.
+    pub handshake_seconds_max: u64,
+    /// Time for requests in flight when the server stops.
+    pub shutdown_seconds_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 64,
+            in_flight_requests_max: 128,
+            in_flight_bytes_max: 64 << 20,
+            request_bytes_max: 32 << 20,
+            handshake_seconds_max: 30,
+            shutdown_seconds_max: 10,
+        }
+    }
+}
+
+/// Why there is no server, or it did not end well.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// Another server listens on the socket file.
+    InUse(PathBuf),
+    /// Something that is no socket lies where the socket file should be.
+    NotASocket(PathBuf),
+    /// The address can be reached from other machines.
+    NotLoopback(SocketAddr),
+    /// A text is longer than the protocol allows.
+    TooLong(&'static str),
+    /// A limit that lets nothing through.
+    NoRoom(&'static str),
+    /// It is not possible to listen there.
+    Listen(String, io::Error),
+    /// The certificates or the key cannot be used.
+    Tls(PathBuf, String),
+    /// The system gives no threads.
+    Threads(io::Error),
+    /// When the time was over, clients still had requests in flight.
+    Unfinished {
+        /// How many clients.
+        connections: usize,
+    },
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse(path) => write!(
+                f,
+                "a server already listens on {}: stop it, or choose another socket file",
+                path.display()
+            ),
+            Self::NotASocket(path) => write!(
+                f,
+                "{} is not a socket: move it away, or choose another socket file",
+                path.display()
+            ),
+            Self::NotLoopback(address) => write!(
+                f,
+                "other machines can reach {address}: listen on 127.0.0.1 or [::1], or allow \
+                 addresses beyond loopback, best with TLS required"
+            ),
+            Self::TooLong(what) => {
+                write!(f, "{what} is too long: use at most {} bytes", wire::STRING_BYTES_MAX)
+            }
+            Self::NoRoom(limit) => write!(f, "{limit} lets no request through: raise it"),
+            Self::Listen(place, error) => write!(f, "cannot listen on {place}: {error}"),
+            Self::Tls(path, problem) => {
+                write!(f, "cannot use {} for TLS: {problem}", path.display())
+            }
+            Self::Threads(error) => write!(f, "cannot start the threads of the server: {error}"),
+            Self::Unfinished { connections } => write!(
+                f,
+                "{connections} clients still had requests in flight when the time was over; these \
+                 were dropped, and may or may not be on the disk"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}

@@ -1,0 +1,155 @@
+//! What is agreed on before the first request, without I/O.
+
+use super::export::Export;
+use super::wire::{
+    self, ClientFlags, ClientOption, ExportWish, Malformed, info, option, option_reply,
+};
+
+/// Where the talk about TLS stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsPhase {
+    /// There is none.
+    Off,
+    /// The client may start it.
+    Offered,
+    /// The client must start it.
+    Required,
+    /// It protects what is said.
+    On,
+}
+
+/// What comes after an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another option.
+    Option,
+    /// TLS, and then options from the beginning.
+    StartTls,
+    /// Requests.
+    Requests {
+        /// Reads are answered with structured replies.
+        structured: bool,
+    },
+    /// Nothing.
+    Leave,
+}
+
+/// A negotiation under way.
+pub struct Negotiation<'a> {
+    export: &'a Export,
+    client: ClientFlags,
+    tls: TlsPhase,
+    structured: bool,
+}
+
+impl<'a> Negotiation<'a> {
+    /// Nothing is agreed on yet.
+    pub fn new(export: &'a Export, client: ClientFlags, tls: TlsPhase) -> Self {
+        Self { export, client, tls, structured: false }
+    }
+
+    /// Takes the option `code` with its `data`, and appends the answer to `out`.
+    ///
+    /// # Errors
+    /// When there is no way to go on with this client.
+    pub fn take(&mut self, code: u32, data: &[u8], out: &mut Vec<u8>) -> Result<Next, Malformed> {
+        if !self.client.fixed_newstyle && code != option::EXPORT_NAME {
+            return Err(Malformed("an option from a client that understands no answers"));
+        }
+        let mut reply = |reply, parts: &[&[u8]]| {
+            wire::push_option_reply(out, code, reply, parts);
+            Ok(Next::Option)
+        };
+        let Ok(parsed) = ClientOption::parse(code, data) else {
+            return reply(option_reply::ERR_INVALID, &[]);
+        };
+        let may_proceed = self.tls != TlsPhase::Required;
+        match parsed {
+            ClientOption::Abort => {
+                reply(option_reply::ACK, &[])?;
+                Ok(Next::Leave)
+            }
+            ClientOption::StartTls => self.start_tls(code, out),
+            ClientOption::ExportName(name) => self.export_name(name, out),
+            _ if !may_proceed => reply(option_reply::ERR_TLS_REQD, &[]),
+            ClientOption::List => {
+                let Export { name, description, .. } = self.export;
+                let name_bytes = u32::try_from(name.len()).expect("NbdOptions were checked");
+                let parts = [&name_bytes.to_be_bytes(), name.as_bytes(), description.as_bytes()];
+                reply(option_reply::SERVER, &parts)?;
+                reply(option_reply::ACK, &[])
+            }
+            ClientOption::StructuredReply => {
+                self.structured = true;
+                reply(option_reply::ACK, &[])
+            }
+            ClientOption::Info(wish) => self.describe(code, &wish, out),
+            ClientOption::Go(wish) => {
+                self.describe(code, &wish, out)?;
+                let requests = Next::Requests { structured: self.structured };
+                Ok(if self.export.answers_to(wish.name) { requests } else { Next::Option })
+            }
+            ClientOption::Unknown => reply(option_reply::ERR_UNSUP, &[]),
+        }
+    }
+
+    fn start_tls(&mut self, code: u32, out: &mut Vec<u8>) -> Result<Next, Malformed> {
+        let (reply, next) = match self.tls {
+            TlsPhase::Offered | TlsPhase::Required => (option_reply::ACK, Next::StartTls),
+            TlsPhase::Off => (option_reply::ERR_POLICY, Next::Option),
+            TlsPhase::On => (option_reply::ERR_INVALID, Next::Option),
+        };
+        wire::push_option_reply(out, code, reply, &[]);
+        Ok(next)
+    }
+
+    /// This option cannot be refused but by leaving.
+    fn export_name(&self, name: &[u8], out: &mut Vec<u8>) -> Result<Next, Malformed> {
+        if self.tls == TlsPhase::Required {
+            return Err(Malformed("a client without TLS, which is required"));
+        }
+        if !self.export.answers_to(name) {
+            return Err(Malformed("a client that asks for an export of another name"));
+        }
+        let flags = self.export.flags(self.structured);
+        wire::push_export_name_reply(out, self.export.bytes, flags, self.client.no_zeroes);
+        Ok(Next::Requests { structured: self.structured })
+    }
+
+    fn describe(
+        &self,
+        code: u32,
+        wish: &ExportWish<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Malformed> {
+        let mut reply = |reply, parts: &[&[u8]]| wire::push_option_reply(out, code, reply, parts);
+        let export = self.export;
+        if !export.answers_to(wish.name) {
+            reply(option_reply::ERR_UNKNOWN, &[]);
+            return Ok(Next::Option);
+        }
+        let mut tell = |kind: u16, parts: [&[u8]; 3]| {
+            let [first, second, third] = parts;
+            reply(option_reply::INFO, &[&kind.to_be_bytes(), first, second, third]);
+        };
+        let flags = export.flags(self.structured);
+        tell(info::EXPORT, [&export.bytes.to_be_bytes(), &flags.to_be_bytes(), &[]]);
+        // Also to clients that did not ask: the limit on requests is not the protocol's usual one.
+        tell(
+            info::BLOCK_SIZE,
+            [
+                &1_u32.to_be_bytes(),
+                &export.block_bytes.to_be_bytes(),
+                &export.request_bytes_max.to_be_bytes(),
+            ],
+        );
+        if wish.wants_name {
+            tell(info::NAME, [export.name.as_bytes(), &[], &[]]);
+        }
+        if wish.wants_description {
+            tell(info::DESCRIPTION, [export.description.as_bytes(), &[], &[]]);
+        }
+        reply(option_reply::ACK, &[]);
+        Ok(Next::Option)
+    }
+}

@@ -1,0 +1,138 @@
+//! Replies, from the disk to the client.
+
+use std::io::IoSlice;
+
+use oblivio_volume::device::{DiskError, DiskErrorKind};
+use tokio::io::{self, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::requests::Held;
+use super::wire::{self, Errno, RequestHead, command};
+
+/// Replies that are taken from the queue at once.
+const BATCH_REPLIES: usize = 64;
+/// Data up to here are copied behind their head, so that one write carries many replies.
+const COPIED_BYTES_MAX: usize = 16 << 10;
+/// When as much as this is gathered, it is written.
+const GATHERED_BYTES: usize = 256 << 10;
+
+/// The answer to a request, on its way to the client.
+pub(super) struct Reply {
+    pub(super) head: RequestHead,
+    pub(super) answer: Answer,
+    pub(super) held: Held,
+}
+
+/// What came of a request.
+pub(super) enum Answer {
+    /// The bytes that were read.
+    Data(Vec<u8>),
+    /// It was done.
+    Done,
+    /// It failed, for a reason that people can read.
+    Failed(Errno, String),
+}
+
+impl Answer {
+    /// What the disk says.
+    pub(super) fn new(head: &RequestHead, answer: Result<Vec<u8>, DiskError>) -> Self {
+        match answer {
+            Ok(data) if head.command != command::READ => {
+                debug_assert!(data.is_empty());
+                Self::Done
+            }
+            Ok(data) if data.len() == head.bytes as usize => Self::Data(data),
+            // Sent as it is, it would make all later replies unreadable.
+            Ok(_) => Self::Failed(Errno::Io, "the disk returned too much or too little".into()),
+            Err(DiskError { kind, message }) => Self::Failed(errno(kind), message),
+        }
+    }
+
+    /// What is not worth asking the disk.
+    pub(super) fn refused(errno: Errno) -> Self {
+        let reason = match errno {
+            Errno::Perm => "the export is read-only",
+            Errno::NoSpace => "the write goes past the end of the disk",
+            Errno::NotSup => "zeroing is not faster than writing",
+            Errno::Inval | Errno::Io | Errno::Shutdown => {
+                "the request is unknown, too long, past the end of the disk, or has unknown flags"
+            }
+        };
+        Self::Failed(errno, reason.into())
+    }
+}
+
+fn errno(kind: DiskErrorKind) -> Errno {
+    match kind {
+        DiskErrorKind::OutOfRange => Errno::Inval,
+        DiskErrorKind::NoSpace => Errno::NoSpace,
+        DiskErrorKind::Closed => Errno::Shutdown,
+        _ => Errno::Io,
+    }
+}
+
+/// Writes replies until no request is left that could add one. What a request holds is free again
+/// when its reply is written, so a client that does not read cannot pile up replies.
+pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
+    mut writer: W,
+    mut queue: UnboundedReceiver<Reply>,
+    structured: bool,
+) -> io::Result<()> {
+    let mut replies = Vec::with_capacity(BATCH_REPLIES);
+    let mut held = Vec::with_capacity(BATCH_REPLIES);
+    let mut gathered = Vec::new();
+    while queue.recv_many(&mut replies, BATCH_REPLIES).await > 0 {
+        for reply in replies.drain(..) {
+            push_head(&mut gathered, &reply, structured);
+            held.push(reply.held);
+            if let Answer::Data(data) = reply.answer {
+                if data.len() <= COPIED_BYTES_MAX {
+                    gathered.extend_from_slice(&data);
+                } else {
+                    write_both(&mut writer, &gathered, &data).await?;
+                    gathered.clear();
+                }
+            }
+            if gathered.len() >= GATHERED_BYTES {
+                writer.write_all(&gathered).await?;
+                gathered.clear();
+            }
+        }
+        writer.write_all(&gathered).await?;
+        writer.flush().await?;
+        gathered.clear();
+        held.clear();
+    }
+    writer.shutdown().await
+}
+
+fn push_head(out: &mut Vec<u8>, reply: &Reply, structured: bool) {
+    let RequestHead { cookie, offset, command, .. } = reply.head;
+    let read = command == command::READ;
+    match &reply.answer {
+        Answer::Data(data) if structured => {
+            wire::push_data_chunk(out, cookie, offset, data.len());
+        }
+        Answer::Done if structured && read => wire::push_data_chunk(out, cookie, offset, 0),
+        Answer::Failed(errno, reason) if structured && read => {
+            wire::push_error_chunk(out, cookie, *errno, reason);
+        }
+        Answer::Data(_) | Answer::Done => wire::push_simple_reply(out, cookie, None),
+        Answer::Failed(errno, _) => wire::push_simple_reply(out, cookie, Some(*errno)),
+    }
+}
+
+/// Writes one after the other, with one call if the connection takes both.
+async fn write_both<W: AsyncWrite + Unpin>(
+    writer: &mut W,
+    first: &[u8],
+    second: &[u8],
+) -> io::Result<()> {
+    let slices = [IoSlice::new(first), IoSlice::new(second)];
+    let written = writer.write_vectored(&slices).await?;
+    let Some(of_second) = written.checked_sub(first.len()) else {
+        writer.write_all(&first[written..]).await?;
+        return writer.write_all(second).await;
+    };
+    writer.write_all(&second[of_second..]).await
+}

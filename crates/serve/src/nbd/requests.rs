@@ -1,0 +1,103 @@
+//! Requests, from the client to the disk.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use oblivio_volume::device::Request;
+use tokio::io::{self, AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::Limits;
+use super::export::Plan;
+use super::replies::{Answer, Reply};
+use super::service::{Disconnect, Service};
+use super::wire::{REQUEST_HEAD_BYTES, RequestHead, command};
+
+/// Takes in many small requests at once.
+const BUFFER_BYTES: usize = 128 << 10;
+
+/// Reads requests until the client leaves; their answers go to `replies`.
+///
+/// A disk that has too much to do blocks the thread of this task. That is how it slows clients down;
+/// it needs no other task to go on.
+pub(super) async fn read_requests<R: AsyncRead + Unpin>(
+    service: &Service,
+    structured: bool,
+    reader: R,
+    replies: UnboundedSender<Reply>,
+) -> Result<(), Disconnect> {
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
+    let in_flight = InFlight::new(&service.limits);
+    while !reader.fill_buf().await?.is_empty() {
+        let mut head = [0; REQUEST_HEAD_BYTES];
+        reader.read_exact(&mut head).await?;
+        let head = RequestHead::parse(head)?;
+        service.requests.fetch_add(1, Ordering::Relaxed);
+        let plan = service.export.plan(&head, structured);
+        let carried = match plan {
+            Ok(Plan::Read | Plan::Write { .. }) => head.bytes,
+            _ => 0,
+        };
+        let held = in_flight.hold(carried).await?;
+        let mut data = Vec::new();
+        if head.command == command::WRITE {
+            if plan.is_ok() {
+                data = vec![0; carried as usize];
+                reader.read_exact(&mut data).await?;
+            } else {
+                skip(&mut reader, head.bytes.into()).await?;
+            }
+        }
+        let reply = move |answer| Reply { answer, head, held };
+        match plan {
+            Ok(Plan::Leave) => break,
+            Ok(plan) => match plan.op(&head, data) {
+                Some(op) => {
+                    let replies = replies.clone();
+                    // Nobody waits for the reply when the client is gone.
+                    let done = Box::new(move |answer| {
+                        drop(replies.send(reply(Answer::new(&head, answer))))
+                    });
+                    service.device.submit(Request { op, done });
+                }
+                None => drop(replies.send(reply(Answer::Done))),
+            },
+            Err(error) => drop(replies.send(reply(Answer::refused(error)))),
+        }
+    }
+    Ok(())
+}
+
+/// Reads over the data of a write that is refused, without room for them.
+async fn skip<R: AsyncRead + Unpin>(reader: &mut BufReader<R>, bytes: u64) -> io::Result<()> {
+    let skipped = io::copy_buf(&mut reader.take(bytes), &mut io::sink()).await?;
+    if skipped == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// What one connection may still ask for.
+struct InFlight {
+    requests: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
+}
+
+/// A share of it, for one request, until its reply is written.
+pub(super) struct Held(#[expect(dead_code, reason = "held")] [OwnedSemaphorePermit; 2]);
+
+impl InFlight {
+    fn new(limits: &Limits) -> Self {
+        let semaphore = |permits| Arc::new(Semaphore::new(permits as usize));
+        Self {
+            requests: semaphore(limits.in_flight_requests_max),
+            bytes: semaphore(limits.in_flight_bytes_max),
+        }
+    }
+
+    async fn hold(&self, bytes: u32) -> Result<Held, Disconnect> {
+        let take = async |semaphore: &Arc<Semaphore>, permits| {
+            let permit = semaphore.clone().acquire_many_owned(permits).await;
+            permit.map_err(|_| Disconnect::Vanished)
+        };
+        Ok(Held([take(&self.requests, 1).await?, take(&self.bytes, bytes).await?]))
+    }
+}

@@ -1,0 +1,281 @@
+//! One client after the other: from its first byte to its last.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use oblivio_volume::device::BlockDevice;
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf,
+};
+use tokio::net::{TcpStream, UnixStream, tcp, unix};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::export::Export;
+use super::negotiation::{Negotiation, Next, TlsPhase};
+use super::replies::write_replies;
+use super::requests::read_requests;
+use super::wire::{self, ClientFlags, Malformed, OptionHead};
+use super::{Limits, NbdOptions, ServeError, TlsMode, tls};
+
+/// Serves a disk to clients that are already connected.
+pub struct Service {
+    pub(super) device: Arc<dyn BlockDevice>,
+    pub(super) export: Export,
+    pub(super) limits: Limits,
+    pub(super) requests: AtomicU64,
+    tls: Option<TlsAcceptor>,
+    first_phase: TlsPhase,
+    stopping: watch::Sender<bool>,
+}
+
+/// Why a client was left. Holds nothing that the client asked of the disk.
+#[derive(Debug)]
+pub enum Disconnect {
+    /// It does not speak NBD.
+    Malformed(&'static str),
+    /// It took too long to choose an export.
+    TooSlow,
+    /// It went away in the middle of something.
+    Vanished,
+    /// It cannot prove who it is, or does not speak TLS.
+    Tls(io::Error),
+    /// The connection broke.
+    Io(io::Error),
+}
+
+impl Service {
+    /// Serves `device`.
+    ///
+    /// # Errors
+    /// When the options cannot be used.
+    pub fn new(device: Arc<dyn BlockDevice>, options: &NbdOptions) -> Result<Self, ServeError> {
+        let (tls, first_phase) = match &options.tls {
+            TlsMode::Off => (None, TlsPhase::Off),
+            TlsMode::Offered(files) => (Some(tls::acceptor(files)?), TlsPhase::Offered),
+            TlsMode::Required(files) => (Some(tls::acceptor(files)?), TlsPhase::Required),
+        };
+        let texts = [("the name", &options.export_name), ("the description", &options.description)];
+        if let Some((what, _)) =
+            texts.into_iter().find(|(_, text)| text.len() > wire::STRING_BYTES_MAX)
+        {
+            return Err(ServeError::TooLong(what));
+        }
+        let limits = options.limits.clone();
+        for (what, max) in [
+            ("in_flight_requests_max", limits.in_flight_requests_max),
+            ("in_flight_bytes_max", limits.in_flight_bytes_max),
+            ("request_bytes_max", limits.request_bytes_max),
+        ] {
+            if max == 0 {
+                return Err(ServeError::NoRoom(what));
+            }
+        }
+        Ok(Self {
+            export: Export::new(&*device, options),
+            device,
+            limits,
+            requests: AtomicU64::new(0),
+            tls,
+            first_phase,
+            stopping: watch::Sender::new(false),
+        })
+    }
+
+    /// Serves one client until it leaves, or the service stops.
+    ///
+    /// # Errors
+    /// When the client does not leave as it should.
+    pub async fn serve<S: Stream>(&self, mut stream: S) -> Result<(), Disconnect> {
+        match self.in_time(self.greet(&mut stream)).await? {
+            Some(Next::Requests { structured }) => self.transmit(stream, structured).await,
+            Some(Next::StartTls) => match self.in_time(self.secure(stream)).await? {
+                Some((stream, Next::Requests { structured })) => {
+                    self.transmit(stream, structured).await
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets requests in flight finish, takes no more, and then leaves all clients.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Requests taken so far.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn stopped(&self) {
+        // It cannot fail: the sender is in `self`.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
+    }
+
+    /// Nothing when the service stops before a client is through with its handshake.
+    async fn in_time<T>(
+        &self,
+        handshake: impl Future<Output = Result<T, Disconnect>>,
+    ) -> Result<Option<T>, Disconnect> {
+        let limit = Duration::from_secs(self.limits.handshake_seconds_max);
+        tokio::select! {
+            outcome = timeout(limit, handshake) => {
+                outcome.map_err(|_| Disconnect::TooSlow)?.map(Some)
+            }
+            () = self.stopped() => Ok(None),
+        }
+    }
+}
+
+/// The negotiation.
+impl Service {
+    async fn greet<S: Stream>(&self, stream: &mut S) -> Result<Next, Disconnect> {
+        let mut greeting = Vec::new();
+        wire::push_greeting(&mut greeting);
+        stream.write_all(&greeting).await?;
+        let client = ClientFlags::parse(read_array(stream).await?)?;
+        self.negotiate(stream, client, self.first_phase).await
+    }
+
+    /// What the client said before counts for nothing: it may have been somebody else.
+    async fn secure<S: Stream>(&self, stream: S) -> Result<(TlsStream<S>, Next), Disconnect> {
+        let acceptor = self.tls.as_ref().ok_or(Disconnect::Malformed("TLS that is not offered"))?;
+        let mut stream = acceptor.accept(stream).await.map_err(Disconnect::Tls)?;
+        let client = ClientFlags { fixed_newstyle: true, no_zeroes: true };
+        let next = self.negotiate(&mut stream, client, TlsPhase::On).await?;
+        Ok((stream, next))
+    }
+
+    /// Reads no byte beyond the last option: what follows may be TLS.
+    async fn negotiate<S: Stream>(
+        &self,
+        stream: &mut S,
+        client: ClientFlags,
+        tls: TlsPhase,
+    ) -> Result<Next, Disconnect> {
+        let mut negotiation = Negotiation::new(&self.export, client, tls);
+        let (mut data, mut answer) = (Vec::new(), Vec::new());
+        loop {
+            let head = OptionHead::parse(read_array(stream).await?)?;
+            data.resize(head.bytes as usize, 0);
+            stream.read_exact(&mut data).await?;
+            answer.clear();
+            let next = negotiation.take(head.code, &data, &mut answer)?;
+            stream.write_all(&answer).await?;
+            stream.flush().await?;
+            if next != Next::Option {
+                return Ok(next);
+            }
+        }
+    }
+}
+
+/// The requests.
+impl Service {
+    async fn transmit<S: Stream>(&self, stream: S, structured: bool) -> Result<(), Disconnect> {
+        let (reader, writer) = stream.into_halves();
+        let (replies, queue) = mpsc::unbounded_channel();
+        // A set, so that the task does not outlive this future.
+        let mut writing = JoinSet::new();
+        writing.spawn(write_replies(writer, queue, structured));
+        let end = tokio::select! {
+            end = read_requests(self, structured, reader, replies) => end,
+            () = self.stopped() => Ok(()),
+            Some(end) = writing.join_next() => return Err(written(end).err().unwrap_or(Disconnect::Vanished)),
+        };
+        // Requests in flight hold the other end of the queue.
+        let written = writing.join_next().await.map_or(Ok(()), written);
+        end.and(written)
+    }
+}
+
+fn written(end: Result<io::Result<()>, tokio::task::JoinError>) -> Result<(), Disconnect> {
+    end.map_err(|error| Disconnect::Io(error.into())).and_then(|end| Ok(end?))
+}
+
+async fn read_array<const N: usize>(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    stream.read_exact(&mut bytes).await?;
+    Ok(bytes)
+}
+
+/// A connection that can be read and written at the same time.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    /// The half to read from.
+    type Reader: AsyncRead + Unpin + Send + 'static;
+    /// The half to write to.
+    type Writer: AsyncWrite + Unpin + Send + 'static;
+    /// Both halves.
+    fn into_halves(self) -> (Self::Reader, Self::Writer);
+}
+
+impl Stream for UnixStream {
+    type Reader = unix::OwnedReadHalf;
+    type Writer = unix::OwnedWriteHalf;
+    fn into_halves(self) -> (Self::Reader, Self::Writer) {
+        self.into_split()
+    }
+}
+
+impl Stream for TcpStream {
+    type Reader = tcp::OwnedReadHalf;
+    type Writer = tcp::OwnedWriteHalf;
+    fn into_halves(self) -> (Self::Reader, Self::Writer) {
+        self.into_split()
+    }
+}
+
+impl<S: Stream> Stream for TlsStream<S> {
+    type Reader = ReadHalf<Self>;
+    type Writer = WriteHalf<Self>;
+    fn into_halves(self) -> (Self::Reader, Self::Writer) {
+        tokio::io::split(self)
+    }
+}
+
+impl Stream for DuplexStream {
+    type Reader = ReadHalf<Self>;
+    type Writer = WriteHalf<Self>;
+    fn into_halves(self) -> (Self::Reader, Self::Writer) {
+        tokio::io::split(self)
+    }
+}
+
+impl fmt::Display for Disconnect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(what) => write!(f, "the client does not speak NBD: {what}"),
+            Self::TooSlow => f.write_str("the client took too long to choose an export"),
+            Self::Vanished => f.write_str("the client went away in the middle of something"),
+            Self::Tls(error) => write!(f, "no TLS with the client: {error}"),
+            Self::Io(error) => write!(f, "the connection broke: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Disconnect {}
+
+impl From<Malformed> for Disconnect {
+    fn from(Malformed(what): Malformed) -> Self {
+        Self::Malformed(what)
+    }
+}
+
+impl From<io::Error> for Disconnect {
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        match error.kind() {
+            BrokenPipe | ConnectionReset | UnexpectedEof => Self::Vanished,
+            _ => Self::Io(error),
+        }
+    }
+}

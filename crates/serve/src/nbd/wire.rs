@@ -1,0 +1,387 @@
+//! The bytes of the NBD protocol, both ways. All numbers are big-endian.
+//!
+//! What a client sends is parsed from slices, without I/O and without trust; what it is sent is
+//! appended to buffers.
+
+/// What a server says first.
+pub const GREETING_MAGIC: u64 = u64::from_be_bytes(*b"NBDMAGIC");
+/// Stands before every option of a client.
+pub const OPTION_MAGIC: u64 = u64::from_be_bytes(*b"IHAVEOPT");
+/// Stands before every answer to an option.
+pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
+/// Stands before every request.
+pub const REQUEST_MAGIC: u32 = 0x2560_9513;
+/// Stands before every simple reply.
+pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
+/// Stands before every chunk of a structured reply.
+pub const CHUNK_MAGIC: u32 = 0x668e_33ef;
+
+/// Bytes of a client's flags.
+pub const CLIENT_FLAGS_BYTES: usize = 4;
+/// Bytes of the head of an option.
+pub const OPTION_HEAD_BYTES: usize = 16;
+/// Bytes of the head of a request.
+pub const REQUEST_HEAD_BYTES: usize = 28;
+/// The longest string that the protocol allows.
+pub const STRING_BYTES_MAX: usize = 4096;
+/// The most data of an option: a name, and more wishes for information than there are kinds.
+pub const OPTION_BYTES_MAX: u32 = 8192;
+
+/// In the flags of both sides: options are answered.
+pub const FIXED_NEWSTYLE: u16 = 1 << 0;
+/// In the flags of both sides: no padding after [`option::EXPORT_NAME`].
+pub const NO_ZEROES: u16 = 1 << 1;
+
+/// The options of a client.
+pub mod option {
+    #![allow(missing_docs, reason = "the names of the specification")]
+    pub const EXPORT_NAME: u32 = 1;
+    pub const ABORT: u32 = 2;
+    pub const LIST: u32 = 3;
+    pub const STARTTLS: u32 = 5;
+    pub const INFO: u32 = 6;
+    pub const GO: u32 = 7;
+    pub const STRUCTURED_REPLY: u32 = 8;
+}
+
+/// The answers to options.
+pub mod option_reply {
+    #![allow(missing_docs, reason = "the names of the specification")]
+    pub const ACK: u32 = 1;
+    pub const SERVER: u32 = 2;
+    pub const INFO: u32 = 3;
+    pub const ERR_UNSUP: u32 = 1 << 31 | 1;
+    pub const ERR_POLICY: u32 = 1 << 31 | 2;
+    pub const ERR_INVALID: u32 = 1 << 31 | 3;
+    pub const ERR_TLS_REQD: u32 = 1 << 31 | 5;
+    pub const ERR_UNKNOWN: u32 = 1 << 31 | 6;
+}
+
+/// The kinds of information about an export.
+pub mod info {
+    #![allow(missing_docs, reason = "the names of the specification")]
+    pub const EXPORT: u16 = 0;
+    pub const NAME: u16 = 1;
+    pub const DESCRIPTION: u16 = 2;
+    pub const BLOCK_SIZE: u16 = 3;
+}
+
+/// What an export can do.
+pub mod export_flag {
+    #![allow(missing_docs, reason = "the names of the specification")]
+    pub const HAS_FLAGS: u16 = 1 << 0;
+    pub const READ_ONLY: u16 = 1 << 1;
+    pub const SEND_FLUSH: u16 = 1 << 2;
+    pub const SEND_FUA: u16 = 1 << 3;
+    pub const SEND_TRIM: u16 = 1 << 5;
+    pub const SEND_WRITE_ZEROES: u16 = 1 << 6;
+    pub const SEND_DF: u16 = 1 << 7;
+    pub const CAN_MULTI_CONN: u16 = 1 << 8;
+    pub const SEND_FAST_ZERO: u16 = 1 << 11;
+}
+
+/// The commands of a client.
+pub mod command {
+    #![allow(missing_docs, reason = "the names of the specification")]
+    pub const READ: u16 = 0;
+    pub const WRITE: u16 = 1;
+    pub const DISC: u16 = 2;
+    pub const FLUSH: u16 = 3;
+    pub const TRIM: u16 = 4;
+    pub const WRITE_ZEROES: u16 = 6;
+}
+
+/// The flags of a command.
+pub mod command_flag {
+    #![allow(missing_docs, reason = "the names of the specification")]
+    pub const FUA: u16 = 1 << 0;
+    pub const NO_HOLE: u16 = 1 << 1;
+    pub const DF: u16 = 1 << 2;
+    pub const FAST_ZERO: u16 = 1 << 4;
+}
+
+/// The kinds of chunks of a structured reply.
+mod chunk {
+    pub(super) const NONE: u16 = 0;
+    pub(super) const OFFSET_DATA: u16 = 1;
+    pub(super) const ERROR: u16 = 1 << 15 | 1;
+    /// The flag of the last chunk.
+    pub(super) const DONE: u16 = 1 << 0;
+}
+
+/// Why a request failed, as the protocol numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Errno {
+    /// Not allowed: the export is read-only.
+    Perm = 1,
+    /// The disk failed.
+    Io = 5,
+    /// The request makes no sense.
+    Inval = 22,
+    /// There is no room.
+    NoSpace = 28,
+    /// It cannot be done, or not in the way asked.
+    NotSup = 95,
+    /// The disk is being closed.
+    Shutdown = 108,
+}
+
+/// Bytes that are not NBD. Says what is wrong with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed(pub &'static str);
+
+/// The flags that a client answers the greeting with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientFlags {
+    /// Expects answers to its options.
+    pub fixed_newstyle: bool,
+    /// Expects no padding after [`option::EXPORT_NAME`].
+    pub no_zeroes: bool,
+}
+
+impl ClientFlags {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When there are flags that the server did not offer.
+    pub fn parse(bytes: [u8; CLIENT_FLAGS_BYTES]) -> Result<Self, Malformed> {
+        let flags = u32::from_be_bytes(bytes);
+        let (fixed_newstyle, no_zeroes) = (u32::from(FIXED_NEWSTYLE), u32::from(NO_ZEROES));
+        if flags & !(fixed_newstyle | no_zeroes) != 0 {
+            return Err(Malformed("unknown client flags"));
+        }
+        Ok(Self { fixed_newstyle: flags & fixed_newstyle != 0, no_zeroes: flags & no_zeroes != 0 })
+    }
+}
+
+/// What stands before the data of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionHead {
+    /// Which option.
+    pub code: u32,
+    /// Bytes of data that follow, at most [`OPTION_BYTES_MAX`].
+    pub bytes: u32,
+}
+
+impl OptionHead {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When it is not the head of an option, or of one too long.
+    pub fn parse(bytes: [u8; OPTION_HEAD_BYTES]) -> Result<Self, Malformed> {
+        let mut fields = Fields(&bytes);
+        if fields.u64() != Some(OPTION_MAGIC) {
+            return Err(Malformed("bad magic of an option"));
+        }
+        match (fields.u32(), fields.u32()) {
+            (Some(code), Some(bytes)) if bytes <= OPTION_BYTES_MAX => Ok(Self { code, bytes }),
+            _ => Err(Malformed("option too long")),
+        }
+    }
+}
+
+/// An option of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientOption<'a> {
+    /// Choose an export and start, with no way to be refused.
+    ExportName(&'a [u8]),
+    /// Leave.
+    Abort,
+    /// What exports are there?
+    List,
+    /// Go on under TLS.
+    StartTls,
+    /// What is known of an export?
+    Info(ExportWish<'a>),
+    /// Choose an export and start.
+    Go(ExportWish<'a>),
+    /// Answer reads with structured replies.
+    StructuredReply,
+    /// Something else.
+    Unknown,
+}
+
+/// What a client asks about an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportWish<'a> {
+    /// Which export; the default one when empty.
+    pub name: &'a [u8],
+    /// Wants [`info::NAME`].
+    pub wants_name: bool,
+    /// Wants [`info::DESCRIPTION`].
+    pub wants_description: bool,
+}
+
+impl<'a> ClientOption<'a> {
+    /// Reads an option. The outcome is to be answered, never a reason to leave.
+    ///
+    /// # Errors
+    /// When `data` does not fit `code`.
+    pub fn parse(code: u32, data: &'a [u8]) -> Result<Self, Malformed> {
+        let bare = |option| {
+            if data.is_empty() { Ok(option) } else { Err(Malformed("an option with stray data")) }
+        };
+        match code {
+            option::EXPORT_NAME => Ok(Self::ExportName(data)),
+            option::ABORT => Ok(Self::Abort),
+            option::LIST => bare(Self::List),
+            option::STARTTLS => bare(Self::StartTls),
+            option::INFO => ExportWish::parse(data).map(Self::Info),
+            option::GO => ExportWish::parse(data).map(Self::Go),
+            option::STRUCTURED_REPLY => bare(Self::StructuredReply),
+            _ => Ok(Self::Unknown),
+        }
+    }
+}
+
+impl<'a> ExportWish<'a> {
+    fn parse(data: &'a [u8]) -> Result<Self, Malformed> {
+        let mut fields = Fields(data);
+        let cut_short = Malformed("an option cut short");
+        let name_bytes = fields.u32().ok_or(cut_short)?;
+        let name_bytes = usize::try_from(name_bytes).map_err(|_| cut_short)?;
+        if name_bytes > STRING_BYTES_MAX {
+            return Err(Malformed("a name too long"));
+        }
+        let name = fields.bytes(name_bytes).ok_or(cut_short)?;
+        let wishes = fields.u16().ok_or(cut_short)?;
+        let mut wish = Self { name, wants_name: false, wants_description: false };
+        for _ in 0..wishes {
+            match fields.u16().ok_or(cut_short)? {
+                info::NAME => wish.wants_name = true,
+                info::DESCRIPTION => wish.wants_description = true,
+                _ => {}
+            }
+        }
+        if fields.0.is_empty() { Ok(wish) } else { Err(Malformed("an option with stray data")) }
+    }
+}
+
+/// What stands before the data of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestHead {
+    /// Of [`command_flag`].
+    pub flags: u16,
+    /// Of [`command`].
+    pub command: u16,
+    /// The client's name for the request; its reply bears the same.
+    pub cookie: u64,
+    /// The first byte of the disk.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u32,
+}
+
+impl RequestHead {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When it is not the head of a request.
+    pub fn parse(bytes: [u8; REQUEST_HEAD_BYTES]) -> Result<Self, Malformed> {
+        let mut fields = Fields(&bytes);
+        if fields.u32() != Some(REQUEST_MAGIC) {
+            return Err(Malformed("bad magic of a request"));
+        }
+        let mut read = || {
+            Some(Self {
+                flags: fields.u16()?,
+                command: fields.u16()?,
+                cookie: fields.u64()?,
+                offset: fields.u64()?,
+                bytes: fields.u32()?,
+            })
+        };
+        read().ok_or(Malformed("a request cut short"))
+    }
+}
+
+/// Takes one field after the other; nothing when there is not enough left.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn bytes(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (field, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(field)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.bytes(N)?.try_into().ok()
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+}
+
+/// The first words of a server.
+pub fn push_greeting(out: &mut Vec<u8>) {
+    out.extend(GREETING_MAGIC.to_be_bytes());
+    out.extend(OPTION_MAGIC.to_be_bytes());
+    out.extend((FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes());
+}
+
+/// An answer to the option `code`, with the bytes of `parts` as its data.
+pub fn push_option_reply(out: &mut Vec<u8>, code: u32, reply: u32, parts: &[&[u8]]) {
+    out.extend(OPTION_REPLY_MAGIC.to_be_bytes());
+    out.extend(code.to_be_bytes());
+    out.extend(reply.to_be_bytes());
+    out.extend(length(parts.iter().map(|part| part.len()).sum()).to_be_bytes());
+    parts.iter().for_each(|part| out.extend_from_slice(part));
+}
+
+/// The answer to [`option::EXPORT_NAME`].
+pub fn push_export_name_reply(out: &mut Vec<u8>, export_bytes: u64, flags: u16, no_zeroes: bool) {
+    const PADDING: [u8; 124] = [0; 124];
+    out.extend(export_bytes.to_be_bytes());
+    out.extend(flags.to_be_bytes());
+    out.extend_from_slice(if no_zeroes { &[] } else { &PADDING });
+}
+
+/// A simple reply. After the one to a successful read, the data follow.
+pub fn push_simple_reply(out: &mut Vec<u8>, cookie: u64, error: Option<Errno>) {
+    out.extend(SIMPLE_REPLY_MAGIC.to_be_bytes());
+    out.extend(error.map_or(0, |error| error as u32).to_be_bytes());
+    out.extend(cookie.to_be_bytes());
+}
+
+/// The head of a structured reply that is one chunk of data. `bytes` of data follow, from `offset`
+/// of the disk.
+pub fn push_data_chunk(out: &mut Vec<u8>, cookie: u64, offset: u64, bytes: usize) {
+    if bytes == 0 {
+        return push_chunk_head(out, chunk::NONE, cookie, 0);
+    }
+    push_chunk_head(out, chunk::OFFSET_DATA, cookie, 8 + bytes);
+    out.extend(offset.to_be_bytes());
+}
+
+/// A structured reply that is one error. Of a long message, the beginning is said.
+pub fn push_error_chunk(out: &mut Vec<u8>, cookie: u64, error: Errno, message: &str) {
+    let message = &message[..message.floor_char_boundary(STRING_BYTES_MAX)];
+    push_chunk_head(out, chunk::ERROR, cookie, 6 + message.len());
+    out.extend((error as u32).to_be_bytes());
+    let message_bytes = u16::try_from(message.len()).expect("STRING_BYTES_MAX fits");
+    out.extend(message_bytes.to_be_bytes());
+    out.extend_from_slice(message.as_bytes());
+}
+
+fn push_chunk_head(out: &mut Vec<u8>, kind: u16, cookie: u64, bytes: usize) {
+    out.extend(CHUNK_MAGIC.to_be_bytes());
+    out.extend(chunk::DONE.to_be_bytes());
+    out.extend(kind.to_be_bytes());
+    out.extend(cookie.to_be_bytes());
+    out.extend(length(bytes).to_be_bytes());
+}
+
+fn length(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("replies are bounded by the requests they answer")
+}

@@ -1,0 +1,210 @@
+//! A disk in memory that answers out of order, and knows what would survive a crash.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+pub(crate) const BLOCK_BYTES: u32 = 4096;
+pub(crate) const REQUEST_BYTES_MAX: u32 = 4 << 20;
+
+pub(crate) struct MemoryDisk {
+    bytes: u64,
+    contents: Arc<Contents>,
+    way: Way,
+    in_flight_max: usize,
+}
+
+/// Who answers.
+enum Way {
+    /// A thread that picks any of the requests it has.
+    Thread(Mutex<Sender<Request>>),
+    /// The caller.
+    AtOnce,
+}
+
+#[derive(Default)]
+struct Contents {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    volatile: Vec<u8>,
+    durable: Vec<u8>,
+    flushes: usize,
+    taken: usize,
+    answered: usize,
+    held: bool,
+    fault: Option<DiskErrorKind>,
+}
+
+impl MemoryDisk {
+    /// `seed` says in which order requests are answered, and when.
+    pub(crate) fn new(bytes: u64, seed: u64) -> Self {
+        let (sender, receiver) = channel();
+        let contents = Contents::zeros(bytes);
+        let worker = Worker { contents: contents.clone(), coins: StdRng::seed_from_u64(seed) };
+        thread::Builder::new().spawn(move || worker.run(&receiver)).unwrap();
+        Self { bytes, contents, way: Way::Thread(Mutex::new(sender)), in_flight_max: 1 << 20 }
+    }
+
+    pub(crate) fn answering_at_once(bytes: u64) -> Self {
+        Self { bytes, contents: Contents::zeros(bytes), way: Way::AtOnce, in_flight_max: 1 }
+    }
+
+    /// Lets callers wait while this many requests are in flight.
+    pub(crate) fn with_room_for(self, in_flight_max: usize) -> Self {
+        Self { in_flight_max, ..self }
+    }
+
+    /// What everybody reads.
+    pub(crate) fn contents(&self) -> Vec<u8> {
+        self.contents.state.lock().unwrap().volatile.clone()
+    }
+
+    pub(crate) fn fill(&self, contents: &[u8]) {
+        self.contents.state.lock().unwrap().volatile.copy_from_slice(contents);
+    }
+
+    /// What would be left after a crash.
+    pub(crate) fn after_crash(&self) -> Vec<u8> {
+        self.contents.state.lock().unwrap().durable.clone()
+    }
+
+    /// Flushes and durable requests.
+    pub(crate) fn flushes(&self) -> usize {
+        self.contents.state.lock().unwrap().flushes
+    }
+
+    /// Requests submitted.
+    pub(crate) fn taken(&self) -> usize {
+        self.contents.state.lock().unwrap().taken
+    }
+
+    /// Answers nothing until [`Self::release`].
+    pub(crate) fn hold(&self) {
+        self.contents.state.lock().unwrap().held = true;
+    }
+
+    pub(crate) fn release(&self) {
+        self.contents.state.lock().unwrap().held = false;
+        self.contents.changed.notify_all();
+    }
+
+    /// Fails everything from now on.
+    pub(crate) fn fail(&self, kind: DiskErrorKind) {
+        self.contents.state.lock().unwrap().fault = Some(kind);
+    }
+}
+
+impl BlockDevice for MemoryDisk {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        BLOCK_BYTES
+    }
+
+    fn request_bytes_max(&self) -> u32 {
+        REQUEST_BYTES_MAX
+    }
+
+    fn submit(&self, request: Request) {
+        match &self.way {
+            Way::Thread(sender) => {
+                let full = |state: &mut State| state.taken - state.answered >= self.in_flight_max;
+                let state = self.contents.state.lock().unwrap();
+                self.contents.changed.wait_while(state, full).unwrap().taken += 1;
+                sender.lock().unwrap().send(request).unwrap();
+            }
+            Way::AtOnce => self.contents.serve(request),
+        }
+    }
+}
+
+struct Worker {
+    contents: Arc<Contents>,
+    coins: StdRng,
+}
+
+impl Worker {
+    fn run(mut self, requests: &Receiver<Request>) {
+        let mut waiting = Vec::new();
+        while let Ok(first) = requests.recv() {
+            waiting.push(first);
+            while !waiting.is_empty() {
+                if self.coins.random_ratio(1, 16) {
+                    thread::sleep(Duration::from_micros(self.coins.random_range(1..200)));
+                }
+                self.contents.wait_for_release();
+                waiting.extend(requests.try_iter());
+                let request = waiting.swap_remove(self.coins.random_range(0..waiting.len()));
+                self.contents.serve(request);
+            }
+        }
+    }
+}
+
+impl Contents {
+    fn zeros(bytes: u64) -> Arc<Self> {
+        let zeros = vec![0; bytes as usize];
+        let state = State { volatile: zeros.clone(), durable: zeros, ..State::default() };
+        Arc::new(Self { state: Mutex::new(state), ..Self::default() })
+    }
+
+    fn wait_for_release(&self) {
+        let state = self.state.lock().unwrap();
+        drop(self.changed.wait_while(state, |state| state.held).unwrap());
+    }
+
+    fn serve(&self, Request { op, done }: Request) {
+        let answer = self.state.lock().unwrap().carry_out(op);
+        done(answer);
+        self.state.lock().unwrap().answered += 1;
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn carry_out(&mut self, op: DiskOp) -> Result<Vec<u8>, DiskError> {
+        if let Some(kind) = self.fault {
+            return Err(DiskError::new(kind, "planted"));
+        }
+        let range = |offset: u64, bytes: u64| offset as usize..(offset + bytes) as usize;
+        let durable = match op {
+            DiskOp::Read { offset, bytes } => {
+                return Ok(self.volatile[range(offset, bytes.into())].to_vec());
+            }
+            DiskOp::Write { offset, data, durable } => {
+                self.volatile[range(offset, data.len() as u64)].copy_from_slice(&data);
+                durable
+            }
+            DiskOp::Zero { offset, bytes, durable } => {
+                self.volatile[range(offset, bytes)].fill(0);
+                durable
+            }
+            DiskOp::Trim { offset, bytes, durable } => {
+                let block = u64::from(BLOCK_BYTES);
+                let (start, end) =
+                    (offset.next_multiple_of(block), (offset + bytes) / block * block);
+                if start < end {
+                    self.volatile[range(start, end - start)].fill(0);
+                }
+                durable
+            }
+            DiskOp::Flush => true,
+        };
+        if durable {
+            self.flushes += 1;
+            self.durable.copy_from_slice(&self.volatile);
+        }
+        Ok(Vec::new())
+    }
+}

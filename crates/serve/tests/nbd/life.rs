@@ -1,0 +1,160 @@
+//! How a server begins and ends.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use oblivio_serve::nbd::{Counts, Limits, Listen, NbdOptions, ServeError, serve};
+
+use super::client::{Client, WRITE, request};
+use super::disk::MemoryDisk;
+use super::protocol::wait_until;
+use super::{DISK_BYTES, TestServer, tools};
+
+fn disk() -> Arc<MemoryDisk> {
+    Arc::new(MemoryDisk::new(DISK_BYTES, 1))
+}
+
+#[test]
+fn the_socket_is_its_owners_alone() {
+    let server = TestServer::new();
+    let mode = fs::metadata(server.socket()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_socket_left_over_by_a_dead_server_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("nbd.sock");
+    drop(UnixListener::bind(&socket).unwrap());
+    assert!(socket.exists());
+    let server = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default()).unwrap();
+    Client::ready(&socket);
+    server.shutdown().unwrap();
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_socket_of_a_living_server_is_left_alone() {
+    let server = TestServer::new();
+    let second = serve(disk(), Listen::Unix(server.socket()), NbdOptions::default());
+    assert!(matches!(second.err(), Some(ServeError::InUse(_))));
+    Client::ready(&server.socket());
+}
+
+#[test]
+fn a_file_that_is_no_socket_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("precious");
+    fs::write(&path, "data").unwrap();
+    let server = serve(disk(), Listen::Unix(path.clone()), NbdOptions::default());
+    assert!(matches!(server.err(), Some(ServeError::NotASocket(_))));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "data");
+}
+
+#[test]
+fn the_socket_of_a_successor_is_left_alone() {
+    let server = TestServer::new();
+    let socket = server.socket();
+    fs::remove_file(&socket).unwrap();
+    let _successor = UnixListener::bind(&socket).unwrap();
+    server.handle.shutdown().unwrap();
+    UnixStream::connect(&socket).unwrap();
+}
+
+#[test]
+fn other_machines_must_be_allowed() {
+    let anywhere: SocketAddr = "0.0.0.0:0".parse().unwrap();
+    let refused = serve(disk(), Listen::Tcp(anywhere), NbdOptions::default());
+    assert!(matches!(refused.err(), Some(ServeError::NotLoopback(_))));
+    let options = NbdOptions { beyond_loopback: true, ..NbdOptions::default() };
+    serve(disk(), Listen::Tcp(anywhere), options).unwrap().shutdown().unwrap();
+}
+
+#[test]
+fn it_serves_over_tcp() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let options = NbdOptions { export_name: "a disk/1".into(), ..NbdOptions::default() };
+        let server = serve(disk(), Listen::Tcp(address.parse().unwrap()), options).unwrap();
+        let size = tools::run("nbdinfo", &["--size", &server.uri()]);
+        assert_eq!(size.trim(), DISK_BYTES.to_string());
+        server.shutdown().unwrap();
+    }
+}
+
+#[test]
+fn requests_in_flight_are_answered_before_the_end() {
+    let server = TestServer::new();
+    let socket = server.socket();
+    let mut client = Client::ready(&socket);
+    let mut idle = Client::ready(&socket);
+    let mut undecided = Client::connect(&socket);
+    wait_until(|| server.handle.connections() == 3);
+    server.disk.hold();
+    client.say(&request(0, WRITE, 77, 0, 4));
+    client.say(b"data");
+    wait_until(|| server.disk.taken() == 1);
+    let TestServer { disk, handle, folder } = server;
+    let stopping = std::thread::Builder::new().spawn(|| handle.shutdown()).unwrap();
+    idle.assert_left();
+    undecided.assert_left();
+    wait_until(|| !socket.exists());
+    assert!(!stopping.is_finished(), "a request is in flight");
+    disk.release();
+    assert_eq!(client.hear_error(), 0);
+    client.assert_left();
+    let counts = stopping.join().unwrap().unwrap();
+    assert_eq!(counts, Counts { connections: 3, requests: 1 });
+    drop(folder);
+}
+
+#[test]
+fn a_disk_that_does_not_answer_is_not_waited_for_forever() {
+    let limits = Limits { shutdown_seconds_max: 1, ..Limits::default() };
+    // With no room left, it keeps more callers than the server has threads.
+    for (room, clients) in [(1000, 1), (1, 9)] {
+        let options = NbdOptions { limits: limits.clone(), ..NbdOptions::default() };
+        let disk = MemoryDisk::new(DISK_BYTES, 1).with_room_for(room);
+        let TestServer { disk, handle, folder } = TestServer::start(disk, options);
+        let socket = folder.path().join("nbd.sock");
+        let mut connected: Vec<_> = (0..clients).map(|_| Client::ready(&socket)).collect();
+        disk.hold();
+        for client in &mut connected {
+            client.say(&request(0, 0, 77, 0, 4));
+        }
+        wait_until(|| disk.taken() == 1);
+        sleep(Duration::from_millis(100));
+        let end = handle.shutdown();
+        assert!(
+            matches!(end, Err(ServeError::Unfinished { connections }) if connections == clients),
+            "{end:?}"
+        );
+        assert!(!socket.exists());
+        disk.release();
+        connected.iter_mut().for_each(|client| drop(client.hear_to_the_end()));
+    }
+}
+
+#[test]
+fn a_server_that_is_dropped_ends() {
+    let TestServer { handle, folder, .. } = TestServer::new();
+    drop(handle);
+    assert!(!folder.path().join("nbd.sock").exists());
+}
+
+#[test]
+fn options_that_cannot_work_are_refused() {
+    let long = NbdOptions { export_name: "x".repeat(5000), ..NbdOptions::default() };
+    let shut = Limits { in_flight_requests_max: 0, ..Limits::default() };
+    let shut = NbdOptions { limits: shut, ..NbdOptions::default() };
+    for options in [long, shut] {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("nbd.sock");
+        assert!(serve(disk(), Listen::Unix(socket.clone()), options).is_err());
+        assert!(!socket.exists());
+    }
+}

@@ -1,0 +1,57 @@
+//! Foreign programs.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::process::{Command, Output};
+
+/// The package of Debian that has `program`.
+fn package(program: &str) -> &'static str {
+    match program {
+        "nbdinfo" | "nbdcopy" => "libnbd-bin",
+        "qemu-img" | "qemu-io" => "qemu-utils",
+        "nbd-client" => "nbd-client",
+        "nbdkit" => "nbdkit",
+        "fio" => "fio",
+        other => panic!("say which package has {other}"),
+    }
+}
+
+/// Runs `program` to its end, however it ends. Gives up after a minute.
+pub(crate) fn try_run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Output {
+    // Where Debian has programs of administrators, and others do not look.
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
+    let limited = |limits: &[&str]| {
+        Command::new("timeout")
+            .args(limits)
+            .arg(program)
+            .args(arguments)
+            .env("PATH", &path)
+            .output()
+    };
+    let output = limited(&["60"]).unwrap();
+    // `timeout` says so when it finds no such program.
+    if output.status.code() == Some(127) {
+        let package = package(program);
+        panic!("{program} is missing: run apt-get install {package}");
+    }
+    output
+}
+
+/// Runs `program`, which must succeed, and returns what it prints.
+pub(crate) fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> String {
+    let output = try_run(program, arguments);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program}: {}\n{printed}\n{complaints}", output.status);
+    printed
+}
+
+/// Starts `program` in the background.
+pub(crate) fn start(program: &str, arguments: &[&str]) -> std::process::Child {
+    Command::new(program).args(arguments).spawn().unwrap_or_else(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            panic!("{program} is missing: run apt-get install {}", package(program))
+        }
+        _ => panic!("{program}: {error}"),
+    })
+}

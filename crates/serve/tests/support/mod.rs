@@ -1,0 +1,179 @@
+//! What the tests of mounting share.
+
+use std::env;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
+
+pub(crate) const BLOCK_BYTES: u32 = 4096;
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// Long enough for a busy machine, short enough for a hanging test.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whether the tests that mount can run. When not, they fail, unless they were given up explicitly.
+pub(crate) fn can_mount() -> bool {
+    if env::var_os("OBLIVIO_WITHOUT_FUSE").is_some() {
+        eprintln!("LEFT OUT: a test that needs root and /dev/fuse (OBLIVIO_WITHOUT_FUSE is set)");
+        return false;
+    }
+    let missing: Vec<_> = [
+        ("root", rustix::process::geteuid().is_root()),
+        ("/dev/fuse (modprobe fuse)", Path::new("/dev/fuse").exists()),
+        ("/dev/loop-control (modprobe loop)", Path::new("/dev/loop-control").exists()),
+        ("e2fsck (apt install e2fsprogs)", on_path("e2fsck")),
+        ("losetup (apt install mount)", on_path("losetup")),
+    ]
+    .into_iter()
+    .filter_map(|(what, is_there)| (!is_there).then_some(what))
+    .collect();
+    assert!(
+        missing.is_empty(),
+        "needs root and /dev/fuse: missing {}. Set OBLIVIO_WITHOUT_FUSE=1 to leave it out",
+        missing.join(", ")
+    );
+    true
+}
+
+fn on_path(program: &str) -> bool {
+    ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+        .iter()
+        .any(|directory| Path::new(directory).join(program).exists())
+}
+
+/// A disk in memory that answers from a thread of its own, and counts.
+pub(crate) struct MemoryDisk {
+    bytes: u64,
+    requests: Mutex<Sender<Request>>,
+    shared: &'static Shared,
+}
+
+/// What both sides of the disk see. Leaked: tests are short.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) data: Mutex<Vec<u8>>,
+    pub(crate) flushes: AtomicU64,
+    pub(crate) durable_writes: AtomicU64,
+    pub(crate) trimmed_bytes: AtomicU64,
+    pub(crate) zeroed_bytes: AtomicU64,
+    /// Every write from now on fails.
+    pub(crate) is_full: AtomicBool,
+    /// Every read from now on fails.
+    pub(crate) is_broken: AtomicBool,
+    in_flight: AtomicU32,
+    pub(crate) in_flight_max: AtomicU32,
+    /// Answers wait until so many requests are in flight, or for a while.
+    pub(crate) gather: AtomicU32,
+    gathered: Condvar,
+    gathering: Mutex<()>,
+}
+
+impl MemoryDisk {
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self::holding(vec![0; bytes as usize])
+    }
+
+    pub(crate) fn holding(data: Vec<u8>) -> Self {
+        let (sender, requests) = mpsc::channel::<Request>();
+        let bytes = data.len() as u64;
+        let shared: &'static Shared =
+            Box::leak(Box::new(Shared { data: Mutex::new(data), ..Shared::default() }));
+        #[expect(clippy::disallowed_methods, reason = "a device answers from a thread of its own")]
+        thread::spawn(move || {
+            for request in requests {
+                shared.gather();
+                let answer = shared.answer(request.op);
+                shared.in_flight.fetch_sub(1, Ordering::SeqCst);
+                (request.done)(answer);
+            }
+        });
+        Self { bytes, requests: Mutex::new(sender), shared }
+    }
+
+    pub(crate) fn shared(&self) -> &'static Shared {
+        self.shared
+    }
+}
+
+impl Shared {
+    pub(crate) fn image(&self) -> Vec<u8> {
+        self.data.lock().unwrap().clone()
+    }
+
+    fn gather(&self) {
+        let wanted = self.gather.load(Ordering::SeqCst);
+        let guard = self.gathering.lock().unwrap();
+        let enough = |_: &mut ()| self.in_flight.load(Ordering::SeqCst) < wanted;
+        drop(self.gathered.wait_timeout_while(guard, Duration::from_secs(2), enough).unwrap());
+        // Those that are in flight may be answered one after the other.
+        self.gather.store(0, Ordering::SeqCst);
+    }
+
+    fn answer(&self, op: DiskOp) -> Result<Vec<u8>, DiskError> {
+        let mut data = self.data.lock().unwrap();
+        let block = u64::from(BLOCK_BYTES);
+        let fails = match &op {
+            DiskOp::Read { .. } => self.is_broken.load(Ordering::SeqCst),
+            DiskOp::Flush => false,
+            _ => self.is_full.load(Ordering::SeqCst),
+        };
+        if fails {
+            let kind = match op {
+                DiskOp::Read { .. } => DiskErrorKind::Failed,
+                _ => DiskErrorKind::NoSpace,
+            };
+            return Err(DiskError::new(kind, "the test wants it so"));
+        }
+        match op {
+            DiskOp::Read { offset, bytes } => {
+                return Ok(data[offset as usize..][..bytes as usize].to_vec());
+            }
+            DiskOp::Write { offset, data: new, durable } => {
+                data[offset as usize..][..new.len()].copy_from_slice(&new);
+                self.durable_writes.fetch_add(durable.into(), Ordering::SeqCst);
+            }
+            DiskOp::Zero { offset, bytes, .. } => {
+                data[offset as usize..][..bytes as usize].fill(0);
+                self.zeroed_bytes.fetch_add(bytes, Ordering::SeqCst);
+            }
+            DiskOp::Trim { offset, bytes, .. } => {
+                let (start, end) =
+                    (offset.next_multiple_of(block), (offset + bytes) / block * block);
+                if start < end {
+                    data[start as usize..end as usize].fill(0);
+                }
+                self.trimmed_bytes.fetch_add(bytes, Ordering::SeqCst);
+            }
+            DiskOp::Flush => {
+                self.flushes.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        Ok(vec![])
+    }
+}
+
+impl BlockDevice for MemoryDisk {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        BLOCK_BYTES
+    }
+
+    fn request_bytes_max(&self) -> u32 {
+        256 << 10
+    }
+
+    fn submit(&self, request: Request) {
+        let before = self.shared.in_flight.fetch_add(1, Ordering::SeqCst);
+        self.shared.in_flight_max.fetch_max(before + 1, Ordering::SeqCst);
+        self.shared.gathered.notify_all();
+        self.requests.lock().unwrap().send(request).unwrap();
+    }
+}

@@ -1,0 +1,48 @@
+//! Memory that a direct request may use: it starts at a page, and pieces of it at sectors.
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+
+use memmap2::MmapMut;
+
+use crate::container::SECTOR_BYTES;
+
+/// `bytes` rounded up to whole sectors.
+pub(crate) fn whole_sectors(bytes: usize) -> usize {
+    bytes.next_multiple_of(SECTOR_BYTES as usize)
+}
+
+/// Zeroed, page-aligned memory. Pages never touched take no room.
+pub(crate) struct Buffer {
+    memory: MmapMut,
+}
+
+impl Buffer {
+    pub(crate) fn new(bytes: usize) -> io::Result<Self> {
+        Ok(Self { memory: MmapMut::map_anon(bytes.max(1))? })
+    }
+
+    /// Has at least `bytes` bytes afterwards, of which the first `kept` are as before.
+    pub(crate) fn grow(&mut self, bytes: usize, kept: usize) -> io::Result<()> {
+        if bytes > self.memory.len() {
+            let mut larger = Self::new(bytes.saturating_add(bytes / 2))?;
+            larger[..kept].copy_from_slice(&self[..kept]);
+            *self = larger;
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+}

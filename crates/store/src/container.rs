@@ -1,0 +1,247 @@
+//! The header of the file: which trees it holds and where. `docs/format.md` lists the bytes.
+//!
+//! Nothing in it is secret and nothing in it is trusted. Its checksum finds accidents; against
+//! malice, every number is bounded before it is used, and the scheme above compares the shapes with
+//! the ones it needs.
+
+use oblivio_core::store::{LevelShape, TreeShape};
+use oblivio_core::{Layout, LayoutKind};
+use sha2::{Digest, Sha256};
+
+use crate::error::{FileError, FileErrorKind};
+
+/// Bytes of one copy of the header.
+pub const HEADER_BYTES: usize = 64 << 10;
+
+/// How many copies of the header there are: two in front of the trees, one behind them.
+pub const HEADER_COPIES: usize = 3;
+
+/// Buckets start at multiples of this, and nothing smaller is read or written directly.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// Trees, and the copies of the header, start at multiples of this.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// The most trees in one file.
+pub const TREES_MAX: usize = 256;
+
+/// The most levels of all trees together.
+pub const LEVELS_MAX: usize = 1280;
+
+/// The largest bucket. Larger than any that the engine makes.
+pub const BUCKET_BYTES_MAX: u64 = 1 << 30;
+
+const MAGIC: [u8; 16] = *b"OBLIVIO BUCKETS\n";
+const VERSION: u32 = 1;
+const STRIPED: u32 = 1;
+const CHECKSUM_BYTES: usize = 32;
+
+/// What the header says, and what follows from it.
+#[derive(Debug)]
+pub struct Container {
+    trees: Vec<PlacedTree>,
+    bytes: u64,
+}
+
+/// A tree, and where it lies in the file.
+#[derive(Debug)]
+pub(crate) struct PlacedTree {
+    pub(crate) base: u64,
+    pub(crate) layout: Layout,
+}
+
+impl Container {
+    /// Lays out trees of these shapes one after the other.
+    ///
+    /// # Errors
+    /// [`FileErrorKind::InvalidShapes`] when no file can hold them.
+    pub fn new(shapes: &[TreeShape]) -> Result<Self, FileError> {
+        let levels: usize = shapes.iter().map(TreeShape::level_count).sum();
+        if shapes.is_empty() || shapes.len() > TREES_MAX || levels > LEVELS_MAX {
+            return Err(invalid(format!(
+                "a file holds 1 to {TREES_MAX} trees of at most {LEVELS_MAX} levels together, not {} \
+                 of {levels}",
+                shapes.len()
+            )));
+        }
+        let mut trees = Vec::with_capacity(shapes.len());
+        let mut end = 2 * HEADER_BYTES as u64;
+        for shape in shapes {
+            shape.levels().iter().try_for_each(check_level)?;
+            let layout = Layout::new(shape, LayoutKind::Striped, SECTOR_BYTES)
+                .map_err(|cause| invalid(cause.to_string()))?;
+            let base = end;
+            end = end
+                .checked_add(layout.bytes())
+                .and_then(|end| end.checked_next_multiple_of(PAGE_BYTES))
+                .ok_or_else(too_large)?;
+            trees.push(PlacedTree { base, layout });
+        }
+        let bytes = end.checked_add(HEADER_BYTES as u64).ok_or_else(too_large)?;
+        if bytes > i64::MAX as u64 {
+            return Err(too_large());
+        }
+        Ok(Self { trees, bytes })
+    }
+
+    /// Bytes of the whole file.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where the copies of the header start.
+    pub fn header_offsets(&self) -> [u64; HEADER_COPIES] {
+        [0, HEADER_BYTES as u64, self.bytes - HEADER_BYTES as u64]
+    }
+
+    pub(crate) fn into_trees(self) -> Vec<PlacedTree> {
+        self.trees
+    }
+}
+
+/// The header of a file with trees of these shapes.
+///
+/// # Errors
+/// [`FileErrorKind::InvalidShapes`] when no file can hold them.
+pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, FileError> {
+    let container = Container::new(shapes)?;
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    header.extend(MAGIC);
+    for number in [VERSION].into_iter().chain(PARAMETERS) {
+        header.extend(number.to_le_bytes());
+    }
+    header.extend(container.bytes.to_le_bytes());
+    header.extend((shapes.len() as u64).to_le_bytes());
+    for shape in shapes {
+        header.extend((shape.level_count() as u64).to_le_bytes());
+        for level in shape.levels() {
+            let LevelShape { buckets, slots, header_bytes, slots_offset, slot_bytes, bucket_bytes } =
+                *level;
+            let slots = u64::from(slots);
+            for number in [buckets, slots, header_bytes, slots_offset, slot_bytes, bucket_bytes] {
+                header.extend(number.to_le_bytes());
+            }
+        }
+    }
+    header.resize(HEADER_BYTES - CHECKSUM_BYTES, 0);
+    header.extend(checksum(&header));
+    Ok(header)
+}
+
+/// The shapes in one copy of the header. `copy` may be anything.
+///
+/// # Errors
+/// [`FileErrorKind::NotAStore`], [`FileErrorKind::UnknownVersion`] or [`FileErrorKind::Damaged`].
+pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, FileError> {
+    if !copy.starts_with(&MAGIC) {
+        return Err(FileError::new(
+            FileErrorKind::NotAStore,
+            "this is not a file of buckets: check the path",
+        ));
+    }
+    let mut fields = Fields(&copy[MAGIC.len()..]);
+    let version = fields.u32()?;
+    if version != VERSION {
+        return Err(FileError::new(
+            FileErrorKind::UnknownVersion,
+            format!(
+                "the file has format {version}, known is {VERSION}: use a program as new as it"
+            ),
+        ));
+    }
+    if [fields.u32()?, fields.u32()?, fields.u32()?] != PARAMETERS {
+        return Err(damaged());
+    }
+    let _bytes = fields.u64()?;
+    let shapes = decode_shapes(&mut fields)?;
+    // There is one header for each list of shapes: this compares the checksum and the length of the
+    // file, and finds whatever was put between the numbers and the checksum.
+    match encode(&shapes) {
+        Ok(header) if header == copy => Ok(shapes),
+        _ => Err(damaged()),
+    }
+}
+
+const PARAMETERS: [u32; 3] = [STRIPED, SECTOR_BYTES as u32, PAGE_BYTES as u32];
+
+fn decode_shapes(fields: &mut Fields<'_>) -> Result<Vec<TreeShape>, FileError> {
+    let trees = fields.count(TREES_MAX)?;
+    let mut shapes = Vec::with_capacity(trees);
+    for _ in 0..trees {
+        let levels = fields.count(LEVELS_MAX)?;
+        let levels: Result<_, _> = (0..levels).map(|_| decode_level(fields)).collect();
+        shapes.push(TreeShape::new(levels?));
+    }
+    Ok(shapes)
+}
+
+fn decode_level(fields: &mut Fields<'_>) -> Result<LevelShape, FileError> {
+    Ok(LevelShape {
+        buckets: fields.u64()?,
+        slots: u16::try_from(fields.u64()?).map_err(|_| damaged())?,
+        header_bytes: fields.u64()?,
+        slots_offset: fields.u64()?,
+        slot_bytes: fields.u64()?,
+        bucket_bytes: fields.u64()?,
+    })
+}
+
+/// What is left of a header. Whatever goes past its end is damage.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], FileError> {
+        let (field, rest) = self.0.split_first_chunk().ok_or_else(damaged)?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    fn u32(&mut self) -> Result<u32, FileError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, FileError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn count(&mut self, max: usize) -> Result<usize, FileError> {
+        let count = usize::try_from(self.u64()?).ok();
+        count.filter(|count| *count <= max).ok_or_else(damaged)
+    }
+}
+
+/// Parts of a bucket lie in it, in order, and do not overlap.
+fn check_level(level: &LevelShape) -> Result<(), FileError> {
+    let slots_end = u64::from(level.slots)
+        .checked_mul(level.slot_bytes)
+        .and_then(|bytes| bytes.checked_add(level.slots_offset));
+    let fits = level.header_bytes <= level.slots_offset
+        && slots_end.is_some_and(|end| end <= level.bucket_bytes)
+        && (1..=BUCKET_BYTES_MAX).contains(&level.bucket_bytes);
+    fits.then_some(()).ok_or_else(|| {
+        invalid(format!(
+            "the parts of a bucket of {} bytes do not fit into it, or it exceeds {BUCKET_BYTES_MAX} \
+             bytes",
+            level.bucket_bytes
+        ))
+    })
+}
+
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    Sha256::digest(bytes).into()
+}
+
+fn invalid(message: String) -> FileError {
+    FileError::new(FileErrorKind::InvalidShapes, message)
+}
+
+fn too_large() -> FileError {
+    invalid("the trees exceed 2^63 bytes: use a smaller capacity".into())
+}
+
+fn damaged() -> FileError {
+    FileError::new(
+        FileErrorKind::Damaged,
+        "the header is damaged in every copy: restore the file from a backup",
+    )
+}

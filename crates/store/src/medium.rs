@@ -1,0 +1,197 @@
+//! The file itself: opened, locked, read and written.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, IoSlice};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+use crate::container::SECTOR_BYTES;
+use crate::error::{FileError, FileErrorKind};
+use crate::places::Extent;
+
+/// An open file that nobody else has open to write.
+pub(crate) struct Medium {
+    file: File,
+    /// Whether requests go past the page cache: they must then be whole sectors.
+    direct: bool,
+}
+
+/// Bytes of the file, and where they belong in the buffer.
+#[derive(Clone, Copy)]
+pub(crate) struct Fetch {
+    pub(crate) extent: Extent,
+    pub(crate) at: usize,
+}
+
+impl Medium {
+    /// A new, empty file.
+    pub(crate) fn create(path: &Path) -> Result<Self, FileError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|cause| FileError::io(&format!("create {}", path.display()), cause))?;
+        lock(&file, path, false).inspect_err(|_| remove(path))?;
+        Ok(Self { file, direct: false })
+    }
+
+    /// Gives the file `bytes` zeros, which take no room yet.
+    pub(crate) fn extend(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)
+    }
+
+    pub(crate) fn open(path: &Path, read_only: bool) -> Result<Self, FileError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(!read_only)
+            .open(path)
+            .map_err(|cause| FileError::io(&format!("open {}", path.display()), cause))?;
+        lock(&file, path, read_only)?;
+        Ok(Self { file, direct: false })
+    }
+
+    /// From now on, requests go past the page cache. `sector` is memory to try it with.
+    pub(crate) fn go_direct(&mut self, sector: &mut [u8]) -> Result<(), FileError> {
+        set_direct(&self.file)
+            .and_then(|()| {
+                self.file.read_exact_at(&mut sector[..SECTOR_BYTES as usize], SECTOR_BYTES)
+            })
+            .map_err(|cause| {
+                let message = format!(
+                    "the file system does not allow direct requests of {SECTOR_BYTES} bytes \
+                     ({cause}): open the file without `direct`"
+                );
+                FileError::caused_by(FileErrorKind::DirectRefused, message, cause)
+            })?;
+        self.direct = true;
+        Ok(())
+    }
+
+    /// What an extent must be rounded out to.
+    pub(crate) fn granule_bytes(&self) -> u64 {
+        if self.direct { SECTOR_BYTES } else { 1 }
+    }
+
+    pub(crate) fn bytes(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    pub(crate) fn allocated_bytes(&self) -> io::Result<u64> {
+        const BLOCK_BYTES: u64 = 512; // what stat(2) counts in, whatever the file system does
+        Ok(self.file.metadata()?.blocks() * BLOCK_BYTES)
+    }
+
+    /// Up to `bytes` bytes: as many as there are before the end of the file.
+    pub(crate) fn read_up_to(&self, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+        let there = self.bytes()?.saturating_sub(offset);
+        let mut read = vec![0; bytes.min(usize::try_from(there).unwrap_or(bytes))];
+        self.file.read_exact_at(&mut read, offset)?;
+        Ok(read)
+    }
+
+    /// Asks the system to fetch extents into the page cache, all of them at once. A hint: where the
+    /// system does not take it, reads are slower.
+    pub(crate) fn announce(&self, extents: impl Iterator<Item = Extent>) {
+        if !self.direct {
+            extents.filter(|extent| extent.bytes > 0).for_each(|extent| {
+                will_need(&self.file, extent);
+            });
+        }
+    }
+
+    pub(crate) fn fetch(&self, fetch: Fetch, buffer: &mut [u8]) -> io::Result<()> {
+        let Fetch { extent, at } = fetch;
+        self.file.read_exact_at(&mut buffer[at..at + extent.bytes], extent.start)
+    }
+
+    pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    /// Writes extents, given in the order of the file, neighbours in one request.
+    pub(crate) fn write_runs<'a>(
+        &self,
+        extents: impl Iterator<Item = (Extent, &'a [u8])>,
+    ) -> io::Result<()> {
+        const SLICES_MAX: usize = 1024; // IOV_MAX of Linux
+        let mut slices = Vec::new();
+        let mut run = Extent { start: 0, bytes: 0 };
+        for (extent, bytes) in extents {
+            if extent.start != run.end() || slices.len() == SLICES_MAX {
+                write_all(&self.file, &mut slices, run.start)?;
+                slices.clear();
+                run = Extent { start: extent.start, bytes: 0 };
+            }
+            slices.push(IoSlice::new(bytes));
+            run.bytes += extent.bytes;
+        }
+        write_all(&self.file, &mut slices, run.start)
+    }
+
+    /// The bytes survive a crash.
+    pub(crate) fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// The file, its length and its name survive a crash.
+    pub(crate) fn sync_all(&self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+/// Removes what could not be made whole.
+pub(crate) fn remove(path: &Path) {
+    // The error that led here says more than that of the clean-up.
+    let _ = fs::remove_file(path);
+}
+
+fn lock(file: &File, path: &Path, shared: bool) -> Result<(), FileError> {
+    let outcome = if shared { file.try_lock_shared() } else { file.try_lock() };
+    outcome.map_err(|error| match error {
+        TryLockError::WouldBlock => FileError::new(
+            FileErrorKind::Locked,
+            format!("{} is open elsewhere: close it there first", path.display()),
+        ),
+        TryLockError::Error(cause) => {
+            FileError::io(&format!("lock {} against a second use", path.display()), cause)
+        }
+    })
+}
+
+fn write_all(file: &File, mut slices: &mut [IoSlice<'_>], mut offset: u64) -> io::Result<()> {
+    while !slices.is_empty() {
+        match rustix::io::pwritev(file, slices, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                IoSlice::advance_slices(&mut slices, written);
+                offset += written as u64;
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(cause) => return Err(cause.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn will_need(file: &File, extent: Extent) {
+    let bytes = std::num::NonZero::new(extent.bytes as u64);
+    let _ = rustix::fs::fadvise(file, extent.start, bytes, rustix::fs::Advice::WillNeed);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn will_need(_: &File, _: Extent) {}
+
+#[cfg(target_os = "linux")]
+fn set_direct(file: &File) -> io::Result<()> {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    Ok(fcntl_setfl(file, fcntl_getfl(file)? | OFlags::DIRECT)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_direct(_: &File) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,87 @@
+//! Where a piece lies in the file.
+
+use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
+
+use crate::container::{Container, PlacedTree};
+use crate::error::FileError;
+
+/// A run of bytes of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) start: u64,
+    pub(crate) bytes: usize,
+}
+
+impl Extent {
+    pub(crate) fn end(self) -> u64 {
+        self.start + self.bytes as u64
+    }
+
+    pub(crate) fn contains(self, other: Self) -> bool {
+        self.start <= other.start && other.end() <= self.end()
+    }
+
+    /// The multiples of `granule_bytes` around it.
+    pub(crate) fn rounded_out(self, granule_bytes: u64) -> Self {
+        let start = self.start - self.start % granule_bytes;
+        let end = self.end().next_multiple_of(granule_bytes);
+        Self { start, bytes: (end - start) as usize }
+    }
+}
+
+/// The place of a piece.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The bytes asked for.
+    pub(crate) piece: Extent,
+    /// The bucket they are part of, and its padding up to the next one.
+    pub(crate) bucket: Extent,
+    pub(crate) part: Part,
+}
+
+/// The trees of a file.
+pub(crate) struct Places {
+    shapes: Vec<TreeShape>,
+    trees: Vec<PlacedTree>,
+}
+
+impl Places {
+    pub(crate) fn new(shapes: &[TreeShape]) -> Result<Self, FileError> {
+        Ok(Self { shapes: shapes.to_vec(), trees: Container::new(shapes)?.into_trees() })
+    }
+
+    pub(crate) fn shapes(&self) -> &[TreeShape] {
+        &self.shapes
+    }
+
+    pub(crate) fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.shapes.get(usize::from(tree.0))
+    }
+
+    /// Where `piece` lies, if there is such a piece.
+    pub(crate) fn find(&self, piece: &Piece) -> Option<Place> {
+        let shape = self.shape(piece.tree).filter(|shape| shape.contains(piece.bucket))?;
+        let level = &shape.levels()[usize::from(piece.bucket.level())];
+        let (offset, bytes) = part(level, piece.part)?;
+        let tree = &self.trees[usize::from(piece.tree.0)];
+        let start = tree.base + tree.layout.offset(piece.bucket);
+        let bucket = Extent { start, bytes: level.bucket_bytes as usize };
+        Some(Place {
+            piece: Extent { start: start + offset, bytes: bytes as usize },
+            bucket: bucket.rounded_out(crate::container::SECTOR_BYTES),
+            part: piece.part,
+        })
+    }
+}
+
+/// Where a part starts in its bucket, and how long it is.
+fn part(level: &LevelShape, part: Part) -> Option<(u64, u64)> {
+    match part {
+        Part::Whole => Some((0, level.bucket_bytes)),
+        Part::Header => Some((0, level.header_bytes)),
+        Part::Slot(slot) if slot < level.slots => {
+            Some((level.slots_offset + u64::from(slot) * level.slot_bytes, level.slot_bytes))
+        }
+        Part::Slot(_) => None,
+    }
+}

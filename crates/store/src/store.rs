@@ -1,0 +1,388 @@
+//! Trips of pieces over one file.
+
+use std::io;
+use std::path::Path;
+
+use oblivio_core::StoreError;
+use oblivio_core::store::{
+    Blanks, BucketStore, Fill, Frames, Part, Piece, Span, TreeId, TreeShape,
+};
+
+use crate::buffer::{Buffer, whole_sectors};
+use crate::container::{self, Container, HEADER_BYTES, PAGE_BYTES};
+use crate::error::{FileError, FileErrorKind};
+use crate::medium::{self, Fetch, Medium};
+use crate::pending::Pending;
+use crate::places::{Extent, Place, Places};
+
+/// How a file is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Go past the page cache (`O_DIRECT`): memory stays free, and every read is one of the medium.
+    pub direct: bool,
+    /// Refuse writes, and share the file with others that do.
+    pub read_only: bool,
+    /// How much of what was written is kept back, at most one trip more, so that neighbours reach
+    /// the file together. 0 writes each trip at once.
+    pub write_behind_bytes_max: usize,
+}
+
+impl Default for FileOptions {
+    /// Through the page cache, to write, with 4 MiB kept back: what measured best.
+    fn default() -> Self {
+        Self { direct: false, read_only: false, write_behind_bytes_max: 4 << 20 }
+    }
+}
+
+/// Untrusted storage on a sparse file.
+///
+/// Only what was flushed is sure to be in the file: dropping the store drops what was kept back.
+/// Once a write or a flush has failed, everything fails, because nobody can tell any more what the
+/// file holds: open it again.
+pub struct FileStore {
+    medium: Medium,
+    places: Places,
+    bytes: u64,
+    damaged_header_copies: usize,
+    options: FileOptions,
+    /// What is pending, and behind it the frames of the latest read.
+    buffer: Buffer,
+    pending: Pending,
+    failure: Option<Failure>,
+    /// Of the trip under way; kept for their memory.
+    trip: Vec<Place>,
+    fetches: Vec<Fetch>,
+    spans: Vec<Span>,
+}
+
+/// The error after which the store answers nothing more.
+struct Failure {
+    kind: io::ErrorKind,
+    message: String,
+}
+
+impl FileStore {
+    /// Makes a new file for trees of these shapes, `TreeId(0)` first. It takes room as it is written.
+    ///
+    /// # Errors
+    /// When there is a file of that name, when no file can hold the shapes, or when the system
+    /// refuses. No file is left behind.
+    pub fn create(
+        path: &Path,
+        shapes: &[TreeShape],
+        options: &FileOptions,
+    ) -> Result<Self, FileError> {
+        let container = Container::new(shapes)?;
+        let header = container::encode(shapes)?;
+        let medium = Medium::create(path)?;
+        let made = medium
+            .extend(container.bytes())
+            .and_then(|()| write_headers(&medium, &container.header_offsets(), &header))
+            .and_then(|()| medium.sync_all(path))
+            .map_err(|cause| {
+                FileError::io(&format!("make a file of {} bytes", container.bytes()), cause)
+            })
+            .and_then(|()| Self::new(medium, shapes, 0, options));
+        made.inspect_err(|_| medium::remove(path))
+    }
+
+    /// Opens a file, and learns from its header which trees it holds. A damaged copy of the header is
+    /// mended from a sound one, if the file is opened to write.
+    ///
+    /// # Errors
+    /// When it is not a file of ours, not whole, in use elsewhere, or the system refuses.
+    pub fn open(path: &Path, options: &FileOptions) -> Result<Self, FileError> {
+        let medium = Medium::open(path, options.read_only)?;
+        let shapes = find_shapes(&medium)?;
+        let container = Container::new(&shapes)?;
+        let there = medium.bytes().map_err(reading)?;
+        if there < container.bytes() {
+            return Err(truncated(there, container.bytes()));
+        }
+        let header = container::encode(&shapes)?;
+        let damaged = differing_copies(&medium, &container, &header).map_err(reading)?;
+        if !damaged.is_empty() && !options.read_only {
+            write_headers(&medium, &damaged, &header)
+                .and_then(|()| medium.sync_data())
+                .map_err(|cause| FileError::io("mend the header", cause))?;
+        }
+        Self::new(medium, &shapes, damaged.len(), options)
+    }
+
+    /// Bytes that [`Self::create`] would give a file for trees of these shapes.
+    ///
+    /// # Errors
+    /// When no file can hold them.
+    pub fn bytes_needed(shapes: &[TreeShape]) -> Result<u64, FileError> {
+        Ok(Container::new(shapes)?.bytes())
+    }
+
+    fn new(
+        mut medium: Medium,
+        shapes: &[TreeShape],
+        damaged_header_copies: usize,
+        options: &FileOptions,
+    ) -> Result<Self, FileError> {
+        let no_memory = |cause| FileError::io("reserve memory for the write buffer", cause);
+        let room = options.write_behind_bytes_max.saturating_mul(2).max(PAGE_BYTES as usize);
+        let mut buffer = Buffer::new(room).map_err(no_memory)?;
+        if options.direct {
+            medium.go_direct(&mut buffer)?;
+        }
+        Ok(Self {
+            medium,
+            places: Places::new(shapes)?,
+            bytes: Self::bytes_needed(shapes)?,
+            damaged_header_copies,
+            options: options.clone(),
+            buffer,
+            pending: Pending::default(),
+            failure: None,
+            trip: Vec::new(),
+            fetches: Vec::new(),
+            spans: Vec::new(),
+        })
+    }
+
+    /// The shapes of all trees, `TreeId(0)` first.
+    pub fn shapes(&self) -> &[TreeShape] {
+        self.places.shapes()
+    }
+
+    /// Bytes of the file.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that the file takes on its medium.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn allocated_bytes(&self) -> io::Result<u64> {
+        self.medium.allocated_bytes()
+    }
+
+    /// How many copies of the header were damaged when the file was opened. Opened to write, it was
+    /// mended; but what damaged them may have damaged more.
+    pub fn damaged_header_copies(&self) -> usize {
+        self.damaged_header_copies
+    }
+
+    /// Finds the pieces of a trip.
+    fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
+        self.trip.clear();
+        for piece in pieces {
+            self.trip.push(self.places.find(piece).ok_or_else(|| absent(piece))?);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that an entry is pending for everything that the trip writes, up to date wherever
+    /// the trip will not write. The trip as a whole comes before any span is taken: of pieces of one
+    /// bucket, a later one may move the entry of an earlier one.
+    fn admit(&mut self) -> io::Result<()> {
+        let granule_bytes = self.medium.granule_bytes();
+        let units = self.trip.iter().map(|place| write_unit(place, granule_bytes));
+        let room: usize = units.map(|unit| whole_sectors(unit.bytes)).sum();
+        let used_bytes = self.pending.used_bytes();
+        self.buffer.grow(used_bytes.saturating_add(room), used_bytes)?;
+        for place in &self.trip {
+            if place.piece.bytes == 0 || self.pending.position(place.piece).is_some() {
+                continue;
+            }
+            let unit = write_unit(place, granule_bytes);
+            let at = self.pending.reserve(unit.bytes);
+            if place.part == Part::Whole {
+                self.buffer[at + place.piece.bytes..at + unit.bytes].fill(0);
+            } else if unit != place.piece {
+                self.medium.fetch(Fetch { extent: unit, at }, &mut self.buffer)?;
+                self.pending.lay_over(unit, &mut self.buffer, at);
+            }
+            self.pending.insert(unit, at);
+        }
+        Ok(())
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        let Self { medium, pending, buffer, .. } = self;
+        medium.write_runs(
+            pending.in_order().map(|(extent, at)| (extent, &buffer[at..at + extent.bytes])),
+        )?;
+        pending.clear();
+        Ok(())
+    }
+
+    fn check_alive(&self) -> Result<(), StoreError> {
+        self.failure.as_ref().map_or(Ok(()), |failure| {
+            Err(StoreError::caused_by(
+                format!("the file answers nothing more after an error: {}", failure.message),
+                io::Error::from(failure.kind),
+            ))
+        })
+    }
+
+    /// What the file holds is unknown from now on.
+    fn fail(&mut self, act: &str, cause: io::Error) -> StoreError {
+        let advice = match cause.kind() {
+            io::ErrorKind::StorageFull => "make room, then open the file again",
+            _ => "check the medium, then open the file again",
+        };
+        let message = format!("cannot {act} ({cause}): {advice}");
+        self.failure = Some(Failure { kind: cause.kind(), message: message.clone() });
+        StoreError::caused_by(message, cause)
+    }
+}
+
+impl BucketStore for FileStore {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.places.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        let Self { medium, places, pending, .. } = self;
+        let extents = pieces.iter().filter_map(|piece| places.find(piece)).map(|it| it.piece);
+        medium.announce(extents.filter(|extent| pending.position(*extent).is_none()));
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.check_alive()?;
+        self.locate(pieces)?;
+        let failed = |cause: io::Error| {
+            StoreError::caused_by(format!("cannot read the file ({cause}): check it"), cause)
+        };
+        let Self { medium, pending, buffer, trip, fetches, spans, .. } = self;
+        fetches.clear();
+        spans.clear();
+        let mut end = pending.used_bytes();
+        for Place { piece, .. } in trip {
+            let start = pending.position(*piece).unwrap_or_else(|| {
+                let extent = piece.rounded_out(medium.granule_bytes());
+                let at = end;
+                fetches.push(Fetch { extent, at });
+                end += whole_sectors(extent.bytes);
+                at + (piece.start - extent.start) as usize
+            });
+            spans.push(Span { start, bytes: piece.bytes });
+        }
+        buffer.grow(end, pending.used_bytes()).map_err(failed)?;
+        if fetches.len() > 1 {
+            medium.announce(fetches.iter().map(|fetch| fetch.extent));
+        }
+        for fetch in &*fetches {
+            medium.fetch(*fetch, buffer).map_err(failed)?;
+            pending.lay_over(fetch.extent, buffer, fetch.at);
+        }
+        Ok(Frames::new(&self.buffer, &self.spans))
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.check_alive()?;
+        if self.options.read_only {
+            return Err(StoreError::new("the file is open to read only: open it to write"));
+        }
+        self.locate(pieces)?;
+        self.admit().map_err(|cause| self.fail("prepare a write", cause))?;
+        let Self { pending, trip, spans, .. } = self;
+        spans.clear();
+        spans.extend(trip.iter().map(|Place { piece, .. }| Span {
+            // Pieces without bytes have no entry and no place.
+            start: pending.position(*piece).unwrap_or_default(),
+            bytes: piece.bytes,
+        }));
+        fill(Blanks::new(&mut self.buffer, &self.spans));
+        if self.pending.used_bytes() > self.options.write_behind_bytes_max {
+            self.write_out().map_err(|cause| self.fail("write the file", cause))?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.check_alive()?;
+        if self.options.read_only {
+            return Ok(());
+        }
+        self.write_out().map_err(|cause| self.fail("write the file", cause))?;
+        // After a failed sync the system may have dropped what it could not write: trying again would
+        // succeed without it.
+        self.medium.sync_data().map_err(|cause| self.fail("make the file durable", cause))
+    }
+}
+
+/// What is written for a piece. Of two units, either one holds the other or they share nothing.
+fn write_unit(place: &Place, granule_bytes: u64) -> Extent {
+    match place.part {
+        Part::Whole => place.bucket,
+        Part::Header => place.piece.rounded_out(granule_bytes),
+        Part::Slot(_) if granule_bytes == 1 => place.piece,
+        // Neighbouring slots share sectors.
+        Part::Slot(_) => place.bucket,
+    }
+}
+
+/// The shapes that the first sound copy of the header says.
+fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, FileError> {
+    let there = medium.bytes().map_err(reading)?;
+    let last = there.saturating_sub(HEADER_BYTES as u64);
+    let mut worst: Option<FileError> = None;
+    for offset in [0, HEADER_BYTES as u64, last] {
+        let copy = medium.read_up_to(offset, HEADER_BYTES).map_err(reading)?;
+        match container::decode(&copy) {
+            Ok(shapes) => return Ok(shapes),
+            Err(error) => {
+                let said = worst.as_ref().map(|error| how_telling(error.kind()));
+                if said < Some(how_telling(error.kind())) {
+                    worst = Some(error);
+                }
+            }
+        }
+    }
+    let worst = worst.expect("three copies, none of them sound");
+    let smallest = 3 * HEADER_BYTES as u64;
+    let cut = worst.kind() == FileErrorKind::Damaged && there < smallest;
+    Err(if cut { truncated(there, smallest) } else { worst })
+}
+
+/// A copy that is partly ours says more of the file than one that is not, and one in which only the
+/// version is unknown may as well be damaged there.
+fn how_telling(kind: FileErrorKind) -> u8 {
+    match kind {
+        FileErrorKind::NotAStore => 0,
+        FileErrorKind::UnknownVersion => 1,
+        _ => 2,
+    }
+}
+
+/// Where the copies are that are not `header`.
+fn differing_copies(medium: &Medium, container: &Container, header: &[u8]) -> io::Result<Vec<u64>> {
+    let mut differing = Vec::new();
+    for offset in container.header_offsets() {
+        if medium.read_up_to(offset, HEADER_BYTES)? != header {
+            differing.push(offset);
+        }
+    }
+    Ok(differing)
+}
+
+fn write_headers(medium: &Medium, offsets: &[u64], header: &[u8]) -> io::Result<()> {
+    offsets.iter().try_for_each(|offset| medium.write(header, *offset))
+}
+
+fn truncated(there: u64, needed: u64) -> FileError {
+    let message = format!(
+        "the file has {there} bytes and should have {needed} or more: the rest was cut off, restore \
+         it from a backup"
+    );
+    FileError::new(FileErrorKind::Truncated, message)
+}
+
+fn reading(cause: io::Error) -> FileError {
+    FileError::io("read the header", cause)
+}
+
+#[cold]
+fn absent(piece: &Piece) -> StoreError {
+    StoreError::new(format!(
+        "there is no {:?} of bucket {} in tree {} of this store",
+        piece.part, piece.bucket, piece.tree.0
+    ))
+}

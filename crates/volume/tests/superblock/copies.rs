@@ -1,0 +1,326 @@
+//! The four copies: damage, crashes, repair.
+
+use oblivio_core::store::{Blanks, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
+use oblivio_volume::superblock::copies::{
+    BACK, COPIES, FRONT, read_copies, repair, shape, write_copies,
+};
+use oblivio_volume::superblock::{Superblock, SuperblockErrorKind as Kind};
+
+use crate::{key_file, kind, next, superblock, with_checksum};
+
+#[test]
+fn every_layout_takes_them() {
+    for layout in
+        [LayoutKind::Heap, LayoutKind::Striped, LayoutKind::Subtree { unit_bytes: 64 << 10 }]
+    {
+        let mut store = MemoryStore::new(&vec![shape(); 4], layout).unwrap();
+        assert_eq!(kind(read_copies(&mut store).newest()), Kind::NotAVolume);
+        write_copies(&mut store, &superblock()).unwrap();
+        assert_eq!(sequences(&mut store), [Some(2); COPIES]);
+        assert_eq!(newest(&mut store), 2);
+    }
+}
+
+#[test]
+fn a_store_without_room_is_refused() {
+    let mut store = MemoryStore::new(&[shape()], LayoutKind::Heap).unwrap();
+    assert_eq!(kind(write_copies(&mut store, &superblock())), Kind::Store);
+    assert_eq!(kind(repair(&mut store, &superblock())), Kind::Store);
+    assert_eq!(kind(read_copies(&mut store).newest()), Kind::Store);
+}
+
+#[test]
+fn any_subset_may_be_damaged_but_all() {
+    for damaged in 0u8..1 << COPIES {
+        let mut store = with(&superblock());
+        for copy in bits(damaged) {
+            bytes_of(&mut store, copy)[5000] ^= 1;
+        }
+        let copies = read_copies(&mut store);
+        for (copy, found) in copies.each().iter().enumerate() {
+            assert_eq!(found.is_err(), damaged >> copy & 1 == 1);
+        }
+        if damaged == 0b1111 {
+            assert_eq!(kind(copies.newest()), Kind::Damaged);
+            continue;
+        }
+        let unlocked = copies.newest().unwrap().unlock(&key_file(1)).unwrap();
+        let repaired = repair(&mut store, &unlocked.superblock).unwrap();
+        assert_eq!(repaired, damaged.count_ones() as usize);
+        assert_eq!(sequences(&mut store), [Some(2); COPIES]);
+        assert_eq!(repair(&mut store, &unlocked.superblock).unwrap(), 0);
+    }
+}
+
+#[test]
+fn the_newest_copy_counts_wherever_it_is() {
+    for new in 1u8..1 << COPIES {
+        let mut store = with(&superblock());
+        let newer = next(&superblock());
+        for copy in bits(new) {
+            bytes_of(&mut store, copy).copy_from_slice(&newer.encode()[..]);
+        }
+        assert_eq!(newest(&mut store), 3);
+        assert_eq!(repair(&mut store, &newer).unwrap(), COPIES - new.count_ones() as usize);
+        assert_eq!(sequences(&mut store), [Some(3); COPIES]);
+    }
+}
+
+/// Storage that was erased in part is a damaged volume, and a single copy of a newer program outweighs
+/// three that can be read.
+#[test]
+fn the_worst_problem_is_told() {
+    let mut store = with(&superblock());
+    (0..COPIES).for_each(|copy| bytes_of(&mut store, copy).fill(0));
+    assert_eq!(kind(read_copies(&mut store).newest()), Kind::NotAVolume);
+    bytes_of(&mut store, 2)[..8].copy_from_slice(b"oblivio\0");
+    assert_eq!(kind(read_copies(&mut store).newest()), Kind::Damaged);
+
+    let mut newer = superblock().encode();
+    newer[8] = 2;
+    let mut store = with(&superblock());
+    bytes_of(&mut store, 3).copy_from_slice(&with_checksum(newer)[..]);
+    let copies = read_copies(&mut store);
+    let error = copies.newest().unwrap_err();
+    assert_eq!(error.kind(), Kind::UnknownVersion);
+    assert!(error.to_string().contains("format version 2"), "{error}");
+}
+
+/// Every place where a crash can come, and every way in which what was not flushed can end: the new
+/// superblock is there or the old one, in two copies that are the same, and opens.
+#[test]
+fn a_crash_while_writing_leaves_two_copies() {
+    let (old, new) = (superblock(), next(&superblock()));
+    let (mut saw_old, mut saw_new) = (0, 0);
+    for calls in 0..=WRITE_CALLS {
+        for fates in all_fates() {
+            let mut store = CrashingStore::new(with(&old), calls);
+            let outcome = write_copies(&mut store, &new);
+            assert_eq!(outcome.is_ok(), calls == WRITE_CALLS, "a write has {WRITE_CALLS} calls");
+            let mut store = store.after_crash(&fates);
+            let found = sequences(&mut store);
+            let twice =
+                [2, 3].into_iter().any(|n| found.iter().filter(|s| **s == Some(n)).count() >= 2);
+            assert!(twice, "{calls} calls, {fates:?}: {found:?}");
+            let copies = read_copies(&mut store);
+            let unlocked = copies.newest().unwrap().unlock(&key_file(1)).unwrap();
+            match unlocked.superblock.sequence() {
+                2 => saw_old += 1,
+                _ => saw_new += 1,
+            }
+            repair(&mut store, &unlocked.superblock).unwrap();
+            assert_eq!(sequences(&mut store), [Some(unlocked.superblock.sequence()); COPIES]);
+        }
+    }
+    assert!(saw_old > 0 && saw_new > 0, "{saw_old} old, {saw_new} new");
+}
+
+/// After a crash, or damage, one pair may be all that is left of the newest superblock. It is not
+/// written first.
+#[test]
+fn a_second_crash_does_not_take_the_last_good_pair() {
+    for good in [0b0011u8, 0b1100, 0b0001, 0b0100, 0b0111, 0b1101] {
+        for other_is_old in [false, true] {
+            for (calls, fates) in (0..=WRITE_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
+                let middle = next(&superblock());
+                let mut store = with(&middle);
+                for copy in bits(!good & 0b1111) {
+                    let bytes = bytes_of(&mut store, copy);
+                    bytes.copy_from_slice(&superblock().encode()[..]);
+                    bytes[9000] ^= u8::from(!other_is_old);
+                }
+                let mut last = middle.clone();
+                last.remove_slot(&crate::volume_key(), 0).unwrap();
+                let mut store = CrashingStore::new(store, calls);
+                let _ = write_copies(&mut store, &last);
+                let mut store = store.after_crash(&fates);
+                let sequence = newest(&mut store);
+                assert!(sequence >= 3, "{good:04b}, {calls} calls, {fates:?}: back at {sequence}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_crash_while_repairing_leaves_the_good_copies() {
+    for good in 1u8..1 << COPIES {
+        for (calls, fates) in (0..REPAIR_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
+            let mut store = with(&superblock());
+            bits(!good & 0b1111).for_each(|copy| bytes_of(&mut store, copy)[100] ^= 1);
+            let mut store = CrashingStore::new(store, calls);
+            let _ = repair(&mut store, &superblock());
+            let found = sequences(&mut store.after_crash(&fates));
+            assert!(bits(good).all(|copy| found[copy] == Some(2)), "{good:04b}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_that_cannot_be_read_does_not_hide_the_others() {
+    let mut store = BadSector(with(&superblock()));
+    let copies = read_copies(&mut store);
+    let kinds: Vec<_> =
+        copies.each().iter().map(|copy| copy.as_ref().map_err(|e| e.kind())).collect();
+    assert_eq!(kinds[0].as_ref().unwrap_err(), &Kind::Store);
+    assert_eq!(copies.newest().unwrap().unauthenticated_sequence(), 2);
+}
+
+// ───────────────────────────── stores ─────────────────────────────
+
+/// Two writes and two flushes; reads never fail here.
+const WRITE_CALLS: usize = 4;
+const REPAIR_CALLS: usize = 2;
+
+fn with(superblock: &Superblock) -> MemoryStore {
+    let mut store = MemoryStore::new(&vec![shape(); 4], LayoutKind::Striped).unwrap();
+    write_copies(&mut store, superblock).unwrap();
+    store
+}
+
+fn place(copy: usize) -> Piece {
+    let tree = if copy < 2 { FRONT } else { BACK };
+    Piece { tree, bucket: BucketId::new(1, copy as u64 % 2), part: Part::Whole }
+}
+
+fn bytes_of(store: &mut MemoryStore, copy: usize) -> &mut [u8] {
+    let span = store.span(&place(copy)).unwrap();
+    &mut store.contents_mut()[span.start..][..span.bytes]
+}
+
+fn sequences(store: &mut impl BucketStore) -> [Option<u64>; COPIES] {
+    let copies = read_copies(store);
+    let sequence =
+        |copy: usize| Some(copies.each()[copy].as_ref().ok()?.unauthenticated_sequence());
+    std::array::from_fn(sequence)
+}
+
+fn newest(store: &mut impl BucketStore) -> u64 {
+    read_copies(store).newest().unwrap().unauthenticated_sequence()
+}
+
+fn bits(set: u8) -> impl Iterator<Item = usize> {
+    (0..8).filter(move |bit| set >> bit & 1 == 1)
+}
+
+/// What becomes of a copy that was written and not flushed.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Old,
+    New,
+    Torn,
+}
+
+fn all_fates() -> impl Iterator<Item = [Fate; COPIES]> {
+    const FATES: [Fate; 3] = [Fate::Old, Fate::New, Fate::Torn];
+    (0..3usize.pow(COPIES as u32))
+        .map(|code| std::array::from_fn(|copy| FATES[code / 3usize.pow(copy as u32) % 3]))
+}
+
+/// Fails after so many writes and flushes, and remembers what was not flushed.
+struct CrashingStore {
+    inner: MemoryStore,
+    calls_left: usize,
+    /// What each copy held when it was last known to be durable.
+    unflushed: Vec<(usize, Vec<u8>)>,
+}
+
+impl CrashingStore {
+    fn new(inner: MemoryStore, calls_left: usize) -> Self {
+        Self { inner, calls_left, unflushed: Vec::new() }
+    }
+
+    fn call(&mut self) -> Result<(), StoreError> {
+        let left = self.calls_left.checked_sub(1);
+        self.calls_left = left.ok_or_else(|| StoreError::new("the power is gone"))?;
+        Ok(())
+    }
+
+    fn after_crash(mut self, fates: &[Fate; COPIES]) -> MemoryStore {
+        for (copy, old) in &self.unflushed {
+            let bytes = bytes_of(&mut self.inner, *copy);
+            match fates[*copy] {
+                Fate::New => {}
+                Fate::Old => bytes.copy_from_slice(old),
+                // A sector of the new and the rest of the old.
+                Fate::Torn => bytes[512..].copy_from_slice(&old[512..]),
+            }
+        }
+        self.inner
+    }
+}
+
+impl BucketStore for CrashingStore {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.inner.shape(tree)
+    }
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.inner.prefetch(pieces);
+    }
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.inner.read(pieces)
+    }
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        for copy in (0..COPIES).filter(|copy| pieces.contains(&place(*copy))) {
+            let old = bytes_of(&mut self.inner, copy).to_vec();
+            self.unflushed.push((copy, old));
+        }
+        // The call that fails may have done a part of its work.
+        self.inner.write(pieces, fill)?;
+        self.call()
+    }
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.call()?;
+        self.unflushed.clear();
+        self.inner.flush()
+    }
+}
+
+/// Cannot read the first copy.
+struct BadSector(MemoryStore);
+
+impl BucketStore for BadSector {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.0.shape(tree)
+    }
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.0.prefetch(pieces);
+    }
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        if pieces.contains(&place(0)) {
+            return Err(StoreError::new("bad sector"));
+        }
+        self.0.read(pieces)
+    }
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.0.write(pieces, fill)
+    }
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.0.flush()
+    }
+}
+
+/// A store that hands out frames of the wrong length.
+#[test]
+fn frames_that_are_too_short_are_damaged() {
+    struct Short(MemoryStore, [Span; 1]);
+    impl BucketStore for Short {
+        fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+            self.0.shape(tree)
+        }
+        fn prefetch(&mut self, _: &[Piece]) {}
+        fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+            self.1 = [Span { bytes: 100, ..self.0.span(&pieces[0]).unwrap() }];
+            Ok(Frames::new(self.0.contents(), &self.1))
+        }
+        fn write(&mut self, _: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+            fill(Blanks::new(&mut [], &[]));
+            Ok(())
+        }
+        fn flush(&mut self) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+    let mut store = Short(with(&superblock()), [Span { start: 0, bytes: 0 }]);
+    assert_eq!(kind(read_copies(&mut store).newest()), Kind::Damaged);
+}

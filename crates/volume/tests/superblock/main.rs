@@ -1,0 +1,184 @@
+//! Superblocks and key slots from outside: bytes, keys, copies and crashes.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+mod copies;
+mod golden;
+mod slots;
+mod tampering;
+
+use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::superblock::{
+    LockedSuperblock, SUPERBLOCK_BYTES, SchemeId, Superblock, SuperblockError, SuperblockErrorKind,
+    VolumeParams,
+};
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use ring::digest;
+use zeroize::Zeroizing;
+
+type Bytes = [u8; SUPERBLOCK_BYTES];
+
+// ───────────────────────────── round trips ─────────────────────────────
+
+fn any_params() -> impl Strategy<Value = VolumeParams> {
+    (1u8..=30, 1u16..=50, 16u32..=1 << 20, 1u32..=1 << 16, 1u32..=1 << 24).prop_flat_map(
+        |(leaf_level, slots, block_bytes, evict_period, stash_blocks_max)| {
+            (1u64..=1 << leaf_level, 0..=leaf_level.min(16)).prop_map(
+                move |(blocks, tree_top_levels)| VolumeParams {
+                    blocks,
+                    block_bytes,
+                    scheme: SchemeId::Rotating,
+                    leaf_level,
+                    slots,
+                    evict_period,
+                    stash_blocks_max,
+                    tree_top_levels,
+                },
+            )
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_was_created_is_unlocked(
+        params in any_params(),
+        labels in prop::collection::vec("[a-zäß€🦀 ]{0,8}", 1..=8),
+        seed: u64,
+    ) {
+        let mut coins = StdRng::seed_from_u64(seed);
+        let key = VolumeKey::draw(&mut coins);
+        let first = key_file(0);
+        let first = slot(&labels[0], &first);
+        let mut superblock = Superblock::create(params.clone(), &key, &first, &mut coins).unwrap();
+        for (i, label) in (1..).zip(&labels[1..]) {
+            let added = superblock.add_slot(&key, &slot(label, &key_file(i)), &mut coins);
+            prop_assert_eq!(added.unwrap(), i);
+        }
+        let bytes = superblock.encode();
+        let locked = LockedSuperblock::decode(&bytes[..]).unwrap();
+        prop_assert_eq!(locked.encode(), bytes.clone());
+        prop_assert_eq!(locked.unauthenticated_params(), &params);
+        prop_assert_eq!(locked.unauthenticated_sequence(), labels.len() as u64);
+        for i in 0..labels.len() as u8 {
+            let unlocked = locked.unlock(&key_file(i)).unwrap();
+            prop_assert_eq!(unlocked.slot, i);
+            prop_assert_eq!(unlocked.superblock.params(), &params);
+            prop_assert_eq!(unlocked.superblock.volume_id(), superblock.volume_id());
+            prop_assert_eq!(unlocked.superblock.encode(), bytes.clone());
+            prop_assert_eq!(unlocked.volume_key.derive("x"), key.derive("x"));
+        }
+        let found: Vec<_> = superblock.slots().into_iter().map(|slot| slot.label).collect();
+        prop_assert_eq!(found, labels);
+    }
+
+    #[test]
+    fn any_bytes_are_refused_without_a_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..2 * SUPERBLOCK_BYTES),
+        with_magic: bool,
+    ) {
+        let mut bytes = bytes;
+        if with_magic {
+            bytes.splice(..8.min(bytes.len()), *b"oblivio\0");
+        }
+        prop_assert!(LockedSuperblock::decode(&bytes).is_err());
+    }
+}
+
+#[test]
+fn volumes_that_cannot_be_are_not_created() {
+    let wrong: [fn(&mut VolumeParams); 12] = [
+        |params| params.blocks = 0,
+        |params| params.blocks = (1 << 40) + 1,
+        |params| params.blocks = 1 << 30,
+        |params| params.block_bytes = 15,
+        |params| params.block_bytes = (1 << 20) + 1,
+        |params| params.leaf_level = 41,
+        |params| params.slots = 0,
+        |params| params.slots = 256,
+        |params| params.evict_period = 0,
+        |params| params.evict_period = u32::MAX,
+        |params| params.stash_blocks_max = 0,
+        |params| params.tree_top_levels = params.leaf_level + 1,
+    ];
+    for (i, spoil) in wrong.iter().enumerate() {
+        let mut params = params();
+        spoil(&mut params);
+        let made = Superblock::create(
+            params,
+            &volume_key(),
+            &slot("", &key_file(1)),
+            &mut StdRng::seed_from_u64(1),
+        );
+        assert_eq!(kind(made), SuperblockErrorKind::InvalidRequest, "{i}");
+    }
+    assert_eq!(params().capacity_bytes(), 1000 * 4096);
+}
+
+// ───────────────────────────── what the tests share ─────────────────────────────
+
+fn params() -> VolumeParams {
+    VolumeParams {
+        blocks: 1000,
+        block_bytes: 4096,
+        scheme: SchemeId::Rotating,
+        leaf_level: 9,
+        slots: 5,
+        evict_period: 5,
+        stash_blocks_max: 64,
+        tree_top_levels: 3,
+    }
+}
+
+fn volume_key() -> VolumeKey {
+    VolumeKey::from_bytes(&[42; 32])
+}
+
+fn passphrase(text: &str) -> Secret {
+    Secret::Passphrase(Zeroizing::new(text.as_bytes().to_vec()))
+}
+
+fn key_file(byte: u8) -> Secret {
+    Secret::KeyFile(Zeroizing::new(vec![byte; 32]))
+}
+
+fn slot<'a>(label: &'a str, secret: &'a Secret) -> NewSlot<'a> {
+    NewSlot { secret, cost: Cost::weak_for_tests(), label }
+}
+
+/// A superblock with a passphrase in slot 0 and a key file in slot 1.
+fn superblock() -> Superblock {
+    let mut coins = StdRng::seed_from_u64(1);
+    let first = passphrase("correct horse");
+    let first = slot("owner", &first);
+    let mut made = Superblock::create(params(), &volume_key(), &first, &mut coins).unwrap();
+    made.add_slot(&volume_key(), &slot("backup", &key_file(1)), &mut coins).unwrap();
+    made
+}
+
+/// The same with one more slot: what comes after it.
+fn next(superblock: &Superblock) -> Superblock {
+    let mut next = superblock.clone();
+    let coins = &mut StdRng::seed_from_u64(2);
+    next.add_slot(&volume_key(), &slot("third", &key_file(3)), coins).unwrap();
+    next
+}
+
+/// Makes the checksum right: what an adversary does after a change.
+fn with_checksum(mut bytes: Box<Bytes>) -> Box<Bytes> {
+    let (content, checksum) = bytes.split_at_mut(SUPERBLOCK_BYTES - 32);
+    checksum.copy_from_slice(digest::digest(&digest::SHA256, content).as_ref());
+    bytes
+}
+
+#[track_caller]
+fn kind<T>(outcome: Result<T, SuperblockError>) -> SuperblockErrorKind {
+    match outcome {
+        Ok(_) => panic!("that should have failed"),
+        Err(error) => error.kind(),
+    }
+}

@@ -1,0 +1,29 @@
+//! The header of a file of buckets. There is exactly one header for each list of shapes, so whatever
+//! is read writes back to the same bytes.
+//!
+//! ```text
+//! input = setup, the first bytes of a header
+//! ```
+//!
+//! Half of the inputs get a sound checksum: only so does the fuzzer come past it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use oblivio_store::container::{self, Container, HEADER_BYTES};
+use sha2::{Digest, Sha256};
+
+const CHECKSUM_BYTES: usize = 32;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((setup, input)) = input.split_first() else { return };
+    let mut copy = input[..input.len().min(HEADER_BYTES)].to_vec();
+    if setup & 1 == 1 {
+        copy.resize(HEADER_BYTES, 0);
+        let (said, sum) = copy.split_at_mut(HEADER_BYTES - CHECKSUM_BYTES);
+        sum.copy_from_slice(&Sha256::digest(said));
+    }
+    let Ok(shapes) = container::decode(&copy) else { return };
+    assert_eq!(container::encode(&shapes).unwrap(), copy);
+    let container = Container::new(&shapes).unwrap();
+    assert!(container.bytes() <= i64::MAX as u64);
+});

@@ -1,0 +1,69 @@
+//! A superblock of the fuzzer's making, under a right checksum.
+//!
+//! ```text
+//! input = (offset, 2 bytes; value, 1 byte)*
+//! ```
+//!
+//! The bytes are laid over an authentic superblock. There is exactly one encoding of every
+//! superblock, so whatever can be decoded encodes to the same bytes; and the HMAC vouches for all of
+//! them, so only what was not changed can be unlocked. A key file unlocks it: its cost is not the
+//! fuzzer's to choose.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::superblock::{
+    LockedSuperblock, SUPERBLOCK_BYTES, SchemeId, Superblock, VolumeParams,
+};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use sha2::{Digest, Sha256};
+
+const CHECKSUM_AT: usize = SUPERBLOCK_BYTES - 32;
+
+static AUTHENTIC: LazyLock<Box<[u8; SUPERBLOCK_BYTES]>> = LazyLock::new(authentic);
+
+fuzz_target!(|input: &[u8]| {
+    // As it is: no checksum fits, but nothing may break.
+    let _ = LockedSuperblock::decode(input);
+    let mut bytes = AUTHENTIC.clone();
+    for change in input.chunks_exact(3) {
+        let offset = usize::from(u16::from_le_bytes([change[0], change[1]]));
+        bytes[offset % CHECKSUM_AT] = change[2];
+    }
+    let checksum = Sha256::digest(&bytes[..CHECKSUM_AT]);
+    bytes[CHECKSUM_AT..].copy_from_slice(&checksum);
+    let Ok(locked) = LockedSuperblock::decode(&bytes[..]) else { return };
+    assert_eq!(locked.encode(), bytes);
+    let _ = locked.unauthenticated_slots();
+    if locked.unlock(&secret()).is_ok() {
+        assert_eq!(bytes, *AUTHENTIC);
+    }
+});
+
+fn secret() -> Secret {
+    Secret::KeyFile(vec![1; 32].into())
+}
+
+fn authentic() -> Box<[u8; SUPERBLOCK_BYTES]> {
+    let mut coins = StdRng::seed_from_u64(1);
+    let params = VolumeParams {
+        blocks: 1000,
+        block_bytes: 4096,
+        scheme: SchemeId::Rotating,
+        leaf_level: 9,
+        slots: 5,
+        evict_period: 5,
+        stash_blocks_max: 64,
+        tree_top_levels: 3,
+    };
+    let key = VolumeKey::draw(&mut coins);
+    let passphrase = Secret::Passphrase(b"correct horse".to_vec().into());
+    let slot = |secret, label| NewSlot { secret, cost: Cost::weak_for_tests(), label };
+    let made = Superblock::create(params, &key, &slot(&passphrase, "owner"), &mut coins);
+    let mut made = made.expect("these parameters are possible");
+    made.add_slot(&key, &slot(&secret(), "backup"), &mut coins).expect("there is a free slot");
+    made.encode()
+}
