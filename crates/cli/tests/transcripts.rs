@@ -41,7 +41,7 @@ fn size(dir: &TempDir, path: impl AsRef<Path>) -> u64 {
 fn dir_with_folder() -> TempDir {
     let dir = TempDir::new().unwrap();
     fs::create_dir_all(dir.path().join("data/deeper")).unwrap();
-    let bytes: Vec<u8> = (0..2_000_001u32).map(|i| ((i * i) >> 7) as u8).collect();
+    let bytes: Vec<u8> = (0..2_000_001u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
     fs::write(dir.path().join("data/large"), bytes).unwrap();
     fs::write(dir.path().join("data/deeper/small"), b"x").unwrap();
     dir
