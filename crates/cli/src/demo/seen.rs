@@ -24,8 +24,12 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Of the events of a view, those of the tree with the data.
-    pub(super) fn new(events: &[Event], tree: TreeId, leaf_level: u8) -> Self {
+    /// Of the events of a view, those of the tree with the data. The leaves are on the deepest level
+    /// that was used.
+    pub(super) fn new(events: &[Event], tree: TreeId) -> Self {
+        let pieces = events.iter().filter_map(|event| event.piece);
+        let levels = pieces.filter(|piece| piece.tree == tree).map(|piece| piece.bucket.level());
+        let leaf_level = levels.max().unwrap_or(0);
         let mut seen =
             Self { visits: Vec::new(), accesses: 0, leaf_buckets: 1, tally: Tally::new() };
         // An eviction reads a path, like an access, and writes it at once.
@@ -84,7 +88,7 @@ mod tests {
             event(Operation::Prefetch, 3, 4),
             event(Operation::Read, 3, 2),
         ];
-        let seen = Seen::new(&events, TreeId(2), 3);
+        let seen = Seen::new(&events, TreeId(2));
         let visits: Vec<_> = seen
             .visits
             .iter()

@@ -81,7 +81,7 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     disk.close()?;
     drop(disk);
     recording.map_or(Ok(()), |recording| recording.finish())?;
-    let seen = Seen::new(&view::read(&view_path)?, config.tree, config.geometry.leaf_level());
+    let seen = Seen::new(&view::read(&view_path)?, config.tree);
     Ok(Session { phases, blocks: config.capacity, seen, writing, elapsed })
 }
 
