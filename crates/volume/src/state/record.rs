@@ -144,7 +144,7 @@ impl Record {
                 out.extend_from_slice(&start.to_le_bytes());
                 out.extend_from_slice(&(mappings.len() as u32).to_le_bytes());
                 for mapping in mappings {
-                    // 0 is no mapping; five bytes hold every leaf of the deepest tree and a bit.
+                    // 0 is no mapping; six bytes hold every leaf of the deepest tree and a bit.
                     let value = mapping.map_or(0, |m| (m.leaf.0 << 1 | u64::from(m.live)) + 1);
                     out.extend_from_slice(&value.to_le_bytes()[..MAPPING_BYTES]);
                 }
