@@ -31,6 +31,7 @@
 //! | `pending` | what was written and is not in the file yet |
 //! | `medium` | the file itself: opened, locked, read, written |
 //! | `buffer` | memory that a direct request may use |
+//! | `syncer` | the thread that has the medium write ahead of a flush |
 
 mod buffer;
 pub mod container;
@@ -39,6 +40,7 @@ mod medium;
 mod pending;
 mod places;
 mod store;
+mod syncer;
 
 pub use error::{FileError, FileErrorKind};
 pub use store::{FileOptions, FileStore};

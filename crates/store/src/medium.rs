@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::container::SECTOR_BYTES;
 use crate::error::{FileError, FileErrorKind};
 use crate::places::Extent;
+use crate::syncer::Syncer;
 
 /// An open file that nobody else has open to write.
 pub(crate) struct Medium {
@@ -132,6 +133,11 @@ impl Medium {
     /// The bytes survive a crash.
     pub(crate) fn sync_data(&self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    /// Something that syncs the file while others go on. All syncs must be its own from then on.
+    pub(crate) fn start_syncer(&self) -> io::Result<Syncer> {
+        Syncer::start(self.file.try_clone()?)
     }
 
     /// The file, its length and its name survive a crash.

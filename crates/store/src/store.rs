@@ -14,6 +14,7 @@ use crate::error::{FileError, FileErrorKind};
 use crate::medium::{self, Fetch, Medium};
 use crate::pending::Pending;
 use crate::places::{Extent, Place, Places};
+use crate::syncer::Syncer;
 
 /// How a file is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct FileStore {
     /// What is pending, and behind it the frames of the latest read.
     buffer: Buffer,
     pending: Pending,
+    /// Started when there is something to write ahead of a flush.
+    syncer: Option<Syncer>,
     failure: Option<Failure>,
     /// Of the trip under way; kept for their memory.
     trip: Vec<Place>,
@@ -137,6 +140,7 @@ impl FileStore {
             options: options.clone(),
             buffer,
             pending: Pending::default(),
+            syncer: None,
             failure: None,
             trip: Vec::new(),
             fetches: Vec::new(),
@@ -210,6 +214,26 @@ impl FileStore {
         )?;
         pending.clear();
         Ok(())
+    }
+
+    /// What is in the page cache begins to reach the medium.
+    fn begin_sync(&mut self) -> io::Result<()> {
+        if !self.options.direct {
+            let syncer = match self.syncer.take() {
+                Some(syncer) => syncer,
+                None => self.medium.start_syncer()?,
+            };
+            syncer.begin();
+            self.syncer = Some(syncer);
+        }
+        Ok(())
+    }
+
+    fn finish_sync(&self) -> io::Result<()> {
+        match &self.syncer {
+            Some(syncer) => syncer.finish(),
+            None => self.medium.sync_data(),
+        }
     }
 
     fn check_alive(&self) -> Result<(), StoreError> {
@@ -291,7 +315,9 @@ impl BucketStore for FileStore {
         }));
         fill(Blanks::new(&mut self.buffer, &self.spans));
         if self.pending.used_bytes() > self.options.write_behind_bytes_max {
-            self.write_out().map_err(|cause| self.fail("write the file", cause))?;
+            self.write_out()
+                .and_then(|()| self.begin_sync())
+                .map_err(|cause| self.fail("write the file", cause))?;
         }
         Ok(())
     }
@@ -304,7 +330,7 @@ impl BucketStore for FileStore {
         self.write_out().map_err(|cause| self.fail("write the file", cause))?;
         // After a failed sync the system may have dropped what it could not write: trying again would
         // succeed without it.
-        self.medium.sync_data().map_err(|cause| self.fail("make the file durable", cause))
+        self.finish_sync().map_err(|cause| self.fail("make the file durable", cause))
     }
 }
 
