@@ -101,6 +101,12 @@ impl Medium {
         }
     }
 
+    /// Reads what is in the page cache already. `false` if not all of it is.
+    pub(crate) fn fetch_cached(&self, fetch: Fetch, buffer: &mut [u8]) -> bool {
+        let Fetch { extent, at } = fetch;
+        !self.direct && read_cached(&self.file, &mut buffer[at..at + extent.bytes], extent.start)
+    }
+
     pub(crate) fn fetch(&self, fetch: Fetch, buffer: &mut [u8]) -> io::Result<()> {
         let Fetch { extent, at } = fetch;
         self.file.read_exact_at(&mut buffer[at..at + extent.bytes], extent.start)
@@ -190,6 +196,20 @@ fn will_need(file: &File, extent: Extent) {
 
 #[cfg(not(target_os = "linux"))]
 fn will_need(_: &File, _: Extent) {}
+
+#[cfg(target_os = "linux")]
+fn read_cached(file: &File, buffer: &mut [u8], offset: u64) -> bool {
+    use rustix::io::{ReadWriteFlags, preadv2};
+    let bytes = buffer.len();
+    let slices = &mut [io::IoSliceMut::new(buffer)];
+    // A system that cannot say what is in its cache has nothing there.
+    preadv2(file, slices, offset, ReadWriteFlags::NOWAIT).is_ok_and(|read| read == bytes)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_cached(_: &File, _: &mut [u8], _: u64) -> bool {
+    false
+}
 
 #[cfg(target_os = "linux")]
 fn set_direct(file: &File) -> io::Result<()> {

@@ -52,6 +52,7 @@ pub struct FileStore {
     /// Started when there is something to write ahead of a flush.
     syncer: Option<Syncer>,
     failure: Option<Failure>,
+    warmth: Warmth,
     /// Of the trip under way; kept for their memory.
     trip: Vec<Place>,
     fetches: Vec<Fetch>,
@@ -62,6 +63,26 @@ pub struct FileStore {
 struct Failure {
     kind: io::ErrorKind,
     message: String,
+}
+
+/// Whether what is read is in the page cache anyway: then announcing it costs as much as reading it,
+/// and brings nothing. Follows from what was read before, which is public.
+#[derive(Default)]
+struct Warmth {
+    warm_trips: u32,
+}
+
+impl Warmth {
+    /// After so many trips without a wait there is no need to look ahead.
+    const WARM_TRIPS_MIN: u32 = 64;
+
+    fn note(&mut self, is_cached: bool) {
+        self.warm_trips = if is_cached { self.warm_trips.saturating_add(1) } else { 0 };
+    }
+
+    fn is_warm(&self) -> bool {
+        self.warm_trips >= Self::WARM_TRIPS_MIN
+    }
 }
 
 impl FileStore {
@@ -142,6 +163,7 @@ impl FileStore {
             pending: Pending::default(),
             syncer: None,
             failure: None,
+            warmth: Warmth::default(),
             trip: Vec::new(),
             fetches: Vec::new(),
             spans: Vec::new(),
@@ -263,6 +285,9 @@ impl BucketStore for FileStore {
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {
+        if self.warmth.is_warm() {
+            return;
+        }
         let Self { medium, places, pending, .. } = self;
         let extents = pieces.iter().filter_map(|piece| places.find(piece)).map(|it| it.piece);
         medium.announce(extents.filter(|extent| pending.position(*extent).is_none()));
@@ -289,11 +314,20 @@ impl BucketStore for FileStore {
             spans.push(Span { start, bytes: piece.bytes });
         }
         buffer.grow(end, pending.used_bytes()).map_err(failed)?;
-        if fetches.len() > 1 {
-            medium.announce(fetches.iter().map(|fetch| fetch.extent));
+        let mut to_wait_for = Vec::new();
+        for fetch in &*fetches {
+            if !medium.fetch_cached(*fetch, buffer) {
+                to_wait_for.push(*fetch);
+            }
+        }
+        self.warmth.note(to_wait_for.is_empty());
+        if to_wait_for.len() > 1 {
+            medium.announce(to_wait_for.iter().map(|fetch| fetch.extent));
+        }
+        for fetch in to_wait_for {
+            medium.fetch(fetch, buffer).map_err(failed)?;
         }
         for fetch in &*fetches {
-            medium.fetch(*fetch, buffer).map_err(failed)?;
             pending.lay_over(fetch.extent, buffer, fetch.at);
         }
         Ok(Frames::new(&self.buffer, &self.spans))
