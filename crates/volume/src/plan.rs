@@ -30,7 +30,7 @@ impl Wish {
             slots: 5,
             evict_period: 5,
             stash_blocks_max: 64,
-            tree_top_bytes_max: 8 << 20,
+            tree_top_bytes_max: 32 << 20,
         }
     }
 }
@@ -125,13 +125,13 @@ mod tests {
     #[test]
     fn a_gibibyte_is_planned_as_tiny_oram_would() {
         let params = VolumeParams::plan(&Wish::new(1 << 30)).unwrap();
-        assert_eq!((params.blocks, params.leaf_level, params.tree_top_levels), (1 << 18, 17, 8));
+        assert_eq!((params.blocks, params.leaf_level, params.tree_top_levels), (1 << 18, 17, 10));
         let cost = params.cost().unwrap();
-        // Ten levels in storage, five slots of a block and a tag, and a header.
-        let path = 10.0 * (5.0 * 4112.0 + 5.0 * 6.0 + 16.0);
+        // Eight levels in storage, five slots of a block and a tag, and a header.
+        let path = 8.0 * (5.0 * 4112.0 + 5.0 * 6.0 + 16.0);
         assert!((cost.written_bytes_per_access - path / 5.0).abs() < 100.0, "{cost:?}");
         assert!((cost.read_bytes_per_access - path * 1.2).abs() < 500.0, "{cost:?}");
-        assert_eq!((cost.position_map_bytes, cost.accesses_per_checkpoint), (1 << 20, 1280));
+        assert_eq!((cost.position_map_bytes, cost.accesses_per_checkpoint), (1 << 20, 5120));
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(crate) struct WishArgs {
     #[arg(long, value_name = "C", default_value_t = 64)]
     pub(crate) stash: u32,
     /// Bytes of buckets that the client keeps itself, at most.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "8M")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "32M")]
     pub(crate) tree_top: u64,
 }
 
