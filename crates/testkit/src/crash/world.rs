@@ -10,7 +10,9 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 use super::directory::{CrashDir, Directory};
-use super::fault::{Counts, FailedSync, Fault, OpKind, Plan, Survival, Verdict, machine_is_off};
+use super::fault::{
+    Counts, FailedSync, Fault, OpKind, Plan, Strike, Survival, Verdict, machine_is_off,
+};
 use super::medium::Medium;
 use super::store::{CrashStore, Places, range};
 use super::view::{Seen, View};
@@ -131,6 +133,11 @@ impl World {
     /// How many operations of this run met a fault.
     pub fn faults_fired(&self) -> u64 {
         self.state().plan.fired
+    }
+
+    /// Where the first of them was.
+    pub fn first_strike(&self) -> Option<Strike> {
+        self.state().plan.first_strike
     }
 
     /// Whether a planned crash has happened.
