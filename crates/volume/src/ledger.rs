@@ -77,6 +77,11 @@ impl Past {
         let history = History::read(&mut reader, config.tree.capacity, leaf_level)?;
         Ok(Self { generation, history })
     }
+
+    /// Lets what was read survive a crash, before storage is shown any of it.
+    pub(crate) fn make_durable(&self, dir: &mut dyn StateDir) -> Result<(), VolumeError> {
+        Ok(dir.sync(&name(self.generation))?)
+    }
 }
 
 /// The state file in use.
@@ -110,8 +115,8 @@ impl Ledger {
         Self::begin(dir, keys, volume_id, 0, nothing, oram)
     }
 
-    /// Begins the file after the one of generation `last.0`, whose latest checkpoint is `last.1`,
-    /// with the state that `oram` is in. Its storage is durable.
+    /// Begins the file after the one of generation `last.0`, with the state that `oram` is in. Its
+    /// storage is durable, and shows checkpoint `last.1`.
     pub(crate) fn resume<S: BucketStore>(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,

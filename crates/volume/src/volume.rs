@@ -127,7 +127,7 @@ impl<S: BucketStore> Volume<S> {
     /// Any. Nothing is lost by an opening that fails.
     pub fn open(
         mut store: S,
-        dir: Box<dyn StateDir>,
+        mut dir: Box<dyn StateDir>,
         owner: &Unlocked,
         options: VolumeOptions,
         coins: StdRng,
@@ -137,9 +137,14 @@ impl<S: BucketStore> Volume<S> {
         let config = config(superblock.params())?;
         let keys = LedgerKeys::new(key);
         let past = Past::read(&*dir, &keys, &volume_id, &config)?;
+        // A process that was killed may have left moves in a cache alone, before storage saw them.
+        past.make_durable(&mut *dir)?;
         let History { head, map, blocks, pending } = past.history;
         let shown = anchor::read(&mut store, &keys.anchor)?;
-        anchor::check(shown, &head.checkpoint, &head.previous)?;
+        let shown = anchor::check(shown, &head.checkpoint, &head.previous)?;
+        // A sync that failed may have dropped it, and left it in a cache: written again, it becomes
+        // durable with the rest.
+        anchor::write(&mut store, &keys.anchor, &shown)?;
 
         let sealer = EraSealer::new(seal_key(key), DATA_TREE, head.eras);
         let Head { evictions, accesses_since_eviction, .. } = head;
@@ -156,7 +161,9 @@ impl<S: BucketStore> Volume<S> {
             recovery.accesses += repeat(&mut oram, record)?;
         }
         oram.backend_mut().flush()?;
-        let last = (past.generation, head.checkpoint);
+        // Not the latest: if storage never heard of that one, it would be two behind until the
+        // anchor of the next is durable.
+        let last = (past.generation, shown);
         let ledger = Ledger::resume(dir, keys, volume_id, last, &mut oram)?;
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
     }
