@@ -4,18 +4,41 @@ use std::fmt;
 use std::process::ExitCode;
 
 use oblivio_lab::LabError;
+use oblivio_serve::fuse::MountError;
+use oblivio_store::{FileError, FileErrorKind};
+use oblivio_volume::{VolumeError, VolumeErrorKind};
 
 /// An error that ends the program. The exit codes are API: the help text lists them.
 #[derive(Debug)]
 pub(crate) enum CliError {
-    /// The engine failed: 1.
+    /// Something failed: a disk, the system, the engine.
     Engine(String),
-    /// The input cannot be used: 3.
+    /// The input cannot be used.
     Input(String),
-    /// The output cannot be written: 4.
+    /// The output cannot be written.
     Output(String),
-    /// What was read back is not what was written: 5.
+    /// What was read back is not what was written.
     Different(String),
+    /// No key slot opens.
+    WrongKey(String),
+    /// Storage does not hold what was written.
+    Tampered(String),
+    /// Storage is older than the client knows.
+    StoreRolledBack(String),
+    /// Somebody else uses the volume.
+    Locked(String),
+    /// There is no space left.
+    NoSpace(String),
+    /// The client's directory is missing, damaged, or of another volume.
+    State(String),
+    /// The client's directory is older than storage.
+    StateRolledBack(String),
+    /// A newer version of this program wrote it.
+    UnknownVersion(String),
+    /// The volume was not closed.
+    NeedsRecovery(String),
+    /// A command that was run for the user ended with this exit code.
+    Command(i32),
 }
 
 impl CliError {
@@ -26,17 +49,82 @@ impl CliError {
             Self::Input(_) => 3,
             Self::Output(_) => 4,
             Self::Different(_) => 5,
+            Self::WrongKey(_) => 6,
+            Self::Tampered(_) => 7,
+            Self::StoreRolledBack(_) => 8,
+            Self::Locked(_) => 9,
+            Self::NoSpace(_) => 10,
+            Self::State(_) => 11,
+            Self::StateRolledBack(_) => 12,
+            Self::UnknownVersion(_) => 13,
+            Self::NeedsRecovery(_) => 14,
+            Self::Command(code) => u8::try_from(*code).unwrap_or(1),
         })
     }
 }
 
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Engine(message)
-        | Self::Input(message)
-        | Self::Output(message)
-        | Self::Different(message)) = self;
-        f.write_str(message)
+        match self {
+            Self::Engine(message)
+            | Self::Input(message)
+            | Self::Output(message)
+            | Self::Different(message)
+            | Self::WrongKey(message)
+            | Self::Tampered(message)
+            | Self::StoreRolledBack(message)
+            | Self::Locked(message)
+            | Self::NoSpace(message)
+            | Self::State(message)
+            | Self::StateRolledBack(message)
+            | Self::UnknownVersion(message)
+            | Self::NeedsRecovery(message) => f.write_str(message),
+            Self::Command(code) => write!(f, "the command ended with exit code {code}"),
+        }
+    }
+}
+
+impl From<VolumeError> for CliError {
+    fn from(error: VolumeError) -> Self {
+        let message = error.to_string();
+        match error.kind() {
+            VolumeErrorKind::InvalidConfig
+            | VolumeErrorKind::InvalidRequest
+            | VolumeErrorKind::NotAVolume => Self::Input(message),
+            VolumeErrorKind::WrongKey => Self::WrongKey(message),
+            VolumeErrorKind::Tampered => Self::Tampered(message),
+            VolumeErrorKind::StoreRolledBack => Self::StoreRolledBack(message),
+            VolumeErrorKind::StateRolledBack => Self::StateRolledBack(message),
+            VolumeErrorKind::WrongState | VolumeErrorKind::StateDamaged => Self::State(message),
+            VolumeErrorKind::Locked => Self::Locked(message),
+            VolumeErrorKind::NoSpace => Self::NoSpace(message),
+            VolumeErrorKind::UnknownVersion => Self::UnknownVersion(message),
+            _ => Self::Engine(message),
+        }
+    }
+}
+
+impl From<FileError> for CliError {
+    fn from(error: FileError) -> Self {
+        let message = error.to_string();
+        match error.kind() {
+            FileErrorKind::Exists
+            | FileErrorKind::Missing
+            | FileErrorKind::NotAStore
+            | FileErrorKind::InvalidShapes
+            | FileErrorKind::DirectRefused => Self::Input(message),
+            FileErrorKind::UnknownVersion => Self::UnknownVersion(message),
+            FileErrorKind::Damaged | FileErrorKind::Truncated => Self::Tampered(message),
+            FileErrorKind::Locked => Self::Locked(message),
+            FileErrorKind::NoSpace => Self::NoSpace(message),
+            _ => Self::Engine(message),
+        }
+    }
+}
+
+impl From<MountError> for CliError {
+    fn from(error: MountError) -> Self {
+        Self::Engine(error.to_string())
     }
 }
 

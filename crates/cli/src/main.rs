@@ -1,4 +1,4 @@
-//! `oblivio`: see what an oblivious array hides, and measure it.
+//! `oblivio`: disks on storage that you do not trust.
 
 mod args;
 mod clock;
@@ -9,12 +9,13 @@ mod lab;
 mod output;
 mod progress;
 mod view;
+mod volume;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use args::{Cli, Command, LabCommand, RunCommand, ViewCommand};
+use args::{Cli, Command, KeyCommand, LabCommand, RunCommand, ServeCommand, ViewCommand};
 use error::CliError;
 
 fn main() -> ExitCode {
@@ -30,7 +31,20 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), CliError> {
     match command {
         Command::Demo(args) => demo::run(&args),
+        Command::Plan(args) => volume::plan(&args),
+        Command::Create(args) => volume::create(&args),
+        Command::Info(args) => volume::info(&args),
+        Command::Check(args) => volume::check(&args),
+        Command::Serve { command: ServeCommand::Nbd(args) } => volume::serve_nbd(&args),
+        Command::Mount(args) => volume::mount(&args),
+        Command::Umount(args) => volume::umount(&args),
+        Command::Key { command: KeyCommand::Add(args) } => volume::add(&args),
+        Command::Key { command: KeyCommand::List(args) } => volume::list(&args),
+        Command::Key { command: KeyCommand::Remove(args) } => volume::remove(&args),
         Command::View { command: ViewCommand::Export(args) } => view::export(&args),
+        Command::View { command: ViewCommand::Show(args) } => view::show(&args),
+        Command::View { command: ViewCommand::Record(args) } => volume::record_view(&args),
+        Command::Man { directory } => volume::man(&directory),
         Command::Lab { command: LabCommand::List } => lab::list(),
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::StashStudy(args) } } => {
             lab::run_stash_study(&args)

@@ -27,6 +27,11 @@ pub(crate) fn print_with(
     }
 }
 
+/// Tells of something that went otherwise than expected, and well.
+pub(crate) fn remark(text: &str) {
+    let _ = writeln!(io::stderr(), "oblivio: {text}");
+}
+
 /// Tells of an error.
 pub(crate) fn complain(error: &CliError) {
     // When even that fails, the exit code has to do.

@@ -3,9 +3,10 @@
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use oblivio_core::view::{Event, csv, read_view};
+use oblivio_core::view::{Event, EventSink, Operation, Tally, csv, read_view};
+use serde_json::json;
 
-use crate::args::ExportArgs;
+use crate::args::{ExportArgs, ViewShowArgs};
 use crate::error::CliError;
 use crate::{files, output};
 
@@ -17,6 +18,34 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
     } else {
         write_csv(&events, &args.csv)
     }
+}
+
+/// `oblivio view show`.
+pub(crate) fn show(args: &ViewShowArgs) -> Result<(), CliError> {
+    let events = read(&args.file)?;
+    let mut tally = Tally::new();
+    events.iter().for_each(|event| tally.record(event, &[]));
+    if args.json {
+        let totals = Operation::ALL.map(|operation| {
+            let total = tally.of(operation);
+            let figures =
+                json!({ "trips": total.trips, "pieces": total.events, "bytes": total.bytes });
+            (operation.name(), figures)
+        });
+        return output::print(&format!("{:#}", json!(std::collections::BTreeMap::from(totals))));
+    }
+    let mut lines = vec!["storage saw      trips     pieces          bytes".to_owned()];
+    lines.extend(Operation::ALL.map(|operation| {
+        let total = tally.of(operation);
+        format!(
+            "{:<10} {:>11} {:>10} {:>14}",
+            operation.name(),
+            total.trips,
+            total.events,
+            total.bytes
+        )
+    }));
+    output::print(&lines.join("\n"))
 }
 
 /// Every event of a view file.

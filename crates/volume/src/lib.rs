@@ -8,6 +8,8 @@
 //! | `anchor` | what storage keeps of it, so that neither side can go back |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
+//! | [`plan`] | parameters, and what they cost |
+//! | [`disk`] | a volume as a disk of bytes, with a cache |
 //! | [`device`] | a disk, as servers see it |
 //!
 //! Storage is handed to a volume, as the trait of the engine: it knows no store.
@@ -19,6 +21,7 @@ pub mod disk;
 mod error;
 pub mod keys;
 mod ledger;
+pub mod plan;
 mod state;
 pub mod state_dir;
 pub mod superblock;
@@ -26,4 +29,5 @@ pub mod volume;
 
 pub use disk::{Disk, DiskOptions};
 pub use error::{VolumeError, VolumeErrorKind};
+pub use plan::Wish;
 pub use volume::{Recovery, SyncMoves, Volume, VolumeOptions};

@@ -85,6 +85,19 @@ pub fn config(params: &VolumeParams) -> Result<RawConfig, VolumeError> {
     Ok(RawConfig { tree, evict_period: params.evict_period })
 }
 
+/// Whether the volume was not closed when it was last used, and will be recovered when it is opened.
+/// Looks at the client's directory alone.
+///
+/// # Errors
+/// When the directory has no state of this volume.
+pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, VolumeError> {
+    let Unlocked { superblock, volume_key, .. } = owner;
+    let config = config(superblock.params())?;
+    let keys = LedgerKeys::new(volume_key);
+    let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
+    Ok(!past.history.head.is_clean || !past.history.pending.is_empty())
+}
+
 /// A durable array of blocks. One thread uses it; [`Disk`](crate::disk::Disk) serves many.
 ///
 /// After any error but [`VolumeErrorKind::InvalidRequest`] it answers nothing more: open it again.

@@ -42,6 +42,8 @@ fn any_params() -> impl Strategy<Value = VolumeParams> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn what_was_created_is_unlocked(
         params in any_params(),

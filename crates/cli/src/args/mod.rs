@@ -1,5 +1,9 @@
 //! What can be typed.
 
+mod volume;
+
+pub(crate) use volume::*;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -8,14 +12,23 @@ use oblivio_lab::stash_study::Workload;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  all went well
-  1  the engine failed
-  2  the command line is not understood
-  3  the input cannot be used: missing, empty, too large, not what it should be
-  4  the output cannot be written
-  5  what was read back differs from what was written";
+  0   all went well
+  1   something failed: a disk, the system, the engine
+  2   the command line is not understood
+  3   the input cannot be used: missing, empty, too large, not what it should be
+  4   the output cannot be written
+  5   what was read back differs from what was written
+  6   wrong key: no key slot opens with it
+  7   tampered or damaged: storage does not hold what was written
+  8   rolled back: storage is older than the client knows
+  9   locked: somebody else uses the volume
+  10  no space left
+  11  the client's directory is missing, damaged, or of another volume
+  12  the client's directory is older than storage
+  13  a newer version of this program wrote it
+  14  the volume was not closed and needs recovery (`info --require-clean` only)";
 
-/// An oblivious array: storage sees that it is used, and nothing of how.
+/// Oblivious storage: a disk on storage you do not trust, which sees that it is used and nothing of how.
 #[derive(Parser)]
 #[command(name = "oblivio", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -31,6 +44,37 @@ pub(crate) enum Command {
     /// and again, and compares every byte. Then shows what the owner did beside what storage saw.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
+    /// Say what a volume would cost, before anything is created.
+    #[command(
+        after_help = "Examples:\n  oblivio plan --size 1G\n  oblivio plan --size 1T --block 64K --json"
+    )]
+    Plan(PlanArgs),
+    /// Create a volume.
+    #[command(
+        after_help = "Examples:\n  oblivio create disk.obl --size 1G\n  oblivio create disk.obl --size 64M --key-file disk.key --state ./disk.state"
+    )]
+    Create(CreateArgs),
+    /// Say what a volume is.
+    Info(InfoArgs),
+    /// Read all of a volume, and check that everything is what was written last.
+    Check(CheckArgs),
+    /// Serve a volume to other programs.
+    Serve {
+        #[command(subcommand)]
+        command: ServeCommand,
+    },
+    /// Mount a volume: as a file system, made where the disk is empty, or as a raw disk.
+    #[command(
+        after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl ./dir --raw\nIt runs until the directory is unmounted: with oblivio umount, umount, or Ctrl-C."
+    )]
+    Mount(MountArgs),
+    /// Unmount what `oblivio mount` mounted, and wait until its volume is closed.
+    Umount(UmountArgs),
+    /// Work with the keys of a volume.
+    Key {
+        #[command(subcommand)]
+        command: KeyCommand,
+    },
     /// Work with recorded views: what storage saw.
     View {
         #[command(subcommand)]
@@ -40,6 +84,11 @@ pub(crate) enum Command {
     Lab {
         #[command(subcommand)]
         command: LabCommand,
+    },
+    /// Write man pages to a directory, one for each command.
+    Man {
+        /// The directory. Made if missing.
+        directory: PathBuf,
     },
     /// Print a completion script for a shell.
     #[command(
@@ -90,11 +139,39 @@ pub(crate) enum SchemeName {
 
 #[derive(Subcommand)]
 pub(crate) enum ViewCommand {
+    /// Say what storage saw: how often, how much, which levels.
+    Show(ViewShowArgs),
+    /// Record what storage sees while a command uses the volume as a network block device.
+    #[command(
+        after_help = "Example:\n  oblivio view record disk.obl --output disk.view --run 'nbdcopy photo.jpg \"$uri\"'"
+    )]
+    Record(ViewRecordArgs),
     /// Turn a view file into comma-separated values, one event a line.
     #[command(
         after_help = "Examples:\n  oblivio view export oblivio-demo/demo.view --csv view.csv\n  oblivio view export oblivio-demo/demo.view | head"
     )]
     Export(ExportArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ViewShowArgs {
+    /// The view file.
+    pub(crate) file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ViewRecordArgs {
+    #[command(flatten)]
+    pub(crate) at: VolumeArgs,
+    /// The view file. Replaced if there is one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// A shell command, run with `$uri` and `$unixsocket` set.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) run: String,
 }
 
 #[derive(Args)]

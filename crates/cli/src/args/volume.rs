@@ -1,0 +1,278 @@
+//! What can be typed about volumes.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Bytes, with a unit: `64M`, `1GiB`, `4096`.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| "not a number".to_owned())?;
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return Err("the unit is none of K, M, G, T (of 1024)".into()),
+    };
+    number.checked_mul(1 << shift).ok_or_else(|| "more bytes than 2^64".into())
+}
+
+/// What opens a volume. Never the secret itself: command lines are public.
+#[derive(Args, Clone, Default)]
+#[group(multiple = false)]
+pub(crate) struct SecretArgs {
+    /// A file nobody can guess, such as 32 random bytes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// A file whose first line is the passphrase.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+    /// A command that prints the passphrase, run by the shell.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) passphrase_command: Option<String>,
+}
+
+/// A volume, and what is needed to open it.
+#[derive(Args, Clone)]
+pub(crate) struct VolumeArgs {
+    /// The file that holds the volume.
+    pub(crate) volume: PathBuf,
+    /// The client's directory [default: one for each volume, beside the user's other state].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+}
+
+#[derive(Args, Clone, Copy)]
+pub(crate) struct WishArgs {
+    /// Bytes of the disk, such as 64M, 1G, 1T.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    pub(crate) size: u64,
+    /// Bytes of a block.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "4K")]
+    pub(crate) block: u64,
+    /// Slots of a bucket (Z).
+    #[arg(long, value_name = "Z", default_value_t = 5)]
+    pub(crate) slots: u16,
+    /// Accesses between evictions (A).
+    #[arg(long, value_name = "A", default_value_t = 5)]
+    pub(crate) evict_period: u32,
+    /// Blocks that may be left in the stash (C).
+    #[arg(long, value_name = "C", default_value_t = 64)]
+    pub(crate) stash: u32,
+    /// Bytes of buckets that the client keeps itself, at most.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "8M")]
+    pub(crate) tree_top: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) wish: WishArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CreateArgs {
+    #[command(flatten)]
+    pub(crate) at: VolumeArgs,
+    #[command(flatten)]
+    pub(crate) wish: WishArgs,
+    /// A name for the key slot.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) label: String,
+    /// How long a passphrase shall take to try on this machine, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    pub(crate) unlock_millis: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    pub(crate) at: VolumeArgs,
+    /// Show only what anyone can read, without a key. Nothing vouches for it.
+    #[arg(long)]
+    pub(crate) public: bool,
+    /// End with exit code 14 when the volume was not closed and needs recovery.
+    #[arg(long, conflicts_with = "public")]
+    pub(crate) require_clean: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) at: VolumeArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How an open volume is run.
+#[derive(Args, Clone)]
+pub(crate) struct RunArgs {
+    /// Bytes of the write-back cache.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "32M")]
+    pub(crate) cache: u64,
+    /// When the moves of blocks become durable in the client's directory.
+    #[arg(long, value_enum, default_value_t = SyncMovesName::Read)]
+    pub(crate) sync_moves: SyncMovesName,
+    /// Pass by the page cache of the system (`O_DIRECT`).
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// Record what storage sees, to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record_view: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SyncMovesName {
+    /// Before storage sees them: no crash ever links two accesses.
+    Read,
+    /// With flushes: faster where syncs are slow; a power loss may link the latest accesses with later
+    /// ones.
+    Flush,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ServeCommand {
+    /// Serve the volume as a network block device.
+    #[command(after_help = NBD_EXAMPLES)]
+    Nbd(NbdArgs),
+}
+
+const NBD_EXAMPLES: &str = "\
+Examples:
+  oblivio serve nbd disk.obl
+  oblivio serve nbd disk.obl --run 'nbdinfo \"$uri\"'
+  oblivio serve nbd disk.obl --tcp 127.0.0.1:10809 --tls-certificate cert.pem --tls-key key.pem
+
+Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
+
+#[derive(Args)]
+pub(crate) struct NbdArgs {
+    #[command(flatten)]
+    pub(crate) at: VolumeArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// The socket file [default: `nbd.sock` in the client's directory].
+    #[arg(long, value_name = "PATH", conflicts_with = "tcp")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Listen on an address of this machine instead. Port 0 is any free one.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) tcp: Option<SocketAddr>,
+    /// Let `--tcp` name an address that other machines can reach.
+    #[arg(long, requires = "tcp")]
+    pub(crate) beyond_loopback: bool,
+    /// The name of the export.
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub(crate) export_name: String,
+    /// Refuse everything that changes the disk.
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// A certificate (PEM), to speak TLS.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// Its private key (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Authorities (PEM): clients must show a certificate of one of them.
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_client_authorities: Option<PathBuf>,
+    /// Serve clients without TLS, too.
+    #[arg(long, requires = "tls_certificate")]
+    pub(crate) tls_optional: bool,
+    /// Run a shell command with `$uri` and `$unixsocket` set, and stop when it ends, with its exit
+    /// code.
+    #[arg(long = "run", value_name = "COMMAND")]
+    pub(crate) run_command: Option<String>,
+    /// Say where the disk is as JSON, once it can be used.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct MountArgs {
+    #[command(flatten)]
+    pub(crate) at: VolumeArgs,
+    /// The directory to mount on.
+    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Show the disk as the file `disk`, without a file system. Needs neither root nor loop devices.
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Never make a file system, not even on an empty disk.
+    #[arg(long, conflicts_with = "raw")]
+    pub(crate) no_mkfs: bool,
+    /// Mount so that nothing can be written.
+    #[arg(long)]
+    pub(crate) read_only: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct UmountArgs {
+    /// The directory that `oblivio mount` mounted on.
+    pub(crate) directory: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Give the volume one more key that opens it.
+    Add(KeyAddArgs),
+    /// List the key slots.
+    List(KeyListArgs),
+    /// Take a key away. Whoever kept an old copy of the superblock can still use it.
+    Remove(KeyRemoveArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct KeyAddArgs {
+    #[command(flatten)]
+    pub(crate) at: VolumeArgs,
+    /// The new key: a file nobody can guess.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["new_passphrase_file", "new_passphrase_command"])]
+    pub(crate) new_key_file: Option<PathBuf>,
+    /// The new key: a file whose first line is the passphrase.
+    #[arg(long, value_name = "FILE", conflicts_with = "new_passphrase_command")]
+    pub(crate) new_passphrase_file: Option<PathBuf>,
+    /// The new key: a command that prints the passphrase.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) new_passphrase_command: Option<String>,
+    /// A name for the key slot.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) label: String,
+    /// How long a passphrase shall take to try on this machine, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    pub(crate) unlock_millis: u32,
+}
+
+#[derive(Args)]
+pub(crate) struct KeyListArgs {
+    /// The file that holds the volume.
+    pub(crate) volume: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct KeyRemoveArgs {
+    #[command(flatten)]
+    pub(crate) at: VolumeArgs,
+    /// The number of the slot, as `key list` shows it.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) slot: u8,
+}

@@ -1,0 +1,64 @@
+//! `oblivio create`: a new volume.
+
+use std::fs;
+
+use oblivio_store::{FileOptions, FileStore};
+use oblivio_volume::keys::{NewSlot, VolumeKey};
+use oblivio_volume::state_dir::FsStateDir;
+use oblivio_volume::superblock::{Superblock, Unlocked};
+use oblivio_volume::volume::shapes;
+use oblivio_volume::{Volume, VolumeError, VolumeOptions};
+use serde_json::json;
+
+use super::plan::Plan;
+use super::{opening, secret, state_home};
+use crate::args::CreateArgs;
+use crate::error::CliError;
+use crate::output;
+
+/// `oblivio create`.
+pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
+    let plan = Plan::new(&args.wish)?;
+    let params = plan.params.clone();
+    let path = &args.at.volume;
+    // Not to be asked for a passphrase in vain. The store will refuse it again.
+    if path.exists() {
+        return Err(CliError::Input(format!(
+            "{} exists: choose another name, or remove it first",
+            path.display()
+        )));
+    }
+    let secret = secret::choose(&args.at.secret)?;
+    let cost = secret::cost(&secret, args.unlock_millis)?;
+    let mut coins = opening::coins()?;
+    let volume_key = VolumeKey::draw(&mut coins);
+    let slot = NewSlot { secret: &secret, cost, label: &args.label };
+    let superblock = Superblock::create(params.clone(), &volume_key, &slot, &mut coins)
+        .map_err(VolumeError::from)?;
+    let owner = Unlocked { superblock, volume_key, slot: 0 };
+    let state = state_home::directory(args.at.state.as_deref(), owner.superblock.volume_id())?;
+
+    let dir = FsStateDir::open(&state)?;
+    let store = FileStore::create(path, &shapes(&params)?, &FileOptions::default())?;
+    let made = Volume::create(store, Box::new(dir), &owner, VolumeOptions::default(), coins)
+        .and_then(Volume::close);
+    if let Err(error) = made {
+        // A file that is no volume is in the way of the next attempt.
+        let _ = fs::remove_file(path);
+        return Err(error.into());
+    }
+    if args.json {
+        let mut json = plan.json();
+        json["volume"] = json!(path);
+        json["state"] = json!(state);
+        output::print(&format!("{json:#}"))
+    } else {
+        output::print(&format!(
+            "{}\n\ncreated           {}\nstate             {}\n\nKeep the state as you keep the \
+             volume: without it the data cannot be found.",
+            plan.text(),
+            path.display(),
+            state.display()
+        ))
+    }
+}

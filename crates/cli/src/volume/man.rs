@@ -1,0 +1,18 @@
+//! `oblivio man`: man pages, from the same definitions as the help texts.
+
+use std::path::Path;
+
+use clap::CommandFactory;
+
+use crate::args::Cli;
+use crate::error::CliError;
+use crate::files::OutputDir;
+use crate::{files, output};
+
+/// `oblivio man`.
+pub(crate) fn man(directory: &Path) -> Result<(), CliError> {
+    OutputDir::prepare(directory)?;
+    clap_mangen::generate_to(Cli::command(), directory)
+        .map_err(|error| files::cannot_write(directory, &error))?;
+    output::print(&format!("the man pages are in {}", directory.display()))
+}

@@ -1,0 +1,24 @@
+//! Volumes: what `oblivio create`, `info`, `check`, `serve`, `mount` and `key` do.
+
+mod check;
+mod create;
+mod info;
+mod key;
+mod man;
+mod mount;
+mod opening;
+mod plan;
+mod recording;
+mod secret;
+mod serve;
+mod signals;
+mod state_home;
+
+pub(crate) use check::check;
+pub(crate) use create::create;
+pub(crate) use info::info;
+pub(crate) use key::{add, list, remove};
+pub(crate) use man::man;
+pub(crate) use mount::{mount, umount};
+pub(crate) use plan::plan;
+pub(crate) use serve::{record_view, serve_nbd};

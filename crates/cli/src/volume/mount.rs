@@ -1,0 +1,99 @@
+//! `oblivio mount` and `oblivio umount`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use oblivio_serve::fuse::{FuseOptions, MountError, mount_raw};
+use oblivio_serve::mount::registry::Registry;
+use oblivio_serve::mount::{
+    MakeFilesystem, MountOptions, mount_filesystem, stay_out_of_reclaim, unmount_served,
+};
+use oblivio_volume::device::BlockDevice;
+use oblivio_volume::{Disk, DiskOptions};
+
+use super::opening;
+use super::signals::EndAsked;
+use crate::args::{MountArgs, UmountArgs};
+use crate::error::CliError;
+use crate::output;
+
+/// How often to look whether it is time to end.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// `oblivio mount`.
+pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
+    // Before there are any threads. Without it all goes well too, while there is memory.
+    let _ = stay_out_of_reclaim();
+    let end = EndAsked::listen()?;
+    // The registration ends last: whoever unmounts waits for that.
+    let registration = Registry::open()?.register(&args.directory)?;
+    let opened = opening::open(&args.at, &args.run)?;
+    let options = DiskOptions { cache_bytes_max: args.run.cache };
+    let disk = Arc::new(Disk::start(opened.volume, &options)?);
+    let device: Arc<dyn BlockDevice> = disk.clone();
+    let served = if args.raw {
+        let options = FuseOptions { read_only: args.read_only };
+        mount_raw(device, registration.directory(), &options).map_err(CliError::from).and_then(
+            |mut mount| {
+                let file = mount.disk();
+                output::print(&format!("the disk is {}", file.display()))?;
+                run(
+                    &end,
+                    &mut mount,
+                    |m, patience| m.wait_until_unmounted(patience),
+                    |m| m.unmount(),
+                )
+            },
+        )
+    } else {
+        let make = if args.no_mkfs { MakeFilesystem::Never } else { MakeFilesystem::IfEmpty };
+        let options = MountOptions { make, read_only: args.read_only, ..MountOptions::default() };
+        mount_filesystem(device, &registration, &options).map_err(CliError::from).and_then(
+            |mut mount| {
+                output::print(&format!("mounted on {}", mount.directory().display()))?;
+                run(
+                    &end,
+                    &mut mount,
+                    |m, patience| m.wait_until_unmounted(patience),
+                    |m| m.unmount(),
+                )
+            },
+        )
+    };
+    let closed = disk.close().map_err(CliError::from);
+    drop(disk);
+    let recorded = opened.recording.map_or(Ok(()), super::recording::Recording::finish);
+    drop(registration);
+    served.and(closed).and(recorded)
+}
+
+/// Waits until somebody unmounts, or asks this process to.
+fn run<M>(
+    end: &EndAsked,
+    mount: &mut M,
+    is_unmounted: impl Fn(&M, Duration) -> bool,
+    unmount: impl Fn(&mut M) -> Result<(), MountError>,
+) -> Result<(), CliError> {
+    let mut was_busy = false;
+    loop {
+        if is_unmounted(mount, LOOK) || end.is_asked() {
+            match unmount(mount) {
+                Err(error @ MountError::Busy(_)) => {
+                    if !was_busy {
+                        output::remark(&format!(
+                            "{error}; it is unmounted when it is not any more"
+                        ));
+                    }
+                    was_busy = true;
+                    std::thread::sleep(LOOK);
+                }
+                outcome => return Ok(outcome?),
+            }
+        }
+    }
+}
+
+/// `oblivio umount`.
+pub(crate) fn umount(args: &UmountArgs) -> Result<(), CliError> {
+    Ok(unmount_served(&args.directory, &Registry::open()?)?)
+}

@@ -1,0 +1,82 @@
+//! From a file and a key to an open volume.
+
+use std::path::PathBuf;
+
+use oblivio_core::store::BucketStore;
+use oblivio_store::{FileOptions, FileStore};
+use oblivio_volume::state_dir::FsStateDir;
+use oblivio_volume::superblock::Unlocked;
+use oblivio_volume::superblock::copies::{self, read_copies};
+use oblivio_volume::{Recovery, SyncMoves, Volume, VolumeError, VolumeOptions};
+use rand::SeedableRng;
+use rand::rngs::{StdRng, SysRng};
+
+use super::recording::{Recording, Store};
+use super::{secret, state_home};
+use crate::args::{RunArgs, SyncMovesName, VolumeArgs};
+use crate::error::CliError;
+use crate::output;
+
+/// A store that has been unlocked, and the directory that belongs to it.
+pub(crate) struct Unlocking {
+    pub(crate) store: FileStore,
+    pub(crate) owner: Unlocked,
+    pub(crate) state: PathBuf,
+}
+
+/// Randomness from the system.
+pub(crate) fn coins() -> Result<StdRng, CliError> {
+    StdRng::try_from_rng(&mut SysRng)
+        .map_err(|error| CliError::Engine(format!("the system gives no randomness: {error}")))
+}
+
+/// Opens the file, and unlocks its superblock.
+pub(crate) fn unlock(args: &VolumeArgs, options: &FileOptions) -> Result<Unlocking, CliError> {
+    let mut store = FileStore::open(&args.volume, options)?;
+    let copies = read_copies(&mut store);
+    let superblock = copies.newest().map_err(VolumeError::from)?;
+    // What anyone can see is told before anyone is asked for a secret.
+    let state =
+        state_home::directory(args.state.as_deref(), superblock.unauthenticated_volume_id())?;
+    let owner = superblock.unlock(&secret::read(&args.secret)?).map_err(VolumeError::from)?;
+    if !options.read_only {
+        let mended = copies::repair(&mut store, &owner.superblock).map_err(VolumeError::from)?;
+        store.flush().map_err(VolumeError::from)?;
+        if mended + store.damaged_header_copies() > 0 {
+            output::remark("damaged copies of the superblock or the file's header were mended");
+        }
+    }
+    Ok(Unlocking { store, owner, state })
+}
+
+/// An open volume.
+pub(crate) struct Opened {
+    pub(crate) volume: Volume<Store>,
+    pub(crate) recovery: Recovery,
+    /// The client's directory.
+    pub(crate) state: PathBuf,
+    pub(crate) recording: Option<Recording>,
+}
+
+/// Opens a volume to be run.
+pub(crate) fn open(args: &VolumeArgs, run: &RunArgs) -> Result<Opened, CliError> {
+    let file = FileOptions { direct: run.direct, ..FileOptions::default() };
+    let Unlocking { store, owner, state } = unlock(args, &file)?;
+    let dir = FsStateDir::open(&state)?;
+    let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;
+    let options = VolumeOptions {
+        sync_moves: match run.sync_moves {
+            SyncMovesName::Read => SyncMoves::BeforeReads,
+            SyncMovesName::Flush => SyncMoves::AtFlush,
+        },
+        ..VolumeOptions::default()
+    };
+    let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
+    if recovery.was_needed {
+        output::remark(&format!(
+            "the volume had not been closed: recovered, {} accesses were made again",
+            recovery.accesses
+        ));
+    }
+    Ok(Opened { volume, recovery, state, recording })
+}

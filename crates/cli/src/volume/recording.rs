@@ -1,0 +1,55 @@
+//! Recording what storage sees, for whoever asks for it.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use oblivio_core::store::BucketStore;
+use oblivio_core::view::{Event, EventSink, FileSink, Recorder};
+use oblivio_store::FileStore;
+
+use crate::error::CliError;
+use crate::files;
+
+/// A file of buckets, recorded or not.
+pub(crate) type Store = Box<dyn BucketStore + Send>;
+
+type Sink = Arc<Mutex<FileSink<BufWriter<File>>>>;
+
+/// A view being recorded.
+pub(crate) struct Recording {
+    path: PathBuf,
+    sink: Sink,
+}
+
+/// The end of the recording that the store holds.
+struct SharedSink(Sink);
+
+impl EventSink for SharedSink {
+    fn record(&mut self, event: &Event, contents: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).record(event, contents);
+    }
+}
+
+impl Recording {
+    /// Records what `store` sees to the file `path`, if there is one.
+    pub(crate) fn wrap(
+        store: FileStore,
+        path: Option<&Path>,
+    ) -> Result<(Store, Option<Self>), CliError> {
+        let Some(path) = path else { return Ok((Box::new(store), None)) };
+        let sink = Arc::new(Mutex::new(FileSink::new(files::create(path)?)));
+        let recorder = Recorder::new(store, SharedSink(sink.clone()));
+        Ok((Box::new(recorder), Some(Self { path: path.to_owned(), sink })))
+    }
+
+    /// Ends the recording, once the store is closed.
+    pub(crate) fn finish(self) -> Result<(), CliError> {
+        let failed = |error: std::io::Error| files::cannot_write(&self.path, &error);
+        let sink = Arc::into_inner(self.sink)
+            .ok_or_else(|| failed(std::io::Error::other("the volume is still in use")))?;
+        let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+        sink.finish().map(drop).map_err(failed)
+    }
+}

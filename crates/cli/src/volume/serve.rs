@@ -1,0 +1,147 @@
+//! `oblivio serve`: a volume for other programs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::time::Duration;
+
+use oblivio_serve::nbd::{Listen, NbdOptions, ServerHandle, TlsFiles, TlsMode, serve};
+use oblivio_volume::{Disk, DiskOptions};
+use serde_json::json;
+
+use super::opening::{self, Opened};
+use super::signals::EndAsked;
+use crate::args::{NbdArgs, RunArgs, SyncMovesName, ViewRecordArgs};
+use crate::error::CliError;
+use crate::output;
+
+/// How often to look whether it is time to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// `oblivio serve nbd`.
+pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
+    let end = EndAsked::listen()?;
+    let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
+    let disk = Arc::new(Disk::start(volume, &DiskOptions { cache_bytes_max: args.run.cache })?);
+    let served = serve(disk.clone(), listen(args, &state), options(args))
+        .map_err(|error| CliError::Engine(error.to_string()))
+        .and_then(|server| {
+            announce(args, &server, recovery.accesses)?;
+            let outcome = match &args.run_command {
+                Some(command) => run_until_it_ends(command, &server, &socket(args, &state), &end),
+                None => {
+                    wait(&end);
+                    Ok(0)
+                }
+            };
+            let stopped = server.shutdown().map_err(|error| CliError::Engine(error.to_string()));
+            stopped.and(outcome)
+        });
+    // Whatever happened: what was written is kept.
+    let closed = disk.close().map_err(CliError::from);
+    drop(disk);
+    let recorded = recording.map_or(Ok(()), super::recording::Recording::finish);
+    match served.and_then(|code| closed.and(recorded).map(|()| code))? {
+        0 => Ok(()),
+        code => Err(CliError::Command(code)),
+    }
+}
+
+/// `oblivio view record`.
+pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
+    serve_nbd(&NbdArgs {
+        at: args.at.clone(),
+        run: RunArgs {
+            cache: 32 << 20,
+            sync_moves: SyncMovesName::Read,
+            direct: false,
+            record_view: Some(args.output.clone()),
+        },
+        socket: None,
+        tcp: None,
+        beyond_loopback: false,
+        export_name: String::new(),
+        read_only: false,
+        tls_certificate: None,
+        tls_key: None,
+        tls_client_authorities: None,
+        tls_optional: false,
+        run_command: Some(args.run.clone()),
+        json: false,
+    })
+}
+
+fn socket(args: &NbdArgs, state: &Path) -> PathBuf {
+    args.socket.clone().unwrap_or_else(|| state.join("nbd.sock"))
+}
+
+fn listen(args: &NbdArgs, state: &Path) -> Listen {
+    args.tcp.map_or_else(|| Listen::Unix(socket(args, state)), Listen::Tcp)
+}
+
+fn options(args: &NbdArgs) -> NbdOptions {
+    let files = args.tls_certificate.clone().zip(args.tls_key.clone());
+    let tls = files.map(|(certificate, key)| TlsFiles {
+        certificate,
+        key,
+        client_authorities: args.tls_client_authorities.clone(),
+    });
+    NbdOptions {
+        export_name: args.export_name.clone(),
+        description: "an oblivious volume".into(),
+        tls: match tls {
+            None => TlsMode::Off,
+            Some(files) if args.tls_optional => TlsMode::Offered(files),
+            Some(files) => TlsMode::Required(files),
+        },
+        read_only: args.read_only,
+        beyond_loopback: args.beyond_loopback,
+        ..NbdOptions::default()
+    }
+}
+
+fn announce(args: &NbdArgs, server: &ServerHandle, repeated: u64) -> Result<(), CliError> {
+    if args.json {
+        output::print(&json!({ "uri": server.uri(), "accesses_repeated": repeated }).to_string())
+    } else if args.run_command.is_none() {
+        output::print(&format!("serving at {}\nCtrl-C closes the volume.", server.uri()))
+    } else {
+        Ok(())
+    }
+}
+
+fn wait(end: &EndAsked) {
+    while !end.is_asked() {
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Runs a shell command, and returns its exit code.
+fn run_until_it_ends(
+    command: &str,
+    server: &ServerHandle,
+    socket: &Path,
+    end: &EndAsked,
+) -> Result<i32, CliError> {
+    let failed = |error: std::io::Error| CliError::Engine(format!("the command failed: {error}"));
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", command])
+        .env("uri", server.uri())
+        .env("unixsocket", socket)
+        .spawn()
+        .map_err(failed)?;
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(status.code().unwrap_or(1));
+        }
+        if end.is_asked() {
+            return stop(&mut child).map_err(failed);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn stop(child: &mut Child) -> std::io::Result<i32> {
+    child.kill()?;
+    Ok(child.wait()?.code().unwrap_or(1))
+}

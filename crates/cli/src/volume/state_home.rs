@@ -1,0 +1,25 @@
+//! Where the client's directories of all volumes are.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use oblivio_volume::superblock::VolumeId;
+
+use crate::error::CliError;
+
+/// The client's directory of a volume: the one named, or one beside the user's other state.
+pub(crate) fn directory(named: Option<&Path>, volume: VolumeId) -> Result<PathBuf, CliError> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
+    let id: String = volume.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || variable("HOME").map(|home| home.join(".local/state"));
+    variable("XDG_STATE_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(home)
+        .map(|parent| parent.join("oblivio").join(id))
+        .ok_or_else(|| {
+            CliError::Input("there is no home directory: name the client's with --state".into())
+        })
+}
