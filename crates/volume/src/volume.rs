@@ -14,7 +14,7 @@ use rand::rngs::StdRng;
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
-use crate::ledger::{IsClean, Ledger, LedgerKeys, Past};
+use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Past};
 use crate::state::history::History;
 use crate::state::record::{self, Head, Record};
 use crate::state_dir::StateDir;
@@ -174,9 +174,7 @@ impl<S: BucketStore> Volume<S> {
             recovery.accesses += repeat(&mut oram, record)?;
         }
         oram.backend_mut().flush()?;
-        // Not the latest: if storage never heard of that one, it would be two behind until the
-        // anchor of the next is durable.
-        let last = (past.generation, shown);
+        let last = Last { generation: past.generation, latest: head.checkpoint, shown };
         let ledger = Ledger::resume(dir, keys, volume_id, last, &mut oram)?;
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
     }
@@ -211,7 +209,7 @@ impl<S: BucketStore> Volume<S> {
     }
 
     /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
-    /// nothing of it.
+    /// nothing of it, but for a checkpoint when very many came.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] for a range that is none; any other breaks the volume.
@@ -222,9 +220,12 @@ impl<S: BucketStore> Volume<S> {
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
         self.unless_broken(|volume| {
-            let record = Record::Forget { start: range.start, end: range.end };
-            volume.ledger.log.append(|out| record.put(out))?;
-            Ok(volume.oram.forget(range)?)
+            volume.ledger.forget(&range)?;
+            volume.oram.forget(range)?;
+            if volume.ledger.has_many_forgets(volume.options.state_file_bytes_max) {
+                volume.checkpoint()?;
+            }
+            Ok(())
         })
     }
 
@@ -234,13 +235,7 @@ impl<S: BucketStore> Volume<S> {
     /// Any, and it breaks the volume.
     pub fn flush(&mut self) -> Result<(), VolumeError> {
         self.check_sound()?;
-        self.unless_broken(|volume| {
-            volume.ledger.log.sync()?;
-            if volume.ledger.is_long(volume.options.state_file_bytes_max) {
-                volume.checkpoint()?;
-            }
-            Ok(())
-        })
+        self.unless_broken(|volume| Ok(volume.ledger.log.sync()?))
     }
 
     /// Ends the use of the volume: there will be nothing to recover.

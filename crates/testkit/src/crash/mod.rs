@@ -35,6 +35,7 @@
 mod directory;
 mod fault;
 mod medium;
+mod raw_disk;
 mod shadow;
 pub mod small_volume;
 mod store;
@@ -48,6 +49,7 @@ mod tests;
 
 pub use directory::{CrashDir, CrashFile};
 pub use fault::{Counts, FailedSync, Fault, OpKind, Strike, Survival};
+pub use raw_disk::RawDisk;
 pub use shadow::{Report, ShadowDisk, Ticket, Wrong, WrongBlock};
 pub use store::CrashStore;
 pub use trial::{Life, Loss, Ran, Trial, apply};

@@ -186,6 +186,14 @@ impl World {
         self.state().directory.replace(&snapshot.files);
     }
 
+    /// Gives the directory this file, durably and at once. Open files are dead afterwards.
+    pub fn replace_file(&self, name: &str, bytes: &[u8]) {
+        let mut state = self.state();
+        let mut files = state.directory.contents();
+        files.insert(name.into(), bytes.to_vec());
+        state.directory.replace(&files);
+    }
+
     /// Flips bit `bit` of byte `byte` of a bucket.
     ///
     /// # Panics

@@ -44,15 +44,11 @@ struct Arguments {
 
     /// Try this point alone, and say what came of it; can be given again for more
     #[arg(long, value_name = "POINT")]
-    only: Vec<String>,
+    replay: Vec<String>,
 
     /// Write the results to this file, as JSON
     #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Print the results as JSON instead of text
-    #[arg(long)]
-    json: bool,
+    json: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -80,26 +76,26 @@ fn work(arguments: &Arguments, out: &mut impl Write) -> Result<bool, String> {
     results["panics"] = json!(panics);
     results["parameters"] = parameters;
     results["seconds"] = json!(bar.elapsed().as_secs_f64());
-    if let Some(file) = &arguments.output {
+    if let Some(file) = &arguments.json {
         let text = serde_json::to_string_pretty(&results).map_err(|error| error.to_string())?;
         fs::write(file, text + "\n")
             .map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
     }
-    let text = if arguments.json { format!("{results}\n") } else { describe(&tally, &panics) };
-    out.write_all(text.as_bytes()).map_err(|error| format!("no output: {error}"))?;
+    out.write_all(describe(&tally, &panics).as_bytes())
+        .map_err(|error| format!("no output: {error}"))?;
     Ok(tally.losses().len() == 0 && panics.is_empty())
 }
 
 /// The points to try, and where they come from.
 fn choose(arguments: &Arguments) -> Result<(Vec<(Kind, Point)>, Value), String> {
-    if !arguments.only.is_empty() {
+    if !arguments.replay.is_empty() {
         let named = |name: &String| {
             let point = Point::parse(name)?;
             let kind = if point.lives.len() == 1 { Kind::Crash } else { Kind::CrashInRecovery };
             Ok((kind, point))
         };
-        let points: Result<_, String> = arguments.only.iter().map(named).collect();
-        return Ok((points?, json!({ "only": arguments.only })));
+        let points: Result<_, String> = arguments.replay.iter().map(named).collect();
+        return Ok((points?, json!({ "replay": arguments.replay })));
     }
     let (seeds, points) =
         if arguments.quick { (1, 1000) } else { (arguments.seeds, arguments.points) };
@@ -126,7 +122,7 @@ fn describe_setup(setup: &setups::Setup) -> Value {
         "tree_top_levels": volume.tree_top_levels,
         "stash_blocks_max": volume.stash_blocks_max,
         "state_file_bytes_max": volume.state_file_bytes_max,
-        "cache_blocks_max": volume.cache_blocks_max,
+        "device": format!("{:?}", volume.device),
     })
 }
 

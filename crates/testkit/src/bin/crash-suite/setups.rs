@@ -1,7 +1,7 @@
 //! The volumes that are tried.
 
 use oblivio_testkit::crash::FailedSync;
-use oblivio_testkit::crash::small_volume::SmallVolume;
+use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
 use oblivio_volume::SyncMoves;
 
 /// A volume with a name.
@@ -34,7 +34,15 @@ pub(crate) fn setups() -> Vec<Setup> {
             "files-never-rotate",
             SmallVolume { state_file_bytes_max: u64::MAX / 4, tree_top_levels: 1, ..common },
         ),
-        setup("cache-of-one-block", SmallVolume { cache_blocks_max: 1, ..common }),
+        setup(
+            "cache-of-one-block",
+            SmallVolume { device: Device::Disk { cache_blocks_max: 1 }, ..common },
+        ),
+        setup("no-cache", SmallVolume { device: Device::Raw, ..common }),
+        setup(
+            "no-cache-at-flush",
+            SmallVolume { device: Device::Raw, sync_moves: SyncMoves::AtFlush, ..common },
+        ),
         setup(
             "small-stash",
             SmallVolume { stash_blocks_max: 3, sync_moves: SyncMoves::AtFlush, ..common },

@@ -137,5 +137,5 @@ impl Tally {
 
 /// How to meet a point again.
 pub(crate) fn replay(point: &str) -> String {
-    format!("cargo run --release --package oblivio-testkit --bin crash-suite -- --only '{point}'")
+    format!("cargo run --release --package oblivio-testkit --bin crash-suite -- --replay '{point}'")
 }
