@@ -3,7 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
-use oblivio_core::store::{Part, TreeId};
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
@@ -92,6 +93,38 @@ fn moves_that_were_not_synced_are_forgotten_by_a_power_loss() {
         equal += usize::from(shown.contains(&next));
     }
     assert!(equal > 10, "{equal}");
+}
+
+/// Evictions that are made again have the names they had before the crash, and so need another key.
+#[test]
+fn what_recovery_writes_again_is_sealed_under_another_key() {
+    let mut written_again = 0;
+    for crash_at in (20..200).step_by(6) {
+        let mut bench = Bench::new(volume(SyncMoves::BeforeReads), crash_at);
+        bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
+        bench.world.crash(&mut bench.coins, Survival::All);
+        let old: Vec<_> = places(&bench.setup).map(|piece| get(&bench.world, piece)).collect();
+        let seen = bench.world.view().len();
+        let (volume, _) = bench.open().unwrap();
+        drop(volume);
+        let written: Vec<_> = bench.world.view()[seen..]
+            .iter()
+            .filter_map(|seen| match seen {
+                Seen::Event(Event { operation: Operation::Write, piece, .. }) => *piece,
+                _ => None,
+            })
+            .collect();
+        for (piece, old) in places(&bench.setup).zip(old) {
+            // A place that held nothing was not sealed before.
+            if written.contains(&piece) && old.iter().any(|byte| *byte != 0) {
+                let new = get(&bench.world, piece);
+                let equal = old.chunks_exact(16).zip(new.chunks_exact(16)).any(|(a, b)| a == b);
+                assert!(!equal, "crash at {crash_at}: a mask was used twice in {piece:?}");
+                written_again += 1;
+            }
+        }
+    }
+    assert!(written_again > 100, "{written_again}");
 }
 
 // ───────────────────────────── two histories ─────────────────────────────
@@ -188,6 +221,22 @@ impl Bench {
     fn leaves(&self) -> Vec<u64> {
         leaves(&self.setup, &self.world.view())
     }
+}
+
+/// All places of buckets of blocks.
+fn places(setup: &SmallVolume) -> impl Iterator<Item = Piece> {
+    let [_, _, data, _] = shapes(&setup.params()).unwrap();
+    let levels: Vec<_> = data.levels().iter().map(|level| level.buckets).collect();
+    (0..).zip(levels).flat_map(|(level, buckets)| {
+        (0..buckets).map(move |index| {
+            let bucket = BucketId::new(level, index);
+            Piece { tree: DATA_TREE, bucket, part: Part::Whole }
+        })
+    })
+}
+
+fn get(world: &World, piece: Piece) -> Vec<u8> {
+    world.store().read(&[piece]).unwrap().get(0).to_vec()
 }
 
 fn read(volume: &mut Volume<CrashStore>, address: u64) -> Result<(), VolumeError> {
