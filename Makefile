@@ -27,15 +27,43 @@ tools:
 	    || { echo "error: no cargo $$tool: run rustup component add rustfmt clippy"; exit 1; }; \
 	done
 
+# Programs that people use on disks: clients of the volume, and what the tests compare it with. A
+# package is installed when a command that it brings is missing.
+DISK_TOOLS := debugfs:e2fsprogs nbdcopy:libnbd-bin
+TEST_TOOLS := $(DISK_TOOLS) fio:fio nbdkit:nbdkit nbdfuse:nbdfuse qemu-img:qemu-utils \
+              nbd-client:nbd-client fusermount3:fuse3 unshare:util-linux losetup:mount
+
+define install
+	@export PATH="$$PATH:/usr/sbin:/sbin"; missing=''; \
+	for tool in $(1); do \
+	  command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool##*:}"; \
+	done; \
+	[ -z "$$missing" ] || { \
+	  printf '\n== install%s\n' "$$missing"; \
+	  as_root=''; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+	  { $$as_root apt-get update -q && $$as_root env DEBIAN_FRONTEND=noninteractive \
+	      apt-get install -q -y --no-install-recommends $$missing; } \
+	    || { echo "error: these packages are missing and could not be installed:$$missing"; exit 1; }; \
+	}
+endef
+
+.PHONY: disk-tools
+disk-tools:
+	$(call install,$(DISK_TOOLS))
+
+.PHONY: test-tools
+test-tools:
+	$(call install,$(TEST_TOOLS))
+
 .PHONY: demo
-demo: tools ## an oblivious array of a real file, and what storage saw of it
+demo: tools disk-tools ## a real file system on a volume, its server killed, both sides in a picture
 	$(call step,build)
 	$(CARGO) build --release --package oblivio-cli
 	$(call step,demo)
-	target/release/oblivio demo --output target/demo
+	target/release/oblivio demo --folder crates --output target/demo
 
 .PHONY: test
-test: tools ## every test: format, lints, units, oracles, privacy, planted leaks
+test: tools test-tools ## every test: format, lints, units, oracles, privacy, planted leaks
 	$(call step,format)
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path bench/Cargo.toml --check

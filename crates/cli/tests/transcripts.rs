@@ -33,87 +33,54 @@ fn bad(dir: &TempDir, command_line: &str, code: i32) -> String {
     stderr
 }
 
-/// A directory with a file whose last block is not full.
-fn dir_with_file() -> TempDir {
-    let dir = TempDir::new().unwrap();
-    let bytes: Vec<u8> = (0..20_001u32).map(|i| ((i * i) >> 7) as u8).collect();
-    fs::write(dir.path().join("data"), bytes).unwrap();
-    dir
-}
-
 fn size(dir: &TempDir, path: impl AsRef<Path>) -> u64 {
     fs::metadata(dir.path().join(path)).unwrap().len()
 }
 
-#[test]
-fn a_demonstration_gives_every_byte_back_and_leaves_its_files() {
-    let dir = dir_with_file();
-    for scheme in ["path", "raw"] {
-        let output = format!("out/{scheme}");
-        let text = good(
-            &dir,
-            &format!("demo --file data --block-bytes 128 --scheme {scheme} --output {output}"),
-        );
-        for part in ["What the owner did", "What storage saw", "read back: identical", "secret"] {
-            assert!(text.contains(part), "no {part:?} in {text}");
-        }
-        for file in ["demo.svg", "demo.view", "demo.csv"] {
-            assert!(size(&dir, format!("{output}/{file}")) > 0, "{file}");
-        }
-    }
-}
-
-#[test]
-fn a_block_and_a_byte_are_enough() {
+/// A folder with two files, one of them in a folder of its own.
+fn dir_with_folder() -> TempDir {
     let dir = TempDir::new().unwrap();
-    fs::write(dir.path().join("data"), b"x").unwrap();
-    for scheme in ["path", "raw"] {
-        good(&dir, &format!("demo --file data --scheme {scheme}"));
+    fs::create_dir_all(dir.path().join("data/deeper")).unwrap();
+    let bytes: Vec<u8> = (0..2_000_001u32).map(|i| ((i * i) >> 7) as u8).collect();
+    fs::write(dir.path().join("data/large"), bytes).unwrap();
+    fs::write(dir.path().join("data/deeper/small"), b"x").unwrap();
+    dir
+}
+
+#[test]
+fn a_demonstration_loses_nothing_and_leaves_its_pictures() {
+    let dir = dir_with_folder();
+    let text = good(&dir, "demo --folder data --output out --without-mount");
+    for part in ["SIGKILL", "What the owner did", "What storage saw", "all 2 checksums are right"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
     }
-}
+    // Once more in the same place: what it left is no hindrance.
+    let json = good(&dir, "demo --folder data --output out --without-mount --json");
+    let report: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&report["files"], &report["was_mounted"]), (&2.into(), &false.into()));
+    assert_eq!((&report["files_lost"], &report["files_changed"]), (&0.into(), &0.into()));
+    let (asked, seen) = (&report["requests_of_owner"], &report["seen_by_storage"]["accesses"]);
+    assert!(seen.as_u64().unwrap() > asked.as_u64().unwrap() / 2, "{json}");
+    assert!(size(&dir, "out/demo.svg") > 0);
 
-#[test]
-fn the_figures_are_json_and_the_same_for_the_same_seed() {
-    let dir = dir_with_file();
-    let demo = || {
-        let text = good(&dir, "demo --file data --block-bytes 256 --seed 5 --json --output out");
-        let mut report: Value = serde_json::from_str(&text).unwrap();
-        report["microseconds_per_access"].take();
-        (report, fs::read(dir.path().join("out/demo.view")).unwrap())
-    };
-    let (report, view) = demo();
-    assert_eq!((report.clone(), view), demo());
-    assert_eq!(report["identical"], true);
-    assert_eq!(report["sha256_written"], report["sha256_read_back"]);
-    assert_eq!(report["blocks"], 20_001u64.div_ceil(256));
-    assert!(report["seen_by_storage"]["bytes_written"].as_u64().unwrap() > 20_001);
-    assert!(report["secret"]["stash_peak_blocks"].is_u64());
-}
-
-#[test]
-fn a_view_is_exported_to_a_file_and_to_standard_output() {
-    let dir = dir_with_file();
-    good(&dir, "demo --file data --output out");
-    let text = good(&dir, "view export out/demo.view");
+    let csv = good(&dir, "view export out/demo.view");
+    assert!(csv.starts_with("order,trip,operation,"));
     good(&dir, "view export out/demo.view --csv again.csv");
-    let written = fs::read_to_string(dir.path().join("again.csv")).unwrap();
-    assert_eq!(text, written);
-    assert_eq!(text, fs::read_to_string(dir.path().join("out/demo.csv")).unwrap());
-    assert!(text.starts_with("order,trip,operation,"));
+    assert_eq!(csv, fs::read_to_string(dir.path().join("again.csv")).unwrap());
+    let message = bad(&dir, "view export out/demo.view --csv nowhere/view.csv", 4);
+    assert!(message.contains("choose another place"), "{message}");
 }
 
 #[test]
 fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
-    let dir = dir_with_file();
-    fs::write(dir.path().join("empty"), b"").unwrap();
+    let dir = dir_with_folder();
+    fs::create_dir(dir.path().join("empty")).unwrap();
     let cases = [
-        ("demo --file nowhere", "check the path"),
-        ("demo --file .", "give a file"),
-        ("demo --file empty", "give a file with contents"),
-        ("demo --file data --block-bytes 1", "block"),
+        ("demo --folder nowhere", "check the path"),
+        ("demo --folder empty", "name a folder that does"),
         ("view export nowhere", "check the path"),
-        ("view export data", "not a whole view file"),
-        ("lab draw data", "give a file that this program wrote"),
+        ("view export data/large", "not a whole view file"),
+        ("lab draw data/large", "give a file that this program wrote"),
         ("lab run stash-study --accesses 5", "too few"),
     ];
     for (command_line, advice) in cases {
@@ -123,29 +90,18 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
 }
 
 #[test]
-fn a_file_too_large_is_refused_with_advice() {
-    let dir = TempDir::new().unwrap();
-    fs::File::create(dir.path().join("large")).unwrap().set_len(16 * 32_769).unwrap();
-    let message = bad(&dir, "demo --file large --block-bytes 16", 3);
-    assert!(message.contains("use larger blocks"), "{message}");
-}
-
-#[test]
 fn output_that_cannot_be_written_is_code_4() {
-    let dir = dir_with_file();
+    let dir = dir_with_folder();
     for command_line in [
-        "demo --file data --output data",
-        "demo --file data --output data/deeper",
-        "lab run stash-study --quick --output data",
-        "lab draw data --output data",
+        "demo --folder data --output data/large",
+        "demo --folder data --output data/large/deeper",
+        "lab run stash-study --quick --output data/large",
+        "lab draw data/large --output data/large",
     ] {
         let (code, _, message) = oblivio(&dir, command_line);
         let expected = if command_line.starts_with("lab draw") { 3 } else { 4 };
         assert_eq!(code, expected, "{command_line}: {message}");
     }
-    good(&dir, "demo --file data --output out");
-    let message = bad(&dir, "view export out/demo.view --csv nowhere/view.csv", 4);
-    assert!(message.contains("choose another place"), "{message}");
 }
 
 #[test]
@@ -154,8 +110,7 @@ fn a_command_line_not_understood_is_code_2() {
     for command_line in [
         "",
         "demo --colour",
-        "demo --scheme square",
-        "demo --block-bytes 0",
+        "demo --without-mount=perhaps",
         "lab run",
         "lab run stash-study --seeds 1",
     ] {

@@ -210,14 +210,16 @@ impl Fields<'_> {
     }
 }
 
-/// Parts of a bucket lie in it, in order, and do not overlap.
+/// Parts of a bucket lie in it, in order, and do not overlap. A level whose buckets are all kept
+/// elsewhere may have no bytes.
 fn check_level(level: &LevelShape) -> Result<(), FileError> {
     let slots_end = u64::from(level.slots)
         .checked_mul(level.slot_bytes)
         .and_then(|bytes| bytes.checked_add(level.slots_offset));
     let fits = level.header_bytes <= level.slots_offset
         && slots_end.is_some_and(|end| end <= level.bucket_bytes)
-        && (1..=BUCKET_BYTES_MAX).contains(&level.bucket_bytes);
+        && level.bucket_bytes <= BUCKET_BYTES_MAX
+        && (level.bucket_bytes > 0 || level.buckets == 0);
     fits.then_some(()).ok_or_else(|| {
         invalid(format!(
             "the parts of a bucket of {} bytes do not fit into it, or it exceeds {BUCKET_BYTES_MAX} \

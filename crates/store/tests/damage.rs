@@ -149,7 +149,10 @@ fn shapes_that_no_file_can_hold_are_refused() {
         bucket_bytes: 216,
     };
     let tree = |level| TreeShape::new(vec![level]);
-    assert!(container::encode(&[tree(level)]).is_ok());
+    let absent = LevelShape { buckets: 0, bucket_bytes: 0, slots: 0, header_bytes: 0, ..level };
+    let absent = LevelShape { slots_offset: 0, ..absent };
+    let without_root = TreeShape::new(vec![absent, level]);
+    assert!(container::encode(&[tree(level), without_root]).is_ok());
     for wrong in [
         LevelShape { buckets: 2, ..level },
         LevelShape { buckets: u64::MAX, ..level },
@@ -160,7 +163,7 @@ fn shapes_that_no_file_can_hold_are_refused() {
         LevelShape { slot_bytes: u64::MAX, ..level },
         LevelShape { bucket_bytes: u64::MAX, ..level },
         LevelShape { bucket_bytes: (1 << 30) + 1, ..level },
-        LevelShape { slots: 0, header_bytes: 0, slots_offset: 0, bucket_bytes: 0, ..level },
+        LevelShape { buckets: 1, ..absent },
     ] {
         refused(&[tree(wrong)]);
     }

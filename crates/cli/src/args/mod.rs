@@ -38,10 +38,11 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Keep a file in an oblivious array, and look at it from both sides.
+    /// Keep a real file system on a volume, kill its server, and look at it all from both sides.
     ///
-    /// Writes the file block by block, reads it back in random order, asks for a few blocks again
-    /// and again, and compares every byte. Then shows what the owner did beside what storage saw.
+    /// Makes a volume and an ext4 with the files of a folder, writes and reads it as a network block
+    /// device, kills the server in the middle, as root also that of a mounted file system, recovers,
+    /// compares every file, and shows what the owner did beside what storage saw.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
     /// Say what a volume would cost, before anything is created.
@@ -103,38 +104,26 @@ pub(crate) enum Command {
 const DEMO_EXAMPLES: &str = "\
 Examples:
   oblivio demo
-  oblivio demo --file holiday.jpg --block-bytes 512
-  oblivio demo --scheme raw --output /tmp/demo --json";
+  oblivio demo --folder ~/photos
+  oblivio demo --without-mount --output /tmp/demo --json
+
+It needs mke2fs, e2fsck and debugfs (Debian: e2fsprogs) and nbdcopy (libnbd-bin). As root, where there
+are FUSE and loop devices, it also mounts.";
 
 #[derive(Args)]
 pub(crate) struct DemoArgs {
-    /// The file to keep; this program itself if not given.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
-    /// The scheme.
-    #[arg(long, value_enum, default_value_t = SchemeName::Path)]
-    pub(crate) scheme: SchemeName,
-    /// Bytes of a block.
-    #[arg(long, value_name = "N", default_value = "4096")]
-    pub(crate) block_bytes: NonZeroUsize,
-    /// Makes the demonstration repeatable, and its key known: without it, all randomness comes
-    /// from the system.
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Where picture and view go. Made if missing; files of an earlier demonstration are replaced.
+    /// The folder whose files are kept; this program and its manual if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Where everything goes. Made if missing; what an earlier demonstration left is replaced.
     #[arg(long, value_name = "DIR", default_value = "oblivio-demo")]
     pub(crate) output: PathBuf,
-    /// Print the figures as JSON instead of text and pictures.
+    /// Mount nothing, even where it would be possible.
+    #[arg(long)]
+    pub(crate) without_mount: bool,
+    /// Print the figures as JSON instead of the story and pictures.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemeName {
-    /// Path ORAM, Z = 4: every access reads and writes one path.
-    Path,
-    /// RAW ORAM, Z = 5, A = 5: an access takes one block; every fifth is followed by an eviction.
-    Raw,
 }
 
 #[derive(Subcommand)]

@@ -273,6 +273,5 @@ pub(crate) struct KeyRemoveArgs {
     #[command(flatten)]
     pub(crate) at: VolumeArgs,
     /// The number of the slot, as `key list` shows it.
-    #[arg(long, value_name = "NUMBER")]
     pub(crate) slot: u8,
 }

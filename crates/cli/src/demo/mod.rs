@@ -1,119 +1,86 @@
-//! `oblivio demo`: a file in an oblivious array, seen from both sides.
+//! `oblivio demo`: a real file system on an oblivious disk, a server that is killed, and both sides of
+//! the story in one picture.
 //!
-//! - [`owner`]: what the owner asks for, in phases that everyone would recognise.
-//! - [`onlooker`]: what storage saw of it.
-//! - [`picture`], [`terminal`], [`report`]: the two side by side, and the figures.
+//! - [`stage`]: the directory where it all happens; [`folder`]: the files that are kept.
+//! - [`session`]: the owner works under the eyes of storage; [`diary`] is what the owner did,
+//!   [`seen`] what storage saw.
+//! - [`crash`]: servers are killed in the middle of their work.
+//! - [`picture`], [`terminal`], [`report`]: the two sides side by side, and the figures.
 
-mod onlooker;
-mod owner;
+mod crash;
+mod diary;
+mod folder;
 mod picture;
+mod programs;
 mod report;
-mod source;
+mod seen;
+mod session;
+mod stage;
 mod terminal;
 
-use oblivio_core::scheme::Backend;
-use oblivio_core::view::{Event, EventSink, Recorder};
-use oblivio_core::{FlatOram, Key, MemoryStore, PathOram, RawConfig, RawOram, Sealer, TreeConfig};
-use rand::SeedableRng;
-use rand::rngs::{StdRng, SysRng};
-
-use crate::args::{DemoArgs, SchemeName};
-use crate::clock::Stopwatch;
+use crate::args::DemoArgs;
 use crate::error::CliError;
-use crate::files::OutputDir;
-use crate::{output, progress, view};
-use onlooker::Onlooker;
-use owner::{Diary, Owner};
+use crate::output;
+use folder::Folder;
+use programs::{DEBUGFS, E2FSCK, MKE2FS, NBDCOPY};
 use report::Report;
-use source::Source;
+use stage::Stage;
 
 /// `oblivio demo`.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
-    let source = Source::read(args)?;
-    let config = SchemeConfig::new(args.scheme, &source)?;
-    let output_dir = OutputDir::prepare(&args.output)?;
-    let view_path = output_dir.path("demo.view");
+    let tell = |what: &str| if args.json { Ok(()) } else { output::print(what) };
+    for tool in [MKE2FS, E2FSCK, DEBUGFS, NBDCOPY] {
+        tool.find()?;
+    }
+    let stage = Stage::prepare(&args.output)?;
+    let source = match &args.folder {
+        Some(path) => Folder::read(path)?,
+        None => stage.own_files()?,
+    };
 
-    let mut onlooker = Onlooker::new(&view_path, &config)?;
-    let diary = play(&config, &source, coins(args.seed)?, &mut onlooker)?;
-    let seen = onlooker.finish()?;
+    tell("1. a volume, and a real file system made from a folder of real files")?;
+    let disk_bytes = source.disk_bytes()?;
+    stage.create_volume(disk_bytes)?;
+    stage.make_image(&source, disk_bytes)?;
+    tell(&format!(
+        "   {} files, {} bytes, from {}; a disk of {} MiB, as {}",
+        source.files.len(),
+        source.bytes,
+        source.path.display(),
+        disk_bytes >> 20,
+        stage.volume().display()
+    ))?;
 
-    let csv_path = output_dir.path("demo.csv");
-    view::write_csv(&view::read(&view_path)?, &csv_path)?;
-    let picture_path = output_dir.write("demo.svg", &picture::svg(&diary, &seen)?)?;
+    tell("2. the owner writes it, reads it, returns to three blocks, goes in a loop: recorded")?;
+    let session = session::play(&stage)?;
+    let first = stage.unpack(&stage.copy())?.compare(&source);
+    tell(&format!("   {}", first.text()))?;
 
-    let report = Report::new(args, &source, &diary, &seen, [&picture_path, &view_path, &csv_path]);
+    tell("3. the server is killed (SIGKILL) while it is written once more")?;
+    let killed = crash::kill_server(&stage, session.writing)?;
+    tell(&format!("   {}", killed.text()))?;
+
+    tell("4. a mounted file system loses its server in the middle of work")?;
+    let mounted = crash::kill_mount(&stage, &source, args.without_mount)?;
+    tell(&format!("   {}", mounted.text()))?;
+
+    tell("5. recovered, read as a whole, and checked")?;
+    let repeated = stage.read_out(&stage.recovered())?;
+    let expected = source.joined(mounted.synced());
+    let last = stage.unpack(&stage.recovered())?.compare(&expected);
+    if repeated > 0 {
+        tell(&format!("   recovered, {repeated} accesses were made again"))?;
+    }
+    tell(&format!("   {}", last.text()))?;
+    let checked = stage.check()?;
+    tell(&format!("   {}\n", checked.trim_end()))?;
+
+    let pictures = picture::draw(&stage, &session)?;
+    let report = Report::new(&source, disk_bytes, &session, [&first, &last], &mounted, &pictures);
     if args.json {
         output::print(&report.json()?)?;
     } else {
-        output::print(&format!("{}\n{}", terminal::plots(&diary, &seen), report.text()))?;
+        output::print(&format!("{}\n{}", terminal::plots(&session), report.text()))?;
     }
-    report.check_identical()
-}
-
-/// The tree that carries the file.
-enum SchemeConfig {
-    Path(TreeConfig),
-    Raw(RawConfig),
-}
-
-impl SchemeConfig {
-    fn new(scheme: SchemeName, source: &Source) -> Result<Self, CliError> {
-        let (blocks, block_bytes) = (source.block_count(), source.block_bytes);
-        let config = match scheme {
-            SchemeName::Path => Self::Path(TreeConfig::path(blocks, block_bytes)?),
-            SchemeName::Raw => Self::Raw(RawConfig::new(blocks, block_bytes)?),
-        };
-        // Whatever cannot exist is refused before any file is touched.
-        config.tree().shape()?;
-        Ok(config)
-    }
-
-    fn tree(&self) -> &TreeConfig {
-        match self {
-            Self::Path(tree) | Self::Raw(RawConfig { tree, .. }) => tree,
-        }
-    }
-}
-
-/// Lets the owner do everything, under the eyes of the onlooker.
-fn play(
-    config: &SchemeConfig,
-    source: &Source,
-    mut coins: StdRng,
-    onlooker: &mut Onlooker,
-) -> Result<Diary, CliError> {
-    let tree = config.tree();
-    let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-    let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-    let store = Recorder::new(memory, |event: &Event, contents: &[u8]| {
-        onlooker.record(event, contents);
-    });
-    let owner = Owner::new(source, StdRng::from_rng(&mut coins));
-    match config {
-        SchemeConfig::Path(path) => live(owner, PathOram::path(path, sealer, store, coins)?),
-        SchemeConfig::Raw(raw) => live(owner, RawOram::raw(raw, sealer, store, coins)?),
-    }
-}
-
-/// Lets the owner use `oram` from the first block to the last, and asks the engine how it went.
-fn live<B: Backend>(
-    mut owner: Owner<'_>,
-    mut oram: FlatOram<B, StdRng>,
-) -> Result<Diary, CliError> {
-    let bar = progress::bar(owner.total_accesses());
-    let stopwatch = Stopwatch::start();
-    owner.use_all(&mut oram, &|| bar.inc(1))?;
-    let elapsed = stopwatch.elapsed();
-    bar.finish_and_clear();
-    Ok(owner.into_diary(elapsed, oram.aes_blocks(), oram.stash().occupancy().peak_blocks()))
-}
-
-fn coins(seed: Option<u64>) -> Result<StdRng, CliError> {
-    match seed {
-        Some(seed) => Ok(StdRng::seed_from_u64(seed)),
-        None => StdRng::try_from_rng(&mut SysRng).map_err(|error| {
-            CliError::Engine(format!("the system gives no randomness ({error}): use --seed"))
-        }),
-    }
+    report.check_nothing_lost()
 }

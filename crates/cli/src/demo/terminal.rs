@@ -1,8 +1,7 @@
 //! The same two pictures for a terminal: a character of Braille is 2 × 4 dots.
 
-use super::onlooker::Seen;
-use super::owner::Diary;
 use super::picture::stride;
+use super::session::Session;
 
 /// Characters of a plot, without its frame.
 const COLUMNS: usize = 78;
@@ -12,22 +11,27 @@ const DOTS_A_COLUMN: usize = 2;
 const DOTS_A_ROW: usize = 4;
 
 /// Owner above, storage below.
-pub(super) fn plots(diary: &Diary, seen: &Seen) -> String {
-    let accesses = diary.accesses();
-    let names: Vec<_> = diary.phases.iter().map(|phase| phase.name).collect();
-    let owner: Vec<_> = (0..).zip(diary.addresses()).collect();
+pub(super) fn plots(session: &Session) -> String {
+    let Session { seen, blocks, .. } = session;
+    let names: Vec<_> = session.phases.iter().map(|phase| phase.name).collect();
+    let owner: Vec<_> = (0..).zip(session.addresses()).collect();
     let visits = seen.visits.iter().filter(|visit| !visit.is_eviction);
-    let storage: Vec<_> = visits.map(|visit| (visit.access, visit.leaf)).collect();
+    let storage: Vec<_> = visits.map(|visit| (visit.access, visit.bucket)).collect();
     format!(
-        "What the owner did: {}\n{}\nWhat storage saw: each access reads another random path\n{}",
+        "What the owner did: {}\n{}\nWhat storage saw: each access reads another random path (the gap that wanders is where evictions \
+         write next)\n{}",
         names.join(" | "),
-        scatter(&owner, accesses, diary.blocks, "blocks"),
-        scatter(&storage, accesses, 1 << seen.leaf_level, "leaves"),
+        scatter(&owner, [session.requests(), *blocks], ["requests", "blocks"]),
+        scatter(&storage, [seen.accesses, seen.leaf_buckets], ["accesses", "buckets"]),
     )
 }
 
 /// Points with `x < x_count` and `y < y_count`, y upwards, in a frame.
-fn scatter(points: &[(u64, u64)], x_count: u64, y_count: u64, y_name: &str) -> String {
+fn scatter(
+    points: &[(u64, u64)],
+    [x_count, y_count]: [u64; 2],
+    [x_name, y_name]: [&str; 2],
+) -> String {
     let mut rows = [[0u8; COLUMNS]; ROWS];
     for (x, y) in points.iter().step_by(stride(points.len())) {
         let x = scale(*x, x_count, COLUMNS * DOTS_A_COLUMN);
@@ -36,7 +40,7 @@ fn scatter(points: &[(u64, u64)], x_count: u64, y_count: u64, y_name: &str) -> S
     }
     let rows = rows.map(|row| format!("│{}│", row.map(braille).iter().collect::<String>()));
     let rule = "─".repeat(COLUMNS);
-    format!("┌{rule}┐ {y_count} {y_name}\n{}\n└{rule}┘ {x_count} accesses\n", rows.join("\n"))
+    format!("┌{rule}┐ {y_count} {y_name}\n{}\n└{rule}┘ {x_count} {x_name}\n", rows.join("\n"))
 }
 
 /// Where `value` of `0..count` lies among `dots`.
@@ -63,7 +67,7 @@ mod tests {
     #[test]
     fn corners_are_where_they_belong() {
         let (width, height) = ((COLUMNS * DOTS_A_COLUMN) as u64, (ROWS * DOTS_A_ROW) as u64);
-        let plot = scatter(&[(0, 0), (width - 1, height - 1)], width, height, "blocks");
+        let plot = scatter(&[(0, 0), (width - 1, height - 1)], [width, height], ["", "blocks"]);
         let lines: Vec<Vec<char>> = plot.lines().map(|line| line.chars().collect()).collect();
         let drawn = |row: usize, column: usize| lines[row + 1][column + 1];
         assert_eq!((drawn(ROWS - 1, 0), drawn(0, COLUMNS - 1)), ('⡀', '⠈'));

@@ -1,6 +1,7 @@
 //! `oblivio create`: a new volume.
 
 use std::fs;
+use std::path::Path;
 
 use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::keys::{NewSlot, VolumeKey};
@@ -8,6 +9,7 @@ use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::{Superblock, Unlocked};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Volume, VolumeError, VolumeOptions};
+use rand::rngs::StdRng;
 use serde_json::json;
 
 use super::plan::Plan;
@@ -19,7 +21,6 @@ use crate::output;
 /// `oblivio create`.
 pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     let plan = Plan::new(&args.wish)?;
-    let params = plan.params.clone();
     let path = &args.at.volume;
     // Not to be asked for a passphrase in vain. The store will refuse it again.
     if path.exists() {
@@ -33,19 +34,18 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     let mut coins = opening::coins()?;
     let volume_key = VolumeKey::draw(&mut coins);
     let slot = NewSlot { secret: &secret, cost, label: &args.label };
-    let superblock = Superblock::create(params.clone(), &volume_key, &slot, &mut coins)
+    let superblock = Superblock::create(plan.params.clone(), &volume_key, &slot, &mut coins)
         .map_err(VolumeError::from)?;
     let owner = Unlocked { superblock, volume_key, slot: 0 };
     let state = state_home::directory(args.at.state.as_deref(), owner.superblock.volume_id())?;
 
-    let dir = FsStateDir::open(&state)?;
-    let store = FileStore::create(path, &shapes(&params)?, &FileOptions::default())?;
-    let made = Volume::create(store, Box::new(dir), &owner, VolumeOptions::default(), coins)
-        .and_then(Volume::close);
-    if let Err(error) = made {
-        // A file that is no volume is in the way of the next attempt.
-        let _ = fs::remove_file(path);
-        return Err(error.into());
+    let had_state = state.exists();
+    if let Err(error) = make(path, &state, &owner, coins) {
+        // What is no volume is in the way of the next attempt.
+        if !had_state {
+            let _ = fs::remove_dir_all(&state);
+        }
+        return Err(error);
     }
     if args.json {
         let mut json = plan.json();
@@ -61,4 +61,17 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
             state.display()
         ))
     }
+}
+
+/// Makes file and directory. A file that does not become a volume is removed.
+fn make(path: &Path, state: &Path, owner: &Unlocked, coins: StdRng) -> Result<(), CliError> {
+    let dir = FsStateDir::create(state)?;
+    let shapes = shapes(owner.superblock.params())?;
+    let store = FileStore::create(path, &shapes, &FileOptions::default())?;
+    let made = Volume::create(store, Box::new(dir), owner, VolumeOptions::default(), coins)
+        .and_then(Volume::close);
+    if made.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    made.map(drop).map_err(CliError::from)
 }

@@ -101,7 +101,7 @@ pub(super) fn slots_text(slots: &[SlotInfo]) -> String {
             (SecretKind::Passphrase, Some(cost)) => (
                 "passphrase",
                 format!(
-                    "Argon2id, {} MiB, {} passes, {} lanes",
+                    "Argon2id: {} MiB, passes {}, lanes {}",
                     cost.memory_kib() >> 10,
                     cost.passes(),
                     cost.lanes()

@@ -20,5 +20,6 @@ pub(crate) use info::info;
 pub(crate) use key::{add, list, remove};
 pub(crate) use man::man;
 pub(crate) use mount::{mount, umount};
+pub(crate) use opening::{Opened, coins, open};
 pub(crate) use plan::plan;
 pub(crate) use serve::{record_view, serve_nbd};

@@ -2,7 +2,7 @@
 //!
 //! Trees are small and tight (Z = 2, seven levels), so that rare states occur: the block asked for
 //! is in the stash or in the tree top, blocks are stuck, the stash is at its bound, a block was
-//! never written, a batch asks for one block twice. Each test proves that they did.
+//! never written or was forgotten, a batch asks for one block twice. Each test proves that they did.
 //!
 //! All seeds are fixed, so a run passes or fails for good. The statistical tests alarm falsely for
 //! one choice of seeds in a million ([`FALSE_ALARMS`]). `planted-leaks` of the test kit shows that
@@ -11,8 +11,10 @@
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
 mod ciphertext;
+mod crash;
 mod leaves;
 mod paths;
+mod rings;
 mod run;
 mod shape;
 mod trips;

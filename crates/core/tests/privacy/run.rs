@@ -1,14 +1,16 @@
 //! Runs a workload on a recorded ORAM, and counts the rare states on the way.
 
 use std::collections::HashSet;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use oblivio_core::geometry::Geometry;
 use oblivio_core::scheme::Backend;
-use oblivio_core::store::TreeShape;
+use oblivio_core::stash::StashView;
+use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
 use oblivio_core::view::{Contents, Recorder};
 use oblivio_core::{
-    Access, FlatOram, Key, MemoryStore, Op, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
+    Access, EraSealer, FlatOram, Key, MasterKey, MemoryStore, Op, Oram, PathOram, RawConfig,
+    RawOram, RotatingOram, Sealer, TreeConfig,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -18,10 +20,13 @@ pub(crate) const LEAF_LEVEL: u8 = 6;
 pub(crate) const LEAVES: u64 = 1 << LEAF_LEVEL;
 pub(crate) const BLOCK_BYTES: usize = 32;
 const SLOTS_PER_BUCKET: u16 = 2;
-const CAPACITY: u64 = 200;
+pub(crate) const CAPACITY: u64 = 200;
 
 /// A bound that cannot be exceeded: there are no more blocks.
 const STASH_BLOCKS_MAX: usize = CAPACITY as usize;
+
+/// As many blocks are forgotten at once, in one of two batches.
+const FORGOTTEN_AT_ONCE: u64 = 3;
 
 /// Lengths of batches, again and again.
 const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 5];
@@ -31,6 +36,8 @@ pub(crate) enum Scheme {
     Path,
     /// With its A.
     Raw(u32),
+    /// Rotating RAW ORAM, with its A.
+    Rotating(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +46,7 @@ pub(crate) enum Data {
     Random,
 }
 
-/// Everything about a run that is public, and the seed.
+/// Everything about a run that is public, the seed, and whether blocks are forgotten.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub(crate) scheme: Scheme,
@@ -49,6 +56,8 @@ pub(crate) struct Setup {
     pub(crate) stash_blocks_max: usize,
     pub(crate) accesses: usize,
     pub(crate) seed: u64,
+    /// Whether blocks are forgotten between batches. Secret, in a system that had secrets.
+    pub(crate) forgets: bool,
 }
 
 impl Setup {
@@ -61,6 +70,7 @@ impl Setup {
             stash_blocks_max: STASH_BLOCKS_MAX,
             accesses,
             seed: 1,
+            forgets: false,
         }
     }
 
@@ -71,15 +81,33 @@ impl Setup {
             .map(move |(tree_top_levels, batched)| Self { tree_top_levels, batched, ..self })
     }
 
-    fn tree(&self) -> TreeConfig {
+    /// A run of each workload; where blocks can be forgotten, another in which they are.
+    pub(crate) fn runs(self) -> impl Iterator<Item = Run> {
+        let forgets = [false, true].into_iter().take(match self.scheme {
+            Scheme::Path | Scheme::Raw(_) => 1,
+            Scheme::Rotating(_) => 2,
+        });
+        let setups = forgets.map(move |forgets| Self { forgets, ..self });
+        setups.flat_map(|setup| Workload::ALL.map(|workload| setup.run(workload)))
+    }
+
+    pub(crate) fn tree(&self) -> TreeConfig {
         let geometry = Geometry::uniform(LEAF_LEVEL, SLOTS_PER_BUCKET).unwrap();
         let mut tree = TreeConfig::new(CAPACITY, BLOCK_BYTES, geometry, self.stash_blocks_max);
         tree.tree_top_levels = self.tree_top_levels;
         tree
     }
 
-    pub(crate) fn shape(&self) -> TreeShape {
-        self.tree().shape().unwrap()
+    /// What storage knows of a bucket on `level` of the tree.
+    pub(crate) fn bucket_shape(&self, level: u8) -> LevelShape {
+        let level = usize::from(level);
+        match self.scheme {
+            Scheme::Path | Scheme::Raw(_) => self.tree().shape().unwrap().levels()[level],
+            Scheme::Rotating(evict_period) => {
+                let config = RawConfig { tree: self.tree(), evict_period };
+                config.rotating_shape().unwrap().levels()[level + 1]
+            }
+        }
     }
 
     /// The lengths of the batches that the run is made of.
@@ -101,38 +129,49 @@ impl Setup {
         let scheme = match self.scheme {
             Scheme::Path => 0,
             Scheme::Raw(evict_period) => u64::from(evict_period),
+            Scheme::Rotating(evict_period) => 1 << 7 | u64::from(evict_period),
         };
-        self.seed << 16 | scheme << 8 | workload as u64
+        self.seed << 16 | scheme << 8 | u64::from(self.forgets) << 7 | workload as u64
     }
 
     /// Runs `workload` on a fresh ORAM.
     pub(crate) fn run(&self, workload: Workload) -> Run {
         let mut coins = StdRng::seed_from_u64(self.seed_of(workload));
         let tree = self.tree();
-        let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-        let memory = MemoryStore::new(&[self.shape()], MemoryStore::default_layout()).unwrap();
-        let store = Recorder::new(memory, Contents::new());
         let requests: Vec<_> = workload.requests(CAPACITY, self.seed).take(self.accesses).collect();
         let oram_coins = StdRng::from_rng(&mut coins);
         let (view, states) = match self.scheme {
             Scheme::Path => {
+                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+                let store = store(tree.shape().unwrap());
                 let mut oram = PathOram::path(&tree, sealer, store, oram_coins).unwrap();
                 let states = self.drive(&mut oram, &requests, &mut coins);
                 (std::mem::take(oram.store_mut().sink_mut()), states)
             }
             Scheme::Raw(evict_period) => {
+                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+                let store = store(tree.shape().unwrap());
                 let config = RawConfig { tree, evict_period };
                 let mut oram = RawOram::raw(&config, sealer, store, oram_coins).unwrap();
                 let states = self.drive(&mut oram, &requests, &mut coins);
                 (std::mem::take(oram.store_mut().sink_mut()), states)
             }
+            Scheme::Rotating(evict_period) => {
+                let master = MasterKey::draw(&mut coins);
+                let sealer = EraSealer::fresh(master, tree.tree, &mut coins);
+                let config = RawConfig { tree, evict_period };
+                let store = store(config.rotating_shape().unwrap());
+                let mut oram = RotatingOram::rotating(&config, sealer, store, oram_coins).unwrap();
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                (oram.into_store().into_parts().1, states)
+            }
         };
         Run { setup: *self, workload, requests, view, states }
     }
 
-    fn drive<B: Backend>(
+    fn drive(
         &self,
-        oram: &mut FlatOram<B, StdRng>,
+        oram: &mut impl TestedOram,
         requests: &[Request],
         coins: &mut StdRng,
     ) -> States {
@@ -142,6 +181,13 @@ impl Setup {
         for length in self.batches() {
             let (batch, after) = rest.split_at(length);
             rest = after;
+            if self.forgets && coins.random() {
+                let start = batch[0].address;
+                let range = start..(start + FORGOTTEN_AT_ONCE).min(CAPACITY);
+                states.forgotten_just_before += usize::from(written.contains(&start));
+                written.retain(|address| !range.contains(address));
+                oram.forget(range);
+            }
             states.look_at_batch(batch, &mut written);
             states.look_at_stash_before(oram, batch[0].address, self.stash_blocks_max);
             let mut blocks = vec![[0; BLOCK_BYTES]; length];
@@ -156,6 +202,40 @@ impl Setup {
             states.peak_stash_blocks = oram.stash().occupancy().peak_blocks();
         }
         states
+    }
+}
+
+pub(crate) type Store = Recorder<MemoryStore, Contents>;
+
+pub(crate) fn store(shape: TreeShape) -> Store {
+    let memory = MemoryStore::new(&[shape], MemoryStore::default_layout()).unwrap();
+    Recorder::new(memory, Contents::new())
+}
+
+/// What the runs need of every ORAM beyond requests.
+trait TestedOram: Oram {
+    fn stash(&self) -> StashView<'_>;
+
+    fn forget(&mut self, range: Range<u64>);
+}
+
+impl<B: Backend> TestedOram for FlatOram<B, StdRng> {
+    fn stash(&self) -> StashView<'_> {
+        self.stash()
+    }
+
+    fn forget(&mut self, _: Range<u64>) {
+        unreachable!("blocks of this ORAM cannot be forgotten");
+    }
+}
+
+impl<S: BucketStore> TestedOram for RotatingOram<S, StdRng> {
+    fn stash(&self) -> StashView<'_> {
+        self.backend().stash()
+    }
+
+    fn forget(&mut self, range: Range<u64>) {
+        self.forget(range).unwrap();
     }
 }
 
@@ -186,6 +266,8 @@ pub(crate) struct States {
     pub(crate) repeats_in_batch: usize,
     /// The block was asked for before.
     pub(crate) repeats: usize,
+    /// A block that held something was forgotten, and was the next to be asked for.
+    pub(crate) forgotten_just_before: usize,
 }
 
 impl States {
@@ -201,9 +283,9 @@ impl States {
         }
     }
 
-    fn look_at_stash_before<B: Backend>(
+    fn look_at_stash_before(
         &mut self,
-        oram: &FlatOram<B, StdRng>,
+        oram: &impl TestedOram,
         address: u64,
         stash_blocks_max: usize,
     ) {
@@ -233,5 +315,6 @@ impl AddAssign for States {
         self.never_written_reads += other.never_written_reads;
         self.repeats_in_batch += other.repeats_in_batch;
         self.repeats += other.repeats;
+        self.forgotten_just_before += other.forgotten_just_before;
     }
 }

@@ -2,7 +2,6 @@
 
 use oblivio_core::store::Part;
 use oblivio_core::view::Operation;
-use oblivio_testkit::workload::Workload;
 
 use crate::run::{Run, Scheme, Setup, States};
 
@@ -27,13 +26,12 @@ fn shape(run: &Run) -> Vec<Shape> {
     events.collect()
 }
 
-/// Runs all workloads in `setup`, and compares each to the first.
+/// Makes all runs of `setup`, and compares each to the first.
 #[track_caller]
 fn assert_alike(setup: &Setup) -> States {
     let mut states = States::default();
     let mut first: Option<Vec<Shape>> = None;
-    for workload in Workload::ALL {
-        let run = setup.run(workload);
+    for run in setup.runs() {
         states += run.states;
         let shape = shape(&run);
         assert!(shape.len() > setup.accesses, "a view of nothing");
@@ -42,6 +40,7 @@ fn assert_alike(setup: &Setup) -> States {
             continue;
         };
         let differs = first.iter().zip(&shape).position(|(a, b)| a != b);
+        let Run { workload, setup, .. } = run;
         assert_eq!(differs, None, "{workload} differs at this event, {setup:?}");
         assert_eq!(first.len(), shape.len(), "{workload} has another length, {setup:?}");
     }
@@ -50,13 +49,16 @@ fn assert_alike(setup: &Setup) -> States {
 
 #[test]
 fn workloads_of_one_length_look_alike() {
-    for scheme in [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)] {
+    let rotating = [Scheme::Rotating(1), Scheme::Rotating(3)];
+    for scheme in [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)].into_iter().chain(rotating) {
         let mut states = States::default();
         for setup in Setup::new(scheme, ACCESSES).variants() {
             states += assert_alike(&setup);
         }
         states.assert_rare_ones_occurred(10);
         assert!(states.repeats_in_batch >= 100, "{states:?}");
+        let forgets = rotating.contains(&scheme);
+        assert!(!forgets || states.forgotten_just_before >= 100, "{states:?}");
     }
 }
 
@@ -64,8 +66,7 @@ fn workloads_of_one_length_look_alike() {
 /// stay far below.
 #[track_caller]
 fn assert_alike_at_the_bound(setup: &Setup) -> States {
-    let most_at_start = |workload| setup.run(workload).states.most_at_start;
-    let stash_blocks_max = Workload::ALL.into_iter().map(most_at_start).fold(1, usize::max);
+    let stash_blocks_max = setup.runs().map(|run| run.states.most_at_start).fold(1, usize::max);
     let states = assert_alike(&Setup { stash_blocks_max, ..*setup });
     assert!(states.stash_at_bound > 0, "no batch began at the bound: {states:?}");
     assert!(states.stash_empty > 0, "no batch began with an empty stash: {states:?}");
@@ -74,14 +75,14 @@ fn assert_alike_at_the_bound(setup: &Setup) -> States {
 
 #[test]
 fn a_stash_at_its_bound_looks_like_an_empty_one() {
-    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+    for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
         assert_alike_at_the_bound(&Setup::new(scheme, ACCESSES));
     }
 }
 
 #[test]
 fn a_stash_that_passes_its_bound_within_a_batch_looks_like_an_empty_one() {
-    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+    for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
         let setup = Setup { batched: true, ..Setup::new(scheme, ACCESSES) };
         let states = assert_alike_at_the_bound(&setup);
         // RAW ORAM counts after evictions only, so there it cannot be told from outside.

@@ -1,11 +1,12 @@
 //! What storage can work out from the order of events: calls, accesses and evictions.
 
-use oblivio_core::store::Piece;
+use oblivio_core::store::{Part, Piece};
 use oblivio_core::view::{Event, Operation};
 
+use crate::rings::Rings;
 use crate::run::{LEAF_LEVEL, Run, Scheme};
 
-/// One call.
+/// One call. Its pieces are buckets of the tree, wherever they are in storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trip {
     pub(crate) operation: Operation,
@@ -31,15 +32,34 @@ pub(crate) enum Purpose {
     Eviction,
 }
 
+impl Purpose {
+    /// What storage sees of it: these calls, and the parts that they move.
+    pub(crate) fn calls(self, scheme: Scheme) -> &'static [(Operation, Part)] {
+        use Operation::{Read, Write};
+        match (scheme, self) {
+            (Scheme::Rotating(_), Self::Access) => &[(Read, Part::Whole)],
+            (Scheme::Raw(_), Self::Access) => &[(Read, Part::Whole), (Write, Part::Header)],
+            _ => &[(Read, Part::Whole), (Write, Part::Whole)],
+        }
+    }
+}
+
 /// All calls, in order.
 pub(crate) fn trips(run: &Run) -> Vec<Trip> {
+    let mut rings = match run.setup.scheme {
+        Scheme::Path | Scheme::Raw(_) => None,
+        Scheme::Rotating(_) => Some(Rings::new(run.setup.tree_top_levels)),
+    };
     let events = run.view.events();
     let calls = events.chunk_by(|a, b| a.trip == b.trip);
     calls
-        .map(|events: &[Event]| Trip {
-            operation: events[0].operation,
-            pieces: events.iter().filter_map(|event| event.piece).collect(),
-            bytes: events.iter().map(|event| event.bytes).collect(),
+        .map(|events: &[Event]| {
+            let operation = events[0].operation;
+            let mut pieces: Vec<Piece> = events.iter().filter_map(|event| event.piece).collect();
+            if let Some(rings) = &mut rings {
+                rings.name_buckets(operation, &mut pieces);
+            }
+            Trip { operation, pieces, bytes: events.iter().map(|event| event.bytes).collect() }
         })
         .collect()
 }
@@ -50,7 +70,9 @@ pub(crate) fn schedule(run: &Run) -> Vec<Purpose> {
     let purposes = accesses.flat_map(|access| {
         let evicts = match run.setup.scheme {
             Scheme::Path => false,
-            Scheme::Raw(evict_period) => access % evict_period as usize == 0,
+            Scheme::Raw(evict_period) | Scheme::Rotating(evict_period) => {
+                access % evict_period as usize == 0
+            }
         };
         std::iter::once(Purpose::Access).chain(evicts.then_some(Purpose::Eviction))
     });

@@ -89,8 +89,13 @@ impl Cache {
 
     /// Removes all blocks of a range.
     pub(super) fn remove_range(&mut self, range: std::ops::Range<u64>) {
-        let inside: Vec<_> = self.entries.keys().copied().filter(|b| range.contains(b)).collect();
-        inside.into_iter().for_each(|block| self.remove(block));
+        if range.end - range.start <= self.entries.len() as u64 {
+            range.for_each(|block| self.remove(block));
+        } else {
+            let all = self.entries.keys().copied();
+            let inside: Vec<_> = all.filter(|block| range.contains(block)).collect();
+            inside.into_iter().for_each(|block| self.remove(block));
+        }
     }
 
     /// Up to `count` dirty blocks that have been so for longest, with their contents.

@@ -20,7 +20,8 @@ use crate::volume::Volume;
 /// As many requests are served together.
 const BATCH_REQUESTS_MAX: usize = 256;
 
-/// As many blocks are read ahead for the requests of a batch.
+/// As many blocks are read together, for the requests of a batch or for a long one. The cache may hold
+/// so many more than its bound, until the batch is served.
 const BATCH_BLOCKS_MAX: usize = 1024;
 
 /// After so long without a request, dirty blocks are written back.
@@ -120,6 +121,7 @@ impl<S: BucketStore> Worker<S> {
                 }
             }
         }
+        self.cache.shrink(self.cache_blocks_max);
         failure.map_or(Ok(()), Err)
     }
 
@@ -150,12 +152,15 @@ impl<S: BucketStore> Worker<S> {
 
     fn read(&mut self, offset: u64, bytes: usize) -> Result<Vec<u8>, VolumeError> {
         let mut answer = vec![0; bytes];
-        for part in parts(offset, bytes, self.block_bytes) {
-            if !self.cache.contains(part.block) {
-                self.fetch(&[part.block])?;
+        let parts: Vec<_> = parts(offset, bytes, self.block_bytes).collect();
+        for parts in parts.chunks(BATCH_BLOCKS_MAX) {
+            let missing = parts.iter().map(|part| part.block);
+            let missing: Vec<_> = missing.filter(|block| !self.cache.contains(*block)).collect();
+            self.fetch(&missing)?;
+            for part in parts {
+                let block = self.cache.get(part.block).expect("it was fetched");
+                answer[part.range()].copy_from_slice(&block[part.within.clone()]);
             }
-            let block = self.cache.get(part.block).expect("it was fetched");
-            answer[part.range()].copy_from_slice(&block[part.within]);
             self.shrink()?;
         }
         Ok(answer)
@@ -237,12 +242,12 @@ impl<S: BucketStore> Worker<S> {
         Ok(())
     }
 
-    /// Keeps the cache within its bounds.
+    /// Keeps the cache within the bounds that hold while a batch is served.
     fn shrink(&mut self) -> Result<(), VolumeError> {
         while self.cache.dirty_blocks() > self.dirty_blocks_max {
             self.write_back(WINDOW_ACCESSES_MAX)?;
         }
-        self.cache.shrink(self.cache_blocks_max);
+        self.cache.shrink(self.cache_blocks_max + BATCH_BLOCKS_MAX);
         Ok(())
     }
 

@@ -1,0 +1,176 @@
+//! Servers killed in the middle of their work.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::folder::Folder;
+use super::programs::{self, Background};
+use super::stage::Stage;
+use crate::error::CliError;
+use crate::files;
+
+/// The exit code of `info --require-clean` for a volume that was not closed.
+const NEEDS_RECOVERY: i32 = 14;
+
+/// Where the work on the mounted file system goes.
+const WORK: &str = "work";
+
+/// A server that was killed.
+pub(super) struct Killed {
+    /// Whether its client was still asking.
+    client_was_busy: bool,
+}
+
+impl Killed {
+    pub(super) fn text(&self) -> String {
+        let when = if self.client_was_busy { "in the middle of it" } else { "just after it" };
+        format!("killed {when}; the volume says that it needs recovery")
+    }
+}
+
+/// What became of the work on a mounted file system.
+pub(super) enum Mounted {
+    /// It cannot be mounted here, and why.
+    LeftOut(String),
+    /// The server was killed. These files had been synced, and were right when the file system was
+    /// mounted again.
+    Killed(BTreeMap<PathBuf, [u8; 32]>),
+}
+
+impl Mounted {
+    /// The files that must be there.
+    pub(super) fn synced(&self) -> &BTreeMap<PathBuf, [u8; 32]> {
+        static NONE: BTreeMap<PathBuf, [u8; 32]> = BTreeMap::new();
+        match self {
+            Self::LeftOut(_) => &NONE,
+            Self::Killed(files) => files,
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::LeftOut(why) => format!("left out: {why}"),
+            Self::Killed(files) => format!(
+                "killed while a file was being written; mounted again: all {} files that had been \
+                 synced are there, with the right checksums",
+                files.len()
+            ),
+        }
+    }
+}
+
+/// Serves the volume, writes the image to it once more, and kills the server half way.
+pub(super) fn kill_server(stage: &Stage, writing: Duration) -> Result<Killed, CliError> {
+    let mut serve = stage.oblivio(&["serve", "nbd"])?;
+    // Without a cache, storage is at work as long as the client is.
+    serve.arg("--socket").arg(stage.socket()).args(["--cache", "0", "--json"]);
+    let (mut server, line) = start_and_listen(&mut serve)?;
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+    let uri = said["uri"].as_str().unwrap_or_default();
+    let mut client = Background::start(
+        stage.write_image(uri)?.stdout(Stdio::null()).stderr(Stdio::null()),
+    )?;
+    std::thread::sleep(writing / 2);
+    let failed = |error: io::Error| CliError::Engine(format!("the server was not killed: {error}"));
+    let client_was_busy = client.0.try_wait().map_err(failed)?.is_none();
+    server.kill().map_err(failed)?;
+    client.0.wait().map_err(failed)?;
+
+    let mut info = stage.oblivio(&["info"])?;
+    let (code, printed) = programs::outcome(info.arg("--require-clean"))?;
+    if code != NEEDS_RECOVERY {
+        return Err(CliError::Engine(format!("the volume does not need recovery: {printed}")));
+    }
+    Ok(Killed { client_was_busy })
+}
+
+/// Mounts the file system, works in it, and kills its server; mounts it again, and compares.
+pub(super) fn kill_mount(
+    stage: &Stage,
+    source: &Folder,
+    is_left_out: bool,
+) -> Result<Mounted, CliError> {
+    let missing = ["/dev/fuse", "/dev/loop-control"].into_iter().find(|path| !Path::new(path).exists());
+    let why_not = match missing {
+        _ if is_left_out => Some("--without-mount was given".to_owned()),
+        _ if !rustix::process::geteuid().is_root() => Some("only root may mount ext4".to_owned()),
+        Some(device) => Some(format!("this system has no {device}")),
+        None => None,
+    };
+    if let Some(why) = why_not {
+        return Ok(Mounted::LeftOut(why));
+    }
+    let mount_point = stage.mount_point();
+    fs::create_dir_all(&mount_point).map_err(|error| files::cannot_write(&mount_point, &error))?;
+    let outcome = work_and_kill(stage, source, &mount_point);
+    stage.leave_mount()?;
+    outcome.map(Mounted::Killed)
+}
+
+fn work_and_kill(
+    stage: &Stage,
+    source: &Folder,
+    mount_point: &Path,
+) -> Result<BTreeMap<PathBuf, [u8; 32]>, CliError> {
+    let mut mount = stage.oblivio(&["mount"])?;
+    mount.arg(mount_point);
+    let (mut server, _) = start_and_listen(&mut mount)?;
+    let failed = |error: io::Error| {
+        CliError::Engine(format!("the work on the mounted file system failed: {error}"))
+    };
+    let mut synced = BTreeMap::new();
+    for (path, checksum) in source.files.iter().take(SYNCED_FILES_MAX) {
+        let name = Path::new(WORK).join(path);
+        write_synced(&source.path.join(path), &mount_point.join(&name)).map_err(failed)?;
+        synced.insert(name, *checksum);
+    }
+    // This one is on its way when the server dies.
+    let mut unsynced = File::create(mount_point.join("unsynced")).map_err(failed)?;
+    unsynced.write_all(&[0x5a; 1 << 20]).map_err(failed)?;
+    server.kill().map_err(failed)?;
+    drop(unsynced);
+    stage.leave_mount()?;
+
+    let (_server, _) = start_and_listen(&mut mount)?;
+    let again = Folder::read(mount_point)?;
+    let expected = Folder { path: mount_point.to_owned(), files: synced, bytes: 0 };
+    let difference = again.compare(&expected);
+    // While the server is alive: this closes the volume.
+    stage.leave_mount()?;
+    if difference.is_none() {
+        Ok(expected.files)
+    } else {
+        Err(CliError::Different(format!("after the server was killed: {}", difference.text())))
+    }
+}
+
+/// As many files are written before the server is killed: each costs syncs.
+const SYNCED_FILES_MAX: usize = 64;
+
+/// Copies a file, and returns once file and name survive a crash.
+fn write_synced(from: &Path, to: &Path) -> io::Result<()> {
+    let folder = to.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let mut file = File::create(to)?;
+    file.write_all(&fs::read(from)?)?;
+    file.sync_all()
+}
+
+/// Starts a server, and waits for the line with which it says that it is ready.
+fn start_and_listen(command: &mut Command) -> Result<(Background, String), CliError> {
+    let mut server = Background::start(command.stdout(Stdio::piped()))?;
+    let mut line = String::new();
+    if let Some(output) = server.0.stdout.take() {
+        BufReader::new(output)
+            .read_line(&mut line)
+            .map_err(|error| programs::failed(command, &error))?;
+    }
+    if line.is_empty() {
+        return Err(CliError::Engine(format!("{command:?} ended before it was ready")));
+    }
+    Ok((server, line))
+}

@@ -1,0 +1,98 @@
+//! Programs that the demonstration runs: its own, and those everyone uses on disks.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::error::CliError;
+
+/// A program of the system.
+#[derive(Clone, Copy)]
+pub(super) struct Tool {
+    name: &'static str,
+    /// The Debian package that brings it.
+    package: &'static str,
+}
+
+pub(super) const MKE2FS: Tool = Tool { name: "mke2fs", package: "e2fsprogs" };
+pub(super) const E2FSCK: Tool = Tool { name: "e2fsck", package: "e2fsprogs" };
+pub(super) const DEBUGFS: Tool = Tool { name: "debugfs", package: "e2fsprogs" };
+pub(super) const NBDCOPY: Tool = Tool { name: "nbdcopy", package: "libnbd-bin" };
+
+impl Tool {
+    /// Where it is.
+    pub(super) fn find(self) -> Result<PathBuf, CliError> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        // Where Debian keeps tools for disks; not everyone's path leads there.
+        let administrators = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+        env::split_paths(&path)
+            .chain(administrators)
+            .map(|directory| directory.join(self.name))
+            .find(|candidate| candidate.is_file())
+            .ok_or_else(|| {
+                let Self { name, package } = self;
+                let message = format!("this needs {name}: install it (Debian: apt install {package})");
+                CliError::Engine(message)
+            })
+    }
+
+    /// Runs it, and returns what it printed. An exit code other than 0 is an error.
+    pub(super) fn run(self, arguments: &[&OsStr]) -> Result<String, CliError> {
+        run(Command::new(self.find()?).args(arguments))
+    }
+}
+
+/// This program itself.
+pub(super) fn oblivio() -> Result<Command, CliError> {
+    env::current_exe().map(Command::new).map_err(|error| {
+        CliError::Engine(format!("this program cannot find itself ({error}): start it by its path"))
+    })
+}
+
+/// Runs a command to its end, and returns what it printed. An exit code other than 0 is an error.
+pub(super) fn run(command: &mut Command) -> Result<String, CliError> {
+    let (code, printed) = outcome(command)?;
+    match code {
+        0 => Ok(printed),
+        code => Err(CliError::Engine(format!(
+            "{} ended with exit code {code}: {}",
+            command.get_program().display(),
+            printed.trim()
+        ))),
+    }
+}
+
+/// Runs a command to its end, and returns its exit code and what it printed, errors last.
+pub(super) fn outcome(command: &mut Command) -> Result<(i32, String), CliError> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| failed(command, &error))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let printed = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    Ok((output.status.code().unwrap_or(-1), printed))
+}
+
+pub(super) fn failed(command: &Command, error: &std::io::Error) -> CliError {
+    CliError::Engine(format!("{} cannot be run: {error}", command.get_program().display()))
+}
+
+/// A program in the background. Dropped, it is killed.
+pub(super) struct Background(pub(super) Child);
+
+impl Background {
+    pub(super) fn start(command: &mut Command) -> Result<Self, CliError> {
+        command.stdin(Stdio::null()).spawn().map(Self).map_err(|error| failed(command, &error))
+    }
+
+    /// Kills it, without a chance to tidy up, and waits until it is gone.
+    pub(super) fn kill(&mut self) -> std::io::Result<()> {
+        self.0.kill()?;
+        self.0.wait().map(drop)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.kill();
+    }
+}

@@ -1,0 +1,105 @@
+//! The owner uses the disk in four ways that anyone would recognise, and storage watches.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use oblivio_serve::nbd::{Listen, NbdOptions, serve};
+use oblivio_volume::device::{BlockDevice, DiskOp, call};
+use oblivio_volume::{Disk, DiskOptions};
+use rand::RngExt;
+
+use super::diary::{Phase, WatchedDisk};
+use super::programs;
+use super::seen::Seen;
+use super::stage::Stage;
+use crate::args::{RunArgs, SyncMovesName};
+use crate::clock::Stopwatch;
+use crate::error::CliError;
+use crate::view;
+use crate::volume::{Opened, coins, open};
+
+/// Reads of the short phases.
+const SHORT_PHASE: u64 = 3000;
+
+/// Blocks of the loop.
+const LOOP_BLOCKS: u64 = 300;
+
+/// What was recorded.
+pub(super) struct Session {
+    /// What the owner did. Secret.
+    pub(super) phases: Vec<Phase>,
+    /// Blocks of the disk.
+    pub(super) blocks: u64,
+    pub(super) seen: Seen,
+    /// How long it took to write the file system.
+    pub(super) writing: Duration,
+    pub(super) elapsed: Duration,
+}
+
+impl Session {
+    /// All blocks that were asked for, in order.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = u64> {
+        self.phases.iter().flat_map(|phase| phase.blocks.iter().copied())
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.phases.iter().map(|phase| phase.blocks.len() as u64).sum()
+    }
+}
+
+/// Plays all phases. The disk has no cache, so that everything the owner asks for is asked of storage.
+pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
+    let view_path = stage.path("demo.view");
+    let run = RunArgs {
+        cache: 0,
+        sync_moves: SyncMovesName::Read,
+        direct: false,
+        record_view: Some(view_path.clone()),
+    };
+    let Opened { volume, recording, .. } = open(&stage.volume_args(), &run)?;
+    let config = volume.config().clone();
+    let disk = Arc::new(Disk::start(volume, &DiskOptions { cache_bytes_max: run.cache })?);
+    let watched = Arc::new(WatchedDisk::new(disk.clone()));
+    let server = serve(watched.clone(), Listen::Unix(stage.socket()), NbdOptions::default())
+        .map_err(|error| CliError::Engine(error.to_string()))?;
+
+    let stopwatch = Stopwatch::start();
+    let mut phases = Vec::new();
+    programs::run(&mut stage.write_image(&server.uri())?)?;
+    phases.push(watched.end_phase("write the files"));
+    let writing = stopwatch.elapsed();
+    programs::run(&mut stage.read_disk(&server.uri(), &stage.copy())?)?;
+    phases.push(watched.end_phase("read the disk"));
+    for (name, blocks) in short_phases(config.capacity)? {
+        read_each(&watched, &blocks)?;
+        phases.push(watched.end_phase(name));
+    }
+    let elapsed = stopwatch.elapsed();
+
+    server.shutdown().map_err(|error| CliError::Engine(error.to_string()))?;
+    drop(watched);
+    disk.close()?;
+    drop(disk);
+    recording.map_or(Ok(()), |recording| recording.finish())?;
+    let seen = Seen::new(&view::read(&view_path)?, config.tree, config.geometry.leaf_level());
+    Ok(Session { phases, blocks: config.capacity, seen, writing, elapsed })
+}
+
+/// What is read block by block.
+fn short_phases(blocks: u64) -> Result<[(&'static str, Vec<u64>); 2], CliError> {
+    let mut coins = coins()?;
+    let hot = [1, 5, 6].map(|eighths| blocks * eighths / 8);
+    let hot = (0..SHORT_PHASE).map(|_| hot[coins.random_range(0..hot.len())]).collect();
+    let round = (0..SHORT_PHASE).map(|i| blocks / 4 + i % LOOP_BLOCKS).collect();
+    Ok([("three blocks", hot), ("a loop", round)])
+}
+
+fn read_each(disk: &WatchedDisk<Disk>, blocks: &[u64]) -> Result<(), CliError> {
+    let bytes = disk.block_bytes();
+    for block in blocks {
+        let offset = block * u64::from(bytes);
+        call(disk, DiskOp::Read { offset, bytes })
+            .map_err(|error| CliError::Engine(error.to_string()))?;
+    }
+    Ok(())
+}

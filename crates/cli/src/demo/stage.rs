@@ -1,0 +1,193 @@
+//! The directory where the demonstration happens, and what is done there.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rand::Rng;
+
+use super::folder::Folder;
+use super::programs::{self, DEBUGFS, E2FSCK, MKE2FS};
+use crate::args::{SecretArgs, VolumeArgs};
+use crate::error::CliError;
+use crate::files;
+use crate::volume::coins;
+
+const KEY_BYTES: usize = 32;
+
+/// What an earlier demonstration may have left, and this one makes again.
+const MADE_AGAIN: [&str; 6] = ["volume.obl", "volume.key", "state", "files", "unpacked", "mnt"];
+
+/// The directory, with everything in it.
+pub(super) struct Stage(PathBuf);
+
+impl Stage {
+    /// Makes the directory, and removes what an earlier demonstration left there.
+    pub(super) fn prepare(path: &Path) -> Result<Self, CliError> {
+        let failed = |error| files::cannot_write(path, &error);
+        fs::create_dir_all(path).map_err(failed)?;
+        let stage = Self(fs::canonicalize(path).map_err(failed)?);
+        stage.leave_mount()?;
+        for name in MADE_AGAIN {
+            let path = stage.0.join(name);
+            let removed =
+                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            if let Err(error) = removed
+                && path.exists()
+            {
+                return Err(files::cannot_write(&path, &error));
+            }
+        }
+        stage.make_key()?;
+        Ok(stage)
+    }
+
+    fn make_key(&self) -> Result<(), CliError> {
+        let mut key = zeroize::Zeroizing::new([0; KEY_BYTES]);
+        coins()?.fill_bytes(&mut *key);
+        let path = self.key();
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|mut file| file.write_all(&*key))
+            .map_err(|error| files::cannot_write(&path, &error))
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(super) fn volume(&self) -> PathBuf {
+        self.path("volume.obl")
+    }
+
+    fn key(&self) -> PathBuf {
+        self.path("volume.key")
+    }
+
+    fn image(&self) -> PathBuf {
+        self.path("image.ext4")
+    }
+
+    /// What was read from the disk before anything was killed.
+    pub(super) fn copy(&self) -> PathBuf {
+        self.path("copy.ext4")
+    }
+
+    /// What was read from the disk in the end.
+    pub(super) fn recovered(&self) -> PathBuf {
+        self.path("recovered.ext4")
+    }
+
+    pub(super) fn mount_point(&self) -> PathBuf {
+        self.path("mnt")
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.path("nbd.sock")
+    }
+
+    /// The volume, and what opens it.
+    pub(super) fn volume_args(&self) -> VolumeArgs {
+        VolumeArgs {
+            volume: self.volume(),
+            state: Some(self.path("state")),
+            secret: SecretArgs { key_file: Some(self.key()), ..SecretArgs::default() },
+        }
+    }
+
+    /// A command line of this program that uses the volume.
+    pub(super) fn oblivio(&self, command: &[&str]) -> Result<Command, CliError> {
+        let mut line = programs::oblivio()?;
+        line.args(command).arg(self.volume());
+        line.arg("--state").arg(self.path("state")).arg("--key-file").arg(self.key());
+        Ok(line)
+    }
+
+    /// This program and its manual, for whoever names no folder.
+    pub(super) fn own_files(&self) -> Result<Folder, CliError> {
+        let folder = self.path("files");
+        programs::run(programs::oblivio()?.arg("man").arg(folder.join("man")))?;
+        let program = programs::oblivio()?;
+        fs::copy(program.get_program(), folder.join("oblivio"))
+            .map_err(|error| files::cannot_write(&folder, &error))?;
+        Folder::read(&folder)
+    }
+
+    pub(super) fn create_volume(&self, bytes: u64) -> Result<(), CliError> {
+        programs::run(self.oblivio(&["create"])?.arg("--size").arg(bytes.to_string())).map(drop)
+    }
+
+    /// Makes a file system that holds `folder`, in a file. Needs no privilege.
+    pub(super) fn make_image(&self, folder: &Folder, bytes: u64) -> Result<(), CliError> {
+        let image = self.image();
+        if image.exists() {
+            fs::remove_file(&image).map_err(|error| files::cannot_write(&image, &error))?;
+        }
+        let kibibytes = format!("{}k", bytes >> 10);
+        let (folder, image) = (folder.path.as_os_str(), image.as_os_str());
+        let fixed = ["-q", "-F", "-t", "ext4", "-d"].map(OsStr::new);
+        let arguments = [&fixed[..], &[folder, image, kibibytes.as_ref()]].concat();
+        MKE2FS.run(&arguments).map(drop)
+    }
+
+    /// The command that writes the image to a disk.
+    pub(super) fn write_image(&self, uri: &str) -> Result<Command, CliError> {
+        let mut command = Command::new(programs::NBDCOPY.find()?);
+        command.arg("--flush").arg(self.image()).arg(uri);
+        Ok(command)
+    }
+
+    /// The command that reads a disk to a file.
+    pub(super) fn read_disk(&self, uri: &str, to: &Path) -> Result<Command, CliError> {
+        let mut command = Command::new(programs::NBDCOPY.find()?);
+        command.arg(uri).arg(to);
+        Ok(command)
+    }
+
+    /// Reads the disk to a file, and says how many accesses were made again before.
+    pub(super) fn read_out(&self, to: &Path) -> Result<u64, CliError> {
+        let copy = format!("'{}' \"$uri\" '{}'", programs::NBDCOPY.find()?.display(), to.display());
+        let mut serve = self.oblivio(&["serve", "nbd"])?;
+        serve.arg("--socket").arg(self.socket()).args(["--json", "--run", &copy]);
+        let printed = programs::run(&mut serve)?;
+        let said = printed.lines().find_map(|line| serde_json::from_str(line).ok());
+        let said: serde_json::Value = said.unwrap_or_default();
+        said["accesses_repeated"].as_u64().ok_or_else(|| {
+            CliError::Engine(format!("the server did not say where it serves: {printed}"))
+        })
+    }
+
+    /// Checks the file system in a file, and unpacks it.
+    pub(super) fn unpack(&self, image: &Path) -> Result<Folder, CliError> {
+        E2FSCK.run(&["-f".as_ref(), "-n".as_ref(), image.as_ref()])?;
+        let folder = self.path("unpacked");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|error| files::cannot_write(&folder, &error))?;
+        }
+        fs::create_dir(&folder).map_err(|error| files::cannot_write(&folder, &error))?;
+        let dump = format!("rdump / \"{}\"", folder.display());
+        DEBUGFS.run(&["-R".as_ref(), dump.as_ref(), image.as_ref()])?;
+        Folder::read(&folder)
+    }
+
+    /// Verifies every bucket.
+    pub(super) fn check(&self) -> Result<String, CliError> {
+        programs::run(&mut self.oblivio(&["check"])?)
+    }
+
+    /// Takes down what was mounted here, if something was.
+    pub(super) fn leave_mount(&self) -> Result<(), CliError> {
+        let mount_point = self.mount_point();
+        if mount_point.exists() {
+            // That nothing is mounted there is what was wanted.
+            programs::outcome(programs::oblivio()?.arg("umount").arg(&mount_point))?;
+        }
+        Ok(())
+    }
+}
