@@ -71,9 +71,8 @@ pub(super) fn kill_server(stage: &Stage, writing: Duration) -> Result<Killed, Cl
     let (mut server, line) = start_and_listen(&mut serve)?;
     let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
     let uri = said["uri"].as_str().unwrap_or_default();
-    let mut client = Background::start(
-        stage.write_image(uri)?.stdout(Stdio::null()).stderr(Stdio::null()),
-    )?;
+    let mut client =
+        Background::start(stage.write_image(uri)?.stdout(Stdio::null()).stderr(Stdio::null()))?;
     std::thread::sleep(writing / 2);
     let failed = |error: io::Error| CliError::Engine(format!("the server was not killed: {error}"));
     let client_was_busy = client.0.try_wait().map_err(failed)?.is_none();
@@ -94,7 +93,8 @@ pub(super) fn kill_mount(
     source: &Folder,
     is_left_out: bool,
 ) -> Result<Mounted, CliError> {
-    let missing = ["/dev/fuse", "/dev/loop-control"].into_iter().find(|path| !Path::new(path).exists());
+    let missing =
+        ["/dev/fuse", "/dev/loop-control"].into_iter().find(|path| !Path::new(path).exists());
     let why_not = match missing {
         _ if is_left_out => Some("--without-mount was given".to_owned()),
         _ if !rustix::process::geteuid().is_root() => Some("only root may mount ext4".to_owned()),

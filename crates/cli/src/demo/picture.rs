@@ -54,8 +54,13 @@ fn draw_both(svg: &mut String, session: &Session) -> Result<(), Box<dyn Error>> 
     let (left, right) = root.split_horizontally(SIZE.0 / 2);
 
     let requests = 0..session.requests().max(1);
-    let mut owner =
-        panel(&left, "What the owner did", ["request", "block of the disk"], requests, session.blocks)?;
+    let mut owner = panel(
+        &left,
+        "What the owner did",
+        ["request", "block of the disk"],
+        requests,
+        session.blocks,
+    )?;
     draw_phases(&mut owner, session)?;
     draw_addresses(&mut owner, session)?;
 

@@ -32,7 +32,8 @@ impl Tool {
             .find(|candidate| candidate.is_file())
             .ok_or_else(|| {
                 let Self { name, package } = self;
-                let message = format!("this needs {name}: install it (Debian: apt install {package})");
+                let message =
+                    format!("this needs {name}: install it (Debian: apt install {package})");
                 CliError::Engine(message)
             })
     }

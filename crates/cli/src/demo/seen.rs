@@ -26,14 +26,16 @@ pub(super) struct Seen {
 impl Seen {
     /// Of the events of a view, those of the tree with the data.
     pub(super) fn new(events: &[Event], tree: TreeId, leaf_level: u8) -> Self {
-        let mut seen = Self { visits: Vec::new(), accesses: 0, leaf_buckets: 1, tally: Tally::new() };
+        let mut seen =
+            Self { visits: Vec::new(), accesses: 0, leaf_buckets: 1, tally: Tally::new() };
         // An eviction reads a path, like an access, and writes it at once.
         let mut reading = None;
         for event in events {
             seen.tally.record(event, &[]);
             let of_data = event.piece.filter(|piece| piece.tree == tree);
             let at_leaf = of_data.filter(|piece| piece.bucket.level() == leaf_level);
-            let (Some(piece), Operation::Read | Operation::Write) = (at_leaf, event.operation) else {
+            let (Some(piece), Operation::Read | Operation::Write) = (at_leaf, event.operation)
+            else {
                 continue;
             };
             let bucket = piece.bucket.index();
@@ -83,8 +85,11 @@ mod tests {
             event(Operation::Read, 3, 2),
         ];
         let seen = Seen::new(&events, TreeId(2), 3);
-        let visits: Vec<_> =
-            seen.visits.iter().map(|visit| (visit.access, visit.bucket, visit.is_eviction)).collect();
+        let visits: Vec<_> = seen
+            .visits
+            .iter()
+            .map(|visit| (visit.access, visit.bucket, visit.is_eviction))
+            .collect();
         assert_eq!(visits, [(0, 5, false), (1, 6, false), (2, 7, true), (2, 2, false)]);
         assert_eq!((seen.accesses, seen.leaf_buckets), (3, 8));
     }

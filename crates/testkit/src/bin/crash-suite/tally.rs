@@ -33,6 +33,7 @@ struct OfKind {
     tried: u64,
     struck: u64,
     distinct: u64,
+    lost: u64,
 }
 
 /// Where a point struck.
@@ -68,6 +69,7 @@ impl Tally {
         let ran = match outcome {
             Ok(ran) => ran,
             Err(loss) => {
+                of_kind.lost += 1;
                 self.losses.insert(number, (point.to_string(), loss));
                 return;
             }
@@ -103,8 +105,10 @@ impl Tally {
         let by_kind: BTreeMap<_, _> = self
             .kinds
             .iter()
-            .map(|(kind, OfKind { tried, struck, distinct })| {
-                let counts = json!({ "tried": tried, "struck": struck, "distinct": distinct });
+            .map(|(kind, OfKind { tried, struck, distinct, lost })| {
+                let counts = json!({
+                    "tried": tried, "struck": struck, "distinct": distinct, "lost": lost,
+                });
                 (kind.name(), counts)
             })
             .collect();
