@@ -5,6 +5,8 @@
 use oblivio_testkit::crash::small_volume::SmallVolume;
 use oblivio_testkit::crash::{Fault, Life, Survival};
 use oblivio_volume::SyncMoves;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 
 #[test]
 fn without_faults_it_is_a_disk() {
@@ -42,5 +44,24 @@ fn an_opening_after_a_crash_may_end_in_a_crash() {
     for n in (0..operations).step_by(7) {
         let lives = [n, n % 61].map(|n| Life::new(&[Fault::CrashAt(n)], torn));
         volume.run(&lives).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
+    }
+}
+
+/// A sync that failed may have dropped an anchor, and a cache still show it to whoever opens next.
+#[test]
+fn what_a_failed_sync_left_in_a_cache_is_made_durable() {
+    let setup = SmallVolume::default();
+    for seed in 0..200 {
+        let world = setup.world();
+        let mut coins = StdRng::seed_from_u64(seed);
+        let volume = setup.create(world.store(), world.dir(), StdRng::seed_from_u64(seed)).unwrap();
+        world.plan(&[Fault::FailAt(seed % 20)], &mut coins);
+        let _ = volume.close();
+        world.plan(&[], &mut coins);
+        let open = |n| setup.open(world.store(), world.dir(), StdRng::seed_from_u64(n));
+        let opened = open(1000 + seed).unwrap();
+        world.crash(&mut coins, Survival::None);
+        drop(opened);
+        open(2000 + seed).unwrap();
     }
 }
