@@ -81,6 +81,10 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, pl
 planted-leaks: tools ## mutate the engine so that it leaks; every mutant must die
 	$(CARGO) run --quiet --package oblivio-testkit --bin planted-leaks
 
+.PHONY: crash
+crash: tools ## let a volume die at 20,000 points; nothing may be lost; to target/crash.json (3 minutes)
+	$(CARGO) run --release --package oblivio-testkit --bin crash-suite -- --json target/crash.json
+
 .PHONY: bench-engine
 bench-engine: tools ## the engine beside its floors and peers, to target/bench/engine.json (10 minutes)
 	$(CARGO) run --release --manifest-path bench/Cargo.toml -- $(BENCH)

@@ -86,19 +86,20 @@ pub(crate) fn read(
     Ok(anchors.max_by_key(|anchor| anchor.number))
 }
 
-/// Holds what storage shows against what the client knows.
+/// Holds what storage shows against what the client knows. Returns the checkpoint that storage has
+/// heard of: the client's latest, or the one before when a crash came in between.
 pub(crate) fn check(
     shown: Option<CheckpointName>,
     latest: &CheckpointName,
     previous: &CheckpointName,
-) -> Result<(), VolumeError> {
+) -> Result<CheckpointName, VolumeError> {
     let rolled_back = |kind, message: &str| Err(VolumeError::new(kind, message));
     match shown {
         None => rolled_back(
             VolumeErrorKind::Tampered,
             "the store shows no anchor of this volume: it is damaged, or was emptied",
         ),
-        Some(shown) if shown == *latest || shown == *previous => Ok(()),
+        Some(shown) if shown == *latest || shown == *previous => Ok(shown),
         Some(shown) if shown.number > latest.number => rolled_back(
             VolumeErrorKind::StateRolledBack,
             "the client's directory is older than the store: it was restored from a backup, or the \
@@ -149,8 +150,8 @@ mod tests {
     #[test]
     fn what_went_back_is_named() {
         let kind = |shown| check(shown, &name(7), &name(6)).map_err(|error| error.kind());
-        assert_eq!(kind(Some(name(7))), Ok(()));
-        assert_eq!(kind(Some(name(6))), Ok(()));
+        assert_eq!(kind(Some(name(7))), Ok(name(7)));
+        assert_eq!(kind(Some(name(6))), Ok(name(6)));
         assert_eq!(kind(Some(name(5))), Err(VolumeErrorKind::StoreRolledBack));
         assert_eq!(kind(Some(name(8))), Err(VolumeErrorKind::StateRolledBack));
         let other = CheckpointName { name: [0; NAME_BYTES], ..name(7) };

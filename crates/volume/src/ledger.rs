@@ -1,5 +1,7 @@
 //! The client's side of a commit: state files, one after the other, and the names of checkpoints.
 
+use std::ops::Range;
+
 use oblivio_core::store::BucketStore;
 use oblivio_core::{RawConfig, RotatingOram};
 use rand::Rng;
@@ -77,6 +79,21 @@ impl Past {
         let history = History::read(&mut reader, config.tree.capacity, leaf_level)?;
         Ok(Self { generation, history })
     }
+
+    /// Lets what was read survive a crash, before storage is shown any of it.
+    pub(crate) fn make_durable(&self, dir: &mut dyn StateDir) -> Result<(), VolumeError> {
+        Ok(dir.sync(&name(self.generation))?)
+    }
+}
+
+/// Where the use of a volume ended.
+pub(crate) struct Last {
+    /// Of the state file.
+    pub(crate) generation: u64,
+    /// The client's latest checkpoint.
+    pub(crate) latest: CheckpointName,
+    /// The one that storage shows: the latest, or the one before.
+    pub(crate) shown: CheckpointName,
 }
 
 /// The state file in use.
@@ -90,6 +107,8 @@ pub(crate) struct Ledger {
     previous: CheckpointName,
     /// Bytes of the snapshot with which the file begins.
     snapshot_bytes: u64,
+    /// Bytes of the records of forgotten ranges since then.
+    forgets_bytes: u64,
 }
 
 impl Ledger {
@@ -107,19 +126,22 @@ impl Ledger {
             ));
         }
         let nothing = CheckpointName { number: 0, name: draw(oram.coins_mut()) };
-        Self::begin(dir, keys, volume_id, 0, nothing, oram)
+        Self::begin(dir, keys, volume_id, 0, (nothing, 1), oram)
     }
 
-    /// Begins the file after the one of generation `last.0`, whose latest checkpoint is `last.1`,
-    /// with the state that `oram` is in. Its storage is durable.
+    /// Begins the next file, with the state that `oram` is in. Its storage is durable.
     pub(crate) fn resume<S: BucketStore>(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         volume_id: VolumeId,
-        last: (u64, CheckpointName),
+        Last { generation, latest, shown }: Last,
         oram: &mut RotatingOram<S, StdRng>,
     ) -> Result<Self, VolumeError> {
-        Self::begin(dir, keys, volume_id, last.0 + 1, last.1, oram)
+        // A number that no checkpoint had, and whose anchor does not go where the one shown is.
+        let number = latest.number + if shown == latest { 1 } else { 2 };
+        // Not the latest: if storage never heard of that one, it would be two behind until the
+        // anchor of the next is durable.
+        Self::begin(dir, keys, volume_id, generation + 1, (shown, number), oram)
     }
 
     fn begin<S: BucketStore>(
@@ -127,22 +149,47 @@ impl Ledger {
         keys: LedgerKeys,
         volume_id: VolumeId,
         generation: u64,
-        previous: CheckpointName,
+        (previous, number): (CheckpointName, u64),
         oram: &mut RotatingOram<S, StdRng>,
     ) -> Result<Self, VolumeError> {
-        let checkpoint = following(&previous, oram.coins_mut());
+        let checkpoint = CheckpointName { number, name: draw(oram.coins_mut()) };
         let header = Header { volume: volume_id.0, generation, salt: draw(oram.coins_mut()) };
         let head = head(oram, checkpoint, previous, IsClean(false));
         let log = write_snapshot(&mut *dir, &header, &keys.state, &head, oram)?;
         anchor::write(oram.backend_mut().store_mut(), &keys.anchor, &checkpoint)?;
         oram.backend_mut().keep_state();
         let snapshot_bytes = log.bytes();
-        Ok(Self { log, dir, keys, volume_id, generation, checkpoint, previous, snapshot_bytes })
+        Ok(Self {
+            log,
+            dir,
+            keys,
+            volume_id,
+            generation,
+            checkpoint,
+            previous,
+            snapshot_bytes,
+            forgets_bytes: 0,
+        })
+    }
+
+    /// Logs that the blocks of a range have no contents any more.
+    pub(crate) fn forget(&mut self, range: &Range<u64>) -> Result<(), VolumeError> {
+        let before = self.log.bytes();
+        let record = Record::Forget { start: range.start, end: range.end };
+        self.log.append(|out| record.put(out))?;
+        self.forgets_bytes += self.log.bytes() - before;
+        Ok(())
+    }
+
+    /// Whether the file grows without accesses, which lead to checkpoints. What accesses have brought
+    /// does not count: there is more of it if they write, and storage would see that in the checkpoints.
+    pub(crate) fn has_many_forgets(&self, bytes_max: u64) -> bool {
+        self.forgets_bytes > bytes_max
     }
 
     /// Whether so much has come in since the snapshot that it is time for another.
-    pub(crate) fn is_long(&self, bytes_max: u64) -> bool {
-        self.log.bytes() > 2 * self.snapshot_bytes + bytes_max
+    fn is_long(&self, bytes_max: u64) -> bool {
+        self.log.bytes() > 2 * self.snapshot_bytes + bytes_max || self.has_many_forgets(bytes_max)
     }
 
     /// Makes storage durable, and keeps the state as it is now: a crash will go back no further.
@@ -154,7 +201,8 @@ impl Ledger {
     ) -> Result<(), VolumeError> {
         oram.backend_mut().flush()?;
         self.check_fence(oram)?;
-        let next = following(&self.checkpoint, oram.coins_mut());
+        let number = self.checkpoint.number + 1;
+        let next = CheckpointName { number, name: draw(oram.coins_mut()) };
         self.previous = std::mem::replace(&mut self.checkpoint, next);
         let head = head(oram, self.checkpoint, self.previous, is_clean);
         if self.is_long(bytes_max) {
@@ -163,6 +211,7 @@ impl Ledger {
             let header = Header { volume, generation, salt: draw(oram.coins_mut()) };
             self.log = write_snapshot(&mut *self.dir, &header, &self.keys.state, &head, oram)?;
             self.snapshot_bytes = self.log.bytes();
+            self.forgets_bytes = 0;
         } else {
             put_state(&mut self.log, &head, oram, Map::FollowsFromTheLog)?;
             self.log.sync()?;
@@ -262,10 +311,6 @@ fn put_state<S: BucketStore>(
         log.append(|out| record::put_block(out, home, address, leaf, bytes))?;
     }
     Ok(log.append(|out| Record::End.put(out))?)
-}
-
-fn following(checkpoint: &CheckpointName, coins: &mut StdRng) -> CheckpointName {
-    CheckpointName { number: checkpoint.number + 1, name: draw(coins) }
 }
 
 fn draw<const N: usize>(coins: &mut StdRng) -> [u8; N] {

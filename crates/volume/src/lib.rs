@@ -30,4 +30,6 @@ pub mod volume;
 pub use disk::{Disk, DiskOptions};
 pub use error::{VolumeError, VolumeErrorKind};
 pub use plan::Wish;
+#[cfg(fuzzing)]
+pub use state::fuzzing as state_fuzzing;
 pub use volume::{Recovery, SyncMoves, Volume, VolumeOptions};

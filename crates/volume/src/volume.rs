@@ -14,7 +14,7 @@ use rand::rngs::StdRng;
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
-use crate::ledger::{IsClean, Ledger, LedgerKeys, Past};
+use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Past};
 use crate::state::history::History;
 use crate::state::record::{self, Head, Record};
 use crate::state_dir::StateDir;
@@ -140,7 +140,7 @@ impl<S: BucketStore> Volume<S> {
     /// Any. Nothing is lost by an opening that fails.
     pub fn open(
         mut store: S,
-        dir: Box<dyn StateDir>,
+        mut dir: Box<dyn StateDir>,
         owner: &Unlocked,
         options: VolumeOptions,
         coins: StdRng,
@@ -150,9 +150,14 @@ impl<S: BucketStore> Volume<S> {
         let config = config(superblock.params())?;
         let keys = LedgerKeys::new(key);
         let past = Past::read(&*dir, &keys, &volume_id, &config)?;
+        // A process that was killed may have left moves in a cache alone, before storage saw them.
+        past.make_durable(&mut *dir)?;
         let History { head, map, blocks, pending } = past.history;
         let shown = anchor::read(&mut store, &keys.anchor)?;
-        anchor::check(shown, &head.checkpoint, &head.previous)?;
+        let shown = anchor::check(shown, &head.checkpoint, &head.previous)?;
+        // A sync that failed may have dropped it, and left it in a cache: written again, it becomes
+        // durable with the rest.
+        anchor::write(&mut store, &keys.anchor, &shown)?;
 
         let sealer = EraSealer::new(seal_key(key), DATA_TREE, head.eras);
         let Head { evictions, accesses_since_eviction, .. } = head;
@@ -169,7 +174,7 @@ impl<S: BucketStore> Volume<S> {
             recovery.accesses += repeat(&mut oram, record)?;
         }
         oram.backend_mut().flush()?;
-        let last = (past.generation, head.checkpoint);
+        let last = Last { generation: past.generation, latest: head.checkpoint, shown };
         let ledger = Ledger::resume(dir, keys, volume_id, last, &mut oram)?;
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
     }
@@ -204,7 +209,7 @@ impl<S: BucketStore> Volume<S> {
     }
 
     /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
-    /// nothing of it.
+    /// nothing of it, but for a checkpoint when very many came.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] for a range that is none; any other breaks the volume.
@@ -215,9 +220,12 @@ impl<S: BucketStore> Volume<S> {
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
         self.unless_broken(|volume| {
-            let record = Record::Forget { start: range.start, end: range.end };
-            volume.ledger.log.append(|out| record.put(out))?;
-            Ok(volume.oram.forget(range)?)
+            volume.ledger.forget(&range)?;
+            volume.oram.forget(range)?;
+            if volume.ledger.has_many_forgets(volume.options.state_file_bytes_max) {
+                volume.checkpoint()?;
+            }
+            Ok(())
         })
     }
 
@@ -227,13 +235,7 @@ impl<S: BucketStore> Volume<S> {
     /// Any, and it breaks the volume.
     pub fn flush(&mut self) -> Result<(), VolumeError> {
         self.check_sound()?;
-        self.unless_broken(|volume| {
-            volume.ledger.log.sync()?;
-            if volume.ledger.is_long(volume.options.state_file_bytes_max) {
-                volume.checkpoint()?;
-            }
-            Ok(())
-        })
+        self.unless_broken(|volume| Ok(volume.ledger.log.sync()?))
     }
 
     /// Ends the use of the volume: there will be nothing to recover.

@@ -193,6 +193,11 @@ impl StateDir for CrashDir {
         Ok(state.directory.file_mut(file)?.bytes().to_vec())
     }
 
+    fn sync(&mut self, name: &str) -> io::Result<()> {
+        let file = self.world.state().directory.find(name)?;
+        CrashFile { world: self.world.clone(), run: self.run, file }.sync()
+    }
+
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
         check_name(name)?;
         let mut state = self.world.state();

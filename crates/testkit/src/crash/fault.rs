@@ -93,6 +93,15 @@ impl Counts {
     }
 }
 
+/// Where a fault struck first in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Strike {
+    /// The number of the operation.
+    pub operation: u64,
+    /// Its kind.
+    pub kind: OpKind,
+}
+
 /// What becomes of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -132,6 +141,7 @@ pub(super) struct Plan {
     pub(super) coins: StdRng,
     pub(super) counts: Counts,
     pub(super) fired: u64,
+    pub(super) first_strike: Option<Strike>,
 }
 
 impl Plan {
@@ -139,8 +149,13 @@ impl Plan {
     /// When a fault makes no sense.
     pub(super) fn new(faults: &[Fault], seed: u64) -> Self {
         assert!(!faults.contains(&Fault::FailEvery(0)), "of zero operations, none is the last");
-        let coins = StdRng::seed_from_u64(seed);
-        Self { faults: faults.to_vec(), coins, counts: Counts::default(), fired: 0 }
+        Self {
+            faults: faults.to_vec(),
+            coins: StdRng::seed_from_u64(seed),
+            counts: Counts::default(),
+            fired: 0,
+            first_strike: None,
+        }
     }
 
     /// Counts the next operation, and says what becomes of it.
@@ -159,6 +174,7 @@ impl Plan {
         let found = self.faults.iter().enumerate().find_map(|(i, fault)| Some((i, hit(fault)?)));
         let Some((i, verdict)) = found else { return Verdict::Go };
         self.fired += 1;
+        self.first_strike.get_or_insert(Strike { operation: number, kind });
         if matches!(self.faults[i], Fault::DiskFullAt(_)) {
             self.faults.remove(i);
         }

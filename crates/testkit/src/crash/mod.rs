@@ -35,7 +35,9 @@
 mod directory;
 mod fault;
 mod medium;
+mod raw_disk;
 mod shadow;
+pub mod small_volume;
 mod store;
 mod trial;
 mod view;
@@ -46,9 +48,10 @@ mod world;
 mod tests;
 
 pub use directory::{CrashDir, CrashFile};
-pub use fault::{Counts, FailedSync, Fault, OpKind, Survival};
+pub use fault::{Counts, FailedSync, Fault, OpKind, Strike, Survival};
+pub use raw_disk::RawDisk;
 pub use shadow::{Report, ShadowDisk, Ticket, Wrong, WrongBlock};
 pub use store::CrashStore;
-pub use trial::{Life, Ran, Trial, apply};
+pub use trial::{Life, Loss, Ran, Trial, apply};
 pub use view::Seen;
 pub use world::{Snapshot, World};

@@ -1,12 +1,14 @@
 //! Drives a disk through runs that end in crashes, and holds it to its contract.
 
+use std::fmt;
+
 use oblivio_core::store::TreeShape;
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, call};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::directory::CrashDir;
-use super::fault::{Counts, FailedSync, Fault, Survival};
+use super::fault::{Counts, FailedSync, Fault, Strike, Survival};
 use super::shadow::{Report, ShadowDisk};
 use super::store::CrashStore;
 use super::workload::{Step, ops};
@@ -52,8 +54,40 @@ impl Life {
 pub struct Ran {
     /// The operations of each life, by kind.
     pub operations: Vec<Counts>,
+    /// Where in each life a planned fault struck first.
+    pub strikes: Vec<Option<Strike>>,
+}
+
+impl Ran {
     /// How many lives met a fault that was planned.
-    pub struck: usize,
+    pub fn struck(&self) -> usize {
+        self.strikes.iter().flatten().count()
+    }
+}
+
+/// What a disk did wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Bytes that are not what they must be: all of them, when the disk does not answer.
+    pub bytes: u64,
+    /// What happened, and when.
+    pub message: String,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Loss {
+    fn during(self, when: impl fmt::Display) -> Self {
+        Self { message: format!("{when}: {}", self.message), ..self }
+    }
+
+    fn reported(when: &str, report: &Report) -> Self {
+        Self { bytes: report.bytes_wrong, message: format!("{when}: {report}") }
+    }
 }
 
 impl Trial {
@@ -69,33 +103,34 @@ impl Trial {
         &self,
         lives: &[Life],
         mut open: impl FnMut(CrashStore, CrashDir) -> Result<D, DiskError>,
-    ) -> Result<Ran, String> {
+    ) -> Result<Ran, Loss> {
         let world = World::new(&self.shapes);
         world.set_failed_sync(self.failed_sync);
         let mut coins = StdRng::seed_from_u64(self.seed);
         let mut bench = Bench {
             world: &world,
+            bytes: self.bytes,
             open: || open(world.store(), world.dir()),
             shadow: ShadowDisk::new(self.bytes, self.block_bytes),
             steps: ops(self.seed, self.bytes, self.steps),
             after: None,
         };
-        let mut ran = Ran { operations: Vec::new(), struck: 0 };
+        let mut ran = Ran { operations: Vec::new(), strikes: Vec::new() };
         let last = Life::new(&[], Survival::None);
         let share = self.steps / (lives.len() + 1);
         for (i, life) in lives.iter().chain([&last]).enumerate() {
-            let in_life = |wrong: String| format!("life {i} ({life:?}): {wrong}");
+            let in_life = |loss: Loss| loss.during(format_args!("life {i} ({life:?})"));
             world.plan(&life.faults, &mut coins);
             let steps = if i < lives.len() { share } else { usize::MAX };
             let device = bench.live(steps).map_err(in_life)?;
             ran.operations.push(world.counts());
-            ran.struck += usize::from(world.faults_fired() > 0);
+            ran.strikes.push(world.first_strike());
             world.crash_apart(&mut coins, life.store, life.dir);
             // Not before: what closes in good order has not crashed.
             drop(device);
             bench.after = Some(After::of(life));
         }
-        bench.live(0).map_err(|wrong| format!("after all lives: {wrong}"))?;
+        bench.live(0).map_err(|loss| loss.during("after all lives"))?;
         Ok(ran)
     }
 }
@@ -118,6 +153,8 @@ impl After {
 
 struct Bench<'w, O, S> {
     world: &'w World,
+    /// Of the disk.
+    bytes: u64,
     open: O,
     shadow: ShadowDisk,
     steps: S,
@@ -132,7 +169,7 @@ where
     S: Iterator<Item = Step>,
 {
     /// Opens, checks, and works until something fails.
-    fn live(&mut self, steps: usize) -> Result<Option<D>, String> {
+    fn live(&mut self, steps: usize) -> Result<Option<D>, Loss> {
         let mut device = match (self.open)() {
             Ok(device) => device,
             Err(error) => return self.excuse("opening", &error).map(|()| None),
@@ -151,7 +188,7 @@ where
                 Err(error) => return self.excuse("a request", &error).map(|()| Some(device)),
             };
             if !report.is_clean() {
-                return Err(format!("a read: {report}"));
+                return Err(Loss::reported("a read", &report));
             }
             if step == Step::Reopen {
                 drop(device);
@@ -165,14 +202,17 @@ where
     }
 
     /// Without a fault, nothing may fail.
-    fn excuse(&self, what: &str, error: &DiskError) -> Result<(), String> {
+    fn excuse(&self, what: &str, error: &DiskError) -> Result<(), Loss> {
         match self.world.faults_fired() {
-            0 => Err(format!("{what} failed though nothing went wrong: {error}")),
+            0 => Err(Loss {
+                bytes: self.bytes,
+                message: format!("{what} failed though nothing went wrong: {error}"),
+            }),
             _ => Ok(()),
         }
     }
 
-    fn check_after_crash(&mut self, device: &D) -> Result<Result<(), DiskError>, String> {
+    fn check_after_crash(&mut self, device: &D) -> Result<Result<(), DiskError>, Loss> {
         let Some(after) = self.after else { return Ok(Ok(())) };
         let held = match read_all(device) {
             Ok(held) => held,
@@ -183,7 +223,7 @@ where
         };
         let report = self.shadow.check(read);
         if !report.is_clean() {
-            return Err(format!("after the crash before: {report}"));
+            return Err(Loss::reported("after the crash before", &report));
         }
         match after {
             After::PowerCut => self.shadow.adopt(read),

@@ -10,7 +10,9 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 use super::directory::{CrashDir, Directory};
-use super::fault::{Counts, FailedSync, Fault, OpKind, Plan, Survival, Verdict, machine_is_off};
+use super::fault::{
+    Counts, FailedSync, Fault, OpKind, Plan, Strike, Survival, Verdict, machine_is_off,
+};
 use super::medium::Medium;
 use super::store::{CrashStore, Places, range};
 use super::view::{Seen, View};
@@ -133,6 +135,11 @@ impl World {
         self.state().plan.fired
     }
 
+    /// Where the first of them was.
+    pub fn first_strike(&self) -> Option<Strike> {
+        self.state().plan.first_strike
+    }
+
     /// Whether a planned crash has happened.
     pub fn is_off(&self) -> bool {
         self.state().is_off
@@ -177,6 +184,14 @@ impl World {
     /// Rolls the directory back, durably and at once. Open files are dead afterwards.
     pub fn restore_dir(&self, snapshot: &Snapshot) {
         self.state().directory.replace(&snapshot.files);
+    }
+
+    /// Gives the directory this file, durably and at once. Open files are dead afterwards.
+    pub fn replace_file(&self, name: &str, bytes: &[u8]) {
+        let mut state = self.state();
+        let mut files = state.directory.contents();
+        files.insert(name.into(), bytes.to_vec());
+        state.directory.replace(&files);
     }
 
     /// Flips bit `bit` of byte `byte` of a bucket.

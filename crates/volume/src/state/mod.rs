@@ -11,5 +11,7 @@
 //! `docs/format.md` has every byte; `docs/adr/0005-commit-protocol.md` says why.
 
 pub(crate) mod file;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub(crate) mod history;
 pub(crate) mod record;

@@ -99,6 +99,10 @@ impl StateDir for FsStateDir {
         fs::read(self.file(name))
     }
 
+    fn sync(&mut self, name: &str) -> io::Result<()> {
+        File::open(self.file(name))?.sync_data()
+    }
+
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
         let mut options = OpenOptions::new();
         options.append(true).create_new(true).mode(0o600);

@@ -9,7 +9,7 @@ use std::io;
 /// A directory of append-only files. Names are short and plain: letters, digits, `-` and `.`.
 ///
 /// # Contract
-/// - What [`StateFile::sync`] acknowledged survives a crash. Of other appends, any part may.
+/// - What [`StateFile::sync`] or [`StateDir::sync`] acknowledged survives a crash. Of other appends, any part may.
 /// - Which names exist, and what they name, survives after [`StateDir::sync_names`].
 /// - [`StateDir::rename`] is atomic: after a crash, either name holds the whole file.
 /// - A failed sync is final: what was not durable before it may never become so.
@@ -25,6 +25,12 @@ pub trait StateDir: Send {
     /// # Errors
     /// When there is no such file, or it cannot be read.
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
+
+    /// Makes durable what a file holds, whoever appended it.
+    ///
+    /// # Errors
+    /// When there is no such file, or that cannot be promised any more.
+    fn sync(&mut self, name: &str) -> io::Result<()>;
 
     /// A new, empty file to append to.
     ///

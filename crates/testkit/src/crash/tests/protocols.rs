@@ -4,7 +4,7 @@
 use oblivio_volume::device::{BlockDevice, DiskError};
 
 use super::toys::{BLOCK, DISK, Flaw, InPlaceDisk, JournalDisk, LogDisk, Toy, shapes};
-use crate::crash::{CrashDir, CrashStore, FailedSync, Fault, Life, OpKind, Ran, Survival, Trial};
+use crate::crash::{CrashDir, CrashStore, FailedSync, Fault, Life, Loss, OpKind, Survival, Trial};
 
 fn trial(seed: u64, failed_sync: FailedSync) -> Trial {
     let (bytes, block_bytes) = (DISK as u64, BLOCK as u32);
@@ -20,7 +20,8 @@ fn explore<D: BlockDevice>(
     let mut struck = 0;
     for seed in 0..seeds {
         let calm = [Life::new(&[], Survival::None), Life::new(&[], Survival::None)];
-        let ran = trial(seed, FailedSync::Drops).run(&calm, &mut open)?;
+        let ran =
+            trial(seed, FailedSync::Drops).run(&calm, &mut open).map_err(|loss| loss.message)?;
         for point in 0..ran.operations[0].total() {
             let store = modes[point as usize % modes.len()];
             for (fault, survival) in faults(point, modes) {
@@ -32,10 +33,9 @@ fn explore<D: BlockDevice>(
                     Life { faults: vec![fault], store, dir: survival },
                     Life::new(&[Fault::CrashAt(point % 20)], modes[seed as usize % modes.len()]),
                 ];
-                let in_trial = |wrong: String| format!("seed {seed}, {lives:?}: {wrong}");
+                let in_trial = |loss: Loss| format!("seed {seed}, {lives:?}: {loss}");
                 let trial = trial(seed, failed_sync);
-                let Ran { struck: more, .. } = trial.run(&lives, &mut open).map_err(in_trial)?;
-                struck += more;
+                struck += trial.run(&lives, &mut open).map_err(in_trial)?.struck();
             }
         }
     }
@@ -132,7 +132,7 @@ fn the_same_trial_is_the_same_run() {
     assert_eq!(run(5), run(5));
     assert_ne!(run(5).1, run(6).1);
     let ran = run(5).0.unwrap();
-    assert_eq!((ran.struck, ran.operations.len()), (1, 2));
+    assert_eq!((ran.struck(), ran.operations.len()), (1, 2));
     assert!(ran.operations[1].of(OpKind::StoreFlush) > 0);
 }
 

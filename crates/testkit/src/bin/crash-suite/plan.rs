@@ -1,0 +1,144 @@
+//! Which points are tried: for each setup and seed, a share of all there are, drawn with coins that
+//! are always the same.
+
+use oblivio_testkit::crash::small_volume::SmallVolume;
+use oblivio_testkit::crash::{Fault, Life, Survival};
+use rand::rngs::StdRng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
+
+use crate::point::Point;
+use crate::setups::Setup;
+
+/// A crash in the life after a crash comes within so many operations: most of them are recovery.
+pub(crate) const RECOVERY_OPERATIONS_MAX: u64 = 120;
+
+/// What goes wrong at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    /// A crash, and client and store fare alike.
+    Crash,
+    /// A crash, and they do not.
+    CrashApart,
+    /// A crash, and another soon after opening again, and perhaps a third.
+    CrashInRecovery,
+    /// One operation fails.
+    Fail,
+    /// In three lives, every so many operations one fails.
+    FailEvery,
+    /// One operation finds no room.
+    DiskFullAt,
+    /// From one on, none does.
+    DiskFullFrom,
+}
+
+impl Kind {
+    /// All of them, and how many in a hundred points they get.
+    pub(crate) const SHARES: [(Self, u64); 7] = [
+        (Self::Crash, 25),
+        (Self::CrashApart, 20),
+        (Self::CrashInRecovery, 30),
+        (Self::Fail, 10),
+        (Self::FailEvery, 5),
+        (Self::DiskFullAt, 5),
+        (Self::DiskFullFrom, 5),
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::CrashApart => "crash_client_and_store_fare_differently",
+            Self::CrashInRecovery => "crash_in_recovery",
+            Self::Fail => "fail_at",
+            Self::FailEvery => "fail_every",
+            Self::DiskFullAt => "disk_full_at",
+            Self::DiskFullFrom => "disk_full_from",
+        }
+    }
+}
+
+/// About `count` points for each of `setups` and each of `seeds` seeds together.
+pub(crate) fn points(
+    setups: &[Setup],
+    seeds: u64,
+    count: u64,
+) -> Result<Vec<(Kind, Point)>, String> {
+    let of_group = count / (setups.len() as u64 * seeds).max(1);
+    let mut points = Vec::new();
+    for setup in setups {
+        for seed in 1..=seeds {
+            let group = Group::new(*setup, seed)?;
+            for (kind, share) in Kind::SHARES {
+                let wanted = (of_group * share).div_ceil(100) as usize;
+                let point = |lives| (kind, Point { setup: *setup, seed, lives });
+                points.extend(group.draw(kind, wanted).into_iter().map(point));
+            }
+        }
+    }
+    Ok(points)
+}
+
+/// The points of one setup and seed.
+struct Group {
+    /// Operations of the first life, by the number of lives with faults less one.
+    operations: [u64; 3],
+    seed: u64,
+}
+
+impl Group {
+    fn new(setup: Setup, seed: u64) -> Result<Self, String> {
+        let volume = SmallVolume { seed, ..setup.volume };
+        let mut operations = [0; 3];
+        for (i, operations) in operations.iter_mut().enumerate() {
+            let calm = vec![Life::new(&[], Survival::None); i + 1];
+            let ran = volume.run(&calm);
+            let ran = ran.map_err(|loss| format!("{} without faults: {loss}", setup.name))?;
+            *operations = ran.operations[0].total();
+        }
+        Ok(Self { operations, seed })
+    }
+
+    fn draw(&self, kind: Kind, wanted: usize) -> Vec<Vec<Life>> {
+        let mut coins = StdRng::seed_from_u64(self.seed << 8 | kind as u64);
+        if kind == Kind::CrashInRecovery {
+            return (0..wanted).map(|_| self.in_recovery(&mut coins)).collect();
+        }
+        let mut all = self.all(kind);
+        all.shuffle(&mut coins);
+        all.truncate(wanted);
+        all
+    }
+
+    /// All points of a kind whose faults strike in one life, or in the same way in several.
+    fn all(&self, kind: Kind) -> Vec<Vec<Life>> {
+        let modes = Survival::MODES.into_iter();
+        let pairs = modes.flat_map(|store| Survival::MODES.map(|dir| (store, dir)));
+        let pairs = pairs.filter(|(store, dir)| (store == dir) != (kind == Kind::CrashApart));
+        let (fault, lives): (fn(u64) -> Fault, _) = match kind {
+            Kind::Crash | Kind::CrashApart | Kind::CrashInRecovery => (Fault::CrashAt, 1),
+            Kind::Fail => (Fault::FailAt, 1),
+            Kind::FailEvery => (|n| Fault::FailEvery(n + 1), 3),
+            Kind::DiskFullAt => (Fault::DiskFullAt, 1),
+            Kind::DiskFullFrom => (Fault::DiskFullFrom, 1),
+        };
+        let at = |n| {
+            let life = move |(store, dir)| Life { faults: vec![fault(n)], store, dir };
+            pairs.clone().map(move |pair| vec![life(pair); lives])
+        };
+        (0..self.operations[lives - 1]).flat_map(at).collect()
+    }
+
+    fn in_recovery(&self, coins: &mut StdRng) -> Vec<Life> {
+        let lives = coins.random_range(2..=3);
+        let mut crash = |operations| {
+            let mut mode = || *Survival::MODES.choose(coins).expect("there are four");
+            let (store, other) = (mode(), mode());
+            let dir = if coins.random() { store } else { other };
+            let n = coins.random_range(0..operations);
+            Life { faults: vec![Fault::CrashAt(n)], store, dir }
+        };
+        let first = crash(self.operations[lives - 1]);
+        let later = (1..lives).map(|_| crash(RECOVERY_OPERATIONS_MAX));
+        [first].into_iter().chain(later).collect()
+    }
+}

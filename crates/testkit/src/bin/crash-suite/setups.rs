@@ -1,0 +1,51 @@
+//! The volumes that are tried.
+
+use oblivio_testkit::crash::FailedSync;
+use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
+use oblivio_volume::SyncMoves;
+
+/// A volume with a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) name: &'static str,
+    pub(crate) volume: SmallVolume,
+}
+
+/// All of them. Each differs from the first in what its name says.
+pub(crate) fn setups() -> Vec<Setup> {
+    let common = SmallVolume { steps: 60, ..SmallVolume::default() };
+    let setup = |name, volume| Setup { name, volume };
+    vec![
+        setup("sync-before-reads", common),
+        setup("sync-at-flush", SmallVolume { sync_moves: SyncMoves::AtFlush, ..common }),
+        setup("failed-sync-retains", SmallVolume { failed_sync: FailedSync::Retains, ..common }),
+        setup(
+            "at-flush-retains",
+            SmallVolume {
+                sync_moves: SyncMoves::AtFlush,
+                failed_sync: FailedSync::Retains,
+                ..common
+            },
+        ),
+        setup("checkpoint-each-eviction", SmallVolume { tree_top_levels: 0, ..common }),
+        setup("rare-checkpoints", SmallVolume { tree_top_levels: 4, ..common }),
+        setup("files-rotate", SmallVolume { state_file_bytes_max: 0, ..common }),
+        setup(
+            "files-never-rotate",
+            SmallVolume { state_file_bytes_max: u64::MAX / 4, tree_top_levels: 1, ..common },
+        ),
+        setup(
+            "cache-of-one-block",
+            SmallVolume { device: Device::Disk { cache_blocks_max: 1 }, ..common },
+        ),
+        setup("no-cache", SmallVolume { device: Device::Raw, ..common }),
+        setup(
+            "no-cache-at-flush",
+            SmallVolume { device: Device::Raw, sync_moves: SyncMoves::AtFlush, ..common },
+        ),
+        setup(
+            "small-stash",
+            SmallVolume { stash_blocks_max: 3, sync_moves: SyncMoves::AtFlush, ..common },
+        ),
+    ]
+}

@@ -1,0 +1,145 @@
+//! What was tried, and what came of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use oblivio_testkit::crash::{Loss, Ran, Strike, Survival};
+use serde_json::{Value, json};
+
+use crate::plan::Kind;
+use crate::point::{Point, fault_name, survival_name};
+
+/// What makes two points two.
+pub(crate) const DISTINCT: &str = "two points are distinct if they differ in the setup, the seed of \
+     the workload, the number of lives, or for any life in the sort of fault, in the number or kind \
+     of the operation that it struck first, or in what survives on either side; a point counts only \
+     if a fault struck in each of its lives";
+
+#[derive(Default)]
+pub(crate) struct Tally {
+    kinds: BTreeMap<Kind, OfKind>,
+    /// Distinct points by the operation that the first fault struck.
+    operations: BTreeMap<String, u64>,
+    /// Distinct points by what survived of the store and of the directory after the first life.
+    survivals: BTreeMap<String, u64>,
+    seen: HashSet<Struck>,
+    lives: u64,
+    operations_run: u64,
+    /// By the number of the point.
+    losses: BTreeMap<usize, (String, Loss)>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct OfKind {
+    tried: u64,
+    struck: u64,
+    distinct: u64,
+    lost: u64,
+}
+
+/// Where a point struck.
+#[derive(PartialEq, Eq, Hash)]
+struct Struck {
+    setup: &'static str,
+    seed: u64,
+    lives: Vec<(&'static str, Strike, Survival, Survival)>,
+}
+
+impl Struck {
+    /// Nothing, unless a fault struck in each life.
+    fn new(point: &Point, ran: &Ran) -> Option<Self> {
+        let lives = point.lives.iter().zip(&ran.strikes).map(|(life, strike)| {
+            let (fault, _) = life.faults.first().map(fault_name)?;
+            Some((fault, (*strike)?, life.store, life.dir))
+        });
+        let lives = lives.collect::<Option<_>>()?;
+        Some(Self { setup: point.setup.name, seed: point.seed, lives })
+    }
+}
+
+impl Tally {
+    pub(crate) fn add(
+        &mut self,
+        number: usize,
+        kind: Kind,
+        point: &Point,
+        outcome: Result<Ran, Loss>,
+    ) {
+        let of_kind = self.kinds.entry(kind).or_default();
+        of_kind.tried += 1;
+        let ran = match outcome {
+            Ok(ran) => ran,
+            Err(loss) => {
+                of_kind.lost += 1;
+                self.losses.insert(number, (point.to_string(), loss));
+                return;
+            }
+        };
+        self.lives += ran.operations.len() as u64;
+        self.operations_run += ran.operations.iter().map(|counts| counts.total()).sum::<u64>();
+        let Some(struck) = Struck::new(point, &ran) else { return };
+        of_kind.struck += 1;
+        let first = struck.lives[0];
+        if self.seen.insert(struck) {
+            of_kind.distinct += 1;
+            let (_, Strike { kind, .. }, store, dir) = first;
+            *self.operations.entry(format!("{kind:?}")).or_default() += 1;
+            let survival = format!("store {}, client {}", survival_name(store), survival_name(dir));
+            *self.survivals.entry(survival).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn distinct(&self) -> usize {
+        self.seen.len()
+    }
+
+    pub(crate) fn bytes_lost(&self) -> u64 {
+        self.losses.values().map(|(_, loss)| loss.bytes).sum()
+    }
+
+    /// The name of each point at which something was lost, and what.
+    pub(crate) fn losses(&self) -> impl ExactSizeIterator<Item = &(String, Loss)> {
+        self.losses.values()
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let by_kind: BTreeMap<_, _> = self
+            .kinds
+            .iter()
+            .map(|(kind, OfKind { tried, struck, distinct, lost })| {
+                let counts = json!({
+                    "tried": tried, "struck": struck, "distinct": distinct, "lost": lost,
+                });
+                (kind.name(), counts)
+            })
+            .collect();
+        let losses = self.losses().map(|(point, loss)| {
+            let replay = replay(point);
+            json!({ "point": point, "bytes": loss.bytes, "what": loss.message, "replay": replay })
+        });
+        json!({
+            "bytes_lost": self.bytes_lost(),
+            "losses": losses.collect::<Vec<_>>(),
+            "points": {
+                "tried": self.kinds.values().map(|of_kind| of_kind.tried).sum::<u64>(),
+                "struck": self.kinds.values().map(|of_kind| of_kind.struck).sum::<u64>(),
+                "distinct": self.distinct(),
+                "what_is_distinct": DISTINCT,
+                "by_kind": by_kind,
+                "distinct_by_operation_struck_first": self.operations,
+                "distinct_by_what_survived_the_first_life": self.survivals,
+            },
+            "lives": self.lives,
+            "operations": self.operations_run,
+        })
+    }
+
+    /// The setups in which a point struck.
+    pub(crate) fn setups(&self) -> BTreeSet<&'static str> {
+        self.seen.iter().map(|struck| struck.setup).collect()
+    }
+}
+
+/// How to meet a point again.
+pub(crate) fn replay(point: &str) -> String {
+    format!("cargo run --release --package oblivio-testkit --bin crash-suite -- --replay '{point}'")
+}

@@ -1,0 +1,168 @@
+//! A volume as a disk without a cache: every request is accesses, here and now.
+
+use std::sync::{Mutex, PoisonError};
+
+use oblivio_core::store::BucketStore;
+use oblivio_core::{Access, Op};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
+use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
+
+/// What a [`Disk`](oblivio_volume::Disk) is without its cache and its thread.
+pub struct RawDisk<S: BucketStore> {
+    /// There until it is closed.
+    volume: Mutex<Option<Volume<S>>>,
+    bytes: u64,
+    block_bytes: u32,
+}
+
+impl<S: BucketStore> RawDisk<S> {
+    /// A disk on `volume`, which is closed when the disk is dropped.
+    pub fn new(volume: Volume<S>) -> Self {
+        let block_bytes = volume.config().block_bytes as u32;
+        let bytes = volume.config().capacity * u64::from(block_bytes);
+        Self { volume: Mutex::new(Some(volume)), bytes, block_bytes }
+    }
+
+    fn serve(&self, volume: &mut Volume<S>, op: DiskOp) -> Result<Vec<u8>, VolumeError> {
+        let durable = match op {
+            DiskOp::Read { offset, bytes } => {
+                let blocks = Blocks::around(offset, u64::from(bytes), self.block_bytes);
+                let held = blocks.read(volume)?;
+                return Ok(held[blocks.within(offset)..][..bytes as usize].to_vec());
+            }
+            DiskOp::Write { offset, data, durable } => {
+                self.write(volume, offset, &data)?;
+                durable
+            }
+            DiskOp::Zero { offset, bytes, durable } => {
+                let whole = self.forget(volume, offset, bytes)?;
+                let end = offset + bytes;
+                for (start, end) in [(offset, whole.0), (whole.1, end)] {
+                    self.write(volume, start, &vec![0; (end - start) as usize])?;
+                }
+                durable
+            }
+            DiskOp::Trim { offset, bytes, durable } => {
+                self.forget(volume, offset, bytes)?;
+                durable
+            }
+            DiskOp::Flush => true,
+        };
+        if durable {
+            volume.flush()?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn write(&self, volume: &mut Volume<S>, offset: u64, data: &[u8]) -> Result<(), VolumeError> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        let blocks = Blocks::around(offset, data.len() as u64, self.block_bytes);
+        let mut held = match blocks.bytes() == data.len() {
+            true => vec![0; data.len()],
+            false => blocks.read(volume)?,
+        };
+        held[blocks.within(offset)..][..data.len()].copy_from_slice(data);
+        blocks.write(volume, &held)
+    }
+
+    /// Forgets the blocks that lie wholly in a range of bytes, and says where they start and end.
+    fn forget(
+        &self,
+        volume: &mut Volume<S>,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(u64, u64), VolumeError> {
+        let block_bytes = u64::from(self.block_bytes);
+        let (first, end) = (offset.div_ceil(block_bytes), (offset + bytes) / block_bytes);
+        if first >= end {
+            return Ok((offset + bytes, offset + bytes));
+        }
+        volume.forget(first..end)?;
+        Ok((first * block_bytes, end * block_bytes))
+    }
+}
+
+/// The blocks that a range of bytes touches.
+struct Blocks {
+    first: u64,
+    count: usize,
+    block_bytes: usize,
+}
+
+impl Blocks {
+    fn around(offset: u64, bytes: u64, block_bytes: u32) -> Self {
+        let first = offset / u64::from(block_bytes);
+        let count = ((offset + bytes).div_ceil(u64::from(block_bytes)) - first) as usize;
+        Self { first, count, block_bytes: block_bytes as usize }
+    }
+
+    fn bytes(&self) -> usize {
+        self.count * self.block_bytes
+    }
+
+    /// Where the byte `offset` of the disk is in these blocks.
+    fn within(&self, offset: u64) -> usize {
+        (offset - self.first * self.block_bytes as u64) as usize
+    }
+
+    fn read<S: BucketStore>(&self, volume: &mut Volume<S>) -> Result<Vec<u8>, VolumeError> {
+        let mut held = vec![0; self.bytes()];
+        let ops = held.chunks_exact_mut(self.block_bytes).map(Op::Read);
+        volume.access(&mut self.accesses(ops))?;
+        Ok(held)
+    }
+
+    fn write<S: BucketStore>(
+        &self,
+        volume: &mut Volume<S>,
+        data: &[u8],
+    ) -> Result<(), VolumeError> {
+        volume.access(&mut self.accesses(data.chunks_exact(self.block_bytes).map(Op::Write)))
+    }
+
+    fn accesses<'a>(&self, ops: impl Iterator<Item = Op<'a>>) -> Vec<Access<'a>> {
+        (self.first..).zip(ops).map(|(address, op)| Access { address, op }).collect()
+    }
+}
+
+impl<S: BucketStore> Drop for RawDisk<S> {
+    fn drop(&mut self) {
+        let volume = self.volume.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // Whoever drops a disk does not ask how its closing went.
+        let _ = volume.map(Volume::close);
+    }
+}
+
+impl<S: BucketStore + Send + 'static> BlockDevice for RawDisk<S> {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    fn request_bytes_max(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn submit(&self, Request { op, done }: Request) {
+        let mut volume = self.volume.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = volume.as_mut().map(|volume| self.serve(volume, op));
+        let closed = || DiskError::new(DiskErrorKind::Closed, "the disk was closed");
+        done(
+            answer.ok_or_else(closed).and_then(|answer| answer.map_err(|error| disk_error(&error))),
+        );
+    }
+}
+
+/// An error of a volume, as servers see it.
+pub(super) fn disk_error(error: &VolumeError) -> DiskError {
+    let kind = match error.kind() {
+        VolumeErrorKind::NoSpace => DiskErrorKind::NoSpace,
+        _ => DiskErrorKind::Failed,
+    };
+    DiskError::new(kind, format!("{:?}: {error}", error.kind()))
+}

@@ -1,0 +1,201 @@
+//! A volume so small that a run has a few hundred operations: each can be tried as the last.
+
+use oblivio_volume::device::BlockDevice;
+use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::state_dir::StateDir;
+use oblivio_volume::superblock::copies::read_copies;
+use oblivio_volume::superblock::{SchemeId, Superblock, Unlocked, VolumeParams};
+use oblivio_volume::volume::shapes;
+use oblivio_volume::{Disk, DiskOptions, Recovery, SyncMoves, Volume, VolumeError, VolumeOptions};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use zeroize::Zeroizing;
+
+use super::raw_disk::{RawDisk, disk_error};
+use super::{CrashDir, CrashStore, FailedSync, Life, Loss, Ran, Trial, World};
+
+/// Bytes of a block: a sector, as in the worst case for tearing.
+pub const BLOCK_BYTES: u32 = 512;
+
+/// Blocks of the disk.
+pub const BLOCKS: u64 = 64;
+
+/// Accesses between evictions.
+pub const EVICT_PERIOD: u32 = 3;
+
+/// Every volume here opens with this key file.
+const KEY_FILE: [u8; 32] = [5; 32];
+
+/// How the volume is made and used. The same volume with the same lives is the same run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SmallVolume {
+    /// Steps of the workload, over all lives.
+    pub steps: usize,
+    /// Where all coins come from.
+    pub seed: u64,
+    /// When moves become durable.
+    pub sync_moves: SyncMoves,
+    /// What failed syncs do.
+    pub failed_sync: FailedSync,
+    /// The tree has `2^leaf_level` leaves: with many, two accesses seldom show the same one by chance.
+    pub leaf_level: u8,
+    /// `2^tree_top_levels` evictions lie between two checkpoints at most.
+    pub tree_top_levels: u8,
+    /// Blocks that may be left in the stash.
+    pub stash_blocks_max: u32,
+    /// With few bytes, snapshots follow each other soon.
+    pub state_file_bytes_max: u64,
+    /// What requests go through.
+    pub device: Device,
+}
+
+/// What stands between requests and the volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// Nothing: see [`RawDisk`].
+    Raw,
+    /// A [`Disk`].
+    Disk {
+        /// Blocks in its cache.
+        cache_blocks_max: u64,
+    },
+}
+
+impl Default for SmallVolume {
+    fn default() -> Self {
+        Self {
+            steps: 100,
+            seed: 1,
+            sync_moves: SyncMoves::BeforeReads,
+            failed_sync: FailedSync::Drops,
+            leaf_level: 5,
+            tree_top_levels: 2,
+            stash_blocks_max: 40,
+            state_file_bytes_max: 20_000,
+            device: Device::Disk { cache_blocks_max: 8 },
+        }
+    }
+}
+
+impl SmallVolume {
+    /// The parameters of the volume.
+    pub fn params(&self) -> VolumeParams {
+        VolumeParams {
+            blocks: BLOCKS,
+            block_bytes: BLOCK_BYTES,
+            scheme: SchemeId::Rotating,
+            leaf_level: self.leaf_level,
+            slots: 4,
+            evict_period: EVICT_PERIOD,
+            stash_blocks_max: self.stash_blocks_max,
+            tree_top_levels: self.tree_top_levels,
+        }
+    }
+
+    /// A world with room for it.
+    pub fn world(&self) -> World {
+        let world = World::new(&self.trial().shapes);
+        world.set_failed_sync(self.failed_sync);
+        world
+    }
+
+    /// Lives through `lives`: see [`Trial::run`].
+    ///
+    /// # Errors
+    /// With what the volume did wrong.
+    pub fn run(&self, lives: &[Life]) -> Result<Ran, Loss> {
+        match self.device {
+            Device::Raw => self.run_on(lives, |volume| Ok(RawDisk::new(volume))),
+            Device::Disk { cache_blocks_max } => {
+                let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
+                self.run_on(lives, |volume| Disk::start(volume, &DiskOptions { cache_bytes_max }))
+            }
+        }
+    }
+
+    fn run_on<D: BlockDevice>(
+        &self,
+        lives: &[Life],
+        start: impl Fn(Volume<CrashStore>) -> Result<D, VolumeError>,
+    ) -> Result<Ran, Loss> {
+        let mut openings = self.seed << 32;
+        let mut exists = false;
+        self.trial().run(lives, |store, dir| {
+            openings += 1;
+            let volume = self.open_or_create(store, dir, exists, StdRng::seed_from_u64(openings));
+            let disk = volume.and_then(&start).map_err(|error| disk_error(&error));
+            exists |= disk.is_ok();
+            disk
+        })
+    }
+
+    /// Makes the volume.
+    ///
+    /// # Errors
+    /// See [`Volume::create`].
+    pub fn create(
+        &self,
+        store: CrashStore,
+        mut dir: CrashDir,
+        mut coins: StdRng,
+    ) -> Result<Volume<CrashStore>, VolumeError> {
+        // What is there is left of an attempt that failed.
+        for name in dir.names()? {
+            dir.remove(&name)?;
+        }
+        let secret = secret();
+        let key = VolumeKey::draw(&mut coins);
+        let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
+        let superblock = Superblock::create(self.params(), &key, &slot, &mut coins)?;
+        let owner = Unlocked { superblock, volume_key: key, slot: 0 };
+        Volume::create(store, Box::new(dir), &owner, self.options(), coins)
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// See [`Volume::open`].
+    pub fn open(
+        &self,
+        mut store: CrashStore,
+        dir: CrashDir,
+        coins: StdRng,
+    ) -> Result<(Volume<CrashStore>, Recovery), VolumeError> {
+        let owner = read_copies(&mut store).newest()?.unlock(&secret())?;
+        Volume::open(store, Box::new(dir), &owner, self.options(), coins)
+    }
+
+    /// A volume that does not exist yet may have been left half made.
+    fn open_or_create(
+        &self,
+        mut store: CrashStore,
+        dir: CrashDir,
+        exists: bool,
+        coins: StdRng,
+    ) -> Result<Volume<CrashStore>, VolumeError> {
+        match exists || read_copies(&mut store).newest().is_ok() {
+            true => self.open(store, dir, coins).map(|(volume, _)| volume),
+            false => self.create(store, dir, coins),
+        }
+    }
+
+    fn trial(&self) -> Trial {
+        Trial {
+            shapes: shapes(&self.params()).expect("sound parameters").to_vec(),
+            bytes: BLOCKS * u64::from(BLOCK_BYTES),
+            block_bytes: BLOCK_BYTES,
+            steps: self.steps,
+            seed: self.seed,
+            failed_sync: self.failed_sync,
+        }
+    }
+
+    fn options(&self) -> VolumeOptions {
+        let Self { sync_moves, state_file_bytes_max, .. } = *self;
+        VolumeOptions { sync_moves, state_file_bytes_max }
+    }
+}
+
+fn secret() -> Secret {
+    Secret::KeyFile(Zeroizing::new(KEY_FILE.to_vec()))
+}

@@ -1,0 +1,61 @@
+//! A way into this module for the fuzzer: what it makes comes under a seal that opens.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zeroize::Zeroizing;
+
+use super::file::{Header, StateKey, StateReader, StateWriter};
+use super::history::History;
+use super::record::Record;
+use crate::error::VolumeError;
+use crate::state_dir::StateFile;
+
+/// Reads a state file that holds `bytes`, of a volume of `capacity` blocks and `2^leaf_level` leaves.
+///
+/// # Errors
+/// When it is none.
+pub fn read(bytes: Vec<u8>, capacity: u64, leaf_level: u8) -> Result<(), VolumeError> {
+    let mut reader = StateReader::new(bytes, &key())?;
+    History::read(&mut reader, capacity, leaf_level).map(drop)
+}
+
+/// A state file of these records, sealed as [`read`] opens them.
+///
+/// # Panics
+/// Never: it is in memory.
+pub fn seal<'a>(records: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let header = Header { volume: [1; 16], generation: 2, salt: [3; 32] };
+    let file = InMemory::default();
+    let mut writer =
+        StateWriter::begin(Box::new(file.clone()), &header, &key()).expect("it is in memory");
+    for record in records {
+        writer.append(|out| out.extend_from_slice(record)).expect("it is in memory");
+    }
+    file.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The bytes of the record that `bytes` are, if they are one.
+pub fn rewrite(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    Record::read(bytes)?.put(&mut out);
+    Some(out)
+}
+
+fn key() -> StateKey {
+    StateKey(Zeroizing::new([4; 32]))
+}
+
+#[derive(Clone, Default)]
+struct InMemory(Arc<Mutex<Vec<u8>>>);
+
+impl StateFile for InMemory {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

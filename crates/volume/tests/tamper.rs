@@ -1,0 +1,414 @@
+//! What others do to the store and to the client's directory: the volume says what it was, never
+//! returns what is not so, and is whole again once the bytes are.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use std::collections::BTreeSet;
+
+use VolumeErrorKind::{
+    NotAVolume, StateDamaged, StateRolledBack, StoreRolledBack, Tampered, UnknownVersion, WrongKey,
+    WrongState,
+};
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, Snapshot, Survival, World};
+use oblivio_volume::superblock::SUPERBLOCK_BYTES;
+use oblivio_volume::volume::shapes;
+use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use ring::digest;
+
+const ANCHORS: TreeId = TreeId(1);
+const DATA_TREE: TreeId = TreeId(2);
+
+/// All copies of the superblock.
+fn superblocks() -> [(TreeId, BucketId); 4] {
+    [(0, 0), (0, 1), (3, 0), (3, 1)].map(|(tree, copy)| (TreeId(tree), BucketId::new(1, copy)))
+}
+
+/// Bytes before the records of a state file: magic, version, volume, generation, salt.
+const STATE_HEADER_BYTES: usize = 8 + 4 + 16 + 8 + 32;
+
+// ───────────────────────────── superblocks and anchors ─────────────────────────────
+
+#[test]
+fn one_sound_superblock_of_four_is_enough() {
+    let bench = Bench::new();
+    for (i, spared) in superblocks().iter().enumerate() {
+        for byte in [0, 8, 60, 300, SUPERBLOCK_BYTES - 64, SUPERBLOCK_BYTES - 1] {
+            bench.restore();
+            for (tree, bucket) in superblocks().into_iter().filter(|copy| copy != spared) {
+                bench.world.flip_bit(tree, bucket, byte, 3);
+            }
+            assert_eq!(bench.outcome(), Ok(()), "copy {i} is sound, byte {byte} of the others not");
+        }
+    }
+    for byte in [8, 60, 300, SUPERBLOCK_BYTES - 64, SUPERBLOCK_BYTES - 1] {
+        bench.restore();
+        for (tree, bucket) in superblocks() {
+            bench.world.flip_bit(tree, bucket, byte, 3);
+        }
+        assert_eq!(bench.outcome(), Err(Tampered), "byte {byte}");
+    }
+    bench.is_whole_again();
+}
+
+/// Whoever can compute a checksum, and has no key.
+#[test]
+fn superblocks_with_a_right_checksum_are_refused_for_what_they_are() {
+    let bench = Bench::new();
+    for (byte, kind) in [
+        (8, UnknownVersion),
+        // Key slots are sealed for one volume.
+        (32, WrongKey),
+        (300, WrongKey),
+        // How many blocks it has, and the HMAC.
+        (40, Tampered),
+        (SUPERBLOCK_BYTES - 64, Tampered),
+    ] {
+        bench.restore();
+        for (tree, bucket) in superblocks() {
+            let mut superblock = bench.get(tree, bucket);
+            superblock[byte] ^= 1 << 5;
+            let (content, checksum) = superblock.split_at_mut(SUPERBLOCK_BYTES - 32);
+            checksum.copy_from_slice(digest::digest(&digest::SHA256, content).as_ref());
+            bench.put(tree, bucket, &superblock);
+        }
+        assert_eq!(bench.outcome(), Err(kind), "byte {byte}");
+    }
+    bench.is_whole_again();
+}
+
+#[test]
+fn an_anchor_may_be_torn_and_two_may_not() {
+    let bench = Bench::new();
+    let flip = |place, byte| bench.world.flip_bit(ANCHORS, BucketId::new(1, place), byte, 0);
+    for byte in [0, 8, 16, 63] {
+        for place in 0..2 {
+            bench.restore();
+            flip(place, byte);
+            assert_eq!(bench.outcome(), Ok(()), "anchor {place}, byte {byte}");
+        }
+        bench.restore();
+        (0..2).for_each(|place| flip(place, byte));
+        assert_eq!(bench.outcome(), Err(Tampered), "byte {byte}");
+    }
+    bench.is_whole_again();
+}
+
+// ───────────────────────────── buckets ─────────────────────────────
+
+/// A spare place may hold anything. What is in use is noticed, wherever the bit is.
+#[test]
+fn a_flipped_bit_is_noticed_in_every_bucket_in_use() {
+    let bench = Bench::new();
+    let in_use: u64 = {
+        let (volume, _) = bench.open().unwrap();
+        volume.buckets_in_storage()
+    };
+    let bytes = bench.bucket_bytes();
+    for byte in [0, bytes / 2, bytes - 1] {
+        let mut noticed = 0;
+        for bucket in bench.buckets() {
+            bench.restore();
+            bench.world.flip_bit(DATA_TREE, bucket, byte as usize, 7);
+            noticed += u64::from(bench.is_noticed());
+        }
+        assert_eq!(noticed, in_use, "byte {byte}");
+    }
+    bench.is_whole_again();
+}
+
+#[test]
+fn buckets_that_are_swapped_or_replayed_are_noticed() {
+    let bench = Bench::new();
+    let buckets: Vec<_> = bench.buckets().collect();
+    let mut swapped = 0;
+    for pair in buckets.windows(2).filter(|pair| pair[0].level() == pair[1].level()) {
+        bench.restore();
+        bench.world.swap_buckets((DATA_TREE, pair[0]), (DATA_TREE, pair[1]));
+        swapped += usize::from(bench.is_noticed());
+    }
+    let mut replayed = 0;
+    for bucket in &buckets {
+        bench.restore();
+        let before = bench.get(DATA_TREE, *bucket);
+        bench.world.replace_bucket(bench.past.first().unwrap(), DATA_TREE, *bucket);
+        let is_old = bench.get(DATA_TREE, *bucket) != before;
+        let is_noticed = bench.is_noticed();
+        assert!(is_old || !is_noticed);
+        replayed += usize::from(is_noticed);
+    }
+    // All but some of the spare places.
+    assert!(swapped > buckets.len() / 2 && replayed > buckets.len() / 2, "{swapped} {replayed}");
+    bench.is_whole_again();
+}
+
+#[test]
+fn a_store_that_was_emptied_or_cut_off_is_noticed() {
+    let bench = Bench::new();
+    let empty = bench.setup.world().snapshot();
+    bench.world.restore_store(&empty);
+    assert_eq!(bench.outcome(), Err(NotAVolume));
+
+    bench.restore();
+    bench.world.replace_bucket(&empty, ANCHORS, BucketId::new(1, 0));
+    bench.world.replace_bucket(&empty, ANCHORS, BucketId::new(1, 1));
+    assert_eq!(bench.outcome(), Err(Tampered));
+
+    let buckets: Vec<_> = bench.buckets().collect();
+    for kept in [0, buckets.len() / 4, buckets.len() / 2] {
+        bench.restore();
+        for bucket in &buckets[kept..] {
+            bench.world.replace_bucket(&empty, DATA_TREE, *bucket);
+        }
+        bench.world.replace_bucket(&empty, TreeId(3), BucketId::new(1, 0));
+        bench.world.replace_bucket(&empty, TreeId(3), BucketId::new(1, 1));
+        assert_eq!(bench.outcome(), Err(Tampered), "{kept} buckets are left");
+    }
+    bench.is_whole_again();
+}
+
+// ───────────────────────────── going back ─────────────────────────────
+
+#[test]
+fn an_older_store_is_noticed_however_little_older() {
+    let bench = Bench::new();
+    let mut kinds = BTreeSet::new();
+    let data = || bench.buckets().map(|bucket| bench.get(DATA_TREE, bucket)).collect::<Vec<_>>();
+    let latest = data();
+    for (i, past) in bench.past.iter().enumerate() {
+        bench.restore();
+        bench.world.restore_store(past);
+        if data() == latest {
+            // One checkpoint back, but for the anchor it is the same: a crash may have lost that.
+            assert_eq!(bench.outcome(), Ok(()));
+            continue;
+        }
+        let kind = bench.outcome().expect_err("an older store");
+        assert!([StoreRolledBack, Tampered].contains(&kind), "{i}: {kind:?}");
+        kinds.insert(format!("{kind:?}"));
+    }
+    assert!(kinds.contains("StoreRolledBack"), "{kinds:?}");
+    bench.is_whole_again();
+}
+
+#[test]
+fn an_older_directory_is_noticed() {
+    let bench = Bench::new();
+    for (i, past) in bench.past.iter().enumerate() {
+        bench.restore();
+        bench.world.restore_dir(past);
+        assert_eq!(bench.outcome(), Err(StateRolledBack), "{i}");
+    }
+    bench.is_whole_again();
+}
+
+/// The latest checkpoint is one that storage never heard of: the next must not be taken for it.
+#[test]
+fn a_directory_from_before_a_recovery_is_noticed() {
+    for seed in 0..20 {
+        let bench = Bench::new();
+        let (volume, _) = bench.open().unwrap();
+        bench.world.crash(&mut StdRng::seed_from_u64(seed), Survival::None);
+        drop(volume);
+        let backup = bench.world.snapshot();
+        let (volume, _) = bench.open().unwrap();
+        bench.world.crash(&mut StdRng::seed_from_u64(seed), Survival::All);
+        drop(volume);
+        bench.world.restore_dir(&backup);
+        assert_eq!(bench.outcome(), Err(StateRolledBack), "{seed}");
+    }
+}
+
+// ───────────────────────────── state files ─────────────────────────────
+
+#[test]
+fn a_changed_state_file_is_refused() {
+    let bench = Bench::new();
+    let (name, bytes) = bench.state_file();
+    for byte in 0..bytes.len() {
+        // All of the header and of the first records, and a sample of the rest.
+        if byte > 400 && byte % 97 != 0 && byte + 40 < bytes.len() {
+            continue;
+        }
+        bench.restore();
+        let mut changed = bytes.clone();
+        changed[byte] ^= 1 << (byte % 8);
+        bench.world.replace_file(&name, &changed);
+        let kind = bench.outcome().expect_err("a changed file");
+        let allowed: &[_] = match byte {
+            0..8 => &[StateDamaged],
+            8..12 => &[UnknownVersion],
+            12..28 => &[WrongState],
+            28..STATE_HEADER_BYTES => &[StateDamaged],
+            // Cut off there, it is the file as it was before the latest checkpoint.
+            _ => &[StateDamaged, StateRolledBack],
+        };
+        assert!(allowed.contains(&kind), "byte {byte}: {kind:?}");
+    }
+    bench.is_whole_again();
+}
+
+#[test]
+fn a_state_file_that_was_cut_off_is_refused() {
+    let bench = Bench::new();
+    let (name, bytes) = bench.state_file();
+    for length in (0..bytes.len()).step_by(61).chain([bytes.len() - 1]) {
+        bench.restore();
+        bench.world.replace_file(&name, &bytes[..length]);
+        let kind = bench.outcome().expect_err("a file cut off");
+        assert!([StateDamaged, StateRolledBack].contains(&kind), "{length} bytes: {kind:?}");
+    }
+    bench.is_whole_again();
+}
+
+#[test]
+fn a_directory_of_another_volume_or_of_none_is_refused() {
+    let bench = Bench::new();
+    let other = Bench::with_seed(2);
+    bench.world.restore_dir(&other.good);
+    assert_eq!(bench.outcome(), Err(WrongState));
+    bench.world.restore_dir(&bench.setup.world().snapshot());
+    assert_eq!(bench.outcome(), Err(StateDamaged));
+
+    // A file of the right volume under the name of a later one.
+    bench.restore();
+    let (name, bytes) = bench.state_file();
+    let generation: u64 = name.strip_prefix("state-").unwrap().parse().unwrap();
+    bench.world.replace_file(&format!("state-{}", generation + 1), &bytes);
+    assert_eq!(bench.outcome(), Err(StateDamaged));
+
+    bench.restore();
+    bench.world.restore_store(&other.good);
+    assert_eq!(bench.outcome(), Err(WrongState), "the store of another volume");
+    bench.is_whole_again();
+}
+
+// ───────────────────────────── a volume with contents ─────────────────────────────
+
+struct Bench {
+    setup: SmallVolume,
+    world: World,
+    /// The world after each of many accesses, oldest first.
+    past: Vec<Snapshot>,
+    /// The volume closed, with what [`contents`] says.
+    good: Snapshot,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with_seed(1)
+    }
+
+    fn with_seed(seed: u64) -> Self {
+        let setup = SmallVolume { seed, state_file_bytes_max: 1 << 20, ..SmallVolume::default() };
+        let world = setup.world();
+        let coins = StdRng::seed_from_u64(seed);
+        let mut volume = setup.create(world.store(), world.dir(), coins).unwrap();
+        let mut past = Vec::new();
+        let mut write = |fill: &dyn Fn(u64) -> [u8; BLOCK_BYTES as usize]| {
+            for address in 0..BLOCKS {
+                let data = fill(address);
+                volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+                past.push(world.snapshot());
+            }
+        };
+        write(&|address| [address as u8; BLOCK_BYTES as usize]);
+        write(&contents);
+        volume.close().unwrap();
+        let good = world.snapshot();
+        Self { setup, world, past, good }
+    }
+
+    fn restore(&self) {
+        self.world.restore_store(&self.good);
+        self.world.restore_dir(&self.good);
+    }
+
+    fn is_whole_again(&self) {
+        self.restore();
+        assert_eq!(self.outcome(), Ok(()));
+    }
+
+    fn open(&self) -> Result<(Volume<CrashStore>, u64), VolumeError> {
+        let coins = StdRng::seed_from_u64(99);
+        let (volume, recovery) = self.setup.open(self.world.store(), self.world.dir(), coins)?;
+        Ok((volume, recovery.accesses))
+    }
+
+    /// Opens the volume, reads all of its blocks and then all of storage: what went wrong first.
+    ///
+    /// # Panics
+    /// When a block was read that is not what was written.
+    fn outcome(&self) -> Result<(), VolumeErrorKind> {
+        let scanned = self.open().and_then(|(mut volume, _)| volume.check(&mut |_| ()));
+        let (mut volume, _) = self.open().map_err(|error| error.kind())?;
+        for address in 0..BLOCKS {
+            let mut block = [0; BLOCK_BYTES as usize];
+            match volume.access(&mut [Access { address, op: Op::Read(&mut block) }]) {
+                Ok(()) => assert!(block == contents(address), "block {address} is another"),
+                Err(error) => {
+                    let again = volume.flush().unwrap_err().kind();
+                    assert_eq!(again, VolumeErrorKind::MustReopen);
+                    assert!(scanned.is_err(), "a scan finds what a read finds");
+                    return Err(error.kind());
+                }
+            }
+        }
+        scanned.map(|blocks| assert_eq!(blocks, BLOCKS)).map_err(|error| error.kind())
+    }
+
+    fn is_noticed(&self) -> bool {
+        match self.outcome() {
+            Ok(()) => false,
+            Err(kind) => {
+                assert_eq!(kind, Tampered);
+                true
+            }
+        }
+    }
+
+    /// The places of all buckets in storage.
+    fn buckets(&self) -> impl Iterator<Item = BucketId> {
+        let shapes = shapes(&self.setup.params()).unwrap();
+        let [_, _, data, _] = shapes;
+        let levels: Vec<_> = data.levels().iter().map(|level| level.buckets).collect();
+        (0..)
+            .zip(levels)
+            .flat_map(|(level, buckets)| (0..buckets).map(move |index| BucketId::new(level, index)))
+    }
+
+    fn bucket_bytes(&self) -> u64 {
+        let [_, _, data, _] = shapes(&self.setup.params()).unwrap();
+        data.levels().last().unwrap().bucket_bytes
+    }
+
+    fn get(&self, tree: TreeId, bucket: BucketId) -> Vec<u8> {
+        let piece = Piece { tree, bucket, part: Part::Whole };
+        self.world.store().read(&[piece]).unwrap().get(0).to_vec()
+    }
+
+    fn put(&self, tree: TreeId, bucket: BucketId, bytes: &[u8]) {
+        let piece = Piece { tree, bucket, part: Part::Whole };
+        let spans = [Span { start: 0, bytes: bytes.len() }];
+        let mut store = self.world.store();
+        store.write(&[piece], &mut |blanks| blanks.relay(Frames::new(bytes, &spans))).unwrap();
+        store.flush().unwrap();
+    }
+
+    /// The name of the only state file, and what it holds.
+    fn state_file(&self) -> (String, Vec<u8>) {
+        let mut files = self.good.files().iter();
+        let (name, bytes) = files.next().unwrap();
+        assert!(files.next().is_none());
+        (name.clone(), bytes.clone())
+    }
+}
+
+fn contents(address: u64) -> [u8; BLOCK_BYTES as usize] {
+    std::array::from_fn(|i| (address as usize * 7 + i + 1) as u8)
+}
