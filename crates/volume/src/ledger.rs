@@ -15,6 +15,7 @@ use crate::state::history::History;
 use crate::state::record::{self, CheckpointName, Head, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::VolumeId;
+use crate::volume::SyncMoves;
 
 /// Entries of the position map in one record.
 const MAP_RECORD_ENTRIES: u64 = 8192;
@@ -102,6 +103,7 @@ pub(crate) struct Ledger {
     dir: Box<dyn StateDir>,
     keys: LedgerKeys,
     volume_id: VolumeId,
+    sync_moves: SyncMoves,
     generation: u64,
     checkpoint: CheckpointName,
     previous: CheckpointName,
@@ -117,6 +119,7 @@ impl Ledger {
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         volume_id: VolumeId,
+        sync_moves: SyncMoves,
         oram: &mut RotatingOram<S, StdRng>,
     ) -> Result<Self, VolumeError> {
         if latest_generation(&*dir)?.is_some() {
@@ -126,7 +129,7 @@ impl Ledger {
             ));
         }
         let nothing = CheckpointName { number: 0, name: draw(oram.coins_mut()) };
-        Self::begin(dir, keys, volume_id, 0, (nothing, 1), oram)
+        Self::begin(dir, keys, volume_id, sync_moves, 0, (nothing, 1), oram)
     }
 
     /// Begins the next file, with the state that `oram` is in. Its storage is durable.
@@ -134,6 +137,7 @@ impl Ledger {
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         volume_id: VolumeId,
+        sync_moves: SyncMoves,
         Last { generation, latest, shown }: Last,
         oram: &mut RotatingOram<S, StdRng>,
     ) -> Result<Self, VolumeError> {
@@ -141,20 +145,22 @@ impl Ledger {
         let number = latest.number + if shown == latest { 1 } else { 2 };
         // Not the latest: if storage never heard of that one, it would be two behind until the
         // anchor of the next is durable.
-        Self::begin(dir, keys, volume_id, generation + 1, (shown, number), oram)
+        let numbers = (shown, number);
+        Self::begin(dir, keys, volume_id, sync_moves, generation + 1, numbers, oram)
     }
 
     fn begin<S: BucketStore>(
         mut dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         volume_id: VolumeId,
+        sync_moves: SyncMoves,
         generation: u64,
         (previous, number): (CheckpointName, u64),
         oram: &mut RotatingOram<S, StdRng>,
     ) -> Result<Self, VolumeError> {
         let checkpoint = CheckpointName { number, name: draw(oram.coins_mut()) };
         let header = Header { volume: volume_id.0, generation, salt: draw(oram.coins_mut()) };
-        let head = head(oram, checkpoint, previous, IsClean(false));
+        let head = head(oram, checkpoint, previous, sync_moves, IsClean(false));
         let log = write_snapshot(&mut *dir, &header, &keys.state, &head, oram)?;
         anchor::write(oram.backend_mut().store_mut(), &keys.anchor, &checkpoint)?;
         oram.backend_mut().keep_state();
@@ -164,6 +170,7 @@ impl Ledger {
             dir,
             keys,
             volume_id,
+            sync_moves,
             generation,
             checkpoint,
             previous,
@@ -204,7 +211,7 @@ impl Ledger {
         let number = self.checkpoint.number + 1;
         let next = CheckpointName { number, name: draw(oram.coins_mut()) };
         self.previous = std::mem::replace(&mut self.checkpoint, next);
-        let head = head(oram, self.checkpoint, self.previous, is_clean);
+        let head = head(oram, self.checkpoint, self.previous, self.sync_moves, is_clean);
         if self.is_long(bytes_max) {
             self.generation += 1;
             let (volume, generation) = (self.volume_id.0, self.generation);
@@ -243,6 +250,7 @@ fn head<S: BucketStore>(
     oram: &RotatingOram<S, StdRng>,
     checkpoint: CheckpointName,
     previous: CheckpointName,
+    sync_moves: SyncMoves,
     IsClean(is_clean): IsClean,
 ) -> Head {
     let backend = oram.backend();
@@ -253,6 +261,7 @@ fn head<S: BucketStore>(
         accesses_since_eviction: backend.accesses_since_eviction(),
         eras: backend.sealer().eras().cloned().collect(),
         is_clean,
+        may_lose_moves: sync_moves == SyncMoves::AtFlush,
     }
 }
 

@@ -127,7 +127,8 @@ impl<S: BucketStore> Volume<S> {
         let config = config(params)?;
         let sealer = EraSealer::fresh(seal_key(key), DATA_TREE, &mut coins);
         let mut oram = RotatingOram::rotating(&config, sealer, store, coins)?;
-        let ledger = Ledger::create(dir, LedgerKeys::new(key), superblock.volume_id(), &mut oram)?;
+        let (keys, id) = (LedgerKeys::new(key), superblock.volume_id());
+        let ledger = Ledger::create(dir, keys, id, options.sync_moves, &mut oram)?;
         // Storage shows an anchor from the beginning.
         oram.backend_mut().flush()?;
         superblock::copies::write_copies(oram.backend_mut().store_mut(), superblock)?;
@@ -173,9 +174,18 @@ impl<S: BucketStore> Volume<S> {
         for record in pending {
             recovery.accesses += repeat(&mut oram, record)?;
         }
+        // In an honest past, storage saw nothing before the directory held it.
+        if !head.may_lose_moves && oram.backend_mut().is_behind_storage()? {
+            return Err(VolumeError::new(
+                VolumeErrorKind::StateRolledBack,
+                "storage has seen accesses that the client's directory does not know of: it was \
+                 restored from a copy made before them, or its end is damaged. Use the latest \
+                 directory",
+            ));
+        }
         oram.backend_mut().flush()?;
         let last = Last { generation: past.generation, latest: head.checkpoint, shown };
-        let ledger = Ledger::resume(dir, keys, volume_id, last, &mut oram)?;
+        let ledger = Ledger::resume(dir, keys, volume_id, options.sync_moves, last, &mut oram)?;
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
     }
 

@@ -12,7 +12,7 @@ use VolumeErrorKind::{
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Snapshot, Survival, World};
 use oblivio_volume::superblock::SUPERBLOCK_BYTES;
 use oblivio_volume::volume::shapes;
@@ -221,6 +221,29 @@ fn a_directory_from_before_a_recovery_is_noticed() {
         drop(volume);
         bench.world.restore_dir(&backup);
         assert_eq!(bench.outcome(), Err(StateRolledBack), "{seed}");
+    }
+}
+
+/// No checkpoint lies between the copy and the crash: what tells is that storage knows of an eviction.
+#[test]
+fn a_directory_from_within_a_checkpoint_is_noticed_after_an_eviction() {
+    for accesses_before in 0..u64::from(EVICT_PERIOD) {
+        let bench = Bench::new();
+        let (mut volume, _) = bench.open().unwrap();
+        let mut access = |address| {
+            let data = contents(address);
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        };
+        (0..accesses_before).for_each(&mut access);
+        let backup = bench.world.snapshot();
+        (0..u64::from(EVICT_PERIOD)).for_each(&mut access);
+        bench.world.crash(&mut StdRng::seed_from_u64(1), Survival::All);
+        drop(volume);
+        let latest = bench.world.snapshot();
+        bench.world.restore_dir(&backup);
+        assert_eq!(bench.outcome(), Err(StateRolledBack), "{accesses_before}");
+        bench.world.restore_dir(&latest);
+        assert_eq!(bench.outcome(), Ok(()), "{accesses_before}");
     }
 }
 

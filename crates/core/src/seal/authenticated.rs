@@ -126,6 +126,8 @@ pub struct EraSealer {
     tree: TreeId,
     /// In order; the last one goes on.
     eras: Vec<(Era, LessSafeKey)>,
+    /// The key of the era that went on until the latest began.
+    ended: Option<LessSafeKey>,
     /// Where a part is sealed before storage gets it: plaintext never touches a blank.
     scratch: Zeroizing<Vec<u8>>,
 }
@@ -143,7 +145,7 @@ impl EraSealer {
             (era, key)
         };
         let eras = eras.into_iter().map(keyed).collect();
-        Self { master, tree, eras, scratch: Zeroizing::default() }
+        Self { master, tree, eras, ended: None, scratch: Zeroizing::default() }
     }
 
     /// For a tree that nobody has written.
@@ -159,6 +161,7 @@ impl EraSealer {
     /// Begins an era: from `first_eviction` on, everything is sealed under a new key, whatever an
     /// earlier era has sealed there.
     pub fn begin_era(&mut self, first_eviction: u64, coins: &mut impl CryptoRng) {
+        self.ended = self.eras.last().map(|(_, key)| key.clone());
         self.eras.retain(|(era, _)| era.first_eviction < first_eviction);
         let era = Era::begin(first_eviction, coins);
         let key = self.master.for_era(self.tree, &era);
@@ -206,20 +209,36 @@ impl EraSealer {
     #[must_use]
     pub(crate) fn open(&self, sealing: Sealing, sealed: &[u8], plain: &mut [u8]) -> bool {
         let (_, key) = &self.eras[self.era_of(sealing.eviction)];
-        let opened = sealed
-            .split_last_chunk::<TAG_BYTES>()
-            .filter(|(ciphertext, _)| ciphertext.len() == plain.len())
-            .and_then(|(ciphertext, tag)| {
-                plain.copy_from_slice(ciphertext);
-                let tag = Tag::from(*tag);
-                key.open_in_place_separate_tag(sealing.nonce(), Aad::empty(), tag, plain, 0..).ok()
-            })
-            .is_some();
-        if !opened {
-            plain.fill(0);
-        }
-        opened
+        open(key, sealing, sealed, plain)
     }
+
+    /// The same, for what the era before the latest may have sealed, also of evictions that the
+    /// latest makes again.
+    #[must_use]
+    pub(crate) fn open_in_ended_era(
+        &self,
+        sealing: Sealing,
+        sealed: &[u8],
+        plain: &mut [u8],
+    ) -> bool {
+        self.ended.as_ref().is_some_and(|key| open(key, sealing, sealed, plain))
+    }
+}
+
+fn open(key: &LessSafeKey, sealing: Sealing, sealed: &[u8], plain: &mut [u8]) -> bool {
+    let opened = sealed
+        .split_last_chunk::<TAG_BYTES>()
+        .filter(|(ciphertext, _)| ciphertext.len() == plain.len())
+        .and_then(|(ciphertext, tag)| {
+            plain.copy_from_slice(ciphertext);
+            let tag = Tag::from(*tag);
+            key.open_in_place_separate_tag(sealing.nonce(), Aad::empty(), tag, plain, 0..).ok()
+        })
+        .is_some();
+    if !opened {
+        plain.fill(0);
+    }
+    opened
 }
 
 #[cfg(test)]
@@ -288,6 +307,9 @@ mod tests {
         // Recovery goes back to before eviction 10.
         sealer.begin_era(10, &mut coins);
         assert!(opens(&sealer, kept, &kept_bytes) && !opens(&sealer, lost, &lost_bytes));
+        let mut plain = vec![7; PLAIN.len()];
+        assert!(sealer.open_in_ended_era(lost, &lost_bytes, &mut plain) && plain == PLAIN);
+        assert!(!sealer.open_in_ended_era(kept, &lost_bytes, &mut plain));
         let again = seal(&mut sealer, lost);
         assert!(again != lost_bytes && opens(&sealer, lost, &again));
 

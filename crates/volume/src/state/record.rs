@@ -31,6 +31,8 @@ pub(crate) struct Head {
     pub(crate) eras: Vec<Era>,
     /// The volume was closed after it: there is nothing to recover.
     pub(crate) is_clean: bool,
+    /// Storage may see moves before they are durable: after a power loss it may know more.
+    pub(crate) may_lose_moves: bool,
 }
 
 /// A block on the client.
@@ -133,6 +135,7 @@ impl Record {
                 out.extend_from_slice(&head.evictions.to_le_bytes());
                 out.extend_from_slice(&head.accesses_since_eviction.to_le_bytes());
                 out.push(u8::from(head.is_clean));
+                out.push(u8::from(head.may_lose_moves));
                 out.extend_from_slice(&(head.eras.len() as u32).to_le_bytes());
                 for era in &head.eras {
                     out.extend_from_slice(&era.first_eviction.to_le_bytes());
@@ -177,11 +180,8 @@ impl Record {
                 previous: reader.name()?,
                 evictions: reader.u64()?,
                 accesses_since_eviction: reader.u32()?,
-                is_clean: match reader.u8()? {
-                    0 => false,
-                    1 => true,
-                    _ => return None,
-                },
+                is_clean: reader.bool()?,
+                may_lose_moves: reader.bool()?,
                 eras: reader.list(|reader| {
                     Some(Era { first_eviction: reader.u64()?, salt: *reader.array()? })
                 })?,
@@ -242,6 +242,14 @@ impl<'a> Reader<'a> {
         self.array().map(|[byte]| *byte)
     }
 
+    fn bool(&mut self) -> Option<bool> {
+        match self.u8()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
     fn u32(&mut self) -> Option<u32> {
         self.array().map(|bytes| u32::from_le_bytes(*bytes))
     }
@@ -286,6 +294,7 @@ mod tests {
                 evictions: 1 << 50,
                 accesses_since_eviction: 3,
                 is_clean: true,
+                may_lose_moves: false,
                 eras: vec![
                     Era { first_eviction: 0, salt: [1; 32] },
                     Era { first_eviction: 77, salt: [2; 32] },

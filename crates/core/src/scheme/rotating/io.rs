@@ -203,6 +203,23 @@ impl<S: BucketStore> RotatingIo<S> {
         if filled { Ok(()) } else { Err(StoreError::new("it took no bytes of a write").into()) }
     }
 
+    /// Whether storage holds what eviction `g` wrote in the era before the latest. Reads one bucket,
+    /// the one on the level of the leaves that is written next.
+    pub(super) fn shows_ended_era(&mut self, g: u64) -> Result<bool, Error> {
+        let leaf = Leaf(g & (self.geometry.leaves() - 1));
+        let level = self.geometry.leaf_level();
+        self.versions.clear();
+        self.versions.push(self.places.version(g + 1, leaf, level));
+        self.lay_pieces();
+        let Self { geometry, format, store, sealer, pieces, versions, tables, .. } = self;
+        let frames = read_checked(store, pieces, versions, format, geometry)?;
+        let slots = geometry.slots(usize::from(level));
+        tables.resize(format.table_bytes(slots), 0);
+        let sealed = &frames.get(0)[..format.header_bytes(slots)];
+        let header = Sealing { eviction: g, level, part: SealedPart::Header };
+        Ok(sealer.open_in_ended_era(header, sealed, tables))
+    }
+
     /// Returns once all writes so far are durable.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
         Ok(self.store.flush()?)

@@ -192,6 +192,17 @@ impl<S: BucketStore> RotatingBackend<S> {
         self.io.sealer_mut().forget_before(self.evictions.saturating_sub(two_rounds));
     }
 
+    /// Whether storage holds an eviction that this state does not know of, and that was made before
+    /// the latest era began: then the state is older than storage. Reads the bucket that the next
+    /// eviction writes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`], [`ErrorKind::Store`], [`ErrorKind::Corrupt`].
+    pub fn is_behind_storage(&mut self) -> Result<bool, Error> {
+        self.client.check_sound()?;
+        self.io.shows_ended_era(self.evictions)
+    }
+
     /// Makes everything in storage durable.
     ///
     /// # Errors
