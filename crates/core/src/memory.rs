@@ -3,6 +3,14 @@
 use memmap2::MmapMut;
 use zeroize::Zeroize;
 
+/// The smallest page of the systems we know.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// Whether there are only zeros. Page by page, and without a branch within: as fast as memory.
+pub(crate) fn is_clear(bytes: &[u8]) -> bool {
+    bytes.chunks(PAGE_BYTES).all(|page| page.iter().fold(0, |seen, byte| seen | byte) == 0)
+}
+
 /// What pages the system gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
@@ -42,8 +50,14 @@ impl Region {
         &mut self.bytes
     }
 
+    /// Leaves nothing but zeros. Pages that hold nothing are left untouched: the system never gave
+    /// memory for most of a large region.
     pub(crate) fn wipe(&mut self) {
-        self.bytes.zeroize();
+        for page in self.bytes.chunks_mut(PAGE_BYTES) {
+            if !is_clear(page) {
+                page.zeroize();
+            }
+        }
     }
 }
 

@@ -310,8 +310,8 @@ fn put_state<S: BucketStore>(
         let map = oram.position_map();
         for start in (0..map.capacity()).step_by(MAP_RECORD_ENTRIES as usize) {
             let range = start..(start + MAP_RECORD_ENTRIES).min(map.capacity());
-            let mappings: Vec<_> = range.map(|address| map.get(address)).collect();
-            if mappings.iter().any(Option::is_some) {
+            if !map.is_unmapped(range.clone()) {
+                let mappings = range.map(|address| map.get(address)).collect();
                 log.append(|out| Record::Map { start, mappings }.put(out))?;
             }
         }

@@ -67,6 +67,15 @@ impl LivePosMap {
         Mapping::from_entry(self.table.get(address)?)
     }
 
+    /// Whether no address of a range is mapped. Fast.
+    ///
+    /// # Panics
+    /// When the range goes past the end.
+    pub fn is_unmapped(&self, range: Range<u64>) -> bool {
+        assert!(range.end <= self.capacity, "a range of addresses of this map");
+        self.table.is_clear(range)
+    }
+
     /// Whether a copy of `address` that was stored with `leaf` can be the block itself.
     #[inline]
     pub fn is_live_at(&self, address: u64, leaf: Leaf) -> bool {
@@ -135,6 +144,7 @@ mod tests {
             assert!(leaf_level == 0 || !map.is_live_at(3, Leaf(0)));
             let mapped: Vec<_> = map.mapped(0..100).collect();
             assert_eq!(mapped, [(3, Mapping { leaf: last, live: true })]);
+            assert!(map.is_unmapped(0..3) && map.is_unmapped(4..9) && !map.is_unmapped(0..9));
             map.forget(2..4);
             assert_eq!(map.get(3), None);
         }

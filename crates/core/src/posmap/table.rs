@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
-use crate::memory::Region;
+use crate::memory::{PAGE_BYTES, Region, is_clear};
 
 /// One entry a block: 4 bytes where all values fit, 8 where they do not. A fresh table is zeros that
 /// the system gives for nothing. Secret; wiped when dropped.
@@ -64,17 +64,25 @@ impl Table {
 
     /// Zeroes a range of entries. Pages that hold nothing are left untouched, and so take no memory.
     pub(super) fn clear(&mut self, range: Range<u64>) {
-        const PAGE_BYTES: usize = 4096;
+        let range = self.bytes_of(range);
+        for page in self.bytes.bytes_mut()[range].chunks_mut(PAGE_BYTES) {
+            if !is_clear(page) {
+                page.fill(0);
+            }
+        }
+    }
+
+    /// Whether all entries of a range are zeros.
+    pub(super) fn is_clear(&self, range: Range<u64>) -> bool {
+        is_clear(&self.bytes.bytes()[self.bytes_of(range)])
+    }
+
+    fn bytes_of(&self, range: Range<u64>) -> Range<usize> {
         let entry_bytes = match self.width {
             Width::Narrow => size_of::<u32>(),
             Width::Wide => size_of::<u64>(),
         };
-        let range = range.start as usize * entry_bytes..range.end as usize * entry_bytes;
-        for page in self.bytes.bytes_mut()[range].chunks_mut(PAGE_BYTES) {
-            if page.iter().any(|byte| *byte != 0) {
-                page.fill(0);
-            }
-        }
+        range.start as usize * entry_bytes..range.end as usize * entry_bytes
     }
 }
 
