@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::load::{RANDOM_READ, RANDOM_WRITE};
-use crate::rounds::{self, Plan, Rounds};
+use crate::rounds::{self, Plan, Rounds, Turn};
 use crate::subjects::oblivio::{self, Served, Volume};
 use crate::subjects::{Ground, Subject};
 use crate::tools::End;
@@ -87,9 +87,11 @@ pub fn measure(plan: &Plan, ground: &Ground, end: &End) -> Result<Vec<Grown>, St
     }
     let progress = rounds::progress(u64::from(plan.rounds) * 2 * running.len() as u64);
     let names = MEASURED_BYTES.map(|bytes| format!("{} MiB", bytes >> 20));
-    let subjects = names.iter().zip(&mut running).map(|(name, (served, loads))| {
-        let subject: &mut dyn Subject = served;
-        (name.as_str(), subject, loads)
+    let subjects = names.iter().zip(&mut running).map(|(name, (served, loads))| Turn {
+        name,
+        subject: served,
+        is_fuse: false,
+        loads,
     });
     rounds::in_turns(subjects.collect(), &plan, end, &progress)?;
     progress.finish_and_clear();

@@ -98,8 +98,8 @@ pub fn measure(
         running.push(start(description, plan, ground, end, &progress)?);
     }
     let subjects = running.iter_mut().map(|(subject, measured)| {
-        let subject: &mut dyn Subject = &mut **subject;
-        (measured.description.name, subject, &mut measured.loads)
+        let Measured { description: Description { name, is_fuse, .. }, loads, .. } = measured;
+        Turn { name, subject: &mut **subject, is_fuse: *is_fuse, loads }
     });
     in_turns(subjects.collect(), plan, end, &progress)?;
     progress.finish_and_clear();
@@ -108,25 +108,35 @@ pub fn measure(
     running.into_iter().map(stop).collect()
 }
 
+/// A subject in the loop.
+pub struct Turn<'a> {
+    pub name: &'a str,
+    pub subject: &'a mut dyn Subject,
+    pub is_fuse: bool,
+    pub loads: &'a mut Vec<Rounds>,
+}
+
 /// The loop itself: puts each subject under the next of its loads, round by round.
 pub fn in_turns(
-    mut subjects: Vec<(&str, &mut dyn Subject, &mut Vec<Rounds>)>,
+    mut subjects: Vec<Turn<'_>>,
     plan: &Plan,
     end: &End,
     progress: &ProgressBar,
 ) -> Result<(), String> {
-    let loads_max = subjects.iter().map(|(_, _, loads)| loads.len()).max().unwrap_or(0);
+    let loads_max = subjects.iter().map(|turn| turn.loads.len()).max().unwrap_or(0);
     for round in 0..plan.rounds {
         for index in 0..loads_max {
-            for (name, subject, loads) in &mut subjects {
-                let Some(load) = loads.get_mut(index) else { continue };
-                progress.set_message(format!("{name}: {}", load.load.name));
+            for Turn { name, subject, is_fuse, loads } in &mut subjects {
+                let Some(Rounds { load, rounds }) = loads.get_mut(index) else { continue };
+                progress.set_message(format!("{name}: {}", load.name));
                 // Other places in every round: a cache must not know them already.
                 let seed = round * loads_max as u32 + index as u32 + 1;
-                load.rounds.push(
-                    one_round(&mut **subject, &load.load, plan, seed, end)
-                        .map_err(|error| format!("{name}, {}: {error}", load.load.name))?,
-                );
+                let mut measured = one_round(&**subject, load, plan, seed, end)
+                    .map_err(|error| format!("{name}, {}: {error}", load.name))?;
+                if *is_fuse {
+                    measured.deduct_requests(load);
+                }
+                rounds.push(measured);
                 progress.inc(1);
             }
         }
@@ -134,8 +144,17 @@ pub fn in_turns(
     Ok(())
 }
 
+impl Round {
+    /// What was asked came to the server through a file, the answers went through one.
+    fn deduct_requests(&mut self, load: &Load) {
+        let Some(usage) = &mut self.usage else { return };
+        let through = if load.writes() { &mut usage.read_bytes } else { &mut usage.written_bytes };
+        *through = through.saturating_sub(self.answers.requests * load.request_bytes);
+    }
+}
+
 fn one_round(
-    subject: &mut dyn Subject,
+    subject: &dyn Subject,
     load: &Load,
     plan: &Plan,
     seed: u32,

@@ -143,7 +143,7 @@ fn read_from_start(file: &mut std::fs::File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The programs that are measured.
+/// The programs that are measured, by absolute paths.
 pub struct Programs {
     pub oblivio: PathBuf,
     pub oramfs: PathBuf,
@@ -164,6 +164,7 @@ impl Programs {
                 return Err(format!("there is no {program}: run {}", how_to_install(program)));
             }
         }
+        let absolute = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let oramfs = peers.join("bin/oramfs");
         if subjects.iter().any(|subject| subject.name == "oramfs") && !oramfs.is_file() {
             return Err(format!(
@@ -173,7 +174,7 @@ impl Programs {
                 peers.display()
             ));
         }
-        Ok(Self { oblivio, oramfs })
+        Ok(Self { oblivio: absolute(oblivio), oramfs: absolute(oramfs) })
     }
 }
 
@@ -194,10 +195,10 @@ fn how_to_install(program: &str) -> String {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     pub cpu_seconds: f64,
-    /// Bytes that it read, from files as from the page cache before them. What came through sockets is
-    /// not among them.
+    /// Bytes that it read from files, as from the page cache before them, and from the FUSE device.
+    /// What came through sockets is not among them.
     pub read_bytes: u64,
-    /// Bytes of the pages that it made dirty: what the medium will have to write.
+    /// Bytes that it wrote to files and to the FUSE device.
     pub written_bytes: u64,
 }
 
@@ -229,7 +230,7 @@ fn parse_usage(stat: &str, io: &str) -> Option<Usage> {
     Some(Usage {
         cpu_seconds: (ticks(14)? + ticks(15)?) as f64 / ticks_per_second,
         read_bytes: bytes("rchar: ")?,
-        written_bytes: bytes("write_bytes: ")?,
+        written_bytes: bytes("wchar: ")?,
     })
 }
 
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn usage_is_read_past_a_strange_name() {
         let stat = "7 (a) b) S 1 1 1 0 -1 0 0 0 0 0 250 50 0 0 20 0 4 0 1 2 3";
-        let usage = parse_usage(stat, "rchar: 10\nwchar: 15\nwrite_bytes: 20\n").unwrap();
+        let usage = parse_usage(stat, "rchar: 10\nwchar: 20\nsyscr: 1\n").unwrap();
         assert_eq!((usage.read_bytes, usage.written_bytes), (10, 20));
         let ticks = usage.cpu_seconds * rustix::param::clock_ticks_per_second() as f64;
         assert_eq!(ticks.round(), 300.0);

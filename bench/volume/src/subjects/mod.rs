@@ -36,6 +36,9 @@ pub struct Description {
     pub note: &'static str,
     /// Whether it is written once before it is measured.
     pub is_filled: bool,
+    /// Whether requests and answers go through the FUSE device, and are counted among what the server
+    /// reads and writes.
+    pub is_fuse: bool,
     /// Programs that it needs.
     pub programs: &'static [&'static str],
     pub start: Start,
@@ -63,7 +66,7 @@ impl Ground {
         Ok(Self {
             programs,
             disks: tempfile::Builder::new().prefix("run-").tempdir_in(directory).map_err(failed)?,
-            sockets: tempfile::tempdir().map_err(failed)?,
+            sockets: tempfile::Builder::new().prefix("bench-volume-").tempdir().map_err(failed)?,
         })
     }
 

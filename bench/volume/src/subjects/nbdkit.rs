@@ -13,6 +13,7 @@ pub const FILE_PLUGIN: Description = Description {
     name: "nbdkit file",
     note: "through the page cache, not encrypted",
     is_filled: true,
+    is_fuse: false,
     programs: &["nbdkit"],
     start: |bytes, ground, end| Ok(Box::new(Nbdkit::start(bytes, ground, end)?)),
 };

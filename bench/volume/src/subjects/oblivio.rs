@@ -16,6 +16,7 @@ pub const NBD: Description = Description {
     name: "oblivio nbd",
     note: "oblivio serve nbd: oblivious, encrypted, authenticated, survives crashes",
     is_filled: true,
+    is_fuse: false,
     programs: &[],
     start: |bytes, ground, end| Ok(Box::new(serve_nbd(bytes, ground, end)?)),
 };
@@ -24,6 +25,7 @@ pub const MOUNT: Description = Description {
     name: "oblivio mount --raw",
     note: "the same through FUSE; the kernel hands over the writes to one file one by one",
     is_filled: true,
+    is_fuse: true,
     programs: &["fusermount3"],
     start: |bytes, ground, end| Ok(Box::new(mount_raw(bytes, ground, end)?)),
 };
@@ -42,8 +44,7 @@ impl Volume {
         let folder = ground.folder()?;
         write_key(&folder.path().join("key"))
             .map_err(|error| format!("cannot make a key: {error}"))?;
-        let program = fs::canonicalize(&ground.programs.oblivio)
-            .map_err(|error| format!("cannot find oblivio: {error}"))?;
+        let program = ground.programs.oblivio.clone();
         let mut volume = Self { program, folder, bytes, creation: Duration::ZERO };
         let start = Instant::now();
         let mut command = volume.command(&["create"]);

@@ -16,6 +16,7 @@ pub const MOUNT: Description = Description {
     note: "oramfs 1.0.0, Path ORAM on 64 MiB: a larger one would need hours to fill, and be slower. Not \
            filled: every bucket is there from the beginning, and costs the same. A flush does nothing",
     is_filled: false,
+    is_fuse: true,
     programs: &["fusermount"],
     start: |_, ground, end| Ok(Box::new(Oramfs::start(ground, end)?)),
 };

@@ -11,6 +11,7 @@ pub const FILE: Description = Description {
     name: "raw file",
     note: "through the page cache: reads are memory's, writes are flushed at the end",
     is_filled: true,
+    is_fuse: false,
     programs: &[],
     start: |bytes, ground, _| Ok(Box::new(Raw::create(bytes, ground)?)),
 };
