@@ -64,6 +64,8 @@ pub fn run(
         .arg(format!("--output={}", report.path().display()))
         .arg(format!("--rw={}", load.pattern))
         .arg(format!("--bs={}", load.request_bytes))
+        // Without the first, fio takes a seed of its own.
+        .arg("--randrepeat=0")
         .arg(format!("--randseed={seed}"));
     if let Until::Time(time) = until {
         fio.args(["--time_based".into(), format!("--runtime={}", time.as_secs())]);

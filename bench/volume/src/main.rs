@@ -63,7 +63,7 @@ struct Arguments {
     #[arg(long)]
     list: bool,
 
-    /// Where the disks are kept meanwhile: 12 MiB for each MiB of a disk. What is made is removed.
+    /// Where the disks are kept meanwhile: 13 MiB for each MiB of a disk. What is made is removed.
     #[arg(long, value_name = "PATH", default_value = "target/bench/volume")]
     directory: PathBuf,
 
