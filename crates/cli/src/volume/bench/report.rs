@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use oblivio_core::view::Total;
 use serde_json::{Value, json};
 
@@ -142,11 +143,13 @@ pub(super) fn text(args: &BenchArgs, figures: &[Figures]) -> String {
 }
 
 pub(super) fn json(args: &BenchArgs, figures: &[Figures]) -> Value {
+    let sync_moves = args.sync_moves.to_possible_value();
     json!({
         "disk_bytes": args.size,
         "queue_depth": args.queue_depth,
         "cache_bytes": cache_bytes(args.size),
         "direct": args.direct,
+        "sync_moves": sync_moves.as_ref().map(|name| name.get_name()),
         "loads": figures.iter().map(Figures::json).collect::<Vec<_>>(),
     })
 }
