@@ -13,8 +13,9 @@ use crate::tools::{End, Running, run_to_its_end};
 
 pub const MOUNT: Description = Description {
     name: "oramfs",
-    note: "oramfs 1.0.0, Path ORAM on 64 MiB: a larger one would need hours to fill, and be slower. Not \
-           filled: every bucket is there from the beginning, and costs the same. A flush does nothing",
+    note: "oramfs 1.0.0, Path ORAM on 64 MiB, for its good: paths, position map and stash are shorter than \
+           on a larger disk. Not filled: every bucket is there from the beginning, and costs the \
+           same. A flush does nothing",
     is_filled: false,
     is_fuse: true,
     programs: &["fusermount"],
