@@ -44,6 +44,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::View { command: ViewCommand::Export(args) } => view::export(&args),
         Command::View { command: ViewCommand::Show(args) } => view::show(&args),
         Command::View { command: ViewCommand::Record(args) } => volume::record_view(&args),
+        Command::Bench(args) => volume::bench(&args),
         Command::Man { directory } => volume::man(&directory),
         Command::Lab { command: LabCommand::List } => lab::list(),
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::StashStudy(args) } } => {

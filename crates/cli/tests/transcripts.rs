@@ -1,9 +1,11 @@
 //! What a user types, and what comes back.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+use std::{fs, io};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -136,6 +138,59 @@ fn the_lab_lists_runs_and_draws_again() {
     let json = good(&dir, "lab run stash-study --quick --accesses 8000 --json");
     let results: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(results["experiment"], "stash-study");
+}
+
+#[test]
+fn a_benchmark_reports_every_load_and_leaves_nothing() {
+    let dir = TempDir::new().unwrap();
+    fs::create_dir(dir.path().join("place")).unwrap();
+    let options = "--size 2M --seconds 0.05 --queue-depth 4";
+    let report: Value =
+        serde_json::from_str(&good(&dir, &format!("bench place {options} --json"))).unwrap();
+    let loads = report["loads"].as_array().unwrap();
+    assert_eq!(loads.len(), 6);
+    for load in loads {
+        let figure = |name: &str| load[name].as_f64().unwrap();
+        assert!(figure("requests_per_second") > 0.0, "{load}");
+        let latency = |name: &str| load["latency_microseconds"][name].as_f64().unwrap();
+        assert!(0.0 < latency("p50") && latency("p50") <= latency("max"), "{load}");
+        let trips = figure("storage_trips_per_request");
+        if load["name"] == "trim" {
+            assert_eq!(trips, 0.0, "{load}");
+        } else {
+            assert!(trips > 0.0 && figure("storage_bytes_read_per_request") > 0.0, "{load}");
+        }
+        let writes = load["name"].as_str().unwrap().contains("write");
+        assert_eq!(load["write_amplification"].as_f64().is_some_and(|x| x > 0.0), writes, "{load}");
+    }
+    assert_eq!(loads[0]["requests"], 2);
+    assert!(good(&dir, &format!("bench place {options}")).contains("random read"));
+    assert_eq!(fs::read_dir(dir.path().join("place")).unwrap().count(), 0);
+    let message = bad(&dir, "bench nowhere --size 2M", 4);
+    assert!(message.contains("nowhere"), "{message}");
+    for wrong in ["--seconds 0", "--seconds inf", "--queue-depth 0", "--size 1X"] {
+        bad(&dir, &format!("bench {wrong}"), 2);
+    }
+}
+
+#[test]
+fn a_benchmark_that_is_stopped_leaves_nothing() {
+    let dir = TempDir::new().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_oblivio"))
+        .args(["bench", "--size", "2M", "--seconds", "3600"])
+        .arg(dir.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while fs::read_dir(dir.path()).unwrap().count() == 0 {
+        sleep(Duration::from_millis(10));
+    }
+    let stopped = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(stopped.success());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let message = io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    assert!(message.contains("stopped before the end"), "{message}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 #[test]

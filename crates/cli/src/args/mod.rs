@@ -76,6 +76,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: KeyCommand,
     },
+    /// Measure how fast a volume is on this machine.
+    ///
+    /// Makes a volume, fills it, reads and writes it in several ways, and removes it.
+    #[command(after_help = BENCH_EXAMPLES)]
+    Bench(BenchArgs),
     /// Work with recorded views: what storage saw.
     View {
         #[command(subcommand)]

@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use oblivio_volume::SyncMoves;
 
 /// Bytes, with a unit: `64M`, `1GiB`, `4096`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
@@ -19,6 +21,16 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         _ => return Err("the unit is none of K, M, G, T (of 1024)".into()),
     };
     number.checked_mul(1 << shift).ok_or_else(|| "more bytes than 2^64".into())
+}
+
+/// Seconds, up to a day.
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if seconds > 0.0 && seconds <= 86_400.0 {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("neither more than 0 nor at most 86400".into())
+    }
 }
 
 /// What opens a volume. Never the secret itself: command lines are public.
@@ -146,6 +158,15 @@ pub(crate) enum SyncMovesName {
     Flush,
 }
 
+impl From<SyncMovesName> for SyncMoves {
+    fn from(name: SyncMovesName) -> Self {
+        match name {
+            SyncMovesName::Read => Self::BeforeReads,
+            SyncMovesName::Flush => Self::AtFlush,
+        }
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum ServeCommand {
     /// Serve the volume as a network block device.
@@ -226,6 +247,41 @@ pub(crate) struct MountArgs {
 pub(crate) struct UmountArgs {
     /// The directory that `oblivio mount` mounted on.
     pub(crate) directory: PathBuf,
+}
+
+pub(crate) const BENCH_EXAMPLES: &str = "\
+Examples:
+  oblivio bench
+  oblivio bench /mnt/disk --size 256M --seconds 2
+  oblivio bench --queue-depth 1 --json
+
+The volume takes some six times --size of room while it is measured. Each load but the first, which
+writes the whole disk once, goes on for --seconds; what it has left in the cache is written back
+before its time ends.";
+
+#[derive(Args)]
+pub(crate) struct BenchArgs {
+    /// Where the volume and the client's directory are made [default: where the system keeps temporary
+    /// files].
+    pub(crate) directory: Option<PathBuf>,
+    /// Bytes of the disk, such as 64M, 1G.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "1G")]
+    pub(crate) size: u64,
+    /// How long each load goes on.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "5")]
+    pub(crate) seconds: Duration,
+    /// Requests in flight together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), default_value_t = 16)]
+    pub(crate) queue_depth: u16,
+    /// When the moves of blocks become durable in the client's directory.
+    #[arg(long, value_enum, default_value_t = SyncMovesName::Read)]
+    pub(crate) sync_moves: SyncMovesName,
+    /// Pass by the page cache of the system (`O_DIRECT`).
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Subcommand)]

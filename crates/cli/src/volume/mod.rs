@@ -1,5 +1,6 @@
-//! Volumes: what `oblivio create`, `info`, `check`, `serve`, `mount` and `key` do.
+//! Volumes: what `oblivio create`, `info`, `check`, `serve`, `mount`, `key` and `bench` do.
 
+mod bench;
 mod check;
 mod create;
 mod info;
@@ -14,6 +15,7 @@ mod serve;
 mod signals;
 mod state_home;
 
+pub(crate) use bench::bench;
 pub(crate) use check::check;
 pub(crate) use create::create;
 pub(crate) use info::info;

@@ -7,13 +7,13 @@ use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::Unlocked;
 use oblivio_volume::superblock::copies::{self, read_copies};
-use oblivio_volume::{Recovery, SyncMoves, Volume, VolumeError, VolumeOptions};
+use oblivio_volume::{Recovery, Volume, VolumeError, VolumeOptions};
 use rand::SeedableRng;
 use rand::rngs::{StdRng, SysRng};
 
 use super::recording::{Recording, Store};
 use super::{secret, state_home};
-use crate::args::{RunArgs, SyncMovesName, VolumeArgs};
+use crate::args::{RunArgs, VolumeArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -64,13 +64,7 @@ pub(crate) fn open(args: &VolumeArgs, run: &RunArgs) -> Result<Opened, CliError>
     let Unlocking { store, owner, state } = unlock(args, &file)?;
     let dir = FsStateDir::open(&state)?;
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;
-    let options = VolumeOptions {
-        sync_moves: match run.sync_moves {
-            SyncMovesName::Read => SyncMoves::BeforeReads,
-            SyncMovesName::Flush => SyncMoves::AtFlush,
-        },
-        ..VolumeOptions::default()
-    };
+    let options = VolumeOptions { sync_moves: run.sync_moves.into(), ..VolumeOptions::default() };
     let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
     if recovery.was_needed {
         output::remark(&format!(

@@ -15,18 +15,18 @@ use crate::files;
 /// A file of buckets, recorded or not.
 pub(crate) type Store = Box<dyn BucketStore + Send>;
 
-type Sink = Arc<Mutex<FileSink<BufWriter<File>>>>;
+type Sink = FileSink<BufWriter<File>>;
 
 /// A view being recorded.
 pub(crate) struct Recording {
     path: PathBuf,
-    sink: Sink,
+    sink: Arc<Mutex<Sink>>,
 }
 
-/// The end of the recording that the store holds.
-struct SharedSink(Sink);
+/// The end of a recording that the store holds, while somebody else holds another.
+pub(super) struct SharedSink<K>(pub(super) Arc<Mutex<K>>);
 
-impl EventSink for SharedSink {
+impl<K: EventSink> EventSink for SharedSink<K> {
     fn record(&mut self, event: &Event, contents: &[u8]) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).record(event, contents);
     }

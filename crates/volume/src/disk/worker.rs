@@ -87,7 +87,7 @@ impl<S: BucketStore> Worker<S> {
     fn next(&mut self, queue: &Receiver<Message>) -> Result<Option<Request>, VolumeError> {
         let message = match queue.recv_timeout(IDLE) {
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(error) = self.write_back_all().and_then(|()| self.volume.flush()) {
+                if let Err(error) = self.flush() {
                     return Err(refuse_all(queue, error));
                 }
                 queue.recv().ok()
@@ -100,10 +100,11 @@ impl<S: BucketStore> Worker<S> {
         }))
     }
 
-    /// Serves a batch in order. After an error, the request that it befell and those after it have
-    /// been answered with it.
+    /// Serves a batch in order, and then makes durable what of it asks for that, at once. After an
+    /// error, all that have not been answered are answered with it.
     fn serve(&mut self, batch: Vec<Request>) -> Result<(), VolumeError> {
         let mut failure = self.read_ahead(&batch).err();
+        let mut wait_for_flush = Vec::new();
         for Request { op, done } in batch {
             if let Some(error) = &failure {
                 done(Err(disk_error(error)));
@@ -113,7 +114,9 @@ impl<S: BucketStore> Worker<S> {
                 done(Err(error));
                 continue;
             }
+            let is_durable = is_durable(&op);
             match self.serve_one(op) {
+                Ok(_) if is_durable => wait_for_flush.push(done),
                 Ok(answer) => done(Ok(answer)),
                 Err(error) => {
                     done(Err(disk_error(&error)));
@@ -121,31 +124,29 @@ impl<S: BucketStore> Worker<S> {
                 }
             }
         }
+        if failure.is_none() && !wait_for_flush.is_empty() {
+            failure = self.flush().err();
+        }
+        for done in wait_for_flush {
+            done(failure.as_ref().map_or(Ok(Vec::new()), |error| Err(disk_error(error))));
+        }
         self.cache.shrink(self.cache_blocks_max);
         failure.map_or(Ok(()), Err)
     }
 
+    /// Does what is asked, but does not make it durable.
     fn serve_one(&mut self, op: DiskOp) -> Result<Vec<u8>, VolumeError> {
         match op {
             DiskOp::Read { offset, bytes } => return self.read(offset, bytes as usize),
-            DiskOp::Write { offset, data, durable } => {
-                let data = Zeroizing::new(data);
-                self.write(offset, &data)?;
-                self.flush_if(durable)?;
-            }
-            DiskOp::Zero { offset, bytes, durable } => {
-                let edges = self.forget(offset..offset + bytes)?;
-                for edge in edges {
+            DiskOp::Write { offset, data, .. } => self.write(offset, &Zeroizing::new(data))?,
+            DiskOp::Zero { offset, bytes, .. } => {
+                for edge in self.forget(offset..offset + bytes)? {
                     let zeros = vec![0; (edge.end - edge.start) as usize];
                     self.write(edge.start, &zeros)?;
                 }
-                self.flush_if(durable)?;
             }
-            DiskOp::Trim { offset, bytes, durable } => {
-                self.forget(offset..offset + bytes)?;
-                self.flush_if(durable)?;
-            }
-            DiskOp::Flush => self.flush_if(true)?,
+            DiskOp::Trim { offset, bytes, .. } => drop(self.forget(offset..offset + bytes)?),
+            DiskOp::Flush => (),
         }
         Ok(Vec::new())
     }
@@ -193,12 +194,10 @@ impl<S: BucketStore> Worker<S> {
         Ok(edges)
     }
 
-    fn flush_if(&mut self, durable: bool) -> Result<(), VolumeError> {
-        if durable {
-            self.write_back_all()?;
-            self.volume.flush()?;
-        }
-        Ok(())
+    /// Makes everything so far durable.
+    fn flush(&mut self) -> Result<(), VolumeError> {
+        self.write_back_all()?;
+        self.volume.flush()
     }
 
     /// Brings the blocks that a batch will ask for into the cache, in as few accesses to storage as
@@ -286,6 +285,17 @@ impl<S: BucketStore> Worker<S> {
             Some(end) if end <= self.bytes => Ok(()),
             _ => out_of_range("the request goes past the end of the disk"),
         }
+    }
+}
+
+/// Whether a request is answered only once it survives a crash.
+fn is_durable(op: &DiskOp) -> bool {
+    match op {
+        DiskOp::Read { .. } => false,
+        DiskOp::Write { durable, .. }
+        | DiskOp::Zero { durable, .. }
+        | DiskOp::Trim { durable, .. } => *durable,
+        DiskOp::Flush => true,
     }
 }
 

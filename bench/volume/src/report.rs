@@ -1,0 +1,267 @@
+//! What came out: tables for the reader, a file for the machine.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::fio::PERCENTILES;
+use crate::growth::{Creation, Grown};
+use crate::machine;
+use crate::rounds::{Measured, Plan, Rounds};
+use crate::spread::Spread;
+use crate::verdict::Target;
+
+/// Says what is about to be measured, and where.
+pub fn print_head(plan: &Plan) {
+    if let Value::Object(facts) = machine::describe() {
+        for (name, value) in facts {
+            println!("{name:<11} {}", value.as_str().map_or(value.to_string(), str::to_owned));
+        }
+    }
+    println!(
+        "disks of {} MiB, {} rounds, {} s for each load in each round\n",
+        plan.disk_bytes >> 20,
+        plan.rounds,
+        plan.time.as_secs()
+    );
+}
+
+/// Prints every subject under every load.
+pub fn print_loads(measured: &[Measured], plan: &Plan) {
+    if measured.is_empty() {
+        return;
+    }
+    let mut table = vec![HEAD.map(str::to_owned).to_vec()];
+    for index in 0..measured[0].loads.len() {
+        table.push(vec![measured[0].loads[index].load.name.to_owned()]);
+        table.extend(measured.iter().map(|subject| row(subject, &subject.loads[index])));
+    }
+    print_table(&table);
+    println!(
+        "medians over {} rounds; of latencies too, and those of loads that flush are the flushes'. \
+         CPU, read, written: of the server, for one request; write x: bytes that it wrote for one \
+         byte of a request\n",
+        plan.rounds
+    );
+    for Measured { description, disk_bytes, set_up, fill, .. } in measured {
+        let fill = fill.as_ref().map_or("not filled".to_owned(), |fill| {
+            format!("filled in {:.1} s, {:.1} MB/s", fill.seconds, fill.bytes_per_second / 1e6)
+        });
+        println!(
+            "{}: {}. {} MiB, set up in {:.2} s, {fill}",
+            description.name,
+            description.note,
+            disk_bytes.div_ceil(1 << 20),
+            set_up.as_secs_f64()
+        );
+    }
+    println!();
+}
+
+const HEAD: [&str; 13] = [
+    "",
+    "req/s",
+    "min",
+    "max",
+    "MB/s",
+    "p50 ms",
+    "p95 ms",
+    "p99 ms",
+    "p99.9 ms",
+    "CPU us",
+    "read KiB",
+    "written KiB",
+    "write x",
+];
+
+fn row(subject: &Measured, rounds: &Rounds) -> Vec<String> {
+    let rate = rounds.requests_per_second();
+    let mut cells = vec![
+        format!("  {}", subject.description.name),
+        format!("{:.0}", rate.median),
+        format!("{:.0}", rate.min),
+        format!("{:.0}", rate.max),
+        format!("{:.1}", rounds.bytes_per_second().median / 1e6),
+    ];
+    cells.extend(rounds.latencies().map(|latency| format!("{:.2}", latency.median)));
+    let optional = |value: Option<f64>, digits: usize| {
+        value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+    };
+    cells.extend([
+        optional(rounds.cpu_microseconds().map(|spread| spread.median), 0),
+        optional(rounds.read_bytes().map(|spread| spread.median / 1024.0), 1),
+        optional(rounds.written_bytes().map(|spread| spread.median / 1024.0), 1),
+        optional(write_amplification(rounds), 1),
+    ]);
+    cells
+}
+
+fn write_amplification(rounds: &Rounds) -> Option<f64> {
+    let written = rounds.written_bytes().filter(|_| rounds.load.writes())?;
+    Some(written.median / rounds.load.request_bytes as f64)
+}
+
+/// Prints how long it takes to make a volume.
+pub fn print_creation(created: &[Creation]) {
+    for Creation { disk_bytes, time, allocated_bytes } in created {
+        println!(
+            "making a volume of {} GiB: {:.2} s, {} KiB of the file take room",
+            disk_bytes >> 30,
+            time.as_secs_f64(),
+            allocated_bytes >> 10
+        );
+    }
+}
+
+/// Prints how speed changes with size.
+pub fn print_growth(grown: &[Grown]) {
+    if grown.is_empty() {
+        return;
+    }
+    let head = [
+        "size MiB",
+        "reads/s",
+        "min",
+        "max",
+        "model",
+        "writes/s",
+        "min",
+        "max",
+        "model",
+        "reads KiB",
+        "writes KiB",
+        "map MiB",
+    ];
+    let mut table = vec![head.map(str::to_owned).to_vec()];
+    for one in grown {
+        let mut cells = vec![format!("{}", one.disk_bytes >> 20)];
+        for (index, modelled) in one.modelled.into_iter().enumerate() {
+            let rate = one.loads.get(index).map(Rounds::requests_per_second);
+            let figures = rate.map(|Spread { min, median, max }| [median, min, max]);
+            cells.extend(figures.map_or([const { String::new() }; 3], |figures| {
+                figures.map(|figure| format!("{figure:.0}"))
+            }));
+            cells.push(modelled.map_or_else(String::new, |rate| format!("{rate:.0}")));
+        }
+        cells.extend([
+            format!("{:.1}", one.model.read_bytes / 1024.0),
+            format!("{:.1}", one.model.written_bytes / 1024.0),
+            format!("{:.1}", one.model.position_map_bytes / 1024.0 / 1024.0),
+        ]);
+        table.push(cells);
+    }
+    println!();
+    print_table(&table);
+    println!(
+        "oblivio nbd, 4 KiB random requests, qd 16, nothing filled before; reads and writes KiB, map: \
+         what `oblivio plan` says of an access and of the position map; model: as many requests as at \
+         1 GiB for the bytes that are moved\n"
+    );
+}
+
+/// Prints which targets are met.
+pub fn print_verdict(targets: &[Target]) {
+    for Target { name, value, wanted, is_met } in targets {
+        let verdict = if *is_met { "met" } else { "MISSED" };
+        println!("{verdict:<7} {name}: {value:.2} ({wanted})");
+    }
+}
+
+/// Columns of equal width, the first on its left, all others on their right.
+fn print_table(table: &[Vec<String>]) {
+    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        // A line of one cell is a heading.
+        let cells = table.iter().filter(|line| line.len() > 1).filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..columns).map(width).collect();
+    for line in table {
+        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+}
+
+/// Writes every figure.
+pub fn write(
+    path: &Path,
+    plan: &Plan,
+    measured: &[Measured],
+    created: &[Creation],
+    grown: &[Grown],
+    verdict: &[Target],
+) -> Result<(), String> {
+    let report = json!({
+        "command": env::args().collect::<Vec<_>>(),
+        "machine": machine::describe(),
+        "rounds": plan.rounds,
+        "seconds": plan.time.as_secs(),
+        "disk_bytes": plan.disk_bytes,
+        "subjects": measured.iter().map(subject_json).collect::<Vec<_>>(),
+        "creation": created.iter().map(|creation| json!({
+            "disk_bytes": creation.disk_bytes,
+            "seconds": creation.time.as_secs_f64(),
+            "allocated_bytes": creation.allocated_bytes,
+        })).collect::<Vec<_>>(),
+        "growth": grown.iter().map(growth_json).collect::<Vec<_>>(),
+        "verdict": verdict.iter().map(|target| json!({
+            "name": target.name,
+            "value": target.value,
+            "wanted": target.wanted,
+            "is_met": target.is_met,
+        })).collect::<Vec<_>>(),
+    });
+    fs::write(path, format!("{report:#}\n"))
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn subject_json(subject: &Measured) -> Value {
+    let Measured { description, disk_bytes, set_up, fill, loads } = subject;
+    json!({
+        "name": description.name,
+        "note": description.note,
+        "disk_bytes": disk_bytes,
+        "set_up_seconds": set_up.as_secs_f64(),
+        "fill_seconds": fill.as_ref().map(|fill| fill.seconds),
+        "loads": loads.iter().map(rounds_json).collect::<Vec<_>>(),
+    })
+}
+
+fn rounds_json(rounds: &Rounds) -> Value {
+    let latencies = PERCENTILES.iter().zip(rounds.latencies());
+    json!({
+        "name": rounds.load.name,
+        "requests": rounds.rounds.iter().map(|round| round.answers.requests).sum::<u64>(),
+        "requests_per_second": spread_json(Some(rounds.requests_per_second())),
+        "bytes_per_second": spread_json(Some(rounds.bytes_per_second())),
+        "latency_milliseconds": latencies
+            .map(|(percent, latency)| (format!("p{percent}"), spread_json(Some(latency))))
+            .collect::<serde_json::Map<_, _>>(),
+        "cpu_microseconds_per_request": spread_json(rounds.cpu_microseconds()),
+        "read_bytes_per_request": spread_json(rounds.read_bytes()),
+        "written_bytes_per_request": spread_json(rounds.written_bytes()),
+        "write_amplification": write_amplification(rounds),
+    })
+}
+
+fn growth_json(grown: &Grown) -> Value {
+    json!({
+        "disk_bytes": grown.disk_bytes,
+        "loads": grown.loads.iter().map(rounds_json).collect::<Vec<_>>(),
+        "modelled_requests_per_second": grown.modelled,
+        "read_bytes_per_access": grown.model.read_bytes,
+        "written_bytes_per_access": grown.model.written_bytes,
+        "position_map_bytes": grown.model.position_map_bytes,
+    })
+}
+
+fn spread_json(spread: Option<Spread>) -> Value {
+    spread.map_or(
+        Value::Null,
+        |Spread { min, median, max }| json!({ "median": median, "min": min, "max": max }),
+    )
+}

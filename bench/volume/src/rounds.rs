@@ -1,0 +1,204 @@
+//! Every subject under every load, in turns, so that a slow minute of the machine falls on all of them
+//! alike: their ratios keep a meaning that the figures may lose.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::fio::{self, Answers, PERCENTILES, Until};
+use crate::load::{FILL, LOADS, Load};
+use crate::spread::Spread;
+use crate::subjects::{Description, Ground, Subject};
+use crate::tools::{End, Usage};
+
+/// How long to look, and at what.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    pub rounds: u32,
+    /// Of each load in each round.
+    pub time: Duration,
+    pub disk_bytes: u64,
+}
+
+/// What came out for one subject.
+pub struct Measured {
+    pub description: Description,
+    pub disk_bytes: u64,
+    /// From nothing to a disk that can be used.
+    pub set_up: Duration,
+    /// Writing all of it once, if it was.
+    pub fill: Option<Answers>,
+    /// In the order of the loads.
+    pub loads: Vec<Rounds>,
+}
+
+/// One load in all rounds.
+pub struct Rounds {
+    pub load: Load,
+    pub rounds: Vec<Round>,
+}
+
+/// One load in one round.
+pub struct Round {
+    pub answers: Answers,
+    /// What the server used meanwhile, if there is one.
+    pub usage: Option<Usage>,
+}
+
+impl Rounds {
+    pub fn requests_per_second(&self) -> Spread {
+        self.over(|round| round.answers.requests_per_second)
+    }
+
+    pub fn bytes_per_second(&self) -> Spread {
+        self.over(|round| round.answers.bytes_per_second)
+    }
+
+    /// Milliseconds at each of [`PERCENTILES`].
+    pub fn latencies(&self) -> [Spread; PERCENTILES.len()] {
+        std::array::from_fn(|i| self.over(|round| round.answers.latencies[i]))
+    }
+
+    pub fn cpu_microseconds(&self) -> Option<Spread> {
+        self.per_request(|usage| usage.cpu_seconds * 1e6)
+    }
+
+    pub fn read_bytes(&self) -> Option<Spread> {
+        self.per_request(|usage| usage.read_bytes as f64)
+    }
+
+    pub fn written_bytes(&self) -> Option<Spread> {
+        self.per_request(|usage| usage.written_bytes as f64)
+    }
+
+    fn per_request(&self, figure: impl Fn(&Usage) -> f64) -> Option<Spread> {
+        let per_request = |round: &Round| {
+            round.usage.as_ref().map(|usage| figure(usage) / round.answers.requests as f64)
+        };
+        let values: Option<Vec<_>> = self.rounds.iter().map(per_request).collect();
+        values.map(Spread::of)
+    }
+
+    fn over(&self, figure: impl Fn(&Round) -> f64) -> Spread {
+        Spread::of(self.rounds.iter().map(figure))
+    }
+}
+
+/// Starts, fills, measures and stops the subjects.
+pub fn measure(
+    descriptions: &[Description],
+    plan: &Plan,
+    ground: &Ground,
+    end: &End,
+) -> Result<Vec<Measured>, String> {
+    let steps = 2 * descriptions.len() + plan.rounds as usize * LOADS.len() * descriptions.len();
+    let progress = progress(steps as u64);
+    let mut running = Vec::new();
+    for description in descriptions {
+        running.push(start(description, plan, ground, end, &progress)?);
+    }
+    let subjects = running.iter_mut().map(|(subject, measured)| {
+        let Measured { description: Description { name, is_fuse, .. }, loads, .. } = measured;
+        Turn { name, subject: &mut **subject, is_fuse: *is_fuse, loads }
+    });
+    in_turns(subjects.collect(), plan, end, &progress)?;
+    progress.finish_and_clear();
+    let stop =
+        |(mut subject, measured): (Box<dyn Subject>, Measured)| subject.stop().map(|()| measured);
+    running.into_iter().map(stop).collect()
+}
+
+/// A subject in the loop.
+pub struct Turn<'a> {
+    pub name: &'a str,
+    pub subject: &'a mut dyn Subject,
+    pub is_fuse: bool,
+    pub loads: &'a mut Vec<Rounds>,
+}
+
+/// The loop itself: puts each subject under the next of its loads, round by round.
+pub fn in_turns(
+    mut subjects: Vec<Turn<'_>>,
+    plan: &Plan,
+    end: &End,
+    progress: &ProgressBar,
+) -> Result<(), String> {
+    let loads_max = subjects.iter().map(|turn| turn.loads.len()).max().unwrap_or(0);
+    for round in 0..plan.rounds {
+        for index in 0..loads_max {
+            for Turn { name, subject, is_fuse, loads } in &mut subjects {
+                let Some(Rounds { load, rounds }) = loads.get_mut(index) else { continue };
+                progress.set_message(format!("{name}: {}", load.name));
+                // Other places in every round: a cache must not know them already.
+                let seed = round * loads_max as u32 + index as u32 + 1;
+                let mut measured = one_round(&**subject, load, plan, seed, end)
+                    .map_err(|error| format!("{name}, {}: {error}", load.name))?;
+                if *is_fuse {
+                    measured.deduct_requests(load);
+                }
+                rounds.push(measured);
+                progress.inc(1);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Round {
+    /// What was asked came to the server through a file, the answers went through one.
+    fn deduct_requests(&mut self, load: &Load) {
+        let Some(usage) = &mut self.usage else { return };
+        let through = if load.writes() { &mut usage.read_bytes } else { &mut usage.written_bytes };
+        *through = through.saturating_sub(self.answers.requests * load.request_bytes);
+    }
+}
+
+fn one_round(
+    subject: &dyn Subject,
+    load: &Load,
+    plan: &Plan,
+    seed: u32,
+    end: &End,
+) -> Result<Round, String> {
+    let usage = |subject: &dyn Subject| subject.server().map(Usage::of).transpose();
+    let before = usage(subject)?;
+    let until = Until::Time(plan.time);
+    let answers = fio::run(&subject.target(), subject.bytes(), load, until, seed, end)?;
+    let after = usage(subject)?;
+    let usage = before.zip(after).map(|(before, after)| after.since(&before));
+    Ok(Round { answers, usage })
+}
+
+fn start(
+    description: &Description,
+    plan: &Plan,
+    ground: &Ground,
+    end: &End,
+    progress: &ProgressBar,
+) -> Result<(Box<dyn Subject>, Measured), String> {
+    let name = description.name;
+    let failed = |error| format!("{name}: {error}");
+    progress.set_message(format!("{name}: set-up"));
+    let clock = Instant::now();
+    let subject = (description.start)(plan.disk_bytes, ground, end).map_err(failed)?;
+    let set_up = clock.elapsed();
+    progress.inc(1);
+    progress.set_message(format!("{name}: fill"));
+    let fill = description
+        .is_filled
+        .then(|| fio::run(&subject.target(), subject.bytes(), &FILL, Until::End, 0, end));
+    let fill = fill.transpose().map_err(failed)?;
+    progress.inc(1);
+    let loads = LOADS.map(|load| Rounds { load, rounds: Vec::new() }).into();
+    let disk_bytes = subject.bytes();
+    Ok((subject, Measured { description: *description, disk_bytes, set_up, fill, loads }))
+}
+
+/// A bar of so many steps, with a message.
+pub fn progress(steps: u64) -> ProgressBar {
+    let bar = ProgressBar::new(steps);
+    match ProgressStyle::with_template("{bar:30} {pos}/{len} {eta} {msg}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

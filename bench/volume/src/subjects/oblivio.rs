@@ -1,0 +1,133 @@
+//! Oblivio volumes, as their users have them: with the options that nobody changed.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::{Description, Ground, Subject};
+use crate::fio::Target;
+use crate::tools::{End, Running, run_to_its_end};
+
+pub const NBD: Description = Description {
+    name: "oblivio nbd",
+    note: "oblivio serve nbd: oblivious, encrypted, authenticated, survives crashes",
+    is_filled: true,
+    is_fuse: false,
+    programs: &[],
+    start: |bytes, ground, end| Ok(Box::new(serve_nbd(bytes, ground, end)?)),
+};
+
+pub const MOUNT: Description = Description {
+    name: "oblivio mount --raw",
+    note: "the same through FUSE; the kernel hands over the writes to one file one by one",
+    is_filled: true,
+    is_fuse: true,
+    programs: &["fusermount3"],
+    start: |bytes, ground, end| Ok(Box::new(mount_raw(bytes, ground, end)?)),
+};
+
+/// A volume that nobody serves.
+pub struct Volume {
+    program: PathBuf,
+    folder: TempDir,
+    bytes: u64,
+    pub creation: Duration,
+}
+
+impl Volume {
+    /// Makes an empty volume.
+    pub fn create(bytes: u64, ground: &Ground, end: &End) -> Result<Self, String> {
+        let folder = ground.folder()?;
+        write_key(&folder.path().join("key"))
+            .map_err(|error| format!("cannot make a key: {error}"))?;
+        let program = ground.programs.oblivio.clone();
+        let mut volume = Self { program, folder, bytes, creation: Duration::ZERO };
+        let start = Instant::now();
+        let mut command = volume.command(&["create"]);
+        run_to_its_end(command.arg("--size").arg(bytes.to_string()), end)?;
+        volume.creation = start.elapsed();
+        Ok(volume)
+    }
+
+    /// `oblivio COMMAND VOLUME` with the key and the client's directory.
+    fn command(&self, words: &[&str]) -> Command {
+        let path = |name| self.folder.path().join(name);
+        let mut command = Command::new(&self.program);
+        command.args(words).arg(path("volume"));
+        command.arg("--key-file").arg(path("key")).arg("--state").arg(path("state"));
+        command
+    }
+
+    /// Bytes of the file, as far as it takes room.
+    pub fn allocated_bytes(&self) -> Result<u64, String> {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(self.folder.path().join("volume"))
+            .map(|metadata| metadata.blocks() * 512)
+            .map_err(|error| format!("cannot look at the volume: {error}"))
+    }
+}
+
+fn write_key(path: &Path) -> std::io::Result<()> {
+    let mut key = [0; 32];
+    File::open("/dev/urandom")?.read_exact(&mut key)?;
+    fs::write(path, key)
+}
+
+/// A volume that is served.
+pub struct Served {
+    // In this order: a server goes before what it serves.
+    server: Running,
+    target: Target,
+    pub volume: Volume,
+}
+
+/// Makes a volume, and serves it as a network block device.
+pub fn serve_nbd(bytes: u64, ground: &Ground, end: &End) -> Result<Served, String> {
+    let volume = Volume::create(bytes, ground, end)?;
+    // One for each volume: several may be served at once.
+    let socket = ground.socket(&format!("oblivio-{bytes}"));
+    let mut command = volume.command(&["serve", "nbd"]);
+    let mut server = Running::start(command.arg("--socket").arg(&socket))?;
+    server.wait_for(&socket, end)?;
+    Ok(Served { server, target: Target::Nbd(socket), volume })
+}
+
+fn mount_raw(bytes: u64, ground: &Ground, end: &End) -> Result<Served, String> {
+    let volume = Volume::create(bytes, ground, end)?;
+    let directory = volume.folder.path().join("mount");
+    fs::create_dir(&directory).map_err(|error| format!("cannot make a directory: {error}"))?;
+    let mut command = volume.command(&["mount"]);
+    let mut server = Running::start(command.arg(&directory).arg("--raw"))?;
+    let path = directory.join("disk");
+    server.wait_for(&path, end)?;
+    Ok(Served { server, target: Target::File { path, direct: true }, volume })
+}
+
+impl Subject for Served {
+    fn target(&self) -> Target {
+        self.target.clone()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.volume.bytes
+    }
+
+    fn server(&self) -> Option<u32> {
+        Some(self.server.id())
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        self.server.stop()
+    }
+}
+
+/// What a volume of so many bytes costs: what `oblivio plan --json` says.
+pub fn plan(bytes: u64, ground: &Ground, end: &End) -> Result<serde_json::Value, String> {
+    let mut command = Command::new(&ground.programs.oblivio);
+    let text = run_to_its_end(command.args(["plan", "--json", "--size", &bytes.to_string()]), end)?;
+    serde_json::from_str(&text).map_err(|error| format!("the plan is not understood: {error}"))
+}

@@ -1,0 +1,50 @@
+//! A plain file: what the machine does without any disk in between.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::{Description, Ground, Subject, sparse_file};
+use crate::fio::Target;
+
+pub const FILE: Description = Description {
+    name: "raw file",
+    note: "through the page cache: reads are memory's, writes are flushed at the end",
+    is_filled: true,
+    is_fuse: false,
+    programs: &[],
+    start: |bytes, ground, _| Ok(Box::new(Raw::create(bytes, ground)?)),
+};
+
+struct Raw {
+    path: PathBuf,
+    bytes: u64,
+    _folder: TempDir,
+}
+
+impl Raw {
+    fn create(bytes: u64, ground: &Ground) -> Result<Self, String> {
+        let folder = ground.folder()?;
+        let path = folder.path().join("disk");
+        sparse_file(&path, bytes)?;
+        Ok(Self { path, bytes, _folder: folder })
+    }
+}
+
+impl Subject for Raw {
+    fn target(&self) -> Target {
+        Target::File { path: self.path.clone(), direct: false }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn server(&self) -> Option<u32> {
+        None
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+}

@@ -1,0 +1,267 @@
+//! Other programs: found, run, stopped by their number.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::TERM_SIGNALS;
+
+use crate::subjects::Description;
+
+/// How often to look whether something has happened.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// After so long, a program that was asked to end is killed. A volume has a cache to write back.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Set once somebody has asked this program to end.
+pub struct End(Arc<AtomicBool>);
+
+impl End {
+    /// Listens from now on.
+    pub fn listen() -> Result<Self, String> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in TERM_SIGNALS {
+            signal_hook::flag::register(*signal, asked.clone())
+                .map_err(|error| format!("signals cannot be had: {error}"))?;
+        }
+        Ok(Self(asked))
+    }
+
+    pub fn check(&self) -> Result<(), String> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err("stopped; everything that was started and made is gone".into()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A program that runs until it is stopped.
+pub struct Running {
+    name: String,
+    child: Child,
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Result<Self, String> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = command
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{name} cannot be started: {error}"))?;
+        Ok(Self { name, child })
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until the program has made `path`.
+    pub fn wait_for(&mut self, path: &Path, end: &End) -> Result<(), String> {
+        let start = Instant::now();
+        while !path.exists() {
+            end.check()?;
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(format!("{} ended before it was ready: {status}", self.name));
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(format!("{} is not ready after {PATIENCE:?}", self.name));
+            }
+            sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Asks the program to end, and waits until it has.
+    pub fn stop(&mut self) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("{} cannot be stopped: {error}", self.name);
+        if self.child.try_wait().map_err(failed)?.is_some() {
+            return Ok(());
+        }
+        kill_process(Pid::from_child(&self.child), Signal::TERM).map_err(|e| failed(e.into()))?;
+        let start = Instant::now();
+        while self.child.try_wait().map_err(failed)?.is_none() {
+            if start.elapsed() > PATIENCE {
+                self.child.kill().and_then(|()| self.child.wait()).map_err(failed)?;
+                return Err(format!("{} did not end when asked, and was killed", self.name));
+            }
+            sleep(LOOK);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Err(message) = self.stop() {
+            eprintln!("warning: {message}");
+        }
+    }
+}
+
+/// Runs a program, and returns what it prints. It is killed when somebody asks this one to end.
+pub fn run_to_its_end(command: &mut Command, end: &End) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |error: std::io::Error| format!("{name} cannot be run: {error}");
+    // Into files: a full pipe would stop a program that nobody reads from.
+    let (out, err) = (tempfile::tempfile(), tempfile::tempfile());
+    let (mut out, mut err) = (out.map_err(failed)?, err.map_err(failed)?);
+    let mut child = command
+        .stdout(out.try_clone().map_err(failed)?)
+        .stderr(err.try_clone().map_err(failed)?)
+        .spawn()
+        .map_err(failed)?;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
+        }
+        if let Err(message) = end.check() {
+            child.kill().and_then(|()| child.wait()).map_err(failed)?;
+            return Err(message);
+        }
+        sleep(LOOK);
+    };
+    end.check()?;
+    let out = read_from_start(&mut out).map_err(failed)?;
+    if status.success() {
+        return Ok(out);
+    }
+    let err = read_from_start(&mut err).map_err(failed)?;
+    Err(format!("{name}: {status}\n{}", [out.trim(), err.trim()].join("\n").trim()))
+}
+
+fn read_from_start(file: &mut std::fs::File) -> std::io::Result<String> {
+    use std::io::{Read, Seek};
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The programs that are measured, by absolute paths.
+pub struct Programs {
+    pub oblivio: PathBuf,
+    pub oramfs: PathBuf,
+}
+
+impl Programs {
+    /// Checks that everything the subjects need is there.
+    pub fn find(oblivio: PathBuf, peers: &Path, subjects: &[Description]) -> Result<Self, String> {
+        if !oblivio.is_file() {
+            let path = oblivio.display();
+            return Err(format!(
+                "there is no {path}: run cargo build --release --package oblivio-cli"
+            ));
+        }
+        let needed = subjects.iter().flat_map(|subject| subject.programs);
+        for program in needed.chain(&["fio"]) {
+            if !is_in_path(program) {
+                return Err(format!("there is no {program}: run {}", how_to_install(program)));
+            }
+        }
+        let absolute = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let oramfs = peers.join("bin/oramfs");
+        if subjects.iter().any(|subject| subject.name == "oramfs") && !oramfs.is_file() {
+            return Err(format!(
+                "there is no {}: run apt install libfuse-dev pkg-config and cargo install oramfs \
+                 --version 1.0.0 --locked --root {}, or leave it out with --only",
+                oramfs.display(),
+                peers.display()
+            ));
+        }
+        Ok(Self { oblivio: absolute(oblivio), oramfs: absolute(oramfs) })
+    }
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn how_to_install(program: &str) -> String {
+    let package = match program {
+        "fusermount3" | "fusermount" => "fuse3",
+        other => other,
+    };
+    format!("apt install {package}")
+}
+
+/// What a running program has used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    pub cpu_seconds: f64,
+    /// Bytes that it read from files, as from the page cache before them, and from the FUSE device.
+    /// What came through sockets is not among them.
+    pub read_bytes: u64,
+    /// Bytes that it wrote to files and to the FUSE device.
+    pub written_bytes: u64,
+}
+
+impl Usage {
+    pub fn of(process: u32) -> Result<Self, String> {
+        let file = |name: &str| {
+            let path = format!("/proc/{process}/{name}");
+            std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))
+        };
+        let (stat, io) = (file("stat")?, file("io")?);
+        parse_usage(&stat, &io).ok_or_else(|| format!("not understood: {stat}{io}"))
+    }
+
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            cpu_seconds: self.cpu_seconds - earlier.cpu_seconds,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            written_bytes: self.written_bytes - earlier.written_bytes,
+        }
+    }
+}
+
+fn parse_usage(stat: &str, io: &str) -> Option<Usage> {
+    // The name, in brackets, may hold anything. What follows it begins with the third field.
+    let fields: Vec<_> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    let ticks_per_second = rustix::param::clock_ticks_per_second() as f64;
+    let bytes = |name: &str| io.lines().find_map(|line| line.strip_prefix(name))?.parse().ok();
+    Some(Usage {
+        cpu_seconds: (ticks(14)? + ticks(15)?) as f64 / ticks_per_second,
+        read_bytes: bytes("rchar: ")?,
+        written_bytes: bytes("wchar: ")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_is_read_past_a_strange_name() {
+        let stat = "7 (a) b) S 1 1 1 0 -1 0 0 0 0 0 250 50 0 0 20 0 4 0 1 2 3";
+        let usage = parse_usage(stat, "rchar: 10\nwchar: 20\nsyscr: 1\n").unwrap();
+        assert_eq!((usage.read_bytes, usage.written_bytes), (10, 20));
+        let ticks = usage.cpu_seconds * rustix::param::clock_ticks_per_second() as f64;
+        assert_eq!(ticks.round(), 300.0);
+        assert!(Usage::of(std::process::id()).unwrap().read_bytes > 0);
+        assert!(parse_usage("7 (x) S 1", "").is_none());
+    }
+
+    #[test]
+    fn programs_are_run_and_stopped() {
+        let end = End::listen().unwrap();
+        let out = run_to_its_end(Command::new("echo").arg("yes"), &end);
+        assert_eq!(out.as_deref(), Ok("yes\n"));
+        let error = run_to_its_end(Command::new("sh").args(["-c", "echo no >&2; exit 3"]), &end);
+        assert!(error.unwrap_err().contains("no"));
+        let mut running = Running::start(Command::new("sleep").arg("1000")).unwrap();
+        let process = format!("/proc/{}", running.id());
+        assert!(Path::new(&process).exists());
+        running.stop().unwrap();
+        assert!(!Path::new(&process).exists());
+        let mut short = Running::start(&mut Command::new("true")).unwrap();
+        assert!(short.wait_for(Path::new("/nowhere"), &end).is_err());
+    }
+}

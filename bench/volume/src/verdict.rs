@@ -1,0 +1,61 @@
+//! Whether the targets are met.
+
+use crate::growth::Creation;
+use crate::load::{Load, RANDOM_READ, RANDOM_WRITE};
+use crate::rounds::{Measured, Plan};
+
+/// Random requests a second that a volume of 1 GiB answers, at least.
+const REQUESTS_PER_SECOND_MIN: f64 = 5000.0;
+
+/// How many times faster than oramfs it is, at least.
+const TIMES_ORAMFS_MIN: f64 = 20.0;
+
+/// Making a volume of any size takes about so long, at most.
+const CREATION_SECONDS_MAX: f64 = 1.0;
+
+/// One target, and what was measured.
+pub struct Target {
+    pub name: String,
+    pub value: f64,
+    pub wanted: String,
+    pub is_met: bool,
+}
+
+/// The targets for which there are figures.
+pub fn of(measured: &[Measured], created: &[Creation], plan: &Plan) -> Vec<Target> {
+    let median = |name: &str, load: &Load| {
+        let subject = measured.iter().find(|subject| subject.description.name == name)?;
+        let rounds = subject.loads.iter().find(|rounds| rounds.load == *load)?;
+        Some(rounds.requests_per_second().median)
+    };
+    let mut targets = Vec::new();
+    for load in [RANDOM_READ, RANDOM_WRITE] {
+        let Some(ours) = median("oblivio nbd", &load) else { continue };
+        targets.push(at_least(
+            format!("{}, requests/s on {} MiB", load.name, plan.disk_bytes >> 20),
+            ours,
+            REQUESTS_PER_SECOND_MIN,
+        ));
+        if let Some(theirs) = median("oramfs", &load) {
+            targets.push(at_least(
+                format!("{}, times oramfs", load.name),
+                ours / theirs,
+                TIMES_ORAMFS_MIN,
+            ));
+        }
+    }
+    targets.extend(created.iter().map(|creation| {
+        let seconds = creation.time.as_secs_f64();
+        Target {
+            name: format!("making a volume of {} GiB, seconds", creation.disk_bytes >> 30),
+            value: seconds,
+            wanted: format!("at most {CREATION_SECONDS_MAX}"),
+            is_met: seconds <= CREATION_SECONDS_MAX,
+        }
+    }));
+    targets
+}
+
+fn at_least(name: String, value: f64, min: f64) -> Target {
+    Target { name, value, wanted: format!("at least {min}"), is_met: value >= min }
+}

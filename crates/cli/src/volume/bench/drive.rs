@@ -1,0 +1,68 @@
+//! Asking a disk, many requests at once.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, call};
+
+use super::latency::Latencies;
+use super::load::Load;
+use crate::clock::Stopwatch;
+
+/// How a load went.
+pub(super) struct Outcome {
+    pub(super) requests: u64,
+    /// Until everything written was durable.
+    pub(super) elapsed: Duration,
+    pub(super) latencies: Latencies,
+}
+
+/// Asks until the load is over or `go_on`, which is told how much of it is done, says no. A flush at
+/// the end belongs to the load: what it left in the cache is its own.
+pub(super) fn drive(
+    disk: &dyn BlockDevice,
+    load: &Load,
+    queue_depth: usize,
+    go_on: &mut dyn FnMut(f64) -> bool,
+) -> Result<Outcome, DiskError> {
+    let clock = Stopwatch::start();
+    let (tell, answers) = mpsc::sync_channel(queue_depth);
+    let mut requests = load.requests();
+    let mut latencies = Latencies::new();
+    let mut in_flight = 0;
+    let mut is_over = false;
+    loop {
+        while !is_over && in_flight < queue_depth {
+            let Some(op) = requests.next() else { break };
+            disk.submit(timed(op, tell.clone()));
+            in_flight += 1;
+        }
+        if in_flight == 0 {
+            break;
+        }
+        // There is always one who tells: this function.
+        let Ok(answer) = answers.recv() else { break };
+        latencies.add(answer?);
+        in_flight -= 1;
+        let part = part_done(load, latencies.count(), clock.elapsed());
+        is_over = is_over || part >= 1.0 || !go_on(part);
+    }
+    call(disk, DiskOp::Flush)?;
+    Ok(Outcome { requests: latencies.count(), elapsed: clock.elapsed(), latencies })
+}
+
+/// A request that tells how long it took.
+fn timed(op: DiskOp, tell: mpsc::SyncSender<Result<Duration, DiskError>>) -> Request {
+    let clock = Stopwatch::start();
+    let done = Box::new(move |answer: Result<Vec<u8>, DiskError>| {
+        // There is room for every answer, unless an error has ended it all.
+        let _ = tell.try_send(answer.map(|_| clock.elapsed()));
+    });
+    Request { op, done }
+}
+
+fn part_done(load: &Load, requests: u64, elapsed: Duration) -> f64 {
+    let of_time = load.time_max.map_or(0.0, |max| elapsed.as_secs_f64() / max.as_secs_f64());
+    let of_requests = load.requests_max.map_or(0.0, |max| requests as f64 / max as f64);
+    f64::max(of_time, of_requests)
+}

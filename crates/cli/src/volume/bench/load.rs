@@ -1,0 +1,126 @@
+//! What is asked of a volume.
+
+use std::time::Duration;
+
+use oblivio_volume::device::DiskOp;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// A sequential request, which a file system makes of neighbouring blocks.
+const LONG_BYTES: u64 = 1 << 20;
+
+/// A random request.
+const SHORT_BYTES: u64 = 4096;
+
+/// One kind of request, again and again.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub(super) name: &'static str,
+    pub(super) action: Action,
+    order: Order,
+    pub(super) request_bytes: u64,
+    disk_bytes: u64,
+    /// How long it goes on, unless there are no more requests.
+    pub(super) time_max: Option<Duration>,
+    /// How many requests there are, if not as many as the time allows.
+    pub(super) requests_max: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Read,
+    Write,
+    /// Each answered only when it survives a crash.
+    DurableWrite,
+    Trim,
+}
+
+#[derive(Clone, Copy)]
+enum Order {
+    Sequential,
+    Random,
+}
+
+impl Load {
+    /// All loads, in the order in which they are to be carried out: the first fills the disk, the last
+    /// empties it.
+    pub(super) fn all(disk_bytes: u64, time: Duration) -> Vec<Self> {
+        use Action::{DurableWrite, Read, Trim, Write};
+        use Order::{Random, Sequential};
+        let load = |name, action, order| {
+            let request_bytes = match order {
+                Sequential => LONG_BYTES,
+                Random => SHORT_BYTES.min(disk_bytes),
+            };
+            let time_max = Some(time);
+            Self { name, action, order, request_bytes, disk_bytes, time_max, requests_max: None }
+        };
+        let once = Some(disk_bytes.div_ceil(LONG_BYTES));
+        vec![
+            Self {
+                time_max: None,
+                requests_max: once,
+                ..load("sequential write", Write, Sequential)
+            },
+            load("sequential read", Read, Sequential),
+            load("random read", Read, Random),
+            load("random write", Write, Random),
+            load("random write, flushed", DurableWrite, Random),
+            // What is trimmed twice would cost less.
+            Self { requests_max: once, ..load("trim", Trim, Sequential) },
+        ]
+    }
+
+    /// The requests, the same in every run.
+    pub(super) fn requests(self) -> impl Iterator<Item = DiskOp> {
+        let mut rng = StdRng::seed_from_u64(0);
+        let places = self.disk_bytes.div_ceil(self.request_bytes);
+        (0..self.requests_max.unwrap_or(u64::MAX)).map(move |index| {
+            let place = match self.order {
+                Order::Sequential => index % places,
+                Order::Random => rng.random_range(0..places),
+            };
+            let offset = place * self.request_bytes;
+            self.request(offset, self.request_bytes.min(self.disk_bytes - offset), index)
+        })
+    }
+
+    fn request(&self, offset: u64, bytes: u64, index: u64) -> DiskOp {
+        // Written blocks differ from zeros and from what was there.
+        let data = || vec![index as u8 | 1; bytes as usize];
+        match self.action {
+            Action::Read => DiskOp::Read { offset, bytes: bytes as u32 },
+            Action::Write => DiskOp::Write { offset, data: data(), durable: false },
+            Action::DurableWrite => DiskOp::Write { offset, data: data(), durable: true },
+            Action::Trim => DiskOp::Trim { offset, bytes, durable: false },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_load_writes_every_byte_once_and_no_load_leaves_the_disk() {
+        for disk_bytes in [4096, LONG_BYTES, 5 * LONG_BYTES + 3 * 4096] {
+            let loads = Load::all(disk_bytes, Duration::from_secs(1));
+            let mut end = 0;
+            for request in loads[0].requests() {
+                let DiskOp::Write { offset, data, .. } = request else { panic!("no write") };
+                assert_eq!(offset, end);
+                end += data.len() as u64;
+            }
+            assert_eq!(end, disk_bytes);
+            for request in loads.iter().flat_map(|load| load.requests().take(1000)) {
+                let (offset, bytes) = match request {
+                    DiskOp::Read { offset, bytes } => (offset, u64::from(bytes)),
+                    DiskOp::Write { offset, data, .. } => (offset, data.len() as u64),
+                    DiskOp::Trim { offset, bytes, .. } => (offset, bytes),
+                    _ => panic!("no load asks for anything else"),
+                };
+                assert!(bytes > 0 && offset + bytes <= disk_bytes);
+            }
+        }
+    }
+}

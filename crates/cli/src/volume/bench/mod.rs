@@ -1,0 +1,84 @@
+//! `oblivio bench`: how fast a volume is on this machine, without any other program.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `subject` | the volume that is measured, and what storage sees of it |
+//! | `load` | what is asked of it |
+//! | `drive` | asking, many requests at once |
+//! | `latency` | how long the answers took |
+//! | `report` | what came out |
+
+mod drive;
+mod latency;
+mod load;
+mod report;
+mod subject;
+
+use std::env;
+use std::path::PathBuf;
+
+use oblivio_core::view::Operation;
+
+use self::drive::drive;
+use self::load::Load;
+use self::report::{Figures, Traffic};
+use self::subject::Subject;
+use super::signals::EndAsked;
+use crate::args::BenchArgs;
+use crate::error::CliError;
+use crate::{files, output, progress};
+
+/// `oblivio bench`.
+pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
+    let end = EndAsked::listen()?;
+    let parent: PathBuf = args.directory.clone().unwrap_or_else(env::temp_dir);
+    let place = tempfile::Builder::new()
+        .prefix("oblivio-bench-")
+        .tempdir_in(&parent)
+        .map_err(|error| files::cannot_write(&parent, &error))?;
+    let outcome = Subject::create(place.path(), args).and_then(|mut subject| {
+        let figures = measure(&mut subject, args, &end);
+        // After an error the volume has to go all the same, and its error is the lesser one.
+        let closed = subject.close();
+        figures.and_then(|figures| closed.map(|()| figures))
+    });
+    let removed = place.close().map_err(|error| {
+        CliError::Output(format!("what the benchmark made cannot be removed: {error}"))
+    });
+    let figures = outcome.and_then(|figures| removed.map(|()| figures))?;
+    if args.json {
+        output::print(&format!("{:#}", report::json(args, &figures)))
+    } else {
+        output::print(&report::text(args, &figures))
+    }
+}
+
+/// Carries out every load, each on what the one before has left.
+fn measure(
+    subject: &mut Subject,
+    args: &BenchArgs,
+    end: &EndAsked,
+) -> Result<Vec<Figures>, CliError> {
+    let loads = Load::all(subject.bytes(), args.seconds);
+    let bar = progress::bar_of_parts(loads.len() as u64);
+    let mut figures = Vec::new();
+    for load in loads {
+        bar.set_message(load.name);
+        let before = subject.seen();
+        let outcome = drive(subject.disk(), &load, args.queue_depth as usize, &mut |part| {
+            bar.set_position(progress::position(figures.len() as u64, part));
+            !end.is_asked()
+        });
+        let outcome = outcome.map_err(|error| CliError::Engine(error.to_string()))?;
+        if end.is_asked() {
+            bar.finish_and_clear();
+            return Err(CliError::Engine("stopped before the end: there are no figures".into()));
+        }
+        let after = subject.seen();
+        let of = |operation| Traffic::between(before.of(operation), after.of(operation));
+        let (read, written) = (of(Operation::Read), of(Operation::Write));
+        figures.push(Figures { load, outcome, read, written });
+    }
+    bar.finish_and_clear();
+    Ok(figures)
+}

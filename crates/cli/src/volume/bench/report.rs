@@ -1,0 +1,155 @@
+//! What came out.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use oblivio_core::view::Total;
+use serde_json::{Value, json};
+
+use super::super::plan::size;
+use super::drive::Outcome;
+use super::load::{Action, Load};
+use super::subject::cache_bytes;
+use crate::args::BenchArgs;
+
+/// What one load was, and how it went.
+pub(super) struct Figures {
+    pub(super) load: Load,
+    pub(super) outcome: Outcome,
+    pub(super) read: Traffic,
+    pub(super) written: Traffic,
+}
+
+/// What moved between client and storage, in one direction.
+#[derive(Clone, Copy)]
+pub(super) struct Traffic {
+    trips: u64,
+    bytes: u64,
+}
+
+impl Traffic {
+    /// What `after` has more than `before`.
+    pub(super) fn between(before: Total, after: Total) -> Self {
+        Self { trips: after.trips - before.trips, bytes: after.bytes - before.bytes }
+    }
+}
+
+impl Figures {
+    fn requests_per_second(&self) -> f64 {
+        self.outcome.requests as f64 / self.outcome.elapsed.as_secs_f64()
+    }
+
+    fn bytes_per_second(&self) -> f64 {
+        self.requests_per_second() * self.load.request_bytes as f64
+    }
+
+    fn per_request(&self, count: u64) -> f64 {
+        count as f64 / self.outcome.requests.max(1) as f64
+    }
+
+    fn trips_per_request(&self) -> f64 {
+        self.per_request(self.read.trips + self.written.trips)
+    }
+
+    /// Bytes that storage wrote for one byte that was asked to be written.
+    fn write_amplification(&self) -> Option<f64> {
+        let writes = matches!(self.load.action, Action::Write | Action::DurableWrite);
+        writes.then(|| self.per_request(self.written.bytes) / self.load.request_bytes as f64)
+    }
+
+    fn latencies(&self) -> [Duration; 4] {
+        let latencies = &self.outcome.latencies;
+        [
+            latencies.percentile(50.0),
+            latencies.percentile(95.0),
+            latencies.percentile(99.0),
+            latencies.max(),
+        ]
+    }
+
+    fn row(&self) -> Vec<String> {
+        let mut cells = vec![
+            self.load.name.to_owned(),
+            size(self.load.request_bytes as f64),
+            format!("{:.0}", self.requests_per_second()),
+            format!("{:.1}", self.bytes_per_second() / 1e6),
+        ];
+        cells.extend(self.latencies().map(|latency| format!("{:.2}", latency.as_secs_f64() * 1e3)));
+        cells.extend([
+            size(self.per_request(self.read.bytes)),
+            size(self.per_request(self.written.bytes)),
+            self.write_amplification().map_or_else(String::new, |times| format!("{times:.1}")),
+            format!("{:.2}", self.trips_per_request()),
+        ]);
+        cells
+    }
+
+    fn json(&self) -> Value {
+        let [p50, p95, p99, max] = self.latencies().map(|latency| latency.as_secs_f64() * 1e6);
+        json!({
+            "name": self.load.name,
+            "request_bytes": self.load.request_bytes,
+            "requests": self.outcome.requests,
+            "seconds": self.outcome.elapsed.as_secs_f64(),
+            "requests_per_second": self.requests_per_second(),
+            "bytes_per_second": self.bytes_per_second(),
+            "latency_microseconds": { "p50": p50, "p95": p95, "p99": p99, "max": max },
+            "storage_bytes_read_per_request": self.per_request(self.read.bytes),
+            "storage_bytes_written_per_request": self.per_request(self.written.bytes),
+            "storage_trips_per_request": self.trips_per_request(),
+            "write_amplification": self.write_amplification(),
+        })
+    }
+}
+
+const HEAD: [&str; 12] = [
+    "",
+    "request",
+    "req/s",
+    "MB/s",
+    "p50 ms",
+    "p95 ms",
+    "p99 ms",
+    "max ms",
+    "reads/req",
+    "writes/req",
+    "write x",
+    "trips/req",
+];
+
+pub(super) fn text(args: &BenchArgs, figures: &[Figures]) -> String {
+    let mut table = vec![HEAD.map(str::to_owned).to_vec()];
+    table.extend(figures.iter().map(Figures::row));
+    let width = |column: usize| table.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..HEAD.len()).map(width).collect();
+    let mut lines = vec![format!(
+        "a disk of {}, {} requests at once, a cache of {}\n",
+        size(args.size as f64),
+        args.queue_depth,
+        size(cache_bytes(args.size) as f64),
+    )];
+    lines.extend(table.iter().map(|row| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        cells.collect::<Vec<_>>().join("  ")
+    }));
+    lines.push(
+        "\nreads, writes, trips: what storage saw for one request; write x: bytes that storage wrote \
+         for one byte of a request"
+            .into(),
+    );
+    lines.join("\n")
+}
+
+pub(super) fn json(args: &BenchArgs, figures: &[Figures]) -> Value {
+    let sync_moves = args.sync_moves.to_possible_value();
+    json!({
+        "disk_bytes": args.size,
+        "queue_depth": args.queue_depth,
+        "cache_bytes": cache_bytes(args.size),
+        "direct": args.direct,
+        "sync_moves": sync_moves.as_ref().map(|name| name.get_name()),
+        "loads": figures.iter().map(Figures::json).collect::<Vec<_>>(),
+    })
+}

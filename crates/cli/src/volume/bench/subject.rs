@@ -1,0 +1,80 @@
+//! The volume that is measured.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use oblivio_core::view::{Recorder, Tally};
+use oblivio_store::{FileOptions, FileStore};
+use oblivio_volume::device::BlockDevice;
+use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::state_dir::FsStateDir;
+use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
+use oblivio_volume::volume::shapes;
+use oblivio_volume::{Disk, DiskOptions, Volume, VolumeError, VolumeOptions, Wish};
+use rand::Rng;
+use zeroize::Zeroizing;
+
+use super::super::opening;
+use super::super::recording::SharedSink;
+use crate::args::BenchArgs;
+use crate::error::CliError;
+use crate::files;
+
+/// A volume whose file and client's directory last as long as the process.
+pub(super) struct Subject {
+    disk: Disk,
+    seen: Arc<Mutex<Tally>>,
+}
+
+impl Subject {
+    /// Makes an empty volume in `place`.
+    pub(super) fn create(place: &Path, args: &BenchArgs) -> Result<Self, CliError> {
+        let params = VolumeParams::plan(&Wish::new(args.size))?;
+        let mut coins = opening::coins()?;
+        let volume_key = VolumeKey::draw(&mut coins);
+        let mut secret = Zeroizing::new(vec![0; 32]);
+        coins.fill_bytes(&mut secret);
+        let slot = NewSlot { secret: &Secret::KeyFile(secret), cost: Cost::FLOOR, label: "" };
+        let superblock = Superblock::create(params.clone(), &volume_key, &slot, &mut coins)
+            .map_err(VolumeError::from)?;
+        let owner = Unlocked { superblock, volume_key, slot: 0 };
+
+        let path = place.join("volume");
+        let options = FileOptions { direct: args.direct, ..FileOptions::default() };
+        let store = FileStore::create(&path, &shapes(&params)?, &options)?;
+        // Nobody else needs its name: the system takes the room back, however the process ends.
+        fs::remove_file(&path).map_err(|error| files::cannot_write(&path, &error))?;
+        let seen = Arc::new(Mutex::new(Tally::new()));
+        let store = Recorder::new(store, SharedSink(seen.clone()));
+        let dir = FsStateDir::open(&place.join("state"))?;
+        let options =
+            VolumeOptions { sync_moves: args.sync_moves.into(), ..VolumeOptions::default() };
+        let volume = Volume::create(store, Box::new(dir), &owner, options, coins)?;
+        let disk = Disk::start(volume, &DiskOptions { cache_bytes_max: cache_bytes(args.size) })?;
+        Ok(Self { disk, seen })
+    }
+
+    pub(super) fn disk(&self) -> &dyn BlockDevice {
+        &self.disk
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.disk.bytes()
+    }
+
+    /// What storage has seen so far.
+    pub(super) fn seen(&self) -> Tally {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn close(self) -> Result<(), CliError> {
+        Ok(self.disk.close()?)
+    }
+}
+
+/// As much cache as a served volume has, unless the disk is so small that only the cache would be
+/// measured.
+pub(super) fn cache_bytes(disk_bytes: u64) -> u64 {
+    DiskOptions::default().cache_bytes_max.min(disk_bytes / 32)
+}
