@@ -33,19 +33,26 @@ DISK_TOOLS := debugfs:e2fsprogs nbdcopy:libnbd-bin
 TEST_TOOLS := $(DISK_TOOLS) fio:fio nbdkit:nbdkit nbdfuse:nbdfuse qemu-img:qemu-utils \
               nbd-client:nbd-client fusermount3:fuse3 unshare:util-linux losetup:mount
 
+define install_packages
+  printf '\n== install %s\n' "$(1)"; \
+  as_root=''; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+  { $$as_root apt-get update -q && $$as_root env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -q -y --no-install-recommends $(1); } \
+    || { echo "error: these packages are missing and could not be installed: $(1)"; exit 1; }
+endef
+
 define install
 	@export PATH="$$PATH:/usr/sbin:/sbin"; missing=''; \
 	for tool in $(1); do \
 	  command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool##*:}"; \
 	done; \
-	[ -z "$$missing" ] || { \
-	  printf '\n== install%s\n' "$$missing"; \
-	  as_root=''; [ "$$(id -u)" = 0 ] || as_root=sudo; \
-	  { $$as_root apt-get update -q && $$as_root env DEBIAN_FRONTEND=noninteractive \
-	      apt-get install -q -y --no-install-recommends $$missing; } \
-	    || { echo "error: these packages are missing and could not be installed:$$missing"; exit 1; }; \
-	}
+	[ -z "$$missing" ] || { $(call install_packages,$$missing); }
 endef
+
+.PHONY: bench-tools
+bench-tools:
+	$(call install,fio:fio nbdkit:nbdkit fusermount3:fuse3 pkg-config:pkg-config)
+	@pkg-config --exists fuse || { $(call install_packages,libfuse-dev); }
 
 .PHONY: disk-tools
 disk-tools:
@@ -66,7 +73,7 @@ demo: tools disk-tools ## a real file system on a volume, its server killed, bot
 test: tools test-tools ## every test: format, lints, units, oracles, privacy, planted leaks
 	$(call step,format)
 	$(CARGO) fmt --all --check
-	$(CARGO) fmt --manifest-path bench/Cargo.toml --check
+	$(CARGO) fmt --manifest-path bench/Cargo.toml --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(call step,lints)
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
@@ -87,7 +94,14 @@ crash: tools ## let a volume die at 20,000 points; nothing may be lost; to targe
 
 .PHONY: bench-engine
 bench-engine: tools ## the engine beside its floors and peers, to target/bench/engine.json (10 minutes)
-	$(CARGO) run --release --manifest-path bench/Cargo.toml -- $(BENCH)
+	$(CARGO) run --release --manifest-path bench/Cargo.toml --package oblivio-bench -- $(BENCH)
+
+.PHONY: bench-volume
+bench-volume: tools bench-tools ## a volume beside other disks under fio, to target/bench/volume.json (half an hour)
+	$(CARGO) build --release --package oblivio-cli
+	@[ -x target/bench/peers/bin/oramfs ] \
+	  || $(CARGO) install oramfs --version 1.0.0 --locked --root target/bench/peers
+	$(CARGO) run --release --manifest-path bench/Cargo.toml --package bench-volume -- $(BENCH)
 
 .PHONY: bench-parts
 bench-parts: tools ## parts of the engine alone, for a quick look

@@ -1,4 +1,5 @@
-//! The one thread that uses the volume: it serves requests in batches, through the cache.
+//! The one thread that uses the volume: it serves requests in batches, through the cache. What a batch
+//! wants durable is made durable once, at its end.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -145,7 +146,9 @@ impl<S: BucketStore> Worker<S> {
                     self.write(edge.start, &zeros)?;
                 }
             }
-            DiskOp::Trim { offset, bytes, .. } => drop(self.forget(offset..offset + bytes)?),
+            DiskOp::Trim { offset, bytes, .. } => {
+                self.forget(offset..offset + bytes)?;
+            }
             DiskOp::Flush => (),
         }
         Ok(Vec::new())
