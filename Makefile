@@ -78,7 +78,12 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, pl
 	$(call step,lints)
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 	$(call step,tests)
-	$(CARGO) test --workspace
+	@if [ "$$(id -u)" = 0 ] && [ -e /dev/fuse ] && [ -e /dev/loop-control ]; then \
+	  $(CARGO) test --workspace; \
+	else \
+	  echo 'Mounting needs root, /dev/fuse and loop devices, which are not all here: its tests are left out.'; \
+	  OBLIVIO_WITHOUT_FUSE=1 $(CARGO) test --workspace; \
+	fi
 	$(call step,documentation)
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps
 	$(call step,planted leaks)
