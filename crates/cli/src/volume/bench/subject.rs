@@ -47,7 +47,7 @@ impl Subject {
         fs::remove_file(&path).map_err(|error| files::cannot_write(&path, &error))?;
         let seen = Arc::new(Mutex::new(Tally::new()));
         let store = Recorder::new(store, SharedSink(seen.clone()));
-        let dir = FsStateDir::open(&place.join("state"))?;
+        let dir = FsStateDir::create(&place.join("state"))?;
         let options =
             VolumeOptions { sync_moves: args.sync_moves.into(), ..VolumeOptions::default() };
         let volume = Volume::create(store, Box::new(dir), &owner, options, coins)?;
