@@ -87,6 +87,10 @@ impl fmt::Display for MountError {
                 "there is no /dev/fuse: load the kernel's module (modprobe fuse), or, in a \
                  container, pass the device in (--device /dev/fuse); the NBD server works without",
             ),
+            Self::Fuse(error) if error.kind() == io::ErrorKind::PermissionDenied => f.write_str(
+                "you may not use FUSE here: have an administrator let you open /dev/fuse, or use the NBD \
+                 server, which works without",
+            ),
             Self::Fuse(error) => write!(f, "FUSE failed: {error}"),
             Self::NoProgram { program, package } => {
                 write!(f, "{program} is not installed: on Debian, apt install {package}")
