@@ -153,6 +153,11 @@ impl<S: BucketStore> Volume<S> {
         let History { head, map, blocks, pending } = past.history;
         let shown = anchor::read(&mut store, &keys.anchor)?;
         anchor::check(shown, &head.checkpoint, &head.previous)?;
+        if shown != Some(head.checkpoint) {
+            // A crash came between the two. It is durable before there is a next one: storage is
+            // never two behind.
+            anchor::write(&mut store, &keys.anchor, &head.checkpoint)?;
+        }
 
         let sealer = EraSealer::new(seal_key(key), DATA_TREE, head.eras);
         let Head { evictions, accesses_since_eviction, .. } = head;
