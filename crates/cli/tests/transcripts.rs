@@ -1,37 +1,15 @@
 //! What a user types, and what comes back.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Exit code, standard output and standard error of one command line, run in `dir`.
-fn oblivio(dir: &TempDir, command_line: &str) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_oblivio"))
-        .current_dir(dir)
-        .args(command_line.split_whitespace())
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
-/// Standard output of a command line that must go well.
-fn good(dir: &TempDir, command_line: &str) -> String {
-    let (code, stdout, stderr) = oblivio(dir, command_line);
-    assert_eq!(code, 0, "{command_line}: {stderr}");
-    stdout
-}
-
-/// Standard error of a command line that must end with `code`.
-fn bad(dir: &TempDir, command_line: &str, code: i32) -> String {
-    let (actual, _, stderr) = oblivio(dir, command_line);
-    assert_eq!(actual, code, "{command_line}: {stderr}");
-    stderr
-}
+use common::{bad, good, oblivio};
 
 /// A directory with a file whose last block is not full.
 fn dir_with_file() -> TempDir {
