@@ -225,8 +225,11 @@ fn data_go_round_under_tls() {
         run("nbdcopy", &["--flush", data.to_str().unwrap(), &uri(&certificates)]);
         run("nbdcopy", &[&uri(&certificates), back.to_str().unwrap()]);
         assert!(fs::read(&back).unwrap() == image);
-        let stranger = try_run("nbdinfo", &["--size", &uri(&others)]);
-        assert!(!stranger.status.success(), "a server nobody vouches for");
+        // Where there is no host name, libnbd does not look at the certificate.
+        if way.contains("--tcp") {
+            let stranger = try_run("nbdinfo", &["--size", &uri(&others)]);
+            assert!(!stranger.status.success(), "a server nobody vouches for");
+        }
         let plain = try_run("nbdinfo", &["--size", &server.uri().replacen("nbds", "nbd", 1)]);
         assert!(!plain.status.success(), "TLS is required");
         assert_eq!(server.stop().0, 0);

@@ -97,12 +97,7 @@ fn play(
     let arguments = fio(&server, &[pattern_job(interrupted, pattern)], &["--do_verify=0"]);
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let mut writer = Guard(start("fio", &arguments));
-    let mut looks = 0;
-    while log_bytes() < kill_at && writer.0.try_wait().unwrap().is_none() {
-        thread::sleep(Duration::from_micros(200));
-        looks += 1;
-        assert!(looks < PATIENCE.as_micros() / 200, "fio writes no more");
-    }
+    wait_until("fio writes", || log_bytes() >= kill_at || writer.0.try_wait().unwrap().is_some());
     thread::sleep(Duration::from_micros(coins.random_range(0..2000)));
     server.kill();
     tally.kills += 1;
@@ -110,8 +105,14 @@ fn play(
     contents[interrupted as usize] = Content::Interrupted;
 
     for _ in 0..coins.random_range(0..=2) {
+        let before = world.state_file();
         let server = Server::start(world, options);
-        thread::sleep(Duration::from_micros(coins.random_range(0..80_000)));
+        if coins.random() {
+            thread::sleep(Duration::from_micros(coins.random_range(0..80_000)));
+        } else {
+            // Client and storage have not yet seen the same.
+            wait_until("recovery ends", || world.state_file() != before);
+        }
         server.kill();
         tally.kills_in_recovery += 1;
     }
@@ -152,6 +153,17 @@ fn play(
         tally.kills += 1;
     }
     println!("round {round}: {options}, {} blocks old, {} new", kinds[0], kinds[1]);
+}
+
+/// Looks again and again whether it `is_so`.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    const LOOK: Duration = Duration::from_micros(200);
+    let mut looks = 0;
+    while !is_so() {
+        thread::sleep(LOOK);
+        looks += 1;
+        assert!(looks < PATIENCE.as_micros() / LOOK.as_micros(), "waited too long: {what}");
+    }
 }
 
 /// Killed when dropped.
