@@ -83,10 +83,16 @@ fn play(
     let options = ["--cache 64K", "--cache 1M", "--cache 32M"][coins.random_range(0..3)];
     let whole = coins.random_range(0..REGIONS);
     let interrupted = (whole + coins.random_range(1..REGIONS)) % REGIONS;
-    let server = world.serve(options);
+    let mut server = world.serve(options);
     let seed = coins.random_range(0..u64::from(u32::MAX));
     run("fio", &fio(&server, &[crc_job(whole, seed)], &["--end_fsync=1", "--do_verify=0"]));
     contents[whole as usize] = Content::Verified(seed);
+    if round.is_multiple_of(2) {
+        // What was flushed is the last that anyone wrote.
+        server.kill();
+        tally.kills += 1;
+        server = world.serve(options);
+    }
     let old = region(&server, interrupted, &world.path("region"));
 
     // As much comes into the log as is written: the moment does not depend on the machine.
