@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use oblivio_lab::LabError;
 use oblivio_serve::fuse::MountError;
+use oblivio_serve::nbd::ServeError;
 use oblivio_store::{FileError, FileErrorKind};
+use oblivio_volume::device::DiskErrorKind;
 use oblivio_volume::{VolumeError, VolumeErrorKind};
 
 /// An error that ends the program. The exit codes are API: the help text lists them.
@@ -91,7 +93,9 @@ impl From<VolumeError> for CliError {
             VolumeErrorKind::InvalidConfig
             | VolumeErrorKind::InvalidRequest
             | VolumeErrorKind::NotAVolume => Self::Input(message),
-            VolumeErrorKind::WrongKey => Self::WrongKey(message),
+            VolumeErrorKind::WrongKey => Self::WrongKey(format!(
+                "{message}: name another; `oblivio key list` says which there are"
+            )),
             VolumeErrorKind::Tampered => Self::Tampered(message),
             VolumeErrorKind::StoreRolledBack => Self::StoreRolledBack(message),
             VolumeErrorKind::StateRolledBack => Self::StateRolledBack(message),
@@ -124,7 +128,34 @@ impl From<FileError> for CliError {
 
 impl From<MountError> for CliError {
     fn from(error: MountError) -> Self {
-        Self::Engine(error.to_string())
+        let message = error.to_string();
+        match error {
+            MountError::NotADirectory(_)
+            | MountError::Empty
+            | MountError::NotThisFilesystem(_)
+            | MountError::UnfitDisk(_)
+            | MountError::NotServed(_)
+            | MountError::File { .. } => Self::Input(message),
+            MountError::Busy(_) | MountError::AlreadyServed { .. } => Self::Locked(message),
+            MountError::Disk(error) if error.kind == DiskErrorKind::NoSpace => {
+                Self::NoSpace(message)
+            }
+            _ => Self::Engine(message),
+        }
+    }
+}
+
+impl From<ServeError> for CliError {
+    fn from(error: ServeError) -> Self {
+        let message = error.to_string();
+        match error {
+            ServeError::NotASocket(_)
+            | ServeError::NotLoopback(_)
+            | ServeError::TooLong(_)
+            | ServeError::Tls(..) => Self::Input(message),
+            ServeError::InUse(_) => Self::Locked(message),
+            _ => Self::Engine(message),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a user types, and what comes back.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod common;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -10,30 +12,7 @@ use std::{fs, io};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Exit code, standard output and standard error of one command line, run in `dir`.
-fn oblivio(dir: &TempDir, command_line: &str) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_oblivio"))
-        .current_dir(dir)
-        .args(command_line.split_whitespace())
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
-/// Standard output of a command line that must go well.
-fn good(dir: &TempDir, command_line: &str) -> String {
-    let (code, stdout, stderr) = oblivio(dir, command_line);
-    assert_eq!(code, 0, "{command_line}: {stderr}");
-    stdout
-}
-
-/// Standard error of a command line that must end with `code`.
-fn bad(dir: &TempDir, command_line: &str, code: i32) -> String {
-    let (actual, _, stderr) = oblivio(dir, command_line);
-    assert_eq!(actual, code, "{command_line}: {stderr}");
-    stderr
-}
+use common::{bad, good, oblivio};
 
 fn size(dir: &TempDir, path: impl AsRef<Path>) -> u64 {
     fs::metadata(dir.path().join(path)).unwrap().len()

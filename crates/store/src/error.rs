@@ -55,11 +55,12 @@ impl FileError {
 
     /// The system failed to `act`.
     pub(crate) fn io(act: &str, cause: io::Error) -> Self {
-        use io::ErrorKind::{AlreadyExists, NotFound, StorageFull};
+        use io::ErrorKind::{AlreadyExists, IsADirectory, NotFound, QuotaExceeded, StorageFull};
         let (kind, advice) = match cause.kind() {
             AlreadyExists => (FileErrorKind::Exists, ": choose another name, or remove it"),
             NotFound => (FileErrorKind::Missing, ": check the path"),
-            StorageFull => (FileErrorKind::NoSpace, ": make room"),
+            IsADirectory => (FileErrorKind::NotAStore, ": check the path"),
+            StorageFull | QuotaExceeded => (FileErrorKind::NoSpace, ": make room"),
             _ => (FileErrorKind::Io, ""),
         };
         Self::caused_by(kind, format!("cannot {act} ({cause}){advice}"), cause)

@@ -63,6 +63,16 @@ impl VolumeError {
         Self { kind, message: message.into(), source: Some(source.into()) }
     }
 
+    /// The client's directory failed: `what` says how.
+    pub(crate) fn of_client_directory(what: &str, error: io::Error) -> Self {
+        let (kind, advice) = if is_out_of_space(&error) {
+            (VolumeErrorKind::NoSpace, ": make room there and open the volume again")
+        } else {
+            (VolumeErrorKind::Io, "")
+        };
+        Self::caused_by(kind, format!("{what}: {error}{advice}"), error)
+    }
+
     /// What kind of error it is.
     pub fn kind(&self) -> VolumeErrorKind {
         self.kind
@@ -93,7 +103,14 @@ impl From<oblivio_core::Error> for VolumeError {
             Core::MustReopen => VolumeErrorKind::MustReopen,
             _ => VolumeErrorKind::Io,
         };
-        Self::caused_by(kind, error.to_string(), error)
+        let advice = match kind {
+            VolumeErrorKind::Tampered => {
+                ". Bring the store back as it was when the volume was last used; the client's \
+                 directory still fits it"
+            }
+            _ => "",
+        };
+        Self::caused_by(kind, format!("{error}{advice}"), error)
     }
 }
 
@@ -124,14 +141,7 @@ impl From<SuperblockError> for VolumeError {
 /// Errors of the client's directory.
 impl From<io::Error> for VolumeError {
     fn from(error: io::Error) -> Self {
-        let (kind, advice) = match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                (VolumeErrorKind::NoSpace, ": make room there and open the volume again")
-            }
-            _ => (VolumeErrorKind::Io, ""),
-        };
-        let message = format!("the client's directory failed: {error}{advice}");
-        Self::caused_by(kind, message, error)
+        Self::of_client_directory("the client's directory failed", error)
     }
 }
 

@@ -65,3 +65,17 @@ fn what_a_failed_sync_left_in_a_cache_is_made_durable() {
         open(2000 + seed).unwrap();
     }
 }
+
+/// Storage must not fall two checkpoints behind because openings come to nothing.
+#[test]
+fn two_openings_in_a_row_may_end_at_any_operation() {
+    let setup = SmallVolume { steps: 20, ..SmallVolume::default() };
+    let crash_at = |n| Life::new(&[Fault::CrashAt(n)], Survival::None);
+    for first in 0..60_u64 {
+        for second in first.saturating_sub(3)..=first + 3 {
+            let lives =
+                [Life::new(&[], Survival::None), crash_at(first), crash_at(second), crash_at(0)];
+            setup.run(&lives).unwrap_or_else(|wrong| panic!("{first}, {second}: {wrong}"));
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! `oblivio info`: what a volume is.
 
 use oblivio_store::{FileOptions, FileStore};
-use oblivio_volume::VolumeError;
 use oblivio_volume::keys::{SecretKind, SlotInfo};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::copies::read_copies;
@@ -21,7 +20,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
     let facts = if args.public {
         let mut store = FileStore::open(&args.at.volume, &options)?;
         let copies = read_copies(&mut store);
-        let superblock = copies.newest().map_err(VolumeError::from)?;
+        let superblock = opening::newest(&copies)?;
         Facts {
             id: superblock.unauthenticated_volume_id(),
             params: superblock.unauthenticated_params().clone(),

@@ -18,7 +18,7 @@ pub(crate) fn list(args: &KeyListArgs) -> Result<(), CliError> {
     let options = FileOptions { read_only: true, ..FileOptions::default() };
     let mut store = FileStore::open(&args.volume, &options)?;
     let copies = read_copies(&mut store);
-    let slots = copies.newest().map_err(VolumeError::from)?.unauthenticated_slots();
+    let slots = opening::newest(&copies)?.unauthenticated_slots();
     output::print(&if args.json { format!("{:#}", slots_json(&slots)) } else { slots_text(&slots) })
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use oblivio_core::store::BucketStore;
 use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::state_dir::FsStateDir;
-use oblivio_volume::superblock::Unlocked;
-use oblivio_volume::superblock::copies::{self, read_copies};
+use oblivio_volume::superblock::copies::{self, Copies, read_copies};
+use oblivio_volume::superblock::{LockedSuperblock, SuperblockErrorKind, Unlocked};
 use oblivio_volume::{Recovery, Volume, VolumeError, VolumeOptions};
 use rand::SeedableRng;
 use rand::rngs::{StdRng, SysRng};
@@ -34,7 +34,7 @@ pub(crate) fn coins() -> Result<StdRng, CliError> {
 pub(crate) fn unlock(args: &VolumeArgs, options: &FileOptions) -> Result<Unlocking, CliError> {
     let mut store = FileStore::open(&args.volume, options)?;
     let copies = read_copies(&mut store);
-    let superblock = copies.newest().map_err(VolumeError::from)?;
+    let superblock = newest(&copies)?;
     // What anyone can see is told before anyone is asked for a secret.
     let state =
         state_home::directory(args.state.as_deref(), superblock.unauthenticated_volume_id())?;
@@ -47,6 +47,20 @@ pub(crate) fn unlock(args: &VolumeArgs, options: &FileOptions) -> Result<Unlocki
         }
     }
     Ok(Unlocking { store, owner, state })
+}
+
+/// The superblock that counts. The file is one of ours, so there should be one.
+pub(crate) fn newest(copies: &Copies) -> Result<&LockedSuperblock, CliError> {
+    copies.newest().map_err(|error| {
+        match error.kind() {
+        SuperblockErrorKind::NotAVolume => CliError::Tampered(
+            "the file has the form of a volume, and no superblock: restore it from a backup. If it \
+             never was a volume, because its creation was interrupted, remove it"
+                .into(),
+        ),
+        _ => VolumeError::from(error).into(),
+    }
+    })
 }
 
 /// An open volume.

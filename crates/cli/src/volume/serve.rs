@@ -24,7 +24,7 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
     let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
     let disk = Arc::new(Disk::start(volume, &DiskOptions { cache_bytes_max: args.run.cache })?);
     let served = serve(disk.clone(), listen(args, &state), options(args))
-        .map_err(|error| CliError::Engine(error.to_string()))
+        .map_err(CliError::from)
         .and_then(|server| {
             announce(args, &server, recovery.accesses)?;
             let outcome = match &args.run_command {
@@ -34,7 +34,7 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
                     Ok(0)
                 }
             };
-            let stopped = server.shutdown().map_err(|error| CliError::Engine(error.to_string()));
+            let stopped = server.shutdown().map_err(CliError::from);
             stopped.and(outcome)
         });
     // Whatever happened: what was written is kept.
@@ -72,7 +72,9 @@ pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
 }
 
 fn socket(args: &NbdArgs, state: &Path) -> PathBuf {
-    args.socket.clone().unwrap_or_else(|| state.join("nbd.sock"))
+    let path = args.socket.clone().unwrap_or_else(|| state.join("nbd.sock"));
+    // Whoever is told may be in another directory.
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 fn listen(args: &NbdArgs, state: &Path) -> Listen {

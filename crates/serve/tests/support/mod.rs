@@ -1,7 +1,9 @@
 //! What the tests of mounting share.
 
-use std::env;
-use std::path::Path;
+mod needs;
+
+pub(crate) use needs::can_mount;
+
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Condvar, Mutex};
@@ -15,36 +17,6 @@ pub(crate) const MIB: u64 = 1 << 20;
 
 /// Long enough for a busy machine, short enough for a hanging test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Whether the tests that mount can run. When not, they fail, unless they were given up explicitly.
-pub(crate) fn can_mount() -> bool {
-    if env::var_os("OBLIVIO_WITHOUT_FUSE").is_some() {
-        eprintln!("LEFT OUT: a test that needs root and /dev/fuse (OBLIVIO_WITHOUT_FUSE is set)");
-        return false;
-    }
-    let missing: Vec<_> = [
-        ("root", rustix::process::geteuid().is_root()),
-        ("/dev/fuse (modprobe fuse)", Path::new("/dev/fuse").exists()),
-        ("/dev/loop-control (modprobe loop)", Path::new("/dev/loop-control").exists()),
-        ("e2fsck (apt install e2fsprogs)", on_path("e2fsck")),
-        ("losetup (apt install mount)", on_path("losetup")),
-    ]
-    .into_iter()
-    .filter_map(|(what, is_there)| (!is_there).then_some(what))
-    .collect();
-    assert!(
-        missing.is_empty(),
-        "needs root and /dev/fuse: missing {}. Set OBLIVIO_WITHOUT_FUSE=1 to leave it out",
-        missing.join(", ")
-    );
-    true
-}
-
-fn on_path(program: &str) -> bool {
-    ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
-        .iter()
-        .any(|directory| Path::new(directory).join(program).exists())
-}
 
 /// A disk in memory that answers from a thread of its own, and counts.
 pub(crate) struct MemoryDisk {

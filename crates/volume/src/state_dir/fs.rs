@@ -83,8 +83,8 @@ fn make_durably(path: &Path) -> io::Result<()> {
 }
 
 fn unusable(path: &Path, error: io::Error) -> VolumeError {
-    let message = format!("the client's directory {} cannot be used: {error}", path.display());
-    VolumeError::caused_by(VolumeErrorKind::Io, message, error)
+    let what = format!("the client's directory {} cannot be used", path.display());
+    VolumeError::of_client_directory(&what, error)
 }
 
 impl StateDir for FsStateDir {

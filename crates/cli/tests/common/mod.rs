@@ -1,0 +1,48 @@
+//! Command lines, and how they end.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The program, in `dir`, with a place of its own for its state. `'…'` keeps words together.
+pub(crate) fn command(dir: &Path, command_line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_oblivio"));
+    command
+        .current_dir(dir)
+        .env("XDG_STATE_HOME", dir.join("state-home"))
+        .stdin(Stdio::null())
+        .args(words(command_line));
+    command
+}
+
+/// Exit code, standard output and standard error of one command line, run in `dir`.
+pub(crate) fn oblivio(dir: impl AsRef<Path>, command_line: &str) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command(dir.as_ref(), command_line).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let code = status.code().unwrap_or_else(|| panic!("{command_line}: {status}"));
+    (code, text(stdout), text(stderr))
+}
+
+/// Standard output of a command line that must go well.
+pub(crate) fn good(dir: impl AsRef<Path>, command_line: &str) -> String {
+    let (code, stdout, stderr) = oblivio(dir, command_line);
+    assert_eq!(code, 0, "{command_line}: {stderr}");
+    stdout
+}
+
+/// Standard error of a command line that must end with `code`.
+pub(crate) fn bad(dir: impl AsRef<Path>, command_line: &str, code: i32) -> String {
+    let (actual, stdout, stderr) = oblivio(dir, command_line);
+    assert_eq!(actual, code, "{command_line}: {stdout}{stderr}");
+    stderr
+}
+
+/// What stands between every second pair of quotes is one word.
+fn words(command_line: &str) -> Vec<&str> {
+    let parts = command_line.split('\'').enumerate();
+    parts
+        .flat_map(|(number, part)| match number % 2 {
+            0 => part.split_whitespace().collect(),
+            _ => vec![part],
+        })
+        .collect()
+}

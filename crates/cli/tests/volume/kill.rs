@@ -1,0 +1,246 @@
+//! A real server, killed at any moment under a foreign client that verifies: what was flushed is
+//! there, and every other block is old or new.
+//!
+//! `OBLIVIO_KILL_ROUNDS` says how many rounds, `OBLIVIO_KILL_SEED` which; a seed is printed, so that
+//! a failure can be had again, as far as moments can.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::thread;
+use std::time::Duration;
+
+use rand::rngs::{StdRng, SysRng};
+use rand::{RngExt, SeedableRng, TryRng};
+
+use super::tools::{run, start};
+use super::world::{MIB, PATIENCE, Server, VOLUME, World, end, wait};
+
+const REGIONS: u64 = 8;
+const REGION_BYTES: u64 = 2 * MIB;
+const BLOCK_BYTES: usize = 4096;
+
+/// What is in a region.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Zeros,
+    /// All of it was written by fio under this seed, and flushed.
+    Verified(u64),
+    /// It was being written when the server was killed.
+    Interrupted,
+}
+
+/// What was done to how many bytes.
+#[derive(Default)]
+struct Tally {
+    kills: u64,
+    kills_in_recovery: u64,
+    accesses_repeated: u64,
+    bytes_verified: u64,
+    blocks_old: u64,
+    blocks_new: u64,
+}
+
+#[test]
+fn a_server_killed_at_any_moment_loses_nothing_that_was_flushed() {
+    let number = |name, default| {
+        env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}")))
+    };
+    let rounds = number("OBLIVIO_KILL_ROUNDS", 3);
+    let seed = number("OBLIVIO_KILL_SEED", SysRng.try_next_u64().unwrap());
+    println!("OBLIVIO_KILL_SEED={seed}");
+    let mut coins = StdRng::seed_from_u64(seed);
+    let world = World::with_volume(REGIONS * REGION_BYTES / MIB);
+    let mut contents = [Content::Zeros; REGIONS as usize];
+    let mut tally = Tally::default();
+    for round in 0..rounds {
+        play(round, &world, &mut contents, &mut coins, &mut tally);
+    }
+    world.good(&format!("check {VOLUME}"));
+    println!(
+        "{rounds} rounds: {} kills, {} of them in a recovery; {} accesses made again; {} MiB that \
+         were flushed verified, 0 bytes of them lost; {} blocks of interrupted writes are old, {} \
+         are new, 0 neither",
+        tally.kills,
+        tally.kills_in_recovery,
+        tally.accesses_repeated,
+        tally.bytes_verified / MIB,
+        tally.blocks_old,
+        tally.blocks_new
+    );
+}
+
+/// One round: a region is written and flushed, another is interrupted, and all is looked at.
+fn play(
+    round: u64,
+    world: &World,
+    contents: &mut [Content; REGIONS as usize],
+    coins: &mut StdRng,
+    tally: &mut Tally,
+) {
+    // A small cache is written back all the time, a large one when it is flushed.
+    let options = ["--cache 64K", "--cache 1M", "--cache 32M"][coins.random_range(0..3)];
+    let whole = coins.random_range(0..REGIONS);
+    let interrupted = (whole + coins.random_range(1..REGIONS)) % REGIONS;
+    let mut server = world.serve(options);
+    let seed = coins.random_range(0..u64::from(u32::MAX));
+    run("fio", &fio(&server, &[crc_job(whole, seed)], &["--end_fsync=1", "--do_verify=0"]));
+    contents[whole as usize] = Content::Verified(seed);
+    if round.is_multiple_of(2) {
+        // What was flushed is the last that anyone wrote.
+        server.kill();
+        tally.kills += 1;
+        server = world.serve(options);
+    }
+    let old = region(&server, interrupted, &world.path("region"));
+
+    // As much comes into the log as is written: the moment does not depend on the machine.
+    let file = world.state_file();
+    let log_bytes = || fs::metadata(&file).map_or(0, |file| file.len());
+    let kill_at = log_bytes() + coins.random_range(0..REGION_BYTES * 11 / 10);
+    let pattern = coins.random();
+    let arguments = fio(&server, &[pattern_job(interrupted, pattern)], &["--do_verify=0"]);
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let mut writer = Guard(start("fio", &arguments));
+    wait_until("fio writes", || log_bytes() >= kill_at || writer.0.try_wait().unwrap().is_some());
+    thread::sleep(Duration::from_micros(coins.random_range(0..2000)));
+    server.kill();
+    tally.kills += 1;
+    wait(&mut writer.0);
+    contents[interrupted as usize] = Content::Interrupted;
+
+    for _ in 0..coins.random_range(0..=2) {
+        let before = world.state_file();
+        let server = Server::start(world, options);
+        if coins.random() {
+            thread::sleep(Duration::from_micros(coins.random_range(0..80_000)));
+        } else {
+            // Client and storage have not yet seen the same.
+            wait_until("recovery ends", || world.state_file() != before);
+        }
+        server.kill();
+        tally.kills_in_recovery += 1;
+    }
+    world.bad(&format!("info {VOLUME} --require-clean"), 14, "recovers");
+    let server = world.serve(options);
+    tally.accesses_repeated += server.repeated();
+    let new = region(&server, interrupted, &world.path("region"));
+    let mut kinds = [0; 2];
+    for (n, block) in new.chunks(BLOCK_BYTES).enumerate() {
+        let is_new = is_of(block, n, interrupted, pattern);
+        let is_old = block == &old[n * BLOCK_BYTES..][..BLOCK_BYTES];
+        assert!(is_old || is_new, "round {round}: block {n} is neither old nor new");
+        kinds[usize::from(is_new)] += 1;
+    }
+    tally.blocks_old += kinds[0];
+    tally.blocks_new += kinds[1];
+    let jobs: Vec<_> = contents
+        .iter()
+        .zip(0..)
+        .filter_map(|(content, region)| match content {
+            Content::Verified(seed) => Some(crc_job(region, *seed)),
+            _ => None,
+        })
+        .collect();
+    run("fio", &fio(&server, &jobs, &["--verify_only=1"]));
+    tally.bytes_verified += jobs.len() as u64 * REGION_BYTES;
+    for region_of_zeros in (0..REGIONS).filter(|n| contents[*n as usize] == Content::Zeros).take(1)
+    {
+        let found = region(&server, region_of_zeros, &world.path("region"));
+        assert!(found.iter().all(|byte| *byte == 0), "round {round}: nobody wrote that");
+    }
+    // A clean end every other time: the next round begins with a recovery, or without.
+    if coins.random() {
+        assert_eq!(server.stop(), (0, fs::read_to_string(world.path("complaints")).unwrap()));
+        world.good(&format!("check {VOLUME}"));
+    } else {
+        server.kill();
+        tally.kills += 1;
+    }
+    println!("round {round}: {options}, {} blocks old, {} new", kinds[0], kinds[1]);
+}
+
+/// Looks again and again whether it `is_so`.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    const LOOK: Duration = Duration::from_micros(200);
+    let mut looks = 0;
+    while !is_so() {
+        thread::sleep(LOOK);
+        looks += 1;
+        assert!(looks < PATIENCE.as_micros() / LOOK.as_micros(), "waited too long: {what}");
+    }
+}
+
+/// Killed when dropped.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        end(&mut self.0);
+    }
+}
+
+/// Writes a region in random order; each block vouches for itself and its place.
+fn crc_job(region: u64, seed: u64) -> Vec<String> {
+    let mut job = job(region);
+    job.extend(["--verify=crc32c".into(), format!("--randseed={seed}")]);
+    job
+}
+
+/// Writes a region in random order, each block with the pattern and its place all over.
+fn pattern_job(region: u64, pattern: u64) -> Vec<String> {
+    let mut job = job(region);
+    job.extend([
+        "--verify=pattern".into(),
+        format!("--verify_pattern=0x{pattern:016x}%o"),
+        format!("--randseed={}", pattern >> 32),
+        "--fsync=50".into(),
+    ]);
+    job
+}
+
+fn job(region: u64) -> Vec<String> {
+    vec![
+        format!("--name=region{region}"),
+        format!("--offset={}", region * REGION_BYTES),
+        format!("--size={REGION_BYTES}"),
+        "--rw=randwrite".into(),
+        "--bs=4k".into(),
+        "--iodepth=16".into(),
+        "--verify_fatal=1".into(),
+        "--verify_state_save=0".into(),
+    ]
+}
+
+fn fio(server: &Server, jobs: &[Vec<String>], options: &[&str]) -> Vec<String> {
+    let mut arguments = vec!["--thread".into(), "--group_reporting".into()];
+    for job in jobs {
+        arguments.extend(job.iter().cloned());
+        arguments.extend(["--ioengine=nbd".into(), format!("--uri={}", server.uri())]);
+        arguments.extend(options.iter().map(|option| (*option).to_owned()));
+    }
+    arguments
+}
+
+/// Whether block `n` of a region is as [`pattern_job`] writes it.
+fn is_of(block: &[u8], n: usize, region: u64, pattern: u64) -> bool {
+    let place = region * REGION_BYTES + (n * BLOCK_BYTES) as u64;
+    let unit = [pattern.to_be_bytes(), place.to_le_bytes()].concat();
+    block.chunks(unit.len()).all(|found| found == unit)
+}
+
+/// What a region holds, read by qemu.
+fn region(server: &Server, region: u64, copy: &Path) -> Vec<u8> {
+    let source = serde_json::json!({
+        "driver": "raw",
+        "offset": region * REGION_BYTES,
+        "size": REGION_BYTES,
+        "file": { "driver": "nbd", "server": { "type": "unix", "path": server.socket() } },
+    });
+    let source = format!("json:{source}");
+    run("qemu-img", &["convert", "-O", "raw", &source, copy.to_str().unwrap()]);
+    let bytes = fs::read(copy).unwrap();
+    assert_eq!(bytes.len() as u64, REGION_BYTES);
+    bytes
+}

@@ -1,0 +1,19 @@
+//! Volumes as users and the programs of others meet them: real processes, files, sockets and mounts.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod damage;
+mod exit_codes;
+mod foreign;
+mod full_disk;
+mod kill;
+mod life;
+mod mount;
+mod secrets;
+// What the tests of both crates need is said once.
+#[path = "../../../serve/tests/support/needs.rs"]
+mod needs;
+#[path = "../../../serve/tests/nbd/tools.rs"]
+mod tools;
+mod world;

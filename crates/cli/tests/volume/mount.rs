@@ -1,0 +1,185 @@
+//! A volume as a mounted file system, from mount to mount.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::common;
+use super::needs::can_mount;
+use super::world::{MIB, VOLUME, World, bytes, end, wait};
+
+/// A process that keeps a volume mounted on `mnt`.
+struct Mount {
+    child: Child,
+    directory: PathBuf,
+}
+
+impl Mount {
+    fn new(world: &World, options: &str) -> Self {
+        let directory = world.path("mnt");
+        if !directory.is_dir() {
+            fs::create_dir(&directory).unwrap();
+        }
+        let mut child = common::command(&world.path(""), &format!("mount {VOLUME} mnt {options}"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let mount = Self { child, directory };
+        assert!(said.contains("mnt"), "{said:?}");
+        mount
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Unmounts with `oblivio umount`, after which the volume is closed.
+    fn unmount(mut self, world: &World) {
+        world.good("umount mnt");
+        assert_eq!(wait(&mut self.child), Some(0));
+        assert!(!is_mounted(&self.directory));
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|status| status.is_some()) {
+            return;
+        }
+        // It takes everything down itself, if it still can.
+        let asked = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let ended = (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            self.child.try_wait().is_ok_and(|status| status.is_some())
+        });
+        if asked.is_err() || !ended {
+            let _ = Command::new("umount").arg("--lazy").arg(&self.directory).status();
+            end(&mut self.child);
+        }
+    }
+}
+
+fn is_mounted(directory: &Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    mounts.contains(directory.to_str().unwrap())
+}
+
+fn fill(directory: &Path) {
+    for (n, size) in [0, 1, 4096, 100_000, 3_000_000].into_iter().enumerate() {
+        let inner = directory.join(format!("directory {n}"));
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join("file"), bytes(n as u64, size)).unwrap();
+    }
+}
+
+fn assert_same(one: &Path, other: &Path) {
+    let output = Command::new("diff")
+        .args(["--recursive", "--exclude=lost+found"])
+        .args([one, other])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn files_survive_from_mount_to_mount() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(32);
+    let source = world.path("source");
+    fs::create_dir(&source).unwrap();
+    fill(&source);
+    let mount = Mount::new(&world, "");
+    fill(&mount.directory);
+    world.bad(&format!("check {VOLUME}"), 9, "close it there first");
+    mount.unmount(&world);
+    world.good(&format!("info {VOLUME} --require-clean"));
+    world.good(&format!("check {VOLUME}"));
+
+    // The file system is there already, so it is not made.
+    let mount = Mount::new(&world, "--no-mkfs");
+    assert_same(&source, &mount.directory);
+    fs::remove_dir_all(mount.path("directory 4")).unwrap();
+    mount.unmount(&world);
+    let mount = Mount::new(&world, "--read-only --cache 1M");
+    assert!(!mount.path("directory 4").exists());
+    assert!(fs::write(mount.path("new"), "").is_err());
+    fs::remove_dir_all(source.join("directory 4")).unwrap();
+    assert_same(&source, &mount.directory);
+    mount.unmount(&world);
+    world.good(&format!("check {VOLUME}"));
+}
+
+#[test]
+fn files_that_were_synced_survive_a_kill() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(32);
+    let data = bytes(9, 2 * MIB);
+    let mut mount = Mount::new(&world, "");
+    let file = File::create(mount.path("file")).unwrap();
+    file.write_all_at(&data, 0).unwrap();
+    file.sync_all().unwrap();
+    File::open(&mount.directory).unwrap().sync_all().unwrap();
+    drop(file);
+    mount.child.kill().unwrap();
+    assert_eq!(wait(&mut mount.child), None);
+    world.bad(&format!("info {VOLUME} --require-clean"), 14, "recovers");
+    // What the dead process left is taken down.
+    world.good("umount mnt");
+    assert!(!is_mounted(&mount.directory));
+    let mount = Mount::new(&world, "");
+    assert!(fs::read(mount.path("file")).unwrap() == data);
+    mount.unmount(&world);
+    world.good(&format!("check {VOLUME}"));
+}
+
+#[test]
+fn the_raw_disk_is_a_file() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_data(16);
+    let mut data = fs::read(world.path("data")).unwrap();
+    let mount = Mount::new(&world, "--raw");
+    assert!(fs::read(mount.path("disk")).unwrap() == data);
+    let new = bytes(10, 100_000);
+    let disk = File::options().write(true).open(mount.path("disk")).unwrap();
+    disk.write_all_at(&new, 12_345).unwrap();
+    disk.sync_all().unwrap();
+    drop(disk);
+    mount.unmount(&world);
+    data[12_345..12_345 + new.len()].copy_from_slice(&new);
+    fs::write(world.path("data"), data).unwrap();
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn what_cannot_be_mounted_or_unmounted_is_said() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_data(16);
+    fs::create_dir(world.path("mnt")).unwrap();
+    world.bad("umount mnt", 3, "no volume is mounted on");
+    world.bad(&format!("mount {VOLUME} key"), 3, "not a directory");
+    world.bad(&format!("mount {VOLUME} nowhere"), 3, "nowhere");
+    // It holds data, and no file system.
+    world.bad(&format!("mount {VOLUME} mnt"), 3, "it is left as it is");
+    world.bad(&format!("mount {VOLUME} mnt --no-mkfs"), 3, "it is left as it is");
+    let mount = Mount::new(&world, "--raw");
+    world.good("create other.obl --key-file key --size 16M --state others");
+    world.bad("mount other.obl mnt --key-file key --state others --raw", 9, "served already");
+    mount.unmount(&world);
+    world.bad("mount other.obl mnt --key-file key --state others --no-mkfs", 3, "empty");
+    fs::remove_dir_all(world.path("others")).unwrap();
+    world.assert_nothing_is_lost();
+}
