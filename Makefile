@@ -9,6 +9,7 @@ SHELL := bash
 CARGO ?= cargo
 ACCESSES ?= 100000000
 FUZZ_SECONDS ?= 60
+KILL_ROUNDS ?= 30
 
 define step
 	@printf '\n== %s\n' '$(1)'
@@ -94,8 +95,11 @@ planted-leaks: tools ## mutate the engine so that it leaks; every mutant must di
 	$(CARGO) run --quiet --package oblivio-testkit --bin planted-leaks
 
 .PHONY: crash
-crash: tools ## let a volume die at 20,000 points; nothing may be lost; to target/crash.json (3 minutes)
+crash: tools test-tools ## let volumes die at 20,000 points, and kill servers; to target/crash.json (3 minutes)
+	$(call step,crash and fault points)
 	$(CARGO) run --release --package oblivio-testkit --bin crash-suite -- --json target/crash.json
+	$(call step,real servers killed under fio: $(KILL_ROUNDS) rounds)
+	OBLIVIO_KILL_ROUNDS=$(KILL_ROUNDS) $(CARGO) test --package oblivio-cli --test volume kill:: -- --nocapture
 
 .PHONY: bench-engine
 bench-engine: tools ## the engine beside its floors and peers, to target/bench/engine.json (10 minutes)
