@@ -313,6 +313,9 @@ pub(crate) struct KeyAddArgs {
     /// How long a passphrase shall take to try on this machine, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub(crate) unlock_millis: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -330,4 +333,7 @@ pub(crate) struct KeyRemoveArgs {
     pub(crate) at: VolumeArgs,
     /// The number of the slot, as `key list` shows it.
     pub(crate) slot: u8,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

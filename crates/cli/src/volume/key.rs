@@ -5,6 +5,7 @@ use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::VolumeError;
 use oblivio_volume::keys::NewSlot;
 use oblivio_volume::superblock::copies::{read_copies, write_copies};
+use serde_json::json;
 
 use super::info::{slots_json, slots_text};
 use super::opening::{self, Unlocking};
@@ -40,6 +41,9 @@ pub(crate) fn add(args: &KeyAddArgs) -> Result<(), CliError> {
         .add_slot(&owner.volume_key, &slot, &mut coins)
         .map_err(VolumeError::from)?;
     store_superblock(&mut unlocking)?;
+    if args.json {
+        return output::print(&format!("{:#}", json!({ "slot": number })));
+    }
     output::print(&format!("the new key is in slot {number}"))
 }
 
@@ -49,6 +53,9 @@ pub(crate) fn remove(args: &KeyRemoveArgs) -> Result<(), CliError> {
     let Unlocking { owner, .. } = &mut unlocking;
     owner.superblock.remove_slot(&owner.volume_key, args.slot).map_err(VolumeError::from)?;
     store_superblock(&mut unlocking)?;
+    if args.json {
+        return output::print(&format!("{:#}", json!({ "slot": args.slot })));
+    }
     output::print(&format!(
         "slot {} is empty. Whoever kept an old copy of the superblock can still use that key: if it \
          is known to somebody, move the data to a new volume",
