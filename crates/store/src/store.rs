@@ -314,13 +314,13 @@ impl BucketStore for FileStore {
             spans.push(Span { start, bytes: piece.bytes });
         }
         buffer.grow(end, pending.used_bytes()).map_err(failed)?;
-        let mut to_wait_for = Vec::new();
-        for fetch in &*fetches {
-            if !medium.fetch_cached(*fetch, buffer) {
-                to_wait_for.push(*fetch);
-            }
-        }
-        self.warmth.note(to_wait_for.is_empty());
+        // In a cold cache, to ask it for everything first would only delay the announcement: one
+        // piece tells how it is now, and the last is the one nearest the leaves.
+        let asked = if self.warmth.is_warm() { 0 } else { fetches.len().saturating_sub(1) };
+        let mut to_wait_for = fetches[..asked].to_vec();
+        let missed = |fetch: &&Fetch| !medium.fetch_cached(**fetch, buffer);
+        to_wait_for.extend(fetches[asked..].iter().filter(missed));
+        self.warmth.note(to_wait_for.len() <= asked);
         if to_wait_for.len() > 1 {
             medium.announce(to_wait_for.iter().map(|fetch| fetch.extent));
         }
