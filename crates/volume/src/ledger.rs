@@ -97,13 +97,20 @@ pub(crate) struct Last {
     pub(crate) shown: CheckpointName,
 }
 
+/// How the volume was opened.
+pub(crate) struct Opening {
+    pub(crate) volume_id: VolumeId,
+    /// Of the superblock that said so.
+    pub(crate) superblock_sequence: u64,
+    pub(crate) sync_moves: SyncMoves,
+}
+
 /// The state file in use.
 pub(crate) struct Ledger {
     pub(crate) log: StateWriter,
     dir: Box<dyn StateDir>,
     keys: LedgerKeys,
-    volume_id: VolumeId,
-    sync_moves: SyncMoves,
+    opening: Opening,
     generation: u64,
     checkpoint: CheckpointName,
     previous: CheckpointName,
@@ -118,8 +125,7 @@ impl Ledger {
     pub(crate) fn create<S: BucketStore>(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
-        volume_id: VolumeId,
-        sync_moves: SyncMoves,
+        opening: Opening,
         oram: &mut RotatingOram<S, StdRng>,
     ) -> Result<Self, VolumeError> {
         if latest_generation(&*dir)?.is_some() {
@@ -129,15 +135,14 @@ impl Ledger {
             ));
         }
         let nothing = CheckpointName { number: 0, name: draw(oram.coins_mut()) };
-        Self::begin(dir, keys, volume_id, sync_moves, 0, (nothing, 1), oram)
+        Self::begin(dir, keys, opening, 0, (nothing, 1), oram)
     }
 
     /// Begins the next file, with the state that `oram` is in. Its storage is durable.
     pub(crate) fn resume<S: BucketStore>(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
-        volume_id: VolumeId,
-        sync_moves: SyncMoves,
+        opening: Opening,
         Last { generation, latest, shown }: Last,
         oram: &mut RotatingOram<S, StdRng>,
     ) -> Result<Self, VolumeError> {
@@ -145,22 +150,21 @@ impl Ledger {
         let number = latest.number + if shown == latest { 1 } else { 2 };
         // Not the latest: if storage never heard of that one, it would be two behind until the
         // anchor of the next is durable.
-        let numbers = (shown, number);
-        Self::begin(dir, keys, volume_id, sync_moves, generation + 1, numbers, oram)
+        Self::begin(dir, keys, opening, generation + 1, (shown, number), oram)
     }
 
     fn begin<S: BucketStore>(
         mut dir: Box<dyn StateDir>,
         keys: LedgerKeys,
-        volume_id: VolumeId,
-        sync_moves: SyncMoves,
+        opening: Opening,
         generation: u64,
         (previous, number): (CheckpointName, u64),
         oram: &mut RotatingOram<S, StdRng>,
     ) -> Result<Self, VolumeError> {
         let checkpoint = CheckpointName { number, name: draw(oram.coins_mut()) };
-        let header = Header { volume: volume_id.0, generation, salt: draw(oram.coins_mut()) };
-        let head = head(oram, checkpoint, previous, sync_moves, IsClean(false));
+        let volume = opening.volume_id.0;
+        let header = Header { volume, generation, salt: draw(oram.coins_mut()) };
+        let head = head(oram, checkpoint, previous, &opening, IsClean(false));
         let log = write_snapshot(&mut *dir, &header, &keys.state, &head, oram)?;
         anchor::write(oram.backend_mut().store_mut(), &keys.anchor, &checkpoint)?;
         oram.backend_mut().keep_state();
@@ -169,8 +173,7 @@ impl Ledger {
             log,
             dir,
             keys,
-            volume_id,
-            sync_moves,
+            opening,
             generation,
             checkpoint,
             previous,
@@ -211,10 +214,10 @@ impl Ledger {
         let number = self.checkpoint.number + 1;
         let next = CheckpointName { number, name: draw(oram.coins_mut()) };
         self.previous = std::mem::replace(&mut self.checkpoint, next);
-        let head = head(oram, self.checkpoint, self.previous, self.sync_moves, is_clean);
+        let head = head(oram, self.checkpoint, self.previous, &self.opening, is_clean);
         if self.is_long(bytes_max) {
             self.generation += 1;
-            let (volume, generation) = (self.volume_id.0, self.generation);
+            let (volume, generation) = (self.opening.volume_id.0, self.generation);
             let header = Header { volume, generation, salt: draw(oram.coins_mut()) };
             self.log = write_snapshot(&mut *self.dir, &header, &self.keys.state, &head, oram)?;
             self.snapshot_bytes = self.log.bytes();
@@ -250,7 +253,7 @@ fn head<S: BucketStore>(
     oram: &RotatingOram<S, StdRng>,
     checkpoint: CheckpointName,
     previous: CheckpointName,
-    sync_moves: SyncMoves,
+    opening: &Opening,
     IsClean(is_clean): IsClean,
 ) -> Head {
     let backend = oram.backend();
@@ -261,7 +264,8 @@ fn head<S: BucketStore>(
         accesses_since_eviction: backend.accesses_since_eviction(),
         eras: backend.sealer().eras().cloned().collect(),
         is_clean,
-        may_lose_moves: sync_moves == SyncMoves::AtFlush,
+        may_lose_moves: opening.sync_moves == SyncMoves::AtFlush,
+        superblock_sequence: opening.superblock_sequence,
     }
 }
 

@@ -14,11 +14,11 @@ use rand::rngs::StdRng;
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
-use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Past};
+use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Opening, Past};
 use crate::state::history::History;
 use crate::state::record::{self, Head, Record};
 use crate::state_dir::StateDir;
-use crate::superblock::{self, Unlocked, VolumeParams};
+use crate::superblock::{self, Superblock, Unlocked, VolumeParams};
 
 /// Which tree of the store holds the blocks. Superblocks are before and after it.
 const DATA_TREE: TreeId = TreeId(2);
@@ -127,8 +127,8 @@ impl<S: BucketStore> Volume<S> {
         let config = config(params)?;
         let sealer = EraSealer::fresh(seal_key(key), DATA_TREE, &mut coins);
         let mut oram = RotatingOram::rotating(&config, sealer, store, coins)?;
-        let (keys, id) = (LedgerKeys::new(key), superblock.volume_id());
-        let ledger = Ledger::create(dir, keys, id, options.sync_moves, &mut oram)?;
+        let opening = opening(superblock, &options);
+        let ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut oram)?;
         // Storage shows an anchor from the beginning.
         oram.backend_mut().flush()?;
         superblock::copies::write_copies(oram.backend_mut().store_mut(), superblock)?;
@@ -154,6 +154,13 @@ impl<S: BucketStore> Volume<S> {
         // A process that was killed may have left moves in a cache alone, before storage saw them.
         past.make_durable(&mut *dir)?;
         let History { head, map, blocks, pending } = past.history;
+        if superblock.sequence() < head.superblock_sequence {
+            return Err(VolumeError::new(
+                VolumeErrorKind::StoreRolledBack,
+                "the superblock is older than the one that the volume was opened with last: its key \
+                 slots went back. Restore the latest copy of the volume",
+            ));
+        }
         let shown = anchor::read(&mut store, &keys.anchor)?;
         let shown = anchor::check(shown, &head.checkpoint, &head.previous)?;
         // A sync that failed may have dropped it, and left it in a cache: written again, it becomes
@@ -185,7 +192,7 @@ impl<S: BucketStore> Volume<S> {
         }
         oram.backend_mut().flush()?;
         let last = Last { generation: past.generation, latest: head.checkpoint, shown };
-        let ledger = Ledger::resume(dir, keys, volume_id, options.sync_moves, last, &mut oram)?;
+        let ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut oram)?;
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
     }
 
@@ -361,6 +368,14 @@ impl<S: BucketStore> Volume<S> {
 
     fn checkpoint(&mut self) -> Result<(), VolumeError> {
         self.ledger.checkpoint(&mut self.oram, IsClean(false), self.options.state_file_bytes_max)
+    }
+}
+
+fn opening(superblock: &Superblock, options: &VolumeOptions) -> Opening {
+    Opening {
+        volume_id: superblock.volume_id(),
+        superblock_sequence: superblock.sequence(),
+        sync_moves: options.sync_moves,
     }
 }
 

@@ -3,7 +3,7 @@
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
-use oblivio_volume::superblock::copies::read_copies;
+use oblivio_volume::superblock::copies::{read_copies, write_copies};
 use oblivio_volume::superblock::{SchemeId, Superblock, Unlocked, VolumeParams};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Disk, DiskOptions, Recovery, SyncMoves, Volume, VolumeError, VolumeOptions};
@@ -163,6 +163,19 @@ impl SmallVolume {
     ) -> Result<(Volume<CrashStore>, Recovery), VolumeError> {
         let owner = read_copies(&mut store).newest()?.unlock(&secret())?;
         Volume::open(store, Box::new(dir), &owner, self.options(), coins)
+    }
+
+    /// Gives the volume another key slot: a newer superblock.
+    ///
+    /// # Errors
+    /// When the superblock does not open.
+    pub fn change_slots(&self, store: &mut CrashStore) -> Result<(), VolumeError> {
+        let mut owner = read_copies(store).newest()?.unlock(&secret())?;
+        let secret = Secret::KeyFile(Zeroizing::new(vec![6; KEY_FILE.len()]));
+        let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
+        let mut coins = StdRng::seed_from_u64(self.seed);
+        owner.superblock.add_slot(&owner.volume_key, &slot, &mut coins)?;
+        Ok(write_copies(store, &owner.superblock)?)
     }
 
     /// A volume that does not exist yet may have been left half made.
