@@ -7,8 +7,11 @@
 mod error;
 pub mod pen;
 pub mod stash_study;
+mod workers;
+mod workload;
 
 pub use error::LabError;
+pub use workload::Workload;
 
 /// What the command line lists.
 pub struct Experiment {
