@@ -242,7 +242,7 @@ pub(crate) struct StashStudyArgs {
 
 #[derive(Args)]
 pub(crate) struct AllocSearchArgs {
-    /// The level of the leaves (L) [default: 16; 13 with --quick].
+    /// The level of the leaves (L) [default: 15; 13 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=24))]
     pub(crate) levels: Option<u8>,
     /// Blocks for each leaf; 4 use half of all slots.
@@ -265,7 +265,7 @@ pub(crate) struct AllocSearchArgs {
     /// [default: 0.15].
     #[arg(long, value_name = "EVICTIONS")]
     pub(crate) extra_evictions_max: Option<f64>,
-    /// Accesses counted for each profile, over all of its runs [default: 1,000,000; 200,000 with
+    /// Accesses counted for each profile, over all of its runs [default: 500,000; 100,000 with
     /// --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
     pub(crate) accesses: Option<u64>,

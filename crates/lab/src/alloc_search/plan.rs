@@ -70,8 +70,8 @@ impl Plan {
             workload: Workload::Uniform,
             space_loss_max: 0.01,
             extra_evictions_max: 0.15,
-            warm_up_passes: 4,
-            accesses: 1_000_000,
+            warm_up_passes: 3,
+            accesses: 500_000,
             runs: 2,
             endurance_accesses: 1_000_000,
             seed: 1,
@@ -87,12 +87,12 @@ impl Plan {
 
     /// The search of the book.
     pub fn full() -> Self {
-        Self::like_the_paper(16)
+        Self::like_the_paper(15)
     }
 
     /// A smaller tree and fewer accesses: the figures are rough.
     pub fn quick() -> Self {
-        Self { accesses: 200_000, endurance_accesses: 200_000, ..Self::like_the_paper(13) }
+        Self { accesses: 100_000, endurance_accesses: 200_000, ..Self::like_the_paper(13) }
     }
 
     /// The same search with so many blocks for each leaf.
