@@ -3,10 +3,11 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use oblivio_lab::EXPERIMENTS;
-use oblivio_lab::stash_study::{self, Plan, Study};
+use oblivio_lab::alloc_search::{self, Progress, Search};
+use oblivio_lab::stash_study::{self, Study};
+use oblivio_lab::{EXPERIMENTS, experiment_of};
 
-use crate::args::{DrawArgs, StashStudyArgs};
+use crate::args::{AllocSearchArgs, DrawArgs, StashStudyArgs};
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::files::{self, OutputDir};
@@ -22,20 +23,18 @@ pub(crate) fn list() -> Result<(), CliError> {
 
 /// `oblivio lab run stash-study`.
 pub(crate) fn run_stash_study(args: &StashStudyArgs) -> Result<(), CliError> {
-    let plan = plan(args);
-    let threads = args.threads.or_else(|| std::thread::available_parallelism().ok());
+    let plan = stash_study_plan(args);
     let output_dir = OutputDir::prepare(&args.output)?;
 
     let stopwatch = Stopwatch::start();
     let bar = progress::bar(plan.total_accesses());
-    let study =
-        stash_study::run(&plan, threads.unwrap_or(NonZeroUsize::MIN), &|done| bar.inc(done))?;
+    let study = stash_study::run(&plan, threads(args.threads), &|done| bar.inc(done))?;
     bar.finish_and_clear();
     let seconds = stopwatch.elapsed().as_secs_f64();
 
     let results = study.to_json()?;
     let results_path = output_dir.write("stash-study.json", &results)?;
-    let plot_path = write_plot(&study, &output_dir)?;
+    let plot_path = write_study_plot(&study, &output_dir)?;
     if args.json {
         return output::print(&results);
     }
@@ -48,18 +47,52 @@ pub(crate) fn run_stash_study(args: &StashStudyArgs) -> Result<(), CliError> {
     ))
 }
 
-/// `oblivio lab draw`.
-pub(crate) fn draw_stash_study(args: &DrawArgs) -> Result<(), CliError> {
-    let text = std::fs::read_to_string(&args.results)
-        .map_err(|error| files::cannot_read(&args.results, &error))?;
-    let study = Study::from_json(&text)?;
-    let plot_path = write_plot(&study, &OutputDir::prepare(&args.output)?)?;
-    output::print(&format!("{}\nplot     {}", study.table(), plot_path.display()))
+/// `oblivio lab run alloc-search`.
+pub(crate) fn run_alloc_search(args: &AllocSearchArgs) -> Result<(), CliError> {
+    let plan = alloc_search_plan(args);
+    let output_dir = OutputDir::prepare(&args.output)?;
+
+    let stopwatch = Stopwatch::start();
+    let bar = progress::bar(0);
+    let search = alloc_search::run(&plan, threads(args.threads), &|progress| match progress {
+        Progress::Planned(accesses) => bar.inc_length(accesses),
+        Progress::Made(accesses) => bar.inc(accesses),
+    })?;
+    bar.finish_and_clear();
+    let seconds = stopwatch.elapsed().as_secs_f64();
+
+    let results = search.to_json()?;
+    let results_path = output_dir.write("alloc-search.json", &results)?;
+    let plot_path = write_search_plot(&search, &output_dir)?;
+    if args.json {
+        return output::print(&results);
+    }
+    output::print(&format!(
+        "{}\n{seconds:.0} s\nresults  {}\nplot     {}",
+        search_text(&search),
+        results_path.display(),
+        plot_path.display()
+    ))
 }
 
-fn plan(args: &StashStudyArgs) -> Plan {
-    let plan = if args.quick { Plan::quick() } else { Plan::full() };
-    Plan {
+/// `oblivio lab draw`.
+pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
+    let text = std::fs::read_to_string(&args.results)
+        .map_err(|error| files::cannot_read(&args.results, &error))?;
+    let output_dir = || OutputDir::prepare(&args.output);
+    let (tables, plot_path) = if experiment_of(&text)? == alloc_search::NAME {
+        let search = Search::from_json(&text)?;
+        (search_text(&search), write_search_plot(&search, &output_dir()?)?)
+    } else {
+        let study = Study::from_json(&text)?;
+        (study.table(), write_study_plot(&study, &output_dir()?)?)
+    };
+    output::print(&format!("{tables}\nplot     {}", plot_path.display()))
+}
+
+fn stash_study_plan(args: &StashStudyArgs) -> stash_study::Plan {
+    let plan = if args.quick { stash_study::Plan::quick() } else { stash_study::Plan::full() };
+    stash_study::Plan {
         accesses: args.accesses.unwrap_or(plan.accesses),
         runs: args.seeds.unwrap_or(plan.runs),
         workload: args.workload.into(),
@@ -68,6 +101,35 @@ fn plan(args: &StashStudyArgs) -> Plan {
     }
 }
 
-fn write_plot(study: &Study, output_dir: &OutputDir) -> Result<PathBuf, CliError> {
+fn alloc_search_plan(args: &AllocSearchArgs) -> alloc_search::Plan {
+    let plan = if args.quick { alloc_search::Plan::quick() } else { alloc_search::Plan::full() };
+    let plan = args.levels.map_or(plan.clone(), |leaf_level| plan.on_tree(leaf_level));
+    let plan = alloc_search::Plan {
+        tree_top_levels: args.tree_top.unwrap_or(plan.tree_top_levels),
+        stash_blocks_max: args.stash.unwrap_or(plan.stash_blocks_max),
+        workload: args.workload.into(),
+        space_loss_max: args.space_loss_max.unwrap_or(plan.space_loss_max),
+        extra_evictions_max: args.extra_evictions_max.unwrap_or(plan.extra_evictions_max),
+        accesses: args.accesses.unwrap_or(plan.accesses),
+        runs: args.seeds.unwrap_or(plan.runs),
+        seed: args.seed,
+        ..plan
+    };
+    plan.with_load(args.load)
+}
+
+fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {
+    wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+}
+
+fn search_text(search: &Search) -> String {
+    format!("{}\n{}\n{}", search.table(), search.paper_table(), search.summary())
+}
+
+fn write_study_plot(study: &Study, output_dir: &OutputDir) -> Result<PathBuf, CliError> {
     output_dir.write("stash-study.svg", &study.svg()?)
+}
+
+fn write_search_plot(search: &Search, output_dir: &OutputDir) -> Result<PathBuf, CliError> {
+    output_dir.write("alloc-search.svg", &search.svg()?)
 }

@@ -50,7 +50,10 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::StashStudy(args) } } => {
             lab::run_stash_study(&args)
         }
-        Command::Lab { command: LabCommand::Draw(args) } => lab::draw_stash_study(&args),
+        Command::Lab { command: LabCommand::Run { experiment: RunCommand::AllocSearch(args) } } => {
+            lab::run_alloc_search(&args)
+        }
+        Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oblivio", &mut script);

@@ -63,6 +63,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("view export data/large", "not a whole view file"),
         ("lab draw data/large", "give a file that this program wrote"),
         ("lab run stash-study --accesses 5", "too few"),
+        ("lab run alloc-search --levels 6 --load 9", "a load is"),
     ];
     for (command_line, advice) in cases {
         let message = bad(&dir, command_line, 3);
@@ -117,6 +118,21 @@ fn the_lab_lists_runs_and_draws_again() {
     let json = good(&dir, "lab run stash-study --quick --accesses 8000 --json");
     let results: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(results["experiment"], "stash-study");
+}
+
+#[test]
+fn the_lab_searches_bucket_sizes_and_draws_again() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "lab list").contains("alloc-search"));
+    let search = "lab run alloc-search --quick --levels 6 --accesses 4000 --output results";
+    let text = good(&dir, search);
+    assert!(text.contains("IR-Alloc 4") && text.contains("found: "), "{text}");
+    let again = good(&dir, "lab draw results/alloc-search.json --output pictures");
+    assert_eq!(text.lines().next(), again.lines().next());
+    let json = good(&dir, &format!("{search} --json"));
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(results["experiment"], "alloc-search");
+    assert_eq!(results["profile"].as_array().unwrap().len(), 7);
 }
 
 #[test]

@@ -4,11 +4,15 @@
 //! show them: a file that holds everything needed to draw them again, a table, a plot. The same
 //! plan gives the same results, on any machine and any number of threads.
 
+pub mod alloc_search;
 mod error;
 pub mod pen;
 pub mod stash_study;
+mod workers;
+mod workload;
 
 pub use error::LabError;
+pub use workload::Workload;
 
 /// What the command line lists.
 pub struct Experiment {
@@ -19,7 +23,25 @@ pub struct Experiment {
 }
 
 /// Every experiment there is.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: stash_study::NAME,
-    question: "How large must the stash be, so that it overflows with probability 2^-80 at most?",
-}];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: stash_study::NAME,
+        question: "How large must the stash be, so that it overflows with probability 2^-80 at most?",
+    },
+    Experiment {
+        name: alloc_search::NAME,
+        question: "How small may the buckets of the middle levels be (IR-Alloc)?",
+    },
+];
+
+/// The name of the experiment that a results file is of.
+///
+/// # Errors
+/// [`LabError::Results`] when it is none.
+pub fn experiment_of(results: &str) -> Result<String, LabError> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        experiment: String,
+    }
+    Ok(serde_json::from_str::<Named>(results)?.experiment)
+}

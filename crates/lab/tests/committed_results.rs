@@ -1,6 +1,7 @@
 //! The documentation shows what the committed results say, and those are of the plan that
-//! `oblivio lab run stash-study` follows.
+//! `oblivio lab run` follows.
 
+use oblivio_lab::alloc_search::{self, Search};
 use oblivio_lab::stash_study::{Plan, Study};
 
 #[test]
@@ -9,4 +10,14 @@ fn the_stash_study_in_the_documentation_is_the_committed_one() {
     assert_eq!(study.plan, Plan::full());
     let documentation = include_str!("../../../docs/stash-study.md");
     assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
+}
+
+#[test]
+fn the_alloc_search_in_the_documentation_is_the_committed_one() {
+    let search = Search::from_json(include_str!("../results/alloc-search.json")).unwrap();
+    assert_eq!(search.plan, alloc_search::Plan::full());
+    let documentation = include_str!("../../../docs/alloc-search.md");
+    for table in [search.table(), search.paper_table()] {
+        assert!(documentation.contains(&table), "expected this table:\n{table}");
+    }
 }

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use oblivio_lab::stash_study::Workload;
+use oblivio_lab::Workload;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -188,7 +188,7 @@ pub(crate) enum LabCommand {
     },
     /// Draw the table and the plot of a results file again, without measuring.
     #[command(
-        after_help = "Example:\n  oblivio lab draw lab-results/stash-study.json --output pictures"
+        after_help = "Examples:\n  oblivio lab draw lab-results/stash-study.json --output pictures\n  oblivio lab draw lab-results/alloc-search.json"
     )]
     Draw(DrawArgs),
 }
@@ -200,6 +200,15 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run stash-study --quick\n  oblivio lab run stash-study --accesses 1000000000 --seeds 32"
     )]
     StashStudy(StashStudyArgs),
+    /// How small may the buckets of the middle levels be (IR-Alloc)?
+    ///
+    /// Lowers the slots of levels step by step, runs the engine with each profile, and keeps what moves
+    /// the fewest slots an access. The results file holds the profile. A volume cannot use it: all of
+    /// its buckets have the same number of slots.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run alloc-search --quick\n  oblivio lab run alloc-search --levels 18 --workload zipf"
+    )]
+    AllocSearch(AllocSearchArgs),
 }
 
 #[derive(Args)]
@@ -232,6 +241,55 @@ pub(crate) struct StashStudyArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct AllocSearchArgs {
+    /// The level of the leaves (L) [default: 15; 13 with --quick].
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=24))]
+    pub(crate) levels: Option<u8>,
+    /// Blocks for each leaf; 4 use half of all slots.
+    #[arg(long, value_name = "BLOCKS", default_value_t = 4.0)]
+    pub(crate) load: f64,
+    /// Levels from the root on that the client keeps [default: L - 14, as in the paper].
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) tree_top: Option<u8>,
+    /// Past so many blocks in the stash, background evictions come before the next access
+    /// [default: 100].
+    #[arg(long, value_name = "BLOCKS")]
+    pub(crate) stash: Option<usize>,
+    /// Which addresses are asked for.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Uniform)]
+    pub(crate) workload: WorkloadName,
+    /// The part of all slots that may be lost [default: 0.01].
+    #[arg(long, value_name = "PART")]
+    pub(crate) space_loss_max: Option<f64>,
+    /// How many background evictions an access may cost beyond those of the uniform tree
+    /// [default: 0.15].
+    #[arg(long, value_name = "EVICTIONS")]
+    pub(crate) extra_evictions_max: Option<f64>,
+    /// Accesses counted for each profile, over all of its runs [default: 500,000; 100,000 with
+    /// --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
+    pub(crate) accesses: Option<u64>,
+    /// Independent runs of each profile, each with a seed of its own [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    /// Where the seeds of all runs come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads [default: one for each processor]. They change the time, not the results.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// A small tree and fewer accesses: some seconds, and rough figures.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where results and plot go. Made if missing; files of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct DrawArgs {
     /// The results file.
     pub(crate) results: PathBuf,
@@ -246,6 +304,8 @@ pub(crate) enum WorkloadName {
     Scan,
     /// Uniformly random addresses.
     Uniform,
+    /// Few addresses often, most of them seldom.
+    Zipf,
 }
 
 impl From<WorkloadName> for Workload {
@@ -253,6 +313,7 @@ impl From<WorkloadName> for Workload {
         match name {
             WorkloadName::Scan => Self::Scan,
             WorkloadName::Uniform => Self::Uniform,
+            WorkloadName::Zipf => Self::Zipf,
         }
     }
 }

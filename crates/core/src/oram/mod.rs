@@ -206,6 +206,21 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
         violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }
 
+    /// How many blocks each level of the tree holds, from the root to the leaves. Secret. Storage
+    /// sees a scan.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    pub fn blocks_on_levels(&mut self) -> Result<Vec<u64>, Error> {
+        let mut blocks = vec![0; self.config().geometry.levels()];
+        self.backend.visit_blocks(&mut |location, _, _| {
+            if let Location::Bucket(bucket) = location {
+                blocks[usize::from(bucket.level())] += 1;
+            }
+        })?;
+        Ok(blocks)
+    }
+
     /// Shows storage the path of the access after the one under way.
     ///
     /// By now the access under way has its new leaf in the map, so that a second access to the same

@@ -4,13 +4,14 @@ use oblivio_core::scheme::Backend;
 use oblivio_core::{
     Access, Error, ErrorKind, FlatOram, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawOram, Sealer,
 };
+use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use super::Scheme;
 use super::plan::Task;
 use super::setup::BLOCK_BYTES;
-use super::{Scheme, Workload};
+use crate::workload::Addresses;
 
 /// A stash that grows past so many blocks has run away: the tree is too full.
 pub const STASH_BLOCKS_SEEN_MAX: usize = 1000;
@@ -90,34 +91,4 @@ fn access_all(
         left -= now;
     }
     Ok(())
-}
-
-/// The addresses of a workload.
-struct Addresses {
-    capacity: u64,
-    next: u64,
-    coins: Option<StdRng>,
-}
-
-impl Addresses {
-    fn new(workload: Workload, capacity: u64, coins: StdRng) -> Self {
-        let coins = (workload == Workload::Uniform).then_some(coins);
-        Self { capacity, next: 0, coins }
-    }
-
-    fn scan(capacity: u64) -> Self {
-        Self { capacity, next: 0, coins: None }
-    }
-
-    #[inline]
-    fn next(&mut self) -> u64 {
-        match &mut self.coins {
-            Some(coins) => coins.random_range(0..self.capacity),
-            None => {
-                let address = self.next;
-                self.next = if address + 1 == self.capacity { 0 } else { address + 1 };
-                address
-            }
-        }
-    }
 }

@@ -20,14 +20,14 @@ pub use fit::{Estimate, Line, TailFit};
 pub use measure::{Run, STASH_BLOCKS_SEEN_MAX};
 pub use plan::Plan;
 pub use results::{SetupResult, Study};
-pub use setup::{Scheme, Setup, Workload};
+pub use setup::{Scheme, Setup};
 pub use survival::Survival;
 
-use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+pub use crate::Workload;
 
-use crate::LabError;
+use std::num::NonZeroUsize;
+
+use crate::{LabError, workers};
 
 /// How the command line calls this experiment.
 pub const NAME: &str = "stash-study";
@@ -61,30 +61,13 @@ fn run_all(
     threads: NonZeroUsize,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Vec<Run>, LabError> {
-    let tasks = plan.tasks();
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(tasks.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads.get().min(tasks.len()) {
-            scope.spawn(|| {
-                while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let run = measure::measure(task, progress);
-                    let failed = run.is_err();
-                    done.lock().expect("no thread panics while it holds this").push((task, run));
-                    if failed {
-                        next.store(tasks.len(), Ordering::Relaxed);
-                    }
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().expect("no thread panics while it holds this");
-    done.sort_by_key(|(task, _)| task.number);
-    done.into_iter().map(|(_, run)| Ok(run?)).collect()
+    Ok(workers::run_all(&plan.tasks(), threads, |task| measure::measure(task, progress))?)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
 
     fn small_plan(seed: u64) -> Plan {

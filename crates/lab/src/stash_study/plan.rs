@@ -26,8 +26,6 @@ pub struct Plan {
 
 /// One run of one setup.
 pub(super) struct Task {
-    /// Its place in the plan.
-    pub(super) number: usize,
     pub(super) setup: Setup,
     pub(super) workload: Workload,
     pub(super) accesses: u64,
@@ -93,9 +91,7 @@ impl Plan {
         let mut seeds = StdRng::seed_from_u64(self.seed);
         let setups = self.setups.iter().flat_map(|setup| (0..self.runs).map(|_| *setup));
         setups
-            .enumerate()
-            .map(|(number, setup)| Task {
-                number,
+            .map(|setup| Task {
                 setup,
                 workload: self.workload,
                 accesses: self.accesses_per_run(),

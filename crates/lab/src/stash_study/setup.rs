@@ -86,23 +86,3 @@ impl Setup {
         RawConfig { tree, evict_period: self.scheme.accesses_per_write_back() }
     }
 }
-
-/// Which addresses are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Workload {
-    /// All addresses in turn, again and again: the worst case for the stash (Path ORAM, CCS'13,
-    /// section 7). Between two accesses to a block all others have moved, so that as many blocks as
-    /// possible have been remapped and not yet found a deep slot.
-    Scan,
-    /// Uniformly random addresses.
-    Uniform,
-}
-
-impl fmt::Display for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Scan => "round-robin scan",
-            Self::Uniform => "uniformly random",
-        })
-    }
-}

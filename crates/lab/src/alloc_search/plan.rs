@@ -1,0 +1,174 @@
+//! The parameters of a search.
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::profile::paper_tree_top_levels;
+use super::{PAPER_SLOTS, Profile};
+use crate::{LabError, Workload};
+
+/// What to search. It determines the results to the last bit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The level of the leaves (L).
+    pub leaf_level: u8,
+    /// Slots of a bucket of the uniform tree (Z).
+    pub slots: u16,
+    /// Levels from the root on that the client keeps. Their buckets stay as they are.
+    pub tree_top_levels: u8,
+    /// How many blocks (N).
+    pub capacity: u64,
+    /// Past so many blocks in the stash, background evictions come before the next access.
+    pub stash_blocks_max: usize,
+    /// Which addresses are asked for.
+    pub workload: Workload,
+    /// The part of all slots that a profile may do without.
+    pub space_loss_max: f64,
+    /// How many background evictions an access may cost beyond those of the uniform tree.
+    pub extra_evictions_max: f64,
+    /// Passes over all addresses before counting starts. The first fills the tree.
+    pub warm_up_passes: u64,
+    /// Accesses counted for each profile, over all of its runs.
+    pub accesses: u64,
+    /// Independent runs of each profile.
+    pub runs: u32,
+    /// Accesses of the last run, which the profile found must endure.
+    pub endurance_accesses: u64,
+    /// Where all randomness comes from.
+    pub seed: u64,
+}
+
+/// The deepest tree that a search builds in memory, with some gigabytes.
+const LEAF_LEVEL_MAX: u8 = 24;
+
+/// As many levels as the engine keeps on a client.
+const TREE_TOP_LEVELS_MAX: u8 = 16;
+
+/// A search with more slots takes too long.
+const SLOTS_MAX: u16 = 16;
+
+/// Below this, a run says nothing.
+const ACCESSES_PER_RUN_MIN: u64 = 1000;
+
+/// What the profiles of the paper lose at most, by its own words and by the test of them.
+const PAPER_SPACE_LOSS_MAX: f64 = 0.01;
+
+/// Enough runs for any error.
+const RUNS_MAX: u32 = 10_000;
+
+impl Plan {
+    /// A search like the paper's on a tree with leaves on `leaf_level`: Z = 4, half of all slots in
+    /// use, and a stash of 200 entries, of which 100 are for a path in flight.
+    pub fn like_the_paper(leaf_level: u8) -> Self {
+        let plan = Self {
+            leaf_level,
+            slots: PAPER_SLOTS,
+            tree_top_levels: 0,
+            capacity: 0,
+            stash_blocks_max: 100,
+            workload: Workload::Uniform,
+            space_loss_max: 0.01,
+            extra_evictions_max: 0.15,
+            warm_up_passes: 3,
+            accesses: 500_000,
+            runs: 2,
+            endurance_accesses: 1_000_000,
+            seed: 1,
+        };
+        plan.on_tree(leaf_level)
+    }
+
+    /// The same search on another tree, half of whose slots are in use.
+    pub fn on_tree(self, leaf_level: u8) -> Self {
+        let tree_top_levels = paper_tree_top_levels(leaf_level);
+        Self { leaf_level, tree_top_levels, ..self }.with_load(4.0)
+    }
+
+    /// The search of the book.
+    pub fn full() -> Self {
+        Self::like_the_paper(15)
+    }
+
+    /// A smaller tree and fewer accesses: the figures are rough.
+    pub fn quick() -> Self {
+        Self { accesses: 100_000, endurance_accesses: 200_000, ..Self::like_the_paper(13) }
+    }
+
+    /// The same search with so many blocks for each leaf.
+    pub fn with_load(self, blocks_per_leaf: f64) -> Self {
+        // A float that is no such number becomes 0 or the largest integer, and is refused later.
+        let capacity = (blocks_per_leaf * 2f64.powi(self.leaf_level.into())).round() as u64;
+        Self { capacity, ..self }
+    }
+
+    /// The tree that the search starts from.
+    pub fn uniform(&self) -> Profile {
+        Profile::uniform(self.leaf_level, self.slots)
+    }
+
+    /// Accesses for each profile, those before counting starts included.
+    pub(super) fn accesses_per_profile(&self) -> u64 {
+        (self.accesses_per_run() + self.warm_up_accesses()) * u64::from(self.runs)
+    }
+
+    /// Accesses of each run before counting starts.
+    pub(super) fn warm_up_accesses(&self) -> u64 {
+        self.capacity * self.warm_up_passes
+    }
+
+    pub(super) fn accesses_per_run(&self) -> u64 {
+        self.accesses.div_ceil(u64::from(self.runs.max(1)))
+    }
+
+    /// The part of all slots that any profile that is run does without.
+    fn space_loss_most(&self) -> f64 {
+        self.space_loss_max.max(PAPER_SPACE_LOSS_MAX)
+    }
+
+    /// A seed for each run of a profile, the same for all profiles; and one for the last run.
+    pub(super) fn seeds(&self) -> (Vec<u64>, u64) {
+        let mut seeds = StdRng::seed_from_u64(self.seed);
+        let last = seeds.next_u64();
+        ((0..self.runs).map(|_| seeds.next_u64()).collect(), last)
+    }
+
+    pub(super) fn check(&self) -> Result<(), LabError> {
+        let refuse = |message: String| Err(LabError::Plan(message));
+        if !(1..=LEAF_LEVEL_MAX).contains(&self.leaf_level) {
+            return refuse(format!(
+                "a tree to search has its leaves on level 1 to {LEAF_LEVEL_MAX}"
+            ));
+        }
+        let top_max = TREE_TOP_LEVELS_MAX.min(self.leaf_level);
+        if self.tree_top_levels > top_max {
+            return refuse(format!("the client can keep {top_max} levels of this tree at most"));
+        }
+        if !(2..=SLOTS_MAX).contains(&self.slots) {
+            return refuse(format!("buckets to make smaller have 2 to {SLOTS_MAX} slots"));
+        }
+        if self.warm_up_passes == 0 || self.warm_up_passes > 1000 {
+            return refuse("1 pass to 1000 passes fill the tree before counting starts".into());
+        }
+        if !(1..=RUNS_MAX).contains(&self.runs) {
+            return refuse(format!("a profile needs 1 to {RUNS_MAX} runs"));
+        }
+        if self.accesses_per_run() < ACCESSES_PER_RUN_MIN {
+            return refuse(format!("a run needs {ACCESSES_PER_RUN_MIN} accesses or more"));
+        }
+        if !(0.0..1.0).contains(&self.space_loss_max) {
+            return refuse("the space that may be lost is a part of 1, such as 0.01".into());
+        }
+        let slots_least = self.uniform().tree_slots() * (1.0 - self.space_loss_most());
+        if self.capacity == 0 || self.capacity as f64 > slots_least {
+            return refuse(format!(
+                "a load is more than 0 blocks a leaf, and fits the {slots_least:.0} slots that are \
+                 left when space is lost"
+            ));
+        }
+        if !(0.0..=100.0).contains(&self.extra_evictions_max) {
+            return refuse("extra evictions are so many for each access, such as 0.15".into());
+        }
+        Ok(())
+    }
+}

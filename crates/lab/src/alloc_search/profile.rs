@@ -1,0 +1,172 @@
+//! Slots per level, and the profiles of the paper.
+
+use std::fmt;
+
+use oblivio_core::Geometry;
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+
+/// Slots in each bucket of a level, from the root to the leaves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Profile(Vec<u16>);
+
+impl Profile {
+    /// `z` slots everywhere, in a tree whose leaves are on `leaf_level`.
+    pub fn uniform(leaf_level: u8, z: u16) -> Self {
+        Self(vec![z; usize::from(leaf_level) + 1])
+    }
+
+    /// The tree of the engine.
+    ///
+    /// # Errors
+    /// [`LabError::Engine`] when there is no such tree, as a results file may claim.
+    pub fn geometry(&self) -> Result<Geometry, LabError> {
+        Ok(Geometry::profile(&self.0)?)
+    }
+
+    /// Slots for each level.
+    pub fn slots(&self) -> &[u16] {
+        &self.0
+    }
+
+    /// Slots of a path in storage, below the levels that the client keeps: the paper's PL.
+    pub fn path_slots(&self, tree_top_levels: u8) -> u64 {
+        self.0.iter().skip(tree_top_levels.into()).map(|z| u64::from(*z)).sum()
+    }
+
+    /// The part of the slots of `whole` that this profile does without.
+    pub fn space_loss(&self, whole: &Self) -> f64 {
+        1.0 - self.tree_slots() / whole.tree_slots()
+    }
+
+    pub(super) fn tree_slots(&self) -> f64 {
+        (0..).zip(&self.0).map(|(level, z)| f64::from(*z) * 2f64.powi(level)).sum()
+    }
+
+    /// This profile with one slot less on each level of `levels`.
+    pub(super) fn with_one_less(&self, levels: std::ops::Range<usize>) -> Self {
+        let mut less = self.clone();
+        less.0[levels].iter_mut().for_each(|z| *z -= 1);
+        less
+    }
+
+    /// The smallest steps down that leave no bucket larger than one nearer the leaves: of each
+    /// stretch of levels with equal slots, the one nearest the root loses a slot.
+    pub(super) fn steps_down(&self, tree_top_levels: u8) -> Vec<Self> {
+        let top = usize::from(tree_top_levels);
+        (top..self.0.len())
+            .filter(|level| *level == top || self.0[level - 1] < self.0[*level])
+            .filter(|level| self.0[*level] > 1)
+            .map(|level| self.with_one_less(level..level + 1))
+            .collect()
+    }
+}
+
+/// Stretches of levels with equal slots: `0–9: 4, 10–16: 2, 17–24: 4`.
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = 0;
+        let stretches = self.0.chunk_by(|above, below| above == below).map(|stretch| {
+            let last = first + stretch.len() - 1;
+            let levels =
+                if first == last { first.to_string() } else { format!("{first}–{last}") };
+            first = last + 1;
+            format!("{levels}: {}", stretch[0])
+        });
+        f.pad(&stretches.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// A configuration that IR-ORAM gives (section VI-B), for its tree with leaves on level 24, Z = 4,
+/// and ten levels on the client.
+#[derive(Clone, Copy, Debug)]
+pub struct PaperProfile {
+    /// Its number there: IR-Alloc 1 to 4.
+    pub number: u8,
+    /// First level, last level, and slots of their buckets. All others have four.
+    ranges: [(u8, u8, u16); 2],
+    /// The slots of a path in storage that the paper states (PL).
+    pub stated_path_slots: u64,
+}
+
+/// IR-Alloc 1 to 4.
+pub const PAPER_PROFILES: [PaperProfile; 4] = [
+    PaperProfile { number: 1, ranges: [(10, 16, 2), (17, 19, 3)], stated_path_slots: 43 },
+    PaperProfile { number: 2, ranges: [(10, 16, 2), (17, 18, 2)], stated_path_slots: 42 },
+    PaperProfile { number: 3, ranges: [(10, 14, 1), (15, 18, 2)], stated_path_slots: 37 },
+    PaperProfile { number: 4, ranges: [(10, 15, 1), (16, 18, 2)], stated_path_slots: 36 },
+];
+
+/// The slots of a bucket that the paper starts from (Z).
+pub const PAPER_SLOTS: u16 = 4;
+
+const PAPER_LEAF_LEVEL: u8 = 24;
+const PAPER_TREE_TOP_LEVELS: u8 = 10;
+
+impl PaperProfile {
+    /// The same buckets at the same distance from the leaves of another tree. A smaller tree lacks
+    /// levels at the root, a larger one has more of them.
+    ///
+    /// Space is lost near the leaves alone, so the loss stays what it was; and so does PL, as long as
+    /// [`paper_tree_top_levels`] are on the client and `leaf_level` is 14 or more.
+    pub fn scaled_to(&self, leaf_level: u8) -> Profile {
+        let slots = (0..=leaf_level).map(|level| {
+            let on_paper = i16::from(level) + i16::from(PAPER_LEAF_LEVEL) - i16::from(leaf_level);
+            let range = self.ranges.iter().find(|(first, last, _)| {
+                (i16::from(*first)..=i16::from(*last)).contains(&on_paper)
+            });
+            range.map_or(PAPER_SLOTS, |(_, _, slots)| *slots)
+        });
+        Profile(slots.collect())
+    }
+}
+
+/// How many levels the client keeps when the tree is cut to `leaf_level` at the root: the paper's
+/// ten, less those that the tree lacks.
+pub fn paper_tree_top_levels(leaf_level: u8) -> u8 {
+    (leaf_level + PAPER_TREE_TOP_LEVELS).saturating_sub(PAPER_LEAF_LEVEL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_profiles_of_the_paper_have_its_path_lengths_and_lose_under_one_percent() {
+        for leaf_level in [14, 17, 24] {
+            let whole = Profile::uniform(leaf_level, PAPER_SLOTS);
+            let top = paper_tree_top_levels(leaf_level);
+            assert_eq!(whole.path_slots(top), 60);
+            for paper in PAPER_PROFILES {
+                let profile = paper.scaled_to(leaf_level);
+                assert_eq!(profile.path_slots(top), paper.stated_path_slots, "{paper:?}");
+                assert!((0.0..0.01).contains(&profile.space_loss(&whole)), "{paper:?}");
+            }
+        }
+        let loss = PAPER_PROFILES[0].scaled_to(24).space_loss(&Profile::uniform(24, 4));
+        assert!((loss - 0.009).abs() < 0.0005, "the paper says around 0.9 %, this is {loss}");
+    }
+
+    #[test]
+    fn a_tree_without_levels_on_the_client_is_cut_at_the_root() {
+        let profile = PAPER_PROFILES[0].scaled_to(8);
+        assert_eq!(profile.slots(), [2, 3, 3, 3, 4, 4, 4, 4, 4]);
+        assert_eq!(paper_tree_top_levels(8), 0);
+    }
+
+    #[test]
+    fn steps_down_take_a_slot_from_the_root_end_of_each_stretch() {
+        let profile = Profile(vec![4, 4, 1, 2, 2, 4]);
+        let steps: Vec<_> = profile.steps_down(2).into_iter().map(|step| step.0).collect();
+        assert_eq!(steps, [vec![4, 4, 1, 1, 2, 4], vec![4, 4, 1, 2, 2, 3]]);
+    }
+
+    #[test]
+    fn a_profile_is_shown_by_its_stretches() {
+        let shown = PAPER_PROFILES[0].scaled_to(24).to_string();
+        assert_eq!(shown, "0–9: 4, 10–16: 2, 17–19: 3, 20–24: 4");
+        assert_eq!(Profile(vec![3, 4]).to_string(), "0: 3, 1: 4");
+    }
+}
