@@ -245,7 +245,7 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
 }
 
 /// Refuses a request that no ORAM of this size can serve.
-fn check_request(
+pub(crate) fn check_request(
     address: u64,
     op: &Op<'_>,
     capacity: u64,

@@ -61,13 +61,12 @@ pub(crate) const LEAKS: &[Leak] = &[
         shows: "whether a block is in the stash, so whether it was asked for lately",
         edits: &[Edit {
             file: "scheme/path.rs",
-            find: "self.read_path(from)?;",
+            find: "self.visit_path(from, |client| client.serve(address, to, op))",
             replacement: "if self.client.stash.find(address).is_some() {
             self.client.serve(address, to, op);
-            self.client.end();
             return Ok(());
         }
-        self.read_path(from)?;",
+        self.visit_path(from, |client| client.serve(address, to, op))",
         }],
         found_by: &[
             "shape::workloads_of_one_length_look_alike",
