@@ -382,6 +382,19 @@ fn a_group_begins_anew_when_a_counter_ends_and_not_before() {
     }
 }
 
+/// Storage sees how many path accesses there are: coins, data and operations must not show in it.
+#[test]
+fn how_many_accesses_there_are_depends_on_the_addresses_alone() {
+    let config = FreecursiveConfig { counter_bits: 4, ..two_levels(7, 1) };
+    let [mut one, mut other] = [path(&config, 1), path(&config, 2)];
+    for request in Workload::Zipf.requests(4096, 5).take(3000) {
+        one.read(request.address, &mut [0; 64]).unwrap();
+        other.update(request.address, |block| block[0] ^= 1).unwrap();
+        assert_eq!(one.tally(), other.tally());
+    }
+    assert!(one.tally().remap_accesses > 100);
+}
+
 #[test]
 fn the_client_is_small() {
     let mut config = FreecursiveConfig::new(1 << 14, 64).unwrap();
