@@ -38,6 +38,7 @@
 //! | [`stash`] | blocks on the client, and PushToLeaf |
 //! | [`posmap`] | which path each block is mapped to |
 //! | [`scheme`] | Path ORAM and RAW ORAM |
+//! | [`frontend`] | position maps that lie in an ORAM themselves |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`view`] | the adversary's view, recorded |
 //! | [`mod@reference`] | slow, literal versions: the oracles |
@@ -50,6 +51,7 @@
 
 pub mod bucket;
 pub mod error;
+pub mod frontend;
 pub mod geometry;
 mod hint;
 pub mod layout;
@@ -66,6 +68,7 @@ pub mod view;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use error::{Error, ErrorKind, StoreError};
+pub use frontend::{FreecursiveConfig, FreecursiveOram, RecursiveConfig, RecursiveOram};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
 pub use oram::{Access, FlatOram, Oram, PathOram, RawOram, RotatingOram};

@@ -4,10 +4,12 @@
 //! 2. [`path_oram`]: a tree, a stash and a position map.
 //! 3. [`raw_oram`]: the same with a third of the encryption.
 //! 4. [`sizes`]: how tree, stash and storage follow from the number of blocks.
-//! 5. [`view`](mod@view): how to see what storage sees.
+//! 5. [`recursion`]: a position map that does not fit the client.
+//! 6. [`view`](mod@view): how to see what storage sees.
 
 pub mod path_oram;
 pub mod problem;
 pub mod raw_oram;
+pub mod recursion;
 pub mod sizes;
 pub mod view;

@@ -26,7 +26,8 @@ pub struct Access<'a> {
 /// An oblivious array of `capacity` blocks of `block_bytes` each.
 ///
 /// Storage learns how many accesses there were, and nothing else: not which blocks, not how often
-/// the same, not whether they were read or written.
+/// the same, not whether they were read or written. A position map that lies in the ORAM
+/// itself adds accesses of its own: see [`crate::frontend`].
 pub trait Oram {
     /// How many blocks. Public.
     fn capacity(&self) -> u64;
@@ -260,7 +261,7 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
 }
 
 /// Refuses a request that no ORAM of this size can serve.
-fn check_request(
+pub(crate) fn check_request(
     address: u64,
     op: &Op<'_>,
     capacity: u64,

@@ -1,7 +1,7 @@
 //! The trusted side of one tree: stash, tree top, and the bytes of their blocks.
 
 use super::path_io::{BodyCounters, PathIo};
-use super::{Home, Location, Op, TreeConfig, WINDOW_ACCESSES_MAX};
+use super::{Home, Location, Op, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
@@ -19,11 +19,11 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Room for what `config` asks for, for a window of accesses beyond the bound, and for
+    /// Room for what `config` asks for, for a burst of accesses beyond the bound, and for
     /// `between_evictions` more that come before an eviction can push them out.
     pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;
-        let beyond_bound = WINDOW_ACCESSES_MAX + between_evictions;
+        let beyond_bound = config.burst_accesses_max + between_evictions;
         let in_stash = config.stash_blocks_max + beyond_bound + geometry.path_slots();
         let top_levels = usize::from(config.tree_top_levels);
         let in_top: usize = (0..top_levels).map(|level| geometry.slots(level) << level).sum();
@@ -113,6 +113,29 @@ impl Client {
             }
         };
         op.apply(self.blocks.get_mut(place));
+    }
+
+    /// Takes the block `address` out of the stash, if it is there, and answers whether it was.
+    pub(super) fn take_out(&mut self, address: u64) -> bool {
+        let taken = self.stash.remove(address);
+        if let Some(entry) = taken {
+            self.blocks.give_back(entry.place);
+        }
+        taken.is_some()
+    }
+
+    /// Puts a block that is nowhere into the stash.
+    ///
+    /// # Errors
+    /// Before anything is touched, when the client is broken or the stash has no room.
+    pub(super) fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
+        self.check_sound()?;
+        debug_assert!(self.stash.find(address).is_none(), "a block is in one place");
+        if self.bring_back(Home::Stash, address, leaf, block) {
+            Ok(())
+        } else {
+            Err(self.stash_full())
+        }
     }
 
     /// Step 2: reads and decrypts all blocks of the path to `leaf` into the stash; dummies are

@@ -3,6 +3,7 @@
 use crate::bucket::BucketFormat;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Geometry, leaf_level_for};
+use crate::scheme::WINDOW_ACCESSES_MAX;
 use crate::store::{TreeId, TreeShape};
 
 /// Parameters of one tree. The names of the papers are in brackets.
@@ -17,6 +18,9 @@ pub struct TreeConfig {
     pub geometry: Geometry,
     /// The stash bound (C): blocks that may be left in the stash when an access begins.
     pub stash_blocks_max: usize,
+    /// How many accesses may be begun after a check of the stash bound: the stash has room for as
+    /// many blocks beyond it. At least [`WINDOW_ACCESSES_MAX`].
+    pub burst_accesses_max: usize,
     /// How many levels from the root on are kept on the client. 0: none.
     pub tree_top_levels: u8,
     /// Which tree of the store it is.
@@ -25,6 +29,9 @@ pub struct TreeConfig {
 
 /// The largest stash bound.
 const STASH_BLOCKS_MAX: usize = 1 << 24;
+
+/// The longest burst.
+const BURST_ACCESSES_MAX: usize = 1 << 24;
 
 /// The most levels a client can keep: they are `2^levels - 1` buckets.
 const TREE_TOP_LEVELS_MAX: u8 = 16;
@@ -51,6 +58,7 @@ impl TreeConfig {
             block_bytes,
             geometry,
             stash_blocks_max,
+            burst_accesses_max: WINDOW_ACCESSES_MAX,
             tree_top_levels: 0,
             tree: TreeId(0),
         }
@@ -71,6 +79,15 @@ impl TreeConfig {
                 format!(
                     "a stash bound is 1 to {STASH_BLOCKS_MAX} blocks, not {}",
                     self.stash_blocks_max
+                ),
+            ));
+        }
+        if !(WINDOW_ACCESSES_MAX..=BURST_ACCESSES_MAX).contains(&self.burst_accesses_max) {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                format!(
+                    "a burst is {WINDOW_ACCESSES_MAX} to {BURST_ACCESSES_MAX} accesses, not {}",
+                    self.burst_accesses_max
                 ),
             ));
         }

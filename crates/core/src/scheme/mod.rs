@@ -90,8 +90,8 @@ pub trait Backend {
     /// AES blocks computed so far. Public: it depends on the number of accesses alone.
     fn aes_blocks(&self) -> u64;
 
-    /// Whether [`WINDOW_ACCESSES_MAX`] accesses can be begun now, one after the other, and so none
-    /// of them will be refused before it touches storage. What was shown to storage ahead of time
+    /// Whether [`burst_accesses_max`](TreeConfig::burst_accesses_max) accesses can be begun now, one
+    /// after the other, and so none of them will be refused before it touches storage. What was shown to storage ahead of time
     /// is then sure to be used.
     ///
     /// # Errors
@@ -105,7 +105,8 @@ pub trait Backend {
     /// Finds the block `address` on the path to `from` or in the stash, maps it to `to`, applies
     /// `op`.
     ///
-    /// [`Self::check_ready`] must have held at most [`WINDOW_ACCESSES_MAX`] accesses ago.
+    /// [`Self::check_ready`] must have held at most
+    /// [`burst_accesses_max`](TreeConfig::burst_accesses_max) accesses ago.
     ///
     /// # Errors
     /// Those of [`Self::check_ready`], and any that storage causes: see
@@ -125,4 +126,26 @@ pub trait Backend {
     /// # Errors
     /// Any that storage causes.
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error>;
+}
+
+/// A backend that hands blocks out and takes them back, so that a frontend can keep some itself.
+pub trait TakingBackend: Backend {
+    /// Takes the block `address`, which is on the path to `from` or in the stash, out of the ORAM:
+    /// copies it to `block`, which is as long as a block, and forgets it. A block that is nowhere is
+    /// zeros. Answers whether it was somewhere.
+    ///
+    /// Storage sees what it sees of any access.
+    ///
+    /// # Errors
+    /// Those of [`Backend::access`].
+    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error>;
+
+    /// Puts the block `address`, which is nowhere in the ORAM, into the stash and maps it to `leaf`.
+    /// Storage sees nothing. Towards the stash bound it counts like an access.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and
+    /// [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) when there is no room: nothing was
+    /// touched.
+    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error>;
 }

@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 
 use super::client::Client;
 use super::path_io::{BodyCounters, PathIo};
-use super::{Backend, Location, Op, TreeConfig};
+use super::{Backend, Location, Op, TakingBackend, TreeConfig};
 use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::posmap::draw_leaf;
@@ -36,34 +36,31 @@ impl<S: BucketStore> PathBackend<S> {
         self.io.store_mut()
     }
 
-    fn read_path(&mut self, leaf: Leaf) -> Result<(), Error> {
-        self.client.read_path(&mut self.io, leaf, BodyCounters::Stored)
-    }
-
-    fn write_path(&mut self, leaf: Leaf, counter: u64) -> Result<(), Error> {
-        self.client.write_path(&mut self.io, leaf, counter, BodyCounters::Stored)
+    /// Reads the path to `leaf`, has `serve` work on the client, and writes the path back.
+    fn visit_path<T>(
+        &mut self,
+        leaf: Leaf,
+        serve: impl FnOnce(&mut Client) -> T,
+    ) -> Result<T, Error> {
+        self.client.begin()?;
+        let Self { io, client } = self;
+        let counter = io.fresh_counter()?;
+        client.read_path(io, leaf, BodyCounters::Stored)?;
+        let served = serve(client);
+        client.write_path(io, leaf, counter, BodyCounters::Stored)?;
+        client.end();
+        Ok(served)
     }
 }
 
 impl<S: BucketStore> Backend for PathBackend<S> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
-        self.client.begin()?;
-        let counter = self.io.fresh_counter()?;
-        self.read_path(from)?;
-        self.client.serve(address, to, op);
-        self.write_path(from, counter)?;
-        self.client.end();
-        Ok(())
+        self.visit_path(from, |client| client.serve(address, to, op))
     }
 
     fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
-        self.client.begin()?;
-        let counter = self.io.fresh_counter()?;
         let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
-        self.read_path(leaf)?;
-        self.write_path(leaf, counter)?;
-        self.client.end();
-        Ok(())
+        self.visit_path(leaf, |_| ())
     }
 
     fn check_ready(&self) -> Result<(), Error> {
@@ -96,5 +93,18 @@ impl<S: BucketStore> Backend for PathBackend<S> {
 
     fn aes_blocks(&self) -> u64 {
         self.io.aes_blocks()
+    }
+}
+
+impl<S: BucketStore> TakingBackend for PathBackend<S> {
+    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
+        self.visit_path(from, |client| {
+            client.serve(address, from, &mut Op::Read(block));
+            client.take_out(address)
+        })
+    }
+
+    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
+        self.client.append(address, leaf, block)
     }
 }

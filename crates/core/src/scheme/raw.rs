@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use super::client::Client;
 use super::config::check_evict_period;
 use super::path_io::{BodyCounters, PathIo};
-use super::{Backend, Location, Op, RawConfig, TreeConfig};
+use super::{Backend, Location, Op, RawConfig, TakingBackend, TreeConfig};
 use crate::error::Error;
 use crate::geometry::{Leaf, reverse_lexicographic};
 use crate::seal::{Sealer, counter};
@@ -74,6 +74,21 @@ impl<S: BucketStore> RawBackend<S> {
         Ok(())
     }
 
+    /// Counts an AO access, and makes the EO access that comes after every `A` of them.
+    fn evict_if_due(&mut self) -> Result<(), Error> {
+        self.accesses_since_eviction += 1;
+        match self.evict_period - self.accesses_since_eviction {
+            0 => {
+                self.evict_only()?;
+                self.accesses_since_eviction = 0;
+            }
+            // The eviction after the next access is no secret: storage may fetch its path already.
+            1 => self.io.prefetch(self.next_evicted()),
+            _ => (),
+        }
+        Ok(())
+    }
+
     /// The leaf of the next EO access. Public.
     fn next_evicted(&self) -> Leaf {
         reverse_lexicographic(self.evictions, self.client.config.geometry.leaf_level())
@@ -96,16 +111,7 @@ impl<S: BucketStore> Backend for RawBackend<S> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.client.begin()?;
         self.access_only(address, from, to, op)?;
-        self.accesses_since_eviction += 1;
-        match self.evict_period - self.accesses_since_eviction {
-            0 => {
-                self.evict_only()?;
-                self.accesses_since_eviction = 0;
-            }
-            // The eviction after the next access is no secret: storage may fetch its path already.
-            1 => self.io.prefetch(self.next_evicted()),
-            _ => (),
-        }
+        self.evict_if_due()?;
         self.client.end();
         Ok(())
     }
@@ -150,5 +156,20 @@ impl<S: BucketStore> Backend for RawBackend<S> {
 
     fn aes_blocks(&self) -> u64 {
         self.io.aes_blocks()
+    }
+}
+
+impl<S: BucketStore> TakingBackend for RawBackend<S> {
+    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
+        self.client.begin()?;
+        self.access_only(address, from, from, &mut Op::Read(block))?;
+        let found = self.client.take_out(address);
+        self.evict_if_due()?;
+        self.client.end();
+        Ok(found)
+    }
+
+    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
+        self.client.append(address, leaf, block)
     }
 }

@@ -96,6 +96,15 @@ impl Stash {
         self.entries[..self.len].iter_mut().find(|entry| entry.address == address)
     }
 
+    /// Takes a block out. The others keep their order.
+    pub(crate) fn remove(&mut self, address: u64) -> Option<Entry> {
+        let held = &mut self.entries[..self.len];
+        let at = held.iter().position(|entry| entry.address == address)?;
+        held[at..].rotate_left(1);
+        self.len -= 1;
+        Some(self.entries[self.len])
+    }
+
     /// Drops the blocks that are not to be kept, and frees their places. The others keep their order.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockRoom) {
         let mut kept = 0;

@@ -8,7 +8,7 @@ use oblivio_testkit::statistics::{
 use oblivio_testkit::workload::Request;
 
 use crate::FALSE_ALARMS;
-use crate::run::{LEAVES, Run, Scheme, Setup, States};
+use crate::run::{CAPACITY, LEAVES, Run, Scheme, Setup, States};
 use crate::trips::{Purpose, leaves, schedule, trips};
 
 const ACCESSES: usize = 12_000;
@@ -23,26 +23,43 @@ const ROW_MIN: usize = 30 * LEAVES as usize;
 fn are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
     for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
-        let mut states = States::default();
-        let alone = Setup::new(scheme, ACCESSES);
-        for setup in [alone, Setup { batched: true, tree_top_levels: 2, seed: 2, ..alone }] {
-            let mut first = None;
-            for run in setup.runs() {
-                states += run.states;
-                let leaves = leaves(&run, Purpose::Access);
-                judge(&run, &leaves, &mut verdicts);
-                let counts = histogram(leaves, LEAVES, LEAVES);
-                let first = first.get_or_insert_with(|| counts.clone());
-                if *first != counts {
-                    let name = format!("{} like the first, {:?}", run.workload, run.setup);
-                    verdicts.add(name, homogeneity(first, &counts));
-                }
-            }
-        }
+        let states = judge_all(Setup::new(scheme, ACCESSES), &mut verdicts);
         states.assert_rare_ones_occurred(100);
         assert!(states.repeats_in_batch >= 1000, "{states:?}");
     }
     verdicts.conclude();
+}
+
+/// Of data, of the position map, and of blocks that move because their counters begin anew.
+#[test]
+fn of_freecursive_are_uniform_independent_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        let states = judge_all(Setup::freecursive(scheme, ACCESSES), &mut verdicts);
+        states.assert_rare_ones_occurred(100);
+        states.assert_rare_ones_of_the_frontend_occurred(10_000);
+    }
+    verdicts.conclude();
+}
+
+/// The tests of all runs of a setup, with and without batches and a tree top.
+fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
+    let mut states = States::default();
+    for setup in [alone, Setup { batched: true, tree_top_levels: 2, seed: 2, ..alone }] {
+        let mut first = None;
+        for run in setup.runs() {
+            states += run.states;
+            let leaves = leaves(&run, Purpose::Access);
+            judge(&run, &leaves, verdicts);
+            let counts = histogram(leaves, LEAVES, LEAVES);
+            let first = first.get_or_insert_with(|| counts.clone());
+            if *first != counts {
+                let name = format!("{} like the first, {:?}", run.workload, run.setup);
+                verdicts.add(name, homogeneity(first, &counts));
+            }
+        }
+    }
+    states
 }
 
 /// The tests of one run on its own.
@@ -56,12 +73,12 @@ fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     let pairs = pairs.iter().map(|pair| (pair[0], pair[1]));
     add("serially independent", uniformity_of_pairs(pairs, LEAVES, PAIR_BINS));
 
-    let returns = returns(run.requests.iter().map(|request| request.address).zip(leaves.to_vec()));
+    let returns = returns(run.accesses.iter().map(|request| request.address).zip(leaves.to_vec()));
     let pairs = returns.iter().map(|Return { earlier, later }| (*earlier, *later));
     add("fresh", uniformity_of_pairs(pairs, LEAVES, PAIR_BINS));
     add("fresh exactly", repeats(&returns, LEAVES));
 
-    let mut addresses: Vec<_> = run.requests.iter().map(|request| request.address).collect();
+    let mut addresses: Vec<_> = run.accesses.iter().map(|request| request.address).collect();
     addresses.sort_unstable();
     let median = addresses[addresses.len() / 2];
     if let Some(p_value) = independence(run, leaves, |request| request.address < median) {
@@ -70,12 +87,15 @@ fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     if let Some(p_value) = independence(run, leaves, |request| request.is_write) {
         add("independent of the operation", p_value);
     }
+    if let Some(p_value) = independence(run, leaves, |request| request.address < CAPACITY) {
+        add("the same for data and position map", p_value);
+    }
 }
 
 /// Whether the leaf of an access is independent of a secret yes or no about it, if there are enough
 /// of both to tell.
 fn independence(run: &Run, leaves: &[u64], secret: impl Fn(&Request) -> bool) -> Option<f64> {
-    let accesses = run.requests.iter().zip(leaves.iter().copied());
+    let accesses = run.accesses.iter().zip(leaves.iter().copied());
     let (yes, no): (Vec<_>, Vec<_>) = accesses.partition(|(request, _)| secret(request));
     let rows = [yes, no];
     rows.iter().all(|row| row.len() >= ROW_MIN).then(|| {
@@ -95,12 +115,15 @@ fn of_evictions_come_in_the_published_order() {
     let raw = [1, 3, 5].map(|evict_period| (evict_period, Scheme::Raw(evict_period)));
     let rotating = [1, 3, 5].map(|evict_period| (evict_period, Scheme::Rotating(evict_period)));
     for (evict_period, scheme) in raw.into_iter().chain(rotating) {
-        for setup in Setup::new(scheme, 1000).variants() {
+        let flat = Setup::new(scheme, 1000).variants();
+        let freecursive = Setup::freecursive(scheme, 300).variants();
+        let freecursive = freecursive.filter(|_| matches!(scheme, Scheme::Raw(_)));
+        for setup in flat.chain(freecursive) {
             for run in setup.runs() {
                 states += run.states;
                 let leaves = leaves(&run, Purpose::Eviction);
                 let place = format!("{}, {:?}", run.workload, run.setup);
-                assert_eq!(leaves.len(), 1000 / evict_period as usize, "{place}");
+                assert_eq!(leaves.len(), run.accesses.len() / evict_period as usize, "{place}");
                 let order = (0..leaves.len() as u64).map(eviction_leaf);
                 assert!(order.eq(leaves), "{place}");
             }

@@ -21,6 +21,21 @@ fn are_read_and_written_back_as_a_whole() {
     }
 }
 
+#[test]
+fn of_freecursive_are_read_and_written_back_as_a_whole() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        let mut states = States::default();
+        for setup in Setup::freecursive(scheme, 500).variants() {
+            for run in setup.runs() {
+                states += run.states;
+                assert_whole(&run);
+            }
+        }
+        states.assert_rare_ones_occurred(30);
+        states.assert_rare_ones_of_the_frontend_occurred(1000);
+    }
+}
+
 /// Every read is of all storage levels of a path, whole buckets; and the write after it, if its
 /// purpose has one, is of the same buckets: of their headers in an AO access of RAW ORAM, of all of
 /// them otherwise.

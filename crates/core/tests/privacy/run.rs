@@ -3,18 +3,21 @@
 use std::collections::HashSet;
 use std::ops::{AddAssign, Range};
 
+use oblivio_core::frontend::FrontendTally;
 use oblivio_core::geometry::Geometry;
-use oblivio_core::scheme::Backend;
+use oblivio_core::scheme::{Backend, PathBackend, RawBackend, TakingBackend};
 use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
 use oblivio_core::view::{Contents, Recorder};
 use oblivio_core::{
-    Access, EraSealer, FlatOram, Key, MasterKey, MemoryStore, Op, Oram, PathOram, RawConfig,
-    RawOram, RotatingOram, Sealer, TreeConfig,
+    Access, EraSealer, FlatOram, FreecursiveConfig, FreecursiveOram, Key, MasterKey, MemoryStore,
+    Op, Oram, PathOram, RawConfig, RawOram, RotatingOram, Sealer, TreeConfig,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+
+use crate::noting::Noting;
 
 pub(crate) const LEAF_LEVEL: u8 = 6;
 pub(crate) const LEAVES: u64 = 1 << LEAF_LEVEL;
@@ -40,6 +43,15 @@ pub(crate) enum Scheme {
     Rotating(u32),
 }
 
+/// Where the position map is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frontend {
+    /// On the client.
+    Flat,
+    /// In the tree, with a PLB. For Path and RAW ORAM.
+    Freecursive,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     Zeros,
@@ -50,6 +62,7 @@ pub(crate) enum Data {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub(crate) scheme: Scheme,
+    pub(crate) frontend: Frontend,
     pub(crate) tree_top_levels: u8,
     pub(crate) batched: bool,
     pub(crate) data: Data,
@@ -64,6 +77,7 @@ impl Setup {
     pub(crate) fn new(scheme: Scheme, accesses: usize) -> Self {
         Self {
             scheme,
+            frontend: Frontend::Flat,
             tree_top_levels: 0,
             batched: false,
             data: Data::Random,
@@ -72,6 +86,11 @@ impl Setup {
             seed: 1,
             forgets: false,
         }
+    }
+
+    /// Freecursive ORAM over `scheme`. `accesses` are the requests; storage sees more paths.
+    pub(crate) fn freecursive(scheme: Scheme, accesses: usize) -> Self {
+        Self { frontend: Frontend::Freecursive, ..Self::new(scheme, accesses) }
     }
 
     /// This setup with every combination of tree top and batches.
@@ -95,6 +114,10 @@ impl Setup {
         let geometry = Geometry::uniform(LEAF_LEVEL, SLOTS_PER_BUCKET).unwrap();
         let mut tree = TreeConfig::new(CAPACITY, BLOCK_BYTES, geometry, self.stash_blocks_max);
         tree.tree_top_levels = self.tree_top_levels;
+        if self.frontend == Frontend::Freecursive {
+            tree.capacity = freecursive_config().tree_capacity().unwrap();
+            tree.burst_accesses_max = freecursive_config().burst_accesses_max().unwrap();
+        }
         tree
     }
 
@@ -131,7 +154,9 @@ impl Setup {
             Scheme::Raw(evict_period) => u64::from(evict_period),
             Scheme::Rotating(evict_period) => 1 << 7 | u64::from(evict_period),
         };
-        self.seed << 16 | scheme << 8 | u64::from(self.forgets) << 7 | workload as u64
+        let frontend = self.frontend as u64;
+        let setup = scheme << 8 | u64::from(self.forgets) << 7 | frontend << 6;
+        self.seed << 16 | setup | workload as u64
     }
 
     /// Runs `workload` on a fresh ORAM.
@@ -140,33 +165,54 @@ impl Setup {
         let tree = self.tree();
         let requests: Vec<_> = workload.requests(CAPACITY, self.seed).take(self.accesses).collect();
         let oram_coins = StdRng::from_rng(&mut coins);
-        let (view, states) = match self.scheme {
-            Scheme::Path => {
+        let (view, states, accesses) = match (self.scheme, self.frontend) {
+            (Scheme::Path, Frontend::Flat) => {
                 let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
                 let store = store(tree.shape().unwrap());
                 let mut oram = PathOram::path(&tree, sealer, store, oram_coins).unwrap();
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                (std::mem::take(oram.store_mut().sink_mut()), states)
+                (std::mem::take(oram.store_mut().sink_mut()), states, requests.clone())
             }
-            Scheme::Raw(evict_period) => {
+            (Scheme::Raw(evict_period), Frontend::Flat) => {
                 let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
                 let store = store(tree.shape().unwrap());
                 let config = RawConfig { tree, evict_period };
                 let mut oram = RawOram::raw(&config, sealer, store, oram_coins).unwrap();
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                (std::mem::take(oram.store_mut().sink_mut()), states)
+                (std::mem::take(oram.store_mut().sink_mut()), states, requests.clone())
             }
-            Scheme::Rotating(evict_period) => {
+            (Scheme::Path, Frontend::Freecursive) => {
+                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+                let store = store(tree.shape().unwrap());
+                let mut oram =
+                    freecursive(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                let notes = oram.backend_mut().take_notes();
+                let store = oram.backend_mut().backend_mut().store_mut();
+                (std::mem::take(store.sink_mut()), states, notes)
+            }
+            (Scheme::Raw(evict_period), Frontend::Freecursive) => {
+                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+                let store = store(tree.shape().unwrap());
+                let config = RawConfig { tree, evict_period };
+                let mut oram =
+                    freecursive(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                let notes = oram.backend_mut().take_notes();
+                let store = oram.backend_mut().backend_mut().store_mut();
+                (std::mem::take(store.sink_mut()), states, notes)
+            }
+            (Scheme::Rotating(evict_period), _) => {
                 let master = MasterKey::draw(&mut coins);
                 let sealer = EraSealer::fresh(master, tree.tree, &mut coins);
                 let config = RawConfig { tree, evict_period };
                 let store = store(config.rotating_shape().unwrap());
                 let mut oram = RotatingOram::rotating(&config, sealer, store, oram_coins).unwrap();
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                (oram.into_store().into_parts().1, states)
+                (oram.into_store().into_parts().1, states, requests.clone())
             }
         };
-        Run { setup: *self, workload, requests, view, states }
+        Run { setup: *self, workload, accesses, view, states }
     }
 
     fn drive(
@@ -201,6 +247,7 @@ impl Setup {
             oram.access(&mut accesses.collect::<Vec<_>>()).unwrap();
             states.peak_stash_blocks = oram.stash().occupancy().peak_blocks();
         }
+        states.frontend = oram.tally();
         states
     }
 }
@@ -212,11 +259,33 @@ pub(crate) fn store(shape: TreeShape) -> Store {
     Recorder::new(memory, Contents::new())
 }
 
+/// Two levels of 25 and of 4 position-map blocks, of which 3 fit the PLB; and counters that reach
+/// their end all the time.
+fn freecursive_config() -> FreecursiveConfig {
+    FreecursiveConfig {
+        capacity: CAPACITY,
+        block_bytes: BLOCK_BYTES,
+        fan_out: 8,
+        counter_bits: 4,
+        client_entries_max: 4,
+        plb_blocks: 3,
+        plb_ways: 1,
+    }
+}
+
+fn freecursive<B: TakingBackend>(backend: B, coins: StdRng) -> FreecursiveOram<Noting<B>, StdRng> {
+    FreecursiveOram::new(&freecursive_config(), Noting::new(backend), coins).unwrap()
+}
+
 /// What the runs need of every ORAM beyond requests.
 trait TestedOram: Oram {
     fn stash(&self) -> StashView<'_>;
 
     fn forget(&mut self, range: Range<u64>);
+
+    fn tally(&self) -> FrontendTally {
+        FrontendTally::default()
+    }
 }
 
 impl<B: Backend> TestedOram for FlatOram<B, StdRng> {
@@ -226,6 +295,20 @@ impl<B: Backend> TestedOram for FlatOram<B, StdRng> {
 
     fn forget(&mut self, _: Range<u64>) {
         unreachable!("blocks of this ORAM cannot be forgotten");
+    }
+}
+
+impl<B: TakingBackend> TestedOram for FreecursiveOram<B, StdRng> {
+    fn stash(&self) -> StashView<'_> {
+        self.stash()
+    }
+
+    fn forget(&mut self, _: Range<u64>) {
+        unreachable!("blocks of this ORAM cannot be forgotten");
+    }
+
+    fn tally(&self) -> FrontendTally {
+        self.tally()
     }
 }
 
@@ -243,7 +326,8 @@ impl<S: BucketStore> TestedOram for RotatingOram<S, StdRng> {
 pub(crate) struct Run {
     pub(crate) setup: Setup,
     pub(crate) workload: Workload,
-    pub(crate) requests: Vec<Request>,
+    /// What each path was accessed for: the requests, and what a frontend adds to them.
+    pub(crate) accesses: Vec<Request>,
     pub(crate) view: Contents,
     pub(crate) states: States,
 }
@@ -268,6 +352,8 @@ pub(crate) struct States {
     pub(crate) repeats: usize,
     /// A block that held something was forgotten, and was the next to be asked for.
     pub(crate) forgotten_just_before: usize,
+    /// What a frontend did.
+    pub(crate) frontend: FrontendTally,
 }
 
 impl States {
@@ -303,6 +389,14 @@ impl States {
         assert!(states.iter().all(|state| *state >= times), "rare states did not occur: {self:?}");
         assert!(self.peak_stash_blocks >= 4, "blocks were never stuck: {self:?}");
     }
+
+    /// The states that those of Freecursive ORAM must have seen as well.
+    #[track_caller]
+    pub(crate) fn assert_rare_ones_of_the_frontend_occurred(&self, times: u64) {
+        let FrontendTally { position_map_accesses, remap_accesses, plb_hits, .. } = self.frontend;
+        let states = [position_map_accesses, remap_accesses, plb_hits];
+        assert!(states.iter().all(|state| *state >= times), "rare states did not occur: {self:?}");
+    }
 }
 
 impl AddAssign for States {
@@ -316,5 +410,9 @@ impl AddAssign for States {
         self.repeats_in_batch += other.repeats_in_batch;
         self.repeats += other.repeats;
         self.forgotten_just_before += other.forgotten_just_before;
+        self.frontend.data_accesses += other.frontend.data_accesses;
+        self.frontend.position_map_accesses += other.frontend.position_map_accesses;
+        self.frontend.remap_accesses += other.frontend.remap_accesses;
+        self.frontend.plb_hits += other.frontend.plb_hits;
     }
 }

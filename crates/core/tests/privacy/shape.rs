@@ -3,7 +3,9 @@
 use oblivio_core::store::Part;
 use oblivio_core::view::Operation;
 
-use crate::run::{Run, Scheme, Setup, States};
+use oblivio_testkit::workload::Workload;
+
+use crate::run::{Frontend, Run, Scheme, Setup, States};
 
 const ACCESSES: usize = 1000;
 
@@ -59,6 +61,33 @@ fn workloads_of_one_length_look_alike() {
         assert!(states.repeats_in_batch >= 100, "{states:?}");
         let forgets = rotating.contains(&scheme);
         assert!(!forgets || states.forgotten_just_before >= 100, "{states:?}");
+    }
+}
+
+/// Whatever is asked for, and whether data is fetched or the position map: storage sees what it sees
+/// of as many single accesses behind a flat position map.
+#[test]
+fn freecursive_looks_like_as_many_single_accesses() {
+    for scheme in [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)] {
+        let mut states = States::default();
+        for setup in Setup::freecursive(scheme, ACCESSES).variants() {
+            for run in setup.runs() {
+                states += run.states;
+                let Run { workload, setup, accesses, .. } = &run;
+                let single = Setup {
+                    frontend: Frontend::Flat,
+                    batched: false,
+                    accesses: accesses.len(),
+                    ..*setup
+                };
+                let (seen, single) = (shape(&run), shape(&single.run(Workload::Uniform)));
+                let differs = seen.iter().zip(&single).position(|(a, b)| a != b);
+                assert_eq!(differs, None, "{workload} differs at this event, {setup:?}");
+                assert_eq!(seen.len(), single.len(), "{workload} has another length, {setup:?}");
+            }
+        }
+        states.assert_rare_ones_occurred(10);
+        states.assert_rare_ones_of_the_frontend_occurred(1000);
     }
 }
 

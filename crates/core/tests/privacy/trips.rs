@@ -64,9 +64,10 @@ pub(crate) fn trips(run: &Run) -> Vec<Trip> {
         .collect()
 }
 
-/// The purposes of the reads of a run, which are fixed before it begins.
+/// The purposes of the reads of a run, which are fixed before it begins; but for how many there are,
+/// where a frontend adds to the requests.
 pub(crate) fn schedule(run: &Run) -> Vec<Purpose> {
-    let accesses = 1..=run.requests.len();
+    let accesses = 1..=run.accesses.len();
     let purposes = accesses.flat_map(|access| {
         let evicts = match run.setup.scheme {
             Scheme::Path => false,

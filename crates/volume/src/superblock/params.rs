@@ -51,12 +51,14 @@ impl VolumeParams {
         }
         let geometry = Geometry::uniform(self.leaf_level, self.slots);
         let tree = geometry.map(|geometry| TreeConfig {
-            capacity: self.blocks,
-            block_bytes: self.block_bytes as usize,
-            geometry,
-            stash_blocks_max: self.stash_blocks_max as usize,
             tree_top_levels: self.tree_top_levels,
             tree: TreeId(0),
+            ..TreeConfig::new(
+                self.blocks,
+                self.block_bytes as usize,
+                geometry,
+                self.stash_blocks_max as usize,
+            )
         });
         tree.and_then(|tree| tree.shape()).map(drop).map_err(|error| error.to_string())
     }

@@ -61,13 +61,12 @@ pub(crate) const LEAKS: &[Leak] = &[
         shows: "whether a block is in the stash, so whether it was asked for lately",
         edits: &[Edit {
             file: "scheme/path.rs",
-            find: "self.read_path(from)?;",
+            find: "self.visit_path(from, |client| client.serve(address, to, op))",
             replacement: "if self.client.stash.find(address).is_some() {
             self.client.serve(address, to, op);
-            self.client.end();
             return Ok(());
         }
-        self.read_path(from)?;",
+        self.visit_path(from, |client| client.serve(address, to, op))",
         }],
         found_by: &[
             "shape::workloads_of_one_length_look_alike",
@@ -587,5 +586,120 @@ pub(crate) const LEAKS: &[Leak] = &[
             },
         ],
         found_by: &["ciphertext::looks_random", "ciphertext::never_repeats"],
+    },
+    Leak {
+        name: "freecursive-leaf-without-counters",
+        shows: "a block keeps its leaf: accesses to one block read one path",
+        edits: &[Edit {
+            file: "frontend/leaf_prf.rs",
+            find: "            | u128::from(count.group) << COUNTER_BITS_MAX
+            | u128::from(count.individual);",
+            replacement: "            | u128::from(count.group.min(0)) << COUNTER_BITS_MAX;",
+        }],
+        found_by: &["leaves::of_freecursive_are_uniform_independent_and_fresh"],
+    },
+    Leak {
+        name: "freecursive-leaf-without-address",
+        shows: "which blocks are in one group, and that it begins anew: all of them have one leaf then",
+        edits: &[Edit {
+            file: "frontend/leaf_prf.rs",
+            find: "let name = u128::from(address) << (u64::BITS + COUNTER_BITS_MAX)",
+            replacement: "let name = u128::from(address.min(0)) << (u64::BITS + COUNTER_BITS_MAX)",
+        }],
+        found_by: &["leaves::of_freecursive_are_uniform_independent_and_fresh"],
+    },
+    Leak {
+        name: "freecursive-biased-leaf",
+        shows: "one leaf never comes: which paths belong to blocks and not to chance",
+        edits: &[Edit {
+            file: "frontend/leaf_prf.rs",
+            find: "Leaf(value & ((1 << self.leaf_level) - 1))",
+            replacement: "Leaf(value % ((1 << self.leaf_level) - 1u64).max(1))",
+        }],
+        found_by: &["leaves::of_freecursive_are_uniform_independent_and_fresh"],
+    },
+    Leak {
+        name: "freecursive-counter-wraps-around",
+        shows: "how often a block is asked for: without a remap of its group its leaves come again",
+        edits: &[Edit {
+            file: "frontend/compressed.rs",
+            find: "let group = from.group.checked_add(1).ok_or_else(exhausted)?;",
+            replacement: "if from.individual > 0 {
+            self.set_individual(block, child, 0);
+            return Ok(Advance::Block { from, to: Count { individual: 0, ..from } });
+        }
+        let group = from.group.checked_add(1).ok_or_else(exhausted)?;",
+        }],
+        found_by: &["leaves::of_freecursive_are_uniform_independent_and_fresh"],
+    },
+    Leak {
+        name: "freecursive-victim-keeps-its-leaf",
+        shows: "that a position-map block is fetched again: it was put back on the path it came from",
+        edits: &[Edit {
+            file: "frontend/unified.rs",
+            find: "let (from, to) = self.look_up_and_remap(level, data)?;
+        let address = self.space.address(level, data);",
+            replacement: "let address = self.space.address(level, data);
+        let count = super::compressed::Count { group: 0, individual: 0 };
+        let from = self.prf.leaf(address, count);
+        let to = from;",
+        }],
+        found_by: &["leaves::of_freecursive_are_uniform_independent_and_fresh"],
+    },
+    Leak {
+        name: "freecursive-plb-hit-is-shown",
+        shows: "which requests hit the PLB",
+        edits: &[Edit {
+            file: "frontend/unified.rs",
+            find: "self.tally.plb_hits += 1;",
+            replacement: "self.tally.plb_hits += 1;
+                self.backend.prefetch(Leaf(0));",
+        }],
+        found_by: &["shape::freecursive_looks_like_as_many_single_accesses"],
+    },
+    Leak {
+        name: "freecursive-victim-is-evicted-at-once",
+        shows: "which fetches push a block out of the PLB",
+        edits: &[Edit {
+            file: "frontend/unified.rs",
+            find: "self.plb.release(line);",
+            replacement: "self.plb.release(line);
+            self.backend.background_evict(&mut self.coins)?;",
+        }],
+        found_by: &[
+            "shape::freecursive_looks_like_as_many_single_accesses",
+            "paths::of_freecursive_are_read_and_written_back_as_a_whole",
+        ],
+    },
+    Leak {
+        name: "freecursive-stash-hit-fetches-nothing",
+        shows: "that a position-map block is in the stash, so whether it was pushed out of the PLB lately",
+        edits: &[Edit {
+            file: "scheme/path.rs",
+            find: "    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {",
+            replacement: "    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
+        if self.client.stash.find(address).is_some() {
+            self.client.serve(address, from, &mut Op::Read(block));
+            return Ok(self.client.take_out(address));
+        }",
+        }],
+        found_by: &[
+            "shape::freecursive_looks_like_as_many_single_accesses",
+            "paths::of_freecursive_are_read_and_written_back_as_a_whole",
+        ],
+    },
+    Leak {
+        name: "freecursive-fetches-are-not-counted",
+        shows: "which accesses fetch the position map: evictions come after so many data accesses",
+        edits: &[Edit {
+            file: "scheme/raw.rs",
+            find: "let found = self.client.take_out(address);
+        self.evict_if_due()?;",
+            replacement: "let found = self.client.take_out(address);",
+        }],
+        found_by: &[
+            "shape::freecursive_looks_like_as_many_single_accesses",
+            "paths::of_freecursive_are_read_and_written_back_as_a_whole",
+        ],
     },
 ];

@@ -1,0 +1,171 @@
+//! Compressed position maps: counters in place of leaves (Freecursive ORAM).
+//!
+//! ```text
+//! ┌───────────────────┬──────┬──────┬───┬────────┐
+//! │ group counter GC  │ IC 0 │ IC 1 │ … │ IC X-1 │
+//! │ 64 bits           │ counter_bits each        │
+//! └───────────────────┴──────┴──────┴───┴────────┘
+//! ```
+//!
+//! A block's leaf is a pseudorandom function of its address and its two counters. Each access adds 1
+//! to its IC. When that is at its end, the group begins anew: GC + 1, and all IC 0. Then all blocks
+//! of the group have new leaves and must be moved. Bits count from the lowest of the first byte on.
+
+use crate::error::{Error, ErrorKind};
+
+/// The widest individual counter.
+pub(super) const COUNTER_BITS_MAX: u32 = 24;
+
+/// Bytes of the group counter.
+pub(super) const GROUP_BYTES: usize = 8;
+
+/// How often a block has been moved. A block has each value once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Count {
+    pub(super) group: u64,
+    pub(super) individual: u32,
+}
+
+/// What [`CounterFormat::advance`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Advance {
+    /// The block's own counter went on.
+    Block { from: Count, to: Count },
+    /// The group began anew: every block of it has this count now.
+    Group { to: Count },
+}
+
+/// How a position-map block is written. Zeros are a block whose children were never moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CounterFormat {
+    pub(super) counter_bits: u32,
+}
+
+impl CounterFormat {
+    /// How many individual counters fit into a block.
+    pub(super) fn fitting(self, block_bytes: usize) -> u64 {
+        let bits = block_bytes.saturating_sub(GROUP_BYTES) as u64 * 8;
+        bits / u64::from(self.counter_bits)
+    }
+
+    /// The count of child `child`.
+    pub(super) fn count(self, block: &[u8], child: usize) -> Count {
+        let (group, counters) = split(block);
+        let (bytes, shift) = self.span(child);
+        let window =
+            counters[bytes].iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        let individual = (window >> shift) as u32 & self.individual_max();
+        Count { group, individual }
+    }
+
+    /// Gives child `child` its next count.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CounterExhausted`] when there is none: nothing was changed.
+    pub(super) fn advance(self, block: &mut [u8], child: usize) -> Result<Advance, Error> {
+        let from = self.count(block, child);
+        if from.individual < self.individual_max() {
+            let to = Count { individual: from.individual + 1, ..from };
+            self.set_individual(block, child, to.individual);
+            return Ok(Advance::Block { from, to });
+        }
+        let group = from.group.checked_add(1).ok_or_else(exhausted)?;
+        block.fill(0);
+        block[..GROUP_BYTES].copy_from_slice(&group.to_le_bytes());
+        Ok(Advance::Group { to: Count { group, individual: 0 } })
+    }
+
+    fn set_individual(self, block: &mut [u8], child: usize, value: u32) {
+        let (bytes, shift) = self.span(child);
+        let counters = &mut block[GROUP_BYTES..][bytes];
+        let mut keep = !(u64::from(self.individual_max()) << shift);
+        let mut put = u64::from(value) << shift;
+        for byte in counters {
+            *byte = *byte & keep as u8 | put as u8;
+            keep >>= 8;
+            put >>= 8;
+        }
+    }
+
+    fn individual_max(self) -> u32 {
+        (1 << self.counter_bits) - 1
+    }
+
+    /// The bytes after the group counter that the counter of `child` straddles, and its first bit
+    /// there.
+    fn span(self, child: usize) -> (std::ops::Range<usize>, usize) {
+        let bits = self.counter_bits as usize;
+        let (start, end) = (child * bits, (child + 1) * bits);
+        (start / 8..end.div_ceil(8), start % 8)
+    }
+}
+
+fn split(block: &[u8]) -> (u64, &[u8]) {
+    let (group, counters) =
+        block.split_first_chunk().expect("a block is longer than its group counter");
+    (u64::from_le_bytes(*group), counters)
+}
+
+fn exhausted() -> Error {
+    Error::new(
+        ErrorKind::CounterExhausted,
+        "the counters of a group of blocks are at their end: move the data to a fresh ORAM",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_block_of_the_paper_holds_32_children() {
+        assert_eq!(CounterFormat { counter_bits: 14 }.fitting(64), 32);
+    }
+
+    #[test]
+    fn counters_of_every_width_are_independent_and_start_at_zero() {
+        for counter_bits in 1..=COUNTER_BITS_MAX {
+            let format = CounterFormat { counter_bits };
+            for block_bytes in [16, 17, 64, 100] {
+                let children = format.fitting(block_bytes) as usize;
+                let mut block = vec![0; block_bytes];
+                let mut expected = vec![0; children];
+                for round in 1..=3u32 {
+                    for child in (0..children).rev() {
+                        let value = (child as u32 * 2_654_435 + round) & format.individual_max();
+                        format.set_individual(&mut block, child, value);
+                        expected[child] = value;
+                        let held: Vec<_> =
+                            (0..children).map(|c| format.count(&block, c).individual).collect();
+                        assert_eq!(held, expected, "{counter_bits} bits of {block_bytes} bytes");
+                        assert_eq!(format.count(&block, child).group, 0);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_counter_at_its_end_starts_its_whole_group_anew() {
+        let format = CounterFormat { counter_bits: 2 };
+        let mut block = [0; 16];
+        for individual in 0..3 {
+            let [from, to] =
+                [individual, individual + 1].map(|i| Count { group: 0, individual: i });
+            assert_eq!(format.advance(&mut block, 5).unwrap(), Advance::Block { from, to });
+        }
+        format.advance(&mut block, 31).unwrap();
+        let to = Count { group: 1, individual: 0 };
+        assert_eq!(format.advance(&mut block, 5).unwrap(), Advance::Group { to });
+        assert!((0..32).all(|child| format.count(&block, child) == to));
+    }
+
+    #[test]
+    fn the_last_group_ends_with_an_error_and_no_change() {
+        let format = CounterFormat { counter_bits: 1 };
+        let mut block = [u8::MAX; 16];
+        let error = format.advance(&mut block, 0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CounterExhausted);
+        assert_eq!(block, [u8::MAX; 16]);
+    }
+}

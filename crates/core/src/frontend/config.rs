@@ -1,0 +1,307 @@
+//! The parameters of Freecursive ORAM, and the addresses that follow from them.
+
+use super::compressed::{COUNTER_BITS_MAX, CounterFormat};
+use crate::error::{Error, ErrorKind};
+use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
+
+/// The largest fan-out: a group that begins anew costs as many accesses.
+const FAN_OUT_MAX: u64 = 4096;
+
+/// The largest fan-out that is chosen unasked.
+const DEFAULT_FAN_OUT_MAX: u64 = 256;
+
+/// The largest PLB.
+const PLB_BLOCKS_MAX: usize = 1 << 20;
+
+/// Parameters of Freecursive ORAM. The names of the papers are in brackets.
+#[derive(Clone, Debug)]
+pub struct FreecursiveConfig {
+    /// How many data blocks (N).
+    pub capacity: u64,
+    /// Bytes of a block (B/8), of data and of the position map.
+    pub block_bytes: usize,
+    /// How many blocks one position-map block has the counters of (X): from 2 to 4096, and no more
+    /// than fit beside the group counter.
+    pub fan_out: u64,
+    /// Bits of an individual counter, from 1 to 24 (14 in Freecursive ORAM). After `2^counter_bits`
+    /// accesses to one block its group begins anew, at `fan_out - 1` accesses more.
+    pub counter_bits: u32,
+    /// The most entries of the position map that may stay in client memory, at least 1: 4 bytes each,
+    /// or 8 in trees of `2^32` leaves or more. The levels of the recursion (H - 1) follow from it.
+    pub client_entries_max: u64,
+    /// Blocks of the PLB. 0: none; every request fetches its whole chain.
+    pub plb_blocks: usize,
+    /// Places in the PLB for each address, a divisor of `plb_blocks`. 1: direct mapped, as in
+    /// Freecursive ORAM.
+    pub plb_ways: usize,
+}
+
+impl FreecursiveConfig {
+    /// The paper's sizes where they fit: 14-bit counters and X = 32 in blocks of 64 bytes. In larger
+    /// blocks X grows up to 256, and counters so that groups that begin anew cost at most one access
+    /// in 512. Up to 2048 entries in client memory (8 KiB, as in Tiny ORAM, section V-E), and a PLB
+    /// of 64 blocks, direct mapped.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`.
+    pub fn new(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
+        let fan_out = |counter_bits| {
+            CounterFormat { counter_bits }.fitting(block_bytes).min(DEFAULT_FAN_OUT_MAX)
+        };
+        let counter_bits = (14..COUNTER_BITS_MAX)
+            .find(|bits| fan_out(*bits) << 9 <= 1 << bits)
+            .unwrap_or(COUNTER_BITS_MAX);
+        let config = Self {
+            capacity,
+            block_bytes,
+            fan_out: fan_out(counter_bits),
+            counter_bits,
+            client_entries_max: 2048,
+            plb_blocks: 64,
+            plb_ways: 1,
+        };
+        config.path_tree()?.shape()?;
+        Ok(config)
+    }
+
+    /// How many levels of the position map lie in the tree; 0 when all of it fits the client. Public.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn depth(&self) -> Result<usize, Error> {
+        Ok(self.space()?.depth())
+    }
+
+    /// A Path ORAM tree for data and position map together: see [`TreeConfig::path`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
+    pub fn path_tree(&self) -> Result<TreeConfig, Error> {
+        let mut tree = TreeConfig::path(self.space()?.blocks(), self.block_bytes)?;
+        tree.burst_accesses_max = self.burst_accesses_max()?;
+        Ok(tree)
+    }
+
+    /// A RAW ORAM tree for data and position map together: see [`RawConfig::new`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
+    pub fn raw_tree(&self) -> Result<RawConfig, Error> {
+        let mut config = RawConfig::new(self.space()?.blocks(), self.block_bytes)?;
+        config.tree.burst_accesses_max = self.burst_accesses_max()?;
+        Ok(config)
+    }
+
+    /// How many blocks the tree must have addresses for: those of all levels. Public.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn tree_capacity(&self) -> Result<u64, Error> {
+        Ok(self.space()?.blocks())
+    }
+
+    /// The most path accesses that one request can make, and so what the backend's stash must have
+    /// room for beyond its bound: on each level one, and a group that begins anew. Public.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn burst_accesses_max(&self) -> Result<usize, Error> {
+        // The 1 is for the data block, and another for the last block of a PLB that is no more than
+        // one request long.
+        let accesses = self.space()?.depth() * self.fan_out as usize + 2;
+        Ok(accesses.max(WINDOW_ACCESSES_MAX))
+    }
+
+    pub(super) fn counters(&self) -> CounterFormat {
+        CounterFormat { counter_bits: self.counter_bits }
+    }
+
+    /// Checks everything that does not depend on the tree.
+    pub(super) fn space(&self) -> Result<AddressSpace, Error> {
+        let invalid = |message: String| Err(Error::new(ErrorKind::InvalidConfig, message));
+        if !(1..=COUNTER_BITS_MAX).contains(&self.counter_bits) {
+            return invalid(format!(
+                "a counter has 1 to {COUNTER_BITS_MAX} bits, not {}",
+                self.counter_bits
+            ));
+        }
+        let fan_out_max = self.counters().fitting(self.block_bytes).min(FAN_OUT_MAX);
+        if !(2..=fan_out_max).contains(&self.fan_out) {
+            return invalid(format!(
+                "the fan-out is {}, and must be 2 to {fan_out_max} with counters of {} bits in \
+                 blocks of {} bytes: use narrower counters or larger blocks",
+                self.fan_out, self.counter_bits, self.block_bytes
+            ));
+        }
+        let ways_fit = match self.plb_blocks {
+            0 => true,
+            blocks => self.plb_ways != 0 && blocks.is_multiple_of(self.plb_ways),
+        };
+        if !ways_fit || self.plb_blocks > PLB_BLOCKS_MAX {
+            return invalid(format!(
+                "a PLB has 0 to {PLB_BLOCKS_MAX} blocks, a multiple of its ways: {} with {} ways is \
+                 none",
+                self.plb_blocks, self.plb_ways
+            ));
+        }
+        AddressSpace::new(self.capacity, self.fan_out, self.client_entries_max)
+    }
+}
+
+/// One range of addresses for the blocks of all levels: data on level 0, and from there on the
+/// position map. The positions of the last level lie on the client.
+///
+/// ```text
+/// ┌────────────────────┬──────────────┬─────────┐
+/// │ level 0: data      │ level 1      │ level 2 │    the block of level i for data block a
+/// └────────────────────┴──────────────┴─────────┘    is start_i + a / X^i
+/// ```
+///
+/// Each level but the last has addresses for whole groups, so that the last group costs as much as
+/// any other when it begins anew.
+#[derive(Clone, Debug)]
+pub(super) struct AddressSpace {
+    fan_out: u64,
+    /// The first address of each level.
+    starts: Vec<u64>,
+    /// The addresses of all levels.
+    blocks: u64,
+    /// Blocks of the last level.
+    client_entries: u64,
+}
+
+impl AddressSpace {
+    fn new(capacity: u64, fan_out: u64, client_entries_max: u64) -> Result<Self, Error> {
+        let invalid = |message| Err(Error::new(ErrorKind::InvalidConfig, message));
+        if client_entries_max == 0 {
+            return invalid("the client needs room for at least one entry".to_owned());
+        }
+        let mut starts = vec![0];
+        let (mut level_blocks, mut start) = (capacity, 0u64);
+        while level_blocks > client_entries_max {
+            let groups = level_blocks.div_ceil(fan_out);
+            let Some(end) = groups.checked_mul(fan_out).and_then(|all| start.checked_add(all))
+            else {
+                return invalid(format!("{capacity} blocks have more than 2^64 addresses"));
+            };
+            start = end;
+            starts.push(start);
+            level_blocks = groups;
+        }
+        match start.checked_add(level_blocks) {
+            Some(blocks) => Ok(Self { fan_out, starts, blocks, client_entries: level_blocks }),
+            None => invalid(format!("{capacity} blocks have more than 2^64 addresses")),
+        }
+    }
+
+    /// How many levels of the position map there are.
+    pub(super) fn depth(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    pub(super) fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    pub(super) fn client_entries(&self) -> u64 {
+        self.client_entries
+    }
+
+    /// The number, within `level`, of the block on the chain of data block `data`.
+    pub(super) fn number(&self, level: usize, data: u64) -> u64 {
+        (0..level).fold(data, |number, _| number / self.fan_out)
+    }
+
+    /// The address of the block of `level` on the chain of data block `data`.
+    pub(super) fn address(&self, level: usize, data: u64) -> u64 {
+        self.starts[level] + self.number(level, data)
+    }
+
+    /// Which child of its parent the block of `level` on the chain of `data` is.
+    pub(super) fn child(&self, level: usize, data: u64) -> usize {
+        (self.number(level, data) % self.fan_out) as usize
+    }
+
+    /// The addresses of the group that the block of `level` on the chain of `data` is in: the
+    /// children of one parent.
+    pub(super) fn group(&self, level: usize, data: u64) -> std::ops::Range<u64> {
+        let first = self.starts[level] + self.number(level + 1, data) * self.fan_out;
+        first..first + self.fan_out
+    }
+
+    /// The parent of the block `address`, and which child of it the block is. `None`: its position
+    /// lies on the client, as this entry.
+    pub(super) fn parent(&self, address: u64) -> Result<(u64, usize), u64> {
+        let level = self.starts.partition_point(|start| *start <= address) - 1;
+        let number = address - self.starts[level];
+        match self.starts.get(level + 1) {
+            Some(start) => Ok((start + number / self.fan_out, (number % self.fan_out) as usize)),
+            None => Err(number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_the_papers() {
+        let config = FreecursiveConfig::new(1 << 20, 64).unwrap();
+        assert_eq!((config.fan_out, config.counter_bits), (32, 14));
+        // 2 PosMap ORAMs and less than 8 KiB: Tiny ORAM, section V-E.
+        assert_eq!(config.depth().unwrap(), 2);
+        for block_bytes in [16, 17, 100, 512, 4096, 1 << 20] {
+            let config = FreecursiveConfig::new(5000, block_bytes).unwrap();
+            assert!(config.fan_out << 9 <= 1 << config.counter_bits || block_bytes <= 64);
+        }
+    }
+
+    #[test]
+    fn every_block_has_one_address_and_its_parent_knows_it() {
+        for (capacity, fan_out, client_entries_max) in
+            [(1, 2, 1), (7, 2, 1), (100, 3, 4), (64, 8, 1), (1000, 32, 1), (9, 32, 9)]
+        {
+            let space = AddressSpace::new(capacity, fan_out, client_entries_max).unwrap();
+            assert!(space.client_entries() <= client_entries_max);
+            for data in 0..capacity {
+                for level in 0..=space.depth() {
+                    let address = space.address(level, data);
+                    assert!(address < space.blocks());
+                    if level == space.depth() {
+                        assert_eq!(space.parent(address), Err(space.number(level, data)));
+                        continue;
+                    }
+                    let parent = space.address(level + 1, data);
+                    let child = space.child(level, data);
+                    assert_eq!(space.parent(address), Ok((parent, child)));
+                    let group = space.group(level, data);
+                    assert_eq!(group.start + child as u64, address);
+                    assert!(group.end <= space.starts[level + 1]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let good = FreecursiveConfig::new(1000, 64).unwrap();
+        let bad = [
+            FreecursiveConfig { counter_bits: 0, ..good.clone() },
+            FreecursiveConfig { counter_bits: 25, ..good.clone() },
+            FreecursiveConfig { fan_out: 33, ..good.clone() },
+            FreecursiveConfig { fan_out: 1, ..good.clone() },
+            FreecursiveConfig { client_entries_max: 0, ..good.clone() },
+            FreecursiveConfig { plb_ways: 0, ..good.clone() },
+            FreecursiveConfig { plb_ways: 3, ..good.clone() },
+            FreecursiveConfig { plb_blocks: usize::MAX, ..good.clone() },
+            FreecursiveConfig { capacity: u64::MAX, ..good.clone() },
+            FreecursiveConfig { block_bytes: 8, ..good.clone() },
+        ];
+        for config in bad {
+            let error = config.path_tree().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidConfig, "{config:?}");
+        }
+        assert!(FreecursiveConfig::new(0, 64).is_err());
+    }
+}

@@ -1,0 +1,168 @@
+//! Plain recursion: Tiny ORAM, section II-B (Shi et al., Asiacrypt'11). Literal and slow.
+
+use rand_core::CryptoRng;
+
+use crate::error::{Error, ErrorKind};
+use crate::geometry::Leaf;
+use crate::oram::{Access, Oram, check_request};
+use crate::posmap::{FlatPosMap, draw_leaf};
+use crate::scheme::{Backend, Op, TreeConfig};
+use crate::store::TreeId;
+
+/// Bytes of a label in a position-map block.
+const LABEL_BYTES: usize = 4;
+
+/// Parameters of plain recursion.
+#[derive(Clone, Debug)]
+pub struct RecursiveConfig {
+    /// How many data blocks (N).
+    pub capacity: u64,
+    /// Bytes of a block (B/8), of data and of the position map. One of the position map holds
+    /// `block_bytes / 4` labels (X).
+    pub block_bytes: usize,
+    /// The most entries of the last position map, which stays in client memory; at least 1.
+    pub client_entries_max: u64,
+}
+
+impl RecursiveConfig {
+    /// The blocks of each level: data first, and then the position map of each level before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when there is no end to the levels.
+    fn blocks(&self) -> Result<Vec<u64>, Error> {
+        if self.client_entries_max == 0 || self.fan_out() < 2 {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                "recursion needs an entry on the client and two labels in a block",
+            ));
+        }
+        let level = |blocks: &u64| {
+            (*blocks > self.client_entries_max).then(|| blocks.div_ceil(self.fan_out()))
+        };
+        Ok(std::iter::successors(Some(self.capacity), level).collect())
+    }
+
+    fn fan_out(&self) -> u64 {
+        (self.block_bytes / LABEL_BYTES) as u64
+    }
+
+    /// A Path ORAM tree for each level, the data's first: trees 0, 1, 2 … of a store.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
+    pub fn path_trees(&self) -> Result<Vec<TreeConfig>, Error> {
+        let trees = (0..).map(TreeId).zip(self.blocks()?).map(|(tree, blocks)| {
+            Ok(TreeConfig { tree, ..TreeConfig::path(blocks, self.block_bytes)? })
+        });
+        trees.collect()
+    }
+}
+
+/// An ORAM whose position map is an ORAM whose position map is an ORAM …
+///
+/// Each access goes through all levels, from the smallest to the data: so storage sees as many path
+/// accesses for each request.
+pub struct RecursiveOram<B, R> {
+    /// The data's first.
+    levels: Vec<B>,
+    fan_out: u64,
+    table: FlatPosMap,
+    coins: R,
+    accesses: u64,
+}
+
+impl<B: Backend, R: CryptoRng> RecursiveOram<B, R> {
+    /// Puts the frontend before empty backends, one for each of
+    /// [`path_trees`](RecursiveConfig::path_trees) in their order. `coins` must be unpredictable to
+    /// storage.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the backends are not those of `config`, or have too many
+    /// leaves for a label, or there is no memory for the client.
+    pub fn new(config: &RecursiveConfig, levels: Vec<B>, coins: R) -> Result<Self, Error> {
+        let blocks = config.blocks()?;
+        let fits = |(backend, blocks): (&B, &u64)| {
+            let tree = backend.config();
+            tree.capacity == *blocks
+                && tree.block_bytes == config.block_bytes
+                // A label is the leaf and 1.
+                && u32::from(tree.geometry.leaf_level()) < u32::BITS
+        };
+        let (true, true, [.., entries], [.., top]) = (
+            levels.len() == blocks.len(),
+            levels.iter().zip(&blocks).all(fits),
+            &*blocks,
+            &*levels,
+        ) else {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                "there must be one backend for each level, of its size: make them with \
+                 path_trees()",
+            ));
+        };
+        let table = FlatPosMap::new(*entries, top.config().geometry.leaf_level())?;
+        Ok(Self { table, levels, fan_out: config.fan_out(), coins, accesses: 0 })
+    }
+
+    /// Path accesses so far, over all levels. Public.
+    pub fn path_accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    /// Bytes of client memory for the last position map. Public.
+    pub fn client_bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
+    fn serve(&mut self, data: u64, op: &mut Op<'_>) -> Result<(), Error> {
+        let Self { levels, table, coins, .. } = self;
+        let number = |level: usize| (0..level).fold(data, |number, _| number / self.fan_out);
+        let top = levels.len() - 1;
+        let (mut from, mut to) = table.look_up_and_remap(number(top), coins);
+        for level in (1..=top).rev() {
+            let below_level = levels[level - 1].config().geometry.leaf_level();
+            let fresh = draw_leaf(coins, below_level);
+            // What a block that was never asked for is mapped to.
+            let mut below = draw_leaf(coins, below_level);
+            let child = (number(level - 1) % self.fan_out) as usize;
+            levels[level].access(
+                number(level),
+                from,
+                to,
+                &mut Op::Update(&mut |block| {
+                    let label = &mut block.as_chunks_mut::<LABEL_BYTES>().0[child];
+                    if let Some(leaf) = u32::from_le_bytes(*label).checked_sub(1) {
+                        below = Leaf(u64::from(leaf));
+                    }
+                    *label = (fresh.0 as u32 + 1).to_le_bytes();
+                }),
+            )?;
+            (from, to) = (below, fresh);
+        }
+        self.accesses += levels.len() as u64;
+        levels[0].access(data, from, to, op)
+    }
+}
+
+impl<B: Backend, R: CryptoRng> Oram for RecursiveOram<B, R> {
+    fn capacity(&self) -> u64 {
+        self.levels[0].config().capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.levels[0].config().block_bytes
+    }
+
+    /// One request after the other, and nothing ahead of time.
+    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
+        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
+        batch.iter().try_for_each(|request| {
+            check_request(request.address, &request.op, capacity, block_bytes)
+        })?;
+        for Access { address, op } in batch {
+            self.levels.iter().try_for_each(Backend::check_ready)?;
+            self.serve(*address, op)?;
+        }
+        Ok(())
+    }
+}

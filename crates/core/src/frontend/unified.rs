@@ -1,0 +1,322 @@
+//! Freecursive ORAM (Fletcher et al., ASPLOS'15): the frontend of Tiny ORAM, section V-E.
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::compressed::{Advance, CounterFormat};
+use super::config::{AddressSpace, FreecursiveConfig};
+use super::leaf_prf::LeafPrf;
+use super::plb::{Held, LineId, Plb};
+use super::tally::FrontendTally;
+use crate::error::{Error, ErrorKind};
+use crate::geometry::Leaf;
+use crate::oram::{Access, Oram, check_request};
+use crate::posmap::FlatPosMap;
+use crate::scheme::{Location, Op, TakingBackend, TreeConfig};
+use crate::stash::StashView;
+
+/// An ORAM whose position map lies in its own tree, so that the client stays small.
+///
+/// A request looks in the PLB for the position-map block of its data block, then for the one above,
+/// and so on up to the table on the client; and fetches down from there. Each fetch is an access to
+/// the one tree. See the [module](super) for what storage learns: **the number of path accesses**.
+///
+/// ```
+/// use oblivio_core::scheme::PathBackend;
+/// use oblivio_core::{FreecursiveConfig, FreecursiveOram, Key, MemoryStore, Oram, Sealer};
+/// use rand::{SeedableRng, rngs::StdRng};
+///
+/// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
+/// let mut config = FreecursiveConfig::new(10_000, 64)?;
+/// config.client_entries_max = 16;
+/// let tree = config.path_tree()?;
+/// let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
+/// let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+/// let backend = PathBackend::new(&tree, sealer, store)?;
+/// let mut oram = FreecursiveOram::new(&config, backend, coins)?;
+///
+/// for address in 0..1000 {
+///     oram.write(address, &[42; 64])?;
+/// }
+/// let mut block = [0; 64];
+/// oram.read(7, &mut block)?;
+/// assert_eq!(block, [42; 64]);
+/// assert!(oram.tally().accesses() < 1100, "a scan needs about one path a request");
+/// # Ok::<(), oblivio_core::Error>(())
+/// ```
+pub struct FreecursiveOram<B, R> {
+    backend: B,
+    space: AddressSpace,
+    counters: CounterFormat,
+    prf: LeafPrf,
+    /// The leaves of the blocks of the last level.
+    table: FlatPosMap,
+    plb: Plb,
+    /// Whether the PLB keeps blocks from one request to the next.
+    keeps_plb: bool,
+    /// A position-map block as it was before the access under way.
+    before: Zeroizing<Vec<u8>>,
+    /// What was in a block that is only moved.
+    moved: Zeroizing<Vec<u8>>,
+    coins: R,
+    capacity: u64,
+    block_bytes: usize,
+    tally: FrontendTally,
+    /// A request was begun and has not ended well.
+    broken: bool,
+}
+
+impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
+    /// Puts the frontend before an empty `backend`, which was made with
+    /// [`FreecursiveConfig::path_tree`], [`FreecursiveConfig::raw_tree`] or a tree of another geometry
+    /// with no less in it. `coins` must be unpredictable to storage.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other or the backend is too
+    /// small for them, or when there is no memory for the client.
+    pub fn new(config: &FreecursiveConfig, backend: B, mut coins: R) -> Result<Self, Error> {
+        let space = config.space()?;
+        let tree = backend.config();
+        let burst_accesses_max = config.burst_accesses_max()?;
+        if tree.capacity < space.blocks()
+            || tree.block_bytes != config.block_bytes
+            || tree.burst_accesses_max < burst_accesses_max
+        {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                format!(
+                    "the tree must have room for {} blocks of {} bytes and bursts of \
+                     {burst_accesses_max} accesses: make it with path_tree() or raw_tree()",
+                    space.blocks(),
+                    config.block_bytes
+                ),
+            ));
+        }
+        let leaf_level = tree.geometry.leaf_level();
+        let keeps_plb = config.plb_blocks > 0;
+        let (plb_blocks, plb_ways) =
+            if keeps_plb { (config.plb_blocks, config.plb_ways) } else { (1, 1) };
+        Ok(Self {
+            counters: config.counters(),
+            prf: LeafPrf::draw(leaf_level, &mut coins),
+            table: FlatPosMap::new(space.client_entries(), leaf_level)?,
+            plb: Plb::new(plb_blocks, plb_ways, config.block_bytes)?,
+            keeps_plb,
+            before: Zeroizing::new(vec![0; config.block_bytes]),
+            moved: Zeroizing::new(vec![0; config.block_bytes]),
+            coins,
+            capacity: config.capacity,
+            block_bytes: config.block_bytes,
+            tally: FrontendTally::default(),
+            broken: false,
+            space,
+            backend,
+        })
+    }
+
+    /// The parameters of the tree. Public.
+    pub fn config(&self) -> &TreeConfig {
+        self.backend.config()
+    }
+
+    /// The backend, for whoever wraps it.
+    pub fn backend_mut(&mut self) -> &mut B {
+        &mut self.backend
+    }
+
+    /// How many levels of the position map lie in the tree. Public.
+    pub fn depth(&self) -> usize {
+        self.space.depth()
+    }
+
+    /// Bytes of client memory for the position map: the table and the PLB, not the stash. Public.
+    pub fn client_bytes(&self) -> usize {
+        self.table.bytes() + self.plb.bytes()
+    }
+
+    /// What it did so far. Secret.
+    pub fn tally(&self) -> FrontendTally {
+        self.tally
+    }
+
+    /// The stash. Secret.
+    pub fn stash(&self) -> StashView<'_> {
+        self.backend.stash()
+    }
+
+    /// Reads and writes back one more path, so that the stash shrinks. Storage sees it.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    pub fn background_evict(&mut self) -> Result<(), Error> {
+        self.check_sound()?;
+        self.backend.background_evict(&mut self.coins)
+    }
+
+    /// Checks over the whole tree that each block is exactly once in the stash, in the PLB or in a
+    /// bucket on its path, and has the leaf that its parent says, where that is on the client.
+    /// Storage sees a scan.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
+    pub fn check_invariants(&mut self) -> Result<(), Error> {
+        self.check_sound()?;
+        let Self { backend, plb, space, table, prf, counters, .. } = self;
+        let expected = |address: u64| match space.parent(address) {
+            Err(entry) => table.get(entry),
+            Ok((parent, child)) => plb
+                .find(parent)
+                .map(|line| prf.leaf(address, counters.count(plb.block(line), child))),
+        };
+        let mut seen = std::collections::HashSet::new();
+        let mut violation = None;
+        let mut report = |defect: &str| {
+            violation.get_or_insert_with(|| format!("there is a block {defect}"));
+        };
+        for (_, Held { address, leaf }) in plb.blocks() {
+            seen.insert(address);
+            if expected(address).is_some_and(|expected| expected != leaf) {
+                report("in the PLB with another leaf than its parent's");
+            }
+        }
+        backend.visit_blocks(&mut |location, address, leaf| {
+            if !seen.insert(address) {
+                report("twice");
+            } else if expected(address).is_some_and(|expected| expected != leaf) {
+                report("with another leaf than its parent's");
+            } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
+                report("off its path");
+            }
+        })?;
+        violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
+    }
+
+    fn check_sound(&self) -> Result<(), Error> {
+        if self.broken {
+            return Err(Error::new(
+                ErrorKind::MustReopen,
+                "an earlier access failed half way: reopen the ORAM",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Serves a request whose backend is ready for all the accesses it can make.
+    fn serve(&mut self, data: u64, op: &mut Op<'_>) -> Result<(), Error> {
+        for level in (1..self.lowest_held(data)).rev() {
+            self.fetch(level, data)?;
+        }
+        let (from, to) = self.look_up_and_remap(0, data)?;
+        self.tally.data_accesses += 1;
+        self.backend.access(self.space.address(0, data), from, to, op)?;
+        if !self.keeps_plb {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The lowest level, from 1, of the chain of `data` that is on the client: in the PLB, or one
+    /// past the last, which is the table.
+    fn lowest_held(&mut self, data: u64) -> usize {
+        for level in 1..=self.space.depth() {
+            if self.plb.find_for_use(self.space.address(level, data)).is_some() {
+                self.tally.plb_hits += 1;
+                return level;
+            }
+        }
+        self.space.depth() + 1
+    }
+
+    /// Moves the position-map block of `level` on the chain of `data` into the PLB. The one above
+    /// it is on the client.
+    fn fetch(&mut self, level: usize, data: u64) -> Result<(), Error> {
+        let (from, to) = self.look_up_and_remap(level, data)?;
+        let address = self.space.address(level, data);
+        let line = self.plb.line_for(address);
+        self.put_back(line)?;
+        self.tally.position_map_accesses += 1;
+        self.backend.take(address, from, self.plb.block_mut(line))?;
+        self.plb.fill(line, Held { address, leaf: to });
+        Ok(())
+    }
+
+    /// Moves the block of a line, if there is one, back into the stash: without a path access,
+    /// because storage has never seen its leaf.
+    fn put_back(&mut self, line: LineId) -> Result<(), Error> {
+        if let Some(Held { address, leaf }) = self.plb.held(line) {
+            self.backend.append(address, leaf, self.plb.block(line))?;
+            self.plb.release(line);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let lines: Vec<_> = self.plb.blocks().map(|(line, _)| line).collect();
+        lines.into_iter().try_for_each(|line| self.put_back(line))
+    }
+
+    /// Step 1 of an access to the block of `level` on the chain of `data`: its leaf, and the fresh
+    /// one that replaces it.
+    fn look_up_and_remap(&mut self, level: usize, data: u64) -> Result<(Leaf, Leaf), Error> {
+        if level == self.space.depth() {
+            let entry = self.space.number(level, data);
+            return Ok(self.table.look_up_and_remap(entry, &mut self.coins));
+        }
+        let Self { space, plb, prf, counters, before, .. } = self;
+        let (address, child) = (space.address(level, data), space.child(level, data));
+        let parent = plb.find(space.address(level + 1, data));
+        let parent = plb.block_mut(parent.expect("the parent has been fetched"));
+        before.copy_from_slice(parent);
+        match counters.advance(parent, child)? {
+            Advance::Block { from, to } => Ok((prf.leaf(address, from), prf.leaf(address, to))),
+            Advance::Group { to } => {
+                let mut own = None;
+                for (sibling, address) in space.group(level, data).enumerate() {
+                    let from = self.prf.leaf(address, self.counters.count(&self.before, sibling));
+                    let to = self.prf.leaf(address, to);
+                    if sibling == child {
+                        own = Some((from, to));
+                    } else {
+                        self.move_sibling(address, from, to)?;
+                    }
+                }
+                Ok(own.expect("a block is in its own group"))
+            }
+        }
+    }
+
+    /// Moves a block because the counters of its group began anew. One in the PLB costs an access
+    /// too, which finds nothing: so the number of accesses does not tell which are there.
+    fn move_sibling(&mut self, address: u64, from: Leaf, to: Leaf) -> Result<(), Error> {
+        self.tally.remap_accesses += 1;
+        self.backend.access(address, from, to, &mut Op::Read(&mut self.moved))?;
+        self.plb.remap(address, to);
+        Ok(())
+    }
+}
+
+impl<B: TakingBackend, R: CryptoRng> Oram for FreecursiveOram<B, R> {
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    /// One request after the other, and nothing ahead of time. Storage sees as many path accesses as
+    /// the position map takes.
+    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
+        batch.iter().try_for_each(|request| {
+            check_request(request.address, &request.op, self.capacity, self.block_bytes)
+        })?;
+        for Access { address, op } in batch {
+            self.check_sound()?;
+            self.backend.check_ready()?;
+            self.broken = true;
+            self.serve(*address, op)?;
+            self.broken = false;
+        }
+        Ok(())
+    }
+}
