@@ -11,7 +11,9 @@
 //! What the cache answers, storage does not see: the number of accesses is that of the blocks that
 //! were not in the cache, and of those written back.
 
+mod blocks;
 mod cache;
+mod requests;
 mod span;
 mod worker;
 
@@ -24,7 +26,8 @@ use oblivio_core::store::BucketStore;
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
-use worker::{Message, Worker};
+use requests::Message;
+use worker::Worker;
 
 /// The longest read or write, in bytes.
 const REQUEST_BYTES_MAX: u64 = 32 << 20;
