@@ -27,9 +27,14 @@ impl<S: BucketStore> Blocks<S> {
         Self { volume, cache: Cache::new(), block_bytes, bytes }
     }
 
-    /// Makes accesses, in this order: reads blocks into the cache, and writes those to storage
-    /// that have been dirty for longest.
-    pub(super) fn exchange(&mut self, read: &[u64], write_back: usize) -> Result<(), VolumeError> {
+    /// Makes accesses, in this order: reads blocks into the cache, writes those to storage that have
+    /// been dirty for longest, and reads others into nowhere.
+    pub(super) fn exchange(
+        &mut self,
+        read: &[u64],
+        write_back: usize,
+        dummies: &[u64],
+    ) -> Result<(), VolumeError> {
         let mut data: Vec<_> =
             read.iter().map(|_| Zeroizing::new(vec![0; self.block_bytes])).collect();
         let reads = read.iter().zip(&mut data);
@@ -38,7 +43,11 @@ impl<S: BucketStore> Blocks<S> {
         let written: Vec<_> = dirty.iter().map(|(block, _)| *block).collect();
         let writes = dirty.into_iter();
         let writes = writes.map(|(block, data)| Access { address: block, op: Op::Write(data) });
-        let mut batch: Vec<_> = reads.chain(writes).collect();
+        let mut nowhere = Zeroizing::new(vec![0; dummies.len() * self.block_bytes]);
+        let nowhere = nowhere.chunks_exact_mut(self.block_bytes);
+        let dummies = dummies.iter().zip(nowhere);
+        let dummies = dummies.map(|(block, data)| Access { address: *block, op: Op::Read(data) });
+        let mut batch: Vec<_> = reads.chain(writes).chain(dummies).collect();
         self.volume.access(&mut batch)?;
         drop(batch);
         for (block, data) in read.iter().zip(data) {
@@ -52,9 +61,13 @@ impl<S: BucketStore> Blocks<S> {
     pub(super) fn forget(&mut self, range: Range<u64>) -> Result<[Range<u64>; 2], VolumeError> {
         let (whole, edges) = whole_blocks(range, self.block_bytes as u64);
         if !whole.is_empty() {
-            self.cache.remove_range(whole.clone());
-            self.volume.forget(whole)?;
+            self.forget_blocks(whole)?;
         }
         Ok(edges)
+    }
+
+    pub(super) fn forget_blocks(&mut self, blocks: Range<u64>) -> Result<(), VolumeError> {
+        self.cache.remove_range(blocks.clone());
+        self.volume.forget(blocks)
     }
 }

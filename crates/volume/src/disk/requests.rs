@@ -1,6 +1,6 @@
 //! What workers are told, and what they answer.
 
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, SyncSender};
 
 use super::REQUEST_BYTES_MAX;
 use crate::device::{DiskError, DiskErrorKind, DiskOp, Request};
@@ -12,6 +12,9 @@ pub(super) const BATCH_REQUESTS_MAX: usize = 256;
 /// What a worker is told.
 pub(super) enum Message {
     Serve(Request),
+    /// To a disk that has a schedule and no clock: makes a tick. When it is over, the sender is
+    /// dropped.
+    Tick(SyncSender<()>),
     Close,
 }
 
@@ -49,6 +52,7 @@ pub(super) fn refuse_all(queue: &Receiver<Message>, error: VolumeError) -> Volum
     loop {
         match queue.recv() {
             Ok(Message::Serve(request)) => (request.done)(Err(disk_error(&error))),
+            Ok(Message::Tick(_)) => (),
             Ok(Message::Close) | Err(_) => return error,
         }
     }

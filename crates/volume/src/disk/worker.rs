@@ -46,6 +46,8 @@ impl<S: BucketStore> Worker<S> {
             while batch.len() < BATCH_REQUESTS_MAX {
                 match queue.try_recv() {
                     Ok(Message::Serve(request)) => batch.push(request),
+                    // Without a schedule, there are no ticks.
+                    Ok(Message::Tick(_)) => (),
                     Ok(Message::Close) => {
                         is_last = true;
                         break;
@@ -77,7 +79,7 @@ impl<S: BucketStore> Worker<S> {
         };
         Ok(message.and_then(|message| match message {
             Message::Serve(request) => Some(request),
-            Message::Close => None,
+            Message::Tick(_) | Message::Close => None,
         }))
     }
 
@@ -201,7 +203,9 @@ impl<S: BucketStore> Worker<S> {
 
     /// Reads blocks from storage into the cache.
     fn fetch(&mut self, blocks: &[u64]) -> Result<(), VolumeError> {
-        blocks.chunks(WINDOW_ACCESSES_MAX).try_for_each(|window| self.blocks.exchange(window, 0))
+        blocks
+            .chunks(WINDOW_ACCESSES_MAX)
+            .try_for_each(|window| self.blocks.exchange(window, 0, &[]))
     }
 
     /// Keeps the cache within the bounds that hold while a batch is served.
@@ -222,6 +226,6 @@ impl<S: BucketStore> Worker<S> {
 
     /// Writes the blocks that have been dirty for longest to storage.
     fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
-        self.blocks.exchange(&[], blocks_max)
+        self.blocks.exchange(&[], blocks_max, &[])
     }
 }
