@@ -27,7 +27,7 @@ pub mod state_dir;
 pub mod superblock;
 pub mod volume;
 
-pub use disk::{Disk, DiskOptions};
+pub use disk::{Disk, DiskOptions, Schedule};
 pub use error::{VolumeError, VolumeErrorKind};
 pub use plan::Wish;
 #[cfg(fuzzing)]

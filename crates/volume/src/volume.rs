@@ -9,6 +9,7 @@ use oblivio_core::store::{BucketStore, TreeId, TreeShape};
 use oblivio_core::{
     Access, EraSealer, ErrorKind, MasterKey, Op, RawConfig, RotatingOram, TreeConfig,
 };
+use rand::RngExt;
 use rand::rngs::StdRng;
 
 use crate::anchor;
@@ -226,7 +227,7 @@ impl<S: BucketStore> Volume<S> {
     }
 
     /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
-    /// nothing of it, but for a checkpoint when very many came.
+    /// nothing of it, but for a checkpoint when there is no [`Self::has_room_to_forget`].
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] for a range that is none; any other breaks the volume.
@@ -237,13 +238,24 @@ impl<S: BucketStore> Volume<S> {
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
         self.unless_broken(|volume| {
-            volume.ledger.forget(&range)?;
-            volume.oram.forget(range)?;
-            if volume.ledger.has_many_forgets(volume.options.state_file_bytes_max) {
+            if !volume.has_room_to_forget() {
                 volume.checkpoint()?;
             }
-            Ok(())
+            volume.ledger.forget(&range)?;
+            Ok(volume.oram.forget(range)?)
         })
+    }
+
+    /// Whether storage sees nothing of the next [`Self::forget`]. If not, the next checkpoint, to
+    /// which accesses lead, makes room.
+    pub fn has_room_to_forget(&self) -> bool {
+        !self.ledger.has_many_forgets(self.options.state_file_bytes_max)
+    }
+
+    /// Any block, for an access that only has to be one.
+    pub(crate) fn draw_address(&mut self) -> u64 {
+        let capacity = self.config().capacity;
+        self.oram.coins_mut().random_range(0..capacity)
     }
 
     /// Returns once everything that was asked before survives a crash.

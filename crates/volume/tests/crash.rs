@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
-use oblivio_testkit::crash::small_volume::SmallVolume;
+use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
 use oblivio_testkit::crash::{Fault, Life, Survival};
 use oblivio_volume::SyncMoves;
 use rand::SeedableRng;
@@ -14,6 +14,36 @@ fn without_faults_it_is_a_disk() {
         let volume = SmallVolume { steps: 600, seed, ..SmallVolume::default() };
         volume.run(&[]).unwrap();
         volume.run(&[Life::new(&[], Survival::All), Life::new(&[], Survival::None)]).unwrap();
+    }
+}
+
+#[test]
+fn with_a_schedule_it_is_the_same_disk() {
+    for (seed, cache_blocks_max, accesses) in [(0, 8, 5), (1, 1, 1), (2, 64, 16), (3, 0, 64)] {
+        let device = Device::Scheduled { cache_blocks_max, accesses };
+        let volume = SmallVolume { steps: 300, seed, device, ..SmallVolume::default() };
+        volume.run(&[]).unwrap_or_else(|wrong| panic!("{volume:?}: {wrong}"));
+        // Trims wait for the next checkpoint.
+        let volume = SmallVolume { state_file_bytes_max: 0, ..volume };
+        let lives = [Survival::All, Survival::None].map(|survival| Life::new(&[], survival));
+        volume.run(&lives).unwrap_or_else(|wrong| panic!("{volume:?}: {wrong}"));
+    }
+}
+
+#[test]
+fn with_a_schedule_every_operation_may_be_the_last() {
+    for (sync_moves, survival) in [
+        (SyncMoves::BeforeReads, Survival::Random { torn: true }),
+        (SyncMoves::AtFlush, Survival::None),
+    ] {
+        let device = Device::Scheduled { cache_blocks_max: 4, accesses: 2 };
+        let volume = SmallVolume { steps: 40, sync_moves, device, ..SmallVolume::default() };
+        let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
+        assert!(operations > 150, "{operations}");
+        for n in (0..operations).step_by(11) {
+            let life = Life::new(&[Fault::CrashAt(n)], survival);
+            volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
+        }
     }
 }
 

@@ -42,7 +42,10 @@ fn disk(cache_blocks_max: u64) -> (World, Disk) {
     let world = setup.world();
     let volume = setup.create(world.store(), world.dir(), StdRng::seed_from_u64(1)).unwrap();
     let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
-    (world, Disk::start(volume, &DiskOptions { cache_bytes_max }).unwrap())
+    (
+        world,
+        Disk::start(volume, &DiskOptions { cache_bytes_max, ..DiskOptions::default() }).unwrap(),
+    )
 }
 
 /// How many accesses storage sees while `work` is done.

@@ -3,19 +3,20 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+#[path = "support/seen.rs"]
+mod seen;
+
 use oblivio_core::geometry::BucketId;
-use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
+use oblivio_core::store::{BucketStore, Part, Piece};
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, Seen, Survival, World};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Recovery, SyncMoves, Volume, VolumeError};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-
-/// Which tree of the store holds the blocks.
-const DATA_TREE: TreeId = TreeId(2);
+use seen::{DATA_TREE, assert_alike, leaves, looks};
 
 /// So many leaves that one seldom shows twice by chance.
 const LEAF_LEVEL: u8 = 10;
@@ -246,109 +247,4 @@ fn get(world: &World, piece: Piece) -> Vec<u8> {
 fn read(volume: &mut Volume<CrashStore>, address: u64) -> Result<(), VolumeError> {
     let mut block = [0; BLOCK_BYTES as usize];
     volume.access(&mut [Access { address, op: Op::Read(&mut block) }])
-}
-
-/// What storage can tell without a key: which leaf each access has read the path to. Checks on the way
-/// that each call has the shape of an access or an eviction.
-fn leaves(setup: &SmallVolume, view: &[Seen]) -> Vec<u64> {
-    let levels = usize::from(setup.leaf_level - setup.tree_top_levels) + 1;
-    let tree = shapes(&setup.params()).unwrap()[usize::from(DATA_TREE.0)].clone();
-    let ring = (1u64 << setup.leaf_level) + (1 << setup.tree_top_levels);
-    // A new tree starts as if each leaf had been evicted once.
-    let mut evictions = 1 << setup.leaf_level;
-    let mut leaves = Vec::new();
-    let mut since_eviction = 0;
-    let calls = calls(view);
-    for (i, call) in calls.iter().enumerate() {
-        let [first, ..] = call[..] else {
-            since_eviction = 0;
-            continue;
-        };
-        if let [event] = call[..] {
-            // An opening looks at the bucket that is written next, whether it was already.
-            let piece = event.piece.unwrap();
-            assert_eq!(event.operation, Operation::Read);
-            assert_eq!(piece.bucket, BucketId::new(setup.leaf_level + 1, evictions % ring));
-            continue;
-        }
-        assert_eq!(call.len(), levels, "a bucket of each level");
-        for (event, level) in
-            call.iter().zip(tree.levels().iter().skip(tree.level_count() - levels))
-        {
-            let piece = event.piece.unwrap();
-            assert_eq!((piece.part, level.buckets > 0), (Part::Whole, true));
-            assert!([0, level.bucket_bytes].contains(&event.bytes));
-        }
-        let place = call.last().unwrap().piece.unwrap().bucket.index();
-        // The latest eviction that wrote there.
-        let written = |before: u64| (0..before).rev().find(|e| e % ring == place).unwrap();
-        match first.operation {
-            Operation::Write => {
-                // After a crash, evictions are made again.
-                evictions = written(evictions + 1) + 1;
-                assert!(since_eviction <= EVICT_PERIOD, "{since_eviction} accesses");
-                since_eviction = 0;
-            }
-            Operation::Read => {
-                let leaf = written(evictions) % (1 << setup.leaf_level);
-                let next = calls.get(i + 1).map(|next| next.first().map(|event| event.operation));
-                let is_due = leaf == evictions % (1 << setup.leaf_level);
-                let is_eviction = next == Some(Some(Operation::Write))
-                    || (is_due && matches!(next, None | Some(None)));
-                // A read that failed showed its leaf all the same.
-                if !is_eviction {
-                    leaves.push(leaf);
-                    since_eviction += 1;
-                }
-            }
-            Operation::Prefetch | Operation::Flush => unreachable!("left out"),
-        }
-    }
-    leaves
-}
-
-/// The calls for buckets of blocks; an empty one is a crash.
-fn calls(view: &[Seen]) -> Vec<Vec<Event>> {
-    let mut calls: Vec<Vec<Event>> = Vec::new();
-    for seen in view {
-        match seen {
-            Seen::Crash => calls.push(Vec::new()),
-            Seen::Event(event) => {
-                let is_of_blocks = event.piece.is_some_and(|piece| piece.tree == DATA_TREE);
-                if !is_of_blocks || event.operation == Operation::Prefetch {
-                    continue;
-                }
-                match calls.last_mut() {
-                    Some(call) if call.last().is_some_and(|last| last.trip == event.trip) => {
-                        call.push(*event);
-                    }
-                    _ => calls.push(vec![*event]),
-                }
-            }
-        }
-    }
-    calls
-}
-
-/// A call for a piece without its place, or a crash.
-type Look = Option<(u64, Operation, Option<(TreeId, u8, Part)>, u64)>;
-
-fn assert_alike([one, other]: &[Vec<Look>; 2], what: &str) {
-    let first = one.iter().zip(other).position(|(one, other)| one != other);
-    let differing = first.map(|at| (at, one[at], other[at]));
-    assert_eq!((differing, one.len()), (None, other.len()), "{what}");
-}
-
-/// All that may not depend on what was done: everything but which path it was.
-fn looks(view: &[Seen]) -> Vec<Look> {
-    let look = |event: &Event| {
-        let place = event.piece.map(|piece| (piece.tree, piece.bucket.level(), piece.part));
-        (event.trip, event.operation, place, event.bytes)
-    };
-    view.iter()
-        .map(|seen| match seen {
-            Seen::Event(event) => Some(look(event)),
-            Seen::Crash => None,
-        })
-        .collect()
 }

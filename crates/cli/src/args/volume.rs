@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::error::CliError;
 use clap::{Args, Subcommand, ValueEnum};
-use oblivio_volume::SyncMoves;
+use oblivio_volume::{DiskOptions, Schedule, SyncMoves};
 
 /// Bytes, with a unit: `64M`, `1GiB`, `4096`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
@@ -30,6 +31,25 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
         Ok(Duration::from_secs_f64(seconds))
     } else {
         Err("neither more than 0 nor at most 86400".into())
+    }
+}
+
+/// Accesses a second: `2000/s`.
+fn parse_rate(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix("/s").ok_or("a rate is so many accesses a second: 2000/s")?;
+    match number.parse() {
+        Ok(0) | Err(_) => Err("not a number above 0: a rate is such as 2000/s".into()),
+        Ok(rate) => Ok(rate),
+    }
+}
+
+/// Milliseconds above 0.
+fn parse_millis(text: &str) -> Result<Duration, String> {
+    let millis: f64 = text.parse().map_err(|_| "not a number of milliseconds".to_owned())?;
+    if millis > 0.0 && millis <= 3_600_000.0 {
+        Ok(Duration::from_secs_f64(millis / 1000.0))
+    } else {
+        Err("neither more than 0 nor at most an hour: a period is such as 8".into())
     }
 }
 
@@ -147,6 +167,68 @@ pub(crate) struct RunArgs {
     /// Record what storage sees, to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) record_view: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rate: RateArgs,
+}
+
+impl RunArgs {
+    /// How the disk is run.
+    pub(crate) fn disk_options(&self) -> DiskOptions {
+        DiskOptions { cache_bytes_max: self.cache, schedule: self.rate.schedule() }
+    }
+}
+
+/// When accesses are made.
+#[derive(Args, Clone, Copy, Default)]
+pub(crate) struct RateArgs {
+    /// Make so many accesses a second, always, whatever is asked for.
+    #[arg(long, value_name = "N/s", value_parser = parse_rate, conflicts_with = "period", long_help = RATE_HELP)]
+    rate: Option<u32>,
+    /// The same, with the time from tick to tick in milliseconds.
+    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    period: Option<Duration>,
+    /// Accesses at each tick of a fixed rate [default: 16].
+    #[arg(long, value_name = "ACCESSES", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    burst: Option<u16>,
+}
+
+const RATE_HELP: &str = "\
+Make so many accesses a second, always, whatever is asked for.
+
+Without it, storage sees how many accesses are made and when, and so when the disk is used, how much, \
+and how often a program flushes. With it, accesses come in batches of --burst at the ticks of a clock, \
+and what storage sees is a function of time alone: idle, busy, reading, writing, trimming and flushing \
+look alike.
+
+It does not hide when the volume is opened and closed, and so the total time; its size and parameters; \
+that there is a fixed rate, and which; how long a batch takes once it has begun, and that a tick is \
+left out because the batch before was not ready. Choose a rate that this machine keeps when it is \
+idle. A read waits for the next tick, a flush for as many as it takes to write back what is dirty. \
+Closing takes as long as writing back half of --cache would, always.";
+
+/// Accesses at a tick unless it is said.
+const BURST: u16 = 16;
+
+impl RateArgs {
+    fn schedule(self) -> Option<Schedule> {
+        let accesses = self.burst.unwrap_or(BURST);
+        let of_rate = |rate| Duration::from_secs_f64(f64::from(accesses) / f64::from(rate));
+        let period = self.period.or(self.rate.map(of_rate))?;
+        Some(Schedule { period, accesses: usize::from(accesses) })
+    }
+
+    /// Whether it can be kept.
+    pub(crate) fn check(self) -> Result<(), CliError> {
+        match self.schedule() {
+            None if self.burst.is_some() => Err(CliError::Input(
+                "--burst says how many accesses a tick makes: say with --rate or --period when \
+                 ticks are"
+                    .into(),
+            )),
+            None => Ok(()),
+            Some(schedule) => Ok(schedule.check()?),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -178,6 +260,7 @@ const NBD_EXAMPLES: &str = "\
 Examples:
   oblivio serve nbd disk.obl
   oblivio serve nbd disk.obl --run 'nbdinfo \"$uri\"'
+  oblivio serve nbd disk.obl --rate 2000/s --burst 16
   oblivio serve nbd disk.obl --tcp 127.0.0.1:10809 --tls-certificate cert.pem --tls-key key.pem
 
 Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oblivio_serve::nbd::{Listen, NbdOptions, serve};
+use oblivio_volume::Disk;
 use oblivio_volume::device::{BlockDevice, DiskOp, call};
-use oblivio_volume::{Disk, DiskOptions};
 use rand::RngExt;
 
 use super::diary::{Phase, WatchedDisk};
 use super::programs;
 use super::seen::Seen;
 use super::stage::Stage;
-use crate::args::{RunArgs, SyncMovesName};
+use crate::args::{RateArgs, RunArgs, SyncMovesName};
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::view;
@@ -55,10 +55,11 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
         sync_moves: SyncMovesName::Read,
         direct: false,
         record_view: Some(view_path.clone()),
+        rate: RateArgs::default(),
     };
     let Opened { volume, recording, .. } = open(&stage.volume_args(), &run)?;
     let config = volume.config().clone();
-    let disk = Arc::new(Disk::start(volume, &DiskOptions { cache_bytes_max: run.cache })?);
+    let disk = Arc::new(Disk::start(volume, &run.disk_options())?);
     let watched = Arc::new(WatchedDisk::new(disk.clone()));
     let server = serve(watched.clone(), Listen::Unix(stage.socket()), NbdOptions::default())
         .map_err(|error| CliError::Engine(error.to_string()))?;

@@ -8,8 +8,8 @@ use oblivio_serve::mount::registry::Registry;
 use oblivio_serve::mount::{
     MakeFilesystem, MountOptions, mount_filesystem, stay_out_of_reclaim, unmount_served,
 };
+use oblivio_volume::Disk;
 use oblivio_volume::device::BlockDevice;
-use oblivio_volume::{Disk, DiskOptions};
 
 use super::opening;
 use super::signals::EndAsked;
@@ -28,8 +28,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     // The registration ends last: whoever unmounts waits for that.
     let registration = Registry::open()?.register(&args.directory)?;
     let opened = opening::open(&args.at, &args.run)?;
-    let options = DiskOptions { cache_bytes_max: args.run.cache };
-    let disk = Arc::new(Disk::start(opened.volume, &options)?);
+    let disk = Arc::new(Disk::start(opened.volume, &args.run.disk_options())?);
     let device: Arc<dyn BlockDevice> = disk.clone();
     let served = if args.raw {
         let options = FuseOptions { read_only: args.read_only };

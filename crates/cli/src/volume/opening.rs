@@ -74,6 +74,7 @@ pub(crate) struct Opened {
 
 /// Opens a volume to be run.
 pub(crate) fn open(args: &VolumeArgs, run: &RunArgs) -> Result<Opened, CliError> {
+    run.rate.check()?;
     let file = FileOptions { direct: run.direct, ..FileOptions::default() };
     let Unlocking { store, owner, state } = unlock(args, &file)?;
     let dir = FsStateDir::open(&state)?;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oblivio_serve::nbd::{Listen, NbdOptions, ServerHandle, TlsFiles, TlsMode, serve};
-use oblivio_volume::{Disk, DiskOptions};
+use oblivio_volume::Disk;
 use serde_json::json;
 
 use super::opening::{self, Opened};
 use super::signals::EndAsked;
-use crate::args::{NbdArgs, RunArgs, SyncMovesName, ViewRecordArgs};
+use crate::args::{NbdArgs, RateArgs, RunArgs, SyncMovesName, ViewRecordArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
     let end = EndAsked::listen()?;
     let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
-    let disk = Arc::new(Disk::start(volume, &DiskOptions { cache_bytes_max: args.run.cache })?);
+    let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
     let served = serve(disk.clone(), listen(args, &state), options(args))
         .map_err(CliError::from)
         .and_then(|server| {
@@ -56,6 +56,7 @@ pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
             sync_moves: SyncMovesName::Read,
             direct: false,
             record_view: Some(args.output.clone()),
+            rate: RateArgs::default(),
         },
         socket: None,
         tcp: None,

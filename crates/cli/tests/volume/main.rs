@@ -10,6 +10,7 @@ mod full_disk;
 mod kill;
 mod life;
 mod mount;
+mod rate;
 mod secrets;
 // What the tests of both crates need is said once.
 #[path = "../../../serve/tests/support/needs.rs"]

@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use zeroize::Zeroizing;
 
 use super::raw_disk::{RawDisk, disk_error};
-use super::{CrashDir, CrashStore, FailedSync, Life, Loss, Ran, Trial, World};
+use super::{CrashDir, CrashStore, FailedSync, Life, Loss, Ran, TickingDisk, Trial, World};
 
 /// Bytes of a block: a sector, as in the worst case for tearing.
 pub const BLOCK_BYTES: u32 = 512;
@@ -58,6 +58,13 @@ pub enum Device {
     Disk {
         /// Blocks in its cache.
         cache_blocks_max: u64,
+    },
+    /// A [`Disk`] that makes accesses at ticks alone.
+    Scheduled {
+        /// Blocks in its cache.
+        cache_blocks_max: u64,
+        /// Accesses at each tick.
+        accesses: usize,
     },
 }
 
@@ -106,9 +113,15 @@ impl SmallVolume {
     pub fn run(&self, lives: &[Life]) -> Result<Ran, Loss> {
         match self.device {
             Device::Raw => self.run_on(lives, |volume| Ok(RawDisk::new(volume))),
+            Device::Scheduled { cache_blocks_max, accesses } => {
+                let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
+                self.run_on(lives, |volume| TickingDisk::start(volume, cache_bytes_max, accesses))
+            }
             Device::Disk { cache_blocks_max } => {
                 let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
-                self.run_on(lives, |volume| Disk::start(volume, &DiskOptions { cache_bytes_max }))
+                self.run_on(lives, |volume| {
+                    Disk::start(volume, &DiskOptions { cache_bytes_max, ..DiskOptions::default() })
+                })
             }
         }
     }

@@ -16,7 +16,13 @@ pub(super) struct Cache {
     dirty: BTreeMap<u64, u64>,
     /// Counts uses.
     time: u64,
+    /// Blocks that became dirty until then keep their place in the order.
+    held: Mark,
 }
+
+/// A moment. What was dirty then must be written back before something can be answered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Mark(u64);
 
 struct Entry {
     data: Zeroizing<Vec<u8>>,
@@ -27,11 +33,33 @@ struct Entry {
 
 impl Cache {
     pub(super) fn new() -> Self {
-        Self { entries: HashMap::new(), clean: BTreeMap::new(), dirty: BTreeMap::new(), time: 0 }
+        Self {
+            entries: HashMap::new(),
+            clean: BTreeMap::new(),
+            dirty: BTreeMap::new(),
+            time: 0,
+            held: Mark(0),
+        }
     }
 
     pub(super) fn dirty_blocks(&self) -> usize {
         self.dirty.len()
+    }
+
+    pub(super) fn is_dirty(&self, block: u64) -> bool {
+        self.entries.get(&block).is_some_and(|entry| entry.is_dirty)
+    }
+
+    /// Marks this moment: what is dirty now keeps its place in the order even when it is replaced, so
+    /// that whoever waits for it does not wait for ever.
+    pub(super) fn mark(&mut self) -> Mark {
+        self.held = Mark(self.time);
+        self.held
+    }
+
+    /// How many blocks are dirty that were so at `mark`, if less than `count_max`.
+    pub(super) fn dirty_since(&self, mark: Mark, count_max: usize) -> usize {
+        self.dirty.range(..=mark.0).take(count_max).count()
     }
 
     pub(super) fn contains(&self, block: u64) -> bool {
@@ -73,28 +101,30 @@ impl Cache {
     }
 
     fn insert(&mut self, block: u64, data: Zeroizing<Vec<u8>>, is_dirty: bool) {
-        self.remove(block);
+        let old = self.remove(block).filter(|old| old.is_dirty && old.time <= self.held.0);
         self.time += 1;
+        // Somebody waits until the older contents, or newer ones, are written back.
+        let time = old.filter(|_| is_dirty).map_or(self.time, |old| old.time);
         let order = if is_dirty { &mut self.dirty } else { &mut self.clean };
-        order.insert(self.time, block);
-        self.entries.insert(block, Entry { data, is_dirty, time: self.time });
+        order.insert(time, block);
+        self.entries.insert(block, Entry { data, is_dirty, time });
     }
 
-    pub(super) fn remove(&mut self, block: u64) {
-        if let Some(entry) = self.entries.remove(&block) {
-            let order = if entry.is_dirty { &mut self.dirty } else { &mut self.clean };
-            order.remove(&entry.time);
-        }
+    fn remove(&mut self, block: u64) -> Option<Entry> {
+        let entry = self.entries.remove(&block)?;
+        let order = if entry.is_dirty { &mut self.dirty } else { &mut self.clean };
+        order.remove(&entry.time);
+        Some(entry)
     }
 
     /// Removes all blocks of a range.
     pub(super) fn remove_range(&mut self, range: std::ops::Range<u64>) {
         if range.end - range.start <= self.entries.len() as u64 {
-            range.for_each(|block| self.remove(block));
+            range.for_each(|block| drop(self.remove(block)));
         } else {
             let all = self.entries.keys().copied();
             let inside: Vec<_> = all.filter(|block| range.contains(block)).collect();
-            inside.into_iter().for_each(|block| self.remove(block));
+            inside.into_iter().for_each(|block| drop(self.remove(block)));
         }
     }
 
@@ -149,6 +179,20 @@ mod tests {
         cache.mark_clean(&[1, 77]);
         cache.shrink(0);
         assert_eq!((cache.entries.len(), cache.dirty_blocks()), (0, 0));
+    }
+
+    #[test]
+    fn a_block_that_somebody_waits_for_is_not_put_off_by_being_replaced() {
+        let mut cache = Cache::new();
+        (1..=2).for_each(|block| cache.insert_dirty(block, data(1)));
+        let mark = cache.mark();
+        cache.insert_dirty(3, data(1));
+        cache.insert_dirty(1, data(2));
+        assert_eq!(cache.dirty_since(mark, 9), 2);
+        assert_eq!(cache.oldest_dirty(1), [(1, &[2; 4][..])]);
+        cache.mark_clean(&[1, 2]);
+        cache.insert_dirty(1, data(3));
+        assert_eq!((cache.dirty_since(mark, 9), cache.dirty_blocks()), (0, 2));
     }
 
     #[test]

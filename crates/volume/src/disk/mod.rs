@@ -10,13 +10,22 @@
 //! stay in the cache until there are too many of them, someone flushes, or nobody asks for anything.
 //! What the cache answers, storage does not see: the number of accesses is that of the blocks that
 //! were not in the cache, and of those written back.
+//!
+//! With a [`Schedule`], storage sees the same number of accesses at each tick instead, whatever is
+//! asked: `schedule` says which, `scheduled` serves with them.
 
+mod blocks;
 mod cache;
+mod pace;
+mod pending;
+mod requests;
+mod schedule;
+mod scheduled;
 mod span;
 mod worker;
 
 use std::sync::Mutex;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
 use oblivio_core::store::BucketStore;
@@ -24,7 +33,13 @@ use oblivio_core::store::BucketStore;
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
-use worker::{Message, Worker};
+use pace::{Clock, Pace};
+use requests::Message;
+use scheduled::ScheduledWorker;
+use worker::Worker;
+
+pub use pace::Ticks;
+pub use schedule::Schedule;
 
 /// The longest read or write, in bytes.
 const REQUEST_BYTES_MAX: u64 = 32 << 20;
@@ -37,11 +52,14 @@ const QUEUE_REQUESTS_MAX: usize = 256;
 pub struct DiskOptions {
     /// Bytes of blocks in the cache. Half of them may wait to be written back.
     pub cache_bytes_max: u64,
+    /// When accesses are made, and how many. Without it they are made when they are needed, and
+    /// storage sees when that is.
+    pub schedule: Option<Schedule>,
 }
 
 impl Default for DiskOptions {
     fn default() -> Self {
-        Self { cache_bytes_max: 32 << 20 }
+        Self { cache_bytes_max: 32 << 20, schedule: None }
     }
 }
 
@@ -57,24 +75,59 @@ impl Disk {
     /// Starts a thread that serves `volume`.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Io`] when the system gives no thread.
+    /// [`VolumeErrorKind::Io`] when the system gives no thread, [`VolumeErrorKind::InvalidConfig`] for
+    /// a schedule that cannot be kept.
     pub fn start<S>(volume: Volume<S>, options: &DiskOptions) -> Result<Self, VolumeError>
     where
         S: BucketStore + Send + 'static,
     {
-        let block_bytes = volume.config().block_bytes;
-        let bytes = volume.config().capacity * block_bytes as u64;
-        let worker = Worker::new(volume, options);
+        let shape = Shape::of(&volume);
+        let Some(schedule) = options.schedule else {
+            let worker = Worker::new(volume, options);
+            return Self::start_worker(shape, move |queue| worker.run(queue).map(drop));
+        };
+        schedule.check()?;
+        let worker = ScheduledWorker::new(volume, options.cache_bytes_max, schedule.accesses);
+        Self::start_worker(shape, move |queue| {
+            worker.run(queue, Pace::Clock(Clock::start(schedule.period))).map(drop)
+        })
+    }
+
+    /// Starts a thread that serves `volume` with `accesses` accesses at each tick, and leaves the ticks
+    /// to the caller. So does whoever has another clock, or none.
+    ///
+    /// # Errors
+    /// Like [`Self::start`].
+    pub fn start_without_clock<S>(
+        volume: Volume<S>,
+        cache_bytes_max: u64,
+        accesses: usize,
+    ) -> Result<(Self, Ticks), VolumeError>
+    where
+        S: BucketStore + Send + 'static,
+    {
+        schedule::check_accesses(accesses)?;
+        let shape = Shape::of(&volume);
+        let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses);
+        let disk =
+            Self::start_worker(shape, move |queue| worker.run(queue, Pace::ByHand).map(drop))?;
+        let ticks = Ticks(disk.queue.clone());
+        Ok((disk, ticks))
+    }
+
+    fn start_worker(
+        Shape { bytes, block_bytes }: Shape,
+        work: impl FnOnce(&Receiver<Message>) -> Result<(), VolumeError> + Send + 'static,
+    ) -> Result<Self, VolumeError> {
         let (queue, requests) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
         let worker = thread::Builder::new()
             .name("volume".into())
-            .spawn(move || worker.run(&requests).map(drop))
+            .spawn(move || work(&requests))
             .map_err(|error| {
                 let message = format!("the system gives no thread for the volume: {error}");
                 VolumeError::caused_by(VolumeErrorKind::Io, message, error)
             })?;
-        let worker = Mutex::new(Some(worker));
-        Ok(Self { queue, worker, bytes, block_bytes: block_bytes as u32 })
+        Ok(Self { queue, worker: Mutex::new(Some(worker)), bytes, block_bytes })
     }
 
     /// Serves what was asked so far, and closes the volume: there will be nothing to recover. Whoever
@@ -91,6 +144,20 @@ impl Disk {
         let panicked =
             |_| VolumeError::new(VolumeErrorKind::MustReopen, "the volume's thread died");
         worker.join().map_err(panicked)?
+    }
+}
+
+/// Of a disk.
+struct Shape {
+    bytes: u64,
+    block_bytes: u32,
+}
+
+impl Shape {
+    fn of<S: BucketStore>(volume: &Volume<S>) -> Self {
+        let block_bytes = volume.config().block_bytes;
+        let bytes = volume.config().capacity * block_bytes as u64;
+        Self { bytes, block_bytes: block_bytes as u32 }
     }
 }
 

@@ -2,24 +2,20 @@
 //! wants durable is made durable once, at its end.
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::store::BucketStore;
-use oblivio_core::{Access, Op};
 use zeroize::Zeroizing;
 
-use super::cache::Cache;
-use super::span::{parts, whole_blocks};
-use super::{DiskOptions, REQUEST_BYTES_MAX};
-use crate::device::{DiskError, DiskErrorKind, DiskOp, Request};
-use crate::error::{VolumeError, VolumeErrorKind};
+use super::DiskOptions;
+use super::blocks::Blocks;
+use super::requests::{BATCH_REQUESTS_MAX, Message, check, disk_error, is_durable, refuse_all};
+use super::span::parts;
+use crate::device::{DiskOp, Request};
+use crate::error::VolumeError;
 use crate::volume::Volume;
-
-/// As many requests are served together.
-const BATCH_REQUESTS_MAX: usize = 256;
 
 /// As many blocks are read together, for the requests of a batch or for a long one. The cache may hold
 /// so many more than its bound, until the batch is served.
@@ -28,34 +24,18 @@ const BATCH_BLOCKS_MAX: usize = 1024;
 /// After so long without a request, dirty blocks are written back.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// What a worker is told.
-pub(super) enum Message {
-    Serve(Request),
-    Close,
-}
-
 pub(super) struct Worker<S> {
-    volume: Volume<S>,
-    cache: Cache,
-    block_bytes: usize,
-    bytes: u64,
+    blocks: Blocks<S>,
     cache_blocks_max: usize,
     dirty_blocks_max: usize,
 }
 
 impl<S: BucketStore> Worker<S> {
     pub(super) fn new(volume: Volume<S>, options: &DiskOptions) -> Self {
-        let block_bytes = volume.config().block_bytes;
-        let bytes = volume.config().capacity * block_bytes as u64;
-        let cache_blocks_max = (options.cache_bytes_max / block_bytes as u64).max(1) as usize;
-        Self {
-            volume,
-            cache: Cache::new(),
-            block_bytes,
-            bytes,
-            cache_blocks_max,
-            dirty_blocks_max: (cache_blocks_max / 2).max(1),
-        }
+        let blocks = Blocks::new(volume);
+        let cache_blocks_max =
+            (options.cache_bytes_max / blocks.block_bytes as u64).max(1) as usize;
+        Self { blocks, cache_blocks_max, dirty_blocks_max: (cache_blocks_max / 2).max(1) }
     }
 
     /// Serves until it is told to close, or nobody is left to ask.
@@ -66,6 +46,8 @@ impl<S: BucketStore> Worker<S> {
             while batch.len() < BATCH_REQUESTS_MAX {
                 match queue.try_recv() {
                     Ok(Message::Serve(request)) => batch.push(request),
+                    // Without a schedule, there are no ticks.
+                    Ok(Message::Tick(_)) => (),
                     Ok(Message::Close) => {
                         is_last = true;
                         break;
@@ -81,7 +63,7 @@ impl<S: BucketStore> Worker<S> {
             }
         }
         self.write_back_all()?;
-        self.volume.close()
+        self.blocks.volume.close()
     }
 
     /// The next request; while there is none, dirty blocks are written back.
@@ -97,7 +79,7 @@ impl<S: BucketStore> Worker<S> {
         };
         Ok(message.and_then(|message| match message {
             Message::Serve(request) => Some(request),
-            Message::Close => None,
+            Message::Tick(_) | Message::Close => None,
         }))
     }
 
@@ -111,7 +93,7 @@ impl<S: BucketStore> Worker<S> {
                 done(Err(disk_error(error)));
                 continue;
             }
-            if let Err(error) = self.check(&op) {
+            if let Err(error) = check(&op, self.blocks.bytes) {
                 done(Err(error));
                 continue;
             }
@@ -131,7 +113,7 @@ impl<S: BucketStore> Worker<S> {
         for done in wait_for_flush {
             done(failure.as_ref().map_or(Ok(Vec::new()), |error| Err(disk_error(error))));
         }
-        self.cache.shrink(self.cache_blocks_max);
+        self.blocks.cache.shrink(self.cache_blocks_max);
         failure.map_or(Ok(()), Err)
     }
 
@@ -141,13 +123,13 @@ impl<S: BucketStore> Worker<S> {
             DiskOp::Read { offset, bytes } => return self.read(offset, bytes as usize),
             DiskOp::Write { offset, data, .. } => self.write(offset, &Zeroizing::new(data))?,
             DiskOp::Zero { offset, bytes, .. } => {
-                for edge in self.forget(offset..offset + bytes)? {
+                for edge in self.blocks.forget(offset..offset + bytes)? {
                     let zeros = vec![0; (edge.end - edge.start) as usize];
                     self.write(edge.start, &zeros)?;
                 }
             }
             DiskOp::Trim { offset, bytes, .. } => {
-                self.forget(offset..offset + bytes)?;
+                self.blocks.forget(offset..offset + bytes)?;
             }
             DiskOp::Flush => (),
         }
@@ -156,13 +138,14 @@ impl<S: BucketStore> Worker<S> {
 
     fn read(&mut self, offset: u64, bytes: usize) -> Result<Vec<u8>, VolumeError> {
         let mut answer = vec![0; bytes];
-        let parts: Vec<_> = parts(offset, bytes, self.block_bytes).collect();
+        let parts: Vec<_> = parts(offset, bytes, self.blocks.block_bytes).collect();
         for parts in parts.chunks(BATCH_BLOCKS_MAX) {
             let missing = parts.iter().map(|part| part.block);
-            let missing: Vec<_> = missing.filter(|block| !self.cache.contains(*block)).collect();
+            let missing: Vec<_> =
+                missing.filter(|block| !self.blocks.cache.contains(*block)).collect();
             self.fetch(&missing)?;
             for part in parts {
-                let block = self.cache.get(part.block).expect("it was fetched");
+                let block = self.blocks.cache.get(part.block).expect("it was fetched");
                 answer[part.range()].copy_from_slice(&block[part.within.clone()]);
             }
             self.shrink()?;
@@ -171,15 +154,15 @@ impl<S: BucketStore> Worker<S> {
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), VolumeError> {
-        for part in parts(offset, data.len(), self.block_bytes) {
+        for part in parts(offset, data.len(), self.blocks.block_bytes) {
             let new = &data[part.range()];
-            if part.is_whole(self.block_bytes) {
-                self.cache.insert_dirty(part.block, Zeroizing::new(new.to_vec()));
+            if part.is_whole(self.blocks.block_bytes) {
+                self.blocks.cache.insert_dirty(part.block, Zeroizing::new(new.to_vec()));
             } else {
-                if !self.cache.contains(part.block) {
+                if !self.blocks.cache.contains(part.block) {
                     self.fetch(&[part.block])?;
                 }
-                let block = self.cache.get_mut(part.block).expect("it was fetched");
+                let block = self.blocks.cache.get_mut(part.block).expect("it was fetched");
                 block[part.within].copy_from_slice(new);
             }
             self.shrink()?;
@@ -187,20 +170,10 @@ impl<S: BucketStore> Worker<S> {
         Ok(())
     }
 
-    /// Forgets the blocks that lie wholly in a range of bytes, and returns what is left of it.
-    fn forget(&mut self, range: Range<u64>) -> Result<[Range<u64>; 2], VolumeError> {
-        let (whole, edges) = whole_blocks(range, self.block_bytes as u64);
-        if !whole.is_empty() {
-            self.cache.remove_range(whole.clone());
-            self.volume.forget(whole)?;
-        }
-        Ok(edges)
-    }
-
     /// Makes everything so far durable.
     fn flush(&mut self) -> Result<(), VolumeError> {
         self.write_back_all()?;
-        self.volume.flush()
+        self.blocks.volume.flush()
     }
 
     /// Brings the blocks that a batch will ask for into the cache, in as few accesses to storage as
@@ -208,15 +181,16 @@ impl<S: BucketStore> Worker<S> {
     fn read_ahead(&mut self, batch: &[Request]) -> Result<(), VolumeError> {
         let mut wanted = Vec::new();
         let mut seen = HashSet::new();
-        for request in batch.iter().filter(|request| self.check(&request.op).is_ok()) {
+        for request in batch.iter().filter(|request| check(&request.op, self.blocks.bytes).is_ok())
+        {
             let (offset, bytes, only_edges) = match &request.op {
                 DiskOp::Read { offset, bytes } => (*offset, *bytes as usize, false),
                 DiskOp::Write { offset, data, .. } => (*offset, data.len(), true),
                 _ => continue,
             };
-            for part in parts(offset, bytes, self.block_bytes) {
-                let is_needed = !(only_edges && part.is_whole(self.block_bytes));
-                if is_needed && !self.cache.contains(part.block) && seen.insert(part.block) {
+            for part in parts(offset, bytes, self.blocks.block_bytes) {
+                let is_needed = !(only_edges && part.is_whole(self.blocks.block_bytes));
+                if is_needed && !self.blocks.cache.contains(part.block) && seen.insert(part.block) {
                     wanted.push(part.block);
                 }
                 if wanted.len() == BATCH_BLOCKS_MAX {
@@ -229,32 +203,22 @@ impl<S: BucketStore> Worker<S> {
 
     /// Reads blocks from storage into the cache.
     fn fetch(&mut self, blocks: &[u64]) -> Result<(), VolumeError> {
-        for window in blocks.chunks(WINDOW_ACCESSES_MAX) {
-            let mut data: Vec<_> =
-                window.iter().map(|_| Zeroizing::new(vec![0; self.block_bytes])).collect();
-            let reads = window.iter().zip(&mut data);
-            let mut batch: Vec<_> =
-                reads.map(|(block, data)| Access { address: *block, op: Op::Read(data) }).collect();
-            self.volume.access(&mut batch)?;
-            drop(batch);
-            for (block, data) in window.iter().zip(data) {
-                self.cache.insert_clean(*block, data);
-            }
-        }
-        Ok(())
+        blocks
+            .chunks(WINDOW_ACCESSES_MAX)
+            .try_for_each(|window| self.blocks.exchange(window, 0, &[]))
     }
 
     /// Keeps the cache within the bounds that hold while a batch is served.
     fn shrink(&mut self) -> Result<(), VolumeError> {
-        while self.cache.dirty_blocks() > self.dirty_blocks_max {
+        while self.blocks.cache.dirty_blocks() > self.dirty_blocks_max {
             self.write_back(WINDOW_ACCESSES_MAX)?;
         }
-        self.cache.shrink(self.cache_blocks_max + BATCH_BLOCKS_MAX);
+        self.blocks.cache.shrink(self.cache_blocks_max + BATCH_BLOCKS_MAX);
         Ok(())
     }
 
     fn write_back_all(&mut self) -> Result<(), VolumeError> {
-        while self.cache.dirty_blocks() > 0 {
+        while self.blocks.cache.dirty_blocks() > 0 {
             self.write_back(WINDOW_ACCESSES_MAX)?;
         }
         Ok(())
@@ -262,59 +226,6 @@ impl<S: BucketStore> Worker<S> {
 
     /// Writes the blocks that have been dirty for longest to storage.
     fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
-        let dirty = self.cache.oldest_dirty(blocks_max);
-        let blocks: Vec<_> = dirty.iter().map(|(block, _)| *block).collect();
-        let writes = dirty.into_iter();
-        let mut batch: Vec<_> =
-            writes.map(|(block, data)| Access { address: block, op: Op::Write(data) }).collect();
-        self.volume.access(&mut batch)?;
-        drop(batch);
-        self.cache.mark_clean(&blocks);
-        Ok(())
+        self.blocks.exchange(&[], blocks_max, &[])
     }
-
-    fn check(&self, op: &DiskOp) -> Result<(), DiskError> {
-        let (offset, bytes, bytes_max) = match op {
-            DiskOp::Read { offset, bytes } => (*offset, u64::from(*bytes), REQUEST_BYTES_MAX),
-            DiskOp::Write { offset, data, .. } => (*offset, data.len() as u64, REQUEST_BYTES_MAX),
-            DiskOp::Zero { offset, bytes, .. } | DiskOp::Trim { offset, bytes, .. } => {
-                (*offset, *bytes, u64::MAX)
-            }
-            DiskOp::Flush => return Ok(()),
-        };
-        let out_of_range = |message| Err(DiskError::new(DiskErrorKind::OutOfRange, message));
-        match offset.checked_add(bytes) {
-            _ if bytes > bytes_max => out_of_range("the request is too long"),
-            Some(end) if end <= self.bytes => Ok(()),
-            _ => out_of_range("the request goes past the end of the disk"),
-        }
-    }
-}
-
-/// Whether a request is answered only once it survives a crash.
-fn is_durable(op: &DiskOp) -> bool {
-    match op {
-        DiskOp::Read { .. } => false,
-        DiskOp::Write { durable, .. }
-        | DiskOp::Zero { durable, .. }
-        | DiskOp::Trim { durable, .. } => *durable,
-        DiskOp::Flush => true,
-    }
-}
-
-/// The volume has failed: answers whoever still asks, until everybody has gone.
-fn refuse_all(queue: &Receiver<Message>, error: VolumeError) -> VolumeError {
-    while let Ok(Message::Serve(request)) = queue.recv() {
-        (request.done)(Err(disk_error(&error)));
-    }
-    error
-}
-
-fn disk_error(error: &VolumeError) -> DiskError {
-    let kind = match error.kind() {
-        VolumeErrorKind::NoSpace => DiskErrorKind::NoSpace,
-        VolumeErrorKind::InvalidRequest => DiskErrorKind::OutOfRange,
-        _ => DiskErrorKind::Failed,
-    };
-    DiskError::new(kind, error.to_string())
 }

@@ -51,7 +51,9 @@ impl Subject {
         let options =
             VolumeOptions { sync_moves: args.sync_moves.into(), ..VolumeOptions::default() };
         let volume = Volume::create(store, Box::new(dir), &owner, options, coins)?;
-        let disk = Disk::start(volume, &DiskOptions { cache_bytes_max: cache_bytes(args.size) })?;
+        let cache_bytes_max = cache_bytes(args.size);
+        let options = DiskOptions { cache_bytes_max, ..DiskOptions::default() };
+        let disk = Disk::start(volume, &options)?;
         Ok(Self { disk, seen })
     }
 

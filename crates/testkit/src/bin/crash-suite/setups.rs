@@ -11,6 +11,10 @@ pub(crate) struct Setup {
     pub(crate) volume: SmallVolume,
 }
 
+fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {
+    Device::Scheduled { cache_blocks_max, accesses }
+}
+
 /// All of them. Each differs from the first in what its name says.
 pub(crate) fn setups() -> Vec<Setup> {
     let common = SmallVolume { steps: 60, ..SmallVolume::default() };
@@ -37,6 +41,16 @@ pub(crate) fn setups() -> Vec<Setup> {
         setup(
             "cache-of-one-block",
             SmallVolume { device: Device::Disk { cache_blocks_max: 1 }, ..common },
+        ),
+        setup("scheduled", SmallVolume { device: scheduled(8, 5), ..common }),
+        setup(
+            "scheduled-one-by-one",
+            SmallVolume {
+                device: scheduled(1, 1),
+                sync_moves: SyncMoves::AtFlush,
+                state_file_bytes_max: 0,
+                ..common
+            },
         ),
         setup("no-cache", SmallVolume { device: Device::Raw, ..common }),
         setup(

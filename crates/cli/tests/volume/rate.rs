@@ -1,0 +1,58 @@
+//! A fixed rate, as users meet it.
+
+use serde_json::Value;
+
+use super::world::{VOLUME, World};
+
+#[test]
+fn a_copy_at_a_fixed_rate_is_a_copy() {
+    let world = World::with_data(1);
+    world.good(&format!(
+        "serve nbd {VOLUME} --rate 2000/s --burst 16 --run \
+         'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp data back'"
+    ));
+    world.assert_nothing_is_lost();
+}
+
+/// Both last as long as the same number of ticks, up to the few by which processes start and end
+/// later or sooner.
+#[test]
+fn recordings_of_equal_time_are_alike() {
+    let world = World::with_data(1);
+    let serve = |view: &str, command: &str| {
+        world.good(&format!(
+            "serve nbd {VOLUME} --period 10 --burst 8 --cache 256K --record-view {view} \
+             --run '{command}'"
+        ));
+        let shown: Value = world.json(&format!("view show {view} --json"));
+        shown
+    };
+    let idle = serve("idle", "sleep 3");
+    let busy =
+        serve("busy", "(nbdcopy --flush data \"$uri\"; nbdcopy \"$uri\" back) & sleep 3; wait");
+    println!("idle {idle}\nbusy {busy}");
+    for operation in ["read", "write"] {
+        for field in ["trips", "bytes"] {
+            let [idle, busy] =
+                [&idle, &busy].map(|shown| shown[operation][field].as_f64().unwrap());
+            let what = format!("{operation} {field}: {idle}, {busy}");
+            assert!((idle / busy - 1.0).abs() < 0.15, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_that_cannot_be_kept_is_refused() {
+    let world = World::with_volume(1);
+    for (options, code, advice) in [
+        ("--rate 2000", 2, "2000/s"),
+        ("--rate 0/s", 2, "above 0"),
+        ("--period 0", 2, "such as 8"),
+        ("--rate 10/s --period 5", 2, "cannot be used with"),
+        ("--rate 10/s --burst 0", 2, "1..=4096"),
+        ("--rate 4000000/s --burst 1", 3, "make more accesses at a tick"),
+        ("--burst 4", 3, "--rate or --period"),
+    ] {
+        world.bad(&format!("serve nbd {VOLUME} {options} --run true"), code, advice);
+    }
+}

@@ -1,0 +1,67 @@
+//! A disk with a fixed rate whose ticks come when somebody waits: without a clock, the same requests
+//! are the same run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use oblivio_core::store::BucketStore;
+use oblivio_volume::device::{BlockDevice, Request};
+use oblivio_volume::disk::Ticks;
+use oblivio_volume::{Disk, Volume, VolumeError};
+
+/// Nobody waits for so many ticks.
+const TICKS_MAX: usize = 100_000;
+
+/// A [`Disk`] that makes ticks, at least one, until a request is answered.
+pub struct TickingDisk {
+    disk: Disk,
+    ticks: Ticks,
+}
+
+impl TickingDisk {
+    /// A disk on `volume` that makes `accesses` accesses at a tick.
+    ///
+    /// # Errors
+    /// See [`Disk::start_without_clock`].
+    pub fn start<S: BucketStore + Send + 'static>(
+        volume: Volume<S>,
+        cache_bytes_max: u64,
+        accesses: usize,
+    ) -> Result<Self, VolumeError> {
+        let (disk, ticks) = Disk::start_without_clock(volume, cache_bytes_max, accesses)?;
+        Ok(Self { disk, ticks })
+    }
+}
+
+impl BlockDevice for TickingDisk {
+    fn bytes(&self) -> u64 {
+        self.disk.bytes()
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.disk.block_bytes()
+    }
+
+    fn request_bytes_max(&self) -> u32 {
+        self.disk.request_bytes_max()
+    }
+
+    /// # Panics
+    /// When the disk lets a request starve.
+    fn submit(&self, Request { op, done }: Request) {
+        let is_answered = Arc::new(AtomicBool::new(false));
+        let answered = is_answered.clone();
+        let done = Box::new(move |answer| {
+            done(answer);
+            answered.store(true, Ordering::Release);
+        });
+        self.disk.submit(Request { op, done });
+        for _ in 0..TICKS_MAX {
+            self.ticks.tick();
+            if is_answered.load(Ordering::Acquire) {
+                return;
+            }
+        }
+        panic!("a request was not answered within {TICKS_MAX} ticks");
+    }
+}

@@ -1,0 +1,170 @@
+//! A request that waits for ticks: done block by block, as they come to hand.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use oblivio_core::store::BucketStore;
+use zeroize::Zeroizing;
+
+use super::blocks::Blocks;
+use super::requests::is_durable;
+use super::span::{Part, parts, whole_blocks};
+use crate::device::{Completion, DiskError, DiskOp, Request};
+use crate::error::VolumeError;
+
+/// As many blocks are forgotten in one step: a tick that is due waits for no longer.
+const FORGET_BLOCKS_MAX: u64 = 1 << 16;
+
+/// A request under way.
+pub(super) struct Pending {
+    /// Blocks to forget.
+    forget: Range<u64>,
+    /// Bytes to move after that.
+    transfers: VecDeque<Transfer>,
+    /// What a read has read.
+    answer: Vec<u8>,
+    pub(super) is_durable: bool,
+    done: Completion,
+}
+
+/// How a step went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Made,
+    /// Nothing can be done before the next tick.
+    Waits,
+    /// There is nothing left to do.
+    Done,
+}
+
+impl Pending {
+    pub(super) fn new(request: Request, block_bytes: usize) -> Self {
+        let is_durable = is_durable(&request.op);
+        let write = |offset, data| Transfer { is_write: true, offset, data, done: 0 };
+        let mut forget = 0..0;
+        let mut transfers = VecDeque::new();
+        match request.op {
+            DiskOp::Read { offset, bytes } => {
+                let data = Zeroizing::new(vec![0; bytes as usize]);
+                transfers.push_back(Transfer { is_write: false, offset, data, done: 0 });
+            }
+            DiskOp::Write { offset, data, .. } => {
+                transfers.push_back(write(offset, Zeroizing::new(data)));
+            }
+            DiskOp::Zero { offset, bytes, .. } => {
+                let (whole, edges) = whole_blocks(offset..offset + bytes, block_bytes as u64);
+                forget = whole;
+                transfers.extend(edges.map(|edge| {
+                    write(edge.start, Zeroizing::new(vec![0; (edge.end - edge.start) as usize]))
+                }));
+            }
+            DiskOp::Trim { offset, bytes, .. } => {
+                (forget, _) = whole_blocks(offset..offset + bytes, block_bytes as u64);
+            }
+            DiskOp::Flush => (),
+        }
+        Self { forget, transfers, answer: Vec::new(), is_durable, done: request.done }
+    }
+
+    /// The blocks that have to be at hand, in the order in which they are needed.
+    pub(super) fn needs(&self, block_bytes: usize) -> impl Iterator<Item = u64> {
+        self.transfers.iter().flat_map(move |transfer| transfer.needs(block_bytes))
+    }
+
+    /// Does what is next.
+    pub(super) fn step<S: BucketStore>(
+        &mut self,
+        blocks: &mut Blocks<S>,
+        dirty_blocks_max: usize,
+    ) -> Result<Step, VolumeError> {
+        if !self.forget.is_empty() {
+            // A checkpoint that the owner has caused would be seen.
+            if !blocks.volume.has_room_to_forget() {
+                return Ok(Step::Waits);
+            }
+            let end = self.forget.end.min(self.forget.start + FORGET_BLOCKS_MAX);
+            blocks.forget_blocks(self.forget.start..end)?;
+            self.forget.start = end;
+            return Ok(Step::Made);
+        }
+        let Some(transfer) = self.transfers.front_mut() else { return Ok(Step::Done) };
+        let Some(part) = transfer.next(blocks.block_bytes) else {
+            if !transfer.is_write {
+                self.answer = std::mem::take(&mut *transfer.data);
+            }
+            self.transfers.pop_front();
+            return Ok(Step::Made);
+        };
+        let moved = transfer.make(&part, blocks, dirty_blocks_max);
+        Ok(if moved { Step::Made } else { Step::Waits })
+    }
+
+    /// Answers.
+    pub(super) fn answer(self) {
+        (self.done)(Ok(self.answer));
+    }
+
+    /// Answers that it failed.
+    pub(super) fn refuse(self, error: DiskError) {
+        (self.done)(Err(error));
+    }
+}
+
+/// Bytes on their way between a request and blocks.
+struct Transfer {
+    is_write: bool,
+    offset: u64,
+    data: Zeroizing<Vec<u8>>,
+    /// Bytes that have arrived.
+    done: usize,
+}
+
+impl Transfer {
+    /// What is left, with places counted from what is done.
+    fn parts(&self, block_bytes: usize) -> impl Iterator<Item = Part> + use<> {
+        parts(self.offset + self.done as u64, self.data.len() - self.done, block_bytes)
+    }
+
+    fn next(&self, block_bytes: usize) -> Option<Part> {
+        self.parts(block_bytes).next()
+    }
+
+    fn needs(&self, block_bytes: usize) -> impl Iterator<Item = u64> + use<> {
+        // Of a write, only the first and the last block may be more than it.
+        let end = self.offset + self.data.len() as u64;
+        let end_of_whole = end - end % block_bytes as u64;
+        let is_write = self.is_write;
+        let all = (!is_write).then(|| self.parts(block_bytes)).into_iter().flatten();
+        let first = self.next(block_bytes).filter(|part| is_write && !part.is_whole(block_bytes));
+        let has_last = is_write && self.next(block_bytes).is_some() && end > end_of_whole;
+        let last = has_last.then_some(end_of_whole / block_bytes as u64);
+        all.chain(first).map(|part| part.block).chain(last)
+    }
+
+    /// Moves the bytes of a part, if its block is at hand and may become dirty.
+    fn make<S: BucketStore>(
+        &mut self,
+        part: &Part,
+        blocks: &mut Blocks<S>,
+        dirty_blocks_max: usize,
+    ) -> bool {
+        let Blocks { cache, block_bytes, .. } = blocks;
+        let bytes = &mut self.data[self.done..][part.range()];
+        if self.is_write {
+            if cache.dirty_blocks() >= dirty_blocks_max && !cache.is_dirty(part.block) {
+                return false;
+            }
+            if part.is_whole(*block_bytes) {
+                cache.insert_dirty(part.block, Zeroizing::new(bytes.to_vec()));
+            } else {
+                let Some(block) = cache.get_mut(part.block) else { return false };
+                block[part.within.clone()].copy_from_slice(bytes);
+            }
+        } else {
+            let Some(block) = cache.get(part.block) else { return false };
+            bytes.copy_from_slice(&block[part.within.clone()]);
+        }
+        self.done += part.within.len();
+        true
+    }
+}

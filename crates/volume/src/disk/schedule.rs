@@ -1,0 +1,136 @@
+//! A fixed rate: what storage sees is a function of time alone.
+//!
+//! At each tick a disk makes the same number of accesses, whoever asks for what. They are, in this
+//! order of claims:
+//!
+//! 1. blocks that requests wait for, and blocks that must be written back: because somebody waits
+//!    until they survive a crash, or because too many are dirty. Where a batch is too short for both,
+//!    each gets half, so neither starves;
+//! 2. early write-backs of what has been dirty for longest (IR-DWB of IR-ORAM);
+//! 3. dummies: reads of any block, into nowhere. A dummy is an access like others.
+//!
+//! Ticks are at the multiples of the period. One that is due while a batch is still under way is left
+//! out, so that a few microseconds more or less of work do not move those after it.
+
+use std::time::Duration;
+
+use crate::error::{VolumeError, VolumeErrorKind};
+
+/// The most accesses at a tick.
+const ACCESSES_MAX: usize = 4096;
+
+/// The shortest period: a timer does not wait for less.
+const PERIOD_MIN: Duration = Duration::from_micros(100);
+
+/// The longest period.
+const PERIOD_MAX: Duration = Duration::from_secs(3600);
+
+/// When a disk makes accesses, and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// From tick to tick.
+    pub period: Duration,
+    /// At each tick.
+    pub accesses: usize,
+}
+
+impl Schedule {
+    /// Whether a disk can keep it.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidConfig`] if not.
+    pub fn check(&self) -> Result<(), VolumeError> {
+        check_accesses(self.accesses)?;
+        if !(PERIOD_MIN..=PERIOD_MAX).contains(&self.period) {
+            return Err(invalid(format!(
+                "from tick to tick it is between {PERIOD_MIN:?} and {PERIOD_MAX:?}, not {:?}: for a \
+                 higher rate, make more accesses at a tick",
+                self.period
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a tick can make so many accesses.
+pub(super) fn check_accesses(accesses: usize) -> Result<(), VolumeError> {
+    if (1..=ACCESSES_MAX).contains(&accesses) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "a tick makes between 1 and {ACCESSES_MAX} accesses, not {accesses}: choose another number"
+    )))
+}
+
+fn invalid(message: String) -> VolumeError {
+    VolumeError::new(VolumeErrorKind::InvalidConfig, message)
+}
+
+/// Whose accesses a tick makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shares {
+    pub(super) reads: usize,
+    pub(super) write_backs: usize,
+    pub(super) dummies: usize,
+}
+
+/// What there is to do at a tick.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// Blocks that requests wait for.
+    pub(super) reads: usize,
+    /// Blocks that must be written back.
+    pub(super) due: usize,
+    /// Blocks that may be, those included.
+    pub(super) dirty: usize,
+}
+
+/// Divides a tick of so many accesses. Of an odd number, `reads_first` says who gets one more.
+pub(super) fn divide(accesses: usize, wanted: Wanted, reads_first: bool) -> Shares {
+    let half = (accesses + usize::from(reads_first)) / 2;
+    let reads = wanted.reads.min(half.max(accesses.saturating_sub(wanted.due)));
+    let write_backs = wanted.dirty.min(accesses - reads);
+    Shares { reads, write_backs, dummies: accesses - reads - write_backs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_tick_is_divided_without_rest_and_nobody_starves(
+            accesses in 1usize..70,
+            reads in 0usize..100,
+            due in 0usize..100,
+            more in 0usize..100,
+            reads_first: bool,
+        ) {
+            let wanted = Wanted { reads, due, dirty: due + more };
+            let shares = divide(accesses, wanted, reads_first);
+            prop_assert_eq!(shares.reads + shares.write_backs + shares.dummies, accesses);
+            prop_assert!(shares.reads <= reads && shares.write_backs <= due + more);
+            prop_assert!(shares.reads >= reads.min(accesses / 2));
+            prop_assert!(shares.write_backs >= due.min(accesses / 2));
+            // What could be of use is no dummy.
+            prop_assert!(shares.dummies == 0 || (shares.reads, shares.write_backs) == (reads, due + more));
+            if reads + due <= accesses {
+                prop_assert!(shares.reads == reads && shares.write_backs >= due);
+            }
+            let next = divide(accesses, wanted, !reads_first);
+            prop_assert!(reads == 0 || shares.reads + next.reads > 0);
+            prop_assert!(due == 0 || shares.write_backs + next.write_backs > 0);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused() {
+        let schedule =
+            |millis, accesses| Schedule { period: Duration::from_millis(millis), accesses };
+        assert!(schedule(5, 16).check().is_ok());
+        for wrong in [schedule(0, 1), schedule(5, 0), schedule(5, 5000), schedule(4_000_000, 1)] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+    }
+}

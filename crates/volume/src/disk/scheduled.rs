@@ -1,0 +1,210 @@
+//! The thread that uses the volume when there is a [`Schedule`](super::Schedule): it makes the same accesses at each
+//! tick. In between it moves bytes between requests and the cache, in steps so short that a tick does
+//! not wait for them.
+//!
+//! Whatever the owner asks for makes no trip of its own: a request waits until the accesses of ticks
+//! have done what it needs. A flush is answered at the end of the tick that has written back the last
+//! block that was dirty when it came; the client's log is synced at the end of every tick. A trim waits
+//! for the next checkpoint where it would cause one. A disk that is closed makes as many ticks as it
+//! takes to write back the most blocks that may be dirty, whether they are or not.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::mpsc::Receiver;
+
+use oblivio_core::store::BucketStore;
+
+use super::blocks::Blocks;
+use super::cache::Mark;
+use super::pace::{Event, Pace};
+use super::pending::{Pending, Step};
+use super::requests::{BATCH_REQUESTS_MAX, Message, check, disk_error, refuse_all};
+use super::schedule::{Wanted, divide};
+use crate::device::Request;
+use crate::error::VolumeError;
+use crate::volume::Volume;
+
+/// For each access of a tick, so many blocks of requests are looked at for one that is missing.
+const LOOKS_PER_ACCESS: usize = 16;
+
+pub(super) struct ScheduledWorker<S> {
+    blocks: Blocks<S>,
+    /// At each tick.
+    accesses: usize,
+    cache_blocks_max: usize,
+    dirty_blocks_max: usize,
+    /// In the order in which they came.
+    pending: VecDeque<Pending>,
+    /// All that is left is that what was dirty at the mark becomes durable. In the order of marks.
+    wait_for_storage: VecDeque<(Mark, Pending)>,
+    /// Whose turn it is where an odd number of accesses is divided.
+    reads_first: bool,
+}
+
+impl<S: BucketStore> ScheduledWorker<S> {
+    pub(super) fn new(volume: Volume<S>, cache_bytes_max: u64, accesses: usize) -> Self {
+        let blocks = Blocks::new(volume);
+        let in_cache = (cache_bytes_max / blocks.block_bytes as u64) as usize;
+        // With less, the accesses of a tick could not all be of use.
+        let dirty_blocks_max = (in_cache / 2).max(accesses);
+        Self {
+            blocks,
+            accesses,
+            cache_blocks_max: in_cache.max(2 * dirty_blocks_max),
+            dirty_blocks_max,
+            pending: VecDeque::new(),
+            wait_for_storage: VecDeque::new(),
+            reads_first: false,
+        }
+    }
+
+    /// Serves until it is told to close, or nobody is left to ask.
+    pub(super) fn run(
+        mut self,
+        queue: &Receiver<Message>,
+        mut pace: Pace,
+    ) -> Result<S, VolumeError> {
+        if let Err(error) = self.serve(queue, &mut pace) {
+            self.refuse(&error);
+            return Err(refuse_all(queue, error));
+        }
+        // Nobody else is asked for, or answered, from here on.
+        if let Err(error) = self.finish(&mut pace) {
+            self.refuse(&error);
+            return Err(error);
+        }
+        self.blocks.volume.close()
+    }
+
+    /// Answers all that have not been answered with an error.
+    fn refuse(&mut self, error: &VolumeError) {
+        let waiting = self.wait_for_storage.drain(..).map(|(_, pending)| pending);
+        for pending in self.pending.drain(..).chain(waiting) {
+            pending.refuse(disk_error(error));
+        }
+    }
+
+    fn serve(&mut self, queue: &Receiver<Message>, pace: &mut Pace) -> Result<(), VolumeError> {
+        loop {
+            let is_full = pace.bounds_requests() && self.unanswered() >= BATCH_REQUESTS_MAX;
+            let event = if is_full { pace.next_tick() } else { pace.next(queue) };
+            let mut over = None;
+            match event {
+                Event::Serve(request) => self.admit(request),
+                Event::Tick(done) => {
+                    self.tick(pace)?;
+                    over = done;
+                }
+                Event::Close => return Ok(()),
+            }
+            self.advance(pace)?;
+            // Whoever waits for the end of the tick learns of it so.
+            drop(over);
+        }
+    }
+
+    /// Answers everybody, and writes back what is dirty: in as many ticks as it might take.
+    fn finish(&mut self, pace: &mut Pace) -> Result<(), VolumeError> {
+        while self.unanswered() > 0 {
+            pace.next_tick();
+            self.tick(pace)?;
+            self.advance(pace)?;
+        }
+        for _ in 0..self.dirty_blocks_max.div_ceil(self.accesses) {
+            pace.next_tick();
+            self.tick(pace)?;
+        }
+        Ok(())
+    }
+
+    fn unanswered(&self) -> usize {
+        self.pending.len() + self.wait_for_storage.len()
+    }
+
+    fn admit(&mut self, request: Request) {
+        match check(&request.op, self.blocks.bytes) {
+            Ok(()) => self.pending.push_back(Pending::new(request, self.blocks.block_bytes)),
+            Err(error) => (request.done)(Err(error)),
+        }
+    }
+
+    /// Does what can be done without storage, until the next tick is due. After a tick it does
+    /// something in any case.
+    fn advance(&mut self, pace: &Pace) -> Result<(), VolumeError> {
+        let mut at = 0;
+        while let Some(pending) = self.pending.get_mut(at) {
+            match pending.step(&mut self.blocks, self.dirty_blocks_max)? {
+                Step::Waits => {
+                    at += 1;
+                    continue;
+                }
+                Step::Made => (),
+                Step::Done => {
+                    let pending = self.pending.remove(at).expect("it was there");
+                    self.settle(pending);
+                }
+            }
+            if pace.is_due() {
+                return Ok(());
+            }
+        }
+        self.blocks.cache.shrink(self.cache_blocks_max);
+        Ok(())
+    }
+
+    /// There is nothing left to do for a request, but perhaps to wait.
+    fn settle(&mut self, pending: Pending) {
+        if pending.is_durable {
+            self.wait_for_storage.push_back((self.blocks.cache.mark(), pending));
+        } else {
+            pending.answer();
+        }
+    }
+
+    /// Makes exactly as many accesses as at every other tick.
+    fn tick(&mut self, pace: &mut Pace) -> Result<(), VolumeError> {
+        let missing = self.missing();
+        self.reads_first = !self.reads_first;
+        let wanted = Wanted {
+            reads: missing.len(),
+            due: self.due(),
+            dirty: self.blocks.cache.dirty_blocks(),
+        };
+        let shares = divide(self.accesses, wanted, self.reads_first);
+        let dummies: Vec<_> =
+            (0..shares.dummies).map(|_| self.blocks.volume.draw_address()).collect();
+        self.blocks.exchange(&missing[..shares.reads], shares.write_backs, &dummies)?;
+        // Whether somebody waits for it or not.
+        self.blocks.volume.flush()?;
+        pace.ticked();
+        self.blocks.cache.shrink(self.cache_blocks_max + 2 * self.accesses);
+        while let Some((mark, _)) = self.wait_for_storage.front()
+            && self.blocks.cache.dirty_since(*mark, 1) == 0
+        {
+            let (_, pending) = self.wait_for_storage.pop_front().expect("it was there");
+            pending.answer();
+        }
+        Ok(())
+    }
+
+    /// The blocks that requests wait for, each once: at most as many as a tick can read.
+    fn missing(&self) -> Vec<u64> {
+        let Blocks { cache, block_bytes, .. } = &self.blocks;
+        let needed = self.pending.iter().flat_map(|pending| pending.needs(*block_bytes));
+        let mut seen = HashSet::new();
+        needed
+            .take(LOOKS_PER_ACCESS * self.accesses)
+            .filter(|block| !cache.contains(*block) && seen.insert(*block))
+            .take(self.accesses)
+            .collect()
+    }
+
+    /// How many blocks must be written back.
+    fn due(&self) -> usize {
+        let dirty = self.blocks.cache.dirty_blocks();
+        match self.wait_for_storage.back() {
+            _ if dirty >= self.dirty_blocks_max => dirty,
+            Some((mark, _)) => self.blocks.cache.dirty_since(*mark, self.accesses),
+            None => 0,
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! A disk with a schedule: what storage sees is a function of time alone, and it is a disk.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+#[path = "support/seen.rs"]
+mod seen;
+
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::{Seen, World};
+use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request};
+use oblivio_volume::disk::Ticks;
+use oblivio_volume::{Disk, SyncMoves};
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+use seen::{assert_alike, leaves, looks};
+
+const DISK_BYTES: u64 = BLOCKS * BLOCK_BYTES as u64;
+
+const ACCESSES: usize = 7;
+
+/// Few, so that leaves do not repeat by chance alone.
+const LEAF_LEVEL: u8 = 5;
+
+/// A disk without a clock, and what its storage saw.
+struct Bench {
+    setup: SmallVolume,
+    world: World,
+    disk: Disk,
+    ticks: Ticks,
+    coins: StdRng,
+}
+
+type Answer = Receiver<Result<Vec<u8>, DiskError>>;
+
+impl Bench {
+    fn new(setup: SmallVolume, cache_blocks_max: u64, accesses: usize) -> Self {
+        let world = setup.world();
+        let coins = StdRng::seed_from_u64(setup.seed);
+        let volume = setup.create(world.store(), world.dir(), coins).unwrap();
+        let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
+        let (disk, ticks) = Disk::start_without_clock(volume, cache_bytes_max, accesses).unwrap();
+        Self { setup, world, disk, ticks, coins: StdRng::seed_from_u64(setup.seed + 1) }
+    }
+
+    fn submit(&self, op: DiskOp) -> Answer {
+        let (sender, answer) = sync_channel(1);
+        let done = Box::new(move |said| drop(sender.send(said)));
+        self.disk.submit(Request { op, done });
+        answer
+    }
+
+    fn write(&mut self, durable: bool) -> Answer {
+        let offset = self.coins.random_range(0..DISK_BYTES);
+        let bytes = self.coins.random_range(1..=DISK_BYTES - offset).min(5000);
+        let mut data = vec![0; bytes as usize];
+        self.coins.fill_bytes(&mut data);
+        self.submit(DiskOp::Write { offset, data, durable })
+    }
+
+    fn read(&mut self) -> Answer {
+        let offset = self.coins.random_range(0..DISK_BYTES - 5000);
+        self.submit(DiskOp::Read { offset, bytes: 5000 })
+    }
+
+    /// What storage saw, from the beginning to after the closing.
+    fn close(self) -> (SmallVolume, Vec<Seen>) {
+        self.disk.close().unwrap();
+        (self.setup, self.world.view())
+    }
+}
+
+/// Whom a disk serves. Asks for what it likes before each tick.
+type Client = fn(&mut Bench, tick: usize);
+
+const CLIENTS: [(&str, Client); 6] = [
+    ("idle", |_, _| ()),
+    ("flushes", |bench, _| drop(bench.submit(DiskOp::Flush))),
+    ("reads", |bench, _| (0..3).for_each(|_| drop(bench.read()))),
+    ("bursts", |bench, tick| {
+        if tick % 40 < 4 {
+            drop(bench.write(tick % 4 == 3));
+            drop(bench.read());
+        }
+    }),
+    ("everything", |bench, tick| {
+        drop(bench.write(tick % 2 == 0));
+        drop(bench.read());
+        drop(bench.submit(DiskOp::Flush));
+        let offset = bench.coins.random_range(0..DISK_BYTES);
+        drop(bench.submit(DiskOp::Zero {
+            offset,
+            bytes: DISK_BYTES - offset,
+            durable: tick % 3 == 0,
+        }));
+    }),
+    ("trims", |bench, _| {
+        for _ in 0..20 {
+            drop(bench.submit(DiskOp::Trim { offset: 0, bytes: DISK_BYTES, durable: false }));
+        }
+    }),
+];
+
+// ───────────────────────────── what storage sees ─────────────────────────────
+
+#[test]
+fn all_clients_look_alike() {
+    for sync_moves in [SyncMoves::BeforeReads, SyncMoves::AtFlush] {
+        // Files that fill up with a few trims, and those that do not.
+        for state_file_bytes_max in [0, 2_000, 1 << 20] {
+            let setup = SmallVolume { sync_moves, state_file_bytes_max, ..SmallVolume::default() };
+            let views = CLIENTS.map(|(name, client)| {
+                let mut bench = Bench::new(setup, 8, ACCESSES);
+                for tick in 0..200 {
+                    client(&mut bench, tick);
+                    bench.ticks.tick();
+                }
+                // Whoever has not been answered keeps the disk open, and that is seen: not looked at.
+                (name, looks(&bench.world.view()))
+            });
+            let (_, idle) = &views[0];
+            for (name, view) in &views[1..] {
+                assert_alike(&[idle.clone(), view.clone()], &format!("{name} {setup:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn closing_looks_alike_whatever_is_dirty() {
+    let views = [0, 1, 3].map(|writes| {
+        let mut bench = Bench::new(SmallVolume::default(), 40, ACCESSES);
+        for _ in 0..20 {
+            bench.ticks.tick();
+        }
+        for _ in 0..writes {
+            // Whole blocks, answered without an access.
+            let offset = u64::from(BLOCK_BYTES) * bench.coins.random_range(0..BLOCKS - 5);
+            let data = vec![1; 5 * BLOCK_BYTES as usize];
+            let answer = bench.submit(DiskOp::Write { offset, data, durable: false });
+            answer.recv().unwrap().unwrap();
+        }
+        looks(&bench.close().1)
+    });
+    let [idle, one, three] = views;
+    assert_alike(&[idle.clone(), one], "1");
+    assert_alike(&[idle, three], "3");
+}
+
+#[test]
+fn leaves_are_uniform_whoever_asks() {
+    let mut verdicts = Verdicts::new(1e-6);
+    let range = 1 << LEAF_LEVEL;
+    for (name, client) in CLIENTS {
+        let setup = SmallVolume { leaf_level: LEAF_LEVEL, ..SmallVolume::default() };
+        let mut bench = Bench::new(setup, 8, ACCESSES);
+        for tick in 0..600 {
+            client(&mut bench, tick);
+            bench.ticks.tick();
+        }
+        let leaves = leaves(&bench.setup, &bench.world.view());
+        // An eviction that is not told apart at the end of the view may be among them.
+        assert!(leaves.len().abs_diff(600 * ACCESSES) <= 1, "{name}: {}", leaves.len());
+        verdicts
+            .add(format!("{name} uniform"), uniformity(&histogram(leaves.clone(), range, range)));
+        verdicts.add(format!("{name} uncorrelated"), serial_correlation(&leaves));
+    }
+    verdicts.conclude();
+}
+
+// ───────────────────────────── what the owner sees ─────────────────────────────
+
+/// Requests overlap, and each is answered before the next that touches the same bytes.
+#[test]
+fn it_is_a_disk() {
+    for (seed, cache_blocks_max, accesses) in [(1, 8, 3), (2, 0, 1), (3, 200, 20)] {
+        let setup = SmallVolume { seed, ..SmallVolume::default() };
+        let mut bench = Bench::new(setup, cache_blocks_max, accesses);
+        let mut model = vec![0; DISK_BYTES as usize];
+        for _ in 0..400 {
+            // Two requests at once, one in each half.
+            let answers = [0, DISK_BYTES / 2].map(|half| {
+                let offset = half + bench.coins.random_range(0..DISK_BYTES / 2 - 1);
+                let bytes = bench.coins.random_range(1..=half + DISK_BYTES / 2 - offset);
+                let bytes = if bench.coins.random() { bytes } else { bytes.min(40) };
+                let range = offset as usize..(offset + bytes) as usize;
+                let durable = bench.coins.random_range(0..4) == 0;
+                match bench.coins.random_range(0..5) {
+                    0 | 1 => {
+                        let mut data = vec![0; bytes as usize];
+                        bench.coins.fill_bytes(&mut data);
+                        model[range].copy_from_slice(&data);
+                        (bench.submit(DiskOp::Write { offset, data, durable }), Vec::new())
+                    }
+                    2 => {
+                        model[range].fill(0);
+                        (bench.submit(DiskOp::Zero { offset, bytes, durable }), Vec::new())
+                    }
+                    3 => {
+                        let block = u64::from(BLOCK_BYTES);
+                        let whole = (offset.next_multiple_of(block) as usize)
+                            ..((offset + bytes) / block * block) as usize;
+                        if !whole.is_empty() {
+                            model[whole].fill(0);
+                        }
+                        (bench.submit(DiskOp::Trim { offset, bytes, durable }), Vec::new())
+                    }
+                    _ => {
+                        let bytes = bytes as u32;
+                        (bench.submit(DiskOp::Read { offset, bytes }), model[range].to_vec())
+                    }
+                }
+            });
+            for (answer, expected) in answers {
+                assert!(answer_within(&bench, &answer, 2000) == expected);
+            }
+        }
+        bench.disk.close().unwrap();
+    }
+}
+
+/// Many write all the time, one reads, one flushes, one is in need of both.
+#[test]
+fn nobody_starves() {
+    for accesses in [1, 2, 5] {
+        let mut bench = Bench::new(SmallVolume::default(), 4, accesses);
+        let mut flood: Vec<_> = (0..20).map(|_| bench.write(false)).collect();
+        let others = [bench.read(), bench.submit(DiskOp::Flush), bench.write(true)];
+        for answer in others {
+            let is_answered = (0..1000 / accesses).any(|_| {
+                flood.extend((0..3).map(|_| bench.write(false)));
+                bench.ticks.tick();
+                answer.try_recv().is_ok()
+            });
+            assert!(is_answered, "{accesses}");
+        }
+        let waiting = flood.iter().filter(|write| write.try_recv() == Err(TryRecvError::Empty));
+        assert!(waiting.count() > 0, "it was no flood");
+        drop(bench);
+    }
+}
+
+#[test]
+fn a_whole_block_is_written_and_a_cached_one_is_read_without_a_tick() {
+    let bench = Bench::new(SmallVolume::default(), 8, ACCESSES);
+    let data = vec![7; BLOCK_BYTES as usize];
+    let write = DiskOp::Write { offset: 0, data: data.clone(), durable: false };
+    bench.submit(write).recv().unwrap().unwrap();
+    let read = DiskOp::Read { offset: 0, bytes: BLOCK_BYTES };
+    assert_eq!(bench.submit(read).recv().unwrap().unwrap(), data);
+    let flush = bench.submit(DiskOp::Flush);
+    bench.ticks.tick();
+    flush.try_recv().unwrap().unwrap();
+}
+
+/// The answer, after at most so many ticks.
+fn answer_within(bench: &Bench, answer: &Answer, ticks_max: usize) -> Vec<u8> {
+    for _ in 0..ticks_max {
+        if let Ok(answer) = answer.try_recv() {
+            return answer.unwrap();
+        }
+        bench.ticks.tick();
+    }
+    answer.try_recv().unwrap_or_else(|_| panic!("not answered within {ticks_max} ticks")).unwrap()
+}
