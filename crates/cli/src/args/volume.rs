@@ -69,7 +69,7 @@ pub(crate) struct SecretArgs {
 }
 
 /// A volume, and what is needed to open it.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct VolumeArgs {
     /// The file that holds the volume.
     pub(crate) volume: PathBuf,
@@ -171,6 +171,19 @@ pub(crate) struct RunArgs {
     pub(crate) rate: RateArgs,
 }
 
+/// As it is run when nothing is said.
+impl Default for RunArgs {
+    fn default() -> Self {
+        Self {
+            cache: DiskOptions::default().cache_bytes_max,
+            sync_moves: SyncMovesName::default(),
+            direct: false,
+            record_view: None,
+            rate: RateArgs::default(),
+        }
+    }
+}
+
 impl RunArgs {
     /// How the disk is run.
     pub(crate) fn disk_options(&self) -> DiskOptions {
@@ -231,9 +244,10 @@ impl RateArgs {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SyncMovesName {
     /// Before storage sees them: no crash ever links two accesses.
+    #[default]
     Read,
     /// With flushes: faster where syncs are slow; a power loss may link the latest accesses with later
     /// ones.
@@ -265,7 +279,7 @@ Examples:
 
 Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct NbdArgs {
     #[command(flatten)]
     pub(crate) at: VolumeArgs,

@@ -12,7 +12,7 @@ use super::diary::{Phase, WatchedDisk};
 use super::programs;
 use super::seen::Seen;
 use super::stage::Stage;
-use crate::args::{RateArgs, RunArgs, SyncMovesName};
+use crate::args::RunArgs;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::view;
@@ -50,13 +50,7 @@ impl Session {
 /// Plays all phases. The disk has no cache, so that everything the owner asks for is asked of storage.
 pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     let view_path = stage.path("demo.view");
-    let run = RunArgs {
-        cache: 0,
-        sync_moves: SyncMovesName::Read,
-        direct: false,
-        record_view: Some(view_path.clone()),
-        rate: RateArgs::default(),
-    };
+    let run = RunArgs { cache: 0, record_view: Some(view_path.clone()), ..RunArgs::default() };
     let Opened { volume, recording, .. } = open(&stage.volume_args(), &run)?;
     let config = volume.config().clone();
     let disk = Arc::new(Disk::start(volume, &run.disk_options())?);

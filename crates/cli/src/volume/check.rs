@@ -3,19 +3,13 @@
 use serde_json::json;
 
 use super::opening;
-use crate::args::{CheckArgs, RateArgs, RunArgs, SyncMovesName};
+use crate::args::{CheckArgs, RunArgs};
 use crate::error::CliError;
 use crate::{output, progress};
 
 /// `oblivio check`.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), CliError> {
-    let run = RunArgs {
-        cache: 0,
-        sync_moves: SyncMovesName::Read,
-        direct: false,
-        record_view: None,
-        rate: RateArgs::default(),
-    };
+    let run = RunArgs { cache: 0, ..RunArgs::default() };
     let opened = opening::open(&args.at, &run)?;
     let mut volume = opened.volume;
     let buckets = volume.buckets_in_storage();

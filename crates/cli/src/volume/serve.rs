@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::opening::{self, Opened};
 use super::signals::EndAsked;
-use crate::args::{NbdArgs, RateArgs, RunArgs, SyncMovesName, ViewRecordArgs};
+use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -51,24 +51,9 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
 pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
     serve_nbd(&NbdArgs {
         at: args.at.clone(),
-        run: RunArgs {
-            cache: 32 << 20,
-            sync_moves: SyncMovesName::Read,
-            direct: false,
-            record_view: Some(args.output.clone()),
-            rate: RateArgs::default(),
-        },
-        socket: None,
-        tcp: None,
-        beyond_loopback: false,
-        export_name: String::new(),
-        read_only: false,
-        tls_certificate: None,
-        tls_key: None,
-        tls_client_authorities: None,
-        tls_optional: false,
+        run: RunArgs { record_view: Some(args.output.clone()), ..RunArgs::default() },
         run_command: Some(args.run.clone()),
-        json: false,
+        ..NbdArgs::default()
     })
 }
 
