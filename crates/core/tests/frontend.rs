@@ -181,20 +181,23 @@ fn freecursive_is_a_map() {
     }
 }
 
+/// Small enough for trees in which blocks are stuck.
+const SMALL: FreecursiveConfig = FreecursiveConfig {
+    capacity: 150,
+    block_bytes: 32,
+    fan_out: 8,
+    counter_bits: 4,
+    client_entries_max: 4,
+    plb_blocks: 4,
+    plb_ways: 1,
+};
+
 /// A tree so tight that blocks are stuck, and a tree top.
 #[test]
 fn freecursive_is_a_map_in_tight_trees() {
     for seed in 0..20 {
         let coins = &mut coins(seed);
-        let config = FreecursiveConfig {
-            capacity: 150,
-            block_bytes: 32,
-            fan_out: 8,
-            counter_bits: 4,
-            client_entries_max: 4,
-            plb_blocks: 4,
-            plb_ways: 1,
-        };
+        let config = SMALL;
         let tree = TreeConfig {
             burst_accesses_max: config.burst_accesses_max().unwrap(),
             tree_top_levels: pick(&[0, 1, 3], coins),
@@ -537,15 +540,7 @@ fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
 
 #[test]
 fn a_full_stash_refuses_loses_nothing_and_recovers() {
-    let config = FreecursiveConfig {
-        capacity: 150,
-        block_bytes: 32,
-        fan_out: 8,
-        counter_bits: 4,
-        client_entries_max: 4,
-        plb_blocks: 4,
-        plb_ways: 1,
-    };
+    let config = SMALL;
     let mut refusals = 0;
     for seed in 0..10 {
         let tree = TreeConfig {

@@ -2,37 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+#[path = "support/own_file_system.rs"]
+mod own_file_system;
+
 use std::error::Error;
 use std::io;
-use std::path::PathBuf;
-use std::process::Command;
 
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, RawConfig, StoreError};
 use oblivio_store::{FileErrorKind, FileOptions, FileStore};
-
-/// Names the one argument of the ignored tests.
-const FOLDER: &str = "OBLIVIO_TEST_FILE_SYSTEM";
-
-/// Runs `test` of this file on a file system that nobody else sees and that is gone afterwards.
-fn on_a_file_system(mount: &str, test: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let script = format!(r#"mount {mount} none "${FOLDER}" && exec "$0" --exact --ignored "$1""#);
-    let output = Command::new("unshare")
-        .args(["--map-root-user", "--mount", "sh", "-c", &script])
-        .arg(std::env::current_exe().unwrap())
-        .arg(test)
-        .env(FOLDER, folder.path())
-        .output()
-        .expect("this test needs unshare: install util-linux");
-    let (said, complained) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "if unshare or mount was refused, run this as root or allow user namespaces:\n{said}\n\
-         {complained}"
-    );
-}
+use own_file_system::{folder, on_a_file_system};
 
 #[test]
 fn a_full_disk_is_told_and_final() {
@@ -47,10 +26,6 @@ fn a_file_that_cannot_be_made_leaves_nothing() {
 #[test]
 fn direct_requests_are_refused_in_words() {
     on_a_file_system("-t ramfs", "does_not_go_direct");
-}
-
-fn folder() -> PathBuf {
-    std::env::var_os(FOLDER).unwrap().into()
 }
 
 fn shape() -> TreeShape {

@@ -2,37 +2,16 @@
 //! there is room.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::common::{bad, good};
+use super::own_file_system::{folder, on_a_file_system};
 use super::tools::try_run;
 use super::world::{MIB, Server, VOLUME, World};
 
-/// Names the one argument of the ignored tests.
-const FOLDER: &str = "OBLIVIO_TEST_FILE_SYSTEM";
-
-/// Runs `test` of this file on a file system of `bytes` that nobody else sees and that is gone
-/// afterwards.
 fn on_a_small_file_system(bytes: u64, test: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let script = format!(
-        r#"mount -t tmpfs -o size={bytes} none "${FOLDER}" && exec "$0" --exact --ignored "$1""#
-    );
-    let output = Command::new("unshare")
-        .args(["--map-root-user", "--mount", "sh", "-c", &script])
-        .arg(std::env::current_exe().unwrap())
-        .arg(format!("full_disk::{test}"))
-        .env(FOLDER, folder.path())
-        .output()
-        .expect("this test needs unshare: install util-linux");
-    let (said, complained) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "if unshare or mount was refused, run this as root or allow user namespaces:\n{said}\n\
-         {complained}"
-    );
+    on_a_file_system(&format!("-t tmpfs -o size={bytes}"), &format!("full_disk::{test}"));
 }
 
 #[test]
@@ -48,10 +27,6 @@ fn the_clients_directory_fills_up() {
 #[test]
 fn there_is_no_room_to_create_anything() {
     on_a_small_file_system(256 << 10, "creates_nothing");
-}
-
-fn folder() -> PathBuf {
-    std::env::var_os(FOLDER).unwrap().into()
 }
 
 /// Makes room on the file system of `folder`.

@@ -15,6 +15,8 @@ mod secrets;
 // What the tests of both crates need is said once.
 #[path = "../../../serve/tests/support/needs.rs"]
 mod needs;
+#[path = "../../../store/tests/support/own_file_system.rs"]
+mod own_file_system;
 #[path = "../../../serve/tests/nbd/tools.rs"]
 mod tools;
 mod world;
