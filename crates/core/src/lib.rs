@@ -68,10 +68,10 @@ pub mod view;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use error::{Error, ErrorKind, StoreError};
-pub use frontend::{FreecursiveConfig, FreecursiveOram, RecursiveConfig, RecursiveOram};
+pub use frontend::{FreecursiveConfig, FreecursiveOram, Recursion, RecursiveConfig, RecursiveOram};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
-pub use oram::{Access, FlatOram, Oram, PathOram, RawOram, RotatingOram};
+pub use oram::{Access, FlatOram, Oram, PathOram, RawOram, RotatingConfig, RotatingOram};
 pub use scheme::{Op, RawConfig, TreeConfig};
 pub use seal::{EraSealer, Key, MasterKey, NoSecrecy, Sealer};
 pub use store::{BucketStore, MemoryStore};

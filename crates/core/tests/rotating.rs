@@ -6,14 +6,15 @@
 use std::collections::HashMap;
 
 use oblivio_core::geometry::BucketId;
+use oblivio_core::oram::{Kept as KeptOram, nothing_to_do};
 use oblivio_core::posmap::LivePosMap;
 use oblivio_core::reference::ReferenceRaw;
-use oblivio_core::scheme::{Home, Move, RotatingBackend};
+use oblivio_core::scheme::{Home, Move, TakenSlot};
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
     EraSealer, ErrorKind, Geometry, LayoutKind, Leaf, MasterKey, MemoryStore, Op, Oram, RawConfig,
-    RotatingOram, TreeConfig,
+    Recursion, RotatingConfig, RotatingOram, TreeConfig,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -47,14 +48,41 @@ fn any_config(coins: &mut StdRng) -> RawConfig {
     RawConfig { tree, evict_period: pick(&[1, 2, 3, 5, 8], coins) }
 }
 
-fn store(config: &RawConfig) -> Store {
-    let shapes = vec![config.rotating_shape().unwrap(); usize::from(config.tree.tree.0) + 1];
+/// The same, with position maps of many depths in the tree.
+fn any_recursive_config(coins: &mut StdRng) -> RotatingConfig {
+    loop {
+        let mut raw = any_config(coins);
+        raw.tree.block_bytes = pick(&[16, 32, 100], coins);
+        let recursion = Recursion {
+            data_blocks: raw.tree.capacity.div_ceil(2),
+            client_entries_max: pick(&[1, 2, 10, 1000], coins),
+            plb_blocks: pick(&[8, 9, 20], coins),
+        };
+        let leaf_level = raw.tree.geometry.leaf_level();
+        let blocks = recursion.tree_blocks(raw.tree.block_bytes, leaf_level).unwrap();
+        if blocks <= raw.tree.geometry.tree_slots() {
+            raw.tree.capacity = blocks;
+            raw.tree.stash_blocks_max = blocks as usize + 1;
+            return RotatingConfig { recursion: Some(recursion), ..RotatingConfig::flat(raw) };
+        }
+    }
+}
+
+fn store(config: &RotatingConfig) -> Store {
+    let (data, taken) = config.shapes().unwrap();
+    let mut shapes = vec![data; usize::from(config.raw.tree.tree.0) + 1];
+    shapes.extend(taken);
     Recorder::new(MemoryStore::new(&shapes, LayoutKind::Striped).unwrap(), Vec::new())
 }
 
 fn make(config: &RawConfig, seed: u64) -> Rotating {
-    let sealer = EraSealer::fresh(master(), config.tree.tree, &mut StdRng::seed_from_u64(!seed));
-    RotatingOram::rotating(config, sealer, store(config), StdRng::seed_from_u64(seed)).unwrap()
+    make_any(&RotatingConfig::flat(config.clone()), seed)
+}
+
+fn make_any(config: &RotatingConfig, seed: u64) -> Rotating {
+    let tree = config.raw.tree.tree;
+    let sealer = EraSealer::fresh(master(), tree, &mut StdRng::seed_from_u64(!seed));
+    RotatingOram::new(config, sealer, store(config), StdRng::seed_from_u64(seed)).unwrap()
 }
 
 fn master() -> MasterKey {
@@ -171,75 +199,125 @@ struct Kept {
     evictions: u64,
     accesses_since_eviction: u32,
     eras: Vec<oblivio_core::seal::Era>,
-    map: Vec<(u64, oblivio_core::posmap::Mapping)>,
+    table: Vec<(u64, oblivio_core::posmap::Mapping)>,
     blocks: Vec<(Home, u64, Leaf, Vec<u8>)>,
+    taken: Vec<TakenSlot>,
 }
 
 fn keep(oram: &mut Rotating) -> Kept {
-    let backend = oram.backend_mut();
-    backend.keep_state();
+    oram.backend_mut().keep_state();
+    let backend = oram.backend();
     Kept {
         evictions: backend.evictions(),
         accesses_since_eviction: backend.accesses_since_eviction(),
         eras: backend.sealer().eras().cloned().collect(),
-        blocks: backend.client_blocks().map(|(h, a, l, bytes)| (h, a, l, bytes.to_vec())).collect(),
-        map: oram.position_map().mapped(0..u64::MAX).collect(),
+        blocks: oram.client_blocks().map(|(h, a, l, bytes)| (h, a, l, bytes.to_vec())).collect(),
+        table: oram.table().mapped(0..u64::MAX).collect(),
+        taken: backend.taken_slots().collect(),
     }
 }
 
-fn resume(config: &RawConfig, kept: &Kept, store: Store, seed: u64) -> Rotating {
-    let tree = &config.tree;
+fn resume(config: &RotatingConfig, kept: &Kept, store: Store, seed: u64) -> Rotating {
+    let tree = &config.raw.tree;
     let sealer = EraSealer::new(master(), tree.tree, kept.eras.clone());
     let Kept { evictions, accesses_since_eviction, .. } = *kept;
-    let mut backend =
-        RotatingBackend::resume(config, sealer, store, evictions, accesses_since_eviction).unwrap();
+    let mut table =
+        LivePosMap::new(config.client_entries().unwrap(), tree.geometry.leaf_level()).unwrap();
+    kept.table.iter().for_each(|(entry, mapping)| table.set(*entry, *mapping));
+    let state = KeptOram { evictions, accesses_since_eviction, table };
+    let coins = StdRng::seed_from_u64(seed);
+    let mut oram = RotatingOram::resume(config, sealer, store, state, coins).unwrap();
     for (home, address, leaf, bytes) in &kept.blocks {
-        backend.bring_back(*home, *address, *leaf, bytes).unwrap();
+        oram.bring_back(*home, *address, *leaf, bytes).unwrap();
     }
-    let mut map = LivePosMap::new(tree.capacity, tree.geometry.leaf_level()).unwrap();
-    kept.map.iter().for_each(|(address, mapping)| map.set(*address, *mapping));
-    let mut oram = RotatingOram::resume(backend, map, StdRng::seed_from_u64(seed));
+    kept.taken.iter().for_each(|slot| oram.bring_back_taken(*slot).unwrap());
     oram.begin_era();
     oram
 }
 
 /// The store of an ORAM that is gone.
-fn take_store(oram: &mut Rotating, config: &RawConfig) -> Store {
+fn take_store(oram: &mut Rotating, config: &RotatingConfig) -> Store {
     std::mem::replace(oram.backend_mut().store_mut(), store(config))
+}
+
+/// What was asked of an ORAM, as it is written down.
+enum Logged {
+    Moves(Vec<Move>, Option<u8>),
+    Forget(u64, u64),
+}
+
+/// Asks for something, and for all that has to come first, as long as it is allowed. What is done is
+/// logged.
+fn ask(oram: &mut Rotating, array: &mut [Vec<u8>], log: &mut Vec<Logged>, coins: &mut StdRng) {
+    let capacity = array.len() as u64;
+    let address = coins.random_range(0..capacity);
+    let forgotten = coins.random_bool(0.1).then(|| {
+        let end = if coins.random() { capacity } else { (address + 3).min(capacity) };
+        address..end
+    });
+    loop {
+        let needed = match &forgotten {
+            Some(range) => oram.needs_to_forget(range.clone()).unwrap(),
+            None => oram.needs(&[address]).unwrap(),
+        };
+        let logged = if !needed.is_empty() {
+            let now = needed.len().min(oram.window_accesses_max());
+            Logged::Moves(oram.intend(&needed[..now]).unwrap(), None)
+        } else if let Some(range) = &forgotten {
+            Logged::Forget(range.start, range.end)
+        } else if coins.random_bool(0.1) {
+            Logged::Moves(oram.intend_nothing(1), None)
+        } else {
+            let fill = coins.random::<bool>().then(|| coins.random::<u8>());
+            Logged::Moves(oram.intend(&[address]).unwrap(), fill)
+        };
+        if matches!(&logged, Logged::Moves(moves, _) if moves.len() as u64 > oram.backend().accesses_left())
+        {
+            return;
+        }
+        carry_out(oram, array, &logged);
+        log.push(logged);
+        if needed.is_empty() {
+            return;
+        }
+    }
 }
 
 #[test]
 fn a_kept_state_outlives_everything_that_is_allowed_and_shows_the_same_paths_again() {
+    outlives(|coins| RotatingConfig::flat(any_config(coins)));
+}
+
+#[test]
+fn a_kept_state_with_its_position_map_in_the_tree_outlives_as_much() {
+    outlives(any_recursive_config);
+}
+
+fn outlives(any_config: impl Fn(&mut StdRng) -> RotatingConfig) {
     let (mut used_up, mut replayed) = (0, 0);
     for seed in 0..200 {
         let coins = &mut StdRng::seed_from_u64(seed);
         let config = any_config(coins);
-        let tree = &config.tree;
-        let mut oram = make(&config, seed);
-        let mut array = vec![vec![0u8; tree.block_bytes]; tree.capacity as usize];
+        let tree = &config.raw.tree;
+        let mut oram = make_any(&config, seed);
+        let mut array = vec![vec![0u8; tree.block_bytes]; config.data_blocks() as usize];
         for crash in 0..4 {
             let kept = keep(&mut oram);
             let kept_array = array.clone();
             let seen_before = oram.backend_mut().store_mut().sink().len();
             // Work on, until nothing more is allowed, or not so long.
-            let accesses = match oram.backend().accesses_left() {
-                left if coins.random() => {
-                    used_up += 1;
-                    left.min(500)
-                }
+            let requests = match oram.backend().accesses_left() {
+                left if coins.random() => left.min(500),
                 left => coins.random_range(0..=left.min(500)),
             };
-            let mut log: Vec<(Move, Option<u8>)> = Vec::new();
-            for _ in 0..accesses {
-                let address = coins.random_range(0..tree.capacity);
-                let step = oram.intend(&[address]).unwrap()[0];
-                let fill = coins.random::<bool>().then(|| coins.random::<u8>());
-                log.push((step, fill));
-                carry_out(&mut oram, &mut array, step, fill);
+            let mut log = Vec::new();
+            for _ in 0..requests {
+                ask(&mut oram, &mut array, &mut log, coins);
             }
             if oram.backend().accesses_left() == 0 {
-                let step = oram.intend(&[0]).unwrap();
-                let error = oram.carry_out(&step, &mut [Op::Read(&mut vec![0; tree.block_bytes])]);
+                used_up += 1;
+                let step = oram.intend_nothing(1);
+                let error = oram.carry_out(&step, &mut nothing_to_do(1));
                 assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidRequest);
             }
             let first = trips(&oram.backend_mut().store_mut().sink()[seen_before..]);
@@ -251,16 +329,21 @@ fn a_kept_state_outlives_everything_that_is_allowed_and_shows_the_same_paths_aga
             store.sink_mut().shrink_to_fit();
             oram = resume(&config, &kept, store, coins.random());
             array = kept_array;
-            for (step, fill) in &log {
-                carry_out(&mut oram, &mut array, *step, *fill);
+            for logged in &log {
+                carry_out(&mut oram, &mut array, logged);
             }
             let again = trips(&oram.backend_mut().store_mut().sink()[seen_before..]);
             assert_eq!(again, first[..again.len()], "seed {seed}, crash {crash}");
             replayed += again.len();
             let seen = oram.backend_mut().store_mut().sink().len();
-            assert_eq!(oram.check(&mut |_| {}).unwrap(), alive(&oram));
+            let alive = oram.check(&mut |_| {}).unwrap_or_else(|error| {
+                panic!("seed {seed}, crash {crash}: {error}");
+            });
+            if config.recursion.is_none() {
+                assert_eq!(alive, self::alive(&oram));
+            }
             oram.backend_mut().store_mut().sink_mut().truncate(seen);
-            for address in 0..tree.capacity {
+            for address in 0..config.data_blocks() {
                 let mut block = vec![0xA5; tree.block_bytes];
                 oram.read(address, &mut block).unwrap();
                 assert!(block == array[address as usize], "seed {seed}, crash {crash}");
@@ -271,11 +354,23 @@ fn a_kept_state_outlives_everything_that_is_allowed_and_shows_the_same_paths_aga
 }
 
 fn alive(oram: &Rotating) -> u64 {
-    oram.position_map().mapped(0..u64::MAX).filter(|(_, mapping)| mapping.live).count() as u64
+    oram.table().mapped(0..u64::MAX).filter(|(_, mapping)| mapping.live).count() as u64
 }
 
-fn carry_out(oram: &mut Rotating, array: &mut [Vec<u8>], step: Move, fill: Option<u8>) {
-    let block = &mut array[step.address as usize];
+fn carry_out(oram: &mut Rotating, array: &mut [Vec<u8>], logged: &Logged) {
+    let (moves, fill) = match logged {
+        Logged::Forget(start, end) => {
+            array[*start as usize..*end as usize].iter_mut().for_each(|block| block.fill(0));
+            return oram.forget(*start..*end).unwrap();
+        }
+        Logged::Moves(moves, fill) => (moves, *fill),
+    };
+    let [step] = moves[..] else {
+        return oram.carry_out(moves, &mut nothing_to_do(moves.len())).unwrap();
+    };
+    let Some(block) = array.get_mut(step.address as usize) else {
+        return oram.carry_out(moves, &mut nothing_to_do(1)).unwrap();
+    };
     match fill {
         Some(fill) => {
             block.fill(fill);
@@ -286,6 +381,48 @@ fn carry_out(oram: &mut Rotating, array: &mut [Vec<u8>], step: Move, fill: Optio
             oram.carry_out(&[step], &mut [Op::Read(&mut buffer)]).unwrap();
             assert!(buffer == *block);
         }
+    }
+}
+
+#[test]
+fn an_oram_with_its_position_map_in_the_tree_is_an_array() {
+    for seed in 0..150 {
+        let coins = &mut StdRng::seed_from_u64(seed + 5_000_000);
+        let config = any_recursive_config(coins);
+        let mut oram = make_any(&config, seed);
+        let block_bytes = config.raw.tree.block_bytes;
+        let mut array = vec![vec![0u8; block_bytes]; config.data_blocks() as usize];
+        for n in 0..400 {
+            let address = coins.random_range(0..array.len());
+            match coins.random_range(0..10) {
+                0 => {
+                    let end = (address + pick(&[1, 2, 30, 1000], coins)).min(array.len());
+                    let range = address as u64..end as u64;
+                    loop {
+                        let needed = oram.needs_to_forget(range.clone()).unwrap();
+                        if needed.is_empty() {
+                            break;
+                        }
+                        oram.backend_mut().keep_state();
+                        let now = &needed[..1];
+                        let steps = oram.intend(now).unwrap();
+                        oram.carry_out(&steps, &mut nothing_to_do(1)).unwrap();
+                    }
+                    oram.forget(range).unwrap();
+                    array[address..end].iter_mut().for_each(|block| block.fill(0));
+                }
+                1..5 => {
+                    array[address].fill(n as u8);
+                    oram.write(address as u64, &array[address]).unwrap();
+                }
+                _ => {
+                    let mut block = vec![0xA5; block_bytes];
+                    oram.read(address as u64, &mut block).unwrap();
+                    assert!(block == array[address], "seed {seed}, request {n}");
+                }
+            }
+        }
+        oram.check(&mut |_| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
 }
 
@@ -323,7 +460,7 @@ fn forgotten_blocks_read_as_zeros_even_when_a_stale_copy_has_the_leaf_of_today()
 // ───────────────────────────── storage that lies ─────────────────────────────
 
 /// An ORAM of which every bucket in storage has been written.
-fn settled() -> (RawConfig, Rotating) {
+fn settled() -> (RotatingConfig, Rotating) {
     let mut config = RawConfig::with_z_a(40, 16, 3, 2, 40).unwrap();
     config.tree.tree_top_levels = 2;
     let mut oram = make(&config, 5);
@@ -332,12 +469,13 @@ fn settled() -> (RawConfig, Rotating) {
         oram.write(coins.random_range(0..40), &[coins.random(); 16]).unwrap();
     }
     oram.check(&mut |_| {}).unwrap();
-    (config, oram)
+    (RotatingConfig::flat(config), oram)
 }
 
 /// The places that hold the latest version of a bucket, and those that hold an older one.
-fn places(config: &RawConfig, oram: &Rotating) -> (Vec<BucketId>, Vec<BucketId>) {
+fn places(config: &RotatingConfig, oram: &Rotating) -> (Vec<BucketId>, Vec<BucketId>) {
     let g = oram.backend().evictions();
+    let config = &config.raw;
     let mut current = Vec::new();
     let mut stale = Vec::new();
     for level in config.tree.tree_top_levels..=config.tree.geometry.leaf_level() {
@@ -401,7 +539,7 @@ fn swapped_replayed_and_lost_buckets_are_found_and_named() {
     let leaf_places: Vec<_> = current
         .iter()
         .copied()
-        .filter(|b| b.level() == config.tree.geometry.leaf_level() + 1)
+        .filter(|b| b.level() == config.raw.tree.geometry.leaf_level() + 1)
         .collect();
     for (tamper, defect) in [(0, "another bucket"), (1, "older version"), (2, "nothing")] {
         let mut oram = resume(&config, &kept, store, 1);
@@ -414,8 +552,8 @@ fn swapped_replayed_and_lost_buckets_are_found_and_named() {
             }
             1 => {
                 // Let storage answer with what it held before the latest round.
-                let ring_round = u64::from(config.evict_period)
-                    * ((1 << config.tree.geometry.leaf_level()) + config.spare_evictions());
+                let ring_round = u64::from(config.raw.evict_period)
+                    * ((1 << config.raw.tree.geometry.leaf_level()) + config.raw.spare_evictions());
                 for _ in 0..ring_round {
                     oram.write(0, &[1; 16]).unwrap();
                 }
@@ -434,7 +572,7 @@ fn what_a_lost_era_wrote_is_not_believed() {
     let (config, mut oram) = settled();
     let kept = keep(&mut oram);
     let step = |oram: &mut Rotating, fill: u8| {
-        for _ in 0..config.evict_period {
+        for _ in 0..config.raw.evict_period {
             let steps = oram.intend(&[3]).unwrap();
             oram.carry_out(&steps, &mut [Op::Write(&[fill; 16])]).unwrap();
         }

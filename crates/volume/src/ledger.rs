@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use oblivio_core::store::BucketStore;
-use oblivio_core::{RawConfig, RotatingOram};
+use oblivio_core::{RotatingConfig, RotatingOram};
 use rand::Rng;
 use rand::rngs::StdRng;
 
@@ -19,6 +19,9 @@ use crate::volume::SyncMoves;
 
 /// Entries of the position map in one record.
 const MAP_RECORD_ENTRIES: u64 = 8192;
+
+/// Taken slots in one record.
+const TAKEN_RECORD_SLOTS: usize = 8192;
 
 /// A state file is `state-` and its generation. While it is being made, this is added.
 const UNFINISHED: &str = ".new";
@@ -54,7 +57,7 @@ impl Past {
         dir: &dyn StateDir,
         keys: &LedgerKeys,
         volume_id: &VolumeId,
-        config: &RawConfig,
+        config: &RotatingConfig,
     ) -> Result<Self, VolumeError> {
         let generation = latest_generation(dir)?.ok_or_else(|| {
             VolumeError::new(
@@ -76,8 +79,7 @@ impl Past {
                 "a state file has the name of another: restore the directory as it was",
             ));
         }
-        let leaf_level = config.tree.geometry.leaf_level();
-        let history = History::read(&mut reader, config.tree.capacity, leaf_level)?;
+        let history = History::read(&mut reader, config)?;
         Ok(Self { generation, history })
     }
 
@@ -223,7 +225,9 @@ impl Ledger {
             self.snapshot_bytes = self.log.bytes();
             self.forgets_bytes = 0;
         } else {
-            put_state(&mut self.log, &head, oram, Map::FollowsFromTheLog)?;
+            // The log says of each move where it went, but not what a block of the tree said of it.
+            let map = if oram.has_flat_map() { Map::FollowsFromTheLog } else { Map::Whole };
+            put_state(&mut self.log, &head, oram, map)?;
             self.log.sync()?;
         }
         anchor::write(oram.backend_mut().store_mut(), &self.keys.anchor, &self.checkpoint)?;
@@ -311,7 +315,7 @@ fn put_state<S: BucketStore>(
 ) -> Result<(), VolumeError> {
     log.append(|out| Record::Head(head.clone()).put(out))?;
     if map == Map::Whole {
-        let map = oram.position_map();
+        let map = oram.table();
         for start in (0..map.capacity()).step_by(MAP_RECORD_ENTRIES as usize) {
             let range = start..(start + MAP_RECORD_ENTRIES).min(map.capacity());
             if !map.is_unmapped(range.clone()) {
@@ -320,8 +324,12 @@ fn put_state<S: BucketStore>(
             }
         }
     }
-    for (home, address, leaf, bytes) in oram.backend().client_blocks() {
+    for (home, address, leaf, bytes) in oram.client_blocks() {
         log.append(|out| record::put_block(out, home, address, leaf, bytes))?;
+    }
+    let taken: Vec<_> = oram.backend().taken_slots().collect();
+    for taken in taken.chunks(TAKEN_RECORD_SLOTS) {
+        log.append(|out| Record::Taken(taken.to_vec()).put(out))?;
     }
     Ok(log.append(|out| Record::End.put(out))?)
 }

@@ -1,36 +1,43 @@
 //! The parameters of a volume, and what they cost, before anything is created.
 
+use oblivio_core::{RawConfig, Recursion};
+
 use crate::error::{VolumeError, VolumeErrorKind};
-use crate::superblock::{SchemeId, VolumeParams};
+use crate::superblock::{MapRecursion, SchemeId, Slots, VolumeParams};
 use crate::volume::config;
 
 /// What is wished of a new volume.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Wish {
     /// Bytes of the disk; rounded up to whole blocks.
     pub bytes: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// Slots of a bucket (Z).
-    pub slots: u16,
+    /// Slots of a bucket (Z). If they are told for each level, there are as many levels.
+    pub slots: Slots,
     /// Accesses between evictions (A).
     pub evict_period: u32,
     /// Blocks that may be left in the stash (C).
     pub stash_blocks_max: u32,
     /// Bytes of buckets that the client keeps itself, at most.
     pub tree_top_bytes_max: u64,
+    /// Bytes of client memory for tree top, stash and position map together. A position map that does
+    /// not fit lies in the tree.
+    pub client_bytes_max: u64,
 }
 
 impl Wish {
-    /// A disk of so many bytes, with Z5A5 of Tiny ORAM on blocks of 4 KiB.
+    /// A disk of so many bytes, with Z5A5 of Tiny ORAM on blocks of 4 KiB, and a client that with its
+    /// cache stays below 64 MiB.
     pub fn new(bytes: u64) -> Self {
         Self {
             bytes,
             block_bytes: 4096,
-            slots: 5,
+            slots: Slots::Same(5),
             evict_period: 5,
             stash_blocks_max: 64,
             tree_top_bytes_max: 32 << 20,
+            client_bytes_max: 40 << 20,
         }
     }
 }
@@ -38,7 +45,7 @@ impl Wish {
 /// What a volume costs. All of it is public.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Bytes of buckets in storage, when all of them have been written.
+    /// Bytes in storage, when all buckets have been written.
     pub tree_bytes: u64,
     /// Bytes that an access reads, on average: its path, and its share of an eviction.
     pub read_bytes_per_access: f64,
@@ -46,12 +53,22 @@ pub struct Cost {
     pub written_bytes_per_access: f64,
     /// Trips to storage an access, on average.
     pub trips_per_access: f64,
-    /// Bytes of client memory for the position map.
+    /// Levels of the position map that lie in the tree. A request for a block whose positions are not
+    /// on the client makes as many accesses more.
+    pub position_map_depth: usize,
+    /// Bytes of client memory for the position map, blocks of it and notes on taken slots included.
     pub position_map_bytes: u64,
     /// Bytes of client memory for tree top and stash.
     pub blocks_on_client_bytes: u64,
     /// Accesses between checkpoints, at most.
     pub accesses_per_checkpoint: u64,
+}
+
+impl Cost {
+    /// Bytes of client memory, without the disk's cache.
+    pub fn client_bytes(&self) -> u64 {
+        self.position_map_bytes + self.blocks_on_client_bytes
+    }
 }
 
 impl VolumeParams {
@@ -60,20 +77,62 @@ impl VolumeParams {
     /// # Errors
     /// [`VolumeErrorKind::InvalidConfig`] when there is no such volume.
     pub fn plan(wish: &Wish) -> Result<Self, VolumeError> {
-        let invalid = |message: &str| VolumeError::new(VolumeErrorKind::InvalidConfig, message);
         if wish.bytes == 0 || wish.block_bytes == 0 {
             return Err(invalid("a volume has at least one block of at least one byte"));
         }
         let blocks = wish.bytes.div_ceil(u64::from(wish.block_bytes));
-        let raw = oblivio_core::RawConfig::with_z_a(
-            blocks,
-            wish.block_bytes as usize,
-            wish.slots,
-            wish.evict_period,
-            wish.stash_blocks_max as usize,
-        )?;
-        let leaf_level = raw.tree.geometry.leaf_level();
-        let bucket_bytes = u64::from(wish.slots) * u64::from(wish.block_bytes);
+        let flat = Self::with_map(wish, blocks, None)?;
+        if flat.cost()?.client_bytes() <= wish.client_bytes_max {
+            return Ok(flat);
+        }
+        let on_client = flat.cost()?.blocks_on_client_bytes;
+        let plb_blocks = (PLB_BYTES / wish.block_bytes).clamp(PLB_BLOCKS_MIN, PLB_BLOCKS_MAX);
+        let plb_bytes = u64::from(plb_blocks) * u64::from(wish.block_bytes);
+        let room =
+            wish.client_bytes_max.saturating_sub(on_client + plb_bytes + marks_bytes(&flat)?);
+        let client_entries_max = (room / WIDEST_ENTRY_BYTES).max(CLIENT_ENTRIES_MIN);
+        let nested =
+            Self::with_map(wish, blocks, Some(MapRecursion { client_entries_max, plb_blocks }))?;
+        // Of a small volume with large blocks, the map is smaller than what goes with a recursion.
+        let is_smaller = nested.cost()?.client_bytes() < flat.cost()?.client_bytes();
+        Ok(if is_smaller { nested } else { flat })
+    }
+
+    fn with_map(
+        wish: &Wish,
+        blocks: u64,
+        recursion: Option<MapRecursion>,
+    ) -> Result<Self, VolumeError> {
+        let block_bytes = wish.block_bytes as usize;
+        let tree_blocks = match recursion {
+            None => blocks,
+            Some(MapRecursion { client_entries_max, plb_blocks }) => {
+                let plb_blocks = plb_blocks as usize;
+                // As if the tree were as deep as can be: a little too much where it is not.
+                Recursion { data_blocks: blocks, client_entries_max, plb_blocks }
+                    .tree_blocks(block_bytes, DEEPEST)?
+            }
+        };
+        let (leaf_level, bucket_slots_max) = match &wish.slots {
+            Slots::PerLevel(slots) => {
+                let levels =
+                    u8::try_from(slots.len()).ok().and_then(|levels| levels.checked_sub(1));
+                let leaf_level = levels.ok_or_else(|| invalid("a tree has 1 to 41 levels"))?;
+                (leaf_level, slots.iter().copied().max().unwrap_or(0))
+            }
+            Slots::Same(slots) => {
+                let stash = wish.stash_blocks_max as usize;
+                let raw = RawConfig::with_z_a(
+                    tree_blocks,
+                    block_bytes,
+                    *slots,
+                    wish.evict_period,
+                    stash,
+                )?;
+                (raw.tree.geometry.leaf_level(), *slots)
+            }
+        };
+        let bucket_bytes = u64::from(bucket_slots_max) * u64::from(wish.block_bytes);
         let fits = |levels: &u8| ((1u64 << levels) - 1) * bucket_bytes <= wish.tree_top_bytes_max;
         let tree_top_levels = (0..=leaf_level.min(TREE_TOP_LEVELS_MAX)).rfind(fits).unwrap_or(0);
         let params = Self {
@@ -81,12 +140,13 @@ impl VolumeParams {
             block_bytes: wish.block_bytes,
             scheme: SchemeId::Rotating,
             leaf_level,
-            slots: wish.slots,
+            slots: wish.slots.clone(),
             evict_period: wish.evict_period,
             stash_blocks_max: wish.stash_blocks_max,
             tree_top_levels,
+            recursion,
         };
-        config(&params)?.rotating_shape()?;
+        config(&params)?.shapes()?;
         Ok(params)
     }
 
@@ -96,27 +156,65 @@ impl VolumeParams {
     /// [`VolumeErrorKind::InvalidConfig`] when there is no such volume.
     pub fn cost(&self) -> Result<Cost, VolumeError> {
         let config = config(self)?;
-        let shape = config.rotating_shape()?;
+        let (shape, taken) = config.shapes()?;
+        let tree = &config.raw.tree;
+        let sweeps = config.raw.swept_bytes_per_eviction(config.recursion.is_some());
         let path_bytes = shape.path_bytes() as f64;
         let period = f64::from(self.evict_period);
-        let in_top: u64 = ((1u64 << self.tree_top_levels) - 1) * u64::from(self.slots);
-        let in_stash = u64::from(self.stash_blocks_max) + config.tree.geometry.path_slots() as u64;
+        let in_top: u64 = (0..self.tree_top_levels)
+            .map(|level| (tree.geometry.slots(usize::from(level)) as u64) << level)
+            .sum();
+        let in_stash = u64::from(self.stash_blocks_max) + tree.geometry.path_slots() as u64;
         let entry_bytes = if self.leaf_level + 2 <= 32 { 4 } else { 8 };
-        let tree_bytes = shape.tree_bytes().try_into().unwrap_or(u64::MAX);
+        let all_bytes = shape.tree_bytes() + taken.map_or(0, |taken| taken.tree_bytes());
+        let mut position_map_bytes = config.client_entries()? * entry_bytes;
+        let mut position_map_depth = 0;
+        if let (Some(recursion), Some(core)) = (self.recursion, config.recursion) {
+            position_map_depth = core.depth(tree.block_bytes, self.leaf_level)?;
+            position_map_bytes += u64::from(recursion.plb_blocks) * u64::from(self.block_bytes);
+            position_map_bytes += marks_bytes(self)?;
+        }
         Ok(Cost {
-            tree_bytes,
-            read_bytes_per_access: path_bytes * (1.0 + 1.0 / period),
-            written_bytes_per_access: path_bytes / period,
+            tree_bytes: all_bytes.try_into().unwrap_or(u64::MAX),
+            read_bytes_per_access: path_bytes * (1.0 + 1.0 / period) + sweeps / period,
+            written_bytes_per_access: (path_bytes + sweeps) / period,
             trips_per_access: 1.0 + 2.0 / period,
-            position_map_bytes: self.blocks * entry_bytes,
+            position_map_depth,
+            position_map_bytes,
             blocks_on_client_bytes: (in_top + in_stash) * u64::from(self.block_bytes),
-            accesses_per_checkpoint: config.spare_evictions() * u64::from(self.evict_period),
+            accesses_per_checkpoint: config.raw.spare_evictions() * u64::from(self.evict_period),
         })
     }
 }
 
+/// The most memory that a client takes for notes on taken slots.
+fn marks_bytes(params: &VolumeParams) -> Result<u64, VolumeError> {
+    Ok(config(params)?.raw.marked_slots_max() * MARK_BYTES)
+}
+
+fn invalid(message: &str) -> VolumeError {
+    VolumeError::new(VolumeErrorKind::InvalidConfig, message)
+}
+
 /// The most levels that a client keeps: beyond it, a checkpoint would keep too much at once.
 const TREE_TOP_LEVELS_MAX: u8 = 12;
+
+/// The leaf level of the deepest trees.
+const DEEPEST: u8 = 40;
+
+/// Blocks of the position map on the client, in bytes, where that is a sensible number of them.
+const PLB_BYTES: u32 = 4 << 20;
+const PLB_BLOCKS_MIN: u32 = 16;
+const PLB_BLOCKS_MAX: u32 = 4096;
+
+/// Bytes of an entry of the position map in the deepest trees.
+const WIDEST_ENTRY_BYTES: u64 = 8;
+
+/// So few entries are not worth a level of recursion.
+const CLIENT_ENTRIES_MIN: u64 = 1 << 13;
+
+/// Bytes of client memory that a note on a taken slot takes, with its share of the ordered set.
+const MARK_BYTES: u64 = 24;
 
 #[cfg(test)]
 mod tests {
@@ -145,7 +243,7 @@ mod tests {
             Wish::new(u64::MAX),
             Wish { block_bytes: 0, ..Wish::new(1) },
             Wish { evict_period: 0, ..Wish::new(1) },
-            Wish { slots: 0, ..Wish::new(1) },
+            Wish { slots: Slots::Same(0), ..Wish::new(1) },
         ] {
             let error = VolumeParams::plan(&wish).unwrap_err();
             assert_eq!(error.kind(), VolumeErrorKind::InvalidConfig, "{wish:?}");

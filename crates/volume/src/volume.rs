@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use oblivio_core::geometry::Geometry;
-use oblivio_core::scheme::{RotatingBackend, WINDOW_ACCESSES_MAX};
+use oblivio_core::oram::{Kept, nothing_to_do};
+use oblivio_core::scheme::Move;
 use oblivio_core::store::{BucketStore, TreeId, TreeShape};
 use oblivio_core::{
-    Access, EraSealer, ErrorKind, MasterKey, Op, RawConfig, RotatingOram, TreeConfig,
+    Access, EraSealer, ErrorKind, MasterKey, Op, Oram, RotatingConfig, RotatingOram, TreeConfig,
 };
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -23,6 +23,9 @@ use crate::superblock::{self, Superblock, Unlocked, VolumeParams};
 
 /// Which tree of the store holds the blocks. Superblocks are before and after it.
 const DATA_TREE: TreeId = TreeId(2);
+
+/// Which tree of the store holds the notes on taken slots, where the position map lies in the tree.
+const TAKEN_TREE: TreeId = TreeId(4);
 
 /// When the moves of accesses become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,28 +65,20 @@ pub struct Recovery {
 ///
 /// # Errors
 /// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
-pub fn shapes(params: &VolumeParams) -> Result<[TreeShape; 4], VolumeError> {
-    let data = config(params)?.rotating_shape()?;
-    Ok([superblock::copies::shape(), anchor::shape(), data, superblock::copies::shape()])
+pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
+    let (data, taken) = config(params)?.shapes()?;
+    let mut shapes =
+        vec![superblock::copies::shape(), anchor::shape(), data, superblock::copies::shape()];
+    shapes.extend(taken);
+    Ok(shapes)
 }
 
 /// The ORAM of a volume.
 ///
 /// # Errors
 /// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
-pub fn config(params: &VolumeParams) -> Result<RawConfig, VolumeError> {
-    let geometry = Geometry::uniform(params.leaf_level, params.slots)?;
-    let tree = TreeConfig {
-        tree_top_levels: params.tree_top_levels,
-        tree: DATA_TREE,
-        ..TreeConfig::new(
-            params.blocks,
-            params.block_bytes as usize,
-            geometry,
-            params.stash_blocks_max as usize,
-        )
-    };
-    Ok(RawConfig { tree, evict_period: params.evict_period })
+pub fn config(params: &VolumeParams) -> Result<RotatingConfig, VolumeError> {
+    params.config(DATA_TREE, TAKEN_TREE)
 }
 
 /// Whether the volume was not closed when it was last used, and will be recovered when it is opened.
@@ -127,7 +122,7 @@ impl<S: BucketStore> Volume<S> {
         let params = superblock.params();
         let config = config(params)?;
         let sealer = EraSealer::fresh(seal_key(key), DATA_TREE, &mut coins);
-        let mut oram = RotatingOram::rotating(&config, sealer, store, coins)?;
+        let mut oram = RotatingOram::new(&config, sealer, store, coins)?;
         let opening = opening(superblock, &options);
         let ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut oram)?;
         // Storage shows an anchor from the beginning.
@@ -154,7 +149,7 @@ impl<S: BucketStore> Volume<S> {
         let past = Past::read(&*dir, &keys, &volume_id, &config)?;
         // A process that was killed may have left moves in a cache alone, before storage saw them.
         past.make_durable(&mut *dir)?;
-        let History { head, map, blocks, pending } = past.history;
+        let History { head, table, blocks, taken, pending } = past.history;
         if superblock.sequence() < head.superblock_sequence {
             return Err(VolumeError::new(
                 VolumeErrorKind::StoreRolledBack,
@@ -170,12 +165,12 @@ impl<S: BucketStore> Volume<S> {
 
         let sealer = EraSealer::new(seal_key(key), DATA_TREE, head.eras);
         let Head { evictions, accesses_since_eviction, .. } = head;
-        let mut backend =
-            RotatingBackend::resume(&config, sealer, store, evictions, accesses_since_eviction)?;
+        let kept = Kept { evictions, accesses_since_eviction, table };
+        let mut oram = RotatingOram::resume(&config, sealer, store, kept, coins)?;
         for block in &blocks {
-            backend.bring_back(block.home, block.address, block.leaf, &block.bytes)?;
+            oram.bring_back(block.home, block.address, block.leaf, &block.bytes)?;
         }
-        let mut oram = RotatingOram::resume(backend, map, coins);
+        taken.into_iter().try_for_each(|slot| oram.bring_back_taken(slot))?;
         // What is written from here on is not what was lost.
         oram.begin_era();
         let mut recovery = Recovery { was_needed: !head.is_clean, accesses: 0 };
@@ -197,9 +192,20 @@ impl<S: BucketStore> Volume<S> {
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
     }
 
-    /// The parameters of the ORAM. Public.
+    /// The parameters of the tree, which holds the blocks of the position map as well where it is not
+    /// client memory. Public.
     pub fn config(&self) -> &TreeConfig {
         self.oram.config()
+    }
+
+    /// How many blocks it holds. Public.
+    pub fn blocks(&self) -> u64 {
+        self.oram.capacity()
+    }
+
+    /// Bytes of a block. Public.
+    pub fn block_bytes(&self) -> usize {
+        self.oram.block_bytes()
     }
 
     /// The store, for whoever wraps it.
@@ -207,7 +213,8 @@ impl<S: BucketStore> Volume<S> {
         self.oram.backend_mut().store_mut()
     }
 
-    /// Serves accesses in order. They survive a crash once [`Self::flush`] has returned.
+    /// Serves accesses in order. They survive a crash once [`Self::flush`] has returned. Blocks of the
+    /// position map that they need are accesses of their own.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
@@ -218,32 +225,53 @@ impl<S: BucketStore> Volume<S> {
             let mut rest = batch;
             while !rest.is_empty() {
                 let fitting = volume.make_room(rest.len())?;
-                let (window, later) = rest.split_at_mut(fitting);
-                volume.access_window(window)?;
-                rest = later;
+                let addresses: Vec<_> =
+                    rest[..fitting].iter().map(|request| request.address).collect();
+                let needed = volume.oram.needs(&addresses)?;
+                if needed.is_empty() {
+                    let (window, later) = rest.split_at_mut(fitting);
+                    volume.access_window(window)?;
+                    rest = later;
+                } else {
+                    volume.fetch(&needed)?;
+                }
             }
             Ok(())
         })
     }
 
     /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
-    /// nothing of it, but for a checkpoint when there is no [`Self::has_room_to_forget`].
+    /// nothing of it, but for a checkpoint when there is no [`Self::has_room_to_forget`], and for the
+    /// accesses to blocks of the position map that the range [needs](Self::needs_to_forget).
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] for a range that is none; any other breaks the volume.
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), VolumeError> {
         self.check_sound()?;
-        if range.start > range.end || range.end > self.config().capacity {
-            let message = "the range goes past the end of the volume";
-            return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
-        }
+        self.check_range(&range)?;
         self.unless_broken(|volume| {
+            loop {
+                let needed = volume.oram.needs_to_forget(range.clone())?;
+                if needed.is_empty() {
+                    break;
+                }
+                let fitting = volume.make_room(needed.len())?;
+                volume.fetch(&needed[..fitting])?;
+            }
             if !volume.has_room_to_forget() {
                 volume.checkpoint()?;
             }
             volume.ledger.forget(&range)?;
             Ok(volume.oram.forget(range)?)
         })
+    }
+
+    fn check_range(&self, range: &Range<u64>) -> Result<(), VolumeError> {
+        if range.start <= range.end && range.end <= self.blocks() {
+            return Ok(());
+        }
+        let message = "the range goes past the end of the volume";
+        Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 
     /// Whether storage sees nothing of the next [`Self::forget`]. If not, the next checkpoint, to
@@ -254,8 +282,8 @@ impl<S: BucketStore> Volume<S> {
 
     /// Any block, for an access that only has to be one.
     pub(crate) fn draw_address(&mut self) -> u64 {
-        let capacity = self.config().capacity;
-        self.oram.coins_mut().random_range(0..capacity)
+        let blocks = self.blocks();
+        self.oram.coins_mut().random_range(0..blocks)
     }
 
     /// Returns once everything that was asked before survives a crash.
@@ -296,7 +324,7 @@ impl<S: BucketStore> Volume<S> {
 
     /// Bytes of client memory for the position map.
     pub fn position_map_bytes(&self) -> usize {
-        self.oram.position_map().bytes()
+        self.oram.position_map_bytes()
     }
 
     fn check_sound(&self) -> Result<(), VolumeError> {
@@ -319,7 +347,7 @@ impl<S: BucketStore> Volume<S> {
     }
 
     fn check_requests(&self, batch: &[Access<'_>]) -> Result<(), VolumeError> {
-        let TreeConfig { capacity, block_bytes, .. } = *self.config();
+        let (capacity, block_bytes) = (self.blocks(), self.block_bytes());
         let fits = |request: &Access<'_>| match &request.op {
             Op::Read(buffer) => buffer.len() == block_bytes,
             Op::Write(data) => data.len() == block_bytes,
@@ -353,21 +381,32 @@ impl<S: BucketStore> Volume<S> {
         if left == 0 {
             self.make_room(wanted)
         } else {
-            Ok(wanted.min(WINDOW_ACCESSES_MAX).min(left as usize))
+            Ok(wanted.min(self.oram.window_accesses_max()).min(left as usize))
         }
     }
 
     fn access_window(&mut self, window: &mut [Access<'_>]) -> Result<(), VolumeError> {
         let addresses: Vec<_> = window.iter().map(|request| request.address).collect();
         let steps = self.oram.intend(&addresses)?;
-        let logged = steps.iter().zip(&*window).map(|(step, request)| match &request.op {
-            Op::Write(data) => (step, Some(*data)),
+        let mut ops: Vec<_> = window.iter_mut().map(|request| request.op.reborrow()).collect();
+        self.carry_out(&steps, &mut ops)
+    }
+
+    /// Accesses blocks of the position map, so that what they are needed for can be accessed.
+    fn fetch(&mut self, needed: &[u64]) -> Result<(), VolumeError> {
+        let steps = self.oram.intend(needed)?;
+        self.carry_out(&steps, &mut nothing_to_do(steps.len()))
+    }
+
+    /// Logs accesses, and makes them.
+    fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), VolumeError> {
+        let logged = steps.iter().zip(&*ops).map(|(step, op)| match op {
+            Op::Write(data) if !data.is_empty() => (step, Some(*data)),
             _ => (step, None),
         });
         self.ledger.log.append(|out| record::put_batch(out, logged))?;
         self.sync_moves()?;
-        let mut ops: Vec<_> = window.iter_mut().map(|request| request.op.reborrow()).collect();
-        Ok(self.oram.carry_out(&steps, &mut ops)?)
+        Ok(self.oram.carry_out(steps, ops)?)
     }
 
     /// Storage is about to see what the log holds.
@@ -403,7 +442,7 @@ fn repeat<S: BucketStore>(
     match record {
         Record::Batch(accesses) => {
             let steps: Vec<_> = accesses.iter().map(|access| access.step).collect();
-            let mut nowhere = vec![vec![0; oram.config().block_bytes]; accesses.len()];
+            let mut nowhere = vec![vec![0; oram.block_bytes()]; accesses.len()];
             let ops = accesses.iter().zip(&mut nowhere).map(|(access, nowhere)| {
                 access.data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
             });

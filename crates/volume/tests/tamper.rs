@@ -418,7 +418,7 @@ impl Bench {
     /// The places of all buckets in storage.
     fn buckets(&self) -> impl Iterator<Item = BucketId> {
         let shapes = shapes(&self.setup.params()).unwrap();
-        let [_, _, data, _] = shapes;
+        let data = &shapes[2];
         let levels: Vec<_> = data.levels().iter().map(|level| level.buckets).collect();
         (0..)
             .zip(levels)
@@ -426,7 +426,7 @@ impl Bench {
     }
 
     fn bucket_bytes(&self) -> u64 {
-        let [_, _, data, _] = shapes(&self.setup.params()).unwrap();
+        let data = shapes(&self.setup.params()).unwrap().swap_remove(2);
         data.levels().last().unwrap().bucket_bytes
     }
 

@@ -230,7 +230,7 @@ impl Bench {
 
 /// All places of buckets of blocks.
 fn places(setup: &SmallVolume) -> impl Iterator<Item = Piece> {
-    let [_, _, data, _] = shapes(&setup.params()).unwrap();
+    let data = shapes(&setup.params()).unwrap().swap_remove(2);
     let levels: Vec<_> = data.levels().iter().map(|level| level.buckets).collect();
     (0..).zip(levels).flat_map(|(level, buckets)| {
         (0..buckets).map(move |index| {

@@ -100,6 +100,10 @@ pub(crate) struct WishArgs {
     /// Bytes of buckets that the client keeps itself, at most.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "32M")]
     pub(crate) tree_top: u64,
+    /// Bytes of client memory for those buckets, the stash and the position map together. A position
+    /// map that does not fit lies in the tree, which costs accesses. The cache comes on top.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "40M")]
+    pub(crate) client_memory: u64,
 }
 
 #[derive(Args)]

@@ -3,7 +3,7 @@
 use oblivio_store::FileStore;
 use oblivio_volume::Wish;
 use oblivio_volume::plan::Cost;
-use oblivio_volume::superblock::VolumeParams;
+use oblivio_volume::superblock::{Slots, VolumeParams};
 use oblivio_volume::volume::shapes;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::output;
 
 /// The loads for which Tiny ORAM's and our own measurements bound the stash at 64 blocks.
-const MEASURED_Z_A_C: (u16, u32, u32) = (5, 5, 64);
+const MEASURED_Z_A_C: (Slots, u32, u32) = (Slots::Same(5), 5, 64);
 
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
@@ -38,10 +38,11 @@ impl Plan {
         let params = VolumeParams::plan(&Wish {
             bytes: wish.size,
             block_bytes,
-            slots: wish.slots,
+            slots: Slots::Same(wish.slots),
             evict_period: wish.evict_period,
             stash_blocks_max: wish.stash,
             tree_top_bytes_max: wish.tree_top,
+            client_bytes_max: wish.client_memory,
         })?;
         Self::of(params)
     }
@@ -57,13 +58,24 @@ impl Plan {
     }
 
     fn stash(&self) -> String {
-        let VolumeParams { slots, evict_period, stash_blocks_max, .. } = self.params;
-        if (slots, evict_period, stash_blocks_max) == MEASURED_Z_A_C {
+        let VolumeParams { slots, evict_period, stash_blocks_max, .. } = &self.params;
+        let (measured_z, measured_a, measured_c) = &MEASURED_Z_A_C;
+        if (slots, evict_period, stash_blocks_max) == (measured_z, measured_a, measured_c) {
             "overflows with probability 2^-80 (Tiny ORAM; our own estimate: 2^-76 or less), and \
              then costs evictions, no data"
                 .into()
         } else {
             "not measured for this Z and A; an overflow costs evictions, no data".into()
+        }
+    }
+
+    fn position_map(&self) -> String {
+        match self.cost.position_map_depth {
+            0 => "in client memory".into(),
+            1 => "in the tree: one access more for a request far from those before it".into(),
+            depth => {
+                format!("in the tree: up to {depth} accesses more for a request far from others")
+            }
         }
     }
 
@@ -75,7 +87,9 @@ impl Plan {
             format!("blocks            {} of {}", params.blocks, size(params.block_bytes.into())),
             format!(
                 "tree              {levels} levels, {} of them on the client; Z = {}, A = {}",
-                params.tree_top_levels, params.slots, params.evict_period
+                params.tree_top_levels,
+                slots_text(&params.slots),
+                params.evict_period
             ),
             format!(
                 "storage           {}, {:.1} times the disk (sparse until written)",
@@ -88,8 +102,10 @@ impl Plan {
                 size(cost.written_bytes_per_access),
                 cost.trips_per_access
             ),
+            format!("position map      {}", self.position_map()),
             format!(
-                "client memory     {} for the position map, up to {} for blocks, and the cache",
+                "client memory     {}: up to {} for the position map, {} for blocks; and the cache",
+                size(cost.client_bytes() as f64),
                 size(cost.position_map_bytes as f64),
                 size(cost.blocks_on_client_bytes as f64)
             ),
@@ -111,7 +127,7 @@ impl Plan {
             "scheme": "rotating RAW ORAM",
             "levels": u32::from(params.leaf_level) + 1,
             "tree_top_levels": params.tree_top_levels,
-            "slots": params.slots,
+            "slots": slots_json(&params.slots),
             "evict_period": params.evict_period,
             "stash_blocks_max": params.stash_blocks_max,
             "storage_bytes": file_bytes,
@@ -119,10 +135,26 @@ impl Plan {
             "read_bytes_per_access": cost.read_bytes_per_access,
             "written_bytes_per_access": cost.written_bytes_per_access,
             "trips_per_access": cost.trips_per_access,
+            "position_map_depth": cost.position_map_depth,
             "position_map_bytes": cost.position_map_bytes,
             "blocks_on_client_bytes": cost.blocks_on_client_bytes,
+            "client_bytes": cost.client_bytes(),
             "accesses_per_checkpoint": cost.accesses_per_checkpoint,
         })
+    }
+}
+
+fn slots_text(slots: &Slots) -> String {
+    match slots {
+        Slots::Same(slots) => slots.to_string(),
+        Slots::PerLevel(slots) => slots.iter().map(u16::to_string).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn slots_json(slots: &Slots) -> Value {
+    match slots {
+        Slots::Same(slots) => json!(slots),
+        Slots::PerLevel(slots) => json!(slots),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The parameters of Freecursive ORAM, and the addresses that follow from them.
 
+use std::ops::Range;
+
 use super::compressed::{COUNTER_BITS_MAX, CounterFormat};
 use crate::error::{Error, ErrorKind};
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
@@ -161,6 +163,7 @@ impl FreecursiveConfig {
 /// any other when it begins anew.
 #[derive(Clone, Debug)]
 pub(super) struct AddressSpace {
+    capacity: u64,
     fan_out: u64,
     /// The first address of each level.
     starts: Vec<u64>,
@@ -171,7 +174,7 @@ pub(super) struct AddressSpace {
 }
 
 impl AddressSpace {
-    fn new(capacity: u64, fan_out: u64, client_entries_max: u64) -> Result<Self, Error> {
+    pub(super) fn new(capacity: u64, fan_out: u64, client_entries_max: u64) -> Result<Self, Error> {
         let invalid = |message| Err(Error::new(ErrorKind::InvalidConfig, message));
         if client_entries_max == 0 {
             return invalid("the client needs room for at least one entry".to_owned());
@@ -189,7 +192,9 @@ impl AddressSpace {
             level_blocks = groups;
         }
         match start.checked_add(level_blocks) {
-            Some(blocks) => Ok(Self { fan_out, starts, blocks, client_entries: level_blocks }),
+            Some(blocks) => {
+                Ok(Self { capacity, fan_out, starts, blocks, client_entries: level_blocks })
+            }
             None => invalid(format!("{capacity} blocks have more than 2^64 addresses")),
         }
     }
@@ -224,7 +229,7 @@ impl AddressSpace {
 
     /// The addresses of the group that the block of `level` on the chain of `data` is in: the
     /// children of one parent.
-    pub(super) fn group(&self, level: usize, data: u64) -> std::ops::Range<u64> {
+    pub(super) fn group(&self, level: usize, data: u64) -> Range<u64> {
         let first = self.starts[level] + self.number(level + 1, data) * self.fan_out;
         first..first + self.fan_out
     }
@@ -232,12 +237,50 @@ impl AddressSpace {
     /// The parent of the block `address`, and which child of it the block is. `None`: its position
     /// lies on the client, as this entry.
     pub(super) fn parent(&self, address: u64) -> Result<(u64, usize), u64> {
-        let level = self.starts.partition_point(|start| *start <= address) - 1;
+        let level = self.level(address);
         let number = address - self.starts[level];
         match self.starts.get(level + 1) {
             Some(start) => Ok((start + number / self.fan_out, (number % self.fan_out) as usize)),
             None => Err(number),
         }
+    }
+
+    /// The level that an address belongs to.
+    pub(super) fn level(&self, address: u64) -> usize {
+        self.starts.partition_point(|start| *start <= address) - 1
+    }
+
+    /// The number of a block within its level.
+    pub(super) fn number_of(&self, address: u64) -> u64 {
+        address - self.starts[self.level(address)]
+    }
+
+    /// The address of a block of `level`.
+    pub(super) fn block(&self, level: usize, number: u64) -> u64 {
+        self.starts[level] + number
+    }
+
+    /// Whether there is a block of this address, and not just room in the last group of its level.
+    pub(super) fn contains(&self, address: u64) -> bool {
+        address < self.blocks && self.number_of(address) < self.blocks_of(self.level(address))
+    }
+
+    /// The numbers of the blocks that the positions of a range of another level are in.
+    pub(super) fn parents(&self, numbers: &Range<u64>) -> Range<u64> {
+        let first = numbers.start / self.fan_out;
+        let end = if numbers.is_empty() { first } else { numbers.end.div_ceil(self.fan_out) };
+        first..end
+    }
+
+    /// The numbers, on `level`, of the blocks whose positions are in block `parent` of the level above.
+    pub(super) fn children(&self, level: usize, parent: u64) -> Range<u64> {
+        let first = parent * self.fan_out;
+        first..(first + self.fan_out).min(self.blocks_of(level))
+    }
+
+    /// How many blocks a level has.
+    fn blocks_of(&self, level: usize) -> u64 {
+        (0..level).fold(self.capacity, |blocks, _| blocks.div_ceil(self.fan_out))
     }
 }
 
@@ -275,6 +318,14 @@ mod tests {
                     let parent = space.address(level + 1, data);
                     let child = space.child(level, data);
                     assert_eq!(space.parent(address), Ok((parent, child)));
+                    let numbers = space.children(level, space.number(level + 1, data));
+                    assert!(numbers.contains(&space.number_of(address)));
+                    assert_eq!(
+                        space.parents(&numbers),
+                        space.number_of(parent)..space.number_of(parent) + 1
+                    );
+                    assert!(space.contains(address) && space.level(address) == level);
+                    assert_eq!(space.block(level, space.number_of(address)), address);
                     let group = space.group(level, data);
                     assert_eq!(group.start + child as u64, address);
                     assert!(group.end <= space.starts[level + 1]);

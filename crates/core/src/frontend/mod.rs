@@ -20,12 +20,15 @@
 mod compressed;
 mod config;
 mod leaf_prf;
+mod nested;
 mod plb;
 mod recursive;
 mod tally;
 mod unified;
 
 pub use config::FreecursiveConfig;
+pub use nested::Recursion;
+pub(crate) use nested::{HeldBlock, Missing, NestedPosMap};
 pub use recursive::{RecursiveConfig, RecursiveOram};
 pub use tally::FrontendTally;
 pub use unified::FreecursiveOram;

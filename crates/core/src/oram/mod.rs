@@ -2,7 +2,7 @@
 
 mod rotating;
 
-pub use rotating::RotatingOram;
+pub use rotating::{Kept, RotatingConfig, RotatingOram, nothing_to_do};
 
 use rand_core::CryptoRng;
 

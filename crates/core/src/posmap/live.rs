@@ -21,11 +21,11 @@ pub struct Mapping {
 
 impl Mapping {
     /// An entry of the table; 0 is a block without a leaf.
-    fn entry(self) -> u64 {
+    pub(crate) fn entry(self) -> u64 {
         (self.leaf.0 << 1 | u64::from(self.live)) + 1
     }
 
-    fn from_entry(entry: u64) -> Option<Self> {
+    pub(crate) fn from_entry(entry: u64) -> Option<Self> {
         let value = entry.checked_sub(1)?;
         Some(Self { leaf: Leaf(value >> 1), live: value & 1 == 1 })
     }

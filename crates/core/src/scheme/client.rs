@@ -215,6 +215,7 @@ impl Client {
             Home::TreeTop(bucket) => {
                 bucket.is_on_path(leaf) && top.has_room(bucket, &config.geometry)
             }
+            Home::Frontend => false,
         };
         if has_room {
             let entry = Entry { address, leaf, place: blocks.take() };
@@ -222,6 +223,7 @@ impl Client {
             match home {
                 Home::Stash => stash.insert(entry),
                 Home::TreeTop(bucket) => top.insert(bucket, entry),
+                Home::Frontend => unreachable!("it has no room here"),
             }
         }
         has_room

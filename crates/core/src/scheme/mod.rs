@@ -15,7 +15,7 @@ mod trip;
 pub use config::{RawConfig, TreeConfig};
 pub use path::PathBackend;
 pub use raw::RawBackend;
-pub use rotating::{Home, Move, RotatingBackend};
+pub use rotating::{Home, Move, RotatingBackend, TakenSlot};
 
 use rand_core::CryptoRng;
 

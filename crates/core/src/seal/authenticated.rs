@@ -3,7 +3,7 @@
 //! Every part of a bucket is sealed on its own: the header, and each slot. Its name is
 //!
 //! ```text
-//! eviction ‖ level ‖ part ‖ 0                 64 + 8 + 16 + 8 bits, big-endian: the nonce
+//! eviction ‖ level ‖ part ‖ kind              64 + 8 + 16 + 8 bits, big-endian: the nonce
 //! ```
 //!
 //! where `eviction` is the number of the eviction that wrote the bucket, which a client derives from
@@ -95,6 +95,8 @@ pub(crate) enum SealedPart {
     Header,
     /// The block in a slot.
     Slot(u16),
+    /// The how manieth page that the eviction swept, on a level of pages.
+    Page(u16),
 }
 
 /// What the seal of a part is for.
@@ -108,14 +110,16 @@ pub(crate) struct Sealing {
 
 impl Sealing {
     fn nonce(self) -> Nonce {
-        let part = match self.part {
-            SealedPart::Header => 0,
-            SealedPart::Slot(slot) => slot + 1,
+        let (part, kind) = match self.part {
+            SealedPart::Header => (0, 0),
+            SealedPart::Slot(slot) => (slot + 1, 0),
+            SealedPart::Page(page) => (page, 1),
         };
         let mut nonce = [0; NONCE_LEN];
         nonce[..8].copy_from_slice(&self.eviction.to_be_bytes());
         nonce[8] = self.level;
         nonce[9..11].copy_from_slice(&part.to_be_bytes());
+        nonce[11] = kind;
         Nonce::assume_unique_for_key(nonce)
     }
 }

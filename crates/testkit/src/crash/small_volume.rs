@@ -4,7 +4,9 @@ use oblivio_volume::device::BlockDevice;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
 use oblivio_volume::superblock::copies::{read_copies, write_copies};
-use oblivio_volume::superblock::{SchemeId, Superblock, Unlocked, VolumeParams};
+use oblivio_volume::superblock::{
+    MapRecursion, SchemeId, Slots, Superblock, Unlocked, VolumeParams,
+};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Disk, DiskOptions, Recovery, SyncMoves, Volume, VolumeError, VolumeOptions};
 use rand::SeedableRng;
@@ -17,7 +19,7 @@ use super::{CrashDir, CrashStore, FailedSync, Life, Loss, Ran, TickingDisk, Tria
 /// Bytes of a block: a sector, as in the worst case for tearing.
 pub const BLOCK_BYTES: u32 = 512;
 
-/// Blocks of the disk.
+/// Blocks of the disk, unless a volume says otherwise.
 pub const BLOCKS: u64 = 64;
 
 /// Accesses between evictions.
@@ -39,6 +41,14 @@ pub struct SmallVolume {
     pub failed_sync: FailedSync,
     /// The tree has `2^leaf_level` leaves: with many, two accesses seldom show the same one by chance.
     pub leaf_level: u8,
+    /// Blocks of the disk.
+    pub blocks: u64,
+    /// Slots of a bucket.
+    pub slots: u16,
+    /// Slots of a bucket of the leaves, if they are others.
+    pub leaf_slots: Option<u16>,
+    /// What part of the position map lies in the tree.
+    pub recursion: Option<MapRecursion>,
     /// `2^tree_top_levels` evictions lie between two checkpoints at most.
     pub tree_top_levels: u8,
     /// Blocks that may be left in the stash.
@@ -76,6 +86,10 @@ impl Default for SmallVolume {
             sync_moves: SyncMoves::BeforeReads,
             failed_sync: FailedSync::Drops,
             leaf_level: 5,
+            blocks: BLOCKS,
+            slots: 4,
+            leaf_slots: None,
+            recursion: None,
             tree_top_levels: 2,
             stash_blocks_max: 40,
             state_file_bytes_max: 20_000,
@@ -87,15 +101,22 @@ impl Default for SmallVolume {
 impl SmallVolume {
     /// The parameters of the volume.
     pub fn params(&self) -> VolumeParams {
+        let mut slots = Slots::Same(self.slots);
+        if let Some(leaf_slots) = self.leaf_slots {
+            let mut levels = vec![self.slots; usize::from(self.leaf_level)];
+            levels.push(leaf_slots);
+            slots = Slots::PerLevel(levels);
+        }
         VolumeParams {
-            blocks: BLOCKS,
+            blocks: self.blocks,
             block_bytes: BLOCK_BYTES,
             scheme: SchemeId::Rotating,
             leaf_level: self.leaf_level,
-            slots: 4,
+            slots,
             evict_period: EVICT_PERIOD,
             stash_blocks_max: self.stash_blocks_max,
             tree_top_levels: self.tree_top_levels,
+            recursion: self.recursion,
         }
     }
 
@@ -208,7 +229,7 @@ impl SmallVolume {
     fn trial(&self) -> Trial {
         Trial {
             shapes: shapes(&self.params()).expect("sound parameters").to_vec(),
-            bytes: BLOCKS * u64::from(BLOCK_BYTES),
+            bytes: self.blocks * u64::from(BLOCK_BYTES),
             block_bytes: BLOCK_BYTES,
             steps: self.steps,
             seed: self.seed,

@@ -22,8 +22,8 @@ pub(super) struct Blocks<S> {
 
 impl<S: BucketStore> Blocks<S> {
     pub(super) fn new(volume: Volume<S>) -> Self {
-        let block_bytes = volume.config().block_bytes;
-        let bytes = volume.config().capacity * block_bytes as u64;
+        let block_bytes = volume.block_bytes();
+        let bytes = volume.blocks() * block_bytes as u64;
         Self { volume, cache: Cache::new(), block_bytes, bytes }
     }
 

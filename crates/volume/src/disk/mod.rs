@@ -155,8 +155,8 @@ struct Shape {
 
 impl Shape {
     fn of<S: BucketStore>(volume: &Volume<S>) -> Self {
-        let block_bytes = volume.config().block_bytes;
-        let bytes = volume.config().capacity * block_bytes as u64;
+        let block_bytes = volume.block_bytes();
+        let bytes = volume.blocks() * block_bytes as u64;
         Self { bytes, block_bytes: block_bytes as u32 }
     }
 }

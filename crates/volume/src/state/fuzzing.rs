@@ -10,14 +10,15 @@ use super::history::History;
 use super::record::Record;
 use crate::error::VolumeError;
 use crate::state_dir::StateFile;
+use crate::superblock::VolumeParams;
 
-/// Reads a state file that holds `bytes`, of a volume of `capacity` blocks and `2^leaf_level` leaves.
+/// Reads a state file that holds `bytes`, of a volume of these parameters.
 ///
 /// # Errors
 /// When it is none.
-pub fn read(bytes: Vec<u8>, capacity: u64, leaf_level: u8) -> Result<(), VolumeError> {
+pub fn read(bytes: Vec<u8>, params: &VolumeParams) -> Result<(), VolumeError> {
     let mut reader = StateReader::new(bytes, &key())?;
-    History::read(&mut reader, capacity, leaf_level).map(drop)
+    History::read(&mut reader, &crate::volume::config(params)?).map(drop)
 }
 
 /// A state file of these records, sealed as [`read`] opens them.

@@ -1,7 +1,9 @@
 //! From the records of a file to the state at the last checkpoint, and what came after it.
 
+use oblivio_core::RotatingConfig;
 use oblivio_core::geometry::Leaf;
 use oblivio_core::posmap::{LivePosMap, Mapping};
+use oblivio_core::scheme::TakenSlot;
 
 use super::file::{StateReader, damaged};
 use super::record::{ClientBlock, Head, Record};
@@ -10,8 +12,10 @@ use crate::error::VolumeError;
 /// What a state file says.
 pub(crate) struct History {
     pub(crate) head: Head,
-    pub(crate) map: LivePosMap,
+    /// The position map, or the entries of it that are on the client.
+    pub(crate) table: LivePosMap,
     pub(crate) blocks: Vec<ClientBlock>,
+    pub(crate) taken: Vec<TakenSlot>,
     /// What came in after the last checkpoint, to be done again.
     pub(crate) pending: Vec<Record>,
 }
@@ -20,32 +24,47 @@ pub(crate) struct History {
 struct Incomplete {
     head: Head,
     blocks: Vec<ClientBlock>,
+    taken: Vec<TakenSlot>,
 }
 
 impl History {
-    /// Reads a whole file of a volume of `capacity` blocks.
+    /// Reads a whole file of a volume.
     pub(crate) fn read(
         reader: &mut StateReader,
-        capacity: u64,
-        leaf_level: u8,
+        config: &RotatingConfig,
     ) -> Result<Self, VolumeError> {
-        let mut map = BoundedMap { map: LivePosMap::new(capacity, leaf_level)?, leaf_level };
+        let leaf_level = config.raw.tree.geometry.leaf_level();
+        let table = LivePosMap::new(config.client_entries()?, leaf_level)?;
+        let is_flat = config.recursion.is_none();
+        let mut map = BoundedMap { map: table, leaf_level };
         let mut complete: Option<Incomplete> = None;
         let mut incomplete: Option<Incomplete> = None;
-        let mut pending = Vec::new();
+        let (mut tables, mut pending) = (Vec::new(), Vec::new());
         while let Some(record) = reader.next()? {
             match (record, &mut incomplete, &mut complete) {
                 (Record::Head(head), None, _) => {
-                    incomplete = Some(Incomplete { head, blocks: Vec::new() });
+                    let (blocks, taken) = (Vec::new(), Vec::new());
+                    incomplete = Some(Incomplete { head, blocks, taken });
                 }
                 (Record::Block(block), Some(state), _) => state.blocks.push(block),
+                (Record::Taken(slots), Some(state), _) if !is_flat => state.taken.extend(slots),
                 // Only a snapshot has a map: a checkpoint's follows from what came in before it.
                 (Record::Map { start, mappings }, Some(_), None) => {
                     map.set_all(start, mappings)?;
                 }
+                // Unless most of it lies in the tree. No entry of such a map is ever taken back.
+                (Record::Map { start, mappings }, Some(_), Some(_)) if !is_flat => {
+                    tables.push((start, mappings));
+                }
                 (Record::End, Some(_), _) => {
                     complete = incomplete.take();
-                    pending.drain(..).try_for_each(|record| map.apply(&record))?;
+                    for (start, mappings) in tables.drain(..) {
+                        map.set_all(start, mappings)?;
+                    }
+                    let pending = std::mem::take(&mut pending);
+                    if is_flat {
+                        pending.iter().try_for_each(|record| map.apply(record))?;
+                    }
                 }
                 (
                     record @ (Record::Batch(_) | Record::Forget { .. } | Record::Evict),
@@ -55,9 +74,9 @@ impl History {
                 _ => return Err(damaged("the client's state holds a record out of place")),
             }
         }
-        let Incomplete { head, blocks } =
+        let Incomplete { head, blocks, taken } =
             complete.ok_or_else(|| damaged("the client's state is not complete"))?;
-        Ok(Self { head, map: map.map, blocks, pending })
+        Ok(Self { head, table: map.map, blocks, taken, pending })
     }
 }
 
@@ -82,6 +101,9 @@ impl BoundedMap {
     fn apply(&mut self, record: &Record) -> Result<(), VolumeError> {
         match record {
             Record::Batch(accesses) => accesses.iter().try_for_each(|access| {
+                if access.step.is_of_nothing() {
+                    return Ok(());
+                }
                 let was_alive = self.map.get(access.step.address).is_some_and(|old| old.live);
                 let live = was_alive || access.data.is_some();
                 self.set(access.step.address, Mapping { leaf: access.step.to, live })

@@ -5,7 +5,7 @@
 
 use oblivio_core::geometry::{BucketId, Leaf};
 use oblivio_core::posmap::Mapping;
-use oblivio_core::scheme::{Home, Move};
+use oblivio_core::scheme::{Home, Move, TakenSlot};
 use oblivio_core::seal::Era;
 use zeroize::Zeroizing;
 
@@ -63,6 +63,8 @@ pub(crate) enum Record {
     Map { start: u64, mappings: Vec<Option<Mapping>> },
     /// A block on the client.
     Block(ClientBlock),
+    /// Slots whose blocks were taken.
+    Taken(Vec<TakenSlot>),
     /// The state is complete.
     End,
     /// Accesses.
@@ -81,10 +83,14 @@ mod tag {
     pub(super) const BATCH: u8 = 5;
     pub(super) const FORGET: u8 = 6;
     pub(super) const EVICT: u8 = 7;
+    pub(super) const TAKEN: u8 = 8;
 }
 
 /// Home of a block in the stash; that of one in the tree top is its bucket plus one.
 const IN_STASH: u64 = 0;
+
+/// Home of a block of the position map that the frontend keeps.
+const IN_FRONTEND: u64 = u64::MAX;
 
 /// Appends the record of a batch to `out`, without a copy of its data.
 pub(crate) fn put_batch<'a>(
@@ -106,6 +112,7 @@ pub(crate) fn put_block(out: &mut Vec<u8>, home: Home, address: u64, leaf: Leaf,
     let home = match home {
         Home::Stash => IN_STASH,
         Home::TreeTop(bucket) => bucket.0 + 1,
+        Home::Frontend => IN_FRONTEND,
     };
     out.push(tag::BLOCK);
     for number in [home, address, leaf.0] {
@@ -158,6 +165,14 @@ impl Record {
             Self::Block(block) => {
                 put_block(out, block.home, block.address, block.leaf, &block.bytes);
             }
+            Self::Taken(slots) => {
+                out.push(tag::TAKEN);
+                out.extend_from_slice(&(slots.len() as u32).to_le_bytes());
+                for TakenSlot { bucket, slot } in slots {
+                    out.extend_from_slice(&bucket.0.to_le_bytes());
+                    out.extend_from_slice(&slot.to_le_bytes());
+                }
+            }
             Self::End => out.push(tag::END),
             Self::Batch(accesses) => put_batch(
                 out,
@@ -206,11 +221,16 @@ impl Record {
             tag::BLOCK => {
                 let home = match reader.u64()? {
                     IN_STASH => Home::Stash,
+                    IN_FRONTEND => Home::Frontend,
                     bucket => Home::TreeTop(BucketId(bucket - 1)),
                 };
                 let (address, leaf) = (reader.u64()?, Leaf(reader.u64()?));
                 Self::Block(ClientBlock { home, address, leaf, bytes: reader.data()?? })
             }
+            tag::TAKEN => Self::Taken(reader.list(|reader| {
+                let bucket = BucketId(reader.u64()?);
+                Some(TakenSlot { bucket, slot: u16::from_le_bytes(*reader.array()?) })
+            })?),
             tag::END => Self::End,
             tag::BATCH => Self::Batch(reader.list(|reader| {
                 let [address, from, to] = [reader.u64()?, reader.u64()?, reader.u64()?];
@@ -325,6 +345,16 @@ mod tests {
                 leaf: Leaf(4),
                 bytes: bytes(8, 17),
             }),
+            Record::Block(ClientBlock {
+                home: Home::Frontend,
+                address: 3,
+                leaf: Leaf(4),
+                bytes: bytes(9, 18),
+            }),
+            Record::Taken(vec![
+                TakenSlot { bucket: BucketId(0), slot: 3 },
+                TakenSlot { bucket: BucketId(1 << 40), slot: 255 },
+            ]),
             Record::End,
             Record::Batch(vec![
                 LoggedAccess { step, data: None },
@@ -357,7 +387,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_may_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200), tag in 0u8..9) {
+        fn anything_may_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200), tag in 0u8..10) {
             let bytes = [&[tag], &bytes[..]].concat();
             if let Some(record) = Record::read(&bytes) {
                 prop_assert_eq!(bytes_of(&record), bytes);

@@ -6,7 +6,7 @@ use ring::digest;
 
 use super::VolumeId;
 use super::error::{SuperblockError, SuperblockErrorKind};
-use super::params::{SchemeId, VolumeParams};
+use super::params::{MapRecursion, SchemeId, Slots, VolumeParams};
 use crate::keys::fields::{FieldReader, FieldWriter};
 use crate::keys::{KeySlots, OutOfRange, SLOT_BYTES, SLOTS_MAX};
 
@@ -56,10 +56,19 @@ impl Body {
         fields.put(&params.block_bytes.to_le_bytes());
         fields.put(&params.scheme.code().to_le_bytes());
         fields.put(&[params.leaf_level, params.tree_top_levels]);
-        fields.put(&params.slots.to_le_bytes());
+        let (same, per_level) = match &params.slots {
+            Slots::Same(slots) => (*slots, &[][..]),
+            Slots::PerLevel(slots) => (0, &slots[..]),
+        };
+        fields.put(&same.to_le_bytes());
         fields.put(&[0; 2]);
         fields.put(&params.evict_period.to_le_bytes());
         fields.put(&params.stash_blocks_max.to_le_bytes());
+        let nothing = MapRecursion { client_entries_max: 0, plb_blocks: 0 };
+        let recursion = params.recursion.unwrap_or(nothing);
+        fields.put(&recursion.client_entries_max.to_le_bytes());
+        fields.put(&recursion.plb_blocks.to_le_bytes());
+        per_level.iter().for_each(|slots| fields.put(&slots.to_le_bytes()));
         fields.zeros_until(SLOTS_AT);
         self.slots.encode(&mut fields);
         fields.zeros_until(MAC_AT);
@@ -81,6 +90,24 @@ impl Body {
         let (leaf_level, tree_top_levels, slots) = (fields.u8(), fields.u8(), fields.u16());
         is_clean &= fields.zeros(2);
         let (evict_period, stash_blocks_max) = (fields.u32(), fields.u32());
+        let recursion = MapRecursion { client_entries_max: fields.u64(), plb_blocks: fields.u32() };
+        let per_level: [u16; LEVELS_MAX] = std::array::from_fn(|_| fields.u16());
+        let (told, rest) = per_level.split_at(LEVELS_MAX.min(usize::from(leaf_level) + 1));
+        is_clean &= rest.iter().all(|slots| *slots == 0);
+        let slots = match slots {
+            0 => Slots::PerLevel(told.to_vec()),
+            same => {
+                is_clean &= told.iter().all(|slots| *slots == 0);
+                Slots::Same(same)
+            }
+        };
+        let recursion = match recursion {
+            MapRecursion { client_entries_max: 0, plb_blocks } => {
+                is_clean &= plb_blocks == 0;
+                None
+            }
+            recursion => Some(recursion),
+        };
         let params = VolumeParams {
             blocks,
             block_bytes,
@@ -90,6 +117,7 @@ impl Body {
             evict_period,
             stash_blocks_max,
             tree_top_levels,
+            recursion,
         };
         params.check().map_err(|problem| tampered(&problem))?;
         is_clean &= fields.zeros(SLOTS_AT - PARAMS_END);
@@ -101,8 +129,11 @@ impl Body {
     }
 }
 
+/// The most levels that a tree can have.
+const LEVELS_MAX: usize = 41;
+
 /// Where the parameters end.
-const PARAMS_END: usize = 68;
+const PARAMS_END: usize = 80 + 2 * LEVELS_MAX;
 
 const _: () = assert!(SLOTS_AT + SLOTS_MAX * SLOT_BYTES <= MAC_AT);
 

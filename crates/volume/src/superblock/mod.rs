@@ -24,7 +24,7 @@ use ring::hmac;
 
 pub use error::{SuperblockError, SuperblockErrorKind};
 pub use format::SUPERBLOCK_BYTES;
-pub use params::{SchemeId, VolumeParams};
+pub use params::{MapRecursion, SchemeId, Slots, VolumeParams};
 
 use crate::keys::{KeyError, KeyErrorKind, KeySlots, NewSlot, Secret, SlotInfo, VolumeKey};
 use format::{Body, MAC_BYTES};

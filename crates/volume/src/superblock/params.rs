@@ -1,7 +1,9 @@
 //! The parameters of a volume: chosen when it is made, and never changed.
 
 use oblivio_core::store::TreeId;
-use oblivio_core::{Geometry, TreeConfig};
+use oblivio_core::{Geometry, RawConfig, Recursion, RotatingConfig, TreeConfig};
+
+use crate::error::VolumeError;
 
 /// What shapes a volume. Public. The names of the papers are in brackets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,13 +17,33 @@ pub struct VolumeParams {
     /// The level of the leaves (L).
     pub leaf_level: u8,
     /// Slots of a bucket (Z).
-    pub slots: u16,
+    pub slots: Slots,
     /// How many accesses come before each eviction (A).
     pub evict_period: u32,
     /// Blocks that may be left in the stash when an access begins (C).
     pub stash_blocks_max: u32,
     /// How many levels from the root on are kept on the client.
     pub tree_top_levels: u8,
+    /// What part of the position map lies in the tree. None: all of it is client memory.
+    pub recursion: Option<MapRecursion>,
+}
+
+/// Slots of the buckets of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Slots {
+    /// As many on every level.
+    Same(u16),
+    /// As many as it says for each level, the root's first (IR-Alloc).
+    PerLevel(Vec<u16>),
+}
+
+/// How much of a position map stays on the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapRecursion {
+    /// The most of its entries.
+    pub client_entries_max: u64,
+    /// The most of its blocks.
+    pub plb_blocks: u32,
 }
 
 /// How blocks are hidden.
@@ -41,6 +63,45 @@ impl VolumeParams {
         self.blocks * u64::from(self.block_bytes)
     }
 
+    /// Levels and slots of the tree.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidConfig`](crate::error::VolumeErrorKind::InvalidConfig) when there is no
+    /// such tree.
+    pub fn geometry(&self) -> Result<Geometry, VolumeError> {
+        Ok(match &self.slots {
+            Slots::Same(slots) => Geometry::uniform(self.leaf_level, *slots)?,
+            Slots::PerLevel(slots) => Geometry::profile(slots)?,
+        })
+    }
+
+    /// The ORAM, whose blocks are in `tree`, and its notes on taken slots in `taken_tree`.
+    pub(crate) fn config(
+        &self,
+        tree: TreeId,
+        taken_tree: TreeId,
+    ) -> Result<RotatingConfig, VolumeError> {
+        let geometry = self.geometry()?;
+        let block_bytes = self.block_bytes as usize;
+        let recursion = self.recursion.map(|recursion| Recursion {
+            data_blocks: self.blocks,
+            client_entries_max: recursion.client_entries_max,
+            plb_blocks: recursion.plb_blocks as usize,
+        });
+        let blocks = match &recursion {
+            Some(recursion) => recursion.tree_blocks(block_bytes, geometry.leaf_level())?,
+            None => self.blocks,
+        };
+        let stash_blocks_max = self.stash_blocks_max as usize;
+        let tree = TreeConfig {
+            tree_top_levels: self.tree_top_levels,
+            tree,
+            ..TreeConfig::new(blocks, block_bytes, geometry, stash_blocks_max)
+        };
+        let raw = RawConfig { tree, evict_period: self.evict_period };
+        Ok(RotatingConfig { raw, recursion, taken_tree })
+    }
+
     /// Whether there can be such a volume; if not, why.
     pub(super) fn check(&self) -> Result<(), String> {
         if !(1..=EVICT_PERIOD_MAX).contains(&self.evict_period) {
@@ -49,18 +110,16 @@ impl VolumeParams {
                 self.evict_period
             ));
         }
-        let geometry = Geometry::uniform(self.leaf_level, self.slots);
-        let tree = geometry.map(|geometry| TreeConfig {
-            tree_top_levels: self.tree_top_levels,
-            tree: TreeId(0),
-            ..TreeConfig::new(
-                self.blocks,
-                self.block_bytes as usize,
-                geometry,
-                self.stash_blocks_max as usize,
-            )
-        });
-        tree.and_then(|tree| tree.shape()).map(drop).map_err(|error| error.to_string())
+        if let Slots::PerLevel(slots) = &self.slots {
+            if slots.len() != usize::from(self.leaf_level) + 1 {
+                return Err("there are slots for more or fewer levels than it has".into());
+            }
+            if slots.iter().all(|each| *each == slots[0]) {
+                return Err("the slots of its levels are all the same, and told one by one".into());
+            }
+        }
+        let config = self.config(TreeId(0), TreeId(1)).map_err(|error| error.to_string())?;
+        config.shapes().map(drop).map_err(|error| error.to_string())
     }
 }
 

@@ -9,8 +9,8 @@ mod tampering;
 
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::superblock::{
-    LockedSuperblock, SUPERBLOCK_BYTES, SchemeId, Superblock, SuperblockError, SuperblockErrorKind,
-    VolumeParams,
+    LockedSuperblock, MapRecursion, SUPERBLOCK_BYTES, SchemeId, Slots, Superblock, SuperblockError,
+    SuperblockErrorKind, VolumeParams,
 };
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -31,10 +31,11 @@ fn any_params() -> impl Strategy<Value = VolumeParams> {
                     block_bytes,
                     scheme: SchemeId::Rotating,
                     leaf_level,
-                    slots,
+                    slots: Slots::Same(slots),
                     evict_period,
                     stash_blocks_max,
                     tree_top_levels,
+                    recursion: None,
                 },
             )
         },
@@ -91,15 +92,20 @@ proptest! {
 
 #[test]
 fn volumes_that_cannot_be_are_not_created() {
-    let wrong: [fn(&mut VolumeParams); 12] = [
+    let wrong: [fn(&mut VolumeParams); 17] = [
         |params| params.blocks = 0,
         |params| params.blocks = (1 << 40) + 1,
         |params| params.blocks = 1 << 30,
         |params| params.block_bytes = 15,
         |params| params.block_bytes = (1 << 20) + 1,
         |params| params.leaf_level = 41,
-        |params| params.slots = 0,
-        |params| params.slots = 256,
+        |params| params.slots = Slots::Same(0),
+        |params| params.slots = Slots::Same(256),
+        |params| params.slots = Slots::PerLevel(vec![5; 10]),
+        |params| params.slots = Slots::PerLevel(vec![4, 5, 5]),
+        |params| params.slots = Slots::PerLevel(vec![4, 5, 5, 5, 5, 5, 5, 5, 5, 0]),
+        |params| params.recursion = Some(MapRecursion { client_entries_max: 0, plb_blocks: 9 }),
+        |params| params.recursion = Some(MapRecursion { client_entries_max: 1, plb_blocks: 1 }),
         |params| params.evict_period = 0,
         |params| params.evict_period = u32::MAX,
         |params| params.stash_blocks_max = 0,
@@ -127,10 +133,11 @@ fn params() -> VolumeParams {
         block_bytes: 4096,
         scheme: SchemeId::Rotating,
         leaf_level: 9,
-        slots: 5,
+        slots: Slots::Same(5),
         evict_period: 5,
         stash_blocks_max: 64,
         tree_top_levels: 3,
+        recursion: None,
     }
 }
 

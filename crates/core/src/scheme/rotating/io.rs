@@ -1,8 +1,11 @@
 //! Trips between the client and a store whose buckets are authenticated and never overwritten in
 //! place.
 
+use std::collections::BTreeSet;
+
 use super::super::{RawConfig, TreeConfig};
 use super::places::{Places, Version};
+use super::taken::{PageVersion, TakenSlot, TakenSlots};
 use crate::bucket::AuthenticatedFormat;
 use crate::error::{Error, ErrorKind, StoreError};
 use crate::geometry::{BucketId, Geometry, Leaf};
@@ -20,6 +23,8 @@ pub(super) struct RotatingIo<S> {
     sealer: EraSealer,
     /// The trip under way.
     pieces: Vec<Piece>,
+    /// The bytes that each piece has.
+    piece_bytes: Vec<usize>,
     versions: Vec<Version>,
     /// The tables of the bucket at hand, in clear.
     tables: Vec<u8>,
@@ -53,17 +58,7 @@ impl<S: BucketStore> RotatingIo<S> {
     /// When the configuration contradicts itself, or `store` has no tree of that shape.
     pub(super) fn new(config: &RawConfig, sealer: EraSealer, store: S) -> Result<Self, Error> {
         let RawConfig { tree: TreeConfig { geometry, tree, tree_top_levels, .. }, .. } = config;
-        if store.shape(*tree) != Some(&shape(config)?) {
-            return Err(Error::new(
-                ErrorKind::StoreMismatch,
-                format!(
-                    "the store's tree {} does not have the shape of this configuration: make the \
-                     store with the configuration's rotating_shape()",
-                    tree.0
-                ),
-            ));
-        }
-        Ok(Self {
+        let io = Self {
             places: Places::new(geometry, *tree_top_levels),
             geometry: geometry.clone(),
             format: AuthenticatedFormat::new(&config.tree),
@@ -71,9 +66,27 @@ impl<S: BucketStore> RotatingIo<S> {
             store,
             sealer,
             pieces: Vec::new(),
+            piece_bytes: Vec::new(),
             versions: Vec::new(),
             tables: Vec::new(),
-        })
+        };
+        io.check_shape(*tree, &shape(config)?)?;
+        Ok(io)
+    }
+
+    /// Refuses a store whose tree `tree` has another shape.
+    pub(super) fn check_shape(&self, tree: TreeId, shape: &TreeShape) -> Result<(), Error> {
+        if self.store.shape(tree) == Some(shape) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::StoreMismatch,
+            format!(
+                "the store's tree {} does not have the shape of this configuration: make the store \
+                 with the shapes that the configuration gives",
+                tree.0
+            ),
+        ))
     }
 
     pub(super) fn store_mut(&mut self) -> &mut S {
@@ -98,8 +111,17 @@ impl<S: BucketStore> RotatingIo<S> {
         self.store.prefetch(&self.pieces);
     }
 
+    /// Tells storage what eviction `g`, the next one, will read.
+    pub(super) fn prefetch_eviction(&mut self, g: u64, leaf: Leaf, taken: Option<&TakenSlots>) {
+        self.aim(g, leaf);
+        if let Some(taken) = taken {
+            self.add_pages(taken, taken.read_by(g));
+        }
+        self.store.prefetch(&self.pieces);
+    }
+
     /// The trip of an access-only access: reads the whole path to `leaf`, opens its headers and one
-    /// slot, and answers whether that is the block `wanted`, which then is in `block`.
+    /// slot, and answers where that is if it holds the block `wanted`, which then is in `block`.
     ///
     /// Of several copies with this leaf the one nearest the root is the latest: an eviction writes
     /// all of a path, so no bucket is older than one below it. If nothing is wanted or found, some
@@ -110,10 +132,21 @@ impl<S: BucketStore> RotatingIo<S> {
         leaf: Leaf,
         wanted: Option<u64>,
         block: &mut [u8],
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<(BucketId, usize)>, Error> {
         self.aim(g, leaf);
-        let Self { geometry, format, store, sealer, pieces, versions, tables, places, .. } = self;
-        let frames = read_checked(store, pieces, versions, format, geometry)?;
+        let Self {
+            geometry,
+            format,
+            store,
+            sealer,
+            pieces,
+            piece_bytes,
+            versions,
+            tables,
+            places,
+            ..
+        } = self;
+        let frames = read_checked(store, pieces, piece_bytes)?;
         let opener = Opener { geometry, format, sealer, places, g };
         let mut found = None;
         let mut some_slot = None;
@@ -131,38 +164,54 @@ impl<S: BucketStore> RotatingIo<S> {
         if let Some((i, slot)) = found.or(some_slot) {
             opener.open_slot(&versions[i], frames.get(i), slot, block)?;
         }
-        Ok(found.is_some())
+        Ok(found.map(|(i, slot)| (versions[i].bucket, slot)))
     }
 
-    /// Reads the path to `leaf`, opens all of it into the transit area of `blocks`, and hands over
-    /// each block, dummies left out, the root's first.
+    /// Reads what eviction `g` reads: the path to `leaf`, and the pages of `taken`. Opens all of it,
+    /// the path into the transit area of `blocks`, and hands over each block that was not taken,
+    /// dummies left out, the root's first.
     pub(super) fn open_path(
         &mut self,
         g: u64,
         leaf: Leaf,
         blocks: &mut BlockRoom,
-        each: impl FnMut(Entry),
+        taken: Option<&mut TakenSlots>,
+        mut each: impl FnMut(Entry),
     ) -> Result<(), Error> {
         self.aim(g, leaf);
-        self.open_trip(g, blocks, each)
+        if let Some(taken) = &taken {
+            self.add_pages(taken, taken.read_by(g));
+        }
+        self.open_trip(g, blocks, taken, |_, entry, _| each(entry))
     }
 
-    /// Reads the whole tree, level by level from the root down, and names each copy of a block.
-    /// `progress` is told how many buckets have been read.
+    /// Reads the whole tree, level by level from the root down, and names each copy of a block that
+    /// was not taken, with its bytes. `progress` is told how many buckets have been read.
     pub(super) fn visit_blocks(
         &mut self,
         g: u64,
         blocks: &mut BlockRoom,
-        mut each: impl FnMut(BucketId, Entry),
+        taken: Option<&TakenSlots>,
+        mut each: impl FnMut(BucketId, Entry, &[u8]),
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
         let mut visited = 0;
+        let mut taken_here = BTreeSet::new();
         for level in self.places.levels() {
             for index in 0..1 << level {
+                let bucket = BucketId::new(level, index);
+                if let Some((taken, page)) = taken.and_then(|t| Some((t, t.page_from(bucket, g)?)))
+                {
+                    taken_here = taken.taken_with(&page, &self.read_page(taken, &page)?, g);
+                }
                 self.versions.clear();
                 self.versions.push(self.places.version(g, Leaf(index), level));
                 self.lay_pieces();
-                self.open_trip(g, blocks, |entry| each(BucketId::new(level, index), entry))?;
+                self.open_trip(g, blocks, None, |slot, entry, bytes| {
+                    if !taken_here.contains(&TakenSlot { bucket, slot: slot as u16 }) {
+                        each(bucket, entry, bytes);
+                    }
+                })?;
                 visited += 1;
                 progress(visited);
             }
@@ -170,12 +219,14 @@ impl<S: BucketStore> RotatingIo<S> {
         Ok(())
     }
 
-    /// Eviction `g` seals what `plan` holds for the storage levels of its path, and writes it.
+    /// Eviction `g` seals what `plan` holds for the storage levels of its path, and the pages that it
+    /// sweeps, and writes them.
     pub(super) fn seal_path(
         &mut self,
         g: u64,
         plan: &PathPlan,
         blocks: &BlockRoom,
+        taken: Option<&mut TakenSlots>,
     ) -> Result<(), Error> {
         let Self { places, geometry, format, tree, store, sealer, pieces, tables, .. } = self;
         pieces.clear();
@@ -184,6 +235,14 @@ impl<S: BucketStore> RotatingIo<S> {
             bucket: places.written(g, level),
             part: Part::Whole,
         }));
+        let path_pieces = pieces.len();
+        let mut pages = Vec::new();
+        if let Some(taken) = taken {
+            let leaf = Leaf(g & (geometry.leaves() - 1));
+            taken.rewrite(places.levels().map(|level| BucketId::on_path(leaf, level)));
+            pages = taken.sweep(g);
+            pieces.extend(pages.iter().map(|(page, _)| taken.piece(page)));
+        }
         let mut filled = false;
         store.write(pieces, &mut |mut blanks| {
             filled = true;
@@ -198,6 +257,9 @@ impl<S: BucketStore> RotatingIo<S> {
                     sealer.seal(part, blocks.get(entry.place), &mut blanks, i, offset);
                 }
             }
+            for (i, (page, bits)) in pages.iter().enumerate() {
+                sealer.seal(of_page(page), bits, &mut blanks, path_pieces + i, 0);
+            }
             blanks.sealed()
         })?;
         if filled { Ok(()) } else { Err(StoreError::new("it took no bytes of a write").into()) }
@@ -211,8 +273,8 @@ impl<S: BucketStore> RotatingIo<S> {
         self.versions.clear();
         self.versions.push(self.places.version(g + 1, leaf, level));
         self.lay_pieces();
-        let Self { geometry, format, store, sealer, pieces, versions, tables, .. } = self;
-        let frames = read_checked(store, pieces, versions, format, geometry)?;
+        let Self { geometry, format, store, sealer, pieces, piece_bytes, tables, .. } = self;
+        let frames = read_checked(store, pieces, piece_bytes)?;
         let slots = geometry.slots(usize::from(level));
         tables.resize(format.table_bytes(slots), 0);
         let sealed = &frames.get(0)[..format.header_bytes(slots)];
@@ -235,23 +297,60 @@ impl<S: BucketStore> RotatingIo<S> {
     }
 
     fn lay_pieces(&mut self) {
-        let Self { versions, pieces, tree, .. } = self;
+        let Self { versions, pieces, piece_bytes, tree, format, geometry, .. } = self;
         pieces.clear();
-        pieces.extend(versions.iter().map(|version| Piece {
-            tree: *tree,
-            bucket: version.place,
-            part: Part::Whole,
-        }));
+        piece_bytes.clear();
+        for version in versions {
+            pieces.push(Piece { tree: *tree, bucket: version.place, part: Part::Whole });
+            let slots = geometry.slots(usize::from(version.level));
+            piece_bytes.push(format.bucket_bytes(slots));
+        }
     }
 
+    /// Adds pages to the trip.
+    fn add_pages(&mut self, taken: &TakenSlots, pages: impl Iterator<Item = PageVersion>) {
+        for page in pages {
+            self.pieces.push(taken.piece(&page));
+            self.piece_bytes.push(taken.sealed_bytes(&page));
+        }
+    }
+
+    /// Reads a page in a trip of its own.
+    fn read_page(&mut self, taken: &TakenSlots, page: &PageVersion) -> Result<Vec<u8>, Error> {
+        let frames = self.store.read(&[taken.piece(page)])?;
+        let sealed = if frames.len() == 1 { frames.get(0) } else { &[] };
+        open_page(&self.sealer, taken, page, sealed)
+    }
+
+    /// Reads the buckets and pages of a trip. Opens the pages for `taken`, then all buckets, and hands
+    /// over each block that was not taken.
     fn open_trip(
         &mut self,
         g: u64,
         blocks: &mut BlockRoom,
-        mut each: impl FnMut(Entry),
+        mut taken: Option<&mut TakenSlots>,
+        mut each: impl FnMut(usize, Entry, &[u8]),
     ) -> Result<(), Error> {
-        let Self { geometry, format, store, sealer, pieces, versions, tables, places, .. } = self;
-        let frames = read_checked(store, pieces, versions, format, geometry)?;
+        let Self {
+            geometry,
+            format,
+            store,
+            sealer,
+            pieces,
+            piece_bytes,
+            versions,
+            tables,
+            places,
+            ..
+        } = self;
+        let frames = read_checked(store, pieces, piece_bytes)?;
+        if let Some(taken) = &mut taken {
+            let sealed = (versions.len()..).map(|i| frames.get(i));
+            let opened = taken.read_by(g).zip(sealed);
+            let pages = opened.map(|(page, sealed)| open_page(sealer, taken, &page, sealed));
+            let pages = pages.collect::<Result<Vec<_>, _>>()?;
+            taken.begin_eviction(g, pages);
+        }
         let opener = Opener { geometry, format, sealer, places, g };
         for (i, version) in versions.iter().enumerate().filter(|(_, version)| version.is_written) {
             opener.open_header(version, frames.get(i), tables)?;
@@ -260,8 +359,9 @@ impl<S: BucketStore> RotatingIo<S> {
                 let place = blocks.in_transit(geometry.path_slots_above(level) + slot);
                 opener.open_slot(version, frames.get(i), slot, blocks.get_mut(place))?;
                 let (address, leaf) = opener.name(version, tables, slot)?;
-                if address != Entry::DUMMY_ADDRESS {
-                    each(Entry { address, leaf, place });
+                let was_taken = taken.as_ref().is_some_and(|t| t.is_taken(version.bucket, slot));
+                if address != Entry::DUMMY_ADDRESS && !was_taken {
+                    each(slot, Entry { address, leaf, place }, blocks.get(place));
                 }
             }
         }
@@ -273,18 +373,45 @@ impl<S: BucketStore> RotatingIo<S> {
 fn read_checked<'s, S: BucketStore>(
     store: &'s mut S,
     pieces: &[Piece],
-    versions: &[Version],
-    format: &AuthenticatedFormat,
-    geometry: &Geometry,
+    piece_bytes: &[usize],
 ) -> Result<Frames<'s>, Error> {
     let frames = store.read(pieces)?;
-    let bytes = |version: &Version| format.bucket_bytes(geometry.slots(usize::from(version.level)));
     let as_asked = frames.len() == pieces.len()
-        && versions.iter().enumerate().all(|(i, version)| frames.get(i).len() == bytes(version));
+        && piece_bytes.iter().enumerate().all(|(i, bytes)| frames.get(i).len() == *bytes);
     if as_asked {
         Ok(frames)
     } else {
         Err(Error::new(ErrorKind::Corrupt, "storage returned more or fewer bytes than were asked"))
+    }
+}
+
+fn of_page(page: &PageVersion) -> Sealing {
+    let PageVersion { eviction, part, .. } = *page;
+    Sealing { eviction, level: page.page.level(), part: SealedPart::Page(part) }
+}
+
+/// Opens a page. One that was never swept is zeros.
+fn open_page(
+    sealer: &EraSealer,
+    taken: &TakenSlots,
+    page: &PageVersion,
+    sealed: &[u8],
+) -> Result<Vec<u8>, Error> {
+    let mut bits = vec![0; taken.page_bytes(page)];
+    let is_genuine = !page.is_written
+        || sealed.len() == taken.sealed_bytes(page)
+            && sealer.open(of_page(page), sealed, &mut bits);
+    if is_genuine {
+        Ok(bits)
+    } else {
+        Err(Error::new(
+            ErrorKind::Corrupt,
+            format!(
+                "page {} of the store holds changed bytes, or an older version. The storage is \
+                 damaged or was tampered with: nothing of it was used",
+                page.place
+            ),
+        ))
     }
 }
 

@@ -5,8 +5,9 @@
 //! - **Accesses only read.** RAW ORAM's access-only access takes its block out of the bucket's header
 //!   and writes all headers of the path back. Here the copy stays, and is a thing of the past from
 //!   then on: a copy counts only if the position map says that its block is alive and mapped to the
-//!   copy's leaf, and it is nearer the root than any other such copy ([`LivePosMap`]). The next
-//!   eviction of its path drops it. Buckets receive blocks in evictions alone, in which everything
+//!   copy's leaf, and it is nearer the root than any other such copy ([`LivePosMap`]). A position map
+//!   that lies in the tree itself cannot be asked about every block of a path; then the slots that
+//!   were taken are noted down (`taken`). The next eviction of its path drops such a copy. Buckets receive blocks in evictions alone, in which everything
 //!   that is not alive makes room, so the stash is that of RAW ORAM.
 //! - **Evictions rotate.** An eviction writes beside what it read (`places`): a state outlives
 //!   `W` more evictions, so that a client that crashed can go back to it.
@@ -21,17 +22,20 @@
 
 mod io;
 mod places;
+mod taken;
 
 use super::client::Client;
 use super::config::check_evict_period;
 use super::{Location, Op, RawConfig, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Leaf, reverse_lexicographic};
-use crate::posmap::{LivePosMap, Mapping};
+use crate::posmap::LivePosMap;
 use crate::seal::{EraSealer, counter};
 use crate::stash::{Entry, StashView};
-use crate::store::{BucketStore, TreeShape};
+use crate::store::{BucketStore, TreeId, TreeShape};
 use io::RotatingIo;
+pub use taken::TakenSlot;
+use taken::TakenSlots;
 
 impl RawConfig {
     /// What a store must have room for under rotating RAW ORAM: on each level in storage as many
@@ -42,6 +46,31 @@ impl RawConfig {
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
     pub fn rotating_shape(&self) -> Result<TreeShape, Error> {
         io::shape(self)
+    }
+
+    /// What a store must have room for besides, where taken slots are noted down: see
+    /// [`RotatingBackend::noting_taken_slots`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn taken_shape(&self) -> Result<TreeShape, Error> {
+        self.rotating_shape()?;
+        Ok(TakenSlots::shape(&self.tree.geometry, self.tree.tree_top_levels))
+    }
+
+    /// How many bytes of notes on taken slots an eviction reads, and how many it writes: 0 where they
+    /// are not noted. The pages that are read once in `W` evictions are left out.
+    pub fn swept_bytes_per_eviction(&self, notes_taken_slots: bool) -> f64 {
+        if !notes_taken_slots {
+            return 0.0;
+        }
+        taken::swept_bytes(&self.tree.geometry, self.tree.tree_top_levels)
+    }
+
+    /// The most notes on taken slots that are on the client at once.
+    pub fn marked_slots_max(&self) -> u64 {
+        let round = taken::round_evictions(&self.tree.geometry, self.tree.tree_top_levels);
+        round * u64::from(self.evict_period)
     }
 
     /// `W`: how many evictions a state of rotating RAW ORAM outlives. `2^tree_top_levels`.
@@ -61,6 +90,18 @@ pub struct Move {
     pub to: Leaf,
 }
 
+impl Move {
+    /// A move of no block, which shows `leaf`.
+    pub fn of_nothing(leaf: Leaf) -> Self {
+        Self { address: Entry::DUMMY_ADDRESS, from: leaf, to: leaf }
+    }
+
+    /// Whether it moves no block.
+    pub fn is_of_nothing(&self) -> bool {
+        self.address == Entry::DUMMY_ADDRESS
+    }
+}
+
 /// A block on the client, to be kept and brought back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
@@ -68,12 +109,16 @@ pub enum Home {
     Stash,
     /// In a bucket of the tree top.
     TreeTop(BucketId),
+    /// Among the blocks of the position map that a frontend keeps.
+    Frontend,
 }
 
 /// The rotating backend.
 pub struct RotatingBackend<S> {
     io: RotatingIo<S>,
     client: Client,
+    /// Which copies are of the past, where the position map cannot say so of all.
+    taken: Option<TakenSlots>,
     evict_period: u32,
     /// AO accesses since the last EO access.
     accesses_since_eviction: u32,
@@ -118,11 +163,25 @@ impl<S: BucketStore> RotatingBackend<S> {
         Ok(Self {
             io,
             client: Client::new(&config.tree, config.evict_period as usize)?,
+            taken: None,
             evict_period: config.evict_period,
             accesses_since_eviction,
             evictions,
             kept_evictions: evictions,
         })
+    }
+
+    /// The same, for a position map that lies in the tree: slots that accesses take blocks out of are
+    /// noted down in the store's tree `tree`, which has the shape [`RawConfig::taken_shape`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::StoreMismatch`] when it has not.
+    pub fn noting_taken_slots(mut self, tree: TreeId) -> Result<Self, Error> {
+        let TreeConfig { geometry, tree_top_levels, .. } = &self.client.config;
+        let shape = TakenSlots::shape(geometry, *tree_top_levels);
+        self.io.check_shape(tree, &shape)?;
+        self.taken = Some(TakenSlots::new(geometry, *tree_top_levels, tree));
+        Ok(self)
     }
 
     /// The store, for whoever wraps it.
@@ -230,25 +289,71 @@ impl<S: BucketStore> RotatingBackend<S> {
         self.io.prefetch(self.evictions, leaf);
     }
 
-    /// Makes the access, and maps the block to its new leaf.
+    /// The first half of an access: serves the block, which `was_live` or not, and maps it to its new
+    /// leaf. Answers whether it is live now. [`Self::finish`] is the other half.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] before anything is touched, when the block is not where the
-    /// move starts or there are no [`Self::accesses_left`]; and any that storage causes.
-    pub fn access(
+    /// [`ErrorKind::InvalidRequest`] before anything is touched, when there are no
+    /// [`Self::accesses_left`]; and any that storage causes.
+    pub(crate) fn access(
         &mut self,
         step: &Move,
+        was_live: bool,
         op: &mut Op<'_>,
-        map: &mut LivePosMap,
+    ) -> Result<bool, Error> {
+        self.bring_to_stash(step, was_live)?;
+        self.client.serve(step.address, step.to, op);
+        Ok(was_live || !matches!(op, Op::Read(_)))
+    }
+
+    /// The first half of an access that takes the block out of the ORAM: its bytes come to `block`,
+    /// zeros if it was not live.
+    ///
+    /// # Errors
+    /// See [`Self::access`].
+    pub(crate) fn take(
+        &mut self,
+        step: &Move,
+        was_live: bool,
+        block: &mut [u8],
     ) -> Result<(), Error> {
-        if map.get(step.address).is_some_and(|mapping| mapping.leaf != step.from) {
-            return Err(invalid("the move does not start where the block is"));
+        self.bring_to_stash(step, was_live)?;
+        self.client.serve(step.address, step.to, &mut Op::Read(block));
+        self.client.take_out(step.address);
+        Ok(())
+    }
+
+    /// The first half of an access to no block. Storage cannot tell it from any other.
+    ///
+    /// # Errors
+    /// See [`Self::access`].
+    pub(crate) fn access_nothing(&mut self, leaf: Leaf) -> Result<(), Error> {
+        self.begin_access()?;
+        let place = self.client.blocks.take();
+        let block = self.client.blocks.get_mut(place);
+        self.io.read_block(self.evictions, leaf, None, block)?;
+        self.client.blocks.give_back(place);
+        Ok(())
+    }
+
+    /// Between the halves of an access: puts a block that is nowhere into the stash.
+    ///
+    /// # Errors
+    /// [`ErrorKind::StashFull`], and it leaves the client broken.
+    pub(crate) fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
+        if self.client.bring_back(Home::Stash, address, leaf, block) {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::StashFull, "there is no room for a block that comes back"))
         }
-        if self.accesses_left() == 0 {
-            return Err(invalid("one access more would destroy the state to go back to"));
-        }
-        self.client.begin()?;
-        self.access_only(step, op, map)?;
+    }
+
+    /// The second half of an access: the eviction, if one is due. `map` says which copies count, where
+    /// taken slots are not noted down.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    pub(crate) fn finish(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         self.accesses_since_eviction += 1;
         match self.evict_period - self.accesses_since_eviction {
             0 => {
@@ -256,18 +361,22 @@ impl<S: BucketStore> RotatingBackend<S> {
                 self.accesses_since_eviction = 0;
             }
             // The eviction after the next access is no secret: storage may fetch its path already.
-            1 => self.prefetch(self.next_evicted()),
+            1 => {
+                let leaf = self.next_evicted();
+                self.io.prefetch_eviction(self.evictions, leaf, self.taken.as_ref());
+            }
             _ => (),
         }
         self.client.end();
         Ok(())
     }
 
-    /// The next EO access, ahead of its time, so that the stash shrinks. Storage sees it.
+    /// The next EO access, ahead of its time, so that the stash shrinks. Storage sees it. `map` as in
+    /// [`Self::finish`].
     ///
     /// # Errors
     /// Like [`Self::access`].
-    pub fn background_evict(&mut self, map: &LivePosMap) -> Result<(), Error> {
+    pub(crate) fn background_evict(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         if self.evictions_left() == 0 {
             return Err(invalid("one eviction more would destroy the state to go back to"));
         }
@@ -281,7 +390,7 @@ impl<S: BucketStore> RotatingBackend<S> {
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`].
-    pub fn drop_dead(&mut self, map: &LivePosMap) -> Result<(), Error> {
+    pub(crate) fn drop_dead(&mut self, map: &LivePosMap) -> Result<(), Error> {
         self.client.check_sound()?;
         self.client.retain(|entry| map.is_live_at(entry.address, entry.leaf));
         Ok(())
@@ -301,7 +410,7 @@ impl<S: BucketStore> RotatingBackend<S> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
-    pub fn bring_back(
+    pub(crate) fn bring_back(
         &mut self,
         home: Home,
         address: u64,
@@ -318,33 +427,52 @@ impl<S: BucketStore> RotatingBackend<S> {
         }
     }
 
-    /// Reads the whole tree, and calls `visit` for each copy of a block that is alive, once;
-    /// `progress` is told how many buckets of [`Self::buckets_in_storage`] have been read. Storage
-    /// sees a scan.
+    /// The slots that the client notes to be taken, where it does. Secret.
+    pub fn taken_slots(&self) -> impl Iterator<Item = TakenSlot> + '_ {
+        self.taken.iter().flat_map(TakenSlots::marks)
+    }
+
+    /// Notes again that a slot is taken, as [`Self::taken_slots`] said.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] when that cannot have been noted.
+    pub fn bring_back_taken(&mut self, slot: TakenSlot) -> Result<(), Error> {
+        let geometry = &self.client.config.geometry;
+        if self.taken.as_mut().is_some_and(|taken| taken.bring_back(slot, geometry)) {
+            Ok(())
+        } else {
+            Err(invalid("a slot that cannot have been taken from this store"))
+        }
+    }
+
+    /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be taken,
+    /// from the client's and the root's on down; `progress` is told how many buckets of
+    /// [`Self::buckets_in_storage`] have been read. Storage sees a scan.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] for the first thing that is not what was written, and any that storage
     /// causes.
-    pub fn visit_blocks(
+    pub(crate) fn visit_blocks(
         &mut self,
-        map: &LivePosMap,
-        visit: &mut dyn FnMut(Location, u64, Leaf),
+        visit: &mut dyn FnMut(Location, u64, Leaf, &[u8]),
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
         self.client.begin()?;
-        let mut seen = std::collections::HashSet::new();
-        let mut visit = |location, address, leaf| {
-            if map.is_live_at(address, leaf) && seen.insert(address) {
-                visit(location, address, leaf);
-            }
-        };
-        // From the root down: of several copies the first is the latest.
-        self.client.visit_blocks(&mut visit);
-        let Self { io, client, evictions, .. } = self;
+        for (home, address, leaf, bytes) in self.client_blocks() {
+            let location = match home {
+                Home::TreeTop(bucket) => Location::Bucket(bucket),
+                Home::Stash | Home::Frontend => Location::Stash,
+            };
+            visit(location, address, leaf, bytes);
+        }
+        let Self { io, client, taken, evictions, .. } = self;
         io.visit_blocks(
             *evictions,
             &mut client.blocks,
-            |bucket, entry| visit(Location::Bucket(bucket), entry.address, entry.leaf),
+            taken.as_ref(),
+            |bucket, entry, bytes| {
+                visit(Location::Bucket(bucket), entry.address, entry.leaf, bytes);
+            },
             progress,
         )?;
         self.client.end();
@@ -356,38 +484,47 @@ impl<S: BucketStore> RotatingBackend<S> {
         self.io.places.levels().map(|level| 1 << level).sum()
     }
 
-    /// Moves the block of interest, and nothing else, to the stash, and serves it.
-    fn access_only(
-        &mut self,
-        step: &Move,
-        op: &mut Op<'_>,
-        map: &mut LivePosMap,
-    ) -> Result<(), Error> {
-        let Self { io, client, evictions, .. } = self;
+    fn begin_access(&mut self) -> Result<(), Error> {
+        if self.accesses_left() == 0 {
+            return Err(invalid("one access more would destroy the state to go back to"));
+        }
+        self.client.begin()
+    }
+
+    /// Moves the block of interest, and nothing else, to the stash. What is left of one that was not
+    /// live is dropped, wherever it is.
+    fn bring_to_stash(&mut self, step: &Move, was_live: bool) -> Result<(), Error> {
+        self.begin_access()?;
+        let Self { io, client, taken, evictions, .. } = self;
         let Move { address, from, to } = *step;
-        let was_alive = map.is_live_at(address, from);
         if let Some(entry) = client.top.take(from, address) {
             client.stash.insert(entry);
         }
-        let in_storage = was_alive && client.stash.find(address).is_none();
+        if !was_live {
+            client.take_out(address);
+        }
+        let must_be_in_storage = was_live && client.stash.find(address).is_none();
+        // A position map on the client has forgotten the leaf of what is not live: any copy of it is
+        // of the past, and not looked for.
+        let is_wanted = must_be_in_storage || !was_live && taken.is_some();
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
-        let found = io.read_block(*evictions, from, in_storage.then_some(address), block)?;
-        if found {
+        let found = io.read_block(*evictions, from, is_wanted.then_some(address), block)?;
+        if let (Some((bucket, slot)), Some(taken)) = (found, taken) {
+            taken.take(bucket, slot);
+        }
+        if found.is_some() && was_live {
             client.stash.insert(Entry { address, leaf: to, place });
         } else {
             client.blocks.give_back(place);
         }
-        if in_storage && !found {
+        if must_be_in_storage && found.is_none() {
             return Err(Error::new(
                 ErrorKind::Corrupt,
                 "a block is not on the path it is mapped to: the client's state does not belong to \
                  this store",
             ));
         }
-        let is_read = matches!(op, Op::Read(_));
-        client.serve(address, to, op);
-        map.set(address, Mapping { leaf: to, live: was_alive || !is_read });
         Ok(())
     }
 
@@ -396,20 +533,21 @@ impl<S: BucketStore> RotatingBackend<S> {
         reverse_lexicographic(self.evictions, self.client.config.geometry.leaf_level())
     }
 
-    /// A dummy Path ORAM access to the next path of the order, which drops what is not alive.
-    fn evict_only(&mut self, map: &LivePosMap) -> Result<(), Error> {
+    /// A dummy Path ORAM access to the next path of the order, which drops copies of the past.
+    fn evict_only(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         let leaf = self.next_evicted();
-        let Self { io, client, evictions, .. } = self;
+        let Self { io, client, taken, evictions, .. } = self;
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let Client { stash, blocks, top, .. } = client;
         top.load(leaf, stash);
-        io.open_path(*evictions, leaf, blocks, |entry| {
-            if map.is_live_at(entry.address, entry.leaf) && stash.find(entry.address).is_none() {
+        io.open_path(*evictions, leaf, blocks, taken.as_mut(), |entry| {
+            let counts = map.is_none_or(|map| map.is_live_at(entry.address, entry.leaf));
+            if counts && stash.find(entry.address).is_none() {
                 stash.insert(entry);
             }
         })?;
         client.plan_path(leaf);
-        io.seal_path(*evictions, client.plan(), &client.blocks)?;
+        io.seal_path(*evictions, client.plan(), &client.blocks, taken.as_mut())?;
         client.settle_path(leaf);
         *evictions = next_evictions;
         Ok(())

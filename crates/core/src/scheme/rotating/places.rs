@@ -68,6 +68,7 @@ impl Places {
     pub(super) fn version(&self, g: u64, leaf: Leaf, level: u8) -> Version {
         let eviction = last_eviction_of_bucket(g, leaf, level);
         Version {
+            bucket: BucketId::on_path(leaf, level),
             level,
             eviction,
             is_written: eviction >= self.first_eviction(),
@@ -79,6 +80,7 @@ impl Places {
 /// A version of a bucket. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version {
+    pub(super) bucket: BucketId,
     pub(super) level: u8,
     /// The eviction that wrote it.
     pub(super) eviction: u64,

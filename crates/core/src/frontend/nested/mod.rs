@@ -1,0 +1,410 @@
+//! A position map that lies in the tree itself and knows which blocks there are: for rotating RAW
+//! ORAM.
+//!
+//! As in Freecursive ORAM, data and position map share one tree and one range of addresses, and
+//! position-map blocks in use stay on the client. Unlike there, a block holds leaves and not counters:
+//! blocks of a disk are large, so that hundreds of leaves fit into one, and a level of the map is
+//! rarely more than one in a thousand blocks. Nothing ever has to be remapped as a group.
+//!
+//! ```text
+//! entry of a block or of the table:  0, or (leaf ‖ live) + 1,  4 bytes below 2^31 leaves, 8 beyond
+//! ```
+//!
+//! *Live* has two meanings. A data block that is mapped and not live reads as zeros. A position-map
+//! block that is mapped and not live is to be emptied before it is used: nothing below it is live.
+//! That is how a large range is forgotten without a look at its blocks.
+
+mod held;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+pub(crate) use held::HeldBlock;
+use held::HeldBlocks;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::config::AddressSpace;
+use crate::error::{Error, ErrorKind};
+use crate::geometry::Leaf;
+use crate::posmap::{LivePosMap, Mapping, draw_leaf};
+
+/// How a position map is spread over client and tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recursion {
+    /// How many data blocks (N). The tree's capacity counts those of the position map as well.
+    pub data_blocks: u64,
+    /// The most entries of the position map that may stay in client memory, at least 1: 4 bytes each,
+    /// or 8 in trees of `2^31` leaves or more.
+    pub client_entries_max: u64,
+    /// Position-map blocks that may stay on the client (the PLB): at least one for each level of the
+    /// map, and one.
+    pub plb_blocks: usize,
+}
+
+impl Recursion {
+    /// How many blocks the tree must have addresses for, if its leaves are on `leaf_level`. Public.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn tree_blocks(&self, block_bytes: usize, leaf_level: u8) -> Result<u64, Error> {
+        Ok(self.space(block_bytes, leaf_level)?.blocks())
+    }
+
+    /// How many levels of the position map lie in the tree. Public.
+    ///
+    /// # Errors
+    /// See [`Self::tree_blocks`].
+    pub fn depth(&self, block_bytes: usize, leaf_level: u8) -> Result<usize, Error> {
+        Ok(self.space(block_bytes, leaf_level)?.depth())
+    }
+
+    /// Entries of the position map in client memory. Public.
+    ///
+    /// # Errors
+    /// See [`Self::tree_blocks`].
+    pub fn client_entries(&self, block_bytes: usize, leaf_level: u8) -> Result<u64, Error> {
+        Ok(self.space(block_bytes, leaf_level)?.client_entries())
+    }
+
+    fn space(&self, block_bytes: usize, leaf_level: u8) -> Result<AddressSpace, Error> {
+        let invalid = |message: String| Err(Error::new(ErrorKind::InvalidConfig, message));
+        let fan_out = (block_bytes / Entries::of(leaf_level).bytes) as u64;
+        if fan_out < 2 {
+            return invalid(format!(
+                "a block of {block_bytes} bytes has no room for two entries of a position map"
+            ));
+        }
+        let space = AddressSpace::new(self.data_blocks, fan_out, self.client_entries_max)?;
+        if self.plb_blocks <= space.depth() {
+            return invalid(format!(
+                "the client keeps {} blocks of a position map of {} levels: it needs one for each, \
+                 and one",
+                self.plb_blocks,
+                space.depth()
+            ));
+        }
+        Ok(space)
+    }
+}
+
+/// How entries are written.
+#[derive(Clone, Copy)]
+struct Entries {
+    bytes: usize,
+    leaf_level: u8,
+}
+
+impl Entries {
+    fn of(leaf_level: u8) -> Self {
+        Self { bytes: if leaf_level < 31 { 4 } else { 8 }, leaf_level }
+    }
+
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for what this program has not written.
+    fn get(self, block: &[u8], child: usize) -> Result<Option<Mapping>, Error> {
+        let mut entry = [0; 8];
+        entry[..self.bytes].copy_from_slice(&block[child * self.bytes..][..self.bytes]);
+        let mapping = Mapping::from_entry(u64::from_le_bytes(entry));
+        if mapping.is_some_and(|mapping| mapping.leaf.0 >> self.leaf_level != 0) {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                "a block of the position map names a leaf that does not exist: this program has not \
+                 written it",
+            ));
+        }
+        Ok(mapping)
+    }
+
+    fn set(self, block: &mut [u8], child: usize, mapping: Mapping) {
+        let entry = mapping.entry().to_le_bytes();
+        block[child * self.bytes..][..self.bytes].copy_from_slice(&entry[..self.bytes]);
+    }
+
+    /// Says that the blocks of these entries are not live.
+    fn empty(self, block: &mut [u8], children: Range<usize>) -> Result<(), Error> {
+        for child in children {
+            if let Some(mapping) = self.get(block, child)? {
+                self.set(block, child, Mapping { live: false, ..mapping });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The map. Secret; wiped when dropped.
+pub(crate) struct NestedPosMap {
+    space: AddressSpace,
+    entries: Entries,
+    /// The entries of the last level.
+    table: LivePosMap,
+    held: HeldBlocks,
+    data_blocks: u64,
+}
+
+/// The position of a block is in a position-map block that is not on the client: this one has to be
+/// fetched first.
+pub(crate) struct Missing(pub(crate) u64);
+
+impl NestedPosMap {
+    /// The map whose last level is `table`, with no blocks on the client.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub(crate) fn new(
+        recursion: &Recursion,
+        block_bytes: usize,
+        leaf_level: u8,
+        table: LivePosMap,
+    ) -> Result<Self, Error> {
+        let space = recursion.space(block_bytes, leaf_level)?;
+        assert_eq!(table.capacity(), space.client_entries(), "a table of this map's last level");
+        Ok(Self {
+            space,
+            entries: Entries::of(leaf_level),
+            table,
+            held: HeldBlocks::new(recursion.plb_blocks),
+            data_blocks: recursion.data_blocks,
+        })
+    }
+
+    /// The entries on the client.
+    pub(crate) fn table(&self) -> &LivePosMap {
+        &self.table
+    }
+
+    /// Bytes of client memory: the table, and the blocks that are held now.
+    pub(crate) fn bytes(&self, block_bytes: usize) -> usize {
+        self.table.bytes() + self.held.len() * block_bytes
+    }
+
+    /// How many requests can be brought to the client together, whatever they need.
+    pub(crate) fn window(&self, plb_blocks: usize) -> usize {
+        plb_blocks / (self.space.depth() + 1)
+    }
+
+    /// Whether `address` is that of a position-map block.
+    pub(crate) fn is_position_map(&self, address: u64) -> bool {
+        address >= self.data_blocks && self.space.contains(address) && self.space.level(address) > 0
+    }
+
+    /// The position-map blocks on the client, the one unused for longest first.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &HeldBlock> {
+        self.held.iter()
+    }
+
+    /// Where a block is mapped to. Looking changes nothing.
+    pub(crate) fn get(&self, address: u64) -> Result<Result<Option<Mapping>, Missing>, Error> {
+        let (parent, child) = match self.space.parent(address) {
+            Err(entry) => return Ok(Ok(self.table.get(entry))),
+            Ok(parent) => parent,
+        };
+        match self.held.get(parent) {
+            Some(block) => self.entries.get(&block.bytes, child).map(Ok),
+            None => Ok(Err(match self.get(parent)? {
+                Err(missing) => missing,
+                Ok(_) => Missing(parent),
+            })),
+        }
+    }
+
+    /// Maps a block whose position is on the client.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] when it is not.
+    pub(crate) fn set(&mut self, address: u64, mapping: Mapping) -> Result<(), Error> {
+        match self.space.parent(address) {
+            Err(entry) => self.table.set(entry, mapping),
+            Ok((parent, child)) => {
+                let block = self.held.bytes_mut(parent).ok_or_else(not_on_client)?;
+                self.entries.set(block, child, mapping);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the block that the position of `address` is in longer than others.
+    pub(crate) fn touch_parent(&mut self, address: u64) {
+        if let Ok((parent, _)) = self.space.parent(address) {
+            self.held.touch(parent);
+        }
+    }
+
+    /// Whether a position-map block is on the client.
+    pub(crate) fn is_held(&self, address: u64) -> bool {
+        self.held.get(address).is_some()
+    }
+
+    /// Takes a position-map block in, emptied if it is not live, and hands out the block that makes
+    /// room for it, if one must.
+    pub(crate) fn hold(
+        &mut self,
+        mut block: HeldBlock,
+        was_live: bool,
+    ) -> Result<Option<HeldBlock>, Error> {
+        if !was_live {
+            let children = block.bytes.len() / self.entries.bytes;
+            self.entries.empty(&mut block.bytes, 0..children)?;
+        }
+        Ok(self.held.insert(block))
+    }
+
+    /// Puts a block back among those on the client, in the order of [`Self::held`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
+    pub(crate) fn bring_back(
+        &mut self,
+        address: u64,
+        leaf: Leaf,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let fits = self.is_position_map(address)
+            && leaf.0 >> self.entries.leaf_level == 0
+            && !self.is_held(address);
+        let block = HeldBlock { address, leaf, bytes: Zeroizing::new(bytes.to_vec()) };
+        if fits && self.held.insert(block).is_none() {
+            Ok(())
+        } else {
+            Err(Error::new(
+                ErrorKind::InvalidRequest,
+                "a block that cannot have been part of this client's position map",
+            ))
+        }
+    }
+
+    /// The position-map blocks to be fetched before [`Self::forget`]: those that the range covers in
+    /// part, those above blocks on the client, or the first above them that is missing itself. None:
+    /// it can be forgotten.
+    pub(crate) fn missing_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+        let mut missing = BTreeSet::new();
+        let mut numbers = range;
+        for level in 0..self.space.depth() {
+            let needed = self.partly_covered(level, &numbers).into_iter();
+            for parent in needed.chain(self.parents_of_held(level, &numbers)) {
+                let block = self.space.block(level + 1, parent);
+                if self.is_held(block) {
+                    continue;
+                }
+                match self.get(block)? {
+                    Ok(None) => false,
+                    Ok(Some(_)) => missing.insert(block),
+                    Err(Missing(above)) => missing.insert(above),
+                };
+            }
+            numbers = self.wholly_covered(level, &numbers);
+        }
+        Ok(missing.into_iter().collect())
+    }
+
+    /// Says that the blocks of a range are not live. A position-map block on the client says so of
+    /// each of its own; one in the tree that is covered as a whole is not live itself.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] when something is [missing](Self::missing_to_forget) on the
+    /// client.
+    pub(crate) fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
+        if !self.missing_to_forget(range.clone())?.is_empty() {
+            return Err(not_on_client());
+        }
+        let mut numbers = range;
+        for level in 0..self.space.depth() {
+            for parent in self.held_on(level + 1, &self.space.parents(&numbers)) {
+                let siblings = self.space.children(level, parent);
+                let covered = numbers.start.max(siblings.start)..numbers.end.min(siblings.end);
+                for number in covered {
+                    let address = self.space.block(level, number);
+                    if let Ok(Some(mapping)) = self.get(address)?
+                        && !self.is_held(address)
+                    {
+                        self.set(address, Mapping { live: false, ..mapping })?;
+                    }
+                }
+            }
+            numbers = self.wholly_covered(level, &numbers);
+        }
+        for entry in numbers {
+            if let Some(mapping) = self.table.get(entry)
+                && !self.is_held(self.address_of_entry(entry))
+            {
+                self.table.set(entry, Mapping { live: false, ..mapping });
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers in a range of the position-map blocks of `level` that are on the client.
+    fn held_on(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
+        let on_level = self.held.iter().filter(|block| self.space.level(block.address) == level);
+        let held = on_level.map(|block| self.space.number_of(block.address));
+        held.filter(|number| numbers.contains(number)).collect()
+    }
+
+    /// The blocks above those of `level`, with a number in a range, that are on the client.
+    fn parents_of_held(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
+        let held = self.held_on(level, numbers).into_iter();
+        held.map(|number| self.space.parents(&(number..number + 1)).start).collect()
+    }
+
+    /// The blocks above a range of `level` that are not above it alone: its first and its last at
+    /// most.
+    fn partly_covered(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
+        let parents = self.space.parents(numbers);
+        let ends = [parents.start, parents.end.saturating_sub(1)];
+        let is_partly = |parent: &u64| {
+            let children = self.space.children(level, *parent);
+            parents.contains(parent)
+                && (children.start < numbers.start || numbers.end < children.end)
+        };
+        ends.into_iter().filter(is_partly).collect()
+    }
+
+    /// The blocks above a range of `level` that are above it alone.
+    fn wholly_covered(&self, level: usize, numbers: &Range<u64>) -> Range<u64> {
+        let parents = self.space.parents(numbers);
+        let partly = self.partly_covered(level, numbers);
+        let start = parents.start + u64::from(partly.contains(&parents.start));
+        let end =
+            parents.end - u64::from(parents.end > start && partly.contains(&(parents.end - 1)));
+        start..end.max(start)
+    }
+
+    /// The entries of a position-map block: what they are about, and what they say.
+    pub(crate) fn entries_of(
+        &self,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<Vec<(u64, Mapping)>, Error> {
+        let mut found = Vec::new();
+        let level = self.space.level(address) - 1;
+        for (child, number) in self.space.children(level, self.space.number_of(address)).enumerate()
+        {
+            if let Some(mapping) = self.entries.get(bytes, child)? {
+                found.push((self.space.block(level, number), mapping));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The address of the block of entry `entry` of the table.
+    pub(crate) fn address_of_entry(&self, entry: u64) -> u64 {
+        self.space.block(self.space.depth(), entry)
+    }
+
+    /// The position-map block that a block's position is in; none when that is on the client.
+    pub(crate) fn parent(&self, address: u64) -> Option<u64> {
+        self.space.parent(address).ok().map(|(parent, _)| parent)
+    }
+
+    /// A fresh leaf for any block.
+    pub(crate) fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
+        draw_leaf(coins, self.entries.leaf_level)
+    }
+}
+
+fn not_on_client() -> Error {
+    Error::new(
+        ErrorKind::InvalidRequest,
+        "the position of the block is not on the client: its position-map block comes first",
+    )
+}

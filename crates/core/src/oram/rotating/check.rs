@@ -1,0 +1,145 @@
+//! Whether everything is there.
+
+use std::collections::HashMap;
+
+use rand_core::CryptoRng;
+
+use super::RotatingOram;
+use super::positions::Positions;
+use crate::error::{Error, ErrorKind};
+use crate::frontend::NestedPosMap;
+use crate::posmap::LivePosMap;
+use crate::scheme::Location;
+use crate::store::BucketStore;
+
+impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
+    /// Reads the whole tree and checks that every part of every bucket is what was written last,
+    /// and that each block that is alive is on its path. `progress` is told how many buckets of
+    /// [`RotatingBackend::buckets_in_storage`](crate::scheme::RotatingBackend::buckets_in_storage)
+    /// have been read. Returns how many blocks are alive. Storage sees a scan.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
+    pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+        self.check_sound()?;
+        let blocks = self.config.raw.tree.capacity;
+        let mut found = Bits::new(blocks);
+        let mut expected = Expected { live: Bits::new(blocks), defect: None };
+        match &self.positions {
+            Positions::Flat(map) => expected.add_table(map, |entry| entry),
+            Positions::Nested(map) => {
+                expected.add_table(map.table(), |entry| map.address_of_entry(entry));
+                for block in map.held() {
+                    found.insert(block.address);
+                    expected.add_block(map, block.address, &block.bytes);
+                }
+            }
+        }
+        let Self { backend, positions, .. } = self;
+        let positions = &*positions;
+        backend.visit_blocks(
+            &mut |location, address, leaf, bytes| {
+                match positions {
+                    // From the root down: of several copies the first is the latest.
+                    Positions::Flat(map) if !map.is_live_at(address, leaf) => return,
+                    Positions::Flat(_) if found.contains(address) => return,
+                    Positions::Flat(_) => (),
+                    Positions::Nested(_) if found.contains(address) => {
+                        expected.report("there is a block twice".into());
+                    }
+                    Positions::Nested(map) if map.is_position_map(address) => {
+                        expected.add_block(map, address, bytes);
+                    }
+                    Positions::Nested(_) => (),
+                }
+                found.insert(address);
+                if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
+                    expected.report(format!("there is a block off its path ({location:?})"));
+                }
+            },
+            progress,
+        )?;
+        let Expected { live, defect } = expected;
+        if let Some(message) = defect {
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        // A block counts if all that is above it does.
+        let is_alive = |address: u64| match positions {
+            Positions::Flat(_) => live.contains(address),
+            Positions::Nested(map) => {
+                let above = std::iter::successors(Some(address), |address| map.parent(*address));
+                above.into_iter().all(|address| live.contains(address))
+            }
+        };
+        let (mut alive, mut lost) = (0, 0u64);
+        for address in (0..blocks).filter(|address| is_alive(*address)) {
+            lost += u64::from(!found.contains(address));
+            alive += u64::from(!positions.is_position_map(address));
+        }
+        match lost {
+            0 => Ok(alive),
+            _ => Err(Error::new(ErrorKind::Corrupt, format!("{lost} blocks are lost"))),
+        }
+    }
+}
+
+/// What the position map says.
+struct Expected {
+    live: Bits,
+    /// The first thing that is not as it must be.
+    defect: Option<String>,
+}
+
+impl Expected {
+    fn add_table(&mut self, table: &LivePosMap, address_of: impl Fn(u64) -> u64) {
+        for (entry, mapping) in table.mapped(0..table.capacity()) {
+            if mapping.live {
+                self.live.insert(address_of(entry));
+            }
+        }
+    }
+
+    fn add_block(&mut self, map: &NestedPosMap, address: u64, bytes: &[u8]) {
+        match map.entries_of(address, bytes) {
+            Ok(entries) => {
+                let live = entries.into_iter().filter(|(_, mapping)| mapping.live);
+                live.for_each(|(address, _)| self.live.insert(address));
+            }
+            Err(error) => self.report(error.to_string()),
+        }
+    }
+
+    fn report(&mut self, defect: String) {
+        self.defect.get_or_insert(defect);
+    }
+}
+
+/// A set of addresses, of which most are never there: only parts that are take memory.
+struct Bits {
+    words: HashMap<u64, Box<[u64; WORDS]>>,
+    end: u64,
+}
+
+const WORDS: usize = 512;
+const BITS: u64 = 64 * WORDS as u64;
+
+impl Bits {
+    fn new(end: u64) -> Self {
+        Self { words: HashMap::new(), end }
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        let (part, word, bit) = Self::place(address);
+        self.words.get(&part).is_some_and(|words| words[word] >> bit & 1 == 1)
+    }
+
+    fn insert(&mut self, address: u64) {
+        debug_assert!(address < self.end, "an address of this tree");
+        let (part, word, bit) = Self::place(address);
+        self.words.entry(part).or_insert_with(|| Box::new([0; WORDS]))[word] |= 1 << bit;
+    }
+
+    fn place(address: u64) -> (u64, usize, u64) {
+        (address / BITS, (address % BITS / 64) as usize, address % 64)
+    }
+}

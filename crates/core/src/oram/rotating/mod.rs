@@ -1,0 +1,569 @@
+//! The frontend of rotating RAW ORAM: every access in two steps, so that it can be written down
+//! before storage sees it.
+
+mod check;
+mod positions;
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::{Access, Oram, check_request};
+use crate::error::{Error, ErrorKind};
+use crate::frontend::{HeldBlock, Missing, Recursion};
+use crate::geometry::Leaf;
+use crate::posmap::{LivePosMap, Mapping};
+use crate::scheme::{
+    Home, Move, Op, RawConfig, RotatingBackend, TakenSlot, TreeConfig, WINDOW_ACCESSES_MAX,
+};
+use crate::seal::EraSealer;
+use crate::store::{BucketStore, TreeId, TreeShape};
+use positions::Positions;
+
+/// Parameters of rotating RAW ORAM.
+#[derive(Clone, Debug)]
+pub struct RotatingConfig {
+    /// The tree, and when it is evicted to.
+    pub raw: RawConfig,
+    /// What part of the position map lies in the tree. None: all of it is client memory.
+    pub recursion: Option<Recursion>,
+    /// The store's tree in which taken slots are noted down. It has one if there is a recursion.
+    pub taken_tree: TreeId,
+}
+
+impl RotatingConfig {
+    /// A position map in client memory.
+    pub fn flat(raw: RawConfig) -> Self {
+        let taken_tree = TreeId(raw.tree.tree.0 + 1);
+        Self { raw, recursion: None, taken_tree }
+    }
+
+    /// A position map of which no more than `client_entries_max` entries and `plb_blocks` blocks are in
+    /// client memory, and Z5A5 of Tiny ORAM. The notes on taken slots are in the store's next tree.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
+    pub fn recursive(recursion: Recursion, block_bytes: usize) -> Result<Self, Error> {
+        let tree_blocks = |leaf_level| recursion.tree_blocks(block_bytes, leaf_level);
+        // The width of an entry grows with the tree, the tree with the width of an entry.
+        let narrow = RawConfig::new(tree_blocks(0)?, block_bytes)?;
+        let blocks = tree_blocks(narrow.tree.geometry.leaf_level())?;
+        let raw = RawConfig::new(blocks, block_bytes)?;
+        let recursion = Some(recursion);
+        Ok(Self { recursion, ..Self::flat(raw) })
+    }
+
+    /// How many data blocks (N).
+    pub fn data_blocks(&self) -> u64 {
+        self.recursion.map_or(self.raw.tree.capacity, |recursion| recursion.data_blocks)
+    }
+
+    /// Entries of the position map in client memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn client_entries(&self) -> Result<u64, Error> {
+        let TreeConfig { capacity, block_bytes, geometry, .. } = &self.raw.tree;
+        match self.recursion {
+            Some(recursion) => recursion.client_entries(*block_bytes, geometry.leaf_level()),
+            None => Ok(*capacity),
+        }
+    }
+
+    /// What a store must have room for: the tree with the blocks, and the one with the notes on taken
+    /// slots, if it has one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn shapes(&self) -> Result<(TreeShape, Option<TreeShape>), Error> {
+        let Some(recursion) = &self.recursion else {
+            return Ok((self.raw.rotating_shape()?, None));
+        };
+        let TreeConfig { capacity, block_bytes, geometry, .. } = &self.raw.tree;
+        let blocks = recursion.tree_blocks(*block_bytes, geometry.leaf_level())?;
+        if *capacity < blocks {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                format!("data and position map are {blocks} blocks, the tree is for {capacity}"),
+            ));
+        }
+        Ok((self.raw.rotating_shape()?, Some(self.raw.taken_shape()?)))
+    }
+}
+
+/// What was kept of an ORAM, but for its blocks and its taken slots: see [`RotatingOram::resume`].
+pub struct Kept {
+    /// [`RotatingBackend::evictions`].
+    pub evictions: u64,
+    /// [`RotatingBackend::accesses_since_eviction`].
+    pub accesses_since_eviction: u32,
+    /// [`RotatingOram::table`].
+    pub table: LivePosMap,
+}
+
+/// RAW ORAM whose state can be kept and gone back to.
+///
+/// [`Self::intend`] draws the leaves of accesses to come, and shows storage nothing;
+/// [`Self::carry_out`] makes them. In between, whoever wants to survive a crash writes the moves down:
+/// carried out again from the same state, they show storage the same paths.
+///
+/// The position map is in client memory, or for the most part in the tree itself. Then the block of
+/// the map that [`Self::needs`] names is fetched before a block is accessed, by an access like any
+/// other, whose address is the map block's.
+///
+/// ```
+/// use oblivio_core::{EraSealer, MasterKey, MemoryStore, Oram, RawConfig, RotatingOram};
+/// use rand::{SeedableRng, rngs::StdRng};
+///
+/// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
+/// let mut config = RawConfig::new(1000, 64)?;
+/// config.tree.tree_top_levels = 4;
+/// let store = MemoryStore::new(&[config.rotating_shape()?], MemoryStore::default_layout())?;
+/// let sealer = EraSealer::fresh(MasterKey::draw(&mut coins), config.tree.tree, &mut coins);
+/// let mut oram = RotatingOram::rotating(&config, sealer, store, coins)?;
+///
+/// oram.write(7, &[42; 64])?;
+/// let mut block = [0; 64];
+/// oram.read(7, &mut block)?;
+/// assert_eq!(block, [42; 64]);
+/// oram.forget(0..10)?;
+/// oram.read(7, &mut block)?;
+/// assert_eq!(block, [0; 64]);
+/// # Ok::<(), oblivio_core::Error>(())
+/// ```
+pub struct RotatingOram<S, R> {
+    backend: RotatingBackend<S>,
+    positions: Positions,
+    config: RotatingConfig,
+    coins: R,
+    /// A batch was begun and has not ended well.
+    broken: bool,
+}
+
+impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
+    /// An empty ORAM with its position map in client memory.
+    ///
+    /// # Errors
+    /// See [`Self::new`].
+    pub fn rotating(
+        config: &RawConfig,
+        sealer: EraSealer,
+        store: S,
+        coins: R,
+    ) -> Result<Self, Error> {
+        Self::new(&RotatingConfig::flat(config.clone()), sealer, store, coins)
+    }
+
+    /// An empty ORAM on a store whose buckets were never written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`], [`ErrorKind::StoreMismatch`].
+    pub fn new(
+        config: &RotatingConfig,
+        sealer: EraSealer,
+        store: S,
+        coins: R,
+    ) -> Result<Self, Error> {
+        let geometry = &config.raw.tree.geometry;
+        let kept = Kept {
+            evictions: geometry.leaves(),
+            accesses_since_eviction: 0,
+            table: LivePosMap::new(config.client_entries()?, geometry.leaf_level())?,
+        };
+        Self::resume(config, sealer, store, kept, coins)
+    }
+
+    /// The ORAM as it was, but for what [`Self::bring_back`] and [`Self::bring_back_taken`] put back.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`], also when there was no such state, and
+    /// [`ErrorKind::StoreMismatch`].
+    pub fn resume(
+        config: &RotatingConfig,
+        sealer: EraSealer,
+        store: S,
+        kept: Kept,
+        coins: R,
+    ) -> Result<Self, Error> {
+        config.shapes()?;
+        let Kept { evictions, accesses_since_eviction, table } = kept;
+        let raw = &config.raw;
+        let mut backend =
+            RotatingBackend::resume(raw, sealer, store, evictions, accesses_since_eviction)?;
+        if config.recursion.is_some() {
+            backend = backend.noting_taken_slots(config.taken_tree)?;
+        }
+        let positions = Positions::new(config, table)?;
+        Ok(Self { backend, positions, config: config.clone(), coins, broken: false })
+    }
+
+    /// Puts a block back where [`Self::client_blocks`] found it. Those of the position map come in
+    /// their order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
+    pub fn bring_back(
+        &mut self,
+        home: Home,
+        address: u64,
+        leaf: Leaf,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let is_block = bytes.len() == self.block_bytes();
+        match (home, &mut self.positions) {
+            (Home::Frontend, Positions::Nested(map)) if is_block => {
+                map.bring_back(address, leaf, bytes)
+            }
+            _ => self.backend.bring_back(home, address, leaf, bytes),
+        }
+    }
+
+    /// Notes again that a slot is taken: see [`RotatingBackend::bring_back_taken`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] when that cannot have been noted.
+    pub fn bring_back_taken(&mut self, slot: TakenSlot) -> Result<(), Error> {
+        self.backend.bring_back_taken(slot)
+    }
+
+    /// Every block on the client with its bytes: what must be kept to [`Self::bring_back`]. Secret.
+    pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
+        let held = match &self.positions {
+            Positions::Flat(_) => None,
+            Positions::Nested(map) => Some(map.held()),
+        };
+        let held = held.into_iter().flatten();
+        let held = held.map(|block| (Home::Frontend, block.address, block.leaf, &block.bytes[..]));
+        self.backend.client_blocks().chain(held)
+    }
+
+    /// Ends the use of the ORAM, and hands back its store.
+    pub fn into_store(self) -> S {
+        self.backend.into_store()
+    }
+
+    /// The parameters of the tree. Public.
+    pub fn config(&self) -> &TreeConfig {
+        self.backend.config()
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &RotatingBackend<S> {
+        &self.backend
+    }
+
+    /// The backend, to be flushed and kept.
+    pub fn backend_mut(&mut self) -> &mut RotatingBackend<S> {
+        &mut self.backend
+    }
+
+    /// The entries of the position map in client memory: all of them, or those of the map's last
+    /// level. Secret.
+    pub fn table(&self) -> &LivePosMap {
+        self.positions.table()
+    }
+
+    /// Whether all of the position map is client memory. Public.
+    pub fn has_flat_map(&self) -> bool {
+        self.positions.flat().is_some()
+    }
+
+    /// Bytes of client memory for the position map.
+    pub fn position_map_bytes(&self) -> usize {
+        match &self.positions {
+            Positions::Flat(map) => map.bytes(),
+            Positions::Nested(map) => map.bytes(self.block_bytes()),
+        }
+    }
+
+    /// The coins.
+    pub fn coins_mut(&mut self) -> &mut R {
+        &mut self.coins
+    }
+
+    /// Begins an era of the seal: from the next eviction on, everything is sealed under a fresh key.
+    pub fn begin_era(&mut self) {
+        let next = self.backend.evictions();
+        self.backend.sealer_mut().begin_era(next, &mut self.coins);
+    }
+
+    /// How many requests can be served together, whatever part of the position map they need.
+    pub fn window_accesses_max(&self) -> usize {
+        match (&self.positions, &self.config.recursion) {
+            (Positions::Nested(map), Some(recursion)) => {
+                map.window(recursion.plb_blocks).min(WINDOW_ACCESSES_MAX)
+            }
+            _ => WINDOW_ACCESSES_MAX,
+        }
+    }
+
+    /// The position-map blocks to be fetched before the blocks `addresses` can be accessed, each once.
+    /// There may be more to fetch after them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] for an address past the end.
+    pub fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
+        let mut missing = BTreeSet::new();
+        for address in addresses {
+            self.check_address(*address)?;
+            if let Err(Missing(block)) = self.positions.get(*address)? {
+                missing.insert(block);
+            }
+        }
+        Ok(missing.into_iter().collect())
+    }
+
+    /// Step 1 of the accesses to `addresses`, in this order: their leaves, and fresh ones. Nothing
+    /// is changed, and nothing is shown to storage.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] for an address past the end, or one that [needs](Self::needs)
+    /// something.
+    pub fn intend(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
+        addresses.iter().try_for_each(|address| self.check_address(*address))?;
+        let Self { positions: position_map, coins, .. } = self;
+        let mut moved = HashMap::new();
+        let mut step = |address: &u64| {
+            let from = match (moved.get(address), position_map.get(*address)?) {
+                (Some(leaf), _) => *leaf,
+                (None, Ok(Some(mapping))) => mapping.leaf,
+                (None, Ok(None)) => position_map.draw(coins),
+                (None, Err(_)) => return Err(invalid("its position is not on the client")),
+            };
+            let to = position_map.draw(coins);
+            moved.insert(*address, to);
+            Ok(Move { address: *address, from, to })
+        };
+        addresses.iter().map(&mut step).collect()
+    }
+
+    /// Step 1 of accesses to no block, which storage cannot tell from others.
+    pub fn intend_nothing(&mut self, accesses: usize) -> Vec<Move> {
+        let Self { positions, coins, .. } = self;
+        (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()
+    }
+
+    /// Makes the accesses of `steps`, one for each of `ops`. An operation on what is no data block is
+    /// not looked at.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] before anything is touched, when they are more than
+    /// [`RotatingBackend::accesses_left`], more than [`WINDOW_ACCESSES_MAX`], or do not match;
+    /// [`ErrorKind::StashFull`] likewise. Any other error leaves the ORAM broken.
+    pub fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
+        self.check_sound()?;
+        self.check_steps(steps, ops)?;
+        self.backend.check_ready()?;
+        if let Positions::Nested(map) = &mut self.positions {
+            steps.iter().for_each(|step| map.touch_parent(step.address));
+        }
+        self.broken = true;
+        for (i, (step, op)) in steps.iter().zip(ops).enumerate() {
+            if let Some(next) = steps.get(i + 1) {
+                self.backend.prefetch(next.from);
+            }
+            self.carry_out_one(step, op)?;
+        }
+        self.broken = false;
+        Ok(())
+    }
+
+    fn carry_out_one(&mut self, step: &Move, op: &mut Op<'_>) -> Result<(), Error> {
+        let Move { address, from, to } = *step;
+        if step.is_of_nothing() {
+            self.backend.access_nothing(from)?;
+            return self.backend.finish(self.positions.flat());
+        }
+        let old = match self.positions.get(address)? {
+            Ok(old) => old,
+            Err(_) => return Err(invalid("its position is not on the client")),
+        };
+        if old.is_some_and(|mapping| mapping.leaf != from) {
+            return Err(invalid("the move does not start where the block is"));
+        }
+        let was_live = old.is_some_and(|mapping| mapping.live);
+        if self.positions.is_position_map(address) {
+            self.fetch(step, old)?;
+        } else {
+            let live = self.backend.access(step, was_live, op)?;
+            self.positions.set(address, Mapping { leaf: to, live })?;
+        }
+        self.backend.finish(self.positions.flat())
+    }
+
+    /// Moves a block of the position map to the client, and the one unused for longest into the stash
+    /// if it has no room any more: without an access, because storage has never seen its leaf.
+    fn fetch(&mut self, step: &Move, old: Option<Mapping>) -> Result<(), Error> {
+        let Move { address, to, .. } = *step;
+        let mut bytes = Zeroizing::new(vec![0; self.config.raw.tree.block_bytes]);
+        // One that is not live is there all the same: its entries still say where blocks lie.
+        self.backend.take(step, old.is_some(), &mut bytes)?;
+        self.positions.set(address, Mapping { leaf: to, live: true })?;
+        let Positions::Nested(map) = &mut self.positions else {
+            return Err(invalid("there are no blocks of a position map"));
+        };
+        let is_whole = old.is_none_or(|mapping| mapping.live);
+        let block = HeldBlock { address, leaf: to, bytes };
+        if let Some(HeldBlock { address, leaf, bytes }) = map.hold(block, is_whole)? {
+            self.backend.append(address, leaf, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The position-map blocks to be fetched before a range can be forgotten, each once. There may be
+    /// more to fetch after them. None where the position map is in client memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] for a range that goes past the end.
+    pub fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+        self.check_range(&range)?;
+        match &self.positions {
+            Positions::Flat(_) => Ok(Vec::new()),
+            Positions::Nested(map) => map.missing_to_forget(range),
+        }
+    }
+
+    /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
+    /// nothing of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] for a range that goes past the end, or
+    /// [needs](Self::needs_to_forget) something.
+    pub fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
+        self.check_sound()?;
+        self.check_range(&range)?;
+        match &mut self.positions {
+            Positions::Flat(position_map) => {
+                position_map.forget(range);
+                self.backend.drop_dead(position_map)
+            }
+            Positions::Nested(map) => map.forget(range),
+        }
+    }
+
+    /// Makes the next eviction ahead of its time, so that the stash shrinks. Storage sees it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] when it would destroy the state to go back to, and any that
+    /// storage causes.
+    pub fn background_evict(&mut self) -> Result<(), Error> {
+        self.check_sound()?;
+        self.backend.background_evict(self.positions.flat())
+    }
+
+    fn check_sound(&self) -> Result<(), Error> {
+        if self.broken {
+            let message = "an earlier access failed half way: reopen the ORAM";
+            return Err(Error::new(ErrorKind::MustReopen, message));
+        }
+        Ok(())
+    }
+
+    /// Refuses what is no block.
+    fn check_address(&self, address: u64) -> Result<(), Error> {
+        if address < self.capacity() || self.positions.is_position_map(address) {
+            Ok(())
+        } else {
+            Err(invalid("the address is past the end"))
+        }
+    }
+
+    fn check_range(&self, range: &Range<u64>) -> Result<(), Error> {
+        if range.end <= self.capacity() {
+            Ok(())
+        } else {
+            Err(invalid("the range goes past the end"))
+        }
+    }
+
+    fn check_steps(&self, steps: &[Move], ops: &[Op<'_>]) -> Result<(), Error> {
+        let refused = |message: String| Err(Error::new(ErrorKind::InvalidRequest, message));
+        if steps.len() != ops.len() {
+            return refused(format!("there are {} moves for {} accesses", steps.len(), ops.len()));
+        }
+        if steps.len() > WINDOW_ACCESSES_MAX {
+            return refused(format!("{WINDOW_ACCESSES_MAX} accesses at once are the most"));
+        }
+        if steps.len() as u64 > self.backend.accesses_left() {
+            return Err(invalid("so many accesses would destroy the state to go back to"));
+        }
+        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
+        let geometry = &self.config().geometry;
+        let mut moved = HashMap::new();
+        for (step, op) in steps.iter().zip(ops) {
+            if ![step.from, step.to].iter().all(|leaf| geometry.contains_leaf(*leaf)) {
+                return Err(invalid("a move to or from a leaf that does not exist"));
+            }
+            if step.is_of_nothing() {
+                continue;
+            }
+            match &self.positions {
+                Positions::Nested(map) if map.is_position_map(step.address) => {
+                    if map.is_held(step.address) || moved.contains_key(&step.address) {
+                        return Err(invalid("the block of the position map is on the client"));
+                    }
+                }
+                _ => check_request(step.address, op, capacity, block_bytes)?,
+            }
+            let is_there = match (moved.get(&step.address), self.positions.get(step.address)?) {
+                (Some(leaf), _) => *leaf == step.from,
+                (None, Ok(mapping)) => mapping.is_none_or(|mapping| mapping.leaf == step.from),
+                (None, Err(_)) => return Err(invalid("its position is not on the client")),
+            };
+            if !is_there {
+                return Err(invalid("the move does not start where the block is"));
+            }
+            moved.insert(step.address, step.to);
+        }
+        Ok(())
+    }
+}
+
+/// Without anything to go back to: each batch keeps the state it starts from.
+impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
+    fn capacity(&self) -> u64 {
+        self.config.data_blocks()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.config.raw.tree.block_bytes
+    }
+
+    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
+        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
+        batch.iter().try_for_each(|request| {
+            check_request(request.address, &request.op, capacity, block_bytes)
+        })?;
+        let window_max = self.window_accesses_max();
+        let mut rest = batch;
+        while !rest.is_empty() {
+            self.backend.keep_state();
+            let fitting = self.backend.accesses_left().min(rest.len().min(window_max) as u64);
+            let addresses: Vec<_> =
+                rest[..fitting as usize].iter().map(|request| request.address).collect();
+            let needed = self.needs(&addresses)?;
+            if !needed.is_empty() {
+                let steps = self.intend(&needed)?;
+                self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
+                continue;
+            }
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(fitting as usize);
+            let steps = self.intend(&addresses)?;
+            let mut ops: Vec<_> = now.iter_mut().map(|request| request.op.reborrow()).collect();
+            self.carry_out(&steps, &mut ops)?;
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+/// Operations for accesses to what is no data block.
+pub fn nothing_to_do(accesses: usize) -> Vec<Op<'static>> {
+    (0..accesses).map(|_| Op::Write(&[])).collect()
+}
+
+fn invalid(message: &str) -> Error {
+    Error::new(ErrorKind::InvalidRequest, message)
+}

@@ -1,0 +1,79 @@
+//! Where all blocks are: in client memory, or for the most part in the tree.
+
+use rand_core::CryptoRng;
+
+use super::RotatingConfig;
+use crate::error::Error;
+use crate::frontend::{Missing, NestedPosMap};
+use crate::geometry::Leaf;
+use crate::posmap::{LivePosMap, Mapping};
+
+/// The position map. Secret.
+pub(super) enum Positions {
+    /// All of it on the client.
+    Flat(LivePosMap),
+    /// The last level on the client, the others in the tree.
+    Nested(NestedPosMap),
+}
+
+impl Positions {
+    /// With `table` on the client.
+    pub(super) fn new(config: &RotatingConfig, table: LivePosMap) -> Result<Self, Error> {
+        let tree = &config.raw.tree;
+        match &config.recursion {
+            None => Ok(Self::Flat(table)),
+            Some(recursion) => {
+                let leaf_level = tree.geometry.leaf_level();
+                NestedPosMap::new(recursion, tree.block_bytes, leaf_level, table).map(Self::Nested)
+            }
+        }
+    }
+
+    /// The entries on the client.
+    pub(super) fn table(&self) -> &LivePosMap {
+        match self {
+            Self::Flat(map) => map,
+            Self::Nested(map) => map.table(),
+        }
+    }
+
+    /// The map that knows of any copy of a block whether it counts, if there is one.
+    pub(super) fn flat(&self) -> Option<&LivePosMap> {
+        match self {
+            Self::Flat(map) => Some(map),
+            Self::Nested(_) => None,
+        }
+    }
+
+    /// Where a block is mapped to. Looking changes nothing.
+    pub(super) fn get(&self, address: u64) -> Result<Result<Option<Mapping>, Missing>, Error> {
+        match self {
+            Self::Flat(map) => Ok(Ok(map.get(address))),
+            Self::Nested(map) => map.get(address),
+        }
+    }
+
+    /// Maps a block whose position is on the client.
+    pub(super) fn set(&mut self, address: u64, mapping: Mapping) -> Result<(), Error> {
+        match self {
+            Self::Flat(map) => {
+                map.set(address, mapping);
+                Ok(())
+            }
+            Self::Nested(map) => map.set(address, mapping),
+        }
+    }
+
+    /// Whether the block is one of the position map.
+    pub(super) fn is_position_map(&self, address: u64) -> bool {
+        matches!(self, Self::Nested(map) if map.is_position_map(address))
+    }
+
+    /// A fresh leaf for any block.
+    pub(super) fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
+        match self {
+            Self::Flat(map) => map.draw(coins),
+            Self::Nested(map) => map.draw(coins),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Which slots have been taken: how an eviction knows copies of the past when the position map lies
+//! in the tree and cannot be asked about every block of a path.
+//!
+//! An access takes the block of interest out of a slot and writes nothing: the copy stays until its
+//! bucket is written again. Here the slot is noted down, a bit each. There is a bit for every slot of
+//! the tree, too many for the client: so it keeps the latest notes (*marks*) and the others lie in
+//! storage, sealed, in `pages`.
+//!
+//! - An access adds a mark.
+//! - An eviction that begins a run of `W` reads the pages about the buckets they will write, one a
+//!   level, and adds what they say to the marks. What it writes has no marks any more.
+//! - Each eviction sweeps some pages: reads them, adds the marks about their buckets, and writes them.
+//!   These marks leave the client.
+//!
+//! So storage sees reads and writes of pages that follow from the number of the eviction alone, never
+//! where a block was found; and the client holds the marks of one round of sweeps at most.
+
+mod pages;
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+pub(super) use pages::PageVersion;
+use pages::Pages;
+
+use crate::geometry::{BucketId, Geometry};
+use crate::store::{Part, Piece, TreeId, TreeShape};
+
+/// A slot that has been taken. Secret: it says on which level a block was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TakenSlot {
+    /// The bucket.
+    pub bucket: BucketId,
+    /// The slot.
+    pub slot: u16,
+}
+
+/// The notes of one tree. Secret.
+pub(super) struct TakenSlots {
+    tree: TreeId,
+    pages: Pages,
+    marks: BTreeSet<TakenSlot>,
+    /// The pages that the eviction under way sweeps, as they were.
+    under_sweep: Vec<(PageVersion, Vec<u8>)>,
+}
+
+impl TakenSlots {
+    /// Of a tree of which nothing was taken, whose levels from `first_level` on are in storage.
+    pub(super) fn new(geometry: &Geometry, first_level: u8, tree: TreeId) -> Self {
+        let pages = Pages::new(geometry, first_level);
+        Self { tree, pages, marks: BTreeSet::new(), under_sweep: Vec::new() }
+    }
+
+    /// What a store must have room for.
+    pub(super) fn shape(geometry: &Geometry, first_level: u8) -> TreeShape {
+        Pages::new(geometry, first_level).shape()
+    }
+
+    /// Notes that the block of a slot is on the client from now on.
+    pub(super) fn take(&mut self, bucket: BucketId, slot: usize) {
+        self.marks.insert(TakenSlot { bucket, slot: slot as u16 });
+    }
+
+    /// Whether the block of a slot was taken: for a bucket that the eviction under way writes.
+    pub(super) fn is_taken(&self, bucket: BucketId, slot: usize) -> bool {
+        self.marks.contains(&TakenSlot { bucket, slot: slot as u16 })
+    }
+
+    /// The marks, in order.
+    pub(super) fn marks(&self) -> impl Iterator<Item = TakenSlot> + '_ {
+        self.marks.iter().copied()
+    }
+
+    /// The pages that eviction `g` reads: those it adds to the marks, and those it sweeps.
+    pub(super) fn read_by(&self, g: u64) -> impl Iterator<Item = PageVersion> + '_ {
+        let begun = self.pages.begins_pages(g).then(|| self.pages.written_with(g));
+        let swept = self.pages.swept_by(g).map(|version| version.page);
+        begun.into_iter().flatten().chain(swept).map(move |page| self.pages.latest(page, g))
+    }
+
+    pub(super) fn piece(&self, version: &PageVersion) -> Piece {
+        Piece { tree: self.tree, bucket: version.place, part: Part::Whole }
+    }
+
+    pub(super) fn sealed_bytes(&self, version: &PageVersion) -> usize {
+        self.pages.sealed_bytes(version.page.level())
+    }
+
+    pub(super) fn page_bytes(&self, version: &PageVersion) -> usize {
+        self.pages.page_bytes(version.page.level())
+    }
+
+    /// Begins eviction `g` with the pages of [`Self::read_by`], opened, in that order. A page never
+    /// written is zeros.
+    pub(super) fn begin_eviction(&mut self, g: u64, opened: Vec<Vec<u8>>) {
+        let versions: Vec<_> = self.read_by(g).collect();
+        let begun = if self.pages.begins_pages(g) { self.pages.written_with(g).count() } else { 0 };
+        self.under_sweep.clear();
+        for (i, (version, bits)) in versions.into_iter().zip(opened).enumerate() {
+            if i < begun {
+                self.absorb(&version, &bits, g);
+            } else {
+                self.under_sweep.push((version, bits));
+            }
+        }
+    }
+
+    /// Adds what a page says to the marks, where it is still so after the evictions before `g`.
+    fn absorb(&mut self, version: &PageVersion, bits: &[u8], g: u64) {
+        let said = taken_in(&self.pages, version, bits, g);
+        self.marks.extend(said);
+    }
+
+    /// The buckets that the eviction under way writes hold nothing that was taken.
+    pub(super) fn rewrite(&mut self, buckets: impl Iterator<Item = BucketId>) {
+        for bucket in buckets {
+            let gone: Vec<_> = self.marks.range(slots_of(bucket, bucket)).copied().collect();
+            gone.iter().for_each(|mark| {
+                self.marks.remove(mark);
+            });
+        }
+    }
+
+    /// The pages that eviction `g` sweeps, as it leaves them, after [`Self::rewrite`]. Their marks
+    /// leave the client, but for those that coming evictions will look for.
+    pub(super) fn sweep(&mut self, g: u64) -> Vec<(PageVersion, Vec<u8>)> {
+        let Self { pages, marks, under_sweep, .. } = self;
+        let mut sweep = |(old, mut bits): (PageVersion, Vec<u8>), new: PageVersion| {
+            let said = taken_in(pages, &old, &bits, g + 1);
+            let marked: Vec<_> = marks.range(pages.slots_of(old.page)).copied().collect();
+            bits.fill(0);
+            for mark in said.iter().chain(&marked) {
+                pages.set(&mut bits, *mark);
+            }
+            if !pages.written_with(g).any(|page| page == old.page) {
+                marked.iter().for_each(|mark| {
+                    marks.remove(mark);
+                });
+            }
+            (new, bits)
+        };
+        let new: Vec<_> = pages.swept_by(g).collect();
+        under_sweep.drain(..).zip(new).map(|(old, new)| sweep(old, new)).collect()
+    }
+
+    /// The latest version of the page about the buckets from `bucket` on, if it is the first of a
+    /// page.
+    pub(super) fn page_from(&self, bucket: BucketId, g: u64) -> Option<PageVersion> {
+        let page = self.pages.page_of(bucket);
+        let is_first = bucket.index() & (self.pages.buckets() - 1) == 0;
+        is_first.then(|| self.pages.latest(page, g))
+    }
+
+    /// What a page and the marks say of the buckets of the page, after the evictions before `g`.
+    pub(super) fn taken_with(
+        &self,
+        version: &PageVersion,
+        bits: &[u8],
+        g: u64,
+    ) -> BTreeSet<TakenSlot> {
+        let said = taken_in(&self.pages, version, bits, g);
+        let marked = self.marks.range(self.pages.slots_of(version.page));
+        said.into_iter().chain(marked.copied()).collect()
+    }
+
+    /// Puts a mark back, and answers whether there is such a slot.
+    pub(super) fn bring_back(&mut self, mark: TakenSlot, geometry: &Geometry) -> bool {
+        let level = mark.bucket.level();
+        let is_in_storage = level <= geometry.leaf_level()
+            && 1 << level >= self.pages.buckets()
+            && usize::from(mark.slot) < geometry.slots(usize::from(level));
+        is_in_storage && self.marks.insert(mark)
+    }
+}
+
+/// Bytes of the pages that an eviction sweeps, on average.
+pub(super) fn swept_bytes(geometry: &Geometry, first_level: u8) -> f64 {
+    let pages = Pages::new(geometry, first_level);
+    pages.shape().tree_bytes() as f64 / 2.0 / pages.round() as f64
+}
+
+/// In how many evictions all pages are swept once.
+pub(super) fn round_evictions(geometry: &Geometry, first_level: u8) -> u64 {
+    Pages::new(geometry, first_level).round()
+}
+
+/// The slots that a page says were taken, where it is still so after the evictions before `g`.
+fn taken_in(pages: &Pages, version: &PageVersion, bits: &[u8], g: u64) -> Vec<TakenSlot> {
+    let current =
+        pages.buckets_of(version.page).filter(|bucket| pages.is_about(version, *bucket, g));
+    current.flat_map(|bucket| pages.taken_of(bits, bucket)).collect()
+}
+
+/// All slots of buckets that follow each other.
+fn slots_of(first: BucketId, last: BucketId) -> RangeInclusive<TakenSlot> {
+    TakenSlot { bucket: first, slot: 0 }..=TakenSlot { bucket: last, slot: u16::MAX }
+}

@@ -1,0 +1,268 @@
+//! Where the notes on taken slots lie in storage, and when each of them is swept.
+//!
+//! ```text
+//! level j of the tree:   b0 b1 … b(W-1) │ bW …          buckets in the order of evictions
+//! level j - f of pages:       page 0    │  page 1 …     W = 2^f buckets a page, a bit a slot
+//! ```
+//!
+//! Pages form a tree themselves: as many levels as the data tree has in storage, from one page on.
+//! Evictions sweep them all in turn, a few each, round after round. A page has two places, for odd and
+//! for even rounds, and a round is no shorter than `W` evictions: so the version that was swept before
+//! is whole for `W` evictions more, like everything that a state needs (`places`).
+//!
+//! All of it follows from the number of the eviction, and is public.
+
+use std::ops::{Range, RangeInclusive};
+
+use super::{TakenSlot, slots_of};
+use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
+use crate::seal::TAG_BYTES;
+use crate::store::{LevelShape, TreeShape};
+
+/// A round of sweeps is so long where there are enough pages, so that no more than as many accesses
+/// wait for the next sweep.
+const ROUND_EVICTIONS: u64 = 1 << 16;
+
+/// An eviction sweeps no more pages than this.
+const SWEPT_PAGES_MAX: u64 = 1 << 12;
+
+/// The pages of one tree.
+#[derive(Clone, Debug)]
+pub(super) struct Pages {
+    /// The first level of the tree in storage.
+    first_level: u8,
+    leaf_level: u8,
+    /// Slots of a bucket, on each level of pages.
+    slots: Vec<usize>,
+    /// Evictions of a round.
+    round: u64,
+}
+
+/// A page as a sweep left it. Public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct PageVersion {
+    /// Its name among pages.
+    pub(in super::super) page: BucketId,
+    /// The eviction that swept it.
+    pub(in super::super) eviction: u64,
+    /// The how manieth page of that eviction it was.
+    pub(in super::super) part: u16,
+    /// Whether that eviction was made at all: a new tree has no pages yet.
+    pub(in super::super) is_written: bool,
+    pub(in super::super) place: BucketId,
+}
+
+impl Pages {
+    pub(super) fn new(geometry: &Geometry, first_level: u8) -> Self {
+        let leaf_level = geometry.leaf_level();
+        let levels = usize::from(first_level)..=usize::from(leaf_level);
+        let pages: u64 = (2 << (leaf_level - first_level)) - 1;
+        let round = pages.next_power_of_two().min(ROUND_EVICTIONS);
+        let round = round.max(pages / SWEPT_PAGES_MAX + 1).max(1 << first_level);
+        Self { first_level, leaf_level, slots: levels.map(|j| geometry.slots(j)).collect(), round }
+    }
+
+    /// What a store must have room for.
+    pub(super) fn shape(&self) -> TreeShape {
+        let level = |buckets, bytes: usize| LevelShape {
+            buckets,
+            slots: 0,
+            header_bytes: bytes as u64,
+            slots_offset: bytes as u64,
+            slot_bytes: 0,
+            bucket_bytes: bytes as u64,
+        };
+        let pages = (0..self.slots.len() as u8)
+            .map(|level_of_pages| level(2 << level_of_pages, self.sealed_bytes(level_of_pages)));
+        TreeShape::new(std::iter::once(level(0, 0)).chain(pages).collect())
+    }
+
+    /// Evictions of a round.
+    pub(super) fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// Buckets of a page: W.
+    pub(super) fn buckets(&self) -> u64 {
+        1 << self.first_level
+    }
+
+    /// How many pages there are.
+    fn count(&self) -> u64 {
+        (1 << self.slots.len()) - 1
+    }
+
+    /// Bytes of a page of this level of pages.
+    pub(super) fn page_bytes(&self, level: u8) -> usize {
+        (self.slots[usize::from(level)] << self.first_level).div_ceil(8)
+    }
+
+    pub(super) fn sealed_bytes(&self, level: u8) -> usize {
+        self.page_bytes(level) + TAG_BYTES
+    }
+
+    /// The buckets of the tree that a page is about, in order.
+    pub(super) fn buckets_of(&self, page: BucketId) -> impl Iterator<Item = BucketId> + use<> {
+        let level = self.first_level + page.level();
+        let first = page.index() << self.first_level;
+        (first..first + self.buckets()).map(move |index| BucketId::new(level, index))
+    }
+
+    /// The page that is about a bucket.
+    pub(super) fn page_of(&self, bucket: BucketId) -> BucketId {
+        BucketId::new(bucket.level() - self.first_level, bucket.index() >> self.first_level)
+    }
+
+    /// All slots of the buckets of a page.
+    pub(super) fn slots_of(&self, page: BucketId) -> RangeInclusive<TakenSlot> {
+        let level = self.first_level + page.level();
+        let first = page.index() << self.first_level;
+        let last = first + self.buckets() - 1;
+        slots_of(BucketId::new(level, first), BucketId::new(level, last))
+    }
+
+    /// The slots of a bucket whose bits are set in its page.
+    pub(super) fn taken_of(
+        &self,
+        bits: &[u8],
+        bucket: BucketId,
+    ) -> impl Iterator<Item = TakenSlot> {
+        let slots = self.bits_of(bucket).enumerate();
+        let taken = slots.filter(|(_, bit)| bits[bit / 8] >> (bit % 8) & 1 == 1);
+        taken.map(move |(slot, _)| TakenSlot { bucket, slot: slot as u16 })
+    }
+
+    /// Sets the bit of a slot in the page of its bucket.
+    pub(super) fn set(&self, bits: &mut [u8], TakenSlot { bucket, slot }: TakenSlot) {
+        let bit = self.bits_of(bucket).start + usize::from(slot);
+        bits[bit / 8] |= 1 << (bit % 8);
+    }
+
+    /// The bits, in the page of a bucket, of its slots.
+    fn bits_of(&self, bucket: BucketId) -> Range<usize> {
+        let slots = self.slots[usize::from(bucket.level() - self.first_level)];
+        let i = (bucket.index() & (self.buckets() - 1)) as usize;
+        i * slots..(i + 1) * slots
+    }
+
+    /// The pages that `eviction` sweeps, as it leaves them.
+    pub(super) fn swept_by(&self, eviction: u64) -> impl Iterator<Item = PageVersion> + '_ {
+        let each = self.count().div_ceil(self.round);
+        let first = (eviction % self.round) * each;
+        (first..(first + each).min(self.count()))
+            .map(move |number| self.version(BucketId(number), eviction))
+    }
+
+    /// A page as the evictions before `g` left it.
+    pub(super) fn latest(&self, page: BucketId, g: u64) -> PageVersion {
+        let turn = page.0 / self.count().div_ceil(self.round);
+        let ago = ((g - 1) % self.round + self.round - turn) % self.round;
+        self.version(page, (g - 1).saturating_sub(ago))
+    }
+
+    fn version(&self, page: BucketId, eviction: u64) -> PageVersion {
+        let each = self.count().div_ceil(self.round);
+        let odd = (eviction / self.round) & 1;
+        PageVersion {
+            page,
+            eviction,
+            part: (page.0 % each) as u16,
+            is_written: eviction >= 1 << self.leaf_level,
+            place: BucketId::new(page.level() + 1, 2 * page.index() + odd),
+        }
+    }
+
+    /// The pages about the buckets that are written by `eviction` and its neighbours: by the `W` of
+    /// them that start at a multiple of `W`.
+    pub(super) fn written_with(&self, eviction: u64) -> impl Iterator<Item = BucketId> + '_ {
+        let turn = eviction >> self.first_level;
+        (0..self.slots.len() as u8)
+            .map(move |level| BucketId::new(level, turn & ((1 << level) - 1)))
+    }
+
+    /// Whether `eviction` is the first of those of [`Self::written_with`].
+    pub(super) fn begins_pages(&self, eviction: u64) -> bool {
+        eviction & (self.buckets() - 1) == 0
+    }
+
+    /// Whether what a page says of a bucket is about its contents after the evictions before `g`: if
+    /// the bucket was written after the sweep, it is not.
+    pub(super) fn is_about(&self, version: &PageVersion, bucket: BucketId, g: u64) -> bool {
+        let written = last_eviction_of_bucket(g, Leaf(bucket.index()), bucket.level());
+        version.is_written && written <= version.eviction
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn trees() -> impl Iterator<Item = (Pages, u64)> {
+        [(0, 0), (1, 0), (3, 0), (3, 1), (4, 2), (5, 5), (6, 3)]
+            .map(|(leaf_level, first_level)| {
+                let geometry = Geometry::uniform(leaf_level, 3).unwrap();
+                (Pages::new(&geometry, first_level), 1 << leaf_level)
+            })
+            .into_iter()
+    }
+
+    #[test]
+    fn every_version_of_a_state_outlives_as_many_evictions_as_buckets_do() {
+        for (pages, first) in trees() {
+            let mut contents = HashMap::new();
+            for g in first..first + 150 {
+                for state in g.saturating_sub(pages.buckets()).max(first)..=g {
+                    for page in (0..pages.count()).map(BucketId) {
+                        let version = pages.latest(page, state);
+                        assert!(version.eviction < state);
+                        if version.is_written {
+                            let there = contents.get(&version.place).copied();
+                            assert_eq!(there, Some((page, version.eviction)), "{pages:?}");
+                        }
+                    }
+                }
+                for version in pages.swept_by(g) {
+                    assert!(version.place.index() < 2 << version.page.level());
+                    contents.insert(version.place, (version.page, g));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_round_sweeps_each_page_once() {
+        for (pages, _) in trees() {
+            let swept = (0..pages.round).flat_map(|e| pages.swept_by(e).map(|v| v.page.0));
+            let mut swept: Vec<_> = swept.collect();
+            swept.sort_unstable();
+            assert_eq!(swept, (0..pages.count()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn every_bucket_has_a_page_and_is_written_while_it_is_at_hand() {
+        for (pages, first) in trees() {
+            for eviction in first..first + 100 {
+                let at_hand: Vec<_> = pages.written_with(eviction).collect();
+                for level in pages.first_level..=pages.leaf_level {
+                    let bucket = BucketId::on_path(Leaf(eviction & (first - 1)), level);
+                    let page = pages.page_of(bucket);
+                    assert!(at_hand.contains(&page));
+                    assert!(pages.buckets_of(page).any(|other| other == bucket));
+                    assert_eq!(pages.bits_of(bucket).len(), 3);
+                    assert!(pages.bits_of(bucket).end <= 8 * pages.page_bytes(page.level()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_tree_keeps_client_and_sweeps_small() {
+        let geometry = Geometry::uniform(27, 5).unwrap();
+        let pages = Pages::new(&geometry, 10);
+        assert_eq!((pages.round, pages.swept_by(5).count()), (1 << 16, 4));
+        let largest = Pages::new(&Geometry::uniform(40, 5).unwrap(), 0);
+        assert!(largest.swept_by(0).count() as u64 <= SWEPT_PAGES_MAX);
+    }
+}
