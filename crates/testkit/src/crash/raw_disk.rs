@@ -18,8 +18,8 @@ pub struct RawDisk<S: BucketStore> {
 impl<S: BucketStore> RawDisk<S> {
     /// A disk on `volume`, which is closed when the disk is dropped.
     pub fn new(volume: Volume<S>) -> Self {
-        let block_bytes = volume.config().block_bytes as u32;
-        let bytes = volume.config().capacity * u64::from(block_bytes);
+        let block_bytes = volume.block_bytes() as u32;
+        let bytes = volume.blocks() * u64::from(block_bytes);
         Self { volume: Mutex::new(Some(volume)), bytes, block_bytes }
     }
 
