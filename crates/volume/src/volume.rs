@@ -1,6 +1,7 @@
 //! A durable array of blocks over rotating RAW ORAM: the commit protocol of
 //! `docs/adr/0005-commit-protocol.md`.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use oblivio_core::oram::{Kept, nothing_to_do};
@@ -9,7 +10,6 @@ use oblivio_core::store::{BucketStore, TreeId, TreeShape};
 use oblivio_core::{
     Access, EraSealer, ErrorKind, MasterKey, Op, Oram, RotatingConfig, RotatingOram, TreeConfig,
 };
-use rand::RngExt;
 use rand::rngs::StdRng;
 
 use crate::anchor;
@@ -242,7 +242,7 @@ impl<S: BucketStore> Volume<S> {
 
     /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
     /// nothing of it, but for a checkpoint when there is no [`Self::has_room_to_forget`], and for the
-    /// accesses to blocks of the position map that the range [needs](Self::needs_to_forget).
+    /// accesses to blocks of the position map that the range covers in part.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] for a range that is none; any other breaks the volume.
@@ -280,10 +280,80 @@ impl<S: BucketStore> Volume<S> {
         !self.ledger.has_many_forgets(self.options.state_file_bytes_max)
     }
 
-    /// Any block, for an access that only has to be one.
-    pub(crate) fn draw_address(&mut self) -> u64 {
-        let blocks = self.blocks();
-        self.oram.coins_mut().random_range(0..blocks)
+    /// Makes exactly so many accesses, whatever there is to do. As many of `batch` are served, in order,
+    /// as have their positions on the client; what the others need of the position map is fetched, and
+    /// of what `positions` names; the rest are accesses to nothing. Answers which were served.
+    ///
+    /// No more is fetched than stays on the client until the next time: see
+    /// [`Self::fetches_at_once_max`].
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
+    pub(crate) fn access_exactly(
+        &mut self,
+        batch: &mut [Access<'_>],
+        positions: &[u64],
+        accesses: usize,
+    ) -> Result<Vec<bool>, VolumeError> {
+        self.check_sound()?;
+        self.check_requests(batch)?;
+        self.unless_broken(|volume| {
+            let mut served = vec![false; batch.len()];
+            let mut fetches_left = volume.fetches_at_once_max();
+            let mut left = accesses;
+            while left > 0 {
+                let fitting = volume.make_room(left)?;
+                let mut fetches = BTreeSet::new();
+                let (mut addresses, mut ops) = (Vec::new(), Vec::new());
+                for (request, served) in batch.iter_mut().zip(&mut served) {
+                    if *served || addresses.len() == fitting {
+                        continue;
+                    }
+                    match volume.oram.needs(&[request.address])?.first() {
+                        Some(block) => {
+                            fetches.insert(*block);
+                        }
+                        None => {
+                            addresses.push(request.address);
+                            ops.push(request.op.reborrow());
+                            *served = true;
+                        }
+                    }
+                }
+                let wanted = positions.iter().filter(|block| !volume.oram.is_on_client(**block));
+                fetches.extend(wanted);
+                let fetches = fetches.into_iter().take(fetches_left.min(fitting - addresses.len()));
+                addresses.extend(fetches);
+                fetches_left -= addresses.len() - ops.len();
+                let mut steps = volume.oram.intend(&addresses)?;
+                steps.extend(volume.oram.intend_nothing(fitting - addresses.len()));
+                ops.extend(nothing_to_do(steps.len() - ops.len()));
+                volume.carry_out(&steps, &mut ops)?;
+                left -= fitting;
+            }
+            Ok(served)
+        })
+    }
+
+    /// As many blocks of the position map as can be fetched together and are still there when what they
+    /// were fetched for is accessed.
+    pub(crate) fn fetches_at_once_max(&self) -> usize {
+        self.oram.window_accesses_max()
+    }
+
+    /// The most accesses that a request for one block can take. Public.
+    pub(crate) fn accesses_per_block_max(&self) -> usize {
+        1 + self.oram.position_map_depth()
+    }
+
+    /// The blocks of the position map without which a range cannot be forgotten, and that have to be
+    /// accessed for it.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidRequest`] for a range that is none.
+    pub(crate) fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, VolumeError> {
+        self.check_range(&range)?;
+        Ok(self.oram.needs_to_forget(range)?)
     }
 
     /// Returns once everything that was asked before survives a crash.

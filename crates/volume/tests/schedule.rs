@@ -7,7 +7,7 @@ mod seen;
 
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{Seen, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request};
@@ -17,12 +17,14 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use seen::{assert_alike, leaves, looks};
 
-const DISK_BYTES: u64 = BLOCKS * BLOCK_BYTES as u64;
-
 const ACCESSES: usize = 7;
 
 /// Few, so that leaves do not repeat by chance alone.
 const LEAF_LEVEL: u8 = 5;
+
+fn volumes() -> [SmallVolume; 2] {
+    [SmallVolume::default(), SmallVolume::default().with_map_in_tree()]
+}
 
 /// A disk without a clock, and what its storage saw.
 struct Bench {
@@ -45,6 +47,10 @@ impl Bench {
         Self { setup, world, disk, ticks, coins: StdRng::seed_from_u64(setup.seed + 1) }
     }
 
+    fn disk_bytes(&self) -> u64 {
+        self.disk.bytes()
+    }
+
     fn submit(&self, op: DiskOp) -> Answer {
         let (sender, answer) = sync_channel(1);
         let done = Box::new(move |said| drop(sender.send(said)));
@@ -53,15 +59,15 @@ impl Bench {
     }
 
     fn write(&mut self, durable: bool) -> Answer {
-        let offset = self.coins.random_range(0..DISK_BYTES);
-        let bytes = self.coins.random_range(1..=DISK_BYTES - offset).min(5000);
+        let offset = self.coins.random_range(0..self.disk_bytes());
+        let bytes = self.coins.random_range(1..=self.disk_bytes() - offset).min(5000);
         let mut data = vec![0; bytes as usize];
         self.coins.fill_bytes(&mut data);
         self.submit(DiskOp::Write { offset, data, durable })
     }
 
     fn read(&mut self) -> Answer {
-        let offset = self.coins.random_range(0..DISK_BYTES - 5000);
+        let offset = self.coins.random_range(0..self.disk_bytes() - 5000);
         self.submit(DiskOp::Read { offset, bytes: 5000 })
     }
 
@@ -89,16 +95,18 @@ const CLIENTS: [(&str, Client); 6] = [
         drop(bench.write(tick % 2 == 0));
         drop(bench.read());
         drop(bench.submit(DiskOp::Flush));
-        let offset = bench.coins.random_range(0..DISK_BYTES);
+        let disk_bytes = bench.disk_bytes();
+        let offset = bench.coins.random_range(0..disk_bytes);
         drop(bench.submit(DiskOp::Zero {
             offset,
-            bytes: DISK_BYTES - offset,
+            bytes: disk_bytes - offset,
             durable: tick % 3 == 0,
         }));
     }),
     ("trims", |bench, _| {
         for _ in 0..20 {
-            drop(bench.submit(DiskOp::Trim { offset: 0, bytes: DISK_BYTES, durable: false }));
+            let bytes = bench.disk_bytes();
+            drop(bench.submit(DiskOp::Trim { offset: 0, bytes, durable: false }));
         }
     }),
 ];
@@ -110,19 +118,22 @@ fn all_clients_look_alike() {
     for sync_moves in [SyncMoves::BeforeReads, SyncMoves::AtFlush] {
         // Files that fill up with a few trims, and those that do not.
         for state_file_bytes_max in [0, 2_000, 1 << 20] {
-            let setup = SmallVolume { sync_moves, state_file_bytes_max, ..SmallVolume::default() };
-            let views = CLIENTS.map(|(name, client)| {
-                let mut bench = Bench::new(setup, 8, ACCESSES);
-                for tick in 0..200 {
-                    client(&mut bench, tick);
-                    bench.ticks.tick();
+            for volume in volumes() {
+                let setup = SmallVolume { sync_moves, state_file_bytes_max, ..volume };
+                let views = CLIENTS.map(|(name, client)| {
+                    let mut bench = Bench::new(setup, 8, ACCESSES);
+                    for tick in 0..200 {
+                        client(&mut bench, tick);
+                        bench.ticks.tick();
+                    }
+                    // Whoever has not been answered keeps the disk open, and that is seen: not looked
+                    // at.
+                    (name, looks(&bench.world.view()))
+                });
+                let (_, idle) = &views[0];
+                for (name, view) in &views[1..] {
+                    assert_alike(&[idle.clone(), view.clone()], &format!("{name} {setup:?}"));
                 }
-                // Whoever has not been answered keeps the disk open, and that is seen: not looked at.
-                (name, looks(&bench.world.view()))
-            });
-            let (_, idle) = &views[0];
-            for (name, view) in &views[1..] {
-                assert_alike(&[idle.clone(), view.clone()], &format!("{name} {setup:?}"));
             }
         }
     }
@@ -130,39 +141,44 @@ fn all_clients_look_alike() {
 
 #[test]
 fn closing_looks_alike_whatever_is_dirty() {
-    let views = [0, 1, 3].map(|writes| {
-        let mut bench = Bench::new(SmallVolume::default(), 40, ACCESSES);
-        for _ in 0..20 {
-            bench.ticks.tick();
-        }
-        for _ in 0..writes {
-            // Whole blocks, answered without an access.
-            let offset = u64::from(BLOCK_BYTES) * bench.coins.random_range(0..BLOCKS - 5);
-            let data = vec![1; 5 * BLOCK_BYTES as usize];
-            let answer = bench.submit(DiskOp::Write { offset, data, durable: false });
-            answer.recv().unwrap().unwrap();
-        }
-        looks(&bench.close().1)
-    });
-    let [idle, one, three] = views;
-    assert_alike(&[idle.clone(), one], "1");
-    assert_alike(&[idle, three], "3");
+    for setup in volumes() {
+        let views = [0, 1, 3].map(|writes| {
+            let mut bench = Bench::new(setup, 40, ACCESSES);
+            for _ in 0..20 {
+                bench.ticks.tick();
+            }
+            for _ in 0..writes {
+                // Whole blocks, answered without an access.
+                let offset = u64::from(BLOCK_BYTES) * bench.coins.random_range(0..setup.blocks - 5);
+                let data = vec![1; 5 * BLOCK_BYTES as usize];
+                let answer = bench.submit(DiskOp::Write { offset, data, durable: false });
+                answer.recv().unwrap().unwrap();
+            }
+            looks(&bench.close().1)
+        });
+        let [idle, one, three] = views;
+        assert_alike(&[idle.clone(), one], "1");
+        assert_alike(&[idle, three], "3");
+    }
 }
 
 #[test]
 fn leaves_are_uniform_whoever_asks() {
     let mut verdicts = Verdicts::new(1e-6);
-    let range = 1 << LEAF_LEVEL;
-    for (name, client) in CLIENTS {
-        let setup = SmallVolume { leaf_level: LEAF_LEVEL, ..SmallVolume::default() };
+    let few_leaves = SmallVolume { leaf_level: LEAF_LEVEL, ..SmallVolume::default() };
+    let in_tree = SmallVolume::default().with_map_in_tree();
+    let setups =
+        CLIENTS.iter().flat_map(|client| [few_leaves, in_tree].map(|setup| (client, setup)));
+    for ((name, client), setup) in setups {
+        let range = 1 << setup.leaf_level;
         let mut bench = Bench::new(setup, 8, ACCESSES);
-        for tick in 0..600 {
+        for tick in 0..900 {
             client(&mut bench, tick);
             bench.ticks.tick();
         }
         let leaves = leaves(&bench.setup, &bench.world.view());
         // An eviction that is not told apart at the end of the view may be among them.
-        assert!(leaves.len().abs_diff(600 * ACCESSES) <= 1, "{name}: {}", leaves.len());
+        assert!(leaves.len().abs_diff(900 * ACCESSES) <= 1, "{name}: {}", leaves.len());
         verdicts
             .add(format!("{name} uniform"), uniformity(&histogram(leaves.clone(), range, range)));
         verdicts.add(format!("{name} uncorrelated"), serial_correlation(&leaves));
@@ -175,15 +191,18 @@ fn leaves_are_uniform_whoever_asks() {
 /// Requests overlap, and each is answered before the next that touches the same bytes.
 #[test]
 fn it_is_a_disk() {
-    for (seed, cache_blocks_max, accesses) in [(1, 8, 3), (2, 0, 1), (3, 200, 20)] {
-        let setup = SmallVolume { seed, ..SmallVolume::default() };
-        let mut bench = Bench::new(setup, cache_blocks_max, accesses);
-        let mut model = vec![0; DISK_BYTES as usize];
+    let caches = [(1, 8, 3), (2, 0, 1), (3, 200, 20)];
+    for ((seed, cache_blocks_max, accesses), volume) in
+        caches.into_iter().flat_map(|cache| volumes().map(|volume| (cache, volume)))
+    {
+        let mut bench = Bench::new(SmallVolume { seed, ..volume }, cache_blocks_max, accesses);
+        let disk_bytes = bench.disk_bytes();
+        let mut model = vec![0; disk_bytes as usize];
         for _ in 0..400 {
             // Two requests at once, one in each half.
-            let answers = [0, DISK_BYTES / 2].map(|half| {
-                let offset = half + bench.coins.random_range(0..DISK_BYTES / 2 - 1);
-                let bytes = bench.coins.random_range(1..=half + DISK_BYTES / 2 - offset);
+            let answers = [0, disk_bytes / 2].map(|half| {
+                let offset = half + bench.coins.random_range(0..disk_bytes / 2 - 1);
+                let bytes = bench.coins.random_range(1..=half + disk_bytes / 2 - offset);
                 let bytes = if bench.coins.random() { bytes } else { bytes.min(40) };
                 let range = offset as usize..(offset + bytes) as usize;
                 let durable = bench.coins.random_range(0..4) == 0;
@@ -214,7 +233,7 @@ fn it_is_a_disk() {
                 }
             });
             for (answer, expected) in answers {
-                assert!(answer_within(&bench, &answer, 2000) == expected);
+                assert!(answer_within(&bench, &answer, 20_000) == expected);
             }
         }
         bench.disk.close().unwrap();

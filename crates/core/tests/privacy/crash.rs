@@ -1,10 +1,13 @@
 //! A client that crashes, goes back, and does again what was lost.
 
+use oblivio_core::oram;
 use oblivio_core::posmap::{LivePosMap, Mapping};
-use oblivio_core::scheme::{Home, Move, RotatingBackend};
+use oblivio_core::scheme::{Home, Move};
 use oblivio_core::seal::Era;
 use oblivio_core::view::Contents;
-use oblivio_core::{EraSealer, Leaf, MasterKey, MemoryStore, Op, Oram, RawConfig, RotatingOram};
+use oblivio_core::{
+    EraSealer, Leaf, MasterKey, MemoryStore, Op, Oram, RawConfig, RotatingConfig, RotatingOram,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -90,8 +93,8 @@ struct Kept {
 
 impl Kept {
     fn of(oram: &mut Rotating) -> Self {
-        let backend = oram.backend_mut();
-        backend.keep_state();
+        oram.backend_mut().keep_state();
+        let backend = oram.backend();
         Self {
             evictions: backend.evictions(),
             accesses_since_eviction: backend.accesses_since_eviction(),
@@ -100,7 +103,7 @@ impl Kept {
                 .client_blocks()
                 .map(|(home, address, leaf, bytes)| (home, address, leaf, bytes.to_vec()))
                 .collect(),
-            map: oram.position_map().mapped(0..CAPACITY).collect(),
+            map: oram.table().mapped(0..CAPACITY).collect(),
         }
     }
 
@@ -111,15 +114,14 @@ impl Kept {
         let store = std::mem::replace(oram.backend_mut().store_mut(), nothing);
         let sealer = EraSealer::new(master.clone(), tree.tree, self.eras.clone());
         let Self { evictions, accesses_since_eviction, .. } = *self;
-        let mut backend =
-            RotatingBackend::resume(config, sealer, store, evictions, accesses_since_eviction)
-                .unwrap();
+        let mut table = LivePosMap::new(CAPACITY, tree.geometry.leaf_level()).unwrap();
+        self.map.iter().for_each(|(address, mapping)| table.set(*address, *mapping));
+        let kept = oram::Kept { evictions, accesses_since_eviction, table };
+        let config = RotatingConfig::flat(config.clone());
+        *oram = RotatingOram::resume(&config, sealer, store, kept, coins).unwrap();
         for (home, address, leaf, bytes) in &self.blocks {
-            backend.bring_back(*home, *address, *leaf, bytes).unwrap();
+            oram.bring_back(*home, *address, *leaf, bytes).unwrap();
         }
-        let mut map = LivePosMap::new(CAPACITY, tree.geometry.leaf_level()).unwrap();
-        self.map.iter().for_each(|(address, mapping)| map.set(*address, *mapping));
-        *oram = RotatingOram::resume(backend, map, coins);
         oram.begin_era();
     }
 }

@@ -99,6 +99,13 @@ impl Default for SmallVolume {
 }
 
 impl SmallVolume {
+    /// The same volume with a position map in the tree, of more blocks than the client keeps. It is
+    /// larger, because a position-map block is for a hundred others.
+    pub fn with_map_in_tree(self) -> Self {
+        let recursion = Some(MapRecursion { client_entries_max: 8, plb_blocks: 4 });
+        Self { blocks: 700, leaf_level: 8, recursion, ..self }
+    }
+
     /// The parameters of the volume.
     pub fn params(&self) -> VolumeParams {
         let mut slots = Slots::Same(self.slots);

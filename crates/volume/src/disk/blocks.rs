@@ -27,13 +27,35 @@ impl<S: BucketStore> Blocks<S> {
         Self { volume, cache: Cache::new(), block_bytes, bytes }
     }
 
-    /// Makes accesses, in this order: reads blocks into the cache, writes those to storage that have
-    /// been dirty for longest, and reads others into nowhere.
-    pub(super) fn exchange(
+    /// Makes accesses, in this order: reads blocks into the cache, and writes those to storage that are
+    /// the next to be written back.
+    pub(super) fn exchange(&mut self, read: &[u64], write_back: usize) -> Result<(), VolumeError> {
+        self.exchange_by(read, write_back, |volume, batch| {
+            volume.access(batch)?;
+            Ok(vec![true; batch.len()])
+        })
+    }
+
+    /// Makes exactly so many accesses. They do as much as they can of an [exchange](Self::exchange),
+    /// and fetch `positions`.
+    pub(super) fn exchange_exactly(
         &mut self,
         read: &[u64],
         write_back: usize,
-        dummies: &[u64],
+        positions: &[u64],
+        accesses: usize,
+    ) -> Result<(), VolumeError> {
+        self.exchange_by(read, write_back, |volume, batch| {
+            volume.access_exactly(batch, positions, accesses)
+        })
+    }
+
+    /// `access` answers which of the accesses it has made.
+    fn exchange_by(
+        &mut self,
+        read: &[u64],
+        write_back: usize,
+        access: impl FnOnce(&mut Volume<S>, &mut [Access<'_>]) -> Result<Vec<bool>, VolumeError>,
     ) -> Result<(), VolumeError> {
         let mut data: Vec<_> =
             read.iter().map(|_| Zeroizing::new(vec![0; self.block_bytes])).collect();
@@ -43,17 +65,14 @@ impl<S: BucketStore> Blocks<S> {
         let written: Vec<_> = dirty.iter().map(|(block, _)| *block).collect();
         let writes = dirty.into_iter();
         let writes = writes.map(|(block, data)| Access { address: block, op: Op::Write(data) });
-        let mut nowhere = Zeroizing::new(vec![0; dummies.len() * self.block_bytes]);
-        let nowhere = nowhere.chunks_exact_mut(self.block_bytes);
-        let dummies = dummies.iter().zip(nowhere);
-        let dummies = dummies.map(|(block, data)| Access { address: *block, op: Op::Read(data) });
-        let mut batch: Vec<_> = reads.chain(writes).chain(dummies).collect();
-        self.volume.access(&mut batch)?;
-        drop(batch);
-        for (block, data) in read.iter().zip(data) {
+        let made = access(&mut self.volume, &mut reads.chain(writes).collect::<Vec<_>>())?;
+        let (have_read, have_written) = made.split_at(read.len());
+        let have_read = read.iter().zip(data).zip(have_read).filter(|(_, made)| **made);
+        for ((block, data), _) in have_read {
             self.cache.insert_clean(*block, data);
         }
-        self.cache.mark_clean(&written);
+        let have_written = written.into_iter().zip(have_written).filter(|(_, made)| **made);
+        self.cache.mark_clean(&have_written.map(|(block, _)| block).collect::<Vec<_>>());
         Ok(())
     }
 

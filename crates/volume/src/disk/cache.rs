@@ -6,13 +6,13 @@ use zeroize::Zeroizing;
 
 /// Blocks by number. Secret; wiped when dropped.
 ///
-/// Clean blocks leave in the order in which they were last used, dirty ones in the order in which
-/// they became dirty, and only after they were written back.
+/// Clean blocks leave in the order in which they were last used, dirty ones likewise, but only after
+/// they were written back. A dirty block that somebody waits for keeps its place.
 pub(super) struct Cache {
     entries: HashMap<u64, Entry>,
     /// Clean blocks by the time of their last use.
     clean: BTreeMap<u64, u64>,
-    /// Dirty blocks by the time at which they became so.
+    /// Dirty blocks by the time of their last use, or at which they became so if somebody waits for them.
     dirty: BTreeMap<u64, u64>,
     /// Counts uses.
     time: u64,
@@ -68,26 +68,33 @@ impl Cache {
 
     /// The contents of a block. A use.
     pub(super) fn get(&mut self, block: u64) -> Option<&[u8]> {
-        let entry = self.entries.get_mut(&block)?;
-        if !entry.is_dirty {
-            self.time += 1;
-            self.clean.remove(&entry.time);
-            self.clean.insert(self.time, block);
-            entry.time = self.time;
-        }
-        Some(&entry.data)
+        self.touch(block);
+        Some(&self.entries.get(&block)?.data)
     }
 
     /// The contents of a block, to be changed: from now on it is dirty.
     pub(super) fn get_mut(&mut self, block: u64) -> Option<&mut [u8]> {
+        self.touch(block);
         let entry = self.entries.get_mut(&block)?;
         if !entry.is_dirty {
-            self.time += 1;
             self.clean.remove(&entry.time);
-            self.dirty.insert(self.time, block);
-            (entry.time, entry.is_dirty) = (self.time, true);
+            self.dirty.insert(entry.time, block);
+            entry.is_dirty = true;
         }
         Some(&mut entry.data)
+    }
+
+    /// Makes a block the last to go.
+    fn touch(&mut self, block: u64) {
+        if let Some(entry) = self.entries.get_mut(&block)
+            && !(entry.is_dirty && entry.time <= self.held.0)
+        {
+            let order = if entry.is_dirty { &mut self.dirty } else { &mut self.clean };
+            order.remove(&entry.time);
+            self.time += 1;
+            order.insert(self.time, block);
+            entry.time = self.time;
+        }
     }
 
     /// A block as storage has it.
@@ -128,7 +135,7 @@ impl Cache {
         }
     }
 
-    /// Up to `count` dirty blocks that have been so for longest, with their contents.
+    /// Up to `count` dirty blocks that are the next to be written back, with their contents.
     pub(super) fn oldest_dirty(&self, count: usize) -> Vec<(u64, &[u8])> {
         let oldest = self.dirty.values().take(count);
         oldest.map(|block| (*block, self.entries[block].data.as_slice())).collect()
@@ -196,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn dirty_blocks_are_named_in_the_order_in_which_they_became_so() {
+    fn dirty_blocks_are_named_in_the_order_of_their_last_use() {
         let mut cache = Cache::new();
         cache.insert_dirty(7, data(1));
         cache.insert_clean(8, data(2));
@@ -205,9 +212,14 @@ mod tests {
         let order = |cache: &Cache| -> Vec<u64> {
             cache.oldest_dirty(2).iter().map(|(block, _)| *block).collect()
         };
-        assert_eq!(order(&cache), [7, 8]);
-        cache.insert_dirty(7, data(5));
         assert_eq!(order(&cache), [8, 7]);
+        cache.insert_dirty(8, data(5));
+        assert_eq!(order(&cache), [7, 8]);
+        cache.get(7).unwrap();
+        assert_eq!(order(&cache), [8, 7]);
+        cache.mark();
+        cache.get_mut(8).unwrap()[0] = 1;
+        assert_eq!(order(&cache), [8, 7], "somebody waits for it");
         cache.remove_range(8..9);
         assert_eq!(order(&cache), [7]);
         cache.insert_clean(7, data(6));

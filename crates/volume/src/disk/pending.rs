@@ -71,6 +71,16 @@ impl Pending {
         self.transfers.iter().flat_map(move |transfer| transfer.needs(block_bytes))
     }
 
+    /// The blocks that the next step forgets, if it does.
+    pub(super) fn forgets_next(&self) -> Option<Range<u64>> {
+        Some(self.next_to_forget()).filter(|range| !range.is_empty())
+    }
+
+    fn next_to_forget(&self) -> Range<u64> {
+        let Range { start, end } = self.forget;
+        start..end.min(start + FORGET_BLOCKS_MAX)
+    }
+
     /// Does what is next.
     pub(super) fn step<S: BucketStore>(
         &mut self,
@@ -78,12 +88,13 @@ impl Pending {
         dirty_blocks_max: usize,
     ) -> Result<Step, VolumeError> {
         if !self.forget.is_empty() {
-            // A checkpoint that the owner has caused would be seen.
-            if !blocks.volume.has_room_to_forget() {
+            // A checkpoint or an access that the owner has caused would be seen.
+            let Range { start, end } = self.next_to_forget();
+            let has_room = blocks.volume.has_room_to_forget();
+            if !has_room || !blocks.volume.needs_to_forget(start..end)?.is_empty() {
                 return Ok(Step::Waits);
             }
-            let end = self.forget.end.min(self.forget.start + FORGET_BLOCKS_MAX);
-            blocks.forget_blocks(self.forget.start..end)?;
+            blocks.forget_blocks(start..end)?;
             self.forget.start = end;
             return Ok(Step::Made);
         }

@@ -109,9 +109,15 @@ impl<S: BucketStore> ScheduledWorker<S> {
             self.tick(pace)?;
             self.advance(pace)?;
         }
-        for _ in 0..self.dirty_blocks_max.div_ceil(self.accesses) {
+        let volume = &self.blocks.volume;
+        let at_a_tick = self.accesses.min(volume.fetches_at_once_max());
+        let ticks = self.dirty_blocks_max.div_ceil(at_a_tick) * volume.accesses_per_block_max();
+        let mut made = 0;
+        // There is nothing left by then. If there were, it would be more important than the number.
+        while made < ticks || self.blocks.cache.dirty_blocks() > 0 {
             pace.next_tick();
             self.tick(pace)?;
+            made += 1;
         }
         Ok(())
     }
@@ -170,9 +176,8 @@ impl<S: BucketStore> ScheduledWorker<S> {
             dirty: self.blocks.cache.dirty_blocks(),
         };
         let shares = divide(self.accesses, wanted, self.reads_first);
-        let dummies: Vec<_> =
-            (0..shares.dummies).map(|_| self.blocks.volume.draw_address()).collect();
-        self.blocks.exchange(&missing[..shares.reads], shares.write_backs, &dummies)?;
+        let (reads, positions) = (&missing[..shares.reads], self.missing_positions()?);
+        self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)?;
         // Whether somebody waits for it or not.
         self.blocks.volume.flush()?;
         pace.ticked();
@@ -196,6 +201,12 @@ impl<S: BucketStore> ScheduledWorker<S> {
             .filter(|block| !cache.contains(*block) && seen.insert(*block))
             .take(self.accesses)
             .collect()
+    }
+
+    /// The blocks of the position map that the first request which forgets blocks waits for.
+    fn missing_positions(&self) -> Result<Vec<u64>, VolumeError> {
+        let forgetting = self.pending.iter().find_map(Pending::forgets_next);
+        forgetting.map_or(Ok(Vec::new()), |range| self.blocks.volume.needs_to_forget(range))
     }
 
     /// How many blocks must be written back.

@@ -203,9 +203,7 @@ impl<S: BucketStore> Worker<S> {
 
     /// Reads blocks from storage into the cache.
     fn fetch(&mut self, blocks: &[u64]) -> Result<(), VolumeError> {
-        blocks
-            .chunks(WINDOW_ACCESSES_MAX)
-            .try_for_each(|window| self.blocks.exchange(window, 0, &[]))
+        blocks.chunks(WINDOW_ACCESSES_MAX).try_for_each(|window| self.blocks.exchange(window, 0))
     }
 
     /// Keeps the cache within the bounds that hold while a batch is served.
@@ -224,8 +222,8 @@ impl<S: BucketStore> Worker<S> {
         Ok(())
     }
 
-    /// Writes the blocks that have been dirty for longest to storage.
+    /// Writes dirty blocks to storage, those first that were not used for longest.
     fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
-        self.blocks.exchange(&[], blocks_max, &[])
+        self.blocks.exchange(&[], blocks_max)
     }
 }

@@ -178,6 +178,10 @@ impl NestedPosMap {
         self.table.bytes() + self.held.len() * block_bytes
     }
 
+    pub(crate) fn depth(&self) -> usize {
+        self.space.depth()
+    }
+
     /// How many requests can be brought to the client together, whatever they need.
     pub(crate) fn window(&self, plb_blocks: usize) -> usize {
         plb_blocks / (self.space.depth() + 1)

@@ -265,6 +265,19 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         self.positions.table()
     }
 
+    /// How many levels of the position map lie in the tree. Public.
+    pub fn position_map_depth(&self) -> usize {
+        match &self.positions {
+            Positions::Flat(_) => 0,
+            Positions::Nested(map) => map.depth(),
+        }
+    }
+
+    /// Whether a block is one of the position map, and on the client. Secret.
+    pub fn is_on_client(&self, address: u64) -> bool {
+        matches!(&self.positions, Positions::Nested(map) if map.is_held(address))
+    }
+
     /// Whether all of the position map is client memory. Public.
     pub fn has_flat_map(&self) -> bool {
         self.positions.flat().is_some()
@@ -560,7 +573,7 @@ impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
 }
 
 /// Operations for accesses to what is no data block.
-pub fn nothing_to_do(accesses: usize) -> Vec<Op<'static>> {
+pub fn nothing_to_do<'a>(accesses: usize) -> Vec<Op<'a>> {
     (0..accesses).map(|_| Op::Write(&[])).collect()
 }
 

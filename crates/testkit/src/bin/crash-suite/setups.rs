@@ -3,7 +3,6 @@
 use oblivio_testkit::crash::FailedSync;
 use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
 use oblivio_volume::SyncMoves;
-use oblivio_volume::superblock::MapRecursion;
 
 /// A volume with a name.
 #[derive(Clone, Copy, Debug)]
@@ -14,12 +13,6 @@ pub(crate) struct Setup {
 
 fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {
     Device::Scheduled { cache_blocks_max, accesses }
-}
-
-/// A volume with more blocks of the position map than the client keeps.
-fn map_in_tree(volume: SmallVolume) -> SmallVolume {
-    let recursion = Some(MapRecursion { client_entries_max: 8, plb_blocks: 4 });
-    SmallVolume { blocks: 700, leaf_level: 8, recursion, ..volume }
 }
 
 /// All of them. Each differs from the first in what its name says.
@@ -64,10 +57,10 @@ pub(crate) fn setups() -> Vec<Setup> {
             "no-cache-at-flush",
             SmallVolume { device: Device::Raw, sync_moves: SyncMoves::AtFlush, ..common },
         ),
-        setup("map-in-tree", map_in_tree(common)),
+        setup("map-in-tree", common.with_map_in_tree()),
         setup(
             "map-in-tree-no-cache",
-            SmallVolume { device: Device::Raw, tree_top_levels: 0, ..map_in_tree(common) },
+            SmallVolume { device: Device::Raw, tree_top_levels: 0, ..common.with_map_in_tree() },
         ),
         setup(
             "map-in-tree-at-flush",
@@ -75,8 +68,12 @@ pub(crate) fn setups() -> Vec<Setup> {
                 sync_moves: SyncMoves::AtFlush,
                 state_file_bytes_max: 0,
                 leaf_slots: Some(5),
-                ..map_in_tree(common)
+                ..common.with_map_in_tree()
             },
+        ),
+        setup(
+            "map-in-tree-scheduled",
+            SmallVolume { device: scheduled(6, 3), ..common.with_map_in_tree() },
         ),
         setup(
             "small-stash",
