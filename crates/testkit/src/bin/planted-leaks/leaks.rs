@@ -332,8 +332,9 @@ pub(crate) const LEAKS: &[Leak] = &[
         name: "rotating-reads-do-not-remap",
         shows: "a block keeps its leaf until it is written: repeated reads, and which are reads",
         edits: &[Edit {
-            file: "oram/rotating.rs",
-            find: "let steps = self.intend(&addresses)?;",
+            file: "oram/rotating/mod.rs",
+            find: "let steps = self.intend(&addresses)?;
+            let mut ops",
             replacement: "let mut steps = self.intend(&addresses)?;
                 let mut moved = HashMap::new();
                 for (step, request) in steps.iter_mut().zip(&*now) {
@@ -342,7 +343,8 @@ pub(crate) const LEAKS: &[Leak] = &[
                         step.to = step.from;
                     }
                     moved.insert(step.address, step.to);
-                }",
+                }
+            let mut ops",
         }],
         found_by: &["leaves::are_uniform_independent_and_fresh"],
     },
@@ -350,10 +352,10 @@ pub(crate) const LEAKS: &[Leak] = &[
         name: "rotating-dead-blocks-do-not-remap",
         shows: "that a block was never written: there is nothing to move, so its leaf stays",
         edits: &[Edit {
-            file: "oram/rotating.rs",
+            file: "oram/rotating/mod.rs",
             find: "let to = position_map.draw(coins);",
-            replacement: "let to = match position_map.get(*address) {
-                Some(mapping) if mapping.live => position_map.draw(coins),
+            replacement: "let to = match position_map.get(*address)? {
+                Ok(Some(mapping)) if mapping.live => position_map.draw(coins),
                 _ => from,
             };",
         }],
@@ -363,7 +365,7 @@ pub(crate) const LEAKS: &[Leak] = &[
         name: "rotating-repeats-in-a-batch-keep-their-leaf",
         shows: "that a batch asks for one block twice: it shows one leaf twice",
         edits: &[Edit {
-            file: "oram/rotating.rs",
+            file: "oram/rotating/mod.rs",
             find: "let to = position_map.draw(coins);",
             replacement:
                 "let to = match addresses.iter().filter(|other| *other == address).count() {
@@ -377,12 +379,12 @@ pub(crate) const LEAKS: &[Leak] = &[
         name: "rotating-unmapped-blocks-read-one-path",
         shows: "that a block was never asked for, or was forgotten since",
         edits: &[Edit {
-            file: "posmap/live.rs",
-            find: "None => draw_leaf(coins, self.leaf_level),",
-            replacement: "None => {
-                self.draw(coins);
-                Leaf(0)
-            }",
+            file: "oram/rotating/mod.rs",
+            find: "(None, Ok(None)) => position_map.draw(coins),",
+            replacement: "(None, Ok(None)) => {
+                    position_map.draw(coins);
+                    Leaf(0)
+                }",
         }],
         found_by: &["leaves::are_uniform_independent_and_fresh"],
     },
@@ -390,9 +392,9 @@ pub(crate) const LEAKS: &[Leak] = &[
         name: "rotating-look-ahead-to-a-stale-leaf",
         shows: "that the next request is for the same block: its old path is shown, not its new one",
         edits: &[Edit {
-            file: "oram/rotating.rs",
+            file: "oram/rotating/mod.rs",
             find: "self.backend.prefetch(next.from);",
-            replacement: "let mapping = self.position_map.get(next.address);
+            replacement: "let mapping = self.positions.get(next.address)?.ok().flatten();
                 self.backend.prefetch(mapping.map_or(next.from, |mapping| mapping.leaf));",
         }],
         found_by: &["leaves::shown_ahead_are_those_read_next"],
@@ -401,7 +403,7 @@ pub(crate) const LEAKS: &[Leak] = &[
         name: "rotating-no-look-ahead-with-a-full-stash",
         shows: "whether the stash is at its bound",
         edits: &[Edit {
-            file: "oram/rotating.rs",
+            file: "oram/rotating/mod.rs",
             find: "self.backend.prefetch(next.from);",
             replacement: "if self.backend.stash().blocks() < self.config().stash_blocks_max {
                     self.backend.prefetch(next.from);
@@ -413,14 +415,13 @@ pub(crate) const LEAKS: &[Leak] = &[
         name: "rotating-forgetting-is-shown",
         shows: "which blocks are forgotten: their paths are fetched to be cleaned",
         edits: &[Edit {
-            file: "oram/rotating.rs",
-            find: "self.position_map.forget(range);",
-            replacement:
-                "let forgotten: Vec<_> = self.position_map.mapped(range.clone()).collect();
-        for (_, mapping) in forgotten {
-            self.backend.prefetch(mapping.leaf);
-        }
-        self.position_map.forget(range);",
+            file: "oram/rotating/mod.rs",
+            find: "position_map.forget(range);",
+            replacement: "let forgotten: Vec<_> = position_map.mapped(range.clone()).collect();
+                for (_, mapping) in forgotten {
+                    self.backend.prefetch(mapping.leaf);
+                }
+                position_map.forget(range);",
         }],
         found_by: &[
             "leaves::shown_ahead_are_those_read_next",
@@ -437,9 +438,7 @@ pub(crate) const LEAKS: &[Leak] = &[
         }",
             replacement: "        if let Some(entry) = client.top.take(from, address) {
             client.stash.insert(entry);
-            if was_alive {
-                client.serve(address, to, op);
-                map.set(address, Mapping { leaf: to, live: true });
+            if was_live {
                 return Ok(());
             }
         }",
@@ -454,12 +453,12 @@ pub(crate) const LEAKS: &[Leak] = &[
         shows: "whether a block is on the client: such an access reads the path of the next eviction",
         edits: &[Edit {
             file: "scheme/rotating/mod.rs",
-            find: "let found = io.read_block(*evictions, from, in_storage.then_some(address), block)?;",
+            find: "let found = io.read_block(*evictions, from, is_wanted.then_some(address), block)?;",
             replacement: "let path = match client.stash.find(address) {
             Some(_) => reverse_lexicographic(*evictions, client.config.geometry.leaf_level()),
             None => from,
         };
-        let found = io.read_block(*evictions, path, in_storage.then_some(address), block)?;",
+        let found = io.read_block(*evictions, path, is_wanted.then_some(address), block)?;",
         }],
         found_by: &["leaves::are_uniform_independent_and_fresh"],
     },
@@ -468,9 +467,11 @@ pub(crate) const LEAKS: &[Leak] = &[
         shows: "that a block was never written, or was forgotten since",
         edits: &[Edit {
             file: "scheme/rotating/mod.rs",
-            find: "let found = io.read_block(*evictions, from, in_storage.then_some(address), block)?;",
-            replacement: "let found = was_alive
-            && io.read_block(*evictions, from, in_storage.then_some(address), block)?;",
+            find: "let found = io.read_block(*evictions, from, is_wanted.then_some(address), block)?;",
+            replacement: "let found = match was_live {
+            true => io.read_block(*evictions, from, is_wanted.then_some(address), block)?,
+            false => None,
+        };",
         }],
         found_by: &[
             "paths::are_read_and_written_back_as_a_whole",
@@ -483,19 +484,41 @@ pub(crate) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "scheme/rotating/io.rs",
             find: "        self.aim(g, leaf);
-        let Self { geometry, format, store, sealer, pieces, versions, tables, places, .. } = self;
-        let frames = read_checked(store, pieces, versions, format, geometry)?;
+        let Self {
+            geometry,
+            format,
+            store,
+            sealer,
+            pieces,
+            piece_bytes,
+            versions,
+            tables,
+            places,
+            ..
+        } = self;
+        let frames = read_checked(store, pieces, piece_bytes)?;
         let opener = Opener { geometry, format, sealer, places, g };
         let mut found = None;",
             replacement: "        self.aim(g, leaf);
-        let Self { geometry, format, store, sealer, pieces, versions, tables, places, .. } = self;
+        let Self {
+            geometry,
+            format,
+            store,
+            sealer,
+            pieces,
+            piece_bytes,
+            versions,
+            tables,
+            places,
+            ..
+        } = self;
         let opener = Opener { geometry, format, sealer, places, g };
         let mut levels = 0;
         let mut is_found = false;
         while levels < pieces.len() && !is_found {
             let (piece, version) = (&pieces[levels..=levels], &versions[levels..=levels]);
+            let frames = read_checked(store, piece, &piece_bytes[levels..=levels])?;
             levels += 1;
-            let frames = read_checked(store, piece, version, format, geometry)?;
             if version[0].is_written {
                 opener.open_header(&version[0], frames.get(0), tables)?;
                 for slot in 0..geometry.slots(usize::from(version[0].level)) {
@@ -505,8 +528,9 @@ pub(crate) const LEAKS: &[Leak] = &[
             }
         }
         pieces.truncate(levels);
+        piece_bytes.truncate(levels);
         versions.truncate(levels);
-        let frames = read_checked(store, pieces, versions, format, geometry)?;
+        let frames = read_checked(store, pieces, piece_bytes)?;
         let mut found = None;",
         }],
         found_by: &[
@@ -536,8 +560,8 @@ pub(crate) const LEAKS: &[Leak] = &[
         shows: "which slots of a bucket hold the same, dummies above all: a keystream comes twice",
         edits: &[Edit {
             file: "seal/authenticated.rs",
-            find: "SealedPart::Slot(slot) => slot + 1,",
-            replacement: "SealedPart::Slot(_) => 1u16,",
+            find: "SealedPart::Slot(slot) => (slot + 1, 0),",
+            replacement: "SealedPart::Slot(_) => (1u16, 0),",
         }],
         found_by: &["ciphertext::never_repeats"],
     },
