@@ -10,8 +10,8 @@ use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
 use oblivio_core::view::{Contents, Recorder};
 use oblivio_core::{
-    Access, EraSealer, FlatOram, FreecursiveConfig, FreecursiveOram, Key, MasterKey, MemoryStore,
-    Op, Oram, PathOram, RawConfig, RawOram, RotatingOram, Sealer, TreeConfig,
+    Access, EraSealer, FlatOram, FreecursiveConfig, FreecursiveOram, HitPolicy, Key, MasterKey,
+    MemoryStore, Op, Oram, PathOram, RawConfig, RawOram, RotatingOram, Sealer, TreeConfig,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -270,6 +270,7 @@ fn freecursive_config() -> FreecursiveConfig {
         client_entries_max: 4,
         plb_blocks: 3,
         plb_ways: 1,
+        hits: HitPolicy::Access,
     }
 }
 
