@@ -19,7 +19,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Room for what `config` asks for, for a burst of accesses beyond the bound, and for
+    /// Room for what `config` asks for, for what a burst of accesses can leave beyond the bound, and for
     /// `between_evictions` more that come before an eviction can push them out.
     pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;

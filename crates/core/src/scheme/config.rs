@@ -19,8 +19,8 @@ pub struct TreeConfig {
     pub geometry: Geometry,
     /// The stash bound (C): blocks that may be left in the stash when an access begins.
     pub stash_blocks_max: usize,
-    /// How many accesses may be begun after a check of the stash bound: the stash has room for as
-    /// many blocks beyond it. At least [`WINDOW_ACCESSES_MAX`].
+    /// How many accesses may be begun after a check of the stash bound: the stash has room for
+    /// what they can leave in it beyond. At least [`WINDOW_ACCESSES_MAX`].
     pub burst_accesses_max: usize,
     /// How many levels from the root on are kept on the client. 0: none.
     pub tree_top_levels: u8,

@@ -125,8 +125,8 @@ impl Stash {
     /// Moves as many blocks as possible, each as deep as possible, from the stash into `plan` for
     /// the path to `leaf`. The others keep their order.
     ///
-    /// A block for which `top` has no room in the deepest bucket that has is left out of this round,
-    /// and stays (IR-ORAM, section IV-C).
+    /// A block whose deepest free bucket is one of `top`, where its set is full, is left out of this
+    /// round, and stays (IR-ORAM, section IV-C).
     #[inline]
     pub(crate) fn push_to_leaf(
         &mut self,

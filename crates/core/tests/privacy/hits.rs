@@ -46,6 +46,21 @@ fn that_are_not_served_are_not_seen() {
     }
 }
 
+/// Freecursive ORAM makes as many accesses as the PLB asks for, whatever else is on the client.
+#[test]
+fn of_freecursive_that_are_not_served_are_not_seen() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        let dedicated = Setup { tree_top_levels: 3, ..Setup::freecursive(scheme, 400) };
+        for workload in Workload::ALL {
+            let expected = shape(&dedicated.run(workload));
+            for tree_top in SETS {
+                let run = with_sets(tree_top, dedicated).run(workload);
+                assert_eq!(shape(&run), expected, "{workload}, {:?}", run.setup);
+            }
+        }
+    }
+}
+
 #[test]
 fn that_are_not_served_leave_leaves_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
