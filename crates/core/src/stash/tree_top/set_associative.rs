@@ -146,5 +146,5 @@ pub(crate) fn set_of(address: u64, sets: usize) -> usize {
     hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     hash = (hash ^ hash >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     hash ^= hash >> 31;
-    (u128::from(hash) * sets as u128 >> u64::BITS) as usize
+    ((u128::from(hash) * sets as u128) >> u64::BITS) as usize
 }
