@@ -71,7 +71,10 @@ pub use error::{Error, ErrorKind, StoreError};
 pub use frontend::{FreecursiveConfig, FreecursiveOram, Recursion, RecursiveConfig, RecursiveOram};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
-pub use oram::{Access, FlatOram, Oram, PathOram, RawOram, RotatingConfig, RotatingOram};
+pub use oram::{
+    Access, FlatOram, HitPolicy, Oram, PathOram, RawOram, RotatingConfig, RotatingOram,
+};
 pub use scheme::{Op, RawConfig, TreeConfig};
 pub use seal::{EraSealer, Key, MasterKey, NoSecrecy, Sealer};
+pub use stash::TreeTopKind;
 pub use store::{BucketStore, MemoryStore};

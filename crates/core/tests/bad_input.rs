@@ -7,7 +7,7 @@ use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{
     Access, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BucketId, BucketStore, CAPACITY_MAX, Error,
     ErrorKind, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig,
-    RawOram, Sealer, StoreError, TreeConfig,
+    RawOram, Sealer, StoreError, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -18,6 +18,7 @@ use rand::{Rng, SeedableRng};
 fn impossible_trees_are_invalid_configs() {
     let fitting = TreeConfig::path(100, 64).unwrap();
     let no_levels = [u8::MAX, fitting.geometry.leaf_level() + 1];
+    let no_ways = [0, 257];
     let invalid = [0, CAPACITY_MAX + 1, u64::MAX]
         .map(|capacity| TreeConfig { capacity, ..fitting.clone() })
         .into_iter()
@@ -29,7 +30,11 @@ fn impossible_trees_are_invalid_configs() {
             [0, usize::MAX]
                 .map(|stash_blocks_max| TreeConfig { stash_blocks_max, ..fitting.clone() }),
         )
-        .chain(no_levels.map(|tree_top_levels| TreeConfig { tree_top_levels, ..fitting.clone() }));
+        .chain(no_levels.map(|tree_top_levels| TreeConfig { tree_top_levels, ..fitting.clone() }))
+        .chain(no_ways.map(|ways| TreeConfig {
+            tree_top: TreeTopKind::SetAssociative { ways },
+            ..fitting.clone()
+        }));
     for config in invalid {
         assert_eq!(kind(config.shape()), ErrorKind::InvalidConfig, "{config:?}");
         assert_eq!(

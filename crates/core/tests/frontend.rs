@@ -10,9 +10,9 @@ use oblivio_core::frontend::FrontendTally;
 use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
 use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
-    Access, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, Key,
-    LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig, RecursiveOram, Sealer,
-    StoreError, TreeConfig,
+    Access, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, HitPolicy,
+    Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig, RecursiveOram,
+    Sealer, StoreError, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -129,6 +129,7 @@ fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
             client_entries_max: pick(&[1, 2, 10, 50, 1000], coins),
             plb_blocks: plb_ways * pick(&[0, 1, 2, 5, 64], coins),
             plb_ways,
+            hits: pick(&[HitPolicy::Access, HitPolicy::Serve], coins),
         };
         if config.fan_out >= 2 && config.depth().unwrap() == depth {
             return config;
@@ -147,8 +148,8 @@ fn run<B: TakingBackend>(
             oram.check_invariants().unwrap();
         }
     }
-    assert_eq!(oram.tally().data_accesses, 200);
     let tally = oram.tally();
+    assert_eq!(tally.data_accesses + tally.stash_hits, 200);
     assert_holds(oram, &model);
     oram.check_invariants().unwrap();
     tally
@@ -158,27 +159,51 @@ fn run<B: TakingBackend>(
 fn freecursive_is_a_map() {
     for depth in 0..=4 {
         let (mut remaps, mut hits, mut fetches) = (0, 0, 0);
+        let (mut served, mut found) = (0, 0);
         for seed in 0..40 {
             let coins = &mut coins(seed << 8 | depth as u64);
             let config = any_config(depth, coins);
             let tally = if coins.random() {
-                let mut oram = path(&config, seed);
+                let tree = with_any_top(config.path_tree().unwrap(), coins);
+                let backend = path_backend(&tree, seed);
+                let mut oram = FreecursiveOram::new(&config, backend, self::coins(seed)).unwrap();
                 assert_eq!(oram.depth(), depth);
                 run(&mut oram, coins)
             } else {
-                run(&mut raw(&config, seed), coins)
+                let mut config_of_tree = config.raw_tree().unwrap();
+                config_of_tree.tree = with_any_top(config_of_tree.tree, coins);
+                let backend = raw_backend(&config_of_tree, seed);
+                run(&mut FreecursiveOram::new(&config, backend, self::coins(seed)).unwrap(), coins)
             };
+            if config.hits == HitPolicy::Access {
+                assert_eq!((tally.stash_hits, tally.position_map_stash_hits), (0, 0));
+            }
+            served += tally.stash_hits;
+            found += tally.position_map_stash_hits;
             remaps += tally.remap_accesses;
             hits += tally.plb_hits;
             fetches += tally.position_map_accesses;
             if config.plb_blocks == 0 {
                 assert_eq!(tally.plb_hits, 0);
+            }
+            if config.plb_blocks == 0 && config.hits == HitPolicy::Access {
                 assert_eq!(tally.position_map_accesses, 200 * depth as u64);
             }
         }
         let rare = [remaps, hits, fetches];
-        assert!(rare.iter().all(|times| (*times > 1000) == (depth > 0)), "{depth}: {rare:?}");
+        assert!(rare.iter().all(|times| (*times > 500) == (depth > 0)), "{depth}: {rare:?}");
+        assert!(served > 500 && (found > 100) == (depth > 0), "{depth}: {served} {found}");
     }
+}
+
+/// A tree with a tree top of either kind, or with none.
+fn with_any_top(tree: TreeConfig, coins: &mut StdRng) -> TreeConfig {
+    let tree_top_levels = pick(&[0, 1, 3], coins).min(tree.geometry.leaf_level());
+    let tree_top = match pick(&[0, 1, 2, 4], coins) {
+        0 => TreeTopKind::Dedicated,
+        ways => TreeTopKind::SetAssociative { ways },
+    };
+    TreeConfig { tree_top_levels, tree_top, ..tree }
 }
 
 /// Small enough for trees in which blocks are stuck.
@@ -190,6 +215,7 @@ const SMALL: FreecursiveConfig = FreecursiveConfig {
     client_entries_max: 4,
     plb_blocks: 4,
     plb_ways: 1,
+    hits: HitPolicy::Access,
 };
 
 /// A tree so tight that blocks are stuck, and a tree top.
@@ -197,10 +223,10 @@ const SMALL: FreecursiveConfig = FreecursiveConfig {
 fn freecursive_is_a_map_in_tight_trees() {
     for seed in 0..20 {
         let coins = &mut coins(seed);
-        let config = SMALL;
+        let hits = pick(&[HitPolicy::Access, HitPolicy::Serve], coins);
+        let config = FreecursiveConfig { hits, ..SMALL };
         let tree = TreeConfig {
             burst_accesses_max: config.burst_accesses_max().unwrap(),
-            tree_top_levels: pick(&[0, 1, 3], coins),
             tree: TreeId(1),
             ..TreeConfig::new(
                 config.tree_capacity().unwrap(),
@@ -209,6 +235,7 @@ fn freecursive_is_a_map_in_tight_trees() {
                 250,
             )
         };
+        let tree = with_any_top(tree, coins);
         if seed % 2 == 0 {
             let backend = path_backend(&tree, seed);
             run(&mut FreecursiveOram::new(&config, backend, self::coins(seed)).unwrap(), coins);

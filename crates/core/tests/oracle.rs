@@ -14,7 +14,7 @@ use oblivio_core::scheme::Backend;
 use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
     Access, BucketStore, Error, ErrorKind, FlatOram, Geometry, Key, LayoutKind, Leaf, MemoryStore,
-    NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer, StoreError, TreeConfig,
+    NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer, StoreError, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -30,6 +30,9 @@ fn path_oram_is_its_reference() {
         let config = point.tree(coins);
         let mut reference =
             ReferencePath::new(config.geometry.clone(), config.block_bytes, point.coins());
+        if let TreeTopKind::SetAssociative { ways } = config.tree_top {
+            reference = reference.with_sets(config.tree_top_levels, ways);
+        }
         let (store, log) = recorded(&config, any_layout(coins));
         let sealer = any_sealer(&config, coins);
         let mut oram = PathOram::path(&config, sealer, store, point.coins()).unwrap();
@@ -48,6 +51,9 @@ fn raw_oram_is_its_reference() {
             u64::from(evict_period),
             point.coins(),
         );
+        if let TreeTopKind::SetAssociative { ways } = tree.tree_top {
+            reference = reference.with_sets(tree.tree_top_levels, ways);
+        }
         let (store, log) = recorded(&tree, any_layout(coins));
         let sealer = any_sealer(&tree, coins);
         let config = RawConfig { tree, evict_period };
@@ -61,6 +67,17 @@ const CAPACITIES: [u64; 9] = [1, 2, 3, 7, 64, 100, 255, 256, 1000];
 const PROFILES: [&[u16]; 9] =
     [&[1], &[2], &[3], &[4], &[5], &[6], &[1, 2, 3, 4], &[6, 1, 1, 5], &[9, 3, 1, 2]];
 const TREE_TOPS: [u8; 4] = [0, 1, 3, u8::MAX];
+/// The dedicated one as often as the others together.
+const TREE_TOP_KINDS: [TreeTopKind; 8] = [
+    TreeTopKind::Dedicated,
+    TreeTopKind::Dedicated,
+    TreeTopKind::Dedicated,
+    TreeTopKind::Dedicated,
+    TreeTopKind::SetAssociative { ways: 1 },
+    TreeTopKind::SetAssociative { ways: 2 },
+    TreeTopKind::SetAssociative { ways: 4 },
+    TreeTopKind::SetAssociative { ways: 8 },
+];
 
 struct Point {
     capacity: u64,
@@ -99,7 +116,8 @@ impl Point {
         let tree_top_levels = self.tree_top_levels.min(geometry.leaf_level());
         let stash_blocks_max = self.capacity as usize + 1;
         let config = TreeConfig::new(self.capacity, block_bytes, geometry, stash_blocks_max);
-        TreeConfig { tree_top_levels, tree: TreeId(pick(&[0, 1], coins)), ..config }
+        let tree_top = pick(&TREE_TOP_KINDS, coins);
+        TreeConfig { tree_top_levels, tree_top, tree: TreeId(pick(&[0, 1], coins)), ..config }
     }
 
     fn geometry(&self, leaf_level: u8) -> Geometry {

@@ -14,7 +14,7 @@ use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
     EraSealer, ErrorKind, Geometry, LayoutKind, Leaf, MasterKey, MemoryStore, Op, Oram, RawConfig,
-    Recursion, RotatingConfig, RotatingOram, TreeConfig,
+    Recursion, RotatingConfig, RotatingOram, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -40,8 +40,13 @@ fn any_config(coins: &mut StdRng) -> RawConfig {
     let geometry = geometry(tightest + pick(&[0, 1, 2], coins));
     let tree_top_levels = pick(&[0, 1, 2, 9], coins).min(geometry.leaf_level());
     let block_bytes = pick(&[16, 17, 100], coins);
+    let tree_top = match pick(&[0, 0, 0, 1, 2, 4], coins) {
+        0 => TreeTopKind::Dedicated,
+        ways => TreeTopKind::SetAssociative { ways },
+    };
     let tree = TreeConfig {
         tree_top_levels,
+        tree_top,
         tree: TreeId(pick(&[0, 1], coins)),
         ..TreeConfig::new(capacity, block_bytes, geometry, capacity as usize + 1)
     };
@@ -160,6 +165,9 @@ fn it_is_raw_oram() {
             u64::from(config.evict_period),
             StdRng::seed_from_u64(seed),
         );
+        if let TreeTopKind::SetAssociative { ways } = tree.tree_top {
+            reference = reference.with_sets(tree.tree_top_levels, ways);
+        }
         let mut oram = make(&config, seed);
         let mut expected = Expected::new(&config);
         let mut leaves_seen = 0;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::compressed::{COUNTER_BITS_MAX, CounterFormat};
 use crate::error::{Error, ErrorKind};
+use crate::oram::HitPolicy;
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
 
 /// The largest fan-out: a group that begins anew costs as many accesses.
@@ -36,6 +37,9 @@ pub struct FreecursiveConfig {
     /// Places in the PLB for each address, a divisor of `plb_blocks`. 1: direct mapped, as in
     /// Freecursive ORAM.
     pub plb_ways: usize,
+    /// Whether a request for a block that is on the client makes a path access, and whether a
+    /// position-map block that is there is fetched by one. It decides what storage learns.
+    pub hits: HitPolicy,
 }
 
 impl FreecursiveConfig {
@@ -61,6 +65,7 @@ impl FreecursiveConfig {
             client_entries_max: 2048,
             plb_blocks: 64,
             plb_ways: 1,
+            hits: HitPolicy::Access,
         };
         config.path_tree()?.shape()?;
         Ok(config)

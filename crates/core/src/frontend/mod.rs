@@ -14,8 +14,10 @@
 //! A sequence of path accesses of one shape, to leaves that are uniform, independent and never used
 //! before. It cannot tell which of them fetch data and which the position map. But it sees **how many
 //! there are**, and that depends on the addresses: a scan needs about one a request, random requests
-//! two or three. Whoever must hide that too makes path accesses at a fixed rate, or uses
-//! [`RecursiveOram`] or [`FlatOram`](crate::FlatOram).
+//! two or three. With [`HitPolicy::Serve`](crate::HitPolicy::Serve) it also depends on which blocks were
+//! asked for lately: one that is in the stash or in a set-associative tree top needs none at all, and
+//! no position-map block either. Whoever must hide that too makes path accesses at a fixed rate, or
+//! uses [`RecursiveOram`] or [`FlatOram`](crate::FlatOram).
 
 mod compressed;
 mod config;

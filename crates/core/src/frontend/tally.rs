@@ -4,7 +4,7 @@
 /// storage sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontendTally {
-    /// Path accesses for blocks that were asked for: one a request.
+    /// Path accesses for blocks that were asked for: one a request that is no stash hit.
     pub data_accesses: u64,
     /// Path accesses that fetched a block of the position map.
     pub position_map_accesses: u64,
@@ -12,6 +12,11 @@ pub struct FrontendTally {
     pub remap_accesses: u64,
     /// Requests for which a position-map block was found in the PLB.
     pub plb_hits: u64,
+    /// Requests served without a path access, because the block was on the client: see
+    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve).
+    pub stash_hits: u64,
+    /// Position-map blocks that went to the PLB without a path access, for the same reason.
+    pub position_map_stash_hits: u64,
 }
 
 impl FrontendTally {

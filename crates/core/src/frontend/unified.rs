@@ -10,7 +10,7 @@ use super::plb::{Held, LineId, Plb};
 use super::tally::FrontendTally;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
-use crate::oram::{Access, Oram, check_request};
+use crate::oram::{Access, HitPolicy, Oram, check_request};
 use crate::posmap::FlatPosMap;
 use crate::scheme::{Location, Op, TakingBackend, TreeConfig};
 use crate::stash::StashView;
@@ -54,13 +54,14 @@ pub struct FreecursiveOram<B, R> {
     plb: Plb,
     /// Whether the PLB keeps blocks from one request to the next.
     keeps_plb: bool,
-    /// A position-map block as it was before the access under way.
+    /// A position-map block as it was before the access under way, or on its way to the PLB.
     before: Zeroizing<Vec<u8>>,
     /// What was in a block that is only moved.
     moved: Zeroizing<Vec<u8>>,
     coins: R,
     capacity: u64,
     block_bytes: usize,
+    hits: HitPolicy,
     tally: FrontendTally,
     /// A request was begun and has not ended well.
     broken: bool,
@@ -107,6 +108,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
             coins,
             capacity: config.capacity,
             block_bytes: config.block_bytes,
+            hits: config.hits,
             tally: FrontendTally::default(),
             broken: false,
             space,
@@ -203,12 +205,17 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
 
     /// Serves a request whose backend is ready for all the accesses it can make.
     fn serve(&mut self, data: u64, op: &mut Op<'_>) -> Result<(), Error> {
-        for level in (1..self.lowest_held(data)).rev() {
+        let address = self.space.address(0, data);
+        if self.hits == HitPolicy::Serve && self.backend.serve_on_client(address, op)? {
+            self.tally.stash_hits += 1;
+            return Ok(());
+        }
+        for level in (1..self.lowest_held(data)?).rev() {
             self.fetch(level, data)?;
         }
         let (from, to) = self.look_up_and_remap(0, data)?;
         self.tally.data_accesses += 1;
-        self.backend.access(self.space.address(0, data), from, to, op)?;
+        self.backend.access(address, from, to, op)?;
         if !self.keeps_plb {
             self.flush()?;
         }
@@ -217,14 +224,32 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
 
     /// The lowest level, from 1, of the chain of `data` that is on the client: in the PLB, or one
     /// past the last, which is the table.
-    fn lowest_held(&mut self, data: u64) -> usize {
+    fn lowest_held(&mut self, data: u64) -> Result<usize, Error> {
         for level in 1..=self.space.depth() {
-            if self.plb.find_for_use(self.space.address(level, data)).is_some() {
+            let address = self.space.address(level, data);
+            if self.plb.find_for_use(address).is_some() {
                 self.tally.plb_hits += 1;
-                return level;
+                return Ok(level);
+            }
+            if self.hits == HitPolicy::Serve && self.find_on_client(address)? {
+                self.tally.position_map_stash_hits += 1;
+                return Ok(level);
             }
         }
-        self.space.depth() + 1
+        Ok(self.space.depth() + 1)
+    }
+
+    /// Moves a position-map block into the PLB, if it is on the client. It keeps its leaf, so the
+    /// ones above it are not needed.
+    fn find_on_client(&mut self, address: u64) -> Result<bool, Error> {
+        let Some(leaf) = self.backend.take_on_client(address, &mut self.before)? else {
+            return Ok(false);
+        };
+        let line = self.plb.line_for(address);
+        self.put_back(line)?;
+        self.plb.block_mut(line).copy_from_slice(&self.before);
+        self.plb.fill(line, Held { address, leaf });
+        Ok(true)
     }
 
     /// Moves the position-map block of `level` on the chain of `data` into the PLB. The one above

@@ -1,12 +1,15 @@
 //! The logical interface: an array of blocks that hides how it is used.
 
+mod hits;
 mod rotating;
 
+pub use hits::HitPolicy;
 pub use rotating::{Kept, RotatingConfig, RotatingOram, nothing_to_do};
 
 use rand_core::CryptoRng;
 
 use crate::error::{Error, ErrorKind};
+use crate::frontend::FrontendTally;
 use crate::posmap::FlatPosMap;
 use crate::scheme::{
     Backend, Location, Op, PathBackend, RawBackend, RawConfig, TreeConfig, WINDOW_ACCESSES_MAX,
@@ -27,7 +30,8 @@ pub struct Access<'a> {
 ///
 /// Storage learns how many accesses there were, and nothing else: not which blocks, not how often
 /// the same, not whether they were read or written. A position map that lies in the ORAM
-/// itself adds accesses of its own: see [`crate::frontend`].
+/// itself adds accesses of its own: see [`crate::frontend`]. Where [`HitPolicy::Serve`] was chosen,
+/// requests for blocks on the client make none.
 pub trait Oram {
     /// How many blocks. Public.
     fn capacity(&self) -> u64;
@@ -99,6 +103,8 @@ pub struct FlatOram<B, R> {
     coins: R,
     capacity: u64,
     block_bytes: usize,
+    hits: HitPolicy,
+    tally: FrontendTally,
 }
 
 /// Path ORAM with a flat position map.
@@ -147,7 +153,32 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
         let config = backend.config();
         let (capacity, block_bytes) = (config.capacity, config.block_bytes);
         let position_map = FlatPosMap::new(capacity, config.geometry.leaf_level())?;
-        Ok(Self { backend, position_map, coins, capacity, block_bytes })
+        Ok(Self {
+            backend,
+            position_map,
+            coins,
+            capacity,
+            block_bytes,
+            hits: HitPolicy::default(),
+            tally: FrontendTally::default(),
+        })
+    }
+
+    /// The same ORAM with another policy for blocks that are on the client. It decides what storage
+    /// learns: see [`HitPolicy`].
+    #[must_use]
+    pub fn with_hits(self, hits: HitPolicy) -> Self {
+        Self { hits, ..self }
+    }
+
+    /// The backend, for whoever wraps it.
+    pub fn backend_mut(&mut self) -> &mut B {
+        &mut self.backend
+    }
+
+    /// What it did so far. Secret.
+    pub fn tally(&self) -> FrontendTally {
+        self.tally
     }
 
     /// The parameters of the tree. Public.
@@ -226,7 +257,15 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
     ///
     /// By now the access under way has its new leaf in the map, so that a second access to the same
     /// block looks ahead to the path it will really read.
+    ///
+    /// Where hits are served, nothing is shown: whether there is an access after this one turns out
+    /// when its turn comes, because this one may bring its block to the client. A path that was
+    /// shown and then not read would tell that the block is there; and if the block were asked for
+    /// again, its path would be shown twice.
     fn look_ahead(&mut self, next: &Access<'_>) {
+        if self.hits == HitPolicy::Serve {
+            return;
+        }
         let leaf = self.position_map.look_up(next.address, &mut self.coins);
         self.backend.prefetch(leaf);
     }
@@ -249,10 +288,15 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
             self.backend.check_ready()?;
             let mut requests = window.iter_mut().peekable();
             while let Some(Access { address, op }) = requests.next() {
+                if self.hits == HitPolicy::Serve && self.backend.serve_on_client(*address, op)? {
+                    self.tally.stash_hits += 1;
+                    continue;
+                }
                 let (from, to) = self.position_map.look_up_and_remap(*address, &mut self.coins);
                 if let Some(next) = requests.peek() {
                     self.look_ahead(next);
                 }
+                self.tally.data_accesses += 1;
                 self.backend.access(*address, from, to, op)?;
             }
         }

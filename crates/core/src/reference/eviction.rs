@@ -8,10 +8,14 @@ type Mapped = (u64, Leaf);
 /// Algorithm 1 of Tiny ORAM without bit tricks: scan the stash once, and give each block the
 /// deepest bucket that has room and is on its path. Returns the buckets from the root down, and the
 /// blocks that are stuck.
+///
+/// A block is stuck, too, if it `may_go` not to that bucket: a question about the level, the address,
+/// and what else goes to the path so far (IR-ORAM, section IV-C).
 pub fn push_to_leaf(
     stash: Vec<Mapped>,
     evicted: Leaf,
     geometry: &Geometry,
+    may_go: impl Fn(usize, u64, &[Vec<Mapped>]) -> bool,
 ) -> (Vec<Vec<Mapped>>, Vec<Mapped>) {
     let mut path = vec![Vec::new(); geometry.levels()];
     let mut stuck = Vec::new();
@@ -21,7 +25,7 @@ pub fn push_to_leaf(
                 BucketId::on_path(evicted, level as u8) == BucketId::on_path(block.1, level as u8);
             on_both && path[level].len() < geometry.slots(level)
         });
-        match deepest {
+        match deepest.filter(|level| may_go(*level, block.0, &path)) {
             Some(level) => path[level].push(block),
             None => stuck.push(block),
         }

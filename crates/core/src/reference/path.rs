@@ -18,6 +18,14 @@ impl<R: CryptoRng> ReferencePath<R> {
         Self { tree: Tree::new(geometry, block_bytes, coins), leaves: Vec::new() }
     }
 
+    /// Lets no more than `ways` blocks of a set be in the levels `0..levels`, in as many sets as it takes
+    /// to hold the slots: a set-associative tree top (IR-ORAM, section IV-C).
+    #[must_use]
+    pub fn with_sets(mut self, levels: u8, ways: u16) -> Self {
+        self.tree.limit_sets(levels, ways);
+        self
+    }
+
     /// Replaces the block by `new_data`, if any, and returns what it held before.
     pub fn access(&mut self, address: u64, new_data: Option<&[u8]>) -> Vec<u8> {
         let (leaf, new_leaf) = self.tree.remap(address);

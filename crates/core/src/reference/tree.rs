@@ -6,6 +6,7 @@ use rand_core::CryptoRng;
 
 use super::push_to_leaf;
 use crate::geometry::{BucketId, Geometry, Leaf};
+use crate::stash::{set_of, sets};
 
 #[derive(Clone)]
 pub(super) struct Block {
@@ -14,12 +15,21 @@ pub(super) struct Block {
     pub(super) data: Vec<u8>,
 }
 
+/// At most `ways` blocks of a set are in the levels `0..levels`.
+#[derive(Clone, Copy)]
+struct SetLimit {
+    levels: u8,
+    ways: usize,
+    sets: usize,
+}
+
 pub(super) struct Tree<R> {
     pub(super) geometry: Geometry,
     block_bytes: usize,
     position_map: HashMap<u64, Leaf>,
     buckets: HashMap<BucketId, Vec<Block>>,
     pub(super) stash: Vec<Block>,
+    limit: Option<SetLimit>,
     coins: R,
 }
 
@@ -31,8 +41,14 @@ impl<R: CryptoRng> Tree<R> {
             position_map: HashMap::new(),
             buckets: HashMap::new(),
             stash: Vec::new(),
+            limit: None,
             coins,
         }
+    }
+
+    pub(super) fn limit_sets(&mut self, levels: u8, ways: u16) {
+        let sets = sets(levels, ways, &self.geometry);
+        self.limit = Some(SetLimit { levels, ways: usize::from(ways), sets });
     }
 
     pub(super) fn remap(&mut self, address: u64) -> (Leaf, Leaf) {
@@ -68,8 +84,22 @@ impl<R: CryptoRng> Tree<R> {
 
     /// As many blocks as possible from the stash into the (empty) path.
     pub(super) fn write_path(&mut self, leaf: Leaf) {
-        let names = self.stash.iter().map(|block| (block.address, block.leaf)).collect();
-        let (path, _) = push_to_leaf(names, leaf, &self.geometry);
+        let mut names: Vec<_> =
+            self.stash.iter().map(|block| (block.address, block.leaf)).collect();
+        if self.limit.is_some() {
+            // The newest first: what was on the path has a right to go back to it.
+            names.reverse();
+        }
+        let (path, _) = push_to_leaf(names, leaf, &self.geometry, |level, address, path| {
+            self.limit.is_none_or(|limit| {
+                let planned = path[..usize::from(limit.levels)].iter().flatten();
+                let mut near_root = self.near_root(limit.levels);
+                near_root.extend(planned.map(|(address, _)| *address));
+                let set = |address| set_of(address, limit.sets);
+                let of_set = near_root.iter().filter(|other| set(**other) == set(address));
+                level >= usize::from(limit.levels) || of_set.count() < limit.ways
+            })
+        });
         for (bucket, names) in self.geometry.path(leaf).zip(path) {
             for (address, _) in names {
                 let i = self.stash.iter().position(|block| block.address == address);
@@ -77,6 +107,12 @@ impl<R: CryptoRng> Tree<R> {
                 self.buckets.entry(bucket).or_default().push(block);
             }
         }
+    }
+
+    /// The addresses of the blocks in the levels `0..levels`.
+    fn near_root(&self, levels: u8) -> Vec<u64> {
+        let buckets = self.buckets.iter().filter(|(bucket, _)| bucket.level() < levels);
+        buckets.flat_map(|(_, blocks)| blocks).map(|block| block.address).collect()
     }
 
     /// Gives the block its new leaf, applies the operation, and returns what the block held before.

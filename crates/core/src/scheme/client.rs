@@ -19,11 +19,12 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Room for what `config` asks for, for a burst of accesses beyond the bound, and for
+    /// Room for what `config` asks for, for what a burst of accesses can leave beyond the bound, and for
     /// `between_evictions` more that come before an eviction can push them out.
     pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;
-        let beyond_bound = config.burst_accesses_max + between_evictions;
+        let growth = config.burst_accesses_max * config.tree_top.growth_max();
+        let beyond_bound = growth + between_evictions;
         let in_stash = config.stash_blocks_max + beyond_bound + geometry.path_slots();
         let top_levels = usize::from(config.tree_top_levels);
         let in_top: usize = (0..top_levels).map(|level| geometry.slots(level) << level).sum();
@@ -32,7 +33,7 @@ impl Client {
             stash: Stash::new(in_stash, blocks.zero()),
             plan: PathPlan::new(geometry, blocks.zero()),
             blocks,
-            top: TreeTop::new(config.tree_top_levels, geometry),
+            top: TreeTop::new(config.tree_top, config.tree_top_levels, geometry),
             config: config.clone(),
             broken: false,
         })
@@ -115,6 +116,41 @@ impl Client {
         op.apply(self.blocks.get_mut(place));
     }
 
+    /// Applies `op` to the block `address` where it is, if it is found by its address: in the stash, or
+    /// in a set-associative tree top. Answers whether it was. The block keeps its leaf, which storage
+    /// has not seen.
+    ///
+    /// # Errors
+    /// When the client is broken.
+    pub(super) fn serve_in_place(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        self.check_sound()?;
+        let found = self.stash.find(address).map(|entry| entry.place);
+        let found = found.or_else(|| self.top.find(address).map(|entry| entry.place));
+        if let Some(place) = found {
+            op.apply(self.blocks.get_mut(place));
+        }
+        Ok(found.is_some())
+    }
+
+    /// Takes the block `address` out, copied to `block`, if it is found by its address. Answers the
+    /// leaf it is mapped to.
+    ///
+    /// # Errors
+    /// When the client is broken.
+    pub(super) fn take_in_place(
+        &mut self,
+        address: u64,
+        block: &mut [u8],
+    ) -> Result<Option<Leaf>, Error> {
+        self.check_sound()?;
+        let found = self.stash.remove(address).or_else(|| self.top.take_found(address));
+        Ok(found.map(|entry| {
+            block.copy_from_slice(self.blocks.get(entry.place));
+            self.blocks.give_back(entry.place);
+            entry.leaf
+        }))
+    }
+
     /// Takes the block `address` out of the stash, if it is there, and answers whether it was.
     pub(super) fn take_out(&mut self, address: u64) -> bool {
         let taken = self.stash.remove(address);
@@ -171,7 +207,8 @@ impl Client {
     /// Plans which blocks go where on the path to `leaf`.
     #[inline]
     pub(super) fn plan_path(&mut self, leaf: Leaf) {
-        self.stash.push_to_leaf(leaf, &self.config.geometry, &mut self.plan);
+        let Self { stash, top, plan, config, .. } = self;
+        stash.push_to_leaf(leaf, &config.geometry, top, plan);
     }
 
     /// What [`Self::plan_path`] planned.
@@ -213,7 +250,7 @@ impl Client {
         let has_room = match home {
             Home::Stash => stash.room() > config.geometry.path_slots(),
             Home::TreeTop(bucket) => {
-                bucket.is_on_path(leaf) && top.has_room(bucket, &config.geometry)
+                bucket.is_on_path(leaf) && top.has_room(bucket, address, &config.geometry)
             }
             Home::Frontend => false,
         };

@@ -4,6 +4,7 @@ use crate::bucket::BucketFormat;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Geometry, leaf_level_for};
 use crate::scheme::WINDOW_ACCESSES_MAX;
+use crate::stash::TreeTopKind;
 use crate::store::{TreeId, TreeShape};
 
 /// Parameters of one tree. The names of the papers are in brackets.
@@ -18,11 +19,13 @@ pub struct TreeConfig {
     pub geometry: Geometry,
     /// The stash bound (C): blocks that may be left in the stash when an access begins.
     pub stash_blocks_max: usize,
-    /// How many accesses may be begun after a check of the stash bound: the stash has room for as
-    /// many blocks beyond it. At least [`WINDOW_ACCESSES_MAX`].
+    /// How many accesses may be begun after a check of the stash bound: the stash has room for
+    /// what they can leave in it beyond. At least [`WINDOW_ACCESSES_MAX`].
     pub burst_accesses_max: usize,
     /// How many levels from the root on are kept on the client. 0: none.
     pub tree_top_levels: u8,
+    /// How they are kept there.
+    pub tree_top: TreeTopKind,
     /// Which tree of the store it is.
     pub tree: TreeId,
 }
@@ -60,6 +63,7 @@ impl TreeConfig {
             stash_blocks_max,
             burst_accesses_max: WINDOW_ACCESSES_MAX,
             tree_top_levels: 0,
+            tree_top: TreeTopKind::Dedicated,
             tree: TreeId(0),
         }
     }
@@ -102,6 +106,7 @@ impl TreeConfig {
                 ),
             ));
         }
+        self.tree_top.check()?;
         BucketFormat::new(self.geometry.clone(), self.capacity, self.block_bytes)
     }
 }

@@ -113,6 +113,18 @@ pub trait Backend {
     /// [`ErrorKind`](crate::ErrorKind).
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error>;
 
+    /// Applies `op` to the block `address` where it is, if the client finds it by its address: in the
+    /// stash, or in a [set-associative](crate::stash::TreeTopKind::SetAssociative) tree top. Answers whether
+    /// it did. A dedicated tree top is not searched: it is ordered by leaves.
+    ///
+    /// The block keeps its leaf, and storage sees nothing (IR-ORAM, section IV-C: a hit needs no path
+    /// and no remap). So whoever calls this instead of [`Self::access`] shows storage, by the access
+    /// that does not come, that the block was on the client.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen).
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error>;
+
     /// Background eviction (Ren et al., ISCA'13): reads and writes back one more path, so that the
     /// stash shrinks. Storage sees it.
     ///
@@ -139,6 +151,14 @@ pub trait TakingBackend: Backend {
     /// # Errors
     /// Those of [`Backend::access`].
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error>;
+
+    /// Takes the block `address` out of the ORAM, if the client finds it by its address, as in
+    /// [`Backend::serve_on_client`]: copies it to `block`, forgets it, and answers the leaf it was mapped
+    /// to, which storage has not seen. Storage sees nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen).
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error>;
 
     /// Puts the block `address`, which is nowhere in the ORAM, into the stash and maps it to `leaf`.
     /// Storage sees nothing. Towards the stash bound it counts like an access.

@@ -58,6 +58,10 @@ impl<S: BucketStore> Backend for PathBackend<S> {
         self.visit_path(from, |client| client.serve(address, to, op))
     }
 
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        self.client.serve_in_place(address, op)
+    }
+
     fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
         let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
         self.visit_path(leaf, |_| ())
@@ -102,6 +106,10 @@ impl<S: BucketStore> TakingBackend for PathBackend<S> {
             client.serve(address, from, &mut Op::Read(block));
             client.take_out(address)
         })
+    }
+
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
+        self.client.take_in_place(address, block)
     }
 
     fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {

@@ -116,6 +116,10 @@ impl<S: BucketStore> Backend for RawBackend<S> {
         Ok(())
     }
 
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        self.client.serve_in_place(address, op)
+    }
+
     /// The next EO access, ahead of its time. The ones after it keep their order and their distance
     /// in accesses.
     fn background_evict(&mut self, _: &mut impl CryptoRng) -> Result<(), Error> {
@@ -167,6 +171,10 @@ impl<S: BucketStore> TakingBackend for RawBackend<S> {
         self.evict_if_due()?;
         self.client.end();
         Ok(found)
+    }
+
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
+        self.client.take_in_place(address, block)
     }
 
     fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {

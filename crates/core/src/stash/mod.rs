@@ -3,7 +3,8 @@
 //! - `Stash`: the fully associative stash of the papers, with a bound.
 //! - `PathPlan`, filled by PushToLeaf: which block goes where on the way back (Tiny ORAM,
 //!   section III, Algorithm 1).
-//! - `TreeTop`: the buckets nearest the root, kept on the client.
+//! - `TreeTop`: the buckets nearest the root, kept on the client, and found by leaf or also by
+//!   address ([`TreeTopKind`]).
 //!
 //! Blocks of all three lie in one `BlockRoom` and mostly stay where they are while they move
 //! between them: only their names move.
@@ -18,7 +19,8 @@ mod tree_top;
 pub(crate) use block_room::{BlockRoom, Place};
 pub use occupancy::Occupancy;
 pub(crate) use push_to_leaf::PathPlan;
-pub(crate) use tree_top::TreeTop;
+pub use tree_top::TreeTopKind;
+pub(crate) use tree_top::{TreeTop, set_of, sets};
 
 use crate::geometry::{Geometry, Leaf};
 
@@ -122,16 +124,32 @@ impl Stash {
 
     /// Moves as many blocks as possible, each as deep as possible, from the stash into `plan` for
     /// the path to `leaf`. The others keep their order.
+    ///
+    /// A block whose deepest free bucket is one of `top`, where its set is full, is left out of this
+    /// round, and stays (IR-ORAM, section IV-C).
     #[inline]
-    pub(crate) fn push_to_leaf(&mut self, leaf: Leaf, geometry: &Geometry, plan: &mut PathPlan) {
+    pub(crate) fn push_to_leaf(
+        &mut self,
+        leaf: Leaf,
+        geometry: &Geometry,
+        top: &mut TreeTop,
+        plan: &mut PathPlan,
+    ) {
         plan.clear();
+        let newest_first = top.wants_newest_first();
+        if newest_first {
+            self.entries[..self.len].reverse();
+        }
         let mut stuck = 0;
         for i in 0..self.len {
             let entry = self.entries[i];
             self.entries[stuck] = entry;
-            stuck += usize::from(!plan.place(entry, leaf, geometry));
+            stuck += usize::from(!plan.place(entry, leaf, geometry, top));
         }
         self.len = stuck;
+        if newest_first {
+            self.entries[..self.len].reverse();
+        }
     }
 
     /// After an eviction: the blocks left behind are here to stay. Counts them, and moves them out

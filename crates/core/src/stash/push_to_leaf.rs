@@ -1,6 +1,6 @@
 //! PushToLeaf with bit tricks: Tiny ORAM, section III-A, Algorithm 1.
 
-use super::{Entry, Place};
+use super::{Entry, Place, TreeTop};
 use crate::geometry::{Geometry, Leaf};
 
 /// The array `S` of the paper: which block goes into which slot of a path; and `Occupied`.
@@ -49,10 +49,18 @@ impl PathPlan {
     }
 
     /// Gives `entry` the deepest free slot of the path to `leaf` that its own path shares, if there
-    /// is one: an iteration of Algorithm 1.
+    /// is one and, where it is one of the levels of `top`, that agrees: an iteration of Algorithm 1.
     #[inline]
-    pub(crate) fn place(&mut self, entry: Entry, leaf: Leaf, geometry: &Geometry) -> bool {
-        match push_back(leaf, entry.leaf, self.full) {
+    pub(crate) fn place(
+        &mut self,
+        entry: Entry,
+        leaf: Leaf,
+        geometry: &Geometry,
+        top: &mut TreeTop,
+    ) -> bool {
+        let deepest = push_back(leaf, entry.leaf, self.full)
+            .filter(|level| *level >= usize::from(top.levels()) || top.promise(entry.address));
+        match deepest {
             Some(level) => {
                 let occupied = &mut self.occupied[level];
                 self.slots[geometry.path_slots_above(level) + *occupied] = entry;
@@ -91,12 +99,16 @@ fn share_bucket(a: Leaf, b: Leaf, level: u8) -> bool {
 mod tests {
     use super::*;
     use crate::reference;
-    use crate::stash::{BlockRoom, Stash};
+    use crate::stash::{BlockRoom, Stash, TreeTopKind};
     use proptest::prelude::*;
 
     /// A place of no block.
     fn zero() -> Place {
         BlockRoom::new(0, 0, 16).unwrap().zero()
+    }
+
+    fn no_top(geometry: &Geometry) -> TreeTop {
+        TreeTop::new(TreeTopKind::Dedicated, 0, geometry)
     }
 
     /// Runs both on the stash of `leaves` and compares every slot of the path, and what is left.
@@ -106,11 +118,12 @@ mod tests {
             stash.insert(Entry { address, leaf: Leaf(*leaf), place: zero() });
         }
         let mut plan = PathPlan::new(geometry, zero());
-        stash.push_to_leaf(evicted, geometry, &mut plan);
+        stash.push_to_leaf(evicted, geometry, &mut no_top(geometry), &mut plan);
 
         let literal_stash =
             (0..).zip(leaves).map(|(address, leaf)| (address, Leaf(*leaf))).collect();
-        let (path, left) = reference::push_to_leaf(literal_stash, evicted, geometry);
+        let (path, left) =
+            reference::push_to_leaf(literal_stash, evicted, geometry, |_, _, _| true);
         for (level, bucket) in path.iter().enumerate() {
             let planned: Vec<_> =
                 plan.blocks(level, geometry).iter().map(|e| (e.address, e.leaf)).collect();
@@ -136,7 +149,7 @@ mod tests {
             stash.insert(Entry { address, leaf: Leaf(leaf), place: zero() });
         }
         let mut plan = PathPlan::new(&geometry, zero());
-        stash.push_to_leaf(Leaf(1), &geometry, &mut plan);
+        stash.push_to_leaf(Leaf(1), &geometry, &mut no_top(&geometry), &mut plan);
         let names =
             |level| plan.blocks(level, &geometry).iter().map(|e| e.address).collect::<Vec<_>>();
         assert_eq!((names(2), names(1), names(0)), (vec![0, 1], vec![2, 3], vec![4]));

@@ -1,5 +1,6 @@
 //! The leaves that storage sees.
 
+use oblivio_core::HitPolicy;
 use oblivio_core::view::Operation;
 use oblivio_testkit::statistics::{
     Return, Verdicts, contingency, histogram, homogeneity, repeats, returns, serial_correlation,
@@ -11,7 +12,7 @@ use crate::FALSE_ALARMS;
 use crate::run::{CAPACITY, LEAVES, Run, Scheme, Setup, States};
 use crate::trips::{Purpose, leaves, schedule, trips};
 
-const ACCESSES: usize = 12_000;
+pub(crate) const ACCESSES: usize = 12_000;
 
 /// Bins of one value where pairs of values are tested.
 const PAIR_BINS: u64 = 8;
@@ -43,9 +44,10 @@ fn of_freecursive_are_uniform_independent_and_fresh() {
 }
 
 /// The tests of all runs of a setup, with and without batches and a tree top.
-fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
+pub(crate) fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
     let mut states = States::default();
-    for setup in [alone, Setup { batched: true, tree_top_levels: 2, seed: 2, ..alone }] {
+    let tree_top_levels = alone.tree_top_levels.max(2);
+    for setup in [alone, Setup { batched: true, tree_top_levels, seed: 2, ..alone }] {
         let mut first = None;
         for run in setup.runs() {
             states += run.states;
@@ -63,7 +65,7 @@ fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
 }
 
 /// The tests of one run on its own.
-fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
+pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     let mut add = |test: &str, p_value| {
         verdicts.add(format!("{test}, {}, {:?}", run.workload, run.setup), p_value);
     };
@@ -154,11 +156,16 @@ fn shown_ahead_are_those_read_next() {
 }
 
 #[track_caller]
-fn assert_shown_ahead_are_read_next(run: &Run) {
+pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
     let accessed = leaves(run, Purpose::Access);
     // For each access, the leaf of the next one of the same batch.
     let mut next_of_batch = Vec::new();
-    for length in run.setup.batches() {
+    let batches = match run.setup.hits {
+        HitPolicy::Access => run.setup.batches(),
+        // Nobody knows before it begins that there will be an access.
+        HitPolicy::Serve => vec![1; accessed.len()],
+    };
+    for length in batches {
         let start = next_of_batch.len();
         next_of_batch.extend(accessed[start..start + length].iter().skip(1).map(Some));
         next_of_batch.push(None);

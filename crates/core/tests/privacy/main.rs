@@ -3,7 +3,7 @@
 //! Trees are small and tight (Z = 2, seven levels), so that rare states occur: the block asked for
 //! is in the stash or in the tree top, blocks are stuck, the stash is at its bound, a block was
 //! never written or was forgotten, a batch asks for one block twice, a position-map block is in the PLB
-//! or is pushed out of it, counters begin anew. Each test proves that they did.
+//! or is pushed out of it, counters begin anew, a hit is served. Each test proves that they did.
 //!
 //! All seeds are fixed, so a run passes or fails for good. The statistical tests alarm falsely for
 //! one choice of seeds in a million ([`FALSE_ALARMS`]). `planted-leaks` of the test kit shows that
@@ -13,6 +13,7 @@
 
 mod ciphertext;
 mod crash;
+mod hits;
 mod leaves;
 mod noting;
 mod paths;

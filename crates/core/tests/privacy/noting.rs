@@ -32,6 +32,10 @@ impl<B: Backend> Backend for Noting<B> {
         self.backend.access(address, from, to, op)
     }
 
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        self.backend.serve_on_client(address, op)
+    }
+
     fn config(&self) -> &TreeConfig {
         self.backend.config()
     }
@@ -69,6 +73,10 @@ impl<B: TakingBackend> TakingBackend for Noting<B> {
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
         self.noted.push(Request { address, is_write: false });
         self.backend.take(address, from, block)
+    }
+
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
+        self.backend.take_on_client(address, block)
     }
 
     fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {

@@ -10,8 +10,8 @@ use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
 use oblivio_core::view::{Contents, Recorder};
 use oblivio_core::{
-    Access, EraSealer, FlatOram, FreecursiveConfig, FreecursiveOram, Key, MasterKey, MemoryStore,
-    Op, Oram, PathOram, RawConfig, RawOram, RotatingOram, Sealer, TreeConfig,
+    Access, EraSealer, FlatOram, FreecursiveConfig, FreecursiveOram, HitPolicy, Key, MasterKey,
+    MemoryStore, Op, Oram, RawConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -64,6 +64,8 @@ pub(crate) struct Setup {
     pub(crate) scheme: Scheme,
     pub(crate) frontend: Frontend,
     pub(crate) tree_top_levels: u8,
+    pub(crate) tree_top: TreeTopKind,
+    pub(crate) hits: HitPolicy,
     pub(crate) batched: bool,
     pub(crate) data: Data,
     pub(crate) stash_blocks_max: usize,
@@ -79,6 +81,8 @@ impl Setup {
             scheme,
             frontend: Frontend::Flat,
             tree_top_levels: 0,
+            tree_top: TreeTopKind::Dedicated,
+            hits: HitPolicy::Access,
             batched: false,
             data: Data::Random,
             stash_blocks_max: STASH_BLOCKS_MAX,
@@ -114,6 +118,7 @@ impl Setup {
         let geometry = Geometry::uniform(LEAF_LEVEL, SLOTS_PER_BUCKET).unwrap();
         let mut tree = TreeConfig::new(CAPACITY, BLOCK_BYTES, geometry, self.stash_blocks_max);
         tree.tree_top_levels = self.tree_top_levels;
+        tree.tree_top = self.tree_top;
         if self.frontend == Frontend::Freecursive {
             tree.capacity = freecursive_config().tree_capacity().unwrap();
             tree.burst_accesses_max = freecursive_config().burst_accesses_max().unwrap();
@@ -169,23 +174,29 @@ impl Setup {
             (Scheme::Path, Frontend::Flat) => {
                 let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
                 let store = store(tree.shape().unwrap());
-                let mut oram = PathOram::path(&tree, sealer, store, oram_coins).unwrap();
+                let mut oram =
+                    self.flat(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                (std::mem::take(oram.store_mut().sink_mut()), states, requests.clone())
+                let notes = oram.backend_mut().take_notes();
+                let store = oram.backend_mut().backend_mut().store_mut();
+                (std::mem::take(store.sink_mut()), states, notes)
             }
             (Scheme::Raw(evict_period), Frontend::Flat) => {
                 let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
                 let store = store(tree.shape().unwrap());
                 let config = RawConfig { tree, evict_period };
-                let mut oram = RawOram::raw(&config, sealer, store, oram_coins).unwrap();
+                let mut oram =
+                    self.flat(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                (std::mem::take(oram.store_mut().sink_mut()), states, requests.clone())
+                let notes = oram.backend_mut().take_notes();
+                let store = oram.backend_mut().backend_mut().store_mut();
+                (std::mem::take(store.sink_mut()), states, notes)
             }
             (Scheme::Path, Frontend::Freecursive) => {
                 let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
                 let store = store(tree.shape().unwrap());
-                let mut oram =
-                    freecursive(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
+                let mut oram = self
+                    .freecursive_on(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
                 let notes = oram.backend_mut().take_notes();
                 let store = oram.backend_mut().backend_mut().store_mut();
@@ -195,8 +206,8 @@ impl Setup {
                 let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
                 let store = store(tree.shape().unwrap());
                 let config = RawConfig { tree, evict_period };
-                let mut oram =
-                    freecursive(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
+                let mut oram = self
+                    .freecursive_on(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
                 let notes = oram.backend_mut().take_notes();
                 let store = oram.backend_mut().backend_mut().store_mut();
@@ -213,6 +224,19 @@ impl Setup {
             }
         };
         Run { setup: *self, workload, accesses, view, states }
+    }
+
+    fn flat<B: Backend>(&self, backend: B, coins: StdRng) -> FlatOram<Noting<B>, StdRng> {
+        FlatOram::new(Noting::new(backend), coins).unwrap().with_hits(self.hits)
+    }
+
+    fn freecursive_on<B: TakingBackend>(
+        &self,
+        backend: B,
+        coins: StdRng,
+    ) -> FreecursiveOram<Noting<B>, StdRng> {
+        let config = FreecursiveConfig { hits: self.hits, ..freecursive_config() };
+        FreecursiveOram::new(&config, Noting::new(backend), coins).unwrap()
     }
 
     fn drive(
@@ -270,11 +294,8 @@ fn freecursive_config() -> FreecursiveConfig {
         client_entries_max: 4,
         plb_blocks: 3,
         plb_ways: 1,
+        hits: HitPolicy::Access,
     }
-}
-
-fn freecursive<B: TakingBackend>(backend: B, coins: StdRng) -> FreecursiveOram<Noting<B>, StdRng> {
-    FreecursiveOram::new(&freecursive_config(), Noting::new(backend), coins).unwrap()
 }
 
 /// What the runs need of every ORAM beyond requests.
@@ -291,6 +312,10 @@ trait TestedOram: Oram {
 impl<B: Backend> TestedOram for FlatOram<B, StdRng> {
     fn stash(&self) -> StashView<'_> {
         self.stash()
+    }
+
+    fn tally(&self) -> FrontendTally {
+        self.tally()
     }
 
     fn forget(&mut self, _: Range<u64>) {
@@ -414,5 +439,7 @@ impl AddAssign for States {
         self.frontend.position_map_accesses += other.frontend.position_map_accesses;
         self.frontend.remap_accesses += other.frontend.remap_accesses;
         self.frontend.plb_hits += other.frontend.plb_hits;
+        self.frontend.stash_hits += other.frontend.stash_hits;
+        self.frontend.position_map_stash_hits += other.frontend.position_map_stash_hits;
     }
 }

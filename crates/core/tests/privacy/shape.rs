@@ -11,14 +11,14 @@ const ACCESSES: usize = 1000;
 
 /// An event without what is random in it: the index of the bucket.
 #[derive(Debug, PartialEq, Eq)]
-struct Shape {
+pub(crate) struct Shape {
     trip: u64,
     operation: Operation,
     place: Option<(u16, u8, Part)>,
     bytes: u64,
 }
 
-fn shape(run: &Run) -> Vec<Shape> {
+pub(crate) fn shape(run: &Run) -> Vec<Shape> {
     let events = run.view.events().iter().map(|event| Shape {
         trip: event.trip,
         operation: event.operation,
@@ -30,7 +30,7 @@ fn shape(run: &Run) -> Vec<Shape> {
 
 /// Makes all runs of `setup`, and compares each to the first.
 #[track_caller]
-fn assert_alike(setup: &Setup) -> States {
+pub(crate) fn assert_alike(setup: &Setup) -> States {
     let mut states = States::default();
     let mut first: Option<Vec<Shape>> = None;
     for run in setup.runs() {

@@ -425,6 +425,25 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         Ok(())
     }
 
+    /// Applies `op` to the block `address` where it is, if the client finds it by its address: in the
+    /// stash, or in a tree top [in sets](crate::TreeTopKind::SetAssociative). Answers whether it did.
+    /// Storage sees nothing, and there is no move to be written down; whoever wants to survive a crash
+    /// writes down what was done to the block.
+    ///
+    /// A position map that lies in the tree has to have the block's position on the client: otherwise
+    /// nobody knows whether it was forgotten.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`], [`ErrorKind::InvalidRequest`].
+    pub fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        self.check_sound()?;
+        check_request(address, op, self.capacity(), self.block_bytes())?;
+        match self.positions.get(address)? {
+            Ok(Some(mapping)) if mapping.live => self.backend.serve_on_client(address, op),
+            _ => Ok(false),
+        }
+    }
+
     /// The position-map blocks to be fetched before a range can be forgotten, each once. There may be
     /// more to fetch after them. None where the position map is in client memory.
     ///

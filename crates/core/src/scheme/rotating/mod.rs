@@ -371,6 +371,16 @@ impl<S: BucketStore> RotatingBackend<S> {
         Ok(())
     }
 
+    /// Applies `op` to the block `address` where it is, if the client finds it by its address: see
+    /// [`Backend::serve_on_client`](super::Backend::serve_on_client). There is no move to be written
+    /// down; whoever wants to survive a crash writes down what was done to the block.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`].
+    pub(crate) fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        self.client.serve_in_place(address, op)
+    }
+
     /// The next EO access, ahead of its time, so that the stash shrinks. Storage sees it. `map` as in
     /// [`Self::finish`].
     ///

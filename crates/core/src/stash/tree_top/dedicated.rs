@@ -1,0 +1,45 @@
+//! A dedicated tree-top cache: the buckets as they would be in storage.
+
+use super::buckets::Buckets;
+use crate::geometry::{BucketId, Geometry, Leaf};
+use crate::stash::Entry;
+
+/// The blocks, bucket by bucket.
+pub(super) struct Dedicated {
+    levels: u8,
+    buckets: Buckets<Entry>,
+}
+
+impl Dedicated {
+    pub(super) fn new(levels: u8, geometry: &Geometry) -> Self {
+        Self { levels, buckets: Buckets::new(levels, geometry) }
+    }
+
+    pub(super) fn load(&mut self, leaf: Leaf, each: impl FnMut(Entry)) {
+        self.buckets.drain_path(leaf, each);
+    }
+
+    pub(super) fn take(&mut self, leaf: Leaf, address: u64) -> Option<Entry> {
+        (0..self.levels).find_map(|level| {
+            let bucket = self.buckets.on_path(leaf, level);
+            let slot = bucket.iter().position(|entry| entry.address == address)?;
+            Some(bucket.remove(slot))
+        })
+    }
+
+    pub(super) fn has_room(&self, bucket: BucketId, geometry: &Geometry) -> bool {
+        self.buckets.has_room(bucket, geometry)
+    }
+
+    pub(super) fn put(&mut self, bucket: BucketId, entry: Entry) {
+        self.buckets.get_mut(bucket).push(entry);
+    }
+
+    pub(super) fn retain(&mut self, keep: impl FnMut(&Entry) -> bool) {
+        self.buckets.retain(keep);
+    }
+
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (BucketId, &Entry)> {
+        self.buckets.iter()
+    }
+}

@@ -1,0 +1,158 @@
+//! The buckets nearest the root, kept on the client.
+//!
+//! Storage never sees an access to these levels, and their blocks are neither sealed nor moved. The
+//! price is client memory: `2^levels - 1` buckets.
+
+mod buckets;
+mod dedicated;
+mod kind;
+mod set_associative;
+#[cfg(test)]
+mod tests;
+
+pub use kind::TreeTopKind;
+pub(crate) use set_associative::{set_of, sets};
+
+use super::{BlockRoom, Entry, PathPlan, Stash};
+use crate::geometry::{BucketId, Geometry, Leaf};
+use dedicated::Dedicated;
+use set_associative::SetAssociative;
+
+/// The levels `0..levels` of a tree.
+pub(crate) struct TreeTop {
+    levels: u8,
+    blocks: Blocks,
+}
+
+/// How they are kept.
+enum Blocks {
+    Dedicated(Dedicated),
+    SetAssociative(SetAssociative),
+}
+
+impl TreeTop {
+    pub(crate) fn new(kind: TreeTopKind, levels: u8, geometry: &Geometry) -> Self {
+        let blocks = match kind {
+            TreeTopKind::Dedicated => Blocks::Dedicated(Dedicated::new(levels, geometry)),
+            TreeTopKind::SetAssociative { ways } => {
+                Blocks::SetAssociative(SetAssociative::new(levels, ways, geometry))
+            }
+        };
+        Self { levels, blocks }
+    }
+
+    pub(crate) fn levels(&self) -> u8 {
+        self.levels
+    }
+
+    /// Whether PushToLeaf has to visit the newest blocks first: where a set can be full, so that what
+    /// was on a path has its slots and entries again before others get any. See
+    /// [`TreeTopKind::growth_max`].
+    pub(crate) fn wants_newest_first(&self) -> bool {
+        matches!(self.blocks, Blocks::SetAssociative(_))
+    }
+
+    /// Moves all blocks on the path to `leaf` into the stash. Their entries are free then.
+    pub(crate) fn load(&mut self, leaf: Leaf, stash: &mut Stash) {
+        match &mut self.blocks {
+            Blocks::Dedicated(top) => top.load(leaf, |entry| stash.insert(entry)),
+            Blocks::SetAssociative(top) => top.load(leaf, |entry| stash.insert(entry)),
+        }
+    }
+
+    /// Promises the block `address`, which is to go to a free slot of these levels, what it needs
+    /// beside the slot, and answers whether there is any. [`Self::store`] keeps the promise.
+    #[inline]
+    pub(crate) fn promise(&mut self, address: u64) -> bool {
+        match &mut self.blocks {
+            Blocks::Dedicated(_) => true,
+            Blocks::SetAssociative(top) => top.promise(address),
+        }
+    }
+
+    /// Stores what was planned for the path to `leaf`, which [`Self::load`] has emptied.
+    pub(crate) fn store(
+        &mut self,
+        leaf: Leaf,
+        plan: &PathPlan,
+        geometry: &Geometry,
+        blocks: &mut BlockRoom,
+    ) {
+        for level in 0..self.levels {
+            let bucket = BucketId::on_path(leaf, level);
+            for entry in plan.blocks(usize::from(level), geometry) {
+                self.put(bucket, Entry { place: blocks.settle(entry.place), ..*entry });
+            }
+        }
+    }
+
+    /// The block `address`, if it is here and can be found by its address.
+    pub(crate) fn find(&self, address: u64) -> Option<&Entry> {
+        match &self.blocks {
+            Blocks::Dedicated(_) => None,
+            Blocks::SetAssociative(top) => top.find(address),
+        }
+    }
+
+    /// Takes out the block `address`, if it is here and can be found by its address.
+    pub(crate) fn take_found(&mut self, address: u64) -> Option<Entry> {
+        match &mut self.blocks {
+            Blocks::Dedicated(_) => None,
+            Blocks::SetAssociative(top) => top.take(address),
+        }
+    }
+
+    /// Takes out the block `address`, which is mapped to `leaf`, if it is here.
+    pub(crate) fn take(&mut self, leaf: Leaf, address: u64) -> Option<Entry> {
+        match &mut self.blocks {
+            Blocks::Dedicated(top) => top.take(leaf, address),
+            Blocks::SetAssociative(top) => top.take(address),
+        }
+    }
+
+    /// Whether `bucket` is kept here and there is room in it for the block `address`.
+    pub(crate) fn has_room(&self, bucket: BucketId, address: u64, geometry: &Geometry) -> bool {
+        match &self.blocks {
+            Blocks::Dedicated(top) => top.has_room(bucket, geometry),
+            Blocks::SetAssociative(top) => top.has_room(bucket, address, geometry),
+        }
+    }
+
+    /// Adds a block to a bucket that [has room](Self::has_room) for it.
+    pub(crate) fn insert(&mut self, bucket: BucketId, entry: Entry) {
+        let promised = self.promise(entry.address);
+        debug_assert!(promised, "the bucket has room");
+        self.put(bucket, entry);
+    }
+
+    fn put(&mut self, bucket: BucketId, entry: Entry) {
+        match &mut self.blocks {
+            Blocks::Dedicated(top) => top.put(bucket, entry),
+            Blocks::SetAssociative(top) => top.put(bucket, entry),
+        }
+    }
+
+    /// Drops the blocks that are not to be kept, and frees their places.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockRoom) {
+        let keep = |entry: &Entry| {
+            let kept = keep(entry);
+            if !kept {
+                blocks.give_back(entry.place);
+            }
+            kept
+        };
+        match &mut self.blocks {
+            Blocks::Dedicated(top) => top.retain(keep),
+            Blocks::SetAssociative(top) => top.retain(keep),
+        }
+    }
+
+    /// Every block, with its bucket.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (BucketId, &Entry)> {
+        let (dedicated, set_associative) = match &self.blocks {
+            Blocks::Dedicated(top) => (Some(top.blocks()), None),
+            Blocks::SetAssociative(top) => (None, Some(top.blocks())),
+        };
+        dedicated.into_iter().flatten().chain(set_associative.into_iter().flatten())
+    }
+}

@@ -1,0 +1,150 @@
+//! The S-Stash of IR-Stash (IR-ORAM, section IV-C): a tree top that is found by address.
+//!
+//! ```text
+//!   address ──hash──▶ set ─▶ ┌────┬────┬────┬────┐
+//!                            │ a  │ c  │    │ b  │   entries, `ways` a set
+//!                            └─▲──┴─▲──┴────┴─▲──┘
+//!   leaf ──▶ bucket ─▶ ┌───┬───┼────┼─────────┘
+//!                      │ · │ · │ ·  │      TT: the pointers of a bucket's slots
+//!                      └───┴───┴────┘
+//! ```
+//!
+//! There are as many entries as the levels have slots, but a set may be full while others are empty.
+//! A block is promised an entry of its set before it is planned into one of these levels.
+
+use super::buckets::Buckets;
+use crate::geometry::{BucketId, Geometry, Leaf};
+use crate::stash::Entry;
+
+/// The entries and the pointer table (TT).
+pub(super) struct SetAssociative {
+    /// Set by set.
+    entries: Vec<Option<Resident>>,
+    ways: usize,
+    /// For each set, how many entries are neither taken nor promised.
+    free: Vec<u16>,
+    table: Buckets<Pointer>,
+}
+
+/// A block, and the bucket whose slot points to it.
+#[derive(Clone, Copy)]
+struct Resident {
+    entry: Entry,
+    bucket: BucketId,
+}
+
+/// Which entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Pointer(u32);
+
+impl SetAssociative {
+    pub(super) fn new(levels: u8, ways: u16, geometry: &Geometry) -> Self {
+        let sets = sets(levels, ways, geometry);
+        Self {
+            entries: vec![None; sets * usize::from(ways)],
+            ways: usize::from(ways),
+            free: vec![ways; sets],
+            table: Buckets::new(levels, geometry),
+        }
+    }
+
+    pub(super) fn load(&mut self, leaf: Leaf, mut each: impl FnMut(Entry)) {
+        let Self { entries, ways, free, table } = self;
+        table.drain_path(leaf, |pointer| each(vacate(entries, free, *ways, pointer).entry));
+    }
+
+    pub(super) fn find(&self, address: u64) -> Option<&Entry> {
+        self.pointer_to(address).map(|(_, resident)| &resident.entry)
+    }
+
+    pub(super) fn take(&mut self, address: u64) -> Option<Entry> {
+        let (pointer, _) = self.pointer_to(address)?;
+        let Resident { entry, bucket } =
+            vacate(&mut self.entries, &mut self.free, self.ways, pointer);
+        self.table.get_mut(bucket).retain(|other| *other != pointer);
+        Some(entry)
+    }
+
+    pub(super) fn promise(&mut self, address: u64) -> bool {
+        let set = set_of(address, self.free.len());
+        let free = &mut self.free[set];
+        let is_free = *free > 0;
+        *free -= u16::from(is_free);
+        is_free
+    }
+
+    pub(super) fn has_room(&self, bucket: BucketId, address: u64, geometry: &Geometry) -> bool {
+        self.free[set_of(address, self.free.len())] > 0 && self.table.has_room(bucket, geometry)
+    }
+
+    /// Puts a block into the entry that it was [promised](Self::promise).
+    pub(super) fn put(&mut self, bucket: BucketId, entry: Entry) {
+        let first = self.first_of_set(entry.address);
+        let vacant = self.entries[first..][..self.ways].iter().position(Option::is_none);
+        let pointer = first + vacant.expect("a promised entry is vacant");
+        self.entries[pointer] = Some(Resident { entry, bucket });
+        self.table.get_mut(bucket).push(Pointer(pointer as u32));
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
+        let Self { entries, ways, free, table } = self;
+        table.retain(|pointer| {
+            let kept = keep(&resident(entries, *pointer).entry);
+            if !kept {
+                vacate(entries, free, *ways, *pointer);
+            }
+            kept
+        });
+    }
+
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (BucketId, &Entry)> {
+        let pointers = self.table.iter();
+        pointers.map(|(bucket, pointer)| (bucket, &resident(&self.entries, *pointer).entry))
+    }
+
+    fn pointer_to(&self, address: u64) -> Option<(Pointer, &Resident)> {
+        let first = self.first_of_set(address);
+        let set = self.entries[first..][..self.ways].iter().enumerate();
+        set.filter_map(|(way, resident)| Some((way, resident.as_ref()?)))
+            .find(|(_, resident)| resident.entry.address == address)
+            .map(|(way, resident)| (Pointer((first + way) as u32), resident))
+    }
+
+    fn first_of_set(&self, address: u64) -> usize {
+        set_of(address, self.free.len()) * self.ways
+    }
+}
+
+fn resident(entries: &[Option<Resident>], pointer: Pointer) -> &Resident {
+    entries[pointer.0 as usize].as_ref().expect("a pointer of the table points to a block")
+}
+
+/// Empties the entry of a pointer that leaves the table.
+fn vacate(
+    entries: &mut [Option<Resident>],
+    free: &mut [u16],
+    ways: usize,
+    pointer: Pointer,
+) -> Resident {
+    let resident = *resident(entries, pointer);
+    entries[pointer.0 as usize] = None;
+    free[pointer.0 as usize / ways] += 1;
+    resident
+}
+
+/// How many sets hold all slots of the levels.
+pub(crate) fn sets(levels: u8, ways: u16, geometry: &Geometry) -> usize {
+    let slots: usize = (0..usize::from(levels)).map(|level| geometry.slots(level) << level).sum();
+    slots.div_ceil(usize::from(ways)).max(1)
+}
+
+/// The set of an address. IR-ORAM takes MD5, because it spreads well; so does the last step of
+/// `SplitMix64` (Steele, Lea and Flood, OOPSLA'14), for three multiplications. Nothing is gained by
+/// more: the set of a block never reaches storage.
+pub(crate) fn set_of(address: u64, sets: usize) -> usize {
+    let mut hash = address.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash = (hash ^ hash >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    hash ^= hash >> 31;
+    ((u128::from(hash) * sets as u128) >> u64::BITS) as usize
+}

@@ -1,0 +1,135 @@
+//! Blocks that the client finds by their address (IR-ORAM, IR-Stash): where hits make an access all the
+//! same, nobody sees them; where they are served, what is seen is how many accesses are left.
+
+use oblivio_core::view::Operation;
+use oblivio_core::{HitPolicy, TreeTopKind};
+use oblivio_testkit::statistics::Verdicts;
+use oblivio_testkit::workload::Workload;
+
+use crate::FALSE_ALARMS;
+use crate::leaves::{ACCESSES, assert_shown_ahead_are_read_next, judge, judge_all};
+use crate::paths::assert_whole;
+use crate::run::{Frontend, Scheme, Setup, States};
+use crate::shape::{assert_alike, shape};
+use crate::trips::{Purpose, leaves, trips};
+
+const SETS: [TreeTopKind; 2] =
+    [TreeTopKind::SetAssociative { ways: 1 }, TreeTopKind::SetAssociative { ways: 4 }];
+
+const SCHEMES: [Scheme; 3] = [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)];
+
+fn with_sets(tree_top: TreeTopKind, setup: Setup) -> Setup {
+    Setup { tree_top_levels: 3, tree_top, ..setup }
+}
+
+fn serving(setup: Setup) -> Setup {
+    Setup { hits: HitPolicy::Serve, ..setup }
+}
+
+/// A hot workload, a scan and all others, with either kind of tree top: as many accesses as requests,
+/// and all of one shape.
+#[test]
+fn that_are_not_served_are_not_seen() {
+    for scheme in SCHEMES {
+        let mut states = States::default();
+        for batched in [false, true] {
+            let dedicated = Setup { batched, tree_top_levels: 3, ..Setup::new(scheme, 700) };
+            let expected = shape(&dedicated.run(Workload::Scan));
+            for tree_top in SETS {
+                let setup = with_sets(tree_top, dedicated);
+                states += assert_alike(&setup);
+                assert_eq!(shape(&setup.run(Workload::SameAddress)), expected, "{setup:?}");
+            }
+        }
+        states.assert_rare_ones_occurred(10);
+        assert_eq!(states.frontend.stash_hits, 0, "{states:?}");
+    }
+}
+
+/// Freecursive ORAM makes as many accesses as the PLB asks for, whatever else is on the client.
+#[test]
+fn of_freecursive_that_are_not_served_are_not_seen() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        let dedicated = Setup { tree_top_levels: 3, ..Setup::freecursive(scheme, 400) };
+        for workload in Workload::ALL {
+            let expected = shape(&dedicated.run(workload));
+            for tree_top in SETS {
+                let run = with_sets(tree_top, dedicated).run(workload);
+                assert_eq!(shape(&run), expected, "{workload}, {:?}", run.setup);
+            }
+        }
+    }
+}
+
+#[test]
+fn that_are_not_served_leave_leaves_uniform_independent_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    for scheme in SCHEMES {
+        let setup = with_sets(SETS[0], Setup::new(scheme, ACCESSES / 2));
+        judge_all(setup, &mut verdicts).assert_rare_ones_occurred(50);
+    }
+    verdicts.conclude();
+}
+
+/// As many paths as the tests of their leaves need. A hot workload leaves fewer.
+const ENOUGH: usize = ACCESSES / 3;
+
+/// Of what is left, behind either position map, each leaf is uniform and used once.
+#[test]
+fn that_are_served_leave_leaves_uniform_independent_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        for setup in [Setup::new(scheme, ACCESSES), Setup::freecursive(scheme, ACCESSES)] {
+            let (mut judged, mut states) = (0, States::default());
+            for (seed, tree_top) in (1..).zip(SETS) {
+                let setup = Setup { seed, batched: seed == 1, ..setup };
+                for run in serving(with_sets(tree_top, setup)).runs() {
+                    states += run.states;
+                    let leaves = leaves(&run, Purpose::Access);
+                    if leaves.len() >= ENOUGH {
+                        judge(&run, &leaves, &mut verdicts);
+                        judged += 1;
+                    }
+                }
+            }
+            assert!(judged >= 6, "{judged} runs of {setup:?}");
+            let hits = states.frontend;
+            assert!(hits.stash_hits > 10_000, "{states:?}");
+            let is_freecursive = setup.frontend == Frontend::Freecursive;
+            assert_eq!(hits.position_map_stash_hits > 1000, is_freecursive, "{states:?}");
+        }
+    }
+    verdicts.conclude();
+}
+
+/// What is left are whole accesses of the usual shape; the number of them is all that is seen.
+#[test]
+fn that_are_served_leave_whole_accesses() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        for setup in [Setup::new(scheme, 500), Setup::freecursive(scheme, 300)] {
+            for batched in [false, true] {
+                let setup = serving(with_sets(SETS[1], Setup { batched, ..setup }));
+                for run in setup.runs() {
+                    assert_whole(&run);
+                }
+            }
+        }
+    }
+}
+
+/// No path is shown ahead of time that may never be read.
+#[test]
+fn that_are_served_are_not_shown_ahead() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        let setup = Setup { batched: true, ..Setup::new(scheme, 1000) };
+        let setup = serving(with_sets(SETS[1], setup));
+        for run in setup.runs() {
+            assert_shown_ahead_are_read_next(&run);
+            let shown = |run| {
+                let all = trips(run).into_iter();
+                all.filter(|trip| trip.operation == Operation::Prefetch).count()
+            };
+            assert!(scheme != Scheme::Path || shown(&run) == 0, "{}", run.workload);
+        }
+    }
+}
