@@ -68,7 +68,7 @@ pub mod view;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use error::{Error, ErrorKind, StoreError};
-pub use frontend::{FreecursiveConfig, FreecursiveOram, RecursiveConfig, RecursiveOram};
+pub use frontend::{FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
 pub use oram::{Access, FlatOram, Oram, PathOram, RawOram, RotatingOram};

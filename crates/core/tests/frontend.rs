@@ -10,9 +10,9 @@ use oblivio_core::frontend::FrontendTally;
 use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
 use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
-    Access, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, Key,
-    LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig, RecursiveOram, Sealer,
-    StoreError, TreeConfig,
+    Access, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, Integrity,
+    Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig, RecursiveOram,
+    Sealer, StoreError, TreeConfig,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -129,6 +129,7 @@ fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
             client_entries_max: pick(&[1, 2, 10, 50, 1000], coins),
             plb_blocks: plb_ways * pick(&[0, 1, 2, 5, 64], coins),
             plb_ways,
+            integrity: pick(&[Integrity::None, Integrity::Pmmac], coins),
         };
         if config.fan_out >= 2 && config.depth().unwrap() == depth {
             return config;
@@ -190,6 +191,7 @@ const SMALL: FreecursiveConfig = FreecursiveConfig {
     client_entries_max: 4,
     plb_blocks: 4,
     plb_ways: 1,
+    integrity: Integrity::None,
 };
 
 /// A tree so tight that blocks are stuck, and a tree top.
@@ -197,14 +199,17 @@ const SMALL: FreecursiveConfig = FreecursiveConfig {
 fn freecursive_is_a_map_in_tight_trees() {
     for seed in 0..20 {
         let coins = &mut coins(seed);
-        let config = SMALL;
+        let config = FreecursiveConfig {
+            integrity: pick(&[Integrity::None, Integrity::Pmmac], coins),
+            ..SMALL
+        };
         let tree = TreeConfig {
             burst_accesses_max: config.burst_accesses_max().unwrap(),
             tree_top_levels: pick(&[0, 1, 3], coins),
             tree: TreeId(1),
             ..TreeConfig::new(
                 config.tree_capacity().unwrap(),
-                32,
+                config.tree_block_bytes(),
                 Geometry::uniform(6, 2).unwrap(),
                 250,
             )
@@ -547,7 +552,7 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
             burst_accesses_max: config.burst_accesses_max().unwrap(),
             ..TreeConfig::new(
                 config.tree_capacity().unwrap(),
-                32,
+                config.tree_block_bytes(),
                 Geometry::uniform(6, 2).unwrap(),
                 4,
             )

@@ -1,6 +1,7 @@
 //! The parameters of Freecursive ORAM, and the addresses that follow from them.
 
 use super::compressed::{COUNTER_BITS_MAX, CounterFormat};
+use super::integrity::Integrity;
 use crate::error::{Error, ErrorKind};
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
 
@@ -27,13 +28,15 @@ pub struct FreecursiveConfig {
     /// accesses to one block its group begins anew, at `fan_out - 1` accesses more.
     pub counter_bits: u32,
     /// The most entries of the position map that may stay in client memory, at least 1: 4 bytes each,
-    /// or 8 in trees of `2^32` leaves or more. The levels of the recursion (H - 1) follow from it.
+    /// or 8 in trees of `2^32` leaves or more and with PMMAC. The levels of the recursion (H - 1) follow from it.
     pub client_entries_max: u64,
     /// Blocks of the PLB. 0: none; every request fetches its whole chain.
     pub plb_blocks: usize,
     /// Places in the PLB for each address, a divisor of `plb_blocks`. 1: direct mapped, as in
     /// Freecursive ORAM.
     pub plb_ways: usize,
+    /// Whether it notices that storage does not return what was written.
+    pub integrity: Integrity,
 }
 
 impl FreecursiveConfig {
@@ -59,6 +62,7 @@ impl FreecursiveConfig {
             client_entries_max: 2048,
             plb_blocks: 64,
             plb_ways: 1,
+            integrity: Integrity::None,
         };
         config.path_tree()?.shape()?;
         Ok(config)
@@ -77,7 +81,7 @@ impl FreecursiveConfig {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
     pub fn path_tree(&self) -> Result<TreeConfig, Error> {
-        let mut tree = TreeConfig::path(self.space()?.blocks(), self.block_bytes)?;
+        let mut tree = TreeConfig::path(self.space()?.blocks(), self.tree_block_bytes())?;
         tree.burst_accesses_max = self.burst_accesses_max()?;
         Ok(tree)
     }
@@ -87,7 +91,7 @@ impl FreecursiveConfig {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
     pub fn raw_tree(&self) -> Result<RawConfig, Error> {
-        let mut config = RawConfig::new(self.space()?.blocks(), self.block_bytes)?;
+        let mut config = RawConfig::new(self.space()?.blocks(), self.tree_block_bytes())?;
         config.tree.burst_accesses_max = self.burst_accesses_max()?;
         Ok(config)
     }
@@ -98,6 +102,11 @@ impl FreecursiveConfig {
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
     pub fn tree_capacity(&self) -> Result<u64, Error> {
         Ok(self.space()?.blocks())
+    }
+
+    /// Bytes of a block in the tree: those of a block, and what its integrity costs. Public.
+    pub fn tree_block_bytes(&self) -> usize {
+        self.block_bytes.saturating_add(self.integrity.bytes())
     }
 
     /// The most path accesses that one request can make, and so what the backend's stash must have

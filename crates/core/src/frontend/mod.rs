@@ -17,15 +17,20 @@
 //! two or three. Whoever must hide that too makes path accesses at a fixed rate, or uses
 //! [`RecursiveOram`] or [`FlatOram`](crate::FlatOram).
 
+mod client_map;
 mod compressed;
 mod config;
+mod integrity;
 mod leaf_prf;
 mod plb;
+mod pmmac;
 mod recursive;
 mod tally;
 mod unified;
 
 pub use config::FreecursiveConfig;
+pub use integrity::Integrity;
+pub use pmmac::PMMAC_BYTES;
 pub use recursive::{RecursiveConfig, RecursiveOram};
 pub use tally::FrontendTally;
 pub use unified::FreecursiveOram;
