@@ -397,14 +397,55 @@ fn two_buckets_that_changed_places_are_caught() {
         let mut pair = Pair::new(&setup);
         pair.write_all();
         let buckets = pair.oram.filled();
-        let pairs = buckets.iter().zip(&buckets[1..]).filter(|(a, b)| a.level() == b.level());
-        let (one, other) = pairs.last().expect("a level has two buckets with blocks");
+        let mut pairs = buckets.iter().zip(&buckets[1..]).filter(|(a, b)| a.level() == b.level());
+        let (one, other) = pairs.next_back().expect("a level has two buckets with blocks");
         let spans = [one, other].map(|bucket| pair.bucket(*bucket, Part::Whole));
         let snapshot = pair.snapshot();
         let memory = pair.oram.memory().contents_mut();
         memory[spans[0].clone()].copy_from_slice(&snapshot[spans[1].clone()]);
         memory[spans[1].clone()].copy_from_slice(&snapshot[spans[0].clone()]);
         pair.assert_caught(&format!("two buckets in each other's place, {setup:?}"));
+    }
+}
+
+/// In a tree in clear, blocks of one count change places, and keep their names.
+#[test]
+fn blocks_under_each_others_name_are_caught() {
+    for setup in Setup::all() {
+        let setup = Setup { sealed: false, client_entries_max: 100, tree_top_levels: 0, ..setup };
+        let mut pair = Pair::new(&setup);
+        pair.write_all();
+        for bucket in pair.oram.filled() {
+            let slots = pair.oram.tree().geometry.slots(usize::from(bucket.level())) as u16;
+            for slot in (1..slots).step_by(2) {
+                let [one, other] =
+                    [slot - 1, slot].map(|slot| pair.bucket(bucket, Part::Slot(slot)));
+                let now = pair.snapshot();
+                pair.oram.memory().contents_mut()[one.clone()].copy_from_slice(&now[other.clone()]);
+                pair.oram.memory().contents_mut()[other].copy_from_slice(&now[one]);
+            }
+        }
+        pair.assert_caught(&format!("blocks under other names, {setup:?}"));
+    }
+}
+
+/// A block that was never accessed reads as zeros, whatever stands under its name in a tree in clear.
+#[test]
+fn a_block_that_nobody_wrote_is_caught() {
+    const PLANTED: u64 = 7;
+    for setup in Setup::all() {
+        let setup = Setup { sealed: false, client_entries_max: 100, tree_top_levels: 0, ..setup };
+        let mut pair = Pair::new(&setup);
+        (0..30).for_each(|_| pair.read(0).unwrap());
+        let slots = pair.oram.tree().geometry.slots(0) as u16;
+        let root = pair.bucket(BucketId::ROOT, Part::Header);
+        let slot = pair.bucket(BucketId::ROOT, Part::Slot(slots - 1));
+        let memory = pair.oram.memory().contents_mut();
+        // Behind the counter stand the addresses, a byte each.
+        memory[root][8 + usize::from(slots) - 1] = PLANTED as u8;
+        memory[slot].fill(0x55);
+        let error = pair.read(PLANTED).expect_err("nobody wrote it");
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{setup:?}");
     }
 }
 

@@ -8,6 +8,32 @@ use crate::error::Error;
 use crate::scheme::{Op, TakingBackend};
 
 /// Whether a frontend notices that storage does not return what was written.
+///
+/// ```
+/// use oblivio_core::scheme::PathBackend;
+/// use oblivio_core::{
+///     ErrorKind, FreecursiveConfig, FreecursiveOram, Integrity, Key, MemoryStore, Oram, Sealer,
+/// };
+/// use rand::{SeedableRng, rngs::StdRng};
+///
+/// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
+/// let mut config = FreecursiveConfig::new(1000, 64)?;
+/// config.integrity = Integrity::Pmmac;
+/// let tree = config.path_tree()?;
+/// assert_eq!(tree.block_bytes, 64 + 16);
+/// let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
+/// let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+/// let backend = PathBackend::new(&tree, sealer, store)?;
+/// let mut oram = FreecursiveOram::new(&config, backend, coins)?;
+///
+/// for address in 0..1000 {
+///     oram.write(address, &[42; 64])?;
+/// }
+/// oram.backend_mut().store_mut().contents_mut().fill(0); // storage forgets everything
+/// let error = (0..1000).find_map(|address| oram.read(address, &mut [0; 64]).err());
+/// assert_eq!(error.unwrap().kind(), ErrorKind::Corrupt);
+/// # Ok::<(), oblivio_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Integrity {
     /// It does not: storage is curious, and honest. What it returns is checked so far that nothing
