@@ -716,10 +716,7 @@ pub(crate) const LEAKS: &[Leak] = &[
         }
         let mut verdict = Ok(());",
         }],
-        found_by: &[
-            "shape::freecursive_looks_like_as_many_single_accesses",
-            "paths::of_freecursive_are_read_and_written_back_as_a_whole",
-        ],
+        found_by: &["shape::freecursive_looks_like_as_many_single_accesses"],
     },
     Leak {
         name: "pmmac-reads-again-what-it-does-not-believe",
