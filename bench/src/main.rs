@@ -122,17 +122,21 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     );
 
     report::print_machine();
+    let compared: Vec<_> = ours::compared().collect();
     let mut measured = Vec::new();
     for (row, subjects) in selection {
         progress.set_prefix(row.to_string());
         let results = interleave::measure(subjects, &plan, &progress)?;
-        progress.suspend(|| report::print(row, &results));
+        progress.suspend(|| {
+            report::print(row, &results);
+            report::print_compared(&results, &compared);
+        });
         measured.push(results);
     }
     progress.finish_and_clear();
     let counts = ours::aes_counts();
     report::print_counts(&counts);
-    report::write(&arguments.json, &measured, &counts, &command())?;
+    report::write(&arguments.json, &measured, &compared, &counts, &command())?;
     eprintln!("records: {}", arguments.json.display());
     Ok(())
 }

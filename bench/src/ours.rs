@@ -1,7 +1,8 @@
 //! Our engine, measured through the same interface as its peers.
 
 use oblivio_core::{
-    Access, Key, MemoryStore, Op, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
+    Access, FreecursiveConfig, FreecursiveOram, Integrity, Key, MemoryStore, Op, Oram, PathOram,
+    RawConfig, RawOram, Sealer, TreeConfig, scheme::RawBackend,
 };
 use rand::{SeedableRng, rngs::StdRng};
 
@@ -21,22 +22,43 @@ const BATCH: usize = 16;
 /// Accesses over which AES blocks are counted: a multiple of RAW ORAM's eviction period.
 const COUNTED_ACCESSES: u64 = 1000;
 
+/// The flat position map that the recursive ones are held against.
+const FLAT: &str = "RAW Z5A5";
+
+/// Recursive position maps, and what they are asked for.
+const RECURSIVE: [(&str, Integrity, Order); 4] = [
+    ("Freecursive RAW, uniform", Integrity::None, Order::AsAsked),
+    ("Freecursive RAW, scan", Integrity::None, Order::Scan),
+    ("Freecursive RAW + PMMAC, uniform", Integrity::Pmmac, Order::AsAsked),
+    ("Freecursive RAW + PMMAC, scan", Integrity::Pmmac, Order::Scan),
+];
+
+/// Which of our subjects are shown over which.
+pub fn compared() -> impl Iterator<Item = (String, String)> {
+    RECURSIVE.iter().map(|(name, ..)| (format!("oblivio {name}"), format!("oblivio {FLAT}")))
+}
+
 /// The engine's subjects, one [`Description`] for each scheme and row.
 pub fn all() -> Vec<Description> {
     let raw = |row, top| move || Driven::new(Ours(raw_oram(row, top)), row);
     let path = |row, top| move || Driven::new(Ours(path_oram(row, top)), row);
     let batched = |row| move || Batched::new(raw_oram(row, 0));
     let top = format!("{TREE_TOP_LEVELS} levels on the client");
-    vec![
-        describe("RAW Z5A5", ROW_64, raw(ROW_64, 0)),
+    let recursive = RECURSIVE.map(|(name, integrity, order)| {
+        let driven = move || Driven::new(Ours(freecursive_oram(ROW_64, integrity)), ROW_64);
+        describe(name, ROW_64, move || Ordered { subject: driven(), order, next: 0 })
+    });
+    let flat = vec![
+        describe(FLAT, ROW_64, raw(ROW_64, 0)),
         describe(&format!("RAW Z5A5, {top}"), ROW_64, raw(ROW_64, TREE_TOP_LEVELS)),
         describe(&format!("RAW Z5A5, batches of {BATCH}"), ROW_64, batched(ROW_64)),
         describe("Path Z4", ROW_64, path(ROW_64, 0)),
-        describe("RAW Z5A5", ROW_4K, raw(ROW_4K, 0)),
+        describe(FLAT, ROW_4K, raw(ROW_4K, 0)),
         describe(&format!("RAW Z5A5, {top}"), ROW_4K, raw(ROW_4K, TREE_TOP_LEVELS)),
         describe("Path Z4", ROW_4K, path(ROW_4K, 0)),
         describe(&format!("Path Z4, {top}"), ROW_4K, path(ROW_4K, TREE_TOP_LEVELS)),
-    ]
+    ];
+    flat.into_iter().chain(recursive).collect()
 }
 
 /// AES blocks per access at 64 B x 2^20, counted and not timed.
@@ -96,11 +118,53 @@ fn path_oram(row: Row, tree_top_levels: u8) -> PathOram<MemoryStore, StdRng> {
     PathOram::path(&config, sealer, store, coins).expect(SOUND)
 }
 
+fn freecursive_oram(
+    row: Row,
+    integrity: Integrity,
+) -> FreecursiveOram<RawBackend<MemoryStore>, StdRng> {
+    let mut config = FreecursiveConfig::new(row.blocks() as u64, row.block_bytes).expect(SOUND);
+    config.integrity = integrity;
+    let raw = config.raw_tree().expect(SOUND);
+    let (sealer, store, coins) = parts(&raw.tree);
+    let backend = RawBackend::new(&raw, sealer, store).expect(SOUND);
+    FreecursiveOram::new(&config, backend, coins).expect(SOUND)
+}
+
 fn parts(config: &TreeConfig) -> (Sealer, MemoryStore, StdRng) {
     let mut coins = StdRng::seed_from_u64(1);
     let shape = config.shape().expect(SOUND);
     let store = MemoryStore::new(&[shape], MemoryStore::default_layout()).expect(SOUND);
     (Sealer::aes128(&Key::draw(&mut coins), config.tree), store, coins)
+}
+
+/// In which order blocks are asked for.
+#[derive(Clone, Copy)]
+enum Order {
+    AsAsked,
+    /// One after the other, whatever is asked for.
+    Scan,
+}
+
+/// A subject whose accesses come in another order.
+struct Ordered<S> {
+    subject: S,
+    order: Order,
+    next: u64,
+}
+
+impl<S: Subject> Subject for Ordered<S> {
+    fn access(&mut self, address: u64, write: bool) {
+        let address = match self.order {
+            Order::AsAsked => address,
+            Order::Scan => self.next,
+        };
+        self.next = (self.next + 1) % ROW_64.blocks() as u64;
+        self.subject.access(address, write);
+    }
+
+    fn check(&mut self, filled: u64) -> Result<(), String> {
+        self.subject.check(filled)
+    }
 }
 
 /// One access at a time.

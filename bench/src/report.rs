@@ -56,6 +56,23 @@ pub fn print(row: Row, measured: &[Measured]) {
     println!("x floor: over {ruler} us = {}", parts.join(" + "));
 }
 
+/// Prints subjects over others of their row, each round over the same round.
+pub fn print_compared(measured: &[Measured], compared: &[(String, String)]) {
+    for (name, Spread { min, median, max, .. }) in over(measured, compared) {
+        println!("{name}: {median:.2} ({min:.2} to {max:.2})");
+    }
+}
+
+/// The ratios of the subjects that were measured.
+fn over(measured: &[Measured], compared: &[(String, String)]) -> Vec<(String, Spread)> {
+    let find = |name: &str| measured.iter().find(|subject| subject.description.name == name);
+    let ratio = |(name, base): &(String, String)| {
+        let (subject, base_subject) = (find(name)?, find(base)?);
+        Some((format!("{name} over {base}"), Spread::of(&ratios(subject, &base_subject.rounds))))
+    };
+    compared.iter().filter_map(ratio).collect()
+}
+
 /// The columns; the row's name takes the place of the first.
 const HEAD: [&str; 9] =
     ["", "min", "median", "max", "x floor", "set-up", "filled", "encrypts", "constant time"];
@@ -102,6 +119,7 @@ pub fn print_counts(counts: &[Count]) {
 pub fn write(
     path: &Path,
     measured: &[Vec<Measured>],
+    compared: &[(String, String)],
     counts: &[Count],
     command: &str,
 ) -> Result<(), String> {
@@ -110,7 +128,14 @@ pub fn write(
         json!({ "name": name, "value": value, "unit": unit, "spread": spread, "command": command })
     });
     let timed = measured.iter().flat_map(|row| records(row, command));
-    let records: Vec<Value> = timed.chain(counted).collect();
+    let ratios = measured.iter().flat_map(|row| {
+        over(row, compared).into_iter().map(|(name, Spread { min, median, max, rounds })| {
+            let spread = json!({ "min": min, "max": max, "rounds": rounds });
+            let name = format!("{}: {name}", row[0].description.row);
+            json!({ "name": name, "value": median, "unit": "ratio", "spread": spread, "command": command })
+        })
+    });
+    let records: Vec<Value> = timed.chain(ratios).chain(counted).collect();
     let text = serde_json::to_string_pretty(&records).expect("records are plain JSON");
     fs::write(path, text + "\n")
         .map_err(|error| format!("cannot write {}: {error}", path.display()))

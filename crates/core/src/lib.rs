@@ -46,8 +46,9 @@
 //! # What it does not do
 //! The client is not constant-time: whoever measures its cache or its branches learns more than
 //! storage does. Storage is taken to be curious and not malicious: what it returns is checked so
-//! far that nothing panics and nothing out of range is believed, but it is not authenticated. Nobody
-//! outside the project has audited it.
+//! far that nothing panics and nothing out of range is believed, but it is not authenticated, unless one
+//! asks for it: [`RotatingOram`] authenticates all it opens, [`Integrity::Pmmac`] the blocks asked for.
+//! Nobody outside the project has audited it.
 
 pub mod bucket;
 pub mod error;
@@ -68,7 +69,9 @@ pub mod view;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use error::{Error, ErrorKind, StoreError};
-pub use frontend::{FreecursiveConfig, FreecursiveOram, Recursion, RecursiveConfig, RecursiveOram};
+pub use frontend::{
+    FreecursiveConfig, FreecursiveOram, Integrity, Recursion, RecursiveConfig, RecursiveOram,
+};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
 pub use oram::{

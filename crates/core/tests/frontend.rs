@@ -11,8 +11,8 @@ use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
 use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
     Access, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, HitPolicy,
-    Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig, RecursiveOram,
-    Sealer, StoreError, TreeConfig, TreeTopKind,
+    Integrity, Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig,
+    RecursiveOram, Sealer, StoreError, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -114,6 +114,16 @@ fn assert_holds(oram: &mut impl Oram, model: &HashMap<u64, Vec<u8>>) {
     }
 }
 
+/// Those that go together.
+fn any_policy(coins: &mut StdRng) -> (HitPolicy, Integrity) {
+    let policies = [
+        (HitPolicy::Access, Integrity::None),
+        (HitPolicy::Access, Integrity::Pmmac),
+        (HitPolicy::Serve, Integrity::None),
+    ];
+    pick(&policies, coins)
+}
+
 /// A random configuration of the given depth.
 fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
     loop {
@@ -121,6 +131,7 @@ fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
         let counter_bits = pick(&[1, 2, 3, 5, 8, 14], coins);
         let fitting = (block_bytes as u64 - 8) * 8 / u64::from(counter_bits);
         let plb_ways = pick(&[1, 2, 4], coins);
+        let (hits, integrity) = any_policy(coins);
         let config = FreecursiveConfig {
             capacity: pick(&[1, 2, 7, 33, 100, 255, 600], coins),
             block_bytes,
@@ -129,7 +140,8 @@ fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
             client_entries_max: pick(&[1, 2, 10, 50, 1000], coins),
             plb_blocks: plb_ways * pick(&[0, 1, 2, 5, 64], coins),
             plb_ways,
-            hits: pick(&[HitPolicy::Access, HitPolicy::Serve], coins),
+            hits,
+            integrity,
         };
         if config.fan_out >= 2 && config.depth().unwrap() == depth {
             return config;
@@ -216,6 +228,7 @@ const SMALL: FreecursiveConfig = FreecursiveConfig {
     plb_blocks: 4,
     plb_ways: 1,
     hits: HitPolicy::Access,
+    integrity: Integrity::None,
 };
 
 /// A tree so tight that blocks are stuck, and a tree top.
@@ -223,14 +236,14 @@ const SMALL: FreecursiveConfig = FreecursiveConfig {
 fn freecursive_is_a_map_in_tight_trees() {
     for seed in 0..20 {
         let coins = &mut coins(seed);
-        let hits = pick(&[HitPolicy::Access, HitPolicy::Serve], coins);
-        let config = FreecursiveConfig { hits, ..SMALL };
+        let (hits, integrity) = any_policy(coins);
+        let config = FreecursiveConfig { hits, integrity, ..SMALL };
         let tree = TreeConfig {
             burst_accesses_max: config.burst_accesses_max().unwrap(),
             tree: TreeId(1),
             ..TreeConfig::new(
                 config.tree_capacity().unwrap(),
-                32,
+                config.tree_block_bytes(),
                 Geometry::uniform(6, 2).unwrap(),
                 250,
             )
@@ -574,7 +587,7 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
             burst_accesses_max: config.burst_accesses_max().unwrap(),
             ..TreeConfig::new(
                 config.tree_capacity().unwrap(),
-                32,
+                config.tree_block_bytes(),
                 Geometry::uniform(6, 2).unwrap(),
                 4,
             )

@@ -26,6 +26,17 @@ pub(super) struct Count {
     pub(super) individual: u32,
 }
 
+impl Count {
+    /// The count of a block that was never accessed.
+    pub(super) const NEVER_MOVED: Self = Self { group: 0, individual: 0 };
+
+    /// The count of a block whose counter is its own and not of a group.
+    pub(super) fn of_moves(moves: u64) -> Self {
+        let individual = (moves & ((1 << COUNTER_BITS_MAX) - 1)) as u32;
+        Self { group: moves >> COUNTER_BITS_MAX, individual }
+    }
+}
+
 /// What [`CounterFormat::advance`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advance {
@@ -106,10 +117,10 @@ fn split(block: &[u8]) -> (u64, &[u8]) {
     (u64::from_le_bytes(*group), counters)
 }
 
-fn exhausted() -> Error {
+pub(super) fn exhausted() -> Error {
     Error::new(
         ErrorKind::CounterExhausted,
-        "the counters of a group of blocks are at their end: move the data to a fresh ORAM",
+        "the counters of a block or its group are at their end: move the data to a fresh ORAM",
     )
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::compressed::{COUNTER_BITS_MAX, CounterFormat};
+use super::integrity::Integrity;
 use crate::error::{Error, ErrorKind};
 use crate::oram::HitPolicy;
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
@@ -30,7 +31,7 @@ pub struct FreecursiveConfig {
     /// accesses to one block its group begins anew, at `fan_out - 1` accesses more.
     pub counter_bits: u32,
     /// The most entries of the position map that may stay in client memory, at least 1: 4 bytes each,
-    /// or 8 in trees of `2^32` leaves or more. The levels of the recursion (H - 1) follow from it.
+    /// or 8 in trees of `2^32` leaves or more and with PMMAC. The levels of the recursion (H - 1) follow from it.
     pub client_entries_max: u64,
     /// Blocks of the PLB. 0: none; every request fetches its whole chain.
     pub plb_blocks: usize,
@@ -40,6 +41,8 @@ pub struct FreecursiveConfig {
     /// Whether a request for a block that is on the client makes a path access, and whether a
     /// position-map block that is there is fetched by one. It decides what storage learns.
     pub hits: HitPolicy,
+    /// Whether it notices that storage does not return what was written.
+    pub integrity: Integrity,
 }
 
 impl FreecursiveConfig {
@@ -66,6 +69,7 @@ impl FreecursiveConfig {
             plb_blocks: 64,
             plb_ways: 1,
             hits: HitPolicy::Access,
+            integrity: Integrity::None,
         };
         config.path_tree()?.shape()?;
         Ok(config)
@@ -84,7 +88,7 @@ impl FreecursiveConfig {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
     pub fn path_tree(&self) -> Result<TreeConfig, Error> {
-        let mut tree = TreeConfig::path(self.space()?.blocks(), self.block_bytes)?;
+        let mut tree = TreeConfig::path(self.space()?.blocks(), self.tree_block_bytes())?;
         tree.burst_accesses_max = self.burst_accesses_max()?;
         Ok(tree)
     }
@@ -94,7 +98,7 @@ impl FreecursiveConfig {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
     pub fn raw_tree(&self) -> Result<RawConfig, Error> {
-        let mut config = RawConfig::new(self.space()?.blocks(), self.block_bytes)?;
+        let mut config = RawConfig::new(self.space()?.blocks(), self.tree_block_bytes())?;
         config.tree.burst_accesses_max = self.burst_accesses_max()?;
         Ok(config)
     }
@@ -105,6 +109,11 @@ impl FreecursiveConfig {
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
     pub fn tree_capacity(&self) -> Result<u64, Error> {
         Ok(self.space()?.blocks())
+    }
+
+    /// Bytes of a block in the tree: those of a block, and what its integrity costs. Public.
+    pub fn tree_block_bytes(&self) -> usize {
+        self.block_bytes.saturating_add(self.integrity.bytes())
     }
 
     /// The most path accesses that one request can make, and so what the backend's stash must have
@@ -139,6 +148,14 @@ impl FreecursiveConfig {
                  blocks of {} bytes: use narrower counters or larger blocks",
                 self.fan_out, self.counter_bits, self.block_bytes
             ));
+        }
+        if (self.hits, self.integrity) == (HitPolicy::Serve, Integrity::Pmmac) {
+            return invalid(
+                "blocks on the client cannot be served where they are under PMMAC: each is sealed under \
+                 its count, and would be sealed twice under one. Use HitPolicy::Access or \
+                 Integrity::None"
+                    .to_owned(),
+            );
         }
         let ways_fit = match self.plb_blocks {
             0 => true,
@@ -353,6 +370,11 @@ mod tests {
             FreecursiveConfig { plb_blocks: usize::MAX, ..good.clone() },
             FreecursiveConfig { capacity: u64::MAX, ..good.clone() },
             FreecursiveConfig { block_bytes: 8, ..good.clone() },
+            FreecursiveConfig {
+                hits: HitPolicy::Serve,
+                integrity: Integrity::Pmmac,
+                ..good.clone()
+            },
         ];
         for config in bad {
             let error = config.path_tree().unwrap_err();

@@ -14,6 +14,15 @@ const ADDRESS_BITS: u32 = CAPACITY_MAX.ilog2();
 // An address, a group counter and an individual counter fill one AES block: no two of them meet.
 const _: () = assert!(ADDRESS_BITS + u64::BITS + COUNTER_BITS_MAX == u128::BITS);
 
+/// What the position map says of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    /// The path that it is on.
+    pub(super) leaf: Leaf,
+    /// How often it has been moved, where that is known: it is unless the leaf was drawn.
+    pub(super) count: Count,
+}
+
 /// The leaf of a block that has been moved so many times:
 ///
 /// ```text
@@ -35,7 +44,12 @@ impl LeafPrf {
         Self { cipher: Aes128::new(&Array::from(*key.bytes())), leaf_level }
     }
 
-    pub(super) fn leaf(&self, address: u64, count: Count) -> Leaf {
+    /// Where a block is after so many moves.
+    pub(super) fn position(&self, address: u64, count: Count) -> Position {
+        Position { leaf: self.leaf(address, count), count }
+    }
+
+    fn leaf(&self, address: u64, count: Count) -> Leaf {
         let name = u128::from(address) << (u64::BITS + COUNTER_BITS_MAX)
             | u128::from(count.group) << COUNTER_BITS_MAX
             | u128::from(count.individual);

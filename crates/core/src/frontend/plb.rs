@@ -5,8 +5,8 @@
 
 use zeroize::Zeroizing;
 
+use super::leaf_prf::Position;
 use crate::error::{Error, ErrorKind};
-use crate::geometry::Leaf;
 use crate::memory::zeros;
 
 /// A set-associative cache: an address has `ways` places, and the one unused for longest goes first.
@@ -33,7 +33,7 @@ struct Line {
 pub(super) struct Held {
     pub(super) address: u64,
     /// Where it is mapped to: no path that storage has seen for it.
-    pub(super) leaf: Leaf,
+    pub(super) position: Position,
 }
 
 /// Which place of the PLB.
@@ -95,10 +95,10 @@ impl Plb {
         self.lines[line.0].held
     }
 
-    /// Maps a block, if it is here.
-    pub(super) fn remap(&mut self, address: u64, leaf: Leaf) {
-        if let Some(LineId(line)) = self.find(address) {
-            self.lines[line].held = Some(Held { address, leaf });
+    /// Maps the block of a line, if there is one.
+    pub(super) fn remap(&mut self, LineId(line): LineId, position: Position) {
+        if let Some(held) = &mut self.lines[line].held {
+            held.position = position;
         }
     }
 
@@ -131,12 +131,18 @@ impl Plb {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontend::compressed::Count;
+    use crate::geometry::Leaf;
+
+    fn at(leaf: u64) -> Position {
+        Position { leaf: Leaf(leaf), count: Count::of_moves(leaf) }
+    }
 
     fn put(plb: &mut Plb, address: u64) -> Option<u64> {
         let line = plb.line_for(address);
         let victim = plb.held(line);
         plb.release(line);
-        plb.fill(line, Held { address, leaf: Leaf(address) });
+        plb.fill(line, Held { address, position: at(address) });
         plb.block_mut(line).fill(address as u8);
         victim.map(|held| held.address)
     }
@@ -166,9 +172,9 @@ mod tests {
     fn a_block_is_remapped_where_it_is() {
         let mut plb = Plb::new(2, 2, 16).unwrap();
         put(&mut plb, 3);
-        plb.remap(3, Leaf(9));
-        plb.remap(4, Leaf(9));
+        let line = plb.find(3).unwrap();
+        plb.remap(line, at(9));
         let held: Vec<_> = plb.blocks().map(|(_, held)| held).collect();
-        assert_eq!(held, [Held { address: 3, leaf: Leaf(9) }]);
+        assert_eq!(held, [Held { address: 3, position: at(9) }]);
     }
 }

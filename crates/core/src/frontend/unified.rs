@@ -3,15 +3,16 @@
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::compressed::{Advance, CounterFormat};
+use super::client_map::ClientMap;
+use super::compressed::{Advance, Count, CounterFormat};
 use super::config::{AddressSpace, FreecursiveConfig};
-use super::leaf_prf::LeafPrf;
+use super::integrity::Guard;
+use super::leaf_prf::{LeafPrf, Position};
 use super::plb::{Held, LineId, Plb};
 use super::tally::FrontendTally;
+use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind};
-use crate::geometry::Leaf;
 use crate::oram::{Access, HitPolicy, Oram, check_request};
-use crate::posmap::FlatPosMap;
 use crate::scheme::{Location, Op, TakingBackend, TreeConfig};
 use crate::stash::StashView;
 
@@ -49,12 +50,14 @@ pub struct FreecursiveOram<B, R> {
     space: AddressSpace,
     counters: CounterFormat,
     prf: LeafPrf,
-    /// The leaves of the blocks of the last level.
-    table: FlatPosMap,
+    guard: Guard,
+    /// The positions of the blocks of the last level.
+    table: ClientMap,
     plb: Plb,
     /// Whether the PLB keeps blocks from one request to the next.
     keeps_plb: bool,
-    /// A position-map block as it was before the access under way, or on its way to the PLB.
+    /// A position-map block as it was before the access under way, or on its way to the PLB. Whatever follows its counters, here
+    /// and in the PLB, is a tag of the past.
     before: Zeroizing<Vec<u8>>,
     /// What was in a block that is only moved.
     moved: Zeroizing<Vec<u8>>,
@@ -80,7 +83,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         let tree = backend.config();
         let burst_accesses_max = config.burst_accesses_max()?;
         if tree.capacity < space.blocks()
-            || tree.block_bytes != config.block_bytes
+            || tree.block_bytes != config.tree_block_bytes()
             || tree.burst_accesses_max < burst_accesses_max
         {
             return Err(Error::new(
@@ -89,7 +92,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
                     "the tree must have room for {} blocks of {} bytes and bursts of \
                      {burst_accesses_max} accesses: make it with path_tree() or raw_tree()",
                     space.blocks(),
-                    config.block_bytes
+                    config.tree_block_bytes()
                 ),
             ));
         }
@@ -100,11 +103,12 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         Ok(Self {
             counters: config.counters(),
             prf: LeafPrf::draw(leaf_level, &mut coins),
-            table: FlatPosMap::new(space.client_entries(), leaf_level)?,
-            plb: Plb::new(plb_blocks, plb_ways, config.block_bytes)?,
+            guard: Guard::new(config.integrity, &mut coins),
+            table: ClientMap::new(space.client_entries(), leaf_level, config.integrity)?,
+            plb: Plb::new(plb_blocks, plb_ways, config.tree_block_bytes())?,
             keeps_plb,
-            before: Zeroizing::new(vec![0; config.block_bytes]),
-            moved: Zeroizing::new(vec![0; config.block_bytes]),
+            before: Zeroizing::new(vec![0; config.tree_block_bytes()]),
+            moved: Zeroizing::new(vec![0; config.tree_block_bytes()]),
             coins,
             capacity: config.capacity,
             block_bytes: config.block_bytes,
@@ -165,19 +169,19 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         self.check_sound()?;
         let Self { backend, plb, space, table, prf, counters, .. } = self;
         let expected = |address: u64| match space.parent(address) {
-            Err(entry) => table.get(entry),
+            Err(entry) => table.get(entry, address, prf).map(|position| position.leaf),
             Ok((parent, child)) => plb
                 .find(parent)
-                .map(|line| prf.leaf(address, counters.count(plb.block(line), child))),
+                .map(|line| prf.position(address, counters.count(plb.block(line), child)).leaf),
         };
         let mut seen = std::collections::HashSet::new();
         let mut violation = None;
         let mut report = |defect: &str| {
             violation.get_or_insert_with(|| format!("there is a block {defect}"));
         };
-        for (_, Held { address, leaf }) in plb.blocks() {
+        for (_, Held { address, position }) in plb.blocks() {
             seen.insert(address);
-            if expected(address).is_some_and(|expected| expected != leaf) {
+            if expected(address).is_some_and(|expected| expected != position.leaf) {
                 report("in the PLB with another leaf than its parent's");
             }
         }
@@ -213,9 +217,9 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         for level in (1..self.lowest_held(data)?).rev() {
             self.fetch(level, data)?;
         }
-        let (from, to) = self.look_up_and_remap(0, data)?;
+        let positions = self.look_up_and_remap(0, data)?;
         self.tally.data_accesses += 1;
-        self.backend.access(address, from, to, op)?;
+        self.guard.access(&mut self.backend, address, positions, op)?;
         if !self.keeps_plb {
             self.flush()?;
         }
@@ -248,7 +252,9 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         let line = self.plb.line_for(address);
         self.put_back(line)?;
         self.plb.block_mut(line).copy_from_slice(&self.before);
-        self.plb.fill(line, Held { address, leaf });
+        // How often it has been moved is not known, and with PMMAC no block is found like this.
+        let position = Position { leaf, count: Count { group: 0, individual: 0 } };
+        self.plb.fill(line, Held { address, position });
         Ok(true)
     }
 
@@ -260,16 +266,20 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         let line = self.plb.line_for(address);
         self.put_back(line)?;
         self.tally.position_map_accesses += 1;
-        self.backend.take(address, from, self.plb.block_mut(line))?;
-        self.plb.fill(line, Held { address, leaf: to });
+        let block = self.plb.block_mut(line);
+        self.backend.take(address, from.leaf, block)?;
+        self.guard.open(address, from, block)?;
+        self.plb.fill(line, Held { address, position: to });
         Ok(())
     }
 
     /// Moves the block of a line, if there is one, back into the stash: without a path access,
     /// because storage has never seen its leaf.
     fn put_back(&mut self, line: LineId) -> Result<(), Error> {
-        if let Some(Held { address, leaf }) = self.plb.held(line) {
-            self.backend.append(address, leaf, self.plb.block(line))?;
+        if let Some(Held { address, position }) = self.plb.held(line) {
+            let block = self.plb.block_mut(line);
+            self.guard.seal(address, position, block)?;
+            self.backend.append(address, position.leaf, block)?;
             self.plb.release(line);
         }
         Ok(())
@@ -280,25 +290,32 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         lines.into_iter().try_for_each(|line| self.put_back(line))
     }
 
-    /// Step 1 of an access to the block of `level` on the chain of `data`: its leaf, and the fresh
-    /// one that replaces it.
-    fn look_up_and_remap(&mut self, level: usize, data: u64) -> Result<(Leaf, Leaf), Error> {
-        if level == self.space.depth() {
-            let entry = self.space.number(level, data);
-            return Ok(self.table.look_up_and_remap(entry, &mut self.coins));
+    /// Step 1 of an access to the block of `level` on the chain of `data`: where it is, and where it
+    /// goes.
+    fn look_up_and_remap(
+        &mut self,
+        level: usize,
+        data: u64,
+    ) -> Result<(Position, Position), Error> {
+        let Self { space, plb, prf, counters, before, table, coins, .. } = self;
+        let address = space.address(level, data);
+        if level == space.depth() {
+            return table.look_up_and_remap(space.number(level, data), address, prf, coins);
         }
-        let Self { space, plb, prf, counters, before, .. } = self;
-        let (address, child) = (space.address(level, data), space.child(level, data));
+        let child = space.child(level, data);
         let parent = plb.find(space.address(level + 1, data));
         let parent = plb.block_mut(parent.expect("the parent has been fetched"));
         before.copy_from_slice(parent);
         match counters.advance(parent, child)? {
-            Advance::Block { from, to } => Ok((prf.leaf(address, from), prf.leaf(address, to))),
+            Advance::Block { from, to } => {
+                Ok((prf.position(address, from), prf.position(address, to)))
+            }
             Advance::Group { to } => {
                 let mut own = None;
                 for (sibling, address) in space.group(level, data).enumerate() {
-                    let from = self.prf.leaf(address, self.counters.count(&self.before, sibling));
-                    let to = self.prf.leaf(address, to);
+                    let from = self.counters.count(&self.before, sibling);
+                    let (from, to) =
+                        (self.prf.position(address, from), self.prf.position(address, to));
                     if sibling == child {
                         own = Some((from, to));
                     } else {
@@ -312,11 +329,17 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
 
     /// Moves a block because the counters of its group began anew. One in the PLB costs an access
     /// too, which finds nothing: so the number of accesses does not tell which are there.
-    fn move_sibling(&mut self, address: u64, from: Leaf, to: Leaf) -> Result<(), Error> {
+    fn move_sibling(&mut self, address: u64, from: Position, to: Position) -> Result<(), Error> {
         self.tally.remap_accesses += 1;
-        self.backend.access(address, from, to, &mut Op::Read(&mut self.moved))?;
-        self.plb.remap(address, to);
-        Ok(())
+        if let Some(line) = self.plb.find(address) {
+            if self.backend.take(address, from.leaf, &mut self.moved)? {
+                return Err(corrupt("a block that is on the client"));
+            }
+            self.plb.remap(line, to);
+            return Ok(());
+        }
+        let data = &mut self.moved[..self.block_bytes];
+        self.guard.access(&mut self.backend, address, (from, to), &mut Op::Read(data))
     }
 }
 

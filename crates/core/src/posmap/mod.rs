@@ -6,6 +6,7 @@ mod table;
 
 pub use flat::FlatPosMap;
 pub use live::{LivePosMap, Mapping};
+pub(crate) use table::Table;
 
 use rand_core::CryptoRng;
 

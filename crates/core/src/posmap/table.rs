@@ -7,7 +7,7 @@ use crate::memory::{PAGE_BYTES, Region, is_clear};
 
 /// One entry a block: 4 bytes where all values fit, 8 where they do not. A fresh table is zeros that
 /// the system gives for nothing. Secret; wiped when dropped.
-pub(super) struct Table {
+pub(crate) struct Table {
     bytes: Region,
     width: Width,
 }
@@ -21,7 +21,7 @@ enum Width {
 
 impl Table {
     /// `entries` zeros, with room for values of `value_bits` bits.
-    pub(super) fn new(entries: u64, value_bits: u8) -> Result<Self, Error> {
+    pub(crate) fn new(entries: u64, value_bits: u8) -> Result<Self, Error> {
         let (width, entry_bytes) = if u32::from(value_bits) <= u32::BITS {
             (Width::Narrow, size_of::<u32>())
         } else {
@@ -35,13 +35,13 @@ impl Table {
         Ok(Self { bytes, width })
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes.bytes().len()
     }
 
     /// The entry, if there is such a one.
     #[inline]
-    pub(super) fn get(&self, i: u64) -> Option<u64> {
+    pub(crate) fn get(&self, i: u64) -> Option<u64> {
         let (bytes, i) = (self.bytes.bytes(), i as usize);
         match self.width {
             Width::Narrow => {
@@ -54,7 +54,7 @@ impl Table {
     /// # Panics
     /// When there is no such entry.
     #[inline]
-    pub(super) fn set(&mut self, i: u64, value: u64) {
+    pub(crate) fn set(&mut self, i: u64, value: u64) {
         let (bytes, i) = (self.bytes.bytes_mut(), i as usize);
         match self.width {
             Width::Narrow => bytes.as_chunks_mut().0[i] = (value as u32).to_ne_bytes(),
@@ -63,7 +63,7 @@ impl Table {
     }
 
     /// Zeroes a range of entries. Pages that hold nothing are left untouched, and so take no memory.
-    pub(super) fn clear(&mut self, range: Range<u64>) {
+    pub(crate) fn clear(&mut self, range: Range<u64>) {
         let range = self.bytes_of(range);
         for page in self.bytes.bytes_mut()[range].chunks_mut(PAGE_BYTES) {
             if !is_clear(page) {
@@ -73,7 +73,7 @@ impl Table {
     }
 
     /// Whether all entries of a range are zeros.
-    pub(super) fn is_clear(&self, range: Range<u64>) -> bool {
+    pub(crate) fn is_clear(&self, range: Range<u64>) -> bool {
         is_clear(&self.bytes.bytes()[self.bytes_of(range)])
     }
 

@@ -2,6 +2,7 @@
 
 use super::path_io::{BodyCounters, PathIo};
 use super::{Home, Location, Op, TreeConfig};
+use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
@@ -163,10 +164,13 @@ impl Client {
     /// Puts a block that is nowhere into the stash.
     ///
     /// # Errors
-    /// Before anything is touched, when the client is broken or the stash has no room.
+    /// Before anything is touched, when the client is broken, the stash has no room, or it holds the
+    /// block.
     pub(super) fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
         self.check_sound()?;
-        debug_assert!(self.stash.find(address).is_none(), "a block is in one place");
+        if self.stash.find(address).is_some() {
+            return Err(corrupt("a block that is on the client"));
+        }
         if self.bring_back(Home::Stash, address, leaf, block) {
             Ok(())
         } else {
@@ -176,6 +180,10 @@ impl Client {
 
     /// Step 2: reads and decrypts all blocks of the path to `leaf` into the stash; dummies are
     /// discarded.
+    ///
+    /// # Errors
+    /// Those of storage, and when the stash has no room for the path: only copies of blocks that
+    /// storage brought back can have filled it so far.
     #[inline]
     pub(super) fn read_path(
         &mut self,
@@ -183,7 +191,10 @@ impl Client {
         leaf: Leaf,
         bodies: BodyCounters,
     ) -> Result<(), Error> {
-        let Self { stash, blocks, top, .. } = self;
+        let Self { stash, blocks, top, config, .. } = self;
+        if stash.room() < config.geometry.path_slots() {
+            return Err(corrupt("more blocks than were written"));
+        }
         top.load(leaf, stash);
         io.open_path(leaf, bodies, blocks, |entry, real| stash.insert_if(entry, real))
     }

@@ -58,7 +58,8 @@ impl Op<'_> {
         }
     }
 
-    fn apply(&mut self, block: &mut [u8]) {
+    /// Does it to `block`.
+    pub(crate) fn apply(&mut self, block: &mut [u8]) {
         match self {
             Op::Read(buffer) => buffer.copy_from_slice(block),
             Op::Write(data) => block.copy_from_slice(data),
@@ -164,8 +165,9 @@ pub trait TakingBackend: Backend {
     /// Storage sees nothing. Towards the stash bound it counts like an access.
     ///
     /// # Errors
-    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and
-    /// [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) when there is no room: nothing was
-    /// touched.
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen);
+    /// [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) when there is no room; and
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) when storage has brought a copy of the block
+    /// into the stash. Nothing was touched.
     fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error>;
 }

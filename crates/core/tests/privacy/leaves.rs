@@ -1,7 +1,7 @@
 //! The leaves that storage sees.
 
-use oblivio_core::HitPolicy;
 use oblivio_core::view::Operation;
+use oblivio_core::{HitPolicy, Integrity};
 use oblivio_testkit::statistics::{
     Return, Verdicts, contingency, histogram, homogeneity, repeats, returns, serial_correlation,
     uniformity, uniformity_of_pairs,
@@ -36,9 +36,12 @@ fn are_uniform_independent_and_fresh() {
 fn of_freecursive_are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
-        let states = judge_all(Setup::freecursive(scheme, ACCESSES), &mut verdicts);
-        states.assert_rare_ones_occurred(100);
-        states.assert_rare_ones_of_the_frontend_occurred(10_000);
+        for integrity in [Integrity::None, Integrity::Pmmac] {
+            let setup = Setup { integrity, ..Setup::freecursive(scheme, ACCESSES) };
+            let states = judge_all(setup, &mut verdicts);
+            states.assert_rare_ones_occurred(100);
+            states.assert_rare_ones_of_the_frontend_occurred(10_000);
+        }
     }
     verdicts.conclude();
 }

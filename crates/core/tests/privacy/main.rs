@@ -20,6 +20,7 @@ mod paths;
 mod rings;
 mod run;
 mod shape;
+mod tampered;
 mod trips;
 
 /// The rate of false alarms of one statistical test function: three of them share one in a million.

@@ -10,8 +10,8 @@ use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
 use oblivio_core::view::{Contents, Recorder};
 use oblivio_core::{
-    Access, EraSealer, FlatOram, FreecursiveConfig, FreecursiveOram, HitPolicy, Key, MasterKey,
-    MemoryStore, Op, Oram, RawConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
+    Access, EraSealer, FlatOram, FreecursiveConfig, FreecursiveOram, HitPolicy, Integrity, Key,
+    MasterKey, MemoryStore, Op, Oram, RawConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -63,6 +63,8 @@ pub(crate) enum Data {
 pub(crate) struct Setup {
     pub(crate) scheme: Scheme,
     pub(crate) frontend: Frontend,
+    /// Of Freecursive ORAM; behind a flat position map, only its room in each slot.
+    pub(crate) integrity: Integrity,
     pub(crate) tree_top_levels: u8,
     pub(crate) tree_top: TreeTopKind,
     pub(crate) hits: HitPolicy,
@@ -80,6 +82,7 @@ impl Setup {
         Self {
             scheme,
             frontend: Frontend::Flat,
+            integrity: Integrity::None,
             tree_top_levels: 0,
             tree_top: TreeTopKind::Dedicated,
             hits: HitPolicy::Access,
@@ -97,11 +100,22 @@ impl Setup {
         Self { frontend: Frontend::Freecursive, ..Self::new(scheme, accesses) }
     }
 
-    /// This setup with every combination of tree top and batches.
+    /// This setup with every combination of tree top and batches; of Freecursive ORAM, also with and
+    /// without PMMAC.
     pub(crate) fn variants(self) -> impl Iterator<Item = Self> {
-        [(0, false), (0, true), (2, false), (2, true)]
-            .into_iter()
-            .map(move |(tree_top_levels, batched)| Self { tree_top_levels, batched, ..self })
+        let integrities =
+            [Integrity::None, Integrity::Pmmac].into_iter().take(match self.frontend {
+                Frontend::Flat => 1,
+                Frontend::Freecursive => 2,
+            });
+        integrities.flat_map(move |integrity| {
+            [(0, false), (0, true), (2, false), (2, true)].map(|(tree_top_levels, batched)| Self {
+                integrity,
+                tree_top_levels,
+                batched,
+                ..self
+            })
+        })
     }
 
     /// A run of each workload; where blocks can be forgotten, another in which they are.
@@ -116,12 +130,14 @@ impl Setup {
 
     pub(crate) fn tree(&self) -> TreeConfig {
         let geometry = Geometry::uniform(LEAF_LEVEL, SLOTS_PER_BUCKET).unwrap();
-        let mut tree = TreeConfig::new(CAPACITY, BLOCK_BYTES, geometry, self.stash_blocks_max);
+        let block_bytes = BLOCK_BYTES + self.integrity.bytes();
+        let mut tree = TreeConfig::new(CAPACITY, block_bytes, geometry, self.stash_blocks_max);
         tree.tree_top_levels = self.tree_top_levels;
         tree.tree_top = self.tree_top;
         if self.frontend == Frontend::Freecursive {
-            tree.capacity = freecursive_config().tree_capacity().unwrap();
-            tree.burst_accesses_max = freecursive_config().burst_accesses_max().unwrap();
+            let config = self.freecursive_config();
+            tree.capacity = config.tree_capacity().unwrap();
+            tree.burst_accesses_max = config.burst_accesses_max().unwrap();
         }
         tree
     }
@@ -161,7 +177,8 @@ impl Setup {
         };
         let frontend = self.frontend as u64;
         let setup = scheme << 8 | u64::from(self.forgets) << 7 | frontend << 6;
-        self.seed << 16 | setup | workload as u64
+        let integrity = (self.integrity as u64) << 63;
+        integrity | self.seed << 16 | setup | workload as u64
     }
 
     /// Runs `workload` on a fresh ORAM.
@@ -196,7 +213,7 @@ impl Setup {
                 let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
                 let store = store(tree.shape().unwrap());
                 let mut oram = self
-                    .freecursive_on(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
+                    .freecursive_oram(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
                 let notes = oram.backend_mut().take_notes();
                 let store = oram.backend_mut().backend_mut().store_mut();
@@ -207,7 +224,7 @@ impl Setup {
                 let store = store(tree.shape().unwrap());
                 let config = RawConfig { tree, evict_period };
                 let mut oram = self
-                    .freecursive_on(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
+                    .freecursive_oram(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
                 let notes = oram.backend_mut().take_notes();
                 let store = oram.backend_mut().backend_mut().store_mut();
@@ -228,15 +245,6 @@ impl Setup {
 
     fn flat<B: Backend>(&self, backend: B, coins: StdRng) -> FlatOram<Noting<B>, StdRng> {
         FlatOram::new(Noting::new(backend), coins).unwrap().with_hits(self.hits)
-    }
-
-    fn freecursive_on<B: TakingBackend>(
-        &self,
-        backend: B,
-        coins: StdRng,
-    ) -> FreecursiveOram<Noting<B>, StdRng> {
-        let config = FreecursiveConfig { hits: self.hits, ..freecursive_config() };
-        FreecursiveOram::new(&config, Noting::new(backend), coins).unwrap()
     }
 
     fn drive(
@@ -260,9 +268,9 @@ impl Setup {
             }
             states.look_at_batch(batch, &mut written);
             states.look_at_stash_before(oram, batch[0].address, self.stash_blocks_max);
-            let mut blocks = vec![[0; BLOCK_BYTES]; length];
+            let mut blocks = vec![vec![0; oram.block_bytes()]; length];
             if self.data == Data::Random {
-                blocks.iter_mut().for_each(|block| coins.fill(block));
+                blocks.iter_mut().for_each(|block| coins.fill(&mut block[..]));
             }
             let accesses = batch.iter().zip(&mut blocks).map(|(request, block)| Access {
                 address: request.address,
@@ -283,18 +291,29 @@ pub(crate) fn store(shape: TreeShape) -> Store {
     Recorder::new(memory, Contents::new())
 }
 
-/// Two levels of 25 and of 4 position-map blocks, of which 3 fit the PLB; and counters that reach
-/// their end all the time.
-fn freecursive_config() -> FreecursiveConfig {
-    FreecursiveConfig {
-        capacity: CAPACITY,
-        block_bytes: BLOCK_BYTES,
-        fan_out: 8,
-        counter_bits: 4,
-        client_entries_max: 4,
-        plb_blocks: 3,
-        plb_ways: 1,
-        hits: HitPolicy::Access,
+impl Setup {
+    /// Two levels of 25 and of 4 position-map blocks, of which 3 fit the PLB; and counters that reach
+    /// their end all the time.
+    fn freecursive_config(&self) -> FreecursiveConfig {
+        FreecursiveConfig {
+            capacity: CAPACITY,
+            block_bytes: BLOCK_BYTES,
+            fan_out: 8,
+            counter_bits: 4,
+            client_entries_max: 4,
+            plb_blocks: 3,
+            plb_ways: 1,
+            hits: self.hits,
+            integrity: self.integrity,
+        }
+    }
+
+    pub(crate) fn freecursive_oram<B: TakingBackend>(
+        &self,
+        backend: B,
+        coins: StdRng,
+    ) -> FreecursiveOram<Noting<B>, StdRng> {
+        FreecursiveOram::new(&self.freecursive_config(), Noting::new(backend), coins).unwrap()
     }
 }
 

@@ -74,6 +74,9 @@ fn freecursive_looks_like_as_many_single_accesses() {
             for run in setup.runs() {
                 states += run.states;
                 let Run { workload, setup, accesses, .. } = &run;
+                // As many as the addresses ask for, whatever is known of the blocks beforehand.
+                let asked = run.states.frontend.accesses();
+                assert_eq!(accesses.len() as u64, asked, "{workload} makes others, {setup:?}");
                 let single = Setup {
                     frontend: Frontend::Flat,
                     batched: false,

@@ -665,7 +665,7 @@ pub(crate) const LEAKS: &[Leak] = &[
         let address = self.space.address(level, data);",
             replacement: "let address = self.space.address(level, data);
         let count = super::compressed::Count { group: 0, individual: 0 };
-        let from = self.prf.leaf(address, count);
+        let from = self.prf.position(address, count);
         let to = from;",
         }],
         found_by: &["leaves::of_freecursive_are_uniform_independent_and_fresh"],
@@ -810,5 +810,34 @@ pub(crate) const LEAKS: &[Leak] = &[
         Ok(true)",
         }],
         found_by: &["hits::that_are_served_leave_leaves_uniform_independent_and_fresh"],
+        name: "pmmac-unwritten-blocks-fetch-nothing",
+        shows: "that a block was never asked for: its count says that it is nowhere",
+        edits: &[Edit {
+            file: "frontend/integrity.rs",
+            find: "        let mut verdict = Ok(());",
+            replacement: "        if from.count == super::compressed::Count::NEVER_MOVED {
+            let mut block = vec![0; backend.config().block_bytes];
+            op.apply(data_of(&mut block));
+            pmmac.seal(address, to.count, &mut block)?;
+            return backend.append(address, to.leaf, &block);
+        }
+        let mut verdict = Ok(());",
+        }],
+        found_by: &["shape::freecursive_looks_like_as_many_single_accesses"],
+    },
+    Leak {
+        name: "pmmac-reads-again-what-it-does-not-believe",
+        shows: "which access a tampered block was for, while the client goes on: its path is read twice",
+        edits: &[Edit {
+            file: "frontend/integrity.rs",
+            find: "        backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
+        verdict",
+            replacement: "        backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
+        if verdict.is_err() {
+            backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut |_| ()))?;
+        }
+        verdict",
+        }],
+        found_by: &["tampered::paths_are_those_of_an_honest_run_until_it_is_found_out"],
     },
 ];

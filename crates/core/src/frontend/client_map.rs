@@ -1,0 +1,74 @@
+//! The positions of the blocks of the last level: the end of the recursion, in client memory.
+
+use rand_core::CryptoRng;
+
+use super::compressed::{Count, exhausted};
+use super::integrity::Integrity;
+use super::leaf_prf::{LeafPrf, Position};
+use crate::error::Error;
+use crate::geometry::Leaf;
+use crate::posmap::{FlatPosMap, Table};
+
+/// One entry a block. Secret; wiped when dropped.
+pub(super) enum ClientMap {
+    /// Leaves, as they were drawn: 4 bytes an entry below `2^32` leaves.
+    Leaves(FlatPosMap),
+    /// How often each block has been moved: the root of what PMMAC believes. 8 bytes an entry.
+    Counters(Table),
+}
+
+impl ClientMap {
+    pub(super) fn new(entries: u64, leaf_level: u8, integrity: Integrity) -> Result<Self, Error> {
+        Ok(match integrity {
+            Integrity::None => Self::Leaves(FlatPosMap::new(entries, leaf_level)?),
+            Integrity::Pmmac => Self::Counters(Table::new(entries, u64::BITS as u8)?),
+        })
+    }
+
+    /// Bytes of client memory.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Leaves(leaves) => leaves.bytes(),
+            Self::Counters(counters) => counters.bytes(),
+        }
+    }
+
+    /// Where the block `address` is, if that is known: a leaf may not have been drawn yet.
+    pub(super) fn get(&self, entry: u64, address: u64, prf: &LeafPrf) -> Option<Position> {
+        match self {
+            Self::Leaves(leaves) => leaves.get(entry).map(drawn),
+            Self::Counters(counters) => {
+                let moves = counters.get(entry)?;
+                Some(prf.position(address, Count::of_moves(moves)))
+            }
+        }
+    }
+
+    /// Step 1 of an access to the block `address`: where it is, and where it goes.
+    pub(super) fn look_up_and_remap(
+        &mut self,
+        entry: u64,
+        address: u64,
+        prf: &LeafPrf,
+        coins: &mut impl CryptoRng,
+    ) -> Result<(Position, Position), Error> {
+        match self {
+            Self::Leaves(leaves) => {
+                let (from, to) = leaves.look_up_and_remap(entry, coins);
+                Ok((drawn(from), drawn(to)))
+            }
+            Self::Counters(counters) => {
+                let moves = counters.get(entry).expect("an entry for each block of the last level");
+                let next = moves.checked_add(1).ok_or_else(exhausted)?;
+                counters.set(entry, next);
+                let [from, to] = [moves, next].map(Count::of_moves);
+                Ok((prf.position(address, from), prf.position(address, to)))
+            }
+        }
+    }
+}
+
+/// A position that nobody has counted.
+fn drawn(leaf: Leaf) -> Position {
+    Position { leaf, count: Count::NEVER_MOVED }
+}

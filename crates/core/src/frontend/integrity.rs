@@ -1,0 +1,115 @@
+//! Who looks after the blocks while they are in storage.
+
+use rand_core::CryptoRng;
+
+use super::leaf_prf::Position;
+use super::pmmac::{PMMAC_BYTES, Pmmac, data_of};
+use crate::error::Error;
+use crate::scheme::{Op, TakingBackend};
+
+/// Whether a frontend notices that storage does not return what was written.
+///
+/// ```
+/// use oblivio_core::scheme::PathBackend;
+/// use oblivio_core::{
+///     ErrorKind, FreecursiveConfig, FreecursiveOram, Integrity, Key, MemoryStore, Oram, Sealer,
+/// };
+/// use rand::{SeedableRng, rngs::StdRng};
+///
+/// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
+/// let mut config = FreecursiveConfig::new(1000, 64)?;
+/// config.integrity = Integrity::Pmmac;
+/// let tree = config.path_tree()?;
+/// assert_eq!(tree.block_bytes, 64 + 16);
+/// let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
+/// let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+/// let backend = PathBackend::new(&tree, sealer, store)?;
+/// let mut oram = FreecursiveOram::new(&config, backend, coins)?;
+///
+/// for address in 0..1000 {
+///     oram.write(address, &[42; 64])?;
+/// }
+/// oram.backend_mut().store_mut().contents_mut().fill(0); // storage forgets everything
+/// let error = (0..1000).find_map(|address| oram.read(address, &mut [0; 64]).err());
+/// assert_eq!(error.unwrap().kind(), ErrorKind::Corrupt);
+/// # Ok::<(), oblivio_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Integrity {
+    /// It does not: storage is curious, and honest. What it returns is checked so far that nothing
+    /// panics.
+    #[default]
+    None,
+    /// PosMap MAC (Freecursive ORAM, ASPLOS'15): each block is stored with a tag over its contents, its
+    /// address and its count of accesses, which the position map knows. [`PMMAC_BYTES`] more in each
+    /// slot. See the [module](super) for what it protects.
+    Pmmac,
+}
+
+impl Integrity {
+    /// Bytes that it adds to each block in the tree. Public.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Pmmac => PMMAC_BYTES,
+        }
+    }
+}
+
+/// Seals blocks that leave the client and opens those that come back; or does nothing.
+pub(super) struct Guard {
+    pmmac: Option<Pmmac>,
+}
+
+impl Guard {
+    pub(super) fn new(integrity: Integrity, coins: &mut impl CryptoRng) -> Self {
+        let pmmac = match integrity {
+            Integrity::None => None,
+            Integrity::Pmmac => Some(Pmmac::draw(coins)),
+        };
+        Self { pmmac }
+    }
+
+    /// An access to the backend that applies `op` only to what was last written. `op` sees the block
+    /// without its tag.
+    ///
+    /// With PMMAC, every block that is accessed exists from then on, also if it was only read: that
+    /// it was never accessed is the one reason to be absent that its count can vouch for. The path is
+    /// written back before the verdict, so that storage sees a whole access.
+    pub(super) fn access<B: TakingBackend>(
+        &self,
+        backend: &mut B,
+        address: u64,
+        (from, to): (Position, Position),
+        op: &mut Op<'_>,
+    ) -> Result<(), Error> {
+        let Some(pmmac) = &self.pmmac else {
+            return backend.access(address, from.leaf, to.leaf, op);
+        };
+        let mut verdict = Ok(());
+        let mut open_and_seal = |block: &mut [u8]| {
+            verdict = pmmac.open(address, from.count, block).and_then(|()| {
+                op.apply(data_of(block));
+                pmmac.seal(address, to.count, block)
+            });
+        };
+        backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
+        verdict
+    }
+
+    /// Opens a block that was taken out of the backend.
+    pub(super) fn open(&self, address: u64, at: Position, block: &mut [u8]) -> Result<(), Error> {
+        match &self.pmmac {
+            Some(pmmac) => pmmac.open(address, at.count, block),
+            None => Ok(()),
+        }
+    }
+
+    /// Seals a block that goes back to the backend.
+    pub(super) fn seal(&self, address: u64, at: Position, block: &mut [u8]) -> Result<(), Error> {
+        match &self.pmmac {
+            Some(pmmac) => pmmac.seal(address, at.count, block),
+            None => Ok(()),
+        }
+    }
+}
