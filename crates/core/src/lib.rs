@@ -39,6 +39,7 @@
 //! | [`posmap`] | which path each block is mapped to |
 //! | [`scheme`] | Path ORAM and RAW ORAM |
 //! | [`frontend`] | position maps that lie in an ORAM themselves |
+//! | [`rho`] | a small ORAM in front of a large one |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`view`] | the adversary's view, recorded |
 //! | [`mod@reference`] | slow, literal versions: the oracles |
@@ -49,6 +50,7 @@
 //! far that nothing panics and nothing out of range is believed, but it is not authenticated. Nobody
 //! outside the project has audited it.
 
+mod block_cache;
 pub mod bucket;
 pub mod error;
 pub mod frontend;
@@ -60,6 +62,7 @@ mod memory;
 pub mod oram;
 pub mod posmap;
 pub mod reference;
+pub mod rho;
 pub mod scheme;
 pub mod seal;
 pub mod stash;
@@ -71,7 +74,11 @@ pub use error::{Error, ErrorKind, StoreError};
 pub use frontend::{FreecursiveConfig, FreecursiveOram, RecursiveConfig, RecursiveOram};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
-pub use oram::{Access, FlatOram, Oram, PathOram, RawOram, RotatingOram};
+pub use oram::{
+    Access, CacheConfig, CachedOram, FlatOram, Oram, PathOram, RawOram, RemapPolicy, RotatingOram,
+    TakingOram,
+};
+pub use rho::{RhoConfig, RhoOram};
 pub use scheme::{Op, RawConfig, TreeConfig};
 pub use seal::{EraSealer, Key, MasterKey, NoSecrecy, Sealer};
 pub use store::{BucketStore, MemoryStore};

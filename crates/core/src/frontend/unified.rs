@@ -1,5 +1,7 @@
 //! Freecursive ORAM (Fletcher et al., ASPLOS'15): the frontend of Tiny ORAM, section V-E.
 
+mod taking;
+
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -203,9 +205,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
 
     /// Serves a request whose backend is ready for all the accesses it can make.
     fn serve(&mut self, data: u64, op: &mut Op<'_>) -> Result<(), Error> {
-        for level in (1..self.lowest_held(data)).rev() {
-            self.fetch(level, data)?;
-        }
+        self.fetch_chain(data)?;
         let (from, to) = self.look_up_and_remap(0, data)?;
         self.tally.data_accesses += 1;
         self.backend.access(self.space.address(0, data), from, to, op)?;
@@ -213,6 +213,11 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Brings the whole chain of `data` to the client, or as much of it as is needed.
+    fn fetch_chain(&mut self, data: u64) -> Result<(), Error> {
+        (1..self.lowest_held(data)).rev().try_for_each(|level| self.fetch(level, data))
     }
 
     /// The lowest level, from 1, of the chain of `data` that is on the client: in the PLB, or one
@@ -233,7 +238,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         let (from, to) = self.look_up_and_remap(level, data)?;
         let address = self.space.address(level, data);
         let line = self.plb.line_for(address);
-        self.put_back(line)?;
+        self.release(line)?;
         self.tally.position_map_accesses += 1;
         self.backend.take(address, from, self.plb.block_mut(line))?;
         self.plb.fill(line, Held { address, leaf: to });
@@ -242,7 +247,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
 
     /// Moves the block of a line, if there is one, back into the stash: without a path access,
     /// because storage has never seen its leaf.
-    fn put_back(&mut self, line: LineId) -> Result<(), Error> {
+    fn release(&mut self, line: LineId) -> Result<(), Error> {
         if let Some(Held { address, leaf }) = self.plb.held(line) {
             self.backend.append(address, leaf, self.plb.block(line))?;
             self.plb.release(line);
@@ -252,7 +257,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
 
     fn flush(&mut self) -> Result<(), Error> {
         let lines: Vec<_> = self.plb.blocks().map(|(line, _)| line).collect();
-        lines.into_iter().try_for_each(|line| self.put_back(line))
+        lines.into_iter().try_for_each(|line| self.release(line))
     }
 
     /// Step 1 of an access to the block of `level` on the chain of `data`: its leaf, and the fresh

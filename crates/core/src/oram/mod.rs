@@ -1,8 +1,12 @@
 //! The logical interface: an array of blocks that hides how it is used.
 
+mod cached;
 mod rotating;
+mod taking;
 
+pub use cached::{CacheConfig, CacheTally, CachedOram, RemapPolicy};
 pub use rotating::RotatingOram;
+pub use taking::TakingOram;
 
 use rand_core::CryptoRng;
 

@@ -58,7 +58,7 @@ impl Op<'_> {
         }
     }
 
-    fn apply(&mut self, block: &mut [u8]) {
+    pub(crate) fn apply(&mut self, block: &mut [u8]) {
         match self {
             Op::Read(buffer) => buffer.copy_from_slice(block),
             Op::Write(data) => block.copy_from_slice(data),
