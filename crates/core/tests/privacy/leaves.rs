@@ -63,7 +63,7 @@ fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
 }
 
 /// The tests of one run on its own.
-fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
+pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     let mut add = |test: &str, p_value| {
         verdicts.add(format!("{test}, {}, {:?}", run.workload, run.setup), p_value);
     };

@@ -13,9 +13,11 @@
 
 mod ciphertext;
 mod crash;
+mod delayed;
 mod leaves;
 mod noting;
 mod paths;
+mod rho;
 mod rings;
 mod run;
 mod shape;

@@ -40,7 +40,7 @@ fn of_freecursive_are_read_and_written_back_as_a_whole() {
 /// purpose has one, is of the same buckets: of their headers in an AO access of RAW ORAM, of all of
 /// them otherwise.
 #[track_caller]
-fn assert_whole(run: &Run) {
+pub(crate) fn assert_whole(run: &Run) {
     let trips = trips(run);
     let mut moves = trips.iter().filter(|trip| trip.operation != Operation::Prefetch);
     for (i, purpose) in schedule(run).into_iter().enumerate() {

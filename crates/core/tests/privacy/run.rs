@@ -261,7 +261,7 @@ pub(crate) fn store(shape: TreeShape) -> Store {
 
 /// Two levels of 25 and of 4 position-map blocks, of which 3 fit the PLB; and counters that reach
 /// their end all the time.
-fn freecursive_config() -> FreecursiveConfig {
+pub(crate) fn freecursive_config() -> FreecursiveConfig {
     FreecursiveConfig {
         capacity: CAPACITY,
         block_bytes: BLOCK_BYTES,
