@@ -292,6 +292,27 @@ fn victims_cost_data_accesses_or_position_map_accesses() {
     }
 }
 
+/// Without a PLB both ways need the whole chain, each time.
+#[test]
+fn without_a_plb_a_block_needs_its_chain_when_it_leaves_and_when_it_comes_back() {
+    let config = FreecursiveConfig {
+        client_entries_max: 1,
+        plb_blocks: 0,
+        ..FreecursiveConfig::new(100, 32).unwrap()
+    };
+    let depth = config.depth().unwrap() as u64;
+    let backend = path_backend(&config.path_tree().unwrap());
+    let oram = FreecursiveOram::new(&config, backend, coins(1)).unwrap();
+    let cache = CacheConfig { blocks: 4, ways: 4 };
+    let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram).unwrap();
+    for request in Workload::Zipf.requests(100, 1).take(500) {
+        oram.write(request.address, &[1; 32]).unwrap();
+    }
+    let CacheTally { misses, given_back, .. } = oram.tally();
+    assert!(depth > 0 && given_back > 100);
+    assert_eq!(oram.oram().tally().position_map_accesses, depth * (misses + given_back));
+}
+
 // ───────────────────────────── errors ─────────────────────────────
 
 #[test]
