@@ -39,6 +39,7 @@
 //! | [`posmap`] | which path each block is mapped to |
 //! | [`scheme`] | Path ORAM and RAW ORAM |
 //! | [`frontend`] | position maps that lie in an ORAM themselves |
+//! | [`rho`] | a small ORAM in front of a large one |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`view`] | the adversary's view, recorded |
 //! | [`mod@reference`] | slow, literal versions: the oracles |
@@ -50,6 +51,7 @@
 //! asks for it: [`RotatingOram`] authenticates all it opens, [`Integrity::Pmmac`] the blocks asked for.
 //! Nobody outside the project has audited it.
 
+mod block_cache;
 pub mod bucket;
 pub mod error;
 pub mod frontend;
@@ -61,6 +63,7 @@ mod memory;
 pub mod oram;
 pub mod posmap;
 pub mod reference;
+pub mod rho;
 pub mod scheme;
 pub mod seal;
 pub mod stash;
@@ -75,8 +78,10 @@ pub use frontend::{
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
 pub use oram::{
-    Access, FlatOram, HitPolicy, Oram, PathOram, RawOram, RotatingConfig, RotatingOram,
+    Access, CacheConfig, CachedOram, FlatOram, HitPolicy, Oram, PathOram, RawOram, RemapPolicy,
+    RotatingConfig, RotatingOram, TakingOram,
 };
+pub use rho::{RhoConfig, RhoOram};
 pub use scheme::{Op, RawConfig, TreeConfig};
 pub use seal::{EraSealer, Key, MasterKey, NoSecrecy, Sealer};
 pub use stash::TreeTopKind;

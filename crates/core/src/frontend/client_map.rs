@@ -44,6 +44,23 @@ impl ClientMap {
         }
     }
 
+    /// Where the block `address` is. A leaf that has not been drawn yet is drawn now.
+    pub(super) fn look_up(
+        &mut self,
+        entry: u64,
+        address: u64,
+        prf: &LeafPrf,
+        coins: &mut impl CryptoRng,
+    ) -> Position {
+        match self {
+            Self::Leaves(leaves) => drawn(leaves.look_up(entry, coins)),
+            Self::Counters(counters) => {
+                let moves = counters.get(entry).expect("an entry for each block of the last level");
+                prf.position(address, Count::of_moves(moves))
+            }
+        }
+    }
+
     /// Step 1 of an access to the block `address`: where it is, and where it goes.
     pub(super) fn look_up_and_remap(
         &mut self,

@@ -70,6 +70,11 @@ impl Guard {
         Self { pmmac }
     }
 
+    /// Whether it seals and opens.
+    pub(super) fn is_on(&self) -> bool {
+        self.pmmac.is_some()
+    }
+
     /// An access to the backend that applies `op` only to what was last written. `op` sees the block
     /// without its tag.
     ///

@@ -1,5 +1,7 @@
 //! Freecursive ORAM (Fletcher et al., ASPLOS'15): the frontend of Tiny ORAM, section V-E.
 
+mod taking;
+
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -214,9 +216,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
             self.tally.stash_hits += 1;
             return Ok(());
         }
-        for level in (1..self.lowest_held(data)?).rev() {
-            self.fetch(level, data)?;
-        }
+        self.fetch_chain(data)?;
         let positions = self.look_up_and_remap(0, data)?;
         self.tally.data_accesses += 1;
         self.guard.access(&mut self.backend, address, positions, op)?;
@@ -224,6 +224,11 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Brings the whole chain of `data` to the client, or as much of it as is needed.
+    fn fetch_chain(&mut self, data: u64) -> Result<(), Error> {
+        (1..self.lowest_held(data)?).rev().try_for_each(|level| self.fetch(level, data))
     }
 
     /// The lowest level, from 1, of the chain of `data` that is on the client: in the PLB, or one
@@ -250,10 +255,10 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
             return Ok(false);
         };
         let line = self.plb.line_for(address);
-        self.put_back(line)?;
+        self.release(line)?;
         self.plb.block_mut(line).copy_from_slice(&self.before);
         // How often it has been moved is not known, and with PMMAC no block is found like this.
-        let position = Position { leaf, count: Count { group: 0, individual: 0 } };
+        let position = Position { leaf, count: Count::NEVER_MOVED };
         self.plb.fill(line, Held { address, position });
         Ok(true)
     }
@@ -264,7 +269,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         let (from, to) = self.look_up_and_remap(level, data)?;
         let address = self.space.address(level, data);
         let line = self.plb.line_for(address);
-        self.put_back(line)?;
+        self.release(line)?;
         self.tally.position_map_accesses += 1;
         let block = self.plb.block_mut(line);
         self.backend.take(address, from.leaf, block)?;
@@ -275,7 +280,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
 
     /// Moves the block of a line, if there is one, back into the stash: without a path access,
     /// because storage has never seen its leaf.
-    fn put_back(&mut self, line: LineId) -> Result<(), Error> {
+    fn release(&mut self, line: LineId) -> Result<(), Error> {
         if let Some(Held { address, position }) = self.plb.held(line) {
             let block = self.plb.block_mut(line);
             self.guard.seal(address, position, block)?;
@@ -287,7 +292,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
 
     fn flush(&mut self) -> Result<(), Error> {
         let lines: Vec<_> = self.plb.blocks().map(|(line, _)| line).collect();
-        lines.into_iter().try_for_each(|line| self.put_back(line))
+        lines.into_iter().try_for_each(|line| self.release(line))
     }
 
     /// Step 1 of an access to the block of `level` on the chain of `data`: where it is, and where it

@@ -1,10 +1,14 @@
 //! The logical interface: an array of blocks that hides how it is used.
 
+mod cached;
 mod hits;
 mod rotating;
+mod taking;
 
+pub use cached::{CacheConfig, CacheTally, CachedOram, RemapPolicy};
 pub use hits::HitPolicy;
 pub use rotating::{Kept, RotatingConfig, RotatingOram, nothing_to_do};
+pub use taking::TakingOram;
 
 use rand_core::CryptoRng;
 

@@ -13,10 +13,12 @@
 
 mod ciphertext;
 mod crash;
+mod delayed;
 mod hits;
 mod leaves;
 mod noting;
 mod paths;
+mod rho;
 mod rings;
 mod run;
 mod shape;

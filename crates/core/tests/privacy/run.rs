@@ -291,21 +291,25 @@ pub(crate) fn store(shape: TreeShape) -> Store {
     Recorder::new(memory, Contents::new())
 }
 
+/// Two levels of 25 and of 4 position-map blocks, of which 3 fit the PLB; and counters that reach
+/// their end all the time.
+pub(crate) fn freecursive_config() -> FreecursiveConfig {
+    FreecursiveConfig {
+        capacity: CAPACITY,
+        block_bytes: BLOCK_BYTES,
+        fan_out: 8,
+        counter_bits: 4,
+        client_entries_max: 4,
+        plb_blocks: 3,
+        plb_ways: 1,
+        hits: HitPolicy::Access,
+        integrity: Integrity::None,
+    }
+}
+
 impl Setup {
-    /// Two levels of 25 and of 4 position-map blocks, of which 3 fit the PLB; and counters that reach
-    /// their end all the time.
     fn freecursive_config(&self) -> FreecursiveConfig {
-        FreecursiveConfig {
-            capacity: CAPACITY,
-            block_bytes: BLOCK_BYTES,
-            fan_out: 8,
-            counter_bits: 4,
-            client_entries_max: 4,
-            plb_blocks: 3,
-            plb_ways: 1,
-            hits: self.hits,
-            integrity: self.integrity,
-        }
+        FreecursiveConfig { hits: self.hits, integrity: self.integrity, ..freecursive_config() }
     }
 
     pub(crate) fn freecursive_oram<B: TakingBackend>(

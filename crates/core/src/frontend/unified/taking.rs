@@ -1,0 +1,93 @@
+//! Freecursive ORAM hands blocks out and takes them back.
+
+use rand_core::CryptoRng;
+
+use super::FreecursiveOram;
+use crate::error::{Error, ErrorKind};
+use crate::frontend::leaf_prf::Position;
+use crate::oram::{TakingOram, check_request};
+use crate::scheme::{Op, TakingBackend};
+
+/// Each way costs the position-map blocks that are not in the PLB, whether the block has changed or
+/// not: at most as many accesses as a request, and for a block that is put back none to data.
+///
+/// A group whose counters begin anew moves the blocks of it that are out like the others: at an
+/// access each, which finds nothing.
+impl<B: TakingBackend, R: CryptoRng> TakingOram for FreecursiveOram<B, R> {
+    type Backend = B;
+
+    fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    fn backend_mut(&mut self) -> &mut B {
+        &mut self.backend
+    }
+
+    fn check_takes(&self) -> Result<(), Error> {
+        if self.guard.is_on() {
+            let message = "blocks cannot be taken out of an ORAM under PMMAC: one that is out and one \
+                           that storage has deleted would look the same. Use Integrity::None";
+            return Err(Error::new(ErrorKind::InvalidConfig, message));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
+        self.check_takes()?;
+        check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
+        self.with_chain(address, |oram| {
+            let (from, _) = oram.look_up_and_remap(0, address)?;
+            oram.tally.data_accesses += 1;
+            oram.backend.take(oram.space.address(0, address), from.leaf, block)
+        })
+    }
+
+    fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error> {
+        check_request(address, &Op::Write(block), self.capacity, self.block_bytes)?;
+        self.with_chain(address, |oram| {
+            let unseen = oram.look_up(address);
+            oram.backend.append(oram.space.address(0, address), unseen.leaf, block)
+        })
+    }
+
+    fn background_evict(&mut self) -> Result<(), Error> {
+        self.background_evict()
+    }
+
+    fn check_invariants(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+}
+
+impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
+    /// Has `work` done while the chain of `data` is on the client. A failure half way breaks the ORAM.
+    fn with_chain<T>(
+        &mut self,
+        data: u64,
+        work: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.check_sound()?;
+        self.backend.check_ready()?;
+        self.broken = true;
+        self.fetch_chain(data)?;
+        let done = work(self)?;
+        if !self.keeps_plb {
+            self.flush()?;
+        }
+        self.broken = false;
+        Ok(done)
+    }
+
+    /// Where data block `data` goes when it is put back. Its chain is on the client.
+    fn look_up(&mut self, data: u64) -> Position {
+        let Self { space, plb, prf, counters, table, coins, .. } = self;
+        match space.parent(space.address(0, data)) {
+            Err(entry) => table.look_up(entry, data, prf, coins),
+            Ok((parent, child)) => {
+                let parent = plb.find(parent).expect("the parent has been fetched");
+                prf.position(data, counters.count(plb.block(parent), child))
+            }
+        }
+    }
+}

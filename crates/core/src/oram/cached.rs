@@ -1,0 +1,293 @@
+//! A cache of blocks in front of an ORAM, as a processor's last-level cache (LLC) is.
+
+use super::taking::TakingOram;
+use super::{Access, Oram, check_request};
+use crate::block_cache::{BlockCache, LineId, Named};
+use crate::error::{Error, ErrorKind};
+use crate::scheme::{Backend, Op};
+
+/// When a block that the cache asks for moves to another path (IR-ORAM, section IV-D).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RemapPolicy {
+    /// When it is accessed, and it stays in the ORAM: the cache has a copy. A victim of the cache
+    /// that has changed is one more access, one that has not is none.
+    #[default]
+    AtAccess,
+    /// When the cache evicts it (Nagarajan et al., ASPLOS'19; LLC-D). An access takes it out of the
+    /// ORAM. A victim, changed or not, goes into the stash with a fresh leaf: no access to data, but
+    /// the position map is needed once more, which may have left the PLB by then.
+    Delayed,
+}
+
+/// The size of a cache.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheConfig {
+    /// Blocks in it, at least 1.
+    pub blocks: usize,
+    /// Places for each address, a divisor of `blocks`; as many as `blocks`: fully associative.
+    pub ways: usize,
+}
+
+/// Counters of one cache. Secret: storage sees no more than [`CachedOram`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheTally {
+    /// Requests that needed no access.
+    pub hits: u64,
+    /// Requests for which a block was fetched.
+    pub misses: u64,
+    /// Victims that were given back: all of them if remapping is delayed, otherwise those that had
+    /// changed.
+    pub given_back: u64,
+}
+
+/// An ORAM behind a cache of blocks on the client: the one unused for longest goes first.
+///
+/// # What storage sees
+/// **How many requests miss the cache**, and that depends on the addresses: a request that hits costs
+/// no access. A miss costs what a request to the ORAM behind costs. In addition
+/// - [`AtAccess`](RemapPolicy::AtAccess): an access for each victim that has changed. So the number
+///   of accesses depends on which requests write, too.
+/// - [`Delayed`](RemapPolicy::Delayed): the position-map accesses of each victim, changed or not:
+///   none at all where the position map is on the client. So the number depends on the addresses alone.
+///   The leaves are uniform, independent and never used before, as ever.
+///
+/// # Full stash
+/// A request that is refused with [`ErrorKind::StashFull`] has not been served, and nothing is lost:
+/// every block is in the cache or behind it. Evict in the background and ask again.
+///
+/// ```
+/// use oblivio_core::{CacheConfig, CachedOram, Key, MemoryStore, Oram, PathOram, RemapPolicy};
+/// use oblivio_core::{Sealer, TreeConfig};
+/// use rand::{SeedableRng, rngs::StdRng};
+///
+/// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
+/// let config = TreeConfig::path(1000, 64)?;
+/// let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
+/// let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree);
+/// let oram = PathOram::path(&config, sealer, store, coins)?;
+/// let cache = CacheConfig { blocks: 32, ways: 8 };
+/// let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram)?;
+///
+/// for _ in 0..10 {
+///     oram.update(7, |block| block[0] += 1)?;
+/// }
+/// assert_eq!((oram.tally().misses, oram.tally().hits), (1, 9));
+/// oram.flush()?;
+/// # Ok::<(), oblivio_core::Error>(())
+/// ```
+pub struct CachedOram<O> {
+    oram: O,
+    cache: BlockCache<Held>,
+    policy: RemapPolicy,
+    fetch: Fetch<O>,
+    give_back: GiveBack<O>,
+    tally: CacheTally,
+    /// A move of a block has failed.
+    broken: bool,
+}
+
+/// Brings the block of an address.
+type Fetch<O> = fn(&mut O, u64, &mut [u8]) -> Result<(), Error>;
+
+/// Hands a victim to the ORAM, and answers whether that was needed.
+type GiveBack<O> = fn(&mut O, Held, &[u8]) -> Result<bool, Error>;
+
+/// A block in the cache.
+#[derive(Clone, Copy)]
+struct Held {
+    address: u64,
+    changed: bool,
+}
+
+impl Named for Held {
+    fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl<O: Oram> CachedOram<O> {
+    /// Puts an empty cache before any ORAM: blocks move when they are accessed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when `config` contradicts itself, or there is no memory for it.
+    pub fn at_access(config: CacheConfig, oram: O) -> Result<Self, Error> {
+        let fetch: Fetch<O> = |oram, address, block| oram.read(address, block);
+        let give_back: GiveBack<O> = |oram, held, block| {
+            if held.changed {
+                oram.write(held.address, block)?;
+            }
+            Ok(held.changed)
+        };
+        Self::with_moves(config, oram, RemapPolicy::AtAccess, fetch, give_back)
+    }
+
+    fn with_moves(
+        config: CacheConfig,
+        oram: O,
+        policy: RemapPolicy,
+        fetch: Fetch<O>,
+        give_back: GiveBack<O>,
+    ) -> Result<Self, Error> {
+        let cache = BlockCache::new(config.blocks, config.ways, oram.block_bytes())?;
+        Ok(Self {
+            oram,
+            cache,
+            policy,
+            fetch,
+            give_back,
+            tally: CacheTally::default(),
+            broken: false,
+        })
+    }
+
+    /// When blocks move. Public.
+    pub fn policy(&self) -> RemapPolicy {
+        self.policy
+    }
+
+    /// What it did so far. Secret.
+    pub fn tally(&self) -> CacheTally {
+        self.tally
+    }
+
+    /// The ORAM behind it.
+    pub fn oram(&self) -> &O {
+        &self.oram
+    }
+
+    /// The ORAM behind it, for whoever wraps it. Requests to it pass the cache by: only those to blocks
+    /// that are not in the cache are answered rightly.
+    pub fn oram_mut(&mut self) -> &mut O {
+        &mut self.oram
+    }
+
+    /// Gives all blocks back, so that the cache can be dropped without loss.
+    ///
+    /// # Errors
+    /// [`ErrorKind::StashFull`] when there is no room for all of them at once: those that are left
+    /// stay in the cache. Evict in the background and flush again. Any other error is one that
+    /// storage causes.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.check_sound()?;
+        let lines: Vec<_> = self.cache.blocks().map(|(line, _)| line).collect();
+        lines.into_iter().try_for_each(|line| self.vacate(line))
+    }
+
+    fn check_sound(&self) -> Result<(), Error> {
+        if self.broken {
+            return Err(Error::new(
+                ErrorKind::MustReopen,
+                "an earlier access failed half way: reopen the ORAM",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The line that holds the block `address`: where it was, or where it has been fetched to.
+    fn line_of(&mut self, address: u64) -> Result<LineId, Error> {
+        if let Some(line) = self.cache.find_for_use(address) {
+            self.tally.hits += 1;
+            return Ok(line);
+        }
+        let line = self.cache.line_for(address);
+        self.vacate(line)?;
+        let fetched = (self.fetch)(&mut self.oram, address, self.cache.block_mut(line));
+        self.unless_broken(fetched)?;
+        self.cache.fill(line, Held { address, changed: false });
+        self.tally.misses += 1;
+        Ok(line)
+    }
+
+    /// Gives the block of a line back, if there is one.
+    fn vacate(&mut self, line: LineId) -> Result<(), Error> {
+        if let Some(held) = self.cache.held(line) {
+            let given = (self.give_back)(&mut self.oram, held, self.cache.block(line));
+            self.tally.given_back += u64::from(self.unless_broken(given)?);
+            self.cache.release(line);
+        }
+        Ok(())
+    }
+
+    /// After a refusal for want of room it goes on; after any other error of the ORAM behind not even
+    /// hits are answered.
+    fn unless_broken<T>(&mut self, moved: Result<T, Error>) -> Result<T, Error> {
+        self.broken = moved.as_ref().is_err_and(|error| error.kind() != ErrorKind::StashFull);
+        moved
+    }
+}
+
+impl<O: TakingOram> CachedOram<O> {
+    /// Puts an empty cache before an ORAM that can do both.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when `config` contradicts itself, there is no memory for it, or the
+    /// ORAM [cannot](TakingOram::check_takes) do what the policy takes.
+    pub fn new(config: CacheConfig, policy: RemapPolicy, oram: O) -> Result<Self, Error> {
+        match policy {
+            RemapPolicy::AtAccess => Self::at_access(config, oram),
+            RemapPolicy::Delayed => {
+                oram.check_takes()?;
+                let fetch: Fetch<O> = |oram, address, block| oram.take(address, block).map(drop);
+                let give_back: GiveBack<O> =
+                    |oram, held, block| oram.put_back(held.address, block).map(|()| true);
+                Self::with_moves(config, oram, policy, fetch, give_back)
+            }
+        }
+    }
+
+    /// Reads and writes back one more path, so that the stash shrinks. Storage sees it.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    pub fn background_evict(&mut self) -> Result<(), Error> {
+        self.check_sound()?;
+        self.oram.background_evict()
+    }
+
+    /// Checks the ORAM behind; and that no block which was taken out of it is still there. Storage
+    /// sees two scans.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
+    pub fn check_invariants(&mut self) -> Result<(), Error> {
+        self.check_sound()?;
+        self.oram.check_invariants()?;
+        let Self { oram, cache, policy, .. } = self;
+        let mut twice = false;
+        oram.backend_mut().visit_blocks(&mut |_, address, _| {
+            twice |= *policy == RemapPolicy::Delayed && cache.find(address).is_some();
+        })?;
+        if twice {
+            let message = "there is a block in the cache and behind it";
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        Ok(())
+    }
+}
+
+impl<O: Oram> Oram for CachedOram<O> {
+    fn capacity(&self) -> u64 {
+        self.oram.capacity()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.oram.block_bytes()
+    }
+
+    /// One request after the other, and nothing ahead of time. Storage sees those that miss.
+    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
+        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
+        batch.iter().try_for_each(|request| {
+            check_request(request.address, &request.op, capacity, block_bytes)
+        })?;
+        self.check_sound()?;
+        for Access { address, op } in batch {
+            let line = self.line_of(*address)?;
+            op.apply(self.cache.block_mut(line));
+            if let Some(held) = self.cache.held_mut(line) {
+                held.changed |= !matches!(op, Op::Read(_));
+            }
+        }
+        Ok(())
+    }
+}

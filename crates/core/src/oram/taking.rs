@@ -1,0 +1,94 @@
+//! ORAMs that hand blocks out and take them back: what delayed remapping stands on.
+
+use rand_core::CryptoRng;
+
+use super::{FlatOram, Oram, check_request};
+use crate::error::Error;
+use crate::scheme::{Op, TakingBackend};
+
+/// An ORAM out of which a block can be taken, and put back later without an access to its path.
+///
+/// A block that was taken is in no bucket and not in the stash. Its mapping says nothing any more: the
+/// leaf that the position map has for it is a fresh one, which storage has never seen. So when it is
+/// put back it goes into the stash as it is (IR-ORAM, section IV-D; Nagarajan et al., ASPLOS'19).
+pub trait TakingOram: Oram {
+    /// What makes the path accesses.
+    type Backend: TakingBackend;
+
+    /// What makes the path accesses.
+    fn backend(&self) -> &Self::Backend;
+
+    /// What makes the path accesses, for whoever wraps it.
+    fn backend_mut(&mut self) -> &mut Self::Backend;
+
+    /// Whether blocks can be taken out of it at all.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) if not.
+    fn check_takes(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Takes a block out, into `block`. One that was never written is zeros. Answers whether there
+    /// was one. Storage sees an access like any other.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`].
+    fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error>;
+
+    /// Puts a block back that [was taken](Self::take) and is still out: one that is not would be
+    /// there twice. Storage sees the accesses that the position map takes, if it lies in the ORAM,
+    /// and none to data. Towards the stash bound it counts like an access.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`].
+    fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error>;
+
+    /// Reads and writes back one more path, so that the stash shrinks. Storage sees it.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    fn background_evict(&mut self) -> Result<(), Error>;
+
+    /// Checks over the whole tree that each block is there once at most, and where it belongs.
+    /// Storage sees a scan.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) with the first violation, and any that
+    /// storage causes.
+    fn check_invariants(&mut self) -> Result<(), Error>;
+}
+
+impl<B: TakingBackend, R: CryptoRng> TakingOram for FlatOram<B, R> {
+    type Backend = B;
+
+    fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    fn backend_mut(&mut self) -> &mut B {
+        &mut self.backend
+    }
+
+    fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
+        check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
+        self.backend.check_ready()?;
+        let (from, _) = self.position_map.look_up_and_remap(address, &mut self.coins);
+        self.backend.take(address, from, block)
+    }
+
+    fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error> {
+        check_request(address, &Op::Write(block), self.capacity, self.block_bytes)?;
+        self.backend.check_ready()?;
+        let unseen = self.position_map.look_up(address, &mut self.coins);
+        self.backend.append(address, unseen, block)
+    }
+
+    fn background_evict(&mut self) -> Result<(), Error> {
+        self.background_evict()
+    }
+
+    fn check_invariants(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+}

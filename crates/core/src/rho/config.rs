@@ -1,0 +1,57 @@
+//! The parameters of ρ.
+
+use crate::error::{Error, ErrorKind};
+use crate::geometry::{Geometry, leaf_level_for};
+use crate::scheme::TreeConfig;
+use crate::store::TreeId;
+
+/// Places in the array for each address, where nothing is said.
+const WAYS: usize = 8;
+
+/// The longest pattern.
+const SMALL_PER_MAIN_MAX: usize = 64;
+
+/// Parameters of what ρ adds to the main ORAM.
+#[derive(Clone, Debug)]
+pub struct RhoConfig {
+    /// The small tree. Its capacity is that of the array; its blocks are those of the main ORAM.
+    pub small: TreeConfig,
+    /// Places in the array for each address, a divisor of the small tree's capacity.
+    pub ways: usize,
+    /// How many accesses to the small tree come before each one to the main tree: 1 to 64.
+    pub small_per_main: usize,
+}
+
+impl RhoConfig {
+    /// As in IR-ORAM, section V: Z = 2, a stash of 200, two small accesses for each main one, and the
+    /// six levels nearest the root on the client where there are more; in a tree with at most one block
+    /// for each leaf. Room for `blocks` blocks, rounded up to whole sets of 8.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when no tree fits `blocks`.
+    pub fn new(blocks: u64, block_bytes: usize) -> Result<Self, Error> {
+        let blocks = blocks.max(1).checked_next_multiple_of(WAYS as u64).unwrap_or(u64::MAX);
+        let leaf_level = leaf_level_for(blocks, (1, 1))?;
+        let geometry = Geometry::uniform(leaf_level, 2)?;
+        let small = TreeConfig {
+            tree: TreeId(1),
+            tree_top_levels: leaf_level.min(6),
+            ..TreeConfig::new(blocks, block_bytes, geometry, 200)
+        };
+        Ok(Self { small, ways: WAYS, small_per_main: 2 })
+    }
+
+    /// Refuses a pattern that is none.
+    pub(super) fn check_pattern(&self) -> Result<(), Error> {
+        if (1..=SMALL_PER_MAIN_MAX).contains(&self.small_per_main) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidConfig,
+            format!(
+                "a round has 1 to {SMALL_PER_MAIN_MAX} accesses to the small tree, not {}",
+                self.small_per_main
+            ),
+        ))
+    }
+}

@@ -1,0 +1,340 @@
+//! ρ itself: the array of tags, and what goes where.
+
+use std::marker::PhantomData;
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::{RhoConfig, RhoTally, TwoTrees};
+use crate::block_cache::{BlockCache, LineId, Named};
+use crate::error::{Error, ErrorKind};
+use crate::frontend::FreecursiveOram;
+use crate::geometry::Leaf;
+use crate::oram::{Access, FlatOram, Oram, TakingOram, check_request};
+use crate::posmap::draw_leaf;
+use crate::scheme::{Backend, Location, Op, TakingBackend};
+use crate::stash::StashView;
+use crate::store::BucketStore;
+
+/// A main ORAM with a small tree in front of it. See the [module](super) for what lies where, and for
+/// what storage learns: **how many rounds each batch takes**.
+///
+/// A batch that is refused with [`ErrorKind::StashFull`] has been served up to the request that was
+/// refused, and nothing is lost: make [idle rounds](Self::idle_round), which shrink both stashes, and
+/// ask again.
+///
+/// ```
+/// use oblivio_core::rho::TwoTrees;
+/// use oblivio_core::scheme::PathBackend;
+/// use oblivio_core::{FlatOram, Key, MemoryStore, Oram, RhoConfig, RhoOram, Sealer, TreeConfig};
+/// use rand::{SeedableRng, rngs::StdRng};
+///
+/// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
+/// let main = TreeConfig::path(10_000, 64)?;
+/// let config = RhoConfig::new(500, 64)?;
+/// let shapes = [main.shape()?, config.small.shape()?];
+/// let key = Key::draw(&mut coins);
+/// let [main, small] = [&main, &config.small].map(|tree| {
+///     let store = MemoryStore::new(&shapes, MemoryStore::default_layout())?;
+///     PathBackend::new(tree, Sealer::aes128(&key, tree.tree), store)
+/// });
+/// let trees = TwoTrees::new(&config, main?, small?, StdRng::from_rng(&mut coins))?;
+/// let mut oram = RhoOram::new(&config, FlatOram::new(trees, coins)?)?;
+///
+/// oram.write(7, &[42; 64])?;
+/// let mut block = [0; 64];
+/// oram.read(7, &mut block)?;
+/// assert_eq!(block, [42; 64]);
+/// assert_eq!(oram.tally().hits, 1);
+/// # Ok::<(), oblivio_core::Error>(())
+/// ```
+pub struct RhoOram<F, S, R> {
+    /// The frontend of the main ORAM, over both trees.
+    main: F,
+    trees: PhantomData<TwoTrees<S, R>>,
+    /// Which blocks are in the small tree, and where. There, a block's address is its line here.
+    array: BlockCache<Tag>,
+    /// The block that an insertion pushed out of the array, until the main stash has room for it.
+    victim: Option<u64>,
+    victim_block: Zeroizing<Vec<u8>>,
+    /// A block on its way from the main ORAM to the small tree.
+    inserted: Zeroizing<Vec<u8>>,
+    small_leaf_level: u8,
+    /// A request was begun and has not ended well.
+    broken: bool,
+}
+
+/// ρ whose main ORAM has a flat position map.
+pub type FlatRho<S, R> = RhoOram<FlatOram<TwoTrees<S, R>, R>, S, R>;
+
+/// ρ whose main ORAM is a Freecursive ORAM.
+pub type FreecursiveRho<S, R> = RhoOram<FreecursiveOram<TwoTrees<S, R>, R>, S, R>;
+
+/// A block in the small tree.
+#[derive(Clone, Copy)]
+struct Tag {
+    address: u64,
+    leaf: Leaf,
+}
+
+impl Named for Tag {
+    fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl<F, S, R> RhoOram<F, S, R>
+where
+    F: TakingOram<Backend = TwoTrees<S, R>>,
+    S: BucketStore,
+    R: CryptoRng,
+{
+    /// Puts an empty array before `main`, which is a frontend over the [`TwoTrees`] of the same
+    /// configuration.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the small tree is not that of `config` or has blocks of
+    /// another size, the array's blocks are no multiple of its ways, there is no memory for it, or no
+    /// blocks [can be taken](TakingOram::check_takes) out of `main`.
+    pub fn new(config: &RhoConfig, main: F) -> Result<Self, Error> {
+        main.check_takes()?;
+        let small = main.backend().small().config();
+        let block_bytes = main.block_bytes();
+        if small.capacity != config.small.capacity || small.block_bytes != block_bytes {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                format!(
+                    "the small tree must have room for {} blocks of {block_bytes} bytes: make it \
+                     with the configuration's small",
+                    config.small.capacity
+                ),
+            ));
+        }
+        let small_leaf_level = small.geometry.leaf_level();
+        let blocks = usize::try_from(small.capacity).unwrap_or(usize::MAX);
+        Ok(Self {
+            main,
+            trees: PhantomData,
+            // Only tags: the blocks themselves are in the small tree.
+            array: BlockCache::new(blocks, config.ways, 0)?,
+            victim: None,
+            victim_block: Zeroizing::new(vec![0; block_bytes]),
+            inserted: Zeroizing::new(vec![0; block_bytes]),
+            small_leaf_level,
+            broken: false,
+        })
+    }
+
+    /// The frontend of the main ORAM.
+    pub fn main(&self) -> &F {
+        &self.main
+    }
+
+    /// The stores of the main tree and of the small one, for whoever wraps them.
+    pub fn stores_mut(&mut self) -> [&mut S; 2] {
+        self.trees().stores_mut()
+    }
+
+    /// The stash of the main tree, and that of the small one. Secret.
+    pub fn stashes(&self) -> [StashView<'_>; 2] {
+        let trees = self.main.backend();
+        [trees.stash(), trees.small().stash()]
+    }
+
+    /// What it did so far. Secret.
+    pub fn tally(&self) -> RhoTally {
+        self.main.backend().tally
+    }
+
+    /// Bytes of client memory for the array. Public.
+    pub fn array_bytes(&self) -> usize {
+        self.array.bytes()
+    }
+
+    /// Makes a round of dummies. Storage cannot tell it from one that was needed, and both stashes
+    /// shrink.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    pub fn idle_round(&mut self) -> Result<(), Error> {
+        self.check_sound()?;
+        self.unless_it_fails(|oram| oram.trees().idle_round())
+    }
+
+    /// Checks both trees: each block once at most, on its path, with the leaf that its map says; and
+    /// that those in the small tree are the ones in the array, and none of them in the main ORAM.
+    /// Storage sees scans, out of the pattern.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
+    pub fn check_invariants(&mut self) -> Result<(), Error> {
+        self.check_sound()?;
+        self.main.check_invariants()?;
+        let Self { main, array, victim, .. } = self;
+        let mut violation = None;
+        let mut report = |defect: &'static str| {
+            violation.get_or_insert(defect);
+        };
+        main.backend_mut().visit_blocks(&mut |_, address, _| {
+            if array.find(address).is_some() || *victim == Some(address) {
+                report("there is a block in the main ORAM and in front of it");
+            }
+        })?;
+        if victim.is_some_and(|address| array.find(address).is_some()) {
+            report("the victim of the array is still in it");
+        }
+        let mut leaves: std::collections::HashMap<u64, Leaf> =
+            array.blocks().map(|(line, tag)| (line.number(), tag.leaf)).collect();
+        main.backend_mut().small_mut().visit_blocks(&mut |location, line, leaf| {
+            if leaves.remove(&line) != Some(leaf) {
+                report("there is a block in the small tree twice, or other than the array says");
+            } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
+                report("there is a block in the small tree off its path");
+            }
+        })?;
+        if !leaves.is_empty() {
+            report("there is a block in the array and not in the small tree");
+        }
+        violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
+    }
+
+    fn trees(&mut self) -> &mut TwoTrees<S, R> {
+        self.main.backend_mut()
+    }
+
+    fn check_sound(&self) -> Result<(), Error> {
+        if self.broken {
+            return Err(Error::new(
+                ErrorKind::MustReopen,
+                "an earlier access failed half way: reopen the ORAM",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether both trees have room for a request.
+    fn check_ready(&self) -> Result<(), Error> {
+        let trees = self.main.backend();
+        trees.check_ready()?;
+        trees.small().check_ready()
+    }
+
+    /// Does `work`; if it fails, nothing more is answered.
+    fn unless_it_fails(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.broken = true;
+        work(self)?;
+        self.broken = false;
+        Ok(())
+    }
+
+    /// Serves a request, or refuses it before it begins.
+    fn serve(&mut self, address: u64, op: &mut Op<'_>) -> Result<(), Error> {
+        self.check_ready()?;
+        if self.victim.is_some() {
+            self.unless_it_fails(Self::put_victim_back)?;
+            self.check_ready()?;
+        }
+        self.unless_it_fails(|oram| {
+            match oram.array.find_for_use(address) {
+                Some(line) => oram.access_small(line, op)?,
+                None => oram.miss(address, op)?,
+            }
+            // Where the main stash has no room, the victim waits for the next request.
+            if oram.main.backend().check_ready().is_ok() { oram.put_victim_back() } else { Ok(()) }
+        })
+    }
+
+    /// A request for a block that is in the small tree.
+    fn access_small(&mut self, line: LineId, op: &mut Op<'_>) -> Result<(), Error> {
+        let to = self.draw_small_leaf();
+        let from = self.array.held(line).expect("the block is in the array").leaf;
+        let trees = self.main.backend_mut();
+        trees.tally.hits += 1;
+        trees.access_small(|small| small.access(line.number(), from, to, op))?;
+        self.array.held_mut(line).expect("the block is in the array").leaf = to;
+        Ok(())
+    }
+
+    /// A request for a block that is not: it stays where it is, or is inserted if it changes.
+    fn miss(&mut self, address: u64, op: &mut Op<'_>) -> Result<(), Error> {
+        self.trees().tally.misses += 1;
+        if matches!(op, Op::Read(_)) {
+            let op = op.reborrow();
+            return self.main.access(&mut [Access { address, op }]);
+        }
+        let line = self.array.line_for(address);
+        self.take_victim(line)?;
+        self.main.take(address, &mut self.inserted)?;
+        op.apply(&mut self.inserted);
+        let leaf = self.draw_small_leaf();
+        let trees = self.main.backend_mut();
+        trees.tally.inserted += 1;
+        trees.small_mut().append(line.number(), leaf, &self.inserted)?;
+        self.array.fill(line, Tag { address, leaf });
+        Ok(())
+    }
+
+    /// Takes the block of a line out of the small tree. Without one, the access finds nothing: an
+    /// insertion costs a small access either way, which makes room in the stash for it.
+    fn take_victim(&mut self, line: LineId) -> Result<(), Error> {
+        let tag = self.array.held(line);
+        let from = match tag {
+            Some(tag) => tag.leaf,
+            None => self.draw_small_leaf(),
+        };
+        let Self { main, victim_block, .. } = self;
+        main.backend_mut().access_small(|small| small.take(line.number(), from, victim_block))?;
+        self.array.release(line);
+        self.victim = tag.map(|tag| tag.address);
+        Ok(())
+    }
+
+    /// Puts the victim of the array, if there is one, into the main stash.
+    fn put_victim_back(&mut self) -> Result<(), Error> {
+        if let Some(address) = self.victim {
+            self.main.put_back(address, &self.victim_block)?;
+            self.victim = None;
+            self.trees().tally.put_back += 1;
+        }
+        Ok(())
+    }
+
+    fn draw_small_leaf(&mut self) -> Leaf {
+        let leaf_level = self.small_leaf_level;
+        draw_leaf(self.trees().coins_mut(), leaf_level)
+    }
+}
+
+impl<F, S, R> Oram for RhoOram<F, S, R>
+where
+    F: TakingOram<Backend = TwoTrees<S, R>>,
+    S: BucketStore,
+    R: CryptoRng,
+{
+    fn capacity(&self) -> u64 {
+        self.main.capacity()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.main.block_bytes()
+    }
+
+    /// One request after the other, and nothing ahead of time. Storage sees whole rounds, as many as
+    /// the batch takes.
+    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
+        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
+        batch.iter().try_for_each(|request| {
+            check_request(request.address, &request.op, capacity, block_bytes)
+        })?;
+        self.check_sound()?;
+        let served =
+            batch.iter_mut().try_for_each(|request| self.serve(request.address, &mut request.op));
+        if !self.broken {
+            self.unless_it_fails(|oram| oram.trees().end_round())?;
+        }
+        served
+    }
+}

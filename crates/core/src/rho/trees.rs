@@ -1,0 +1,174 @@
+//! Two trees, and the fixed pattern in which they are accessed.
+
+use rand_core::CryptoRng;
+
+use super::{RhoConfig, RhoTally};
+use crate::error::Error;
+use crate::geometry::Leaf;
+use crate::scheme::{Backend, Location, Op, PathBackend, TakingBackend, TreeConfig};
+use crate::stash::StashView;
+use crate::store::BucketStore;
+
+/// The main tree and the small one. To the frontend of the main ORAM it is a backend: whatever that
+/// asks for waits for its turn, so that accesses for the position map keep to the pattern as well.
+///
+/// Both are Path ORAMs: there, an access that nobody needs looks like any other.
+pub struct TwoTrees<S, R> {
+    main: PathBackend<S>,
+    small: PathBackend<S>,
+    small_per_main: usize,
+    /// Accesses to the small tree in the round under way.
+    small_done: usize,
+    coins: R,
+    pub(super) tally: RhoTally,
+}
+
+impl<S: BucketStore, R: CryptoRng> TwoTrees<S, R> {
+    /// Puts two empty trees together; `small` was made with [`RhoConfig::small`]. `coins` must be
+    /// unpredictable to storage.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) when the pattern is none.
+    pub fn new(
+        config: &RhoConfig,
+        main: PathBackend<S>,
+        small: PathBackend<S>,
+        coins: R,
+    ) -> Result<Self, Error> {
+        config.check_pattern()?;
+        let small_per_main = config.small_per_main;
+        let tally = RhoTally::default();
+        Ok(Self { main, small, small_per_main, small_done: 0, coins, tally })
+    }
+
+    /// The stores of the main tree and of the small one, for whoever wraps them.
+    pub fn stores_mut(&mut self) -> [&mut S; 2] {
+        [self.main.store_mut(), self.small.store_mut()]
+    }
+
+    /// The small tree, to be looked at.
+    pub(super) fn small(&self) -> &PathBackend<S> {
+        &self.small
+    }
+
+    /// The small tree, for what storage does not see or is no part of the pattern.
+    pub(super) fn small_mut(&mut self) -> &mut PathBackend<S> {
+        &mut self.small
+    }
+
+    pub(super) fn coins_mut(&mut self) -> &mut R {
+        &mut self.coins
+    }
+
+    /// Makes an access to the small tree when it is its turn.
+    pub(super) fn access_small<T>(
+        &mut self,
+        access: impl FnOnce(&mut PathBackend<S>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.small_done == self.small_per_main {
+            self.dummy_main()?;
+        }
+        self.tally.small_accesses += 1;
+        self.small_done += 1;
+        access(&mut self.small)
+    }
+
+    /// Makes an access to the main tree when it is its turn. It ends a round.
+    fn access_main<T>(
+        &mut self,
+        access: impl FnOnce(&mut PathBackend<S>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.fill_up_small()?;
+        self.tally.main_accesses += 1;
+        self.small_done = 0;
+        access(&mut self.main)
+    }
+
+    /// Brings a round under way to its end.
+    pub(super) fn end_round(&mut self) -> Result<(), Error> {
+        if self.small_done == 0 { Ok(()) } else { self.idle_round() }
+    }
+
+    /// Makes dummies up to the end of the round.
+    pub(super) fn idle_round(&mut self) -> Result<(), Error> {
+        self.fill_up_small()?;
+        self.dummy_main()
+    }
+
+    fn fill_up_small(&mut self) -> Result<(), Error> {
+        while self.small_done < self.small_per_main {
+            self.dummy_small()?;
+        }
+        Ok(())
+    }
+
+    fn dummy_small(&mut self) -> Result<(), Error> {
+        self.tally.small_dummies += 1;
+        self.small_done += 1;
+        self.small.background_evict(&mut self.coins)
+    }
+
+    fn dummy_main(&mut self) -> Result<(), Error> {
+        self.tally.main_dummies += 1;
+        self.small_done = 0;
+        self.main.background_evict(&mut self.coins)
+    }
+}
+
+/// The main tree, with the accesses to the small one that its turn takes.
+impl<S: BucketStore, R: CryptoRng> Backend for TwoTrees<S, R> {
+    fn config(&self) -> &TreeConfig {
+        self.main.config()
+    }
+
+    fn stash(&self) -> StashView<'_> {
+        self.main.stash()
+    }
+
+    fn record_stash_histogram(&mut self) {
+        self.main.record_stash_histogram();
+    }
+
+    /// Of both trees.
+    fn aes_blocks(&self) -> u64 {
+        self.main.aes_blocks() + self.small.aes_blocks()
+    }
+
+    fn check_ready(&self) -> Result<(), Error> {
+        self.main.check_ready()
+    }
+
+    /// Nothing is shown ahead of its turn.
+    fn prefetch(&mut self, _: Leaf) {}
+
+    fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
+        self.access_main(|main| main.access(address, from, to, op))
+    }
+
+    /// It makes no access, and takes no turn.
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        self.main.serve_on_client(address, op)
+    }
+
+    fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        self.access_main(|main| main.background_evict(coins))
+    }
+
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
+        self.main.visit_blocks(visit)
+    }
+}
+
+impl<S: BucketStore, R: CryptoRng> TakingBackend for TwoTrees<S, R> {
+    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
+        self.access_main(|main| main.take(address, from, block))
+    }
+
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
+        self.main.take_on_client(address, block)
+    }
+
+    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
+        self.main.append(address, leaf, block)
+    }
+}
