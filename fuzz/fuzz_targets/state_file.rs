@@ -9,12 +9,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use oblivio_volume::state_fuzzing::{read, rewrite, seal};
+use oblivio_volume::superblock::{MapRecursion, SchemeId, Slots, VolumeParams};
 
 fuzz_target!(|input: &[u8]| {
     // As it is: nothing opens, but nothing may break.
-    let _ = read(input.to_vec(), 8, 3);
-    let Some(([capacity, leaf_level], input)) = input.split_first_chunk() else { return };
-    let (capacity, leaf_level) = (1 + u64::from(capacity % 64), 1 + leaf_level % 8);
+    let _ = read(input.to_vec(), &params(8, 3, false));
+    let Some(([capacity, leaf_level, nested], input)) = input.split_first_chunk() else { return };
+    let (capacity, leaf_level) = (1 + u64::from(capacity % 64), 6 + leaf_level % 4);
+    let params = params(capacity, leaf_level, nested % 2 == 1);
     let mut records = Vec::new();
     let mut rest = input;
     while let Some((length, after)) = rest.split_first() {
@@ -28,7 +30,23 @@ fuzz_target!(|input: &[u8]| {
         }
     }
     let sealed = seal(records.into_iter());
-    let _ = read(sealed.clone(), capacity, leaf_level);
+    let _ = read(sealed.clone(), &params);
     // Wherever a crash tore it.
-    let _ = read(sealed[..sealed.len() - sealed.len() / 3].to_vec(), capacity, leaf_level);
+    let _ = read(sealed[..sealed.len() - sealed.len() / 3].to_vec(), &params);
 });
+
+/// A small volume, with a flat position map or one that lies in the tree.
+fn params(blocks: u64, leaf_level: u8, is_nested: bool) -> VolumeParams {
+    let recursion = is_nested.then_some(MapRecursion { client_entries_max: 4, plb_blocks: 8 });
+    VolumeParams {
+        blocks,
+        block_bytes: 16,
+        scheme: SchemeId::Rotating,
+        leaf_level,
+        slots: Slots::Same(4),
+        evict_period: 3,
+        stash_blocks_max: 40,
+        tree_top_levels: 2,
+        recursion,
+    }
+}

@@ -66,7 +66,7 @@ impl Past {
                  volume was last used with: without it the blocks cannot be found",
             )
         })?;
-        let mut reader = StateReader::new(dir.read(&name(generation))?, &keys.state)?;
+        let reader = StateReader::new(dir.open(&name(generation))?, &keys.state)?;
         if reader.header.volume != volume_id.0 {
             return Err(VolumeError::new(
                 VolumeErrorKind::WrongState,
@@ -79,7 +79,7 @@ impl Past {
                 "a state file has the name of another: restore the directory as it was",
             ));
         }
-        let history = History::read(&mut reader, config)?;
+        let history = History::read(reader, config)?;
         Ok(Self { generation, history })
     }
 

@@ -16,7 +16,6 @@ use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Opening, Past};
-use crate::state::history::History;
 use crate::state::record::{self, Head, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::{self, Superblock, Unlocked, VolumeParams};
@@ -91,7 +90,7 @@ pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, Volu
     let config = config(superblock.params())?;
     let keys = LedgerKeys::new(volume_key);
     let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
-    Ok(!past.history.head.is_clean || !past.history.pending.is_empty())
+    Ok(!past.history.head.is_clean || past.history.has_pending)
 }
 
 /// A durable array of blocks. One thread uses it; [`Disk`](crate::disk::Disk) serves many.
@@ -149,7 +148,7 @@ impl<S: BucketStore> Volume<S> {
         let past = Past::read(&*dir, &keys, &volume_id, &config)?;
         // A process that was killed may have left moves in a cache alone, before storage saw them.
         past.make_durable(&mut *dir)?;
-        let History { head, table, blocks, taken, pending } = past.history;
+        let head = past.history.head.clone();
         if superblock.sequence() < head.superblock_sequence {
             return Err(VolumeError::new(
                 VolumeErrorKind::StoreRolledBack,
@@ -165,18 +164,26 @@ impl<S: BucketStore> Volume<S> {
 
         let sealer = EraSealer::new(seal_key(key), DATA_TREE, head.eras);
         let Head { evictions, accesses_since_eviction, .. } = head;
+        let mut history = past.history;
+        let table = history.table(&config)?;
         let kept = Kept { evictions, accesses_since_eviction, table };
         let mut oram = RotatingOram::resume(&config, sealer, store, kept, coins)?;
-        for block in &blocks {
-            oram.bring_back(block.home, block.address, block.leaf, &block.bytes)?;
-        }
+        let mut taken = Vec::new();
+        history.each_block(
+            |block| Ok(oram.bring_back(block.home, block.address, block.leaf, &block.bytes)?),
+            |slot| {
+                taken.push(slot);
+                Ok(())
+            },
+        )?;
         taken.into_iter().try_for_each(|slot| oram.bring_back_taken(slot))?;
         // What is written from here on is not what was lost.
         oram.begin_era();
         let mut recovery = Recovery { was_needed: !head.is_clean, accesses: 0 };
-        for record in pending {
+        history.each_pending(|record| {
             recovery.accesses += repeat(&mut oram, record)?;
-        }
+            Ok(())
+        })?;
         // In an honest past, storage saw nothing before the directory held it.
         if !head.may_lose_moves && oram.backend_mut().is_behind_storage()? {
             return Err(VolumeError::new(

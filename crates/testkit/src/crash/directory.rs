@@ -5,9 +5,9 @@
 //! file and each file one name, and a rename shows under either name and never under both.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io;
+use std::io::{self, Cursor};
 
-use oblivio_volume::state_dir::{StateDir, StateFile};
+use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -186,11 +186,11 @@ impl StateDir for CrashDir {
         Ok(state.directory.cached.keys().cloned().collect())
     }
 
-    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+    fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
         let mut state = self.world.state();
         state.begin(self.run, OpKind::DirRead)?.answer()?;
         let file = state.directory.find(name)?;
-        Ok(state.directory.file_mut(file)?.bytes().to_vec())
+        Ok(Box::new(Cursor::new(state.directory.file_mut(file)?.bytes().to_vec())))
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {

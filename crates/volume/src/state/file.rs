@@ -11,7 +11,7 @@
 //! file ends at the first record that does not open; but if a later one says that it was durable, it
 //! was not a crash.
 
-use std::io;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::record::Record;
 use crate::error::{VolumeError, VolumeErrorKind};
-use crate::state_dir::StateFile;
+use crate::state_dir::{StateFile, StateSource};
 
 const MAGIC: [u8; 8] = *b"oblstate";
 const VERSION: u32 = 1;
@@ -58,7 +58,7 @@ impl Header {
         .concat()
     }
 
-    fn read(bytes: &[u8]) -> Result<(Self, &[u8]), VolumeError> {
+    fn read(bytes: &[u8]) -> Result<Self, VolumeError> {
         let damaged = || damaged("a state file is too short to be one");
         let (magic, rest) = bytes.split_first_chunk::<8>().ok_or_else(damaged)?;
         if *magic != MAGIC {
@@ -77,9 +77,9 @@ impl Header {
         }
         let (volume, rest) = rest.split_first_chunk().ok_or_else(damaged)?;
         let (generation, rest) = rest.split_first_chunk().ok_or_else(damaged)?;
-        let (salt, rest) = rest.split_first_chunk().ok_or_else(damaged)?;
+        let salt = rest.first_chunk().ok_or_else(damaged)?;
         let generation = u64::from_le_bytes(*generation);
-        Ok((Self { volume: *volume, generation, salt: *salt }, rest))
+        Ok(Self { volume: *volume, generation, salt: *salt })
     }
 
     fn key(&self, key: &StateKey) -> LessSafeKey {
@@ -157,34 +157,63 @@ fn nonce(number: u64) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
-/// Opens the records of a file, one after the other.
+/// Opens the records of a file, one after the other. No more than one of them is in memory.
 pub(crate) struct StateReader {
     pub(crate) header: Header,
     key: LessSafeKey,
-    bytes: Vec<u8>,
-    at: usize,
+    source: BufReader<Box<dyn StateSource>>,
+    /// Where the source stands.
+    cursor: u64,
+    /// Bytes of the file.
+    end: u64,
+    position: Position,
+}
+
+/// Between two records of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
+    /// From the start of the file.
+    at: u64,
+    /// Before it.
     records: u64,
 }
 
 impl StateReader {
-    /// A file that holds `bytes`.
-    pub(crate) fn new(bytes: Vec<u8>, key: &StateKey) -> Result<Self, VolumeError> {
-        let (header, rest) = Header::read(&bytes)?;
-        let at = bytes.len() - rest.len();
+    /// Of a file that `source` reads.
+    pub(crate) fn new(
+        mut source: Box<dyn StateSource>,
+        key: &StateKey,
+    ) -> Result<Self, VolumeError> {
+        let end = source.seek(SeekFrom::End(0))?;
+        source.rewind()?;
+        let mut source = BufReader::new(source);
+        let mut start = Vec::new();
+        source.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut start)?;
+        let header = Header::read(&start)?;
         let key = header.key(key);
-        Ok(Self { header, key, bytes, at, records: 0 })
+        let cursor = HEADER_BYTES as u64;
+        Ok(Self { header, key, source, cursor, end, position: Position { at: cursor, records: 0 } })
+    }
+
+    /// Before the record that comes [next](Self::next).
+    pub(crate) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Goes back to where it has been.
+    pub(crate) fn go_to(&mut self, position: Position) {
+        self.position = position;
     }
 
     /// The next record, or `None` where a crash ended the file.
     pub(crate) fn next(&mut self) -> Result<Option<Record>, VolumeError> {
-        match self.open_at(self.at, self.records) {
-            Some((plain, end)) => {
+        match self.open_at(self.position)? {
+            Some((plain, next)) => {
                 let record = plain.get(SYNCED_BYTES..).and_then(Record::read);
-                self.at = end;
-                self.records += 1;
+                self.position = next;
                 record.map(Some).ok_or_else(|| damaged("the client's state holds a strange record"))
             }
-            None if self.was_durable() => {
+            None if self.was_durable()? => {
                 Err(damaged("a record of the client's state was changed"))
             }
             None => Ok(None),
@@ -192,31 +221,59 @@ impl StateReader {
     }
 
     /// Whether a later record says that the one which does not open was durable.
-    fn was_durable(&self) -> bool {
-        let Some((_, end)) = self.frame_at(self.at) else {
-            return false;
+    fn was_durable(&mut self) -> io::Result<bool> {
+        let Position { at, records } = self.position;
+        let Some(frame) = self.frame_at(at)? else {
+            return Ok(false);
         };
-        self.open_at(end, self.records + 1)
-            .and_then(|(plain, _)| plain.first_chunk().map(|synced| u64::from_le_bytes(*synced)))
-            .is_some_and(|synced| synced > self.records)
+        let next = Position { at: at + (LENGTH_BYTES + frame.len()) as u64, records: records + 1 };
+        let plain = self.open_at(next)?;
+        let synced = plain.and_then(|(plain, _)| plain.first_chunk().copied());
+        Ok(synced.is_some_and(|synced| u64::from_le_bytes(synced) > records))
     }
 
-    /// The sealed bytes of the record at `at`, tag included, and where the next one starts.
-    fn frame_at(&self, at: usize) -> Option<(&[u8], usize)> {
-        let (length, rest) = self.bytes.get(at..)?.split_first_chunk::<LENGTH_BYTES>()?;
-        let length = u32::from_le_bytes(*length) as usize;
-        let sealed = rest.get(..length.checked_add(TAG_BYTES)?)?;
-        (length <= RECORD_BYTES_MAX).then_some((sealed, at + LENGTH_BYTES + sealed.len()))
+    /// The sealed bytes of the record at `at`, tag included, if there are so many.
+    fn frame_at(&mut self, at: u64) -> io::Result<Option<Vec<u8>>> {
+        if self.cursor != at {
+            self.source.seek(SeekFrom::Start(at))?;
+        }
+        let mut length = [0; LENGTH_BYTES];
+        let after_length = at + LENGTH_BYTES as u64;
+        if after_length > self.end {
+            // Wherever the source stands now is found out the next time.
+            self.cursor = u64::MAX;
+            return Ok(None);
+        }
+        self.source.read_exact(&mut length)?;
+        self.cursor = after_length;
+        let length = u32::from_le_bytes(length) as usize;
+        let sealed = length + TAG_BYTES;
+        if length > RECORD_BYTES_MAX || sealed as u64 > self.end - after_length {
+            return Ok(None);
+        }
+        let mut frame = vec![0; sealed];
+        self.source.read_exact(&mut frame)?;
+        self.cursor += sealed as u64;
+        Ok(Some(frame))
     }
 
-    fn open_at(&self, at: usize, number: u64) -> Option<(Zeroizing<Vec<u8>>, usize)> {
-        let (sealed, end) = self.frame_at(at)?;
-        let length = (sealed.len() - TAG_BYTES) as u32;
-        let mut plain = Zeroizing::new(sealed.to_vec());
-        let aad = Aad::from(length.to_le_bytes());
-        self.key.open_in_place(nonce(number), aad, &mut plain).ok()?;
-        plain.truncate(length as usize);
-        Some((plain, end))
+    /// The record at a position, and where it ends.
+    fn open_at(
+        &mut self,
+        Position { at, records }: Position,
+    ) -> io::Result<Option<(Zeroizing<Vec<u8>>, Position)>> {
+        let Some(frame) = self.frame_at(at)? else {
+            return Ok(None);
+        };
+        let next = Position { at: at + (LENGTH_BYTES + frame.len()) as u64, records: records + 1 };
+        let length = frame.len() - TAG_BYTES;
+        let mut plain = Zeroizing::new(frame);
+        let aad = Aad::from((length as u32).to_le_bytes());
+        if self.key.open_in_place(nonce(records), aad, &mut plain).is_err() {
+            return Ok(None);
+        }
+        plain.truncate(length);
+        Ok(Some((plain, next)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A way into this module for the fuzzer: what it makes comes under a seal that opens.
 
-use std::io;
+use std::io::{self, Cursor};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zeroize::Zeroizing;
@@ -17,8 +17,12 @@ use crate::superblock::VolumeParams;
 /// # Errors
 /// When it is none.
 pub fn read(bytes: Vec<u8>, params: &VolumeParams) -> Result<(), VolumeError> {
-    let mut reader = StateReader::new(bytes, &key())?;
-    History::read(&mut reader, &crate::volume::config(params)?).map(drop)
+    let reader = StateReader::new(Box::new(Cursor::new(bytes)), &key())?;
+    let config = crate::volume::config(params)?;
+    let mut history = History::read(reader, &config)?;
+    history.table(&config)?;
+    history.each_block(|_| Ok(()), |_| Ok(()))?;
+    history.each_pending(|_| Ok(()))
 }
 
 /// A state file of these records, sealed as [`read`] opens them.

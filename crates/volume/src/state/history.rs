@@ -5,78 +5,127 @@ use oblivio_core::geometry::Leaf;
 use oblivio_core::posmap::{LivePosMap, Mapping};
 use oblivio_core::scheme::TakenSlot;
 
-use super::file::{StateReader, damaged};
+use super::file::{Position, StateReader, damaged};
 use super::record::{ClientBlock, Head, Record};
 use crate::error::VolumeError;
 
-/// What a state file says.
+/// What a state file says, but for what is large: blocks, and what has to be done again, are read
+/// when they are needed.
 pub(crate) struct History {
     pub(crate) head: Head,
-    /// The position map, or the entries of it that are on the client.
-    pub(crate) table: LivePosMap,
-    pub(crate) blocks: Vec<ClientBlock>,
-    pub(crate) taken: Vec<TakenSlot>,
-    /// What came in after the last checkpoint, to be done again.
-    pub(crate) pending: Vec<Record>,
-}
-
-/// A state of which not all records have come.
-struct Incomplete {
-    head: Head,
-    blocks: Vec<ClientBlock>,
-    taken: Vec<TakenSlot>,
+    /// Where the file's first record starts.
+    first: Position,
+    is_flat: bool,
+    /// Where the last complete state starts and ends.
+    state: (Position, Position),
+    /// Whether anything came in after the last complete state.
+    pub(crate) has_pending: bool,
+    reader: StateReader,
 }
 
 impl History {
-    /// Reads a whole file of a volume.
+    /// Looks through a whole file of a volume.
     pub(crate) fn read(
-        reader: &mut StateReader,
+        mut reader: StateReader,
         config: &RotatingConfig,
     ) -> Result<Self, VolumeError> {
+        let (first, is_flat) = (reader.position(), config.recursion.is_none());
+        let Outline { complete, has_pending, .. } = Outline::read(&mut reader, is_flat)?;
+        let (head, state) =
+            complete.ok_or_else(|| damaged("the client's state is not complete"))?;
+        Ok(Self { head, first, is_flat, state, has_pending, reader })
+    }
+
+    /// The position map, or the entries of it that are on the client.
+    pub(crate) fn table(&mut self, config: &RotatingConfig) -> Result<LivePosMap, VolumeError> {
         let leaf_level = config.raw.tree.geometry.leaf_level();
         let table = LivePosMap::new(config.client_entries()?, leaf_level)?;
-        let is_flat = config.recursion.is_none();
         let mut map = BoundedMap { map: table, leaf_level };
-        let mut complete: Option<Incomplete> = None;
-        let mut incomplete: Option<Incomplete> = None;
-        let (mut tables, mut pending) = (Vec::new(), Vec::new());
-        while let Some(record) = reader.next()? {
-            match (record, &mut incomplete, &mut complete) {
-                (Record::Head(head), None, _) => {
-                    let (blocks, taken) = (Vec::new(), Vec::new());
-                    incomplete = Some(Incomplete { head, blocks, taken });
+        // A flat map follows from that of the snapshot and what came in since; the entries on the client
+        // of one that lies in the tree are told anew by each state.
+        self.reader.go_to(if self.is_flat { self.first } else { self.state.0 });
+        while self.reader.position() < self.state.1
+            && let Some(record) = self.reader.next()?
+        {
+            map.apply(record)?;
+        }
+        Ok(map.map)
+    }
+
+    /// Hands over the blocks on the client, and the slots that it notes to be taken.
+    pub(crate) fn each_block(
+        &mut self,
+        mut block: impl FnMut(ClientBlock) -> Result<(), VolumeError>,
+        mut taken: impl FnMut(TakenSlot) -> Result<(), VolumeError>,
+    ) -> Result<(), VolumeError> {
+        self.reader.go_to(self.state.0);
+        while self.reader.position() < self.state.1
+            && let Some(record) = self.reader.next()?
+        {
+            match record {
+                Record::Block(found) => block(found)?,
+                Record::Taken(slots) => slots.into_iter().try_for_each(&mut taken)?,
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over what came in after the last checkpoint, to be done again.
+    pub(crate) fn each_pending(
+        &mut self,
+        mut repeat: impl FnMut(Record) -> Result<(), VolumeError>,
+    ) -> Result<(), VolumeError> {
+        self.reader.go_to(self.state.1);
+        while let Some(record) = self.reader.next()? {
+            match record {
+                record @ (Record::Batch(_) | Record::Forget { .. } | Record::Evict) => {
+                    repeat(record)?;
                 }
-                (Record::Block(block), Some(state), _) => state.blocks.push(block),
-                (Record::Taken(slots), Some(state), _) if !is_flat => state.taken.extend(slots),
-                // Only a snapshot has a map: a checkpoint's follows from what came in before it.
-                (Record::Map { start, mappings }, Some(_), None) => {
-                    map.set_all(start, mappings)?;
+                // A state that is not complete: it is not the last record that ends the file.
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which records there are, and whether they are in order.
+struct Outline {
+    /// The last complete state.
+    complete: Option<(Head, (Position, Position))>,
+    /// One of which not all records have come.
+    incomplete: Option<(Head, Position)>,
+    has_pending: bool,
+}
+
+impl Outline {
+    fn read(reader: &mut StateReader, is_flat: bool) -> Result<Self, VolumeError> {
+        let mut outline = Self { complete: None, incomplete: None, has_pending: false };
+        loop {
+            let start = reader.position();
+            let Some(record) = reader.next()? else {
+                return Ok(outline);
+            };
+            let Self { complete, incomplete, has_pending } = &mut outline;
+            match (record, incomplete.is_some(), complete.is_some()) {
+                (Record::Head(head), false, _) => *incomplete = Some((head, start)),
+                (Record::Block(_), true, _) => (),
+                (Record::Taken(_), true, _) if !is_flat => (),
+                // Only a snapshot has a map: a checkpoint's follows from what came in before it,
+                // unless most of it lies in the tree.
+                (Record::Map { .. }, true, is_checkpoint) if !(is_flat && is_checkpoint) => (),
+                (Record::End, true, _) => {
+                    *complete =
+                        incomplete.take().map(|(head, start)| (head, (start, reader.position())));
+                    *has_pending = false;
                 }
-                // Unless most of it lies in the tree. No entry of such a map is ever taken back.
-                (Record::Map { start, mappings }, Some(_), Some(_)) if !is_flat => {
-                    tables.push((start, mappings));
+                (Record::Batch(_) | Record::Forget { .. } | Record::Evict, false, true) => {
+                    *has_pending = true;
                 }
-                (Record::End, Some(_), _) => {
-                    complete = incomplete.take();
-                    for (start, mappings) in tables.drain(..) {
-                        map.set_all(start, mappings)?;
-                    }
-                    let pending = std::mem::take(&mut pending);
-                    if is_flat {
-                        pending.iter().try_for_each(|record| map.apply(record))?;
-                    }
-                }
-                (
-                    record @ (Record::Batch(_) | Record::Forget { .. } | Record::Evict),
-                    None,
-                    Some(_),
-                ) => pending.push(record),
                 _ => return Err(damaged("the client's state holds a record out of place")),
             }
         }
-        let Incomplete { head, blocks, taken } =
-            complete.ok_or_else(|| damaged("the client's state is not complete"))?;
-        Ok(Self { head, table: map.map, blocks, taken, pending })
     }
 }
 
@@ -98,8 +147,9 @@ impl BoundedMap {
     }
 
     /// What a record does to the map, without storage.
-    fn apply(&mut self, record: &Record) -> Result<(), VolumeError> {
+    fn apply(&mut self, record: Record) -> Result<(), VolumeError> {
         match record {
+            Record::Map { start, mappings } => self.set_all(start, mappings),
             Record::Batch(accesses) => accesses.iter().try_for_each(|access| {
                 if access.step.is_of_nothing() {
                     return Ok(());
@@ -108,8 +158,8 @@ impl BoundedMap {
                 let live = was_alive || access.data.is_some();
                 self.set(access.step.address, Mapping { leaf: access.step.to, live })
             }),
-            Record::Forget { start, end } if start <= end && *end <= self.map.capacity() => {
-                self.map.forget(*start..*end);
+            Record::Forget { start, end } if start <= end && end <= self.map.capacity() => {
+                self.map.forget(start..end);
                 Ok(())
             }
             Record::Forget { .. } => Err(out_of_bounds()),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{StateDir, StateFile};
+use super::{StateDir, StateFile, StateSource};
 use crate::error::{VolumeError, VolumeErrorKind};
 
 /// The file that whoever uses the directory holds locked.
@@ -95,8 +95,8 @@ impl StateDir for FsStateDir {
         Ok(names?.into_iter().filter(|name| name != LOCK_NAME).collect())
     }
 
-    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        fs::read(self.file(name))
+    fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
+        Ok(Box::new(File::open(self.file(name))?))
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {

@@ -4,7 +4,7 @@ mod fs;
 
 pub use fs::FsStateDir;
 
-use std::io;
+use std::io::{self, Read, Seek};
 
 /// A directory of append-only files. Names are short and plain: letters, digits, `-` and `.`.
 ///
@@ -20,11 +20,21 @@ pub trait StateDir: Send {
     /// When the directory cannot be read.
     fn names(&self) -> io::Result<Vec<String>>;
 
+    /// What a file holds, to be read piece by piece.
+    ///
+    /// # Errors
+    /// When there is no such file, or it cannot be read.
+    fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>>;
+
     /// Everything that a file holds.
     ///
     /// # Errors
     /// When there is no such file, or it cannot be read.
-    fn read(&self, name: &str) -> io::Result<Vec<u8>>;
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.open(name)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
 
     /// Makes durable what a file holds, whoever appended it.
     ///
@@ -56,6 +66,11 @@ pub trait StateDir: Send {
     /// When that cannot be promised any more.
     fn sync_names(&mut self) -> io::Result<()>;
 }
+
+/// A file of a [`StateDir`], open to read.
+pub trait StateSource: Read + Seek {}
+
+impl<T: Read + Seek> StateSource for T {}
 
 /// A file of a [`StateDir`], open to append.
 pub trait StateFile: Send {
