@@ -47,6 +47,7 @@ fn params(blocks: u64, leaf_level: u8, is_nested: bool) -> VolumeParams {
         evict_period: 3,
         stash_blocks_max: 40,
         tree_top_levels: 2,
+        tree_top_ways: 0,
         recursion,
     }
 }

@@ -21,6 +21,9 @@ pub struct Wish {
     pub stash_blocks_max: u32,
     /// Bytes of buckets that the client keeps itself, at most.
     pub tree_top_bytes_max: u64,
+    /// Ways of the sets in which blocks of those buckets are found by their address (IR-Stash); 0 if
+    /// they are not.
+    pub tree_top_ways: u16,
     /// Bytes of client memory for tree top, stash and position map together. A position map that does
     /// not fit lies in the tree.
     pub client_bytes_max: u64,
@@ -37,6 +40,7 @@ impl Wish {
             evict_period: 5,
             stash_blocks_max: 64,
             tree_top_bytes_max: 32 << 20,
+            tree_top_ways: 0,
             client_bytes_max: 40 << 20,
         }
     }
@@ -144,6 +148,7 @@ impl VolumeParams {
             evict_period: wish.evict_period,
             stash_blocks_max: wish.stash_blocks_max,
             tree_top_levels,
+            tree_top_ways: wish.tree_top_ways,
             recursion,
         };
         config(&params)?.shapes()?;

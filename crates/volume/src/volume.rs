@@ -8,7 +8,8 @@ use oblivio_core::oram::{Kept, nothing_to_do};
 use oblivio_core::scheme::Move;
 use oblivio_core::store::{BucketStore, TreeId, TreeShape};
 use oblivio_core::{
-    Access, EraSealer, ErrorKind, MasterKey, Op, Oram, RotatingConfig, RotatingOram, TreeConfig,
+    Access, EraSealer, ErrorKind, HitPolicy, MasterKey, Op, Oram, RotatingConfig, RotatingOram,
+    TreeConfig,
 };
 use rand::rngs::StdRng;
 
@@ -43,11 +44,18 @@ pub struct VolumeOptions {
     pub sync_moves: SyncMoves,
     /// As many bytes may come into a state file after its snapshot before another replaces it.
     pub state_file_bytes_max: u64,
+    /// Whether a block that the client finds by its address is accessed all the same. If it is not,
+    /// storage sees how often blocks are asked for again.
+    pub hits: HitPolicy,
 }
 
 impl Default for VolumeOptions {
     fn default() -> Self {
-        Self { sync_moves: SyncMoves::BeforeReads, state_file_bytes_max: 64 << 20 }
+        Self {
+            sync_moves: SyncMoves::BeforeReads,
+            state_file_bytes_max: 64 << 20,
+            hits: HitPolicy::Access,
+        }
     }
 }
 
@@ -230,13 +238,22 @@ impl<S: BucketStore> Volume<S> {
         self.check_requests(batch)?;
         self.unless_broken(|volume| {
             let mut rest = batch;
-            while !rest.is_empty() {
+            while let Some(first) = rest.first_mut() {
+                if volume.serve_on_client(first)? {
+                    rest = &mut rest[1..];
+                    continue;
+                }
                 let fitting = volume.make_room(rest.len())?;
-                let addresses: Vec<_> =
-                    rest[..fitting].iter().map(|request| request.address).collect();
+                let mut addresses = vec![rest[0].address];
+                for request in &rest[1..fitting] {
+                    if volume.finds_on_client(request.address)? {
+                        break;
+                    }
+                    addresses.push(request.address);
+                }
                 let needed = volume.oram.needs(&addresses)?;
                 if needed.is_empty() {
-                    let (window, later) = rest.split_at_mut(fitting);
+                    let (window, later) = rest.split_at_mut(addresses.len());
                     volume.access_window(window)?;
                     rest = later;
                 } else {
@@ -313,6 +330,7 @@ impl<S: BucketStore> Volume<S> {
                 let mut fetches = BTreeSet::new();
                 let (mut addresses, mut ops) = (Vec::new(), Vec::new());
                 for (request, served) in batch.iter_mut().zip(&mut served) {
+                    *served = *served || volume.serve_on_client(request)?;
                     if *served || addresses.len() == fitting {
                         continue;
                     }
@@ -475,6 +493,34 @@ impl<S: BucketStore> Volume<S> {
         self.carry_out(&steps, &mut nothing_to_do(steps.len()))
     }
 
+    /// Serves a request without an access, if the client finds its block by its address and may. Only
+    /// what it writes is logged.
+    fn serve_on_client(&mut self, request: &mut Access<'_>) -> Result<bool, VolumeError> {
+        if !self.finds_on_client(request.address)? {
+            return Ok(false);
+        }
+        if let Op::Write(data) = &request.op {
+            let address = request.address;
+            self.ledger.log.append(|out| record::put_in_place(out, address, data))?;
+        }
+        Ok(self.oram.serve_on_client(request.address, &mut request.op)?)
+    }
+
+    fn finds_on_client(&mut self, address: u64) -> Result<bool, VolumeError> {
+        match self.options.hits {
+            HitPolicy::Access => Ok(false),
+            HitPolicy::Serve => {
+                Ok(self.oram.serve_on_client(address, &mut Op::Update(&mut |_| ()))?)
+            }
+        }
+    }
+
+    /// From now on, what the client finds by its address is served without an access. Whoever makes
+    /// accesses at a fixed rate shows nothing by that.
+    pub(crate) fn serve_hits(&mut self) {
+        self.options.hits = HitPolicy::Serve;
+    }
+
     /// Logs accesses, and makes them.
     fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), VolumeError> {
         let logged = steps.iter().zip(&*ops).map(|(step, op)| match op {
@@ -528,6 +574,14 @@ fn repeat<S: BucketStore>(
         }
         Record::Forget { start, end } => oram.forget(start..end).map(|()| 0).map_err(Into::into),
         Record::Evict => oram.background_evict().map(|()| 0).map_err(Into::into),
+        Record::InPlace { address, data } => {
+            if oram.serve_on_client(address, &mut Op::Write(&data))? {
+                return Ok(0);
+            }
+            let message = "the client's state tells of a block on the client that is not there: it is \
+                           damaged. Restore the directory as it was";
+            Err(VolumeError::new(VolumeErrorKind::StateDamaged, message))
+        }
         _ => unreachable!("a history keeps nothing else to be done again"),
     }
 }

@@ -22,8 +22,10 @@ const ACCESSES: usize = 7;
 /// Few, so that leaves do not repeat by chance alone.
 const LEAF_LEVEL: u8 = 5;
 
-fn volumes() -> [SmallVolume; 2] {
-    [SmallVolume::default(), SmallVolume::default().with_map_in_tree()]
+fn volumes() -> [SmallVolume; 3] {
+    let in_sets = SmallVolume { tree_top_ways: 2, tree_top_levels: 3, ..SmallVolume::default() };
+    let everything = SmallVolume { leaf_slots: Some(5), ..in_sets.with_map_in_tree() };
+    [SmallVolume::default(), in_sets, everything]
 }
 
 /// A disk without a clock, and what its storage saw.

@@ -29,6 +29,13 @@ fn volume(sync_moves: SyncMoves) -> SmallVolume {
     SmallVolume { leaf_level: LEAF_LEVEL, sync_moves, ..SmallVolume::default() }
 }
 
+/// With all of the position map on the client, and with most of it in the tree. There, too, the blocks
+/// that are asked for are near each other: so as many accesses are made.
+fn volumes(sync_moves: SyncMoves) -> [SmallVolume; 2] {
+    let in_tree = SmallVolume::default().with_map_in_tree();
+    [volume(sync_moves), SmallVolume { leaf_level: LEAF_LEVEL, sync_moves, ..in_tree }]
+}
+
 // ───────────────────────────── leaves across crashes ─────────────────────────────
 
 #[test]
@@ -40,17 +47,19 @@ fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated() {
         // Who is killed loses nothing, and so shows nothing twice.
         (SyncMoves::AtFlush, Survival::All),
     ] {
-        let mut tried = 0;
-        let mut equal = 0;
-        for crash_at in (0..240).step_by(4) {
-            let mut bench = Bench::new(volume(sync_moves), crash_at);
-            bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
-            bench.world.crash(&mut bench.coins, survival);
-            let shown = bench.leaves();
-            equal += usize::from(bench.recovers_and_shows_the_last_leaf_again(&shown));
-            tried += 1;
+        for volume in volumes(sync_moves) {
+            let mut tried = 0;
+            let mut equal = 0;
+            for crash_at in (0..240).step_by(4) {
+                let mut bench = Bench::new(volume, crash_at);
+                bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
+                bench.world.crash(&mut bench.coins, survival);
+                let shown = bench.leaves();
+                equal += usize::from(bench.recovers_and_shows_the_last_leaf_again(&shown));
+                tried += 1;
+            }
+            assert!(equal <= EQUAL_BY_CHANCE_MAX, "{volume:?} {survival:?}: {equal} of {tried}");
         }
-        assert!(equal <= EQUAL_BY_CHANCE_MAX, "{sync_moves:?} {survival:?}: {equal} of {tried}");
     }
 }
 
@@ -145,11 +154,12 @@ const WRITES_TO_ALL_BLOCKS: Workload = |volume, step| {
 
 #[test]
 fn two_workloads_of_one_length_look_alike_across_crashes() {
-    for sync_moves in [SyncMoves::BeforeReads, SyncMoves::AtFlush] {
+    let syncs = [SyncMoves::BeforeReads, SyncMoves::AtFlush];
+    for volume in syncs.into_iter().flat_map(volumes) {
         for survival in [Survival::None, Survival::All] {
             for steps in [0, 1, 11, 12, 13, 50] {
                 // State files that fill up soon with the data of writes, and never with reads.
-                let volume = SmallVolume { state_file_bytes_max: 5_000, ..volume(sync_moves) };
+                let volume = SmallVolume { state_file_bytes_max: 5_000, ..volume };
                 let views = [READS_OF_ONE_BLOCK, WRITES_TO_ALL_BLOCKS].map(|workload| {
                     let mut bench = Bench::new(volume, steps);
                     for _ in 0..3 {
@@ -165,8 +175,42 @@ fn two_workloads_of_one_length_look_alike_across_crashes() {
                     }
                     looks(&bench.world.view())
                 });
-                assert_alike(&views, &format!("{sync_moves:?} {survival:?} {steps}"));
+                assert_alike(&views, &format!("{volume:?} {survival:?} {steps}"));
             }
+        }
+    }
+}
+
+// ───────────────────────────── blocks that are on the client ─────────────────────────────
+
+/// What is served where it is makes no access, and is there after a crash.
+#[test]
+fn blocks_on_the_client_make_an_access_unless_the_owner_says_otherwise() {
+    for (tree_top_ways, in_tree) in [(0, false), (2, false), (0, true), (2, true)] {
+        let volume = SmallVolume { tree_top_ways, tree_top_levels: 4, ..SmallVolume::default() };
+        let volume = if in_tree { volume.with_map_in_tree() } else { volume };
+        let mut bench = Bench::new(volume, 1);
+        let before = bench.leaves().len();
+        let (mut volume, _) = bench.open().unwrap();
+        for step in 0..100u8 {
+            let data = [step; BLOCK_BYTES as usize];
+            let address = u64::from(step % 3);
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        }
+        volume.flush().unwrap();
+        bench.world.crash(&mut bench.coins, Survival::None);
+        drop(volume);
+        let accesses = bench.leaves().len() - before;
+        if tree_top_ways == 0 {
+            assert_eq!(accesses, 100);
+        } else {
+            assert!((3..60).contains(&accesses), "{accesses}");
+        }
+        let (mut volume, _) = bench.open().unwrap();
+        for address in 0..3 {
+            let mut block = [0; BLOCK_BYTES as usize];
+            volume.access(&mut [Access { address, op: Op::Read(&mut block) }]).unwrap();
+            assert_eq!(block[0], [99, 97, 98][address as usize]);
         }
     }
 }

@@ -100,6 +100,12 @@ pub(crate) struct WishArgs {
     /// Bytes of buckets that the client keeps itself, at most.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "32M")]
     pub(crate) tree_top: u64,
+    /// Keep the blocks of those buckets in sets of so many, in which they are found by their address
+    /// (IR-Stash); 0 for bucket by bucket. What is found so may be served without an access: see
+    /// --serve-hits and --rate of `serve` and `mount`. Which blocks meet in a set decides how often
+    /// the stash is full, and so how many evictions there are.
+    #[arg(long, value_name = "WAYS", default_value_t = 0)]
+    pub(crate) tree_top_ways: u16,
     /// Bytes of client memory for those buckets, the stash and the position map together. A position
     /// map that does not fit lies in the tree, which costs accesses. The cache comes on top.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "40M")]
@@ -160,8 +166,13 @@ pub(crate) struct CheckArgs {
 #[derive(Args, Clone)]
 pub(crate) struct RunArgs {
     /// Bytes of the write-back cache.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "32M")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "16M")]
     pub(crate) cache: u64,
+    /// Serve blocks that the client finds by their address without an access: those in the stash, and
+    /// in the tree top of a volume made with --tree-top-ways. Storage then sees how often blocks are
+    /// asked for again. At a fixed rate they are served so in any case, and it sees nothing of it.
+    #[arg(long)]
+    pub(crate) serve_hits: bool,
     /// When the moves of blocks become durable in the client's directory.
     #[arg(long, value_enum, default_value_t = SyncMovesName::Read)]
     pub(crate) sync_moves: SyncMovesName,
@@ -180,6 +191,7 @@ impl Default for RunArgs {
     fn default() -> Self {
         Self {
             cache: DiskOptions::default().cache_bytes_max,
+            serve_hits: false,
             sync_moves: SyncMovesName::default(),
             direct: false,
             record_view: None,

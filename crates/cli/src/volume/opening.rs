@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use oblivio_core::HitPolicy;
 use oblivio_core::store::BucketStore;
 use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::state_dir::FsStateDir;
@@ -79,7 +80,9 @@ pub(crate) fn open(args: &VolumeArgs, run: &RunArgs) -> Result<Opened, CliError>
     let Unlocking { store, owner, state } = unlock(args, &file)?;
     let dir = FsStateDir::open(&state)?;
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;
-    let options = VolumeOptions { sync_moves: run.sync_moves.into(), ..VolumeOptions::default() };
+    let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };
+    let sync_moves = run.sync_moves.into();
+    let options = VolumeOptions { sync_moves, hits, ..VolumeOptions::default() };
     let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
     if recovery.was_needed {
         output::remark(&format!(

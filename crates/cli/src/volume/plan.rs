@@ -42,6 +42,7 @@ impl Plan {
             evict_period: wish.evict_period,
             stash_blocks_max: wish.stash,
             tree_top_bytes_max: wish.tree_top,
+            tree_top_ways: wish.tree_top_ways,
             client_bytes_max: wish.client_memory,
         })?;
         Self::of(params)
@@ -127,6 +128,7 @@ impl Plan {
             "scheme": "rotating RAW ORAM",
             "levels": u32::from(params.leaf_level) + 1,
             "tree_top_levels": params.tree_top_levels,
+            "tree_top_ways": params.tree_top_ways,
             "slots": slots_json(&params.slots),
             "evict_period": params.evict_period,
             "stash_blocks_max": params.stash_blocks_max,

@@ -1,5 +1,6 @@
 //! A volume so small that a run has a few hundred operations: each can be tried as the last.
 
+use oblivio_core::HitPolicy;
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
@@ -47,6 +48,9 @@ pub struct SmallVolume {
     pub slots: u16,
     /// Slots of a bucket of the leaves, if they are others.
     pub leaf_slots: Option<u16>,
+    /// Ways of the sets of the tree top, if it is in sets. Then the volume serves what is on the client
+    /// without an access.
+    pub tree_top_ways: u16,
     /// What part of the position map lies in the tree.
     pub recursion: Option<MapRecursion>,
     /// `2^tree_top_levels` evictions lie between two checkpoints at most.
@@ -89,6 +93,7 @@ impl Default for SmallVolume {
             blocks: BLOCKS,
             slots: 4,
             leaf_slots: None,
+            tree_top_ways: 0,
             recursion: None,
             tree_top_levels: 2,
             stash_blocks_max: 40,
@@ -123,6 +128,7 @@ impl SmallVolume {
             evict_period: EVICT_PERIOD,
             stash_blocks_max: self.stash_blocks_max,
             tree_top_levels: self.tree_top_levels,
+            tree_top_ways: self.tree_top_ways,
             recursion: self.recursion,
         }
     }
@@ -246,7 +252,8 @@ impl SmallVolume {
 
     fn options(&self) -> VolumeOptions {
         let Self { sync_moves, state_file_bytes_max, .. } = *self;
-        VolumeOptions { sync_moves, state_file_bytes_max }
+        let hits = if self.tree_top_ways > 0 { HitPolicy::Serve } else { HitPolicy::Access };
+        VolumeOptions { sync_moves, state_file_bytes_max, hits }
     }
 }
 

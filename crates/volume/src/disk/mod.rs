@@ -59,7 +59,7 @@ pub struct DiskOptions {
 
 impl Default for DiskOptions {
     fn default() -> Self {
-        Self { cache_bytes_max: 32 << 20, schedule: None }
+        Self { cache_bytes_max: 16 << 20, schedule: None }
     }
 }
 

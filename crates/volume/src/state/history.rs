@@ -79,11 +79,11 @@ impl History {
         self.reader.go_to(self.state.1);
         while let Some(record) = self.reader.next()? {
             match record {
-                record @ (Record::Batch(_) | Record::Forget { .. } | Record::Evict) => {
+                // A state that is not complete: nothing comes after it.
+                Record::Head(_) => return Ok(()),
+                record => {
                     repeat(record)?;
                 }
-                // A state that is not complete: it is not the last record that ends the file.
-                _ => return Ok(()),
             }
         }
         Ok(())
@@ -120,9 +120,14 @@ impl Outline {
                         incomplete.take().map(|(head, start)| (head, (start, reader.position())));
                     *has_pending = false;
                 }
-                (Record::Batch(_) | Record::Forget { .. } | Record::Evict, false, true) => {
-                    *has_pending = true;
-                }
+                (
+                    Record::Batch(_)
+                    | Record::Forget { .. }
+                    | Record::Evict
+                    | Record::InPlace { .. },
+                    false,
+                    true,
+                ) => *has_pending = true,
                 _ => return Err(damaged("the client's state holds a record out of place")),
             }
         }

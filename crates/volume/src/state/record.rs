@@ -73,6 +73,8 @@ pub(crate) enum Record {
     Forget { start: u64, end: u64 },
     /// An eviction ahead of its time.
     Evict,
+    /// A block was written where it was, on the client.
+    InPlace { address: u64, data: Zeroizing<Vec<u8>> },
 }
 
 mod tag {
@@ -84,6 +86,7 @@ mod tag {
     pub(super) const FORGET: u8 = 6;
     pub(super) const EVICT: u8 = 7;
     pub(super) const TAKEN: u8 = 8;
+    pub(super) const IN_PLACE: u8 = 9;
 }
 
 /// Home of a block in the stash; that of one in the tree top is its bucket plus one.
@@ -119,6 +122,13 @@ pub(crate) fn put_block(out: &mut Vec<u8>, home: Home, address: u64, leaf: Leaf,
         out.extend_from_slice(&number.to_le_bytes());
     }
     put_bytes(out, Some(bytes));
+}
+
+/// Appends the record of a block that is written where it is to `out`, without a copy of its data.
+pub(crate) fn put_in_place(out: &mut Vec<u8>, address: u64, data: &[u8]) {
+    out.push(tag::IN_PLACE);
+    out.extend_from_slice(&address.to_le_bytes());
+    put_bytes(out, Some(data));
 }
 
 /// Length plus one, and the bytes; 0 for none.
@@ -186,6 +196,7 @@ impl Record {
                 out.extend_from_slice(&end.to_le_bytes());
             }
             Self::Evict => out.push(tag::EVICT),
+            Self::InPlace { address, data } => put_in_place(out, *address, data),
         }
     }
 
@@ -239,6 +250,7 @@ impl Record {
             })?),
             tag::FORGET => Self::Forget { start: reader.u64()?, end: reader.u64()? },
             tag::EVICT => Self::Evict,
+            tag::IN_PLACE => Self::InPlace { address: reader.u64()?, data: reader.data()?? },
             _ => return None,
         };
         reader.0.is_empty().then_some(record)
@@ -364,6 +376,7 @@ mod tests {
             Record::Batch(Vec::new()),
             Record::Forget { start: 0, end: u64::MAX },
             Record::Evict,
+            Record::InPlace { address: 1 << 30, data: bytes(5, 12) },
         ]
     }
 
@@ -387,7 +400,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_may_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200), tag in 0u8..10) {
+        fn anything_may_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200), tag in 0u8..11) {
             let bytes = [&[tag], &bytes[..]].concat();
             if let Some(record) = Record::read(&bytes) {
                 prop_assert_eq!(bytes_of(&record), bytes);

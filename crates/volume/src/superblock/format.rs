@@ -61,7 +61,7 @@ impl Body {
             Slots::PerLevel(slots) => (0, &slots[..]),
         };
         fields.put(&same.to_le_bytes());
-        fields.put(&[0; 2]);
+        fields.put(&params.tree_top_ways.to_le_bytes());
         fields.put(&params.evict_period.to_le_bytes());
         fields.put(&params.stash_blocks_max.to_le_bytes());
         let nothing = MapRecursion { client_entries_max: 0, plb_blocks: 0 };
@@ -87,8 +87,8 @@ impl Body {
         let (blocks, block_bytes) = (fields.u64(), fields.u32());
         let scheme = SchemeId::from_code(fields.u16())
             .ok_or_else(|| tampered("it names a scheme that this version does not have"))?;
-        let (leaf_level, tree_top_levels, slots) = (fields.u8(), fields.u8(), fields.u16());
-        is_clean &= fields.zeros(2);
+        let (leaf_level, tree_top_levels) = (fields.u8(), fields.u8());
+        let (slots, tree_top_ways) = (fields.u16(), fields.u16());
         let (evict_period, stash_blocks_max) = (fields.u32(), fields.u32());
         let recursion = MapRecursion { client_entries_max: fields.u64(), plb_blocks: fields.u32() };
         let per_level: [u16; LEVELS_MAX] = std::array::from_fn(|_| fields.u16());
@@ -117,6 +117,7 @@ impl Body {
             evict_period,
             stash_blocks_max,
             tree_top_levels,
+            tree_top_ways,
             recursion,
         };
         params.check().map_err(|problem| tampered(&problem))?;

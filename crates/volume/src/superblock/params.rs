@@ -1,7 +1,7 @@
 //! The parameters of a volume: chosen when it is made, and never changed.
 
 use oblivio_core::store::TreeId;
-use oblivio_core::{Geometry, RawConfig, Recursion, RotatingConfig, TreeConfig};
+use oblivio_core::{Geometry, RawConfig, Recursion, RotatingConfig, TreeConfig, TreeTopKind};
 
 use crate::error::VolumeError;
 
@@ -24,6 +24,9 @@ pub struct VolumeParams {
     pub stash_blocks_max: u32,
     /// How many levels from the root on are kept on the client.
     pub tree_top_levels: u8,
+    /// Ways of the sets in which the client finds blocks of these levels by their address (IR-Stash);
+    /// 0 if it does not.
+    pub tree_top_ways: u16,
     /// What part of the position map lies in the tree. None: all of it is client memory.
     pub recursion: Option<MapRecursion>,
 }
@@ -95,6 +98,10 @@ impl VolumeParams {
         let stash_blocks_max = self.stash_blocks_max as usize;
         let tree = TreeConfig {
             tree_top_levels: self.tree_top_levels,
+            tree_top: match self.tree_top_ways {
+                0 => TreeTopKind::Dedicated,
+                ways => TreeTopKind::SetAssociative { ways },
+            },
             tree,
             ..TreeConfig::new(blocks, block_bytes, geometry, stash_blocks_max)
         };

@@ -35,6 +35,7 @@ fn any_params() -> impl Strategy<Value = VolumeParams> {
                     evict_period,
                     stash_blocks_max,
                     tree_top_levels,
+                    tree_top_ways: 0,
                     recursion: None,
                 },
             )
@@ -92,7 +93,7 @@ proptest! {
 
 #[test]
 fn volumes_that_cannot_be_are_not_created() {
-    let wrong: [fn(&mut VolumeParams); 17] = [
+    let wrong: [fn(&mut VolumeParams); 18] = [
         |params| params.blocks = 0,
         |params| params.blocks = (1 << 40) + 1,
         |params| params.blocks = 1 << 30,
@@ -101,6 +102,7 @@ fn volumes_that_cannot_be_are_not_created() {
         |params| params.leaf_level = 41,
         |params| params.slots = Slots::Same(0),
         |params| params.slots = Slots::Same(256),
+        |params| params.tree_top_ways = 257,
         |params| params.slots = Slots::PerLevel(vec![5; 10]),
         |params| params.slots = Slots::PerLevel(vec![4, 5, 5]),
         |params| params.slots = Slots::PerLevel(vec![4, 5, 5, 5, 5, 5, 5, 5, 5, 0]),
@@ -137,6 +139,7 @@ fn params() -> VolumeParams {
         evict_period: 5,
         stash_blocks_max: 64,
         tree_top_levels: 3,
+        tree_top_ways: 0,
         recursion: None,
     }
 }

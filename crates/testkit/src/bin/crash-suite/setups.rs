@@ -75,6 +75,25 @@ pub(crate) fn setups() -> Vec<Setup> {
             "map-in-tree-scheduled",
             SmallVolume { device: scheduled(6, 3), ..common.with_map_in_tree() },
         ),
+        setup("served-in-place", SmallVolume { tree_top_ways: 2, ..common }),
+        setup(
+            "served-in-place-no-cache",
+            SmallVolume {
+                device: Device::Raw,
+                sync_moves: SyncMoves::AtFlush,
+                tree_top_ways: 1,
+                ..common
+            },
+        ),
+        setup(
+            "everything-at-once",
+            SmallVolume {
+                device: scheduled(6, 4),
+                tree_top_ways: 4,
+                leaf_slots: Some(5),
+                ..common.with_map_in_tree()
+            },
+        ),
         setup(
             "small-stash",
             SmallVolume { stash_blocks_max: 3, sync_moves: SyncMoves::AtFlush, ..common },
