@@ -9,6 +9,7 @@ mod man;
 mod mount;
 mod opening;
 mod plan;
+mod rate_watch;
 mod recording;
 mod secret;
 mod serve;

@@ -12,6 +12,7 @@ use oblivio_volume::Disk;
 use oblivio_volume::device::BlockDevice;
 
 use super::opening;
+use super::rate_watch::RateWatch;
 use super::signals::EndAsked;
 use crate::args::{MountArgs, UmountArgs};
 use crate::error::CliError;
@@ -29,6 +30,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     let registration = Registry::open()?.register(&args.directory)?;
     let opened = opening::open(&args.at, &args.run)?;
     let disk = Arc::new(Disk::start(opened.volume, &args.run.disk_options())?);
+    let mut rate = RateWatch::new(&disk);
     let device: Arc<dyn BlockDevice> = disk.clone();
     let served = if args.raw {
         let options = FuseOptions { read_only: args.read_only };
@@ -38,6 +40,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
                 output::print(&format!("the disk is {}", file.display()))?;
                 run(
                     &end,
+                    &mut rate,
                     &mut mount,
                     |m, patience| m.wait_until_unmounted(patience),
                     |m| m.unmount(),
@@ -52,6 +55,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
                 output::print(&format!("mounted on {}", mount.directory().display()))?;
                 run(
                     &end,
+                    &mut rate,
                     &mut mount,
                     |m, patience| m.wait_until_unmounted(patience),
                     |m| m.unmount(),
@@ -60,6 +64,8 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
         )
     };
     let closed = disk.close().map_err(CliError::from);
+    rate.end();
+    drop(rate);
     drop(disk);
     let recorded = opened.recording.map_or(Ok(()), super::recording::Recording::finish);
     drop(registration);
@@ -69,12 +75,14 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
 /// Waits until somebody unmounts, or asks this process to.
 fn run<M>(
     end: &EndAsked,
+    rate: &mut RateWatch,
     mount: &mut M,
     is_unmounted: impl Fn(&M, Duration) -> bool,
     unmount: impl Fn(&mut M) -> Result<(), MountError>,
 ) -> Result<(), CliError> {
     let mut was_busy = false;
     loop {
+        rate.look();
         if is_unmounted(mount, LOOK) || end.is_asked() {
             match unmount(mount) {
                 Err(error @ MountError::Busy(_)) => {

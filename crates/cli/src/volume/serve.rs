@@ -10,6 +10,7 @@ use oblivio_volume::Disk;
 use serde_json::json;
 
 use super::opening::{self, Opened};
+use super::rate_watch::RateWatch;
 use super::signals::EndAsked;
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
 use crate::error::CliError;
@@ -23,14 +24,18 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
     let end = EndAsked::listen()?;
     let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
+    let mut rate = RateWatch::new(&disk);
     let served = serve(disk.clone(), listen(args, &state), options(args))
         .map_err(CliError::from)
         .and_then(|server| {
             announce(args, &server, recovery.accesses)?;
             let outcome = match &args.run_command {
-                Some(command) => run_until_it_ends(command, &server, &socket(args, &state), &end),
+                Some(command) => {
+                    let socket = socket(args, &state);
+                    run_until_it_ends(command, &server, &socket, &end, &mut rate)
+                }
                 None => {
-                    wait(&end);
+                    wait(&end, &mut rate);
                     Ok(0)
                 }
             };
@@ -39,6 +44,8 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
         });
     // Whatever happened: what was written is kept.
     let closed = disk.close().map_err(CliError::from);
+    rate.end();
+    drop(rate);
     drop(disk);
     let recorded = recording.map_or(Ok(()), super::recording::Recording::finish);
     match served.and_then(|code| closed.and(recorded).map(|()| code))? {
@@ -98,8 +105,9 @@ fn announce(args: &NbdArgs, server: &ServerHandle, repeated: u64) -> Result<(), 
     }
 }
 
-fn wait(end: &EndAsked) {
+fn wait(end: &EndAsked, rate: &mut RateWatch) {
     while !end.is_asked() {
+        rate.look();
         std::thread::sleep(LOOK);
     }
 }
@@ -110,6 +118,7 @@ fn run_until_it_ends(
     server: &ServerHandle,
     socket: &Path,
     end: &EndAsked,
+    rate: &mut RateWatch,
 ) -> Result<i32, CliError> {
     let failed = |error: std::io::Error| CliError::Engine(format!("the command failed: {error}"));
     let mut child = Command::new("/bin/sh")
@@ -125,6 +134,7 @@ fn run_until_it_ends(
         if end.is_asked() {
             return stop(&mut child).map_err(failed);
         }
+        rate.look();
         std::thread::sleep(LOOK);
     }
 }

@@ -1,6 +1,6 @@
 //! A volume so small that a run has a few hundred operations: each can be tried as the last.
 
-use oblivio_core::HitPolicy;
+use oblivio_core::{BucketStore, HitPolicy};
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
@@ -198,16 +198,16 @@ impl SmallVolume {
         Volume::create(store, Box::new(dir), &owner, self.options(), coins)
     }
 
-    /// Opens it.
+    /// Opens it, whatever its store is wrapped in.
     ///
     /// # Errors
     /// See [`Volume::open`].
-    pub fn open(
+    pub fn open<S: BucketStore>(
         &self,
-        mut store: CrashStore,
+        mut store: S,
         dir: CrashDir,
         coins: StdRng,
-    ) -> Result<(Volume<CrashStore>, Recovery), VolumeError> {
+    ) -> Result<(Volume<S>, Recovery), VolumeError> {
         let owner = read_copies(&mut store).newest()?.unlock(&secret())?;
         Volume::open(store, Box::new(dir), &owner, self.options(), coins)
     }

@@ -24,8 +24,8 @@ mod scheduled;
 mod span;
 mod worker;
 
-use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use oblivio_core::store::BucketStore;
@@ -33,12 +33,12 @@ use oblivio_core::store::BucketStore;
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
-use pace::{Clock, Pace};
+use pace::{Clock, Pace, Tally};
 use requests::Message;
 use scheduled::ScheduledWorker;
 use worker::Worker;
 
-pub use pace::Ticks;
+pub use pace::{Punctuality, Ticks};
 pub use schedule::Schedule;
 
 /// The longest read or write, in bytes.
@@ -69,6 +69,8 @@ pub struct Disk {
     worker: Mutex<Option<JoinHandle<Result<(), VolumeError>>>>,
     bytes: u64,
     block_bytes: u32,
+    /// Of the schedule, if there is a clock.
+    tally: Option<Arc<Tally>>,
 }
 
 impl Disk {
@@ -88,9 +90,18 @@ impl Disk {
         };
         schedule.check()?;
         let worker = ScheduledWorker::new(volume, options.cache_bytes_max, schedule.accesses);
-        Self::start_worker(shape, move |queue| {
-            worker.run(queue, Pace::Clock(Clock::start(schedule.period))).map(drop)
-        })
+        let tally = Arc::new(Tally::default());
+        let kept = tally.clone();
+        let mut disk = Self::start_worker(shape, move |queue| {
+            worker.run(queue, Pace::Clock(Clock::start(schedule.period, kept))).map(drop)
+        })?;
+        disk.tally = Some(tally);
+        Ok(disk)
+    }
+
+    /// How well the schedule has been kept so far, if there is one with a clock.
+    pub fn punctuality(&self) -> Option<Punctuality> {
+        self.tally.as_ref().map(|tally| tally.read())
     }
 
     /// Starts a thread that serves `volume` with `accesses` accesses at each tick, and leaves the ticks
@@ -127,7 +138,7 @@ impl Disk {
                 let message = format!("the system gives no thread for the volume: {error}");
                 VolumeError::caused_by(VolumeErrorKind::Io, message, error)
             })?;
-        Ok(Self { queue, worker: Mutex::new(Some(worker)), bytes, block_bytes })
+        Ok(Self { queue, worker: Mutex::new(Some(worker)), bytes, block_bytes, tally: None })
     }
 
     /// Serves what was asked so far, and closes the volume: there will be nothing to recover. Whoever

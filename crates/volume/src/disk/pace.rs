@@ -1,5 +1,7 @@
 //! When ticks come: by the clock, or by hand.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +20,35 @@ impl Ticks {
         if self.0.send(Message::Tick(done)).is_ok() {
             // A disk that fails answers nobody.
             let _ = over.recv();
+        }
+    }
+}
+
+/// How well a schedule was kept. Public: storage sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Punctuality {
+    /// Ticks that were made.
+    pub ticks: u64,
+    /// Ticks that were left out, because the batch before was not ready.
+    pub left_out: u64,
+    /// How late the latest tick was begun.
+    pub latest: Duration,
+}
+
+/// The same, while it goes on.
+#[derive(Default)]
+pub(super) struct Tally {
+    ticks: AtomicU64,
+    left_out: AtomicU64,
+    latest_nanos: AtomicU64,
+}
+
+impl Tally {
+    pub(super) fn read(&self) -> Punctuality {
+        Punctuality {
+            ticks: self.ticks.load(Relaxed),
+            left_out: self.left_out.load(Relaxed),
+            latest: Duration::from_nanos(self.latest_nanos.load(Relaxed)),
         }
     }
 }
@@ -48,7 +79,7 @@ impl Pace {
     /// A tick is over.
     pub(super) fn ticked(&mut self) {
         if let Self::Clock(clock) = self {
-            clock.next = next_multiple(clock.elapsed(), clock.period);
+            clock.set_next();
         }
     }
 
@@ -56,9 +87,9 @@ impl Pace {
     pub(super) fn next(&self, queue: &Receiver<Message>) -> Event {
         let message = match self {
             Self::Clock(clock) => match clock.left() {
-                Duration::ZERO => return Event::Tick(None),
+                Duration::ZERO => return clock.tick(),
                 left => match queue.recv_timeout(left) {
-                    Err(RecvTimeoutError::Timeout) => return Event::Tick(None),
+                    Err(RecvTimeoutError::Timeout) => return clock.tick(),
                     received => received.ok(),
                 },
             },
@@ -73,10 +104,13 @@ impl Pace {
 
     /// Waits for the next tick, and for nothing else. By hand, it is there.
     pub(super) fn next_tick(&self) -> Event {
-        if let Self::Clock(clock) = self {
-            thread::sleep(clock.left());
+        match self {
+            Self::Clock(clock) => {
+                thread::sleep(clock.left());
+                clock.tick()
+            }
+            Self::ByHand => Event::Tick(None),
         }
-        Event::Tick(None)
     }
 
     /// Whether requests wait outside while there are enough of them inside. Whoever makes ticks by
@@ -92,12 +126,29 @@ pub(super) struct Clock {
     period: Duration,
     /// When the next tick is, from the start.
     next: Duration,
+    tally: Arc<Tally>,
 }
 
 impl Clock {
     #[expect(clippy::disallowed_methods, reason = "a fixed rate is kept by a clock: this one")]
-    pub(super) fn start(period: Duration) -> Self {
-        Self { start: Instant::now(), period, next: period }
+    pub(super) fn start(period: Duration, tally: Arc<Tally>) -> Self {
+        Self { start: Instant::now(), period, next: period, tally }
+    }
+
+    /// The tick that is due.
+    fn tick(&self) -> Event {
+        let late = self.elapsed().saturating_sub(self.next);
+        self.tally.ticks.fetch_add(1, Relaxed);
+        self.tally.latest_nanos.fetch_max(late.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
+        Event::Tick(None)
+    }
+
+    /// The tick is over.
+    fn set_next(&mut self) {
+        let next = next_multiple(self.elapsed(), self.period);
+        let periods = next.saturating_sub(self.next).as_nanos() / self.period.as_nanos();
+        self.tally.left_out.fetch_add((periods as u64).saturating_sub(1), Relaxed);
+        self.next = next;
     }
 
     fn elapsed(&self) -> Duration {

@@ -1,0 +1,57 @@
+//! Tells the owner when a fixed rate is not kept.
+
+use std::sync::Arc;
+
+use oblivio_volume::Disk;
+use oblivio_volume::disk::Punctuality;
+
+use crate::output;
+
+/// Of so many ticks, more than one may be left out before anybody is told.
+const TICKS_PER_REMARK: u64 = 100;
+
+/// Looks at a disk from time to time.
+pub(super) struct RateWatch {
+    disk: Arc<Disk>,
+    /// How it was when the owner was told, or at the start.
+    told: Punctuality,
+    has_told: bool,
+}
+
+impl RateWatch {
+    pub(super) fn new(disk: &Arc<Disk>) -> Self {
+        Self { disk: disk.clone(), told: Punctuality::default(), has_told: false }
+    }
+
+    /// Tells the owner once that ticks are left out.
+    pub(super) fn look(&mut self) {
+        let now = self.disk.punctuality().unwrap_or_default();
+        let ticks = now.ticks - self.told.ticks;
+        let left_out = now.left_out - self.told.left_out;
+        if ticks + left_out < TICKS_PER_REMARK {
+            return;
+        }
+        if left_out * TICKS_PER_REMARK > ticks + left_out && !self.has_told {
+            output::remark(&format!(
+                "the rate is not kept: of {} ticks {left_out} were left out, because the accesses of the \
+                 one before were not ready. Storage sees which. Choose a lower --rate, or a longer \
+                 --period",
+                ticks + left_out
+            ));
+            self.has_told = true;
+        }
+        self.told = now;
+    }
+
+    /// Tells the owner at the end how it was, if ticks were left out.
+    pub(super) fn end(&self) {
+        let Punctuality { ticks, left_out, latest } = self.disk.punctuality().unwrap_or_default();
+        if left_out > 0 {
+            output::remark(&format!(
+                "at the fixed rate, {ticks} ticks were made and {left_out} left out; the latest began \
+                 {:.1} ms after its time",
+                latest.as_secs_f64() * 1e3
+            ));
+        }
+    }
+}

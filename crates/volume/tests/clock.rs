@@ -1,0 +1,164 @@
+//! A schedule on a real clock: trips begin at ticks, whoever asks for what.
+//!
+//! How punctual they are is a property of the machine. What is asserted is what holds on a busy one;
+//! what was seen is printed: `cargo test -p oblivio-volume --test clock -- --nocapture`.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+#![allow(clippy::print_stdout, reason = "the jitter is worth a look")]
+#![allow(clippy::disallowed_methods, reason = "this is about clocks")]
+
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use oblivio_core::StoreError;
+use oblivio_core::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_testkit::crash::CrashStore;
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_volume::device::{BlockDevice, DiskOp, Request};
+use oblivio_volume::{Disk, DiskOptions, Schedule};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+const PERIOD: Duration = Duration::from_millis(20);
+const ACCESSES: usize = 6;
+const RUN: Duration = Duration::from_millis(1500);
+
+/// The tree with the blocks.
+const DATA_TREE: TreeId = TreeId(2);
+
+/// Notes when trips begin.
+struct Timed {
+    store: CrashStore,
+    trips: Sender<Trip>,
+}
+
+struct Trip {
+    begun: Instant,
+    is_read: bool,
+}
+
+impl Timed {
+    fn note(&self, pieces: &[Piece], is_read: bool) {
+        if pieces.first().is_some_and(|piece| piece.tree == DATA_TREE) {
+            // Nobody listens any more once the run is over.
+            let _ = self.trips.send(Trip { begun: Instant::now(), is_read });
+        }
+    }
+}
+
+impl BucketStore for Timed {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.store.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.store.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.note(pieces, true);
+        self.store.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.note(pieces, false);
+        self.store.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.store.flush()
+    }
+}
+
+/// What an owner does all the time.
+type Owner = fn(&Disk, &mut StdRng, Instant);
+
+fn submit(disk: &Disk, op: DiskOp) {
+    disk.submit(Request { op, done: Box::new(drop) });
+}
+
+fn write(disk: &Disk, coins: &mut StdRng, durable: bool) {
+    let block = coins.random_range(0..disk.bytes() / u64::from(BLOCK_BYTES));
+    let data = vec![coins.random(); BLOCK_BYTES as usize];
+    submit(disk, DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data, durable });
+}
+
+const OWNERS: [(&str, Owner); 3] = [
+    ("idle", |_, _, _| std::thread::sleep(Duration::from_millis(1))),
+    ("bursty", |disk, coins, start| {
+        if start.elapsed().as_millis() % 200 < 20 {
+            (0..8).for_each(|n| write(disk, coins, n == 7));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }),
+    ("saturated", |disk, coins, _| {
+        let durable = coins.random();
+        write(disk, coins, durable);
+        let offset = coins.random_range(0..disk.bytes() - 4096);
+        submit(disk, DiskOp::Read { offset, bytes: 4096 });
+    }),
+];
+
+#[test]
+fn trips_begin_at_ticks_whoever_asks() {
+    let mut runs = Vec::new();
+    for (name, owner) in OWNERS {
+        let setup = SmallVolume::default();
+        let world = setup.world();
+        let made = setup.create(world.store(), world.dir(), StdRng::seed_from_u64(1)).unwrap();
+        made.close().unwrap();
+        let (trips, noted) = channel();
+        let store = Timed { store: world.store(), trips };
+        let (volume, _) = setup.open(store, world.dir(), StdRng::seed_from_u64(2)).unwrap();
+        while noted.try_recv().is_ok() {}
+        let schedule = Some(Schedule { period: PERIOD, accesses: ACCESSES });
+        let start = Instant::now();
+        let options = DiskOptions { cache_bytes_max: 8192, schedule };
+        let disk = Disk::start(volume, &options).unwrap();
+        let mut coins = StdRng::seed_from_u64(3);
+        while start.elapsed() < RUN {
+            owner(&disk, &mut coins, start);
+        }
+        let punctuality = disk.punctuality().unwrap();
+        let trips: Vec<_> = noted.try_iter().collect();
+        runs.push((name, trips, punctuality, start));
+        // Whoever saturates it has asked for more than it wants to wait for.
+        std::mem::forget(disk);
+    }
+    for (name, trips, punctuality, start) in &runs {
+        // The first trip of a tick comes after the pause between two; each tick has as many reads.
+        let period = PERIOD.as_secs_f64();
+        let mut phases = Vec::new();
+        let mut last: Option<Instant> = None;
+        for trip in trips {
+            let is_first = last.is_none_or(|last| trip.begun - last > PERIOD / 4);
+            if is_first {
+                phases.push(((trip.begun - *start).as_secs_f64() / period).fract() * period * 1e3);
+            }
+            last = Some(trip.begun);
+        }
+        let reads = trips.iter().filter(|trip| trip.is_read).count();
+        // The clock starts with the disk's thread, a little after this test's.
+        let usual = quantile(&phases, 50);
+        let jitter: Vec<_> = phases.iter().map(|phase| (phase - usual).abs()).collect();
+        let (median, worst) = (quantile(&jitter, 50), quantile(&jitter, 95));
+        println!(
+            "{name:10} {} ticks, {} left out; the first trip of half of them within {median:.2} ms of \
+             its usual moment, of 95 % within {worst:.2} ms; latest tick {:?} after its time; {reads} \
+             reads of paths",
+            punctuality.ticks, punctuality.left_out, punctuality.latest
+        );
+        assert!(phases.len() > 20, "{name}: {} ticks", phases.len());
+        assert!(median < 3.0, "{name}: half of the ticks are {median} ms from their usual moment");
+        let expected = punctuality.ticks as usize * ACCESSES;
+        let evictions = trips.len() - reads;
+        // The tick under way may not be over.
+        assert!((reads - evictions).abs_diff(expected) <= 2 * ACCESSES, "{name}: {reads} reads");
+    }
+}
+
+fn quantile(values: &[f64], percent: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() * percent / 100]
+}
