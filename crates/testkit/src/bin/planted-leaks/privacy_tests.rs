@@ -22,18 +22,20 @@ pub(crate) enum Outcome {
 }
 
 impl PrivacyTests<'_> {
-    /// Builds and runs them.
+    /// Builds them, and runs those that are named, or all if none is.
     ///
     /// # Errors
     /// When cargo cannot be started, or the tests ended without a result.
-    pub(crate) fn run(&self) -> Result<Outcome, String> {
+    pub(crate) fn run(&self, names: &[&str]) -> Result<Outcome, String> {
         let build = self.cargo(&["--no-run"])?;
         if !build.status.success() {
             let errors = String::from_utf8_lossy(&build.stderr);
             let errors: Vec<_> = errors.lines().take(ERROR_LINES_MAX).collect();
             return Ok(Outcome::DoesNotCompile { errors: errors.join("\n") });
         }
-        let run = self.cargo(&["--no-fail-fast"])?;
+        let exact = if names.is_empty() { &[][..] } else { &["--exact"][..] };
+        let harness = [&["--no-fail-fast", "--", "--format", "pretty"], exact, names].concat();
+        let run = self.cargo(&harness)?;
         let text = String::from_utf8_lossy(&run.stdout);
         let failed = text.lines().filter_map(|line| {
             let result = line.strip_prefix("test ")?;
@@ -54,7 +56,6 @@ impl PrivacyTests<'_> {
         Command::new(cargo)
             .args(["test", "--quiet", "--package", "oblivio-core", "--test", "privacy"])
             .args(more)
-            .args(["--", "--format", "pretty"].iter().filter(|_| !more.contains(&"--no-run")))
             .current_dir(self.workspace)
             .env("CARGO_TARGET_DIR", &self.target)
             // What a leak leaves unused is no error here.
