@@ -15,16 +15,18 @@ fn assert_fields(report: &Value, names: &[&str]) {
     assert_eq!(found, wanted);
 }
 
-const PLAN: [&str; 17] = [
+const PLAN: [&str; 19] = [
     "accesses_per_checkpoint",
     "block_bytes",
     "blocks",
     "blocks_on_client_bytes",
+    "client_bytes",
     "disk_bytes",
     "evict_period",
     "expansion",
     "levels",
     "position_map_bytes",
+    "position_map_depth",
     "read_bytes_per_access",
     "scheme",
     "slots",
