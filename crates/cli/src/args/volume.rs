@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::WorkloadName;
 use crate::error::CliError;
 use clap::{Args, Subcommand, ValueEnum};
 use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
@@ -134,7 +135,8 @@ Search how many slots each level needs (IR-Alloc), and show the plan with and wi
 
 Fewer slots in the middle of the tree make an access move fewer bytes. What finds no place there waits in the \
 stash, and where it fills up, evictions come ahead of their time. Storage sees that: it says something of \
-how the volume is used. With --evictions-max 0% only what needed none is found.";
+how the volume is used. With --evictions-max 0% only what needed none is found, and with --alloc-workload \
+scan what needed none in the worst case known.";
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {
@@ -163,7 +165,10 @@ pub(crate) struct AllocArgs {
     /// takes twice the time.
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=24), default_value_t = SEARCHED_LEAF_LEVEL, requires = "alloc")]
     pub(crate) alloc_level: u8,
-    /// Accesses counted for each profile.
+    /// Which addresses the search asks for. A scan needs the most evictions.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Uniform, requires = "alloc")]
+    pub(crate) alloc_workload: WorkloadName,
+    /// Accesses counted for each profile, over both of its runs.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2000..=1_000_000_000_000), default_value_t = 500_000, requires = "alloc")]
     pub(crate) alloc_accesses: u64,
     /// Where all randomness of the search comes from.

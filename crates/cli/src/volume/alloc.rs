@@ -30,6 +30,7 @@ pub(crate) struct Allocated {
 /// `oblivio plan --alloc`: searches, and saves what was found.
 pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> {
     let plan = alloc_search::Plan {
+        workload: args.alloc_workload.into(),
         space_loss_max: args.space_loss_max,
         extra_evictions_max: args.evictions_max,
         accesses: args.alloc_accesses,
@@ -89,8 +90,9 @@ impl Allocated {
     /// How often the stash is over its bound.
     pub(super) fn stash(&self) -> String {
         format!(
-            "over it, as measured, {:.4} times an access in random use; it costs an eviction, no data",
-            self.evictions()
+            "over it, as measured, {:.4} times an access ({}); it costs an eviction, no data",
+            self.evictions(),
+            self.found.plan.workload
         )
     }
 
@@ -103,10 +105,11 @@ impl Allocated {
             format!("slots by level    {profile}"),
             format!(
                 "searched          on a tree of {} levels and measured on one of {}, {} blocks a \
-                 leaf, seed {}",
+                 leaf, {}, seed {}",
                 levels(found.plan.leaf_level),
                 levels(found.plan.endurance_leaf_level),
                 found.plan.blocks_per_leaf(),
+                found.plan.workload,
                 found.plan.seed
             ),
             format!(
@@ -132,6 +135,7 @@ impl Allocated {
             "searched_levels": u32::from(found.plan.leaf_level) + 1,
             "measured_levels": u32::from(found.plan.endurance_leaf_level) + 1,
             "blocks_per_leaf": found.plan.blocks_per_leaf(),
+            "workload": found.plan.workload.to_string(),
             "seed": found.plan.seed,
             "uniform": uniform.json(),
         })

@@ -85,7 +85,6 @@ impl Allocation {
     /// [`LabError::Allocation`] when the search was for other volumes than this, and what to do.
     pub fn profile_for(&self, tree: &VolumeTree) -> Result<Profile, LabError> {
         let Self { plan, .. } = self;
-        let wanted = tree.search(plan.leaf_level);
         let differs = |what: &str,
                        searched: &dyn std::fmt::Display,
                        here: &dyn std::fmt::Display| {
@@ -94,8 +93,8 @@ impl Allocation {
                  volume with oblivio plan --alloc --alloc-output, or give the volume the same"
             )))
         };
-        if plan.scheme != wanted.scheme {
-            return differs("the scheme", &plan.scheme, &wanted.scheme);
+        if plan.scheme != tree.scheme() {
+            return differs("the scheme", &plan.scheme, &tree.scheme());
         }
         if plan.slots != tree.slots {
             return differs("Z =", &plan.slots, &tree.slots);

@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn without_a_background_eviction_allowed_there_is_none() {
         let plan = Plan { stash_blocks_max: 10, endurance_leaf_level: 7, ..volume_plan() };
-        let plan = Plan { extra_evictions_max: 0.0, ..plan };
+        let plan = Plan { extra_evictions_max: 0.0, space_loss_max: 0.3, ..plan };
         let search = search(&plan, 2);
         assert_eq!(search.endurance.evictions, 0);
         let found = search.found().profile.path_slots(plan.tree_top_levels);

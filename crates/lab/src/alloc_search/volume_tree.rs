@@ -28,6 +28,11 @@ const DEEPER: u8 = 2;
 const LEVELS_ABOVE: u8 = 8;
 
 impl VolumeTree {
+    /// How its blocks are hidden.
+    pub fn scheme(&self) -> Scheme {
+        Scheme::Raw { evict_period: self.evict_period }
+    }
+
     /// As many blocks a leaf as a volume has at most, A/2.
     pub fn blocks_per_leaf_max(&self) -> f64 {
         f64::from(self.evict_period) / 2.0
@@ -43,7 +48,7 @@ impl VolumeTree {
         let cut = self.leaf_level - leaf_level;
         let least = if cut == 0 { 0 } else { LEVELS_ABOVE.min(leaf_level / 2) };
         let plan = Plan {
-            scheme: Scheme::Raw { evict_period: self.evict_period },
+            scheme: self.scheme(),
             leaf_level,
             slots: self.slots,
             tree_top_levels: self.tree_top_levels.saturating_sub(cut).max(least),
