@@ -158,6 +158,7 @@ mod tests {
     fn volume_plan() -> Plan {
         Plan {
             tree_top_levels: 0,
+            path_slots_beside: 0,
             space_loss_max: 0.1,
             warm_up_passes: 2,
             accesses: 10_000,

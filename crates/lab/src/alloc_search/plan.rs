@@ -19,6 +19,8 @@ pub struct Plan {
     pub slots: u16,
     /// Levels from the root on that the client keeps. Their buckets stay as they are.
     pub tree_top_levels: u8,
+    /// Slots of a path in storage on levels that are not searched. An access moves them too.
+    pub path_slots_beside: u64,
     /// How many blocks (N).
     pub capacity: u64,
     /// Past so many blocks in the stash, background evictions come before the next access.
@@ -75,6 +77,7 @@ impl Plan {
             leaf_level,
             slots: PAPER_SLOTS,
             tree_top_levels: 0,
+            path_slots_beside: 0,
             capacity: 0,
             stash_blocks_max: 100,
             workload: Workload::Uniform,
@@ -133,7 +136,9 @@ impl Plan {
     /// The slots in storage that an access reads and writes on `profile`, when there are so many
     /// background evictions for each.
     pub(super) fn slots_moved(&self, profile: &Profile, evictions_per_access: f64) -> f64 {
-        let path_slots = profile.path_slots(self.tree_top_levels) as f64;
+        let path_slots = (profile
+            .path_slots(self.tree_top_levels)
+            .saturating_add(self.path_slots_beside)) as f64;
         let extra = self.scheme.extra_paths(evictions_per_access);
         path_slots * self.scheme.paths_per_access() * (1.0 + extra)
     }

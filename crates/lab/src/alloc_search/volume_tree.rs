@@ -47,11 +47,16 @@ impl VolumeTree {
         let leaf_level = self.leaf_level.min(leaf_level_max);
         let cut = self.leaf_level - leaf_level;
         let least = if cut == 0 { 0 } else { LEVELS_ABOVE.min(leaf_level / 2) };
+        let tree_top_levels = self.tree_top_levels.saturating_sub(cut).max(least);
+        // Where the searched levels begin in the volume.
+        let first = tree_top_levels + cut;
+        let beside = u64::from(first.saturating_sub(self.tree_top_levels));
         let plan = Plan {
             scheme: self.scheme(),
             leaf_level,
             slots: self.slots,
-            tree_top_levels: self.tree_top_levels.saturating_sub(cut).max(least),
+            tree_top_levels,
+            path_slots_beside: beside * u64::from(self.slots),
             stash_blocks_max: self.stash_blocks_max,
             endurance_leaf_level: leaf_level + cut.min(DEEPER),
             endurance_accesses: 2_000_000,
@@ -76,10 +81,14 @@ mod tests {
 
     #[test]
     fn a_small_volume_is_searched_as_it_is_and_a_deep_one_cut_at_the_root() {
-        let levels = |leaf_level, top, max| {
+        let levels = |leaf_level: u8, top: u8, max| {
             let plan = tree(leaf_level, top).search(max);
             plan.check().unwrap();
             assert_eq!(plan.capacity, 5 << (plan.leaf_level - 1));
+            // All levels of the volume in storage, searched or not.
+            let searched = plan.uniform().path_slots(plan.tree_top_levels);
+            let in_storage = u64::from(leaf_level + 1 - top) * 5;
+            assert_eq!(searched + plan.path_slots_beside, in_storage);
             (plan.leaf_level, plan.tree_top_levels, plan.endurance_leaf_level)
         };
         assert_eq!(levels(17, 10, 17), (17, 10, 17));
