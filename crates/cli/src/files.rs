@@ -1,7 +1,7 @@
 //! Files, with errors that say what to do.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::CliError;
@@ -9,6 +9,25 @@ use crate::error::CliError;
 /// Opens a file to read.
 pub(crate) fn open(path: &Path) -> Result<File, CliError> {
     File::open(path).map_err(|error| cannot_read(path, &error))
+}
+
+/// A small file of text, of `bytes_max` bytes at most.
+pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
+    let mut text = String::new();
+    let read = open(path)?.take(bytes_max + 1).read_to_string(&mut text);
+    match read {
+        Ok(bytes) if bytes as u64 > bytes_max => Err(CliError::Input(format!(
+            "{} has more than {bytes_max} bytes: give a file that this program wrote",
+            path.display()
+        ))),
+        Ok(_) => Ok(text),
+        Err(error) => Err(cannot_read(path, &error)),
+    }
+}
+
+/// Writes a whole file.
+pub(crate) fn write(path: &Path, contents: &str) -> Result<(), CliError> {
+    fs::write(path, contents).map_err(|error| cannot_write(path, &error))
 }
 
 /// Why a file cannot be read.
@@ -43,10 +62,8 @@ impl OutputDir {
     /// Writes a whole file.
     pub(crate) fn write(&self, name: &str, contents: &str) -> Result<PathBuf, CliError> {
         let path = self.path(name);
-        match fs::write(&path, contents) {
-            Ok(()) => Ok(path),
-            Err(error) => Err(cannot_write(&path, &error)),
-        }
+        write(&path, contents)?;
+        Ok(path)
     }
 }
 

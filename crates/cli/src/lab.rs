@@ -53,12 +53,7 @@ pub(crate) fn run_alloc_search(args: &AllocSearchArgs) -> Result<(), CliError> {
     let output_dir = OutputDir::prepare(&args.output)?;
 
     let stopwatch = Stopwatch::start();
-    let bar = progress::bar(0);
-    let search = alloc_search::run(&plan, threads(args.threads), &|progress| match progress {
-        Progress::Planned(accesses) => bar.inc_length(accesses),
-        Progress::Made(accesses) => bar.inc(accesses),
-    })?;
-    bar.finish_and_clear();
+    let search = search(&plan, threads(args.threads))?;
     let seconds = stopwatch.elapsed().as_secs_f64();
 
     let results = search.to_json()?;
@@ -73,6 +68,17 @@ pub(crate) fn run_alloc_search(args: &AllocSearchArgs) -> Result<(), CliError> {
         results_path.display(),
         plot_path.display()
     ))
+}
+
+/// Searches under a progress bar.
+pub(crate) fn search(plan: &alloc_search::Plan, threads: NonZeroUsize) -> Result<Search, CliError> {
+    let bar = progress::bar(0);
+    let search = alloc_search::run(plan, threads, &|progress| match progress {
+        Progress::Planned(accesses) => bar.inc_length(accesses),
+        Progress::Made(accesses) => bar.inc(accesses),
+    })?;
+    bar.finish_and_clear();
+    Ok(search)
 }
 
 /// `oblivio lab draw`.
@@ -118,7 +124,7 @@ fn alloc_search_plan(args: &AllocSearchArgs) -> alloc_search::Plan {
     plan.with_load(args.load)
 }
 
-fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {
+pub(crate) fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {
     wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }
 

@@ -11,6 +11,8 @@ pub enum LabError {
     Engine(oblivio_core::Error),
     /// A results file is not one.
     Results(serde_json::Error),
+    /// A results file holds no profile that this volume can have. The message says why.
+    Allocation(String),
     /// A plot could not be drawn.
     Plot(String),
 }
@@ -18,7 +20,7 @@ pub enum LabError {
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Plan(message) => f.write_str(message),
+            Self::Plan(message) | Self::Allocation(message) => f.write_str(message),
             Self::Engine(error) => write!(f, "the engine refused: {error}"),
             Self::Results(error) => write!(f, "this is no results file of this lab: {error}"),
             Self::Plot(message) => write!(f, "the plot could not be drawn: {message}"),

@@ -1,7 +1,9 @@
 //! The documentation shows what the committed results say, and those are of the plan that
 //! `oblivio lab run` follows.
 
-use oblivio_lab::alloc_search::{self, Search};
+use oblivio_lab::alloc_search::{
+    self, Allocation, Profile, SEARCHED_LEAF_LEVEL, Search, VolumeTree,
+};
 use oblivio_lab::stash_study::{Plan, Study};
 
 #[test]
@@ -19,5 +21,32 @@ fn the_alloc_search_in_the_documentation_is_the_committed_one() {
     let documentation = include_str!("../../../docs/alloc-search.md");
     for table in [search.table(), search.paper_table()] {
         assert!(documentation.contains(&table), "expected this table:\n{table}");
+    }
+}
+
+#[test]
+fn the_profile_for_volumes_is_the_one_of_the_documentation_and_fits_them() {
+    let file = include_str!("../results/alloc-volume.json");
+    let search = Search::from_json(file).unwrap();
+    // `oblivio plan --size 1G --alloc`.
+    let volume = VolumeTree {
+        slots: 5,
+        evict_period: 5,
+        stash_blocks_max: 64,
+        leaf_level: 17,
+        tree_top_levels: 10,
+    };
+    assert_eq!(search.plan, volume.search(SEARCHED_LEAF_LEVEL));
+    let documentation = include_str!("../../../docs/alloc-search.md");
+    assert!(documentation.contains(&search.table()), "expected this table:\n{}", search.table());
+
+    let found = Allocation::from_json(file).unwrap();
+    let uniform = Profile::uniform(17, 5);
+    let profile = found.profile_for(&volume).unwrap();
+    assert!(profile.path_slots(10) < uniform.path_slots(10));
+    assert!(profile.space_loss(&uniform) <= search.plan.space_loss_max);
+    for leaf_level in [0, 5, 30, 40] {
+        let other = VolumeTree { leaf_level, tree_top_levels: leaf_level.min(10), ..volume };
+        found.profile_for(&other).unwrap().geometry().unwrap();
     }
 }

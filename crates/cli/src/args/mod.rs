@@ -46,9 +46,7 @@ pub(crate) enum Command {
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
     /// Say what a volume would cost, before anything is created.
-    #[command(
-        after_help = "Examples:\n  oblivio plan --size 1G\n  oblivio plan --size 1T --block 64K --json"
-    )]
+    #[command(after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
     /// Create a volume.
     #[command(
@@ -203,8 +201,8 @@ pub(crate) enum RunCommand {
     /// How small may the buckets of the middle levels be (IR-Alloc)?
     ///
     /// Lowers the slots of levels step by step, runs the engine with each profile, and keeps what moves
-    /// the fewest slots an access. The results file holds the profile. A volume cannot use it: all of
-    /// its buckets have the same number of slots.
+    /// the fewest slots an access. The results file holds the profile. This is Path ORAM, as in the paper;
+    /// for volumes there is `oblivio plan --alloc`.
     #[command(
         after_help = "Examples:\n  oblivio lab run alloc-search --quick\n  oblivio lab run alloc-search --levels 18 --workload zipf"
     )]
@@ -261,7 +259,7 @@ pub(crate) struct AllocSearchArgs {
     /// The part of all slots that may be lost [default: 0.01].
     #[arg(long, value_name = "PART")]
     pub(crate) space_loss_max: Option<f64>,
-    /// How many background evictions an access may cost beyond those of the uniform tree
+    /// What background evictions may add beyond those of the uniform tree, as a part of the accesses
     /// [default: 0.15].
     #[arg(long, value_name = "EVICTIONS")]
     pub(crate) extra_evictions_max: Option<f64>,

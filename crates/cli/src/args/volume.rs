@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::WorkloadName;
 use crate::error::CliError;
 use clap::{Args, Subcommand, ValueEnum};
+use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
 use oblivio_volume::{DiskOptions, Schedule, SyncMoves};
 
 /// Bytes, with a unit: `64M`, `1GiB`, `4096`.
@@ -22,6 +24,15 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         _ => return Err("the unit is none of K, M, G, T (of 1024)".into()),
     };
     number.checked_mul(1 << shift).ok_or_else(|| "more bytes than 2^64".into())
+}
+
+/// A part of a hundred, with its sign: `1%`, `0.5%`.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').ok_or("a part of a hundred is such as 1%")?;
+    match number.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("not a number from 0 to 100, such as 1%".into()),
+    }
 }
 
 /// Seconds, up to a day.
@@ -80,7 +91,7 @@ pub(crate) struct VolumeArgs {
     pub(crate) secret: SecretArgs,
 }
 
-#[derive(Args, Clone, Copy)]
+#[derive(Args, Clone)]
 pub(crate) struct WishArgs {
     /// Bytes of the disk, such as 64M, 1G, 1T.
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
@@ -110,15 +121,68 @@ pub(crate) struct WishArgs {
     /// map that does not fit lies in the tree, which costs accesses. The cache comes on top.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "40M")]
     pub(crate) client_memory: u64,
+    /// Take the slots of each level from a file that `oblivio plan --alloc-output` wrote.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) alloc_from: Option<PathBuf>,
 }
+
+pub(crate) const PLAN_EXAMPLES: &str = "\
+Examples:
+  oblivio plan --size 1G
+  oblivio plan --size 1T --block 64K --json
+  oblivio plan --size 1G --alloc --alloc-output slots.json
+  oblivio plan --size 1G --alloc-from slots.json
+
+--alloc takes about a minute for 1G. What it finds depends on --slots, --evict-period, --stash and the depth
+of the tree, and not on what the volume is used for.";
+
+const ALLOC_HELP: &str = "\
+Search how many slots each level needs (IR-Alloc), and show the plan with and without.
+
+Fewer slots in the middle of the tree make an access move fewer bytes. What finds no place there waits in the \
+stash, and where it fills up, evictions come ahead of their time. Storage sees that: it says something of \
+how the volume is used. With --evictions-max 0% only what needed none is found, and with --alloc-workload \
+scan what needed none in the worst case known.";
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) wish: WishArgs,
+    #[command(flatten)]
+    pub(crate) alloc: AllocArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How the slots of each level are searched.
+#[derive(Args)]
+pub(crate) struct AllocArgs {
+    /// Search how many slots each level needs (IR-Alloc), and show the plan with and without.
+    #[arg(long, conflicts_with = "alloc_from", long_help = ALLOC_HELP)]
+    pub(crate) alloc: bool,
+    /// The part of all slots that may be lost.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "1%", requires = "alloc")]
+    pub(crate) space_loss_max: f64,
+    /// How much evictions ahead of their time may add to the paths that accesses read and write.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "15%", requires = "alloc")]
+    pub(crate) evictions_max: f64,
+    /// The level of the leaves of the tree that is searched, where the volume's is deeper. A level more
+    /// takes twice the time.
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=24), default_value_t = SEARCHED_LEAF_LEVEL, requires = "alloc")]
+    pub(crate) alloc_level: u8,
+    /// Which addresses the search asks for. A scan needs the most evictions.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Uniform, requires = "alloc")]
+    pub(crate) alloc_workload: WorkloadName,
+    /// Accesses counted for each profile, over both of its runs.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2000..=1_000_000_000_000), default_value_t = 500_000, requires = "alloc")]
+    pub(crate) alloc_accesses: u64,
+    /// Where all randomness of the search comes from.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "alloc")]
+    pub(crate) seed: u64,
+    /// Save what was found and measured to this file, for --alloc-from. Replaced if there is one.
+    #[arg(long, value_name = "FILE", requires = "alloc")]
+    pub(crate) alloc_output: Option<PathBuf>,
 }
 
 #[derive(Args)]

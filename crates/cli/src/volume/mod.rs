@@ -1,5 +1,6 @@
 //! Volumes: what `oblivio create`, `info`, `check`, `serve`, `mount`, `key` and `bench` do.
 
+mod alloc;
 mod bench;
 mod check;
 mod create;

@@ -7,6 +7,7 @@ use oblivio_volume::superblock::{Slots, VolumeParams};
 use oblivio_volume::volume::shapes;
 use serde_json::{Value, json};
 
+use super::alloc::{self, Allocated};
 use crate::args::{PlanArgs, WishArgs};
 use crate::error::CliError;
 use crate::output;
@@ -16,7 +17,10 @@ const MEASURED_Z_A_C: (Slots, u32, u32) = (Slots::Same(5), 5, 64);
 
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
-    let plan = Plan::new(&args.wish)?;
+    let mut plan = Plan::new(&args.wish)?;
+    if args.alloc.alloc {
+        plan = alloc::search(plan, &args.alloc)?;
+    }
     if args.json {
         output::print(&format!("{:#}", plan.json()))
     } else {
@@ -27,12 +31,22 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
 /// The parameters of a volume, and what they cost.
 pub(crate) struct Plan {
     pub(crate) params: VolumeParams,
-    cost: Cost,
+    pub(super) cost: Cost,
     file_bytes: u64,
+    /// Where the slots of each level come from, when they were searched.
+    pub(super) allocated: Option<Allocated>,
 }
 
 impl Plan {
     pub(crate) fn new(wish: &WishArgs) -> Result<Self, CliError> {
+        let uniform = Self::uniform(wish)?;
+        match &wish.alloc_from {
+            Some(path) => alloc::from_file(uniform, path),
+            None => Ok(uniform),
+        }
+    }
+
+    fn uniform(wish: &WishArgs) -> Result<Self, CliError> {
         let block_bytes = u32::try_from(wish.block)
             .map_err(|_| CliError::Input("a block of more than 4 GiB is too large".into()))?;
         let params = VolumeParams::plan(&Wish {
@@ -51,7 +65,25 @@ impl Plan {
     pub(crate) fn of(params: VolumeParams) -> Result<Self, CliError> {
         let cost = params.cost()?;
         let file_bytes = FileStore::bytes_needed(&shapes(&params)?)?;
-        Ok(Self { params, cost, file_bytes })
+        Ok(Self { params, cost, file_bytes, allocated: None })
+    }
+
+    pub(super) fn storage_line(&self) -> String {
+        format!(
+            "storage           {}, {:.1} times the disk (sparse until written)",
+            size(self.file_bytes as f64),
+            self.expansion()
+        )
+    }
+
+    pub(super) fn access_line(&self) -> String {
+        let Self { cost, .. } = self;
+        format!(
+            "an access         reads {} and writes {}, in {:.1} trips, on average",
+            size(cost.read_bytes_per_access),
+            size(cost.written_bytes_per_access),
+            cost.trips_per_access
+        )
     }
 
     fn expansion(&self) -> f64 {
@@ -65,6 +97,8 @@ impl Plan {
             "overflows with probability 2^-80 (Tiny ORAM; our own estimate: 2^-76 or less), and \
              then costs evictions, no data"
                 .into()
+        } else if let Some(allocated) = &self.allocated {
+            allocated.stash()
         } else {
             "not measured for this Z and A; an overflow costs evictions, no data".into()
         }
@@ -81,9 +115,9 @@ impl Plan {
     }
 
     pub(crate) fn text(&self) -> String {
-        let Self { params, cost, file_bytes } = self;
+        let Self { params, cost, allocated, .. } = self;
         let levels = u32::from(params.leaf_level) + 1;
-        [
+        let mut lines = vec![
             format!("disk              {}", size(params.capacity_bytes() as f64)),
             format!("blocks            {} of {}", params.blocks, size(params.block_bytes.into())),
             format!(
@@ -92,17 +126,8 @@ impl Plan {
                 slots_text(&params.slots),
                 params.evict_period
             ),
-            format!(
-                "storage           {}, {:.1} times the disk (sparse until written)",
-                size(*file_bytes as f64),
-                self.expansion()
-            ),
-            format!(
-                "an access         reads {} and writes {}, in {:.1} trips, on average",
-                size(cost.read_bytes_per_access),
-                size(cost.written_bytes_per_access),
-                cost.trips_per_access
-            ),
+            self.storage_line(),
+            self.access_line(),
             format!("position map      {}", self.position_map()),
             format!(
                 "client memory     {}: up to {} for the position map, {} for blocks; and the cache",
@@ -115,13 +140,14 @@ impl Plan {
                 cost.accesses_per_checkpoint
             ),
             format!("stash             {} blocks: {}", params.stash_blocks_max, self.stash()),
-        ]
-        .join("\n")
+        ];
+        lines.extend(allocated.iter().flat_map(|allocated| allocated.lines()));
+        lines.join("\n")
     }
 
     pub(crate) fn json(&self) -> Value {
-        let Self { params, cost, file_bytes } = self;
-        json!({
+        let Self { params, cost, file_bytes, allocated } = self;
+        let mut json = json!({
             "disk_bytes": params.capacity_bytes(),
             "blocks": params.blocks,
             "block_bytes": params.block_bytes,
@@ -142,7 +168,11 @@ impl Plan {
             "blocks_on_client_bytes": cost.blocks_on_client_bytes,
             "client_bytes": cost.client_bytes(),
             "accesses_per_checkpoint": cost.accesses_per_checkpoint,
-        })
+        });
+        if let Some(allocated) = allocated {
+            json["alloc"] = allocated.json();
+        }
+        json
     }
 }
 

@@ -1,6 +1,7 @@
 //! Volumes as users and the programs of others meet them: real processes, files, sockets and mounts.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
+mod alloc;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;

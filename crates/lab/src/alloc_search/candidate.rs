@@ -19,6 +19,8 @@ pub enum Verdict {
     TooManyEvictions,
     /// It loses too much space, and was not run.
     TooMuchSpace,
+    /// It was taken, and on the last tree one before it does better.
+    NotOnLastTree,
 }
 
 /// A profile that was tried.
@@ -53,11 +55,10 @@ impl Candidate {
         self.runs.iter().map(|run| run.stash_blocks_peak).max()
     }
 
-    /// What the search makes small: the slots that an access reads from storage, its share of the
-    /// background evictions included. It writes as many.
+    /// What the search makes small: the slots in storage that an access moves, read and written, its
+    /// share of all evictions included.
     pub fn slots_per_access(&self, plan: &Plan) -> Option<f64> {
-        let path_slots = self.profile.path_slots(plan.tree_top_levels) as f64;
-        self.evictions_per_access().map(|evictions| path_slots * (1.0 + evictions))
+        self.evictions_per_access().map(|evictions| plan.slots_moved(&self.profile, evictions))
     }
 
     /// The part of the slots of each level that hold a block, over all runs. Empty when there were

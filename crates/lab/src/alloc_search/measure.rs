@@ -1,11 +1,15 @@
 //! One run: a profile in the engine, under a workload, with background evictions.
 
-use oblivio_core::{Access, MemoryStore, NoSecrecy, Op, Oram, PathOram, Sealer, TreeConfig};
+use oblivio_core::scheme::Backend;
+use oblivio_core::{
+    Access, FlatOram, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer,
+    TreeConfig,
+};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, Profile};
+use super::{Plan, Profile, Scheme};
 use crate::LabError;
 use crate::workload::Addresses;
 
@@ -37,6 +41,13 @@ pub struct Run {
     pub ran_away: bool,
 }
 
+impl Run {
+    /// Background evictions for each access. `None` when there were too many to go on.
+    pub fn evictions_per_access(&self) -> Option<f64> {
+        (self.accesses > 0 && !self.ran_away).then(|| self.evictions as f64 / self.accesses as f64)
+    }
+}
+
 /// Runs `accesses` accesses on `profile`. In the end every block must be where it belongs.
 pub(super) fn measure(
     plan: &Plan,
@@ -51,13 +62,41 @@ pub(super) fn measure(
     let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     let mut coins = StdRng::seed_from_u64(seed);
-    let addresses_coins = StdRng::from_rng(&mut coins);
-    let oram = PathOram::path(&tree, sealer, store, coins)?;
+    let addresses = Addresses::new(plan.workload, plan.capacity, StdRng::from_rng(&mut coins));
+    let asked = Asked { plan, addresses, accesses, seed };
+    match plan.scheme {
+        Scheme::Path => count(PathOram::path(&tree, sealer, store, coins)?, asked, progress),
+        Scheme::Raw { evict_period } => {
+            let raw = RawConfig { tree, evict_period };
+            count(RawOram::raw(&raw, sealer, store, coins)?, asked, progress)
+        }
+    }
+}
 
-    let mut client = Client { oram, evictions: 0, evictions_at_once_max: 0, ran_away: false };
+/// What is asked of an ORAM.
+struct Asked<'a> {
+    plan: &'a Plan,
+    addresses: Addresses,
+    accesses: u64,
+    seed: u64,
+}
+
+fn count<B: Backend>(
+    oram: FlatOram<B, StdRng>,
+    asked: Asked<'_>,
+    progress: &dyn Fn(u64),
+) -> Result<Run, LabError> {
+    let Asked { plan, mut addresses, accesses, seed } = asked;
+    let mut client = Client {
+        oram,
+        scheme: plan.scheme,
+        accesses: 0,
+        evictions: 0,
+        evictions_at_once_max: 0,
+        ran_away: false,
+    };
     // The first pass is a scan for every workload, so that all blocks exist.
     client.access_all(&mut Addresses::scan(plan.capacity), plan.capacity, progress)?;
-    let mut addresses = Addresses::new(plan.workload, plan.capacity, addresses_coins);
     client.access_all(&mut addresses, plan.warm_up_accesses() - plan.capacity, progress)?;
     client.start_counting();
     client.access_all(&mut addresses, accesses, progress)?;
@@ -74,14 +113,16 @@ pub(super) fn measure(
 }
 
 /// An ORAM, and who makes room in its stash.
-struct Client {
-    oram: PathOram<MemoryStore, StdRng>,
+struct Client<B> {
+    oram: FlatOram<B, StdRng>,
+    scheme: Scheme,
+    accesses: u64,
     evictions: u64,
     evictions_at_once_max: u64,
     ran_away: bool,
 }
 
-impl Client {
+impl<B: Backend> Client<B> {
     fn start_counting(&mut self) {
         self.evictions = 0;
         self.evictions_at_once_max = 0;
@@ -108,6 +149,7 @@ impl Client {
                 }
                 let access = Access { address: addresses.next(), op: Op::Write(&data) };
                 self.oram.access(&mut [access])?;
+                self.accesses += 1;
             }
             progress(now);
             left -= now;
@@ -119,7 +161,8 @@ impl Client {
     /// `evictions_max`.
     fn make_room(&mut self, evictions_max: u64) -> Result<(), LabError> {
         let before = self.evictions;
-        let stash_blocks_max = self.oram.config().stash_blocks_max;
+        let allowance = self.scheme.stash_allowance(self.accesses);
+        let stash_blocks_max = self.oram.config().stash_blocks_max + allowance;
         while !self.ran_away && self.oram.stash().blocks() > stash_blocks_max {
             self.oram.background_evict()?;
             self.evictions += 1;

@@ -8,24 +8,33 @@
 //! Each profile is judged by running the engine itself with it. `docs/alloc-search.md` has the
 //! results.
 
+mod allocation;
 mod candidate;
 mod measure;
 mod plan;
 mod plot;
 mod profile;
 mod results;
+mod scheme;
 mod search;
 mod table;
+mod volume_tree;
 
+pub use allocation::Allocation;
 pub use candidate::{Candidate, Verdict};
 pub use measure::Run;
 pub use plan::Plan;
 pub use profile::{PAPER_PROFILES, PAPER_SLOTS, PaperProfile, Profile, paper_tree_top_levels};
-pub use results::{Search, saved_profile};
+pub use results::Search;
+pub use scheme::Scheme;
 pub use search::{Progress, run};
+pub use volume_tree::{SEARCHED_LEAF_LEVEL, VolumeTree};
 
 /// How the command line calls this experiment.
 pub const NAME: &str = "alloc-search";
+
+/// The version of its results file.
+const FORMAT_VERSION: u64 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -93,7 +102,7 @@ mod tests {
         assert_eq!(once, search(&plan, 3));
         let file = once.to_json().unwrap();
         assert_eq!(Search::from_json(&file).unwrap(), once);
-        assert_eq!(saved_profile(&file).unwrap(), once.found().profile);
+        assert_eq!(Allocation::from_json(&file).unwrap(), Allocation::of(&once));
         assert_ne!(once.baseline.runs, search(&Plan { seed: 2, ..plan }, 1).baseline.runs);
     }
 
@@ -135,11 +144,80 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_profile_that_is_no_tree_is_refused_not_built() {
-        for text in ["{\"profile\":[]}", "{\"profile\":[4,0]}", "{\"profile\":[256]}"] {
-            assert!(saved_profile(text).unwrap().geometry().is_err(), "{text}");
+    /// A volume of 512 leaves, searched on 128, with a stash that small buckets soon fill.
+    fn volume() -> VolumeTree {
+        VolumeTree {
+            slots: 5,
+            evict_period: 5,
+            stash_blocks_max: 5,
+            leaf_level: 9,
+            tree_top_levels: 2,
         }
-        assert!(saved_profile("{}").is_err());
+    }
+
+    fn volume_plan() -> Plan {
+        Plan {
+            tree_top_levels: 0,
+            path_slots_beside: 0,
+            space_loss_max: 0.1,
+            warm_up_passes: 2,
+            accesses: 10_000,
+            endurance_accesses: 20_000,
+            ..volume().search(7)
+        }
+    }
+
+    #[test]
+    fn raw_oram_is_searched_with_evictions_beyond_the_scheduled_ones() {
+        let plan = volume_plan();
+        let search = search(&plan, 2);
+        let found = search.found();
+        assert_eq!(search.baseline.evictions_per_access(), Some(0.0));
+        assert!(search.paper.is_empty());
+        assert!(found.profile.space_loss(&search.baseline.profile) <= plan.space_loss_max);
+        let evictions = search.endurance.evictions_per_access().unwrap();
+        assert!(evictions > 0.0, "the test is too easy");
+        assert!(plan.scheme.extra_paths(evictions) <= plan.extra_evictions_max);
+        let slots = |candidate: &Candidate| candidate.slots_per_access(&plan).unwrap();
+        assert_eq!(slots(&search.baseline), 1.4 * 5.0 * f64::from(8 - plan.tree_top_levels));
+        assert!(slots(found) < 0.9 * slots(&search.baseline), "{}", search.table());
+        // The last tree has its leaves on level 9.
+        assert_eq!(search.endurance.blocks_on_levels.len(), 10);
+        let blocks: u64 = search.endurance.blocks_on_levels.iter().sum();
+        assert!((1270..=1280).contains(&blocks), "{blocks} of 1280 in the tree");
+    }
+
+    #[test]
+    fn without_a_background_eviction_allowed_there_is_none() {
+        let plan = Plan { stash_blocks_max: 10, endurance_leaf_level: 7, ..volume_plan() };
+        let plan = Plan { extra_evictions_max: 0.0, space_loss_max: 0.3, ..plan };
+        let search = search(&plan, 2);
+        assert_eq!(search.endurance.evictions, 0);
+        let found = search.found().profile.path_slots(plan.tree_top_levels);
+        assert!(found < plan.uniform().path_slots(plan.tree_top_levels));
+        assert!(search.tried.iter().any(|tried| tried.verdict == Verdict::TooManyEvictions));
+    }
+
+    #[test]
+    fn what_does_not_hold_on_the_last_tree_gives_way_to_what_was_taken_before() {
+        // On a tree of 16 leaves, the stash has room for whatever small buckets leave over.
+        let shallow = Plan { leaf_level: 4, stash_blocks_max: 20, ..volume_plan() }.with_load(2.5);
+        let plan = Plan { space_loss_max: 0.4, extra_evictions_max: 0.0, ..shallow };
+        let search = search(&plan, 2);
+        let given_up: Vec<_> =
+            search.tried.iter().filter(|tried| tried.verdict == Verdict::NotOnLastTree).collect();
+        assert!(!given_up.is_empty(), "{}", search.table());
+        assert_ne!(&search.found(), given_up.last().unwrap());
+        assert_eq!(search.endurance.evictions, 0);
+    }
+
+    #[test]
+    fn a_tree_as_full_as_the_engine_can_make_it_is_not_searched_past_its_bounds() {
+        for (leaf_level, tree_top_levels) in [(1, 0), (1, 1), (2, 2), (3, 1)] {
+            let tree = VolumeTree { leaf_level, tree_top_levels, ..volume() };
+            let plan = Plan { accesses: 2000, endurance_accesses: 1000, ..tree.search(17) };
+            let search = search(&plan, 1);
+            assert_eq!(search.found(), &search.baseline, "one percent of space is no slot here");
+        }
     }
 }

@@ -5,18 +5,22 @@ use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::profile::paper_tree_top_levels;
-use super::{PAPER_SLOTS, Profile};
+use super::{PAPER_SLOTS, Profile, Scheme};
 use crate::{LabError, Workload};
 
 /// What to search. It determines the results to the last bit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// The ORAM that judges.
+    pub scheme: Scheme,
     /// The level of the leaves (L).
     pub leaf_level: u8,
     /// Slots of a bucket of the uniform tree (Z).
     pub slots: u16,
     /// Levels from the root on that the client keeps. Their buckets stay as they are.
     pub tree_top_levels: u8,
+    /// Slots of a path in storage on levels that are not searched. An access moves them too.
+    pub path_slots_beside: u64,
     /// How many blocks (N).
     pub capacity: u64,
     /// Past so many blocks in the stash, background evictions come before the next access.
@@ -25,7 +29,8 @@ pub struct Plan {
     pub workload: Workload,
     /// The part of all slots that a profile may do without.
     pub space_loss_max: f64,
-    /// How many background evictions an access may cost beyond those of the uniform tree.
+    /// What background evictions may add beyond those of the uniform tree, as a part of the paths that
+    /// accesses read and write anyway: see [`Scheme::extra_paths`].
     pub extra_evictions_max: f64,
     /// Passes over all addresses before counting starts. The first fills the tree.
     pub warm_up_passes: u64,
@@ -33,7 +38,10 @@ pub struct Plan {
     pub accesses: u64,
     /// Independent runs of each profile.
     pub runs: u32,
-    /// Accesses of the last run, which the profile found must endure.
+    /// The level of the leaves of the last tree, which the profile found must endure. It has as many
+    /// levels more on the client as it has levels more.
+    pub endurance_leaf_level: u8,
+    /// Accesses of the last run.
     pub endurance_accesses: u64,
     /// Where all randomness comes from.
     pub seed: u64,
@@ -44,6 +52,9 @@ const LEAF_LEVEL_MAX: u8 = 24;
 
 /// As many levels as the engine keeps on a client.
 const TREE_TOP_LEVELS_MAX: u8 = 16;
+
+/// As many accesses as the engine makes between evictions.
+const EVICT_PERIOD_MAX: u32 = 1 << 16;
 
 /// A search with more slots takes too long.
 const SLOTS_MAX: u16 = 16;
@@ -62,9 +73,11 @@ impl Plan {
     /// use, and a stash of 200 entries, of which 100 are for a path in flight.
     pub fn like_the_paper(leaf_level: u8) -> Self {
         let plan = Self {
+            scheme: Scheme::Path,
             leaf_level,
             slots: PAPER_SLOTS,
             tree_top_levels: 0,
+            path_slots_beside: 0,
             capacity: 0,
             stash_blocks_max: 100,
             workload: Workload::Uniform,
@@ -73,6 +86,7 @@ impl Plan {
             warm_up_passes: 3,
             accesses: 500_000,
             runs: 2,
+            endurance_leaf_level: leaf_level,
             endurance_accesses: 1_000_000,
             seed: 1,
         };
@@ -82,7 +96,8 @@ impl Plan {
     /// The same search on another tree, half of whose slots are in use.
     pub fn on_tree(self, leaf_level: u8) -> Self {
         let tree_top_levels = paper_tree_top_levels(leaf_level);
-        Self { leaf_level, tree_top_levels, ..self }.with_load(4.0)
+        let endurance_leaf_level = leaf_level;
+        Self { leaf_level, tree_top_levels, endurance_leaf_level, ..self }.with_load(4.0)
     }
 
     /// The search of the book.
@@ -102,9 +117,30 @@ impl Plan {
         Self { capacity, ..self }
     }
 
+    /// The same search on the last tree, which has as many blocks a leaf.
+    pub(super) fn on_last_tree(&self) -> Self {
+        let deeper = self.endurance_leaf_level - self.leaf_level;
+        Self {
+            leaf_level: self.endurance_leaf_level,
+            tree_top_levels: self.tree_top_levels + deeper,
+            capacity: self.capacity << deeper,
+            ..self.clone()
+        }
+    }
+
     /// The tree that the search starts from.
     pub fn uniform(&self) -> Profile {
         Profile::uniform(self.leaf_level, self.slots)
+    }
+
+    /// The slots in storage that an access reads and writes on `profile`, when there are so many
+    /// background evictions for each.
+    pub(super) fn slots_moved(&self, profile: &Profile, evictions_per_access: f64) -> f64 {
+        let path_slots = (profile
+            .path_slots(self.tree_top_levels)
+            .saturating_add(self.path_slots_beside)) as f64;
+        let extra = self.scheme.extra_paths(evictions_per_access);
+        path_slots * self.scheme.paths_per_access() * (1.0 + extra)
     }
 
     /// Accesses for each profile, those before counting starts included.
@@ -126,6 +162,11 @@ impl Plan {
         self.space_loss_max.max(PAPER_SPACE_LOSS_MAX)
     }
 
+    /// `N / 2^L`: how full the tree is.
+    pub fn blocks_per_leaf(&self) -> f64 {
+        self.capacity as f64 / 2f64.powi(self.leaf_level.into())
+    }
+
     /// A seed for each run of a profile, the same for all profiles; and one for the last run.
     pub(super) fn seeds(&self) -> (Vec<u64>, u64) {
         let mut seeds = StdRng::seed_from_u64(self.seed);
@@ -140,7 +181,19 @@ impl Plan {
                 "a tree to search has its leaves on level 1 to {LEAF_LEVEL_MAX}"
             ));
         }
-        let top_max = TREE_TOP_LEVELS_MAX.min(self.leaf_level);
+        if !(self.leaf_level..=LEAF_LEVEL_MAX).contains(&self.endurance_leaf_level) {
+            return refuse(format!(
+                "the last tree has its leaves where the searched one has them or deeper, and on \
+                 level {LEAF_LEVEL_MAX} at most"
+            ));
+        }
+        if let Scheme::Raw { evict_period } = self.scheme
+            && !(1..=EVICT_PERIOD_MAX).contains(&evict_period)
+        {
+            return refuse(format!("an eviction comes after 1 to {EVICT_PERIOD_MAX} accesses"));
+        }
+        let deeper = self.endurance_leaf_level - self.leaf_level;
+        let top_max = (TREE_TOP_LEVELS_MAX - deeper.min(TREE_TOP_LEVELS_MAX)).min(self.leaf_level);
         if self.tree_top_levels > top_max {
             return refuse(format!("the client can keep {top_max} levels of this tree at most"));
         }
@@ -167,7 +220,9 @@ impl Plan {
             ));
         }
         if !(0.0..=100.0).contains(&self.extra_evictions_max) {
-            return refuse("extra evictions are so many for each access, such as 0.15".into());
+            return refuse(
+                "extra evictions are a part of the paths of accesses, such as 0.15".into(),
+            );
         }
         Ok(())
     }

@@ -45,6 +45,30 @@ impl Profile {
         (0..).zip(&self.0).map(|(level, z)| f64::from(*z) * 2f64.powi(level)).sum()
     }
 
+    /// The same buckets at the same distance from the leaves of another tree, whose leaves are on
+    /// `leaf_level`. Levels that the client keeps of either tree, and those that this tree does not
+    /// have, are as `uniform` says: a level that was not searched keeps its slots.
+    ///
+    /// Space is lost near the leaves alone, and a block gets past a level or not whatever lies far
+    /// below: so loss and path stay what they were. Above, the other tree has more room where it is
+    /// deeper, and more subtrees that share it and the stash.
+    pub fn carried(&self, tree_top_levels: u8, z: u16, leaf_level: u8, top_there: u8) -> Self {
+        let slots = (0..=leaf_level).map(|level| {
+            let here = (level + self.leaf_level()).checked_sub(leaf_level);
+            match here {
+                Some(here) if here >= tree_top_levels && level >= top_there => {
+                    self.0[usize::from(here)]
+                }
+                _ => z,
+            }
+        });
+        Self(slots.collect())
+    }
+
+    fn leaf_level(&self) -> u8 {
+        (self.0.len() - 1) as u8
+    }
+
     /// This profile with one slot less on each level of `levels`.
     pub(super) fn with_one_less(&self, levels: std::ops::Range<usize>) -> Self {
         let mut less = self.clone();

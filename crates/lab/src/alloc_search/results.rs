@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Candidate, NAME, Plan, Profile, Run, Verdict};
+use super::{Candidate, FORMAT_VERSION, NAME, Plan, Run, Verdict};
 use crate::LabError;
 
 /// What a search found.
@@ -38,7 +38,7 @@ impl Search {
             lines.map(|lines| lines.join(",\n"))
         };
         Ok(format!(
-            "{{\n\"experiment\": \"{NAME}\",\n\"plan\": {},\n\"profile\": {},\n\"baseline\": {},\n\
+            "{{\n\"experiment\": \"{NAME}\",\n\"version\": {FORMAT_VERSION},\n\"plan\": {},\n\"profile\": {},\n\"baseline\": {},\n\
              \"tried\": [\n{}\n],\n\"paper\": [\n{}\n],\n\"endurance\": {}\n}}\n",
             serde_json::to_string(&self.plan)?,
             serde_json::to_string(&self.found().profile)?,
@@ -56,18 +56,6 @@ impl Search {
     pub fn from_json(text: &str) -> Result<Self, LabError> {
         Ok(serde_json::from_str(text)?)
     }
-}
-
-/// The profile that a results file of a search ends with, to be used again.
-///
-/// # Errors
-/// [`LabError::Results`] when it is none.
-pub fn saved_profile(text: &str) -> Result<Profile, LabError> {
-    #[derive(Deserialize)]
-    struct Saved {
-        profile: Profile,
-    }
-    Ok(serde_json::from_str::<Saved>(text)?.profile)
 }
 
 /// A candidate in the file: what was measured, and for readers without this program what follows

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::measure::measure;
-use super::{Candidate, PAPER_PROFILES, PAPER_SLOTS, Plan, Profile, Search, Verdict};
+use super::{Candidate, PAPER_PROFILES, PAPER_SLOTS, Plan, Profile, Run, Scheme, Search, Verdict};
 use crate::{LabError, workers};
 
 /// How far a search is.
@@ -28,7 +28,8 @@ pub fn run(
     let judge = Judge { plan, threads, progress };
 
     let uniform = plan.uniform();
-    let paper = if plan.slots == PAPER_SLOTS { &PAPER_PROFILES[..] } else { &[] };
+    let is_the_papers = plan.scheme == Scheme::Path && plan.slots == PAPER_SLOTS;
+    let paper = if is_the_papers { &PAPER_PROFILES[..] } else { &[] };
     let compared = std::iter::once(("uniform".to_owned(), uniform.clone())).chain(
         paper
             .iter()
@@ -56,10 +57,7 @@ pub fn run(
         };
     }
 
-    let (_, seed) = plan.seeds();
-    (judge.progress)(Progress::Planned(plan.endurance_accesses + plan.warm_up_accesses()));
-    let made = |accesses| progress(Progress::Made(accesses));
-    let endurance = measure(plan, &best.profile, plan.endurance_accesses, seed, &made)?;
+    let endurance = judge.endure(&baseline, &mut tried)?;
     Ok(Search { plan: plan.clone(), baseline, tried, paper, endurance })
 }
 
@@ -122,17 +120,74 @@ impl Judge<'_> {
     }
 
     fn verdict(&self, candidate: &Candidate, baseline: &Candidate, best: &Candidate) -> Verdict {
-        let evictions_max =
-            baseline.evictions_per_access().map(|least| least + self.plan.extra_evictions_max);
         let evictions = candidate.evictions_per_access();
-        // A uniform tree that is itself too full allows for nothing.
-        if evictions.is_none() || evictions_max.is_none() || evictions > evictions_max {
+        if !evictions.is_some_and(|evictions| self.allows(evictions, baseline)) {
             Verdict::TooManyEvictions
         } else if candidate.slots_per_access(self.plan) >= best.slots_per_access(self.plan) {
             Verdict::NoGain
         } else {
             Verdict::Passed
         }
+    }
+
+    /// Whether so many background evictions are within the limit. A uniform tree that is itself too
+    /// full allows for none.
+    fn allows(&self, evictions_per_access: f64, baseline: &Candidate) -> bool {
+        let Some(least) = baseline.evictions_per_access() else { return false };
+        let extra = |evictions| self.plan.scheme.extra_paths(evictions);
+        extra(evictions_per_access) <= extra(least) + self.plan.extra_evictions_max
+    }
+
+    /// The last run: what was taken last, on the last tree, or what was taken before it where that
+    /// does better there.
+    fn endure(&self, baseline: &Candidate, tried: &mut [Candidate]) -> Result<Run, LabError> {
+        let mut held: Option<(usize, Run, f64)> = None;
+        for at in (0..tried.len()).rev() {
+            let Candidate { profile, verdict: Verdict::Taken, .. } = &tried[at] else { continue };
+            // It can do no better there than without a background eviction.
+            let at_best = self.plan.slots_moved(profile, 0.0);
+            if held.as_ref().is_some_and(|(_, _, slots)| *slots <= at_best) {
+                break;
+            }
+            let run = self.last_run(profile)?;
+            match (self.slots_if_held(profile, &run, baseline), &held) {
+                (None, None) => tried[at].verdict = Verdict::NotOnLastTree,
+                (Some(slots), held_now)
+                    if held_now.as_ref().is_none_or(|(_, _, least)| slots < *least) =>
+                {
+                    if let Some((bolder, ..)) = held.replace((at, run, slots)) {
+                        tried[bolder].verdict = Verdict::NotOnLastTree;
+                    }
+                }
+                _ => break,
+            }
+        }
+        held.map_or_else(|| self.last_run(&baseline.profile), |(_, run, _)| Ok(run))
+    }
+
+    /// The slots that an access moves by its last run, when that keeps to the limit and gains.
+    fn slots_if_held(&self, profile: &Profile, run: &Run, baseline: &Candidate) -> Option<f64> {
+        let evictions =
+            run.evictions_per_access().filter(|evictions| self.allows(*evictions, baseline))?;
+        let slots = self.plan.slots_moved(profile, evictions);
+        let uniform = self.plan.slots_moved(&baseline.profile, 0.0);
+        (slots < uniform).then_some(slots)
+    }
+
+    /// A run of `profile` on the last tree.
+    fn last_run(&self, profile: &Profile) -> Result<Run, LabError> {
+        let Self { plan, progress, .. } = self;
+        let there = plan.on_last_tree();
+        let (_, seed) = plan.seeds();
+        progress(Progress::Planned(plan.endurance_accesses + there.warm_up_accesses()));
+        let made = |accesses| progress(Progress::Made(accesses));
+        let profile = profile.carried(
+            plan.tree_top_levels,
+            plan.slots,
+            there.leaf_level,
+            there.tree_top_levels,
+        );
+        measure(&there, &profile, plan.endurance_accesses, seed, &made)
     }
 
     /// All runs of all profiles.

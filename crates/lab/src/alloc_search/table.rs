@@ -37,6 +37,7 @@ impl Search {
                     Verdict::NoGain => "no gain",
                     Verdict::TooManyEvictions => "too many evictions",
                     Verdict::TooMuchSpace => "too much space",
+                    Verdict::NotOnLastTree => "not on last tree",
                 }
             );
             table

@@ -1,0 +1,171 @@
+//! Slots for each level of a volume (IR-Alloc): searched, saved, and taken from a file.
+
+use std::path::Path;
+
+use oblivio_lab::LabError;
+use oblivio_lab::alloc_search::{self, Allocation, Profile, VolumeTree};
+use oblivio_volume::superblock::{Slots, VolumeParams};
+use serde_json::{Value, json};
+
+use super::plan::Plan;
+use crate::args::AllocArgs;
+use crate::error::CliError;
+use crate::{files, lab};
+
+/// More than any search writes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// How many times as long the last run is.
+const LAST_RUN_ACCESSES: u64 = 4;
+
+/// Where the slots of each level of a plan come from.
+pub(crate) struct Allocated {
+    found: Allocation,
+    /// The profile found, for this volume.
+    profile: Profile,
+    /// The plan without it.
+    uniform: Box<Plan>,
+}
+
+/// `oblivio plan --alloc`: searches, and saves what was found.
+pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> {
+    let plan = alloc_search::Plan {
+        workload: args.alloc_workload.into(),
+        space_loss_max: args.space_loss_max,
+        extra_evictions_max: args.evictions_max,
+        accesses: args.alloc_accesses,
+        endurance_accesses: args.alloc_accesses * LAST_RUN_ACCESSES,
+        seed: args.seed,
+        ..tree(&uniform.params).search(args.alloc_level)
+    };
+    let search = lab::search(&plan, lab::threads(None))?;
+    if let Some(path) = &args.alloc_output {
+        files::write(path, &search.to_json()?)?;
+    }
+    let found = Allocation::of(&search);
+    let profile = found.profile_for(&tree(&uniform.params))?;
+    Allocated::plan(uniform, found, profile)
+}
+
+/// `--alloc-from`: what an earlier search found.
+pub(super) fn from_file(uniform: Plan, path: &Path) -> Result<Plan, CliError> {
+    let cannot_use =
+        |error: LabError| CliError::Input(format!("{} cannot be used: {error}", path.display()));
+    let text = files::read_text(path, FILE_BYTES_MAX)?;
+    let found = Allocation::from_json(&text).map_err(cannot_use)?;
+    let profile = found.profile_for(&tree(&uniform.params)).map_err(cannot_use)?;
+    Allocated::plan(uniform, found, profile)
+}
+
+fn tree(uniform: &VolumeParams) -> VolumeTree {
+    VolumeTree {
+        slots: slots_max(&uniform.slots),
+        evict_period: uniform.evict_period,
+        stash_blocks_max: uniform.stash_blocks_max as usize,
+        leaf_level: uniform.leaf_level,
+        tree_top_levels: uniform.tree_top_levels,
+    }
+}
+
+fn slots_max(slots: &Slots) -> u16 {
+    match slots {
+        Slots::Same(slots) => *slots,
+        Slots::PerLevel(slots) => slots.iter().copied().max().unwrap_or(0),
+    }
+}
+
+impl Allocated {
+    fn plan(uniform: Plan, found: Allocation, profile: Profile) -> Result<Plan, CliError> {
+        let mut params = uniform.params.clone();
+        // Slots that are all the same are told as one number.
+        if profile != Profile::uniform(params.leaf_level, slots_max(&params.slots)) {
+            params.slots = Slots::PerLevel(profile.slots().to_vec());
+        }
+        let mut plan = Plan::of(params)?;
+        add_evictions(&mut plan, found.evictions_per_access().unwrap_or(0.0));
+        plan.allocated = Some(Self { found, profile, uniform: Box::new(uniform) });
+        Ok(plan)
+    }
+
+    /// How often the stash is over its bound.
+    pub(super) fn stash(&self) -> String {
+        format!(
+            "over it, as measured, {:.4} times an access ({}); it costs an eviction, no data",
+            self.evictions(),
+            self.found.plan.workload
+        )
+    }
+
+    /// What was found, and the plan without it.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let Self { found, profile, uniform } = self;
+        let levels = |leaf_level: u8| u32::from(leaf_level) + 1;
+        let (path_slots, path_slots_uniform) = self.path_slots();
+        vec![
+            format!("slots by level    {profile}"),
+            format!(
+                "searched          on a tree of {} levels and measured on one of {}, {} blocks a \
+                 leaf, {}, seed {}",
+                levels(found.plan.leaf_level),
+                levels(found.plan.endurance_leaf_level),
+                found.plan.blocks_per_leaf(),
+                found.plan.workload,
+                found.plan.seed
+            ),
+            format!(
+                "path              {path_slots} slots in storage; {:.2} % of all slots are lost",
+                100.0 * self.space_loss()
+            ),
+            String::new(),
+            format!("with Z = {} on every level:", slots_max(&uniform.params.slots)),
+            uniform.storage_line(),
+            uniform.access_line(),
+            format!("path              {path_slots_uniform} slots in storage"),
+        ]
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let Self { found, uniform, .. } = self;
+        let (path_slots, path_slots_uniform) = self.path_slots();
+        json!({
+            "path_slots": path_slots,
+            "path_slots_uniform": path_slots_uniform,
+            "space_loss": self.space_loss(),
+            "evictions_per_access": self.evictions(),
+            "searched_levels": u32::from(found.plan.leaf_level) + 1,
+            "measured_levels": u32::from(found.plan.endurance_leaf_level) + 1,
+            "blocks_per_leaf": found.plan.blocks_per_leaf(),
+            "workload": found.plan.workload.to_string(),
+            "seed": found.plan.seed,
+            "uniform": uniform.json(),
+        })
+    }
+
+    fn evictions(&self) -> f64 {
+        self.found.evictions_per_access().unwrap_or(0.0)
+    }
+
+    /// Slots of a path in storage, with the profile and without.
+    fn path_slots(&self) -> (u64, u64) {
+        let top = self.uniform.params.tree_top_levels;
+        (self.profile.path_slots(top), self.whole().path_slots(top))
+    }
+
+    fn space_loss(&self) -> f64 {
+        self.profile.space_loss(&self.whole())
+    }
+
+    fn whole(&self) -> Profile {
+        let VolumeParams { leaf_level, slots, .. } = &self.uniform.params;
+        Profile::uniform(*leaf_level, slots_max(slots))
+    }
+}
+
+/// Adds the evictions that come ahead of their time, each of which reads and writes as much as a scheduled
+/// one.
+fn add_evictions(plan: &mut Plan, per_access: f64) {
+    let eviction_bytes = plan.cost.written_bytes_per_access * f64::from(plan.params.evict_period);
+    plan.cost.read_bytes_per_access += per_access * eviction_bytes;
+    plan.cost.written_bytes_per_access += per_access * eviction_bytes;
+    plan.cost.trips_per_access += 2.0 * per_access;
+}

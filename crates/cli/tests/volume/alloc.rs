@@ -1,0 +1,138 @@
+//! Slots for each level: searched, saved, and used by a volume to its end.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::world::{MIB, VOLUME, World, bytes};
+
+/// A tree of ten levels, none of them on the client.
+const WISH: &str = "--size 4M --tree-top 0";
+
+const SEARCH: &str = "--alloc --alloc-accesses 2000";
+
+/// With what a search found in `slots.json`, and the plan of it.
+fn searched() -> (World, Value) {
+    let world = World::new();
+    let plan = world.json(&format!("plan {WISH} {SEARCH} --alloc-output slots.json --json"));
+    (world, plan)
+}
+
+#[test]
+fn slots_are_searched_and_told_beside_the_plan_without() {
+    let (world, plan) = searched();
+    let without = world.json(&format!("plan {WISH} --json"));
+    let alloc = &plan["alloc"];
+    assert_eq!(alloc["uniform"], without);
+    assert_eq!((&without["slots"], &alloc["path_slots_uniform"]), (&5.into(), &50.into()));
+    let slots: Vec<u64> =
+        plan["slots"].as_array().unwrap().iter().map(|z| z.as_u64().unwrap()).collect();
+    assert_eq!((slots.len(), slots[9]), (10, 5));
+    assert_eq!(alloc["path_slots"], slots.iter().sum::<u64>());
+    assert!(slots.iter().sum::<u64>() < 45, "{slots:?}");
+    assert!((0.0..0.01).contains(&alloc["space_loss"].as_f64().unwrap()), "{alloc}");
+    for figure in ["storage_bytes", "read_bytes_per_access", "written_bytes_per_access"] {
+        assert!(plan[figure].as_f64() < without[figure].as_f64(), "{figure}: {plan}");
+    }
+
+    let text = world.good(&format!("plan {WISH} --alloc-from slots.json"));
+    for part in ["slots by level    0", "with Z = 5 on every level", "path              50 slots"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    // The seed decides, to the last bit.
+    let file = || fs::read(world.path("slots.json")).unwrap();
+    let first = file();
+    world.good(&format!("plan {WISH} {SEARCH} --alloc-output slots.json"));
+    assert!(first == file());
+    world.good(&format!("plan {WISH} {SEARCH} --seed 2 --alloc-output slots.json"));
+    assert!(first != file());
+}
+
+#[test]
+fn a_volume_lives_with_the_slots_that_were_found() {
+    let (world, plan) = searched();
+    let wish = format!("{WISH} --alloc-from slots.json");
+    assert_eq!(world.json(&format!("plan {wish} --json")), plan);
+    let mut made = world.json(&format!("create {VOLUME} {wish} --json"));
+    made.as_object_mut().unwrap().retain(|field, _| field != "volume" && field != "state");
+    assert_eq!(made, plan);
+    assert_eq!(world.store().len(), plan["storage_bytes"]);
+
+    for seed in [2, 3] {
+        fs::write(world.path("data"), bytes(seed, 4 * MIB)).unwrap();
+        world.fill();
+        world.assert_nothing_is_lost();
+    }
+    for options in ["disk.obl --key-file key", "disk.obl --public"] {
+        let info = world.json(&format!("info {options} --json"));
+        assert_eq!(info["slots"], plan["slots"]);
+    }
+    let slots = plan["slots"].as_array().unwrap().iter().map(Value::to_string);
+    let shown = format!("Z = {}, A = 5", slots.collect::<Vec<_>>().join(" "));
+    assert!(world.good(&format!("info {VOLUME}")).contains(&shown), "no {shown:?}");
+}
+
+#[test]
+fn the_profile_that_comes_with_the_program_fits_volumes_as_they_are_made_by_default() {
+    let world = World::new();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/results/alloc-volume.json");
+    let plan = world.json(&format!("plan --size 1G --alloc-from '{file}' --json"));
+    assert_eq!(plan["alloc"]["path_slots_uniform"], 40);
+    assert_eq!(plan["alloc"]["path_slots"], 33);
+    // Slots nearer the leaves than a smaller volume has in storage come to nothing there.
+    let small = world.json(&format!("plan --size 16M --alloc-from '{file}' --json"));
+    assert_eq!(small["slots"], 5);
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_refused_and_nothing_is_made() {
+    let (world, _) = searched();
+    let good: Value = serde_json::from_slice(&fs::read(world.path("slots.json")).unwrap()).unwrap();
+    let write = |name: &str, pointer: &str, value: Value| {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap() = value;
+        fs::write(world.path(name), bad.to_string()).unwrap();
+    };
+    write("short.json", "/profile", json!([1, 2, 3]));
+    write("large.json", "/profile/4", json!(6));
+    write("newer.json", "/version", json!(9));
+    write("path.json", "/plan/scheme", json!("Path"));
+    fs::write(world.path("text.json"), "slots").unwrap();
+    for (options, advice) in [
+        ("--alloc-from nowhere.json", "check the path"),
+        ("--alloc-from .", "give a file"),
+        ("--alloc-from key", ""),
+        ("--alloc-from text.json", "text.json cannot be used: it is not JSON"),
+        ("--alloc-from short.json", "\"profile\" cannot be: it has 3 levels, the plan's tree 10"),
+        ("--alloc-from large.json", "level 4 has 6 slots"),
+        ("--alloc-from newer.json", "\"version\" cannot be: it is 9"),
+        ("--alloc-from path.json", "the scheme Path ORAM"),
+        ("--alloc-from slots.json --slots 6", "Z = 5, and this volume has 6"),
+        ("--alloc-from slots.json --evict-period 4", "search for this volume with"),
+        ("--alloc-from slots.json --stash 60", "C = 64, and this volume has 60"),
+    ] {
+        world.bad(&format!("plan {WISH} {options}"), 3, advice);
+        world.bad(&format!("create {VOLUME} {WISH} {options}"), 3, advice);
+    }
+    assert!(!world.path("disk.obl").exists());
+    world.bad(&format!("plan {WISH} {SEARCH} --slots 17"), 3, "2 to 16 slots");
+    let nowhere = format!("plan {WISH} {SEARCH} --alloc-output nowhere/slots.json");
+    world.bad(&nowhere, 4, "choose another place");
+}
+
+#[test]
+fn options_of_a_search_need_one() {
+    let world = World::new();
+    for options in [
+        "--seed 2",
+        "--alloc-output slots.json",
+        "--evictions-max 0%",
+        "--alloc --alloc-from slots.json",
+        "--alloc --space-loss-max 1",
+        "--alloc --space-loss-max 101%",
+        "--alloc --evictions-max much%",
+        "--alloc --alloc-level 0",
+    ] {
+        world.bad(&format!("plan {WISH} {options}"), 2, "--help");
+    }
+}
