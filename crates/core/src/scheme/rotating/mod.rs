@@ -113,6 +113,9 @@ pub enum Home {
     Frontend,
 }
 
+/// What is told of each block of a tree: where it is, its address, its leaf and its bytes.
+pub(crate) type VisitBlocks<'v> = dyn FnMut(Location, u64, Leaf, &[u8]) + 'v;
+
 /// The rotating backend.
 pub struct RotatingBackend<S> {
     io: RotatingIo<S>,
@@ -464,7 +467,7 @@ impl<S: BucketStore> RotatingBackend<S> {
     /// causes.
     pub(crate) fn visit_blocks(
         &mut self,
-        visit: &mut dyn FnMut(Location, u64, Leaf, &[u8]),
+        visit: &mut VisitBlocks<'_>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
         self.client.begin()?;
