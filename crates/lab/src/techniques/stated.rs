@@ -68,7 +68,7 @@ const STATED: &[Stated] = &[
     speed("IR-Alloc 4: speed over Baseline", "+41 %", "IR-Alloc 4", NAME_BASELINE),
     Stated {
         on: On::One("uniform"),
-        ..speed("the same, uniform requests", "less (Fig. 12)", "IR-Alloc 4", NAME_BASELINE)
+        ..speed("the same, uniform requests", "no number (Fig. 16)", "IR-Alloc 4", NAME_BASELINE)
     },
     position_map("IR-Stash: position-map accesses over Baseline", NAME_CLIENT),
     position_map("the same, over a Baseline that serves stash hits", NAME_SERVED),
@@ -169,8 +169,9 @@ impl Shown {
             [] => String::new(),
             [one] => self.one(one),
             [least, .., most] => {
-                let (mean, least, most) = (self.one(mean(ratios)), self.one(least), self.one(most));
+                let [mean, least, most] = [mean(ratios), least, most].map(|ratio| self.one(ratio));
                 match self {
+                    _ if least == most => mean,
                     Self::Left | Self::Times => format!("{mean} ({least} to {most})"),
                     Self::Faster | Self::TimesLess => format!("{mean} ({most} to {least})"),
                 }
