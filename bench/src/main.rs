@@ -134,7 +134,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         measured.push(results);
     }
     progress.finish_and_clear();
-    let counts = ours::aes_counts();
+    let counts = ours::counts();
     report::print_counts(&counts);
     report::write(&arguments.json, &measured, &compared, &counts, &command())?;
     eprintln!("records: {}", arguments.json.display());

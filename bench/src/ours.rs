@@ -4,7 +4,7 @@ use oblivio_core::{
     Access, FreecursiveConfig, FreecursiveOram, Integrity, Key, MemoryStore, Op, Oram, PathOram,
     RawConfig, RawOram, Sealer, TreeConfig, scheme::RawBackend,
 };
-use rand::{SeedableRng, rngs::StdRng};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{
     ram::{Driven, Ram},
@@ -22,16 +22,27 @@ const BATCH: usize = 16;
 /// Accesses over which AES blocks are counted: a multiple of RAW ORAM's eviction period.
 const COUNTED_ACCESSES: u64 = 1000;
 
+/// Requests over which path accesses are counted, after as many that fill the PLB.
+const COUNTED_REQUESTS: u64 = 20_000;
+
 /// The flat position map that the recursive ones are held against.
 const FLAT: &str = "RAW Z5A5";
 
 /// Recursive position maps, and what they are asked for.
-const RECURSIVE: [(&str, Integrity, Order); 4] = [
-    ("Freecursive RAW, uniform", Integrity::None, Order::AsAsked),
-    ("Freecursive RAW, scan", Integrity::None, Order::Scan),
-    ("Freecursive RAW + PMMAC, uniform", Integrity::Pmmac, Order::AsAsked),
-    ("Freecursive RAW + PMMAC, scan", Integrity::Pmmac, Order::Scan),
+const RECURSIVE: [(&str, Integrity, usize, Order); 6] = [
+    ("Freecursive RAW, uniform", Integrity::None, SMALL_PLB, Order::AsAsked),
+    ("Freecursive RAW, scan", Integrity::None, SMALL_PLB, Order::Scan),
+    ("Freecursive RAW + PMMAC, uniform", Integrity::Pmmac, SMALL_PLB, Order::AsAsked),
+    ("Freecursive RAW + PMMAC, scan", Integrity::Pmmac, SMALL_PLB, Order::Scan),
+    ("Freecursive RAW + PMMAC, PLB 64 KiB, uniform", Integrity::Pmmac, LARGE_PLB, Order::AsAsked),
+    ("Freecursive RAW + PMMAC, PLB 64 KiB, scan", Integrity::Pmmac, LARGE_PLB, Order::Scan),
 ];
+
+/// Blocks of the PLB that is chosen unasked.
+const SMALL_PLB: usize = 64;
+
+/// Blocks of one that holds 64 KiB of the position map, as in IR-ORAM (Table I).
+const LARGE_PLB: usize = 1024;
 
 /// Which of our subjects are shown over which.
 pub fn compared() -> impl Iterator<Item = (String, String)> {
@@ -44,8 +55,9 @@ pub fn all() -> Vec<Description> {
     let path = |row, top| move || Driven::new(Ours(path_oram(row, top)), row);
     let batched = |row| move || Batched::new(raw_oram(row, 0));
     let top = format!("{TREE_TOP_LEVELS} levels on the client");
-    let recursive = RECURSIVE.map(|(name, integrity, order)| {
-        let driven = move || Driven::new(Ours(freecursive_oram(ROW_64, integrity)), ROW_64);
+    let recursive = RECURSIVE.map(|(name, integrity, plb_blocks, order)| {
+        let oram = move || freecursive_oram(ROW_64, integrity, plb_blocks);
+        let driven = move || Driven::new(Ours(oram()), ROW_64);
         describe(name, ROW_64, move || Ordered { subject: driven(), order, next: 0 })
     });
     let flat = vec![
@@ -61,8 +73,36 @@ pub fn all() -> Vec<Description> {
     flat.into_iter().chain(recursive).collect()
 }
 
-/// AES blocks per access at 64 B x 2^20, counted and not timed.
-pub fn aes_counts() -> Vec<Count> {
+/// AES blocks and paths per access at 64 B x 2^20, counted and not timed.
+pub fn counts() -> Vec<Count> {
+    [aes_counts(), path_counts()].concat()
+}
+
+/// What a recursive position map adds depends on how many requests find what they need in the PLB.
+fn path_counts() -> Vec<Count> {
+    let count = |plb_blocks| {
+        let mut oram = freecursive_oram(ROW_64, Integrity::None, plb_blocks);
+        let mut requests = StdRng::seed_from_u64(0);
+        let mut ask_some = || {
+            for _ in 0..COUNTED_REQUESTS {
+                let address = requests.random_range(0..ROW_64.blocks() as u64);
+                oram.read(address, &mut [0; ROW_64.block_bytes]).expect(SOUND);
+            }
+            oram.tally().accesses()
+        };
+        let (before, after) = (ask_some(), ask_some());
+        Count {
+            name: format!(
+                "{ROW_64}: oblivio Freecursive, PLB of {plb_blocks}, uniform: path accesses"
+            ),
+            value: (after - before) as f64 / COUNTED_REQUESTS as f64,
+            unit: "paths",
+        }
+    };
+    [SMALL_PLB, LARGE_PLB].map(count).to_vec()
+}
+
+fn aes_counts() -> Vec<Count> {
     let per_access = |blocks| blocks as f64 / COUNTED_ACCESSES as f64;
     let mut path = path_oram(ROW_64, 0);
     run_some(&mut path);
@@ -121,9 +161,11 @@ fn path_oram(row: Row, tree_top_levels: u8) -> PathOram<MemoryStore, StdRng> {
 fn freecursive_oram(
     row: Row,
     integrity: Integrity,
+    plb_blocks: usize,
 ) -> FreecursiveOram<RawBackend<MemoryStore>, StdRng> {
     let mut config = FreecursiveConfig::new(row.blocks() as u64, row.block_bytes).expect(SOUND);
     config.integrity = integrity;
+    config.plb_blocks = plb_blocks;
     let raw = config.raw_tree().expect(SOUND);
     let (sealer, store, coins) = parts(&raw.tree);
     let backend = RawBackend::new(&raw, sealer, store).expect(SOUND);

@@ -101,6 +101,7 @@ fn microseconds(nanoseconds: f64) -> String {
 }
 
 /// A figure that was counted and so has no spread.
+#[derive(Clone)]
 pub struct Count {
     pub name: String,
     pub value: f64,

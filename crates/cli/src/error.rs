@@ -171,9 +171,10 @@ impl From<oblivio_core::Error> for CliError {
 impl From<LabError> for CliError {
     fn from(error: LabError) -> Self {
         match error {
-            LabError::Plan(_) | LabError::Results(_) | LabError::Allocation(_) => {
-                Self::Input(error.to_string())
-            }
+            LabError::Plan(_)
+            | LabError::Trace(_)
+            | LabError::Results(_)
+            | LabError::Allocation(_) => Self::Input(error.to_string()),
             LabError::Engine(_) | LabError::Plot(_) => Self::Engine(error.to_string()),
         }
     }

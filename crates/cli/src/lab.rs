@@ -1,13 +1,14 @@
 //! `oblivio lab`: the measurements behind the documentation.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use oblivio_lab::alloc_search::{self, Progress, Search};
 use oblivio_lab::stash_study::{self, Study};
-use oblivio_lab::{EXPERIMENTS, experiment_of};
+use oblivio_lab::techniques::{self, Results};
+use oblivio_lab::{EXPERIMENTS, Trace, experiment_of};
 
-use crate::args::{AllocSearchArgs, DrawArgs, StashStudyArgs};
+use crate::args::{AllocSearchArgs, DrawArgs, StashStudyArgs, TechniquesArgs};
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::files::{self, OutputDir};
@@ -81,12 +82,41 @@ pub(crate) fn search(plan: &alloc_search::Plan, threads: NonZeroUsize) -> Result
     Ok(search)
 }
 
+/// `oblivio lab run techniques`.
+pub(crate) fn run_techniques(args: &TechniquesArgs) -> Result<(), CliError> {
+    let plan = techniques_plan(args);
+    let traces = args.trace.iter().map(|path| read_trace(path)).collect::<Result<Vec<_>, _>>()?;
+    let output_dir = OutputDir::prepare(&args.output)?;
+
+    let stopwatch = Stopwatch::start();
+    let bar = progress::bar_of(plan.total_requests(traces.len()), "requests");
+    let measured = techniques::run(&plan, &traces, threads(args.threads), &|done| bar.inc(done))?;
+    bar.finish_and_clear();
+    let seconds = stopwatch.elapsed().as_secs_f64();
+
+    let results = measured.to_json()?;
+    let results_path = output_dir.write("techniques.json", &results)?;
+    if args.json {
+        return output::print(&results);
+    }
+    output::print(&format!(
+        "{}\n{} requests in {seconds:.0} s\nresults  {}",
+        measured.text(),
+        plan.total_requests(traces.len()),
+        results_path.display(),
+    ))
+}
+
 /// `oblivio lab draw`.
 pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     let text = std::fs::read_to_string(&args.results)
         .map_err(|error| files::cannot_read(&args.results, &error))?;
     let output_dir = || OutputDir::prepare(&args.output);
-    let (tables, plot_path) = if experiment_of(&text)? == alloc_search::NAME {
+    let experiment = experiment_of(&text)?;
+    if experiment == techniques::NAME {
+        return output::print(&Results::from_json(&text)?.text());
+    }
+    let (tables, plot_path) = if experiment == alloc_search::NAME {
         let search = Search::from_json(&text)?;
         (search_text(&search), write_search_plot(&search, &output_dir()?)?)
     } else {
@@ -122,6 +152,19 @@ fn alloc_search_plan(args: &AllocSearchArgs) -> alloc_search::Plan {
         ..plan
     };
     plan.with_load(args.load)
+}
+
+fn techniques_plan(args: &TechniquesArgs) -> techniques::Plan {
+    let plan = if args.quick { techniques::Plan::quick() } else { techniques::Plan::full() };
+    let levels = args.levels.unwrap_or(plan.leaf_level);
+    let requests = args.requests.unwrap_or(plan.requests);
+    techniques::Plan { seed: args.seed, ..techniques::Plan::new(levels, requests) }
+}
+
+/// A trace is called by its file's name, and not by where that lies.
+fn read_trace(path: &Path) -> Result<Trace, CliError> {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    Ok(Trace::read(&name, files::open(path)?)?)
 }
 
 pub(crate) fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {

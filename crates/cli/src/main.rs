@@ -53,6 +53,9 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::AllocSearch(args) } } => {
             lab::run_alloc_search(&args)
         }
+        Command::Lab { command: LabCommand::Run { experiment: RunCommand::Techniques(args) } } => {
+            lab::run_techniques(&args)
+        }
         Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -64,6 +64,9 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("lab draw data/large", "give a file that this program wrote"),
         ("lab run stash-study --accesses 5", "too few"),
         ("lab run alloc-search --levels 6 --load 9", "a load is"),
+        ("lab run techniques --requests 5", "a run has 1000"),
+        ("lab run techniques --trace nowhere", "check the path"),
+        ("lab run techniques --trace data/deeper/small", "small, line 1: this is no record"),
     ];
     for (command_line, advice) in cases {
         let message = bad(&dir, command_line, 3);
@@ -95,6 +98,9 @@ fn a_command_line_not_understood_is_code_2() {
         "demo --without-mount=perhaps",
         "lab run",
         "lab run stash-study --seeds 1",
+        "lab run techniques --levels 7",
+        "lab run techniques --levels 21",
+        "lab run techniques --trace",
     ] {
         let message = bad(&dir, command_line, 2);
         assert!(message.contains("Usage") || message.contains("--help"), "{message}");
@@ -133,6 +139,23 @@ fn the_lab_searches_bucket_sizes_and_draws_again() {
     let results: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(results["experiment"], "alloc-search");
     assert_eq!(results["profile"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn the_lab_compares_techniques_and_shows_the_table_again() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "lab list").contains("techniques"));
+    let lines: Vec<_> = (0..500).map(|i| format!("1 {} {}", i * 64, i * 6400)).collect();
+    fs::write(dir.path().join("own.trace"), lines.join("\n")).unwrap();
+    let run = "lab run techniques --quick --levels 8 --requests 1000 --trace own.trace";
+    let text = good(&dir, &format!("{run} --threads 2 --output results"));
+    assert!(text.contains("| IR-Stash ") && text.contains("own.trace, per request"), "{text}");
+    let again = good(&dir, "lab draw results/techniques.json");
+    assert!(text.starts_with(again.trim_end()), "{again}");
+    let json = good(&dir, &format!("{run} --json"));
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(results["experiment"], "techniques");
+    assert_eq!(results["plan"]["seed"], 1);
 }
 
 #[test]

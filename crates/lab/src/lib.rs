@@ -8,10 +8,13 @@ pub mod alloc_search;
 mod error;
 pub mod pen;
 pub mod stash_study;
+pub mod techniques;
+mod trace;
 mod workers;
 mod workload;
 
 pub use error::LabError;
+pub use trace::Trace;
 pub use workload::Workload;
 
 /// What the command line lists.
@@ -31,6 +34,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: alloc_search::NAME,
         question: "How small may the buckets of the middle levels be (IR-Alloc)?",
+    },
+    Experiment {
+        name: techniques::NAME,
+        question: "What does each technique gain, alone and with others?",
     },
 ];
 

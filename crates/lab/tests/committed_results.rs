@@ -5,6 +5,7 @@ use oblivio_lab::alloc_search::{
     self, Allocation, Profile, SEARCHED_LEAF_LEVEL, Search, VolumeTree,
 };
 use oblivio_lab::stash_study::{Plan, Study};
+use oblivio_lab::techniques::{self, Results};
 
 #[test]
 fn the_stash_study_in_the_documentation_is_the_committed_one() {
@@ -48,5 +49,16 @@ fn the_profile_for_volumes_is_the_one_of_the_documentation_and_fits_them() {
     for leaf_level in [0, 5, 30, 40] {
         let other = VolumeTree { leaf_level, tree_top_levels: leaf_level.min(10), ..volume };
         found.profile_for(&other).unwrap().geometry().unwrap();
+    }
+}
+
+#[test]
+fn the_techniques_in_the_documentation_are_the_committed_ones() {
+    let results = Results::from_json(include_str!("../results/techniques.json")).unwrap();
+    assert_eq!(results.plan, techniques::Plan::full());
+    let documentation = include_str!("../../../docs/techniques.md");
+    let details = (0..results.workloads().count()).map(|number| results.detail_table(number));
+    for table in details.chain([results.gain_table(), results.paper_table()]) {
+        assert!(documentation.contains(&table), "expected this table:\n{table}");
     }
 }

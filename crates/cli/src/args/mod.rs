@@ -184,7 +184,7 @@ pub(crate) enum LabCommand {
         #[command(subcommand)]
         experiment: RunCommand,
     },
-    /// Draw the table and the plot of a results file again, without measuring.
+    /// Draw the table and the plot, if it has one, of a results file again, without measuring.
     #[command(
         after_help = "Examples:\n  oblivio lab draw lab-results/stash-study.json --output pictures\n  oblivio lab draw lab-results/alloc-search.json"
     )]
@@ -207,6 +207,14 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run alloc-search --quick\n  oblivio lab run alloc-search --levels 18 --workload zipf"
     )]
     AllocSearch(AllocSearchArgs),
+    /// What does each technique gain, alone and with others?
+    ///
+    /// Runs the engine with each technique under scan, uniform and Zipf requests and under traces, and
+    /// counts what a request costs: path accesses, bytes, AES blocks, the stash. Nothing is timed.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run techniques --quick\n  oblivio lab run techniques --trace 403.gcc.gz 458.sjeng.gz\n\nA trace has one record a line, `<instructions> <read address> [<write-back address>]` in decimal, as those of Ramulator; it may be compressed with gzip. Addresses are folded: the number of the line of 64 bytes, modulo the blocks there are."
+    )]
+    Techniques(TechniquesArgs),
 }
 
 #[derive(Args)]
@@ -280,6 +288,34 @@ pub(crate) struct AllocSearchArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Where results and plot go. Made if missing; files of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TechniquesArgs {
+    /// The level of the leaves (L), from 8 to 20 [default: 16; 10 with --quick].
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(8..=20))]
+    pub(crate) levels: Option<u8>,
+    /// Requests counted for each technique and workload [default: 100,000; 3,000 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    pub(crate) requests: Option<u64>,
+    /// A recorded trace, as one more workload.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) trace: Vec<PathBuf>,
+    /// Where the seeds of all runs come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads [default: one for each processor]. They change the time, not the results.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// A small tree and few requests: some seconds, and rough figures.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the results go. Made if missing; those of an earlier run are replaced.
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) output: PathBuf,
     /// Print the results file instead of the tables.

@@ -1,0 +1,62 @@
+//! What is counted.
+
+use serde::{Deserialize, Serialize};
+
+/// What a number of requests cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Requests.
+    pub requests: u64,
+    /// Path accesses for blocks that were asked for.
+    pub data: u64,
+    /// Path accesses that fetched a block of the position map.
+    pub position_map: u64,
+    /// Path accesses because the counters of a group began anew.
+    pub remap: u64,
+    /// Background evictions.
+    pub background_evictions: u64,
+    /// Evictions that were due: after every fifth access of RAW ORAM.
+    pub due_evictions: u64,
+    /// Path accesses to the small tree of ρ that were needed.
+    pub small: u64,
+    /// Path accesses that nobody needed, to either tree of ρ.
+    pub dummies: u64,
+    /// Bytes to and from storage.
+    pub bytes: u64,
+    /// AES blocks that sealed and opened them. The tags of PMMAC are not among them.
+    pub aes_blocks: u64,
+}
+
+impl Counts {
+    /// All paths that storage saw being read.
+    pub fn paths(&self) -> u64 {
+        self.known_paths() + self.due_evictions
+    }
+
+    /// All but those that nobody counts.
+    pub(super) fn known_paths(&self) -> u64 {
+        let needed = self.data + self.position_map + self.remap + self.small;
+        needed + self.background_evictions + self.dummies
+    }
+
+    /// `count` for each request.
+    pub fn per_request(&self, count: u64) -> f64 {
+        count as f64 / self.requests as f64
+    }
+
+    /// What was counted since `before`.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        Self {
+            requests: self.requests - before.requests,
+            data: self.data - before.data,
+            position_map: self.position_map - before.position_map,
+            remap: self.remap - before.remap,
+            background_evictions: self.background_evictions - before.background_evictions,
+            due_evictions: self.due_evictions - before.due_evictions,
+            small: self.small - before.small,
+            dummies: self.dummies - before.dummies,
+            bytes: self.bytes - before.bytes,
+            aes_blocks: self.aes_blocks - before.aes_blocks,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! One run: a row under a workload.
+
+use std::fmt;
+
+use oblivio_core::{Access, ErrorKind, Op};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::build::{BLOCK_BYTES, build};
+use super::subject::Subject;
+use super::technique::Setup;
+use super::{Plan, Run};
+use crate::LabError;
+use crate::trace::{Request, Trace};
+use crate::workload::{Addresses, Workload};
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+pub(super) enum Load<'a> {
+    /// Half of the requests write, as coins fall.
+    Made(Workload),
+    Trace(&'a Trace),
+}
+
+impl fmt::Display for Load<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Made(Workload::Scan) => "scan",
+            Self::Made(Workload::Uniform) => "uniform",
+            Self::Made(Workload::Zipf) => "Zipf",
+            Self::Trace(trace) => trace.name(),
+        })
+    }
+}
+
+/// A tree that needs so many background evictions before one request is too full to be used.
+const EVICTIONS_AT_ONCE_MAX: u64 = 10_000;
+
+/// Requests after which progress is told.
+const REQUESTS_AT_ONCE: u64 = 1 << 12;
+
+/// Fills the ORAM of `setup` by a scan, runs `load` for a while, and counts. In the end every block
+/// must be where it belongs.
+pub(super) fn measure(
+    plan: &Plan,
+    setup: &Setup,
+    load: Load<'_>,
+    seed: u64,
+    progress: &dyn Fn(u64),
+) -> Result<Run, LabError> {
+    let mut coins = StdRng::seed_from_u64(seed);
+    let mut requests = Requests::new(load, plan.capacity, &mut coins);
+    let mut driver = Driver {
+        subject: build(plan, setup, coins)?,
+        block: [0; BLOCK_BYTES],
+        stash_blocks_peak: 0,
+    };
+
+    let mut fill = Addresses::scan(plan.capacity);
+    driver.ask_all(plan.capacity, progress, || Request { address: fill.next(), writes: true })?;
+    driver.ask_all(plan.warm_up, progress, || requests.next())?;
+    driver.stash_blocks_peak = 0;
+    let before = driver.subject.counts();
+    driver.ask_all(plan.requests, progress, || requests.next())?;
+    let counts = driver.subject.counts().since(&before);
+    driver.subject.oram.check_invariants()?;
+    let stash_blocks_peak = driver.stash_blocks_peak;
+    Ok(Run { workload: load.to_string(), counts, stash_blocks_peak })
+}
+
+/// The requests of a load, without end.
+enum Requests<'a> {
+    Made { addresses: Addresses, coins: StdRng },
+    Trace { trace: &'a Trace, next: u64, capacity: u64 },
+}
+
+impl<'a> Requests<'a> {
+    fn new(load: Load<'a>, capacity: u64, coins: &mut StdRng) -> Self {
+        match load {
+            Load::Made(workload) => {
+                let addresses = Addresses::new(workload, capacity, StdRng::from_rng(coins));
+                Self::Made { addresses, coins: StdRng::from_rng(coins) }
+            }
+            Load::Trace(trace) => Self::Trace { trace, next: 0, capacity },
+        }
+    }
+
+    fn next(&mut self) -> Request {
+        match self {
+            Self::Made { addresses, coins } => {
+                Request { address: addresses.next(), writes: coins.random() }
+            }
+            Self::Trace { trace, next, capacity } => {
+                *next += 1;
+                trace.request(*next - 1, *capacity)
+            }
+        }
+    }
+}
+
+/// Who asks, and makes room in the stash when there is none.
+struct Driver {
+    subject: Subject,
+    block: [u8; BLOCK_BYTES],
+    stash_blocks_peak: usize,
+}
+
+impl Driver {
+    fn ask_all(
+        &mut self,
+        count: u64,
+        progress: &dyn Fn(u64),
+        mut next: impl FnMut() -> Request,
+    ) -> Result<(), LabError> {
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(REQUESTS_AT_ONCE);
+            (0..now).try_for_each(|_| self.ask(next()))?;
+            progress(now);
+            left -= now;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, Request { address, writes }: Request) -> Result<(), LabError> {
+        self.subject.requests += 1;
+        for _ in 0..EVICTIONS_AT_ONCE_MAX {
+            let op = if writes { Op::Write(&self.block) } else { Op::Read(&mut self.block) };
+            match self.subject.oram.access(Access { address, op }) {
+                Err(error) if error.kind() == ErrorKind::StashFull => {
+                    self.subject.background_evictions += self.subject.oram.make_room()?;
+                }
+                answer => {
+                    answer?;
+                    let blocks = self.subject.oram.stash_blocks();
+                    self.stash_blocks_peak = self.stash_blocks_peak.max(blocks);
+                    return Ok(());
+                }
+            }
+        }
+        Err(LabError::Plan("the tree is too full to be used: take a deeper one".to_owned()))
+    }
+}

@@ -1,0 +1,118 @@
+//! The parameters of a table.
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+use crate::alloc_search::{PAPER_SLOTS, paper_tree_top_levels};
+
+/// What to measure. With the traces it determines the results to the last bit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The level of the leaves (L) of the trees of Path ORAM. RAW ORAM takes one of its own, for the
+    /// same blocks.
+    pub leaf_level: u8,
+    /// How many blocks of 64 bytes (N): half of all slots.
+    pub capacity: u64,
+    /// Past so many blocks in the stash of Path ORAM, background evictions come before the next
+    /// request. RAW ORAM has Tiny ORAM's 64.
+    pub stash_blocks_max: usize,
+    /// Levels on the client where paths are to be as long as in the paper.
+    pub tree_top_levels: u8,
+    /// Levels on the client where they are to hold as many blocks as in the paper.
+    pub large_tree_top_levels: u8,
+    /// Blocks of the PLB, direct mapped.
+    pub plb_blocks: usize,
+    /// Entries of the position map in client memory: so few that two levels of it lie in the tree.
+    pub client_entries_max: u64,
+    /// Blocks of the LLC, in sets of 8, where there is one.
+    pub llc_blocks: usize,
+    /// Blocks of the small tree of ρ.
+    pub rho_blocks: u64,
+    /// Requests before counting starts, after a scan that fills the tree.
+    pub warm_up: u64,
+    /// Requests that are counted.
+    pub requests: u64,
+    /// Where all randomness comes from.
+    pub seed: u64,
+}
+
+/// The levels of the smallest tree that has both a tree top and something below it.
+const LEAF_LEVEL_MIN: u8 = 8;
+
+/// The deepest tree that is built in memory: twice some gigabytes.
+const LEAF_LEVEL_MAX: u8 = 20;
+
+/// The levels of the paper's tree top: 1023 buckets.
+const PAPER_TREE_TOP_LEVELS: u8 = 10;
+
+/// Levels that stay in storage whatever the client keeps.
+const STORAGE_LEVELS_MIN: u8 = 6;
+
+/// Fewer requests say nothing, more take days.
+const REQUESTS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000;
+
+/// Labels of a position-map block.
+const FAN_OUT: u64 = 32;
+
+impl Plan {
+    /// A table on a tree with leaves on `leaf_level`, and so many requests for each row and workload.
+    ///
+    /// Caches are the same part of the blocks as in the paper: the LLC a 2048th, the small tree of ρ a
+    /// 256th. The PLB is larger, a 4096th, so that it still is one.
+    pub fn new(leaf_level: u8, requests: u64) -> Self {
+        let capacity = u64::from(PAPER_SLOTS) << leaf_level.min(LEAF_LEVEL_MAX);
+        Self {
+            leaf_level,
+            capacity,
+            stash_blocks_max: 100,
+            tree_top_levels: paper_tree_top_levels(leaf_level),
+            large_tree_top_levels: PAPER_TREE_TOP_LEVELS
+                .min((leaf_level + 1).saturating_sub(STORAGE_LEVELS_MIN)),
+            plb_blocks: (capacity as usize / 4096).max(8),
+            client_entries_max: capacity.div_ceil(FAN_OUT * FAN_OUT),
+            llc_blocks: (capacity as usize / 2048).max(16),
+            rho_blocks: (capacity / 256).max(64),
+            warm_up: requests / 2,
+            requests,
+            seed: 1,
+        }
+    }
+
+    /// The table of the book.
+    pub fn full() -> Self {
+        Self::new(16, 100_000)
+    }
+
+    /// A small tree and few requests: the figures are rough.
+    pub fn quick() -> Self {
+        Self::new(10, 3000)
+    }
+
+    /// Requests of one run, those that are not counted included.
+    pub(super) fn requests_per_run(&self) -> u64 {
+        self.capacity + self.warm_up + self.requests
+    }
+
+    /// A seed for each of `workloads` workloads, the same for all rows.
+    pub(super) fn seeds(&self, workloads: usize) -> Vec<u64> {
+        let mut seeds = StdRng::seed_from_u64(self.seed);
+        (0..workloads).map(|_| seeds.next_u64()).collect()
+    }
+
+    pub(super) fn check(&self) -> Result<(), LabError> {
+        let refuse = |message: String| Err(LabError::Plan(message));
+        if !(LEAF_LEVEL_MIN..=LEAF_LEVEL_MAX).contains(&self.leaf_level) {
+            return refuse(format!(
+                "trees to compare techniques on have their leaves on level {LEAF_LEVEL_MIN} to \
+                 {LEAF_LEVEL_MAX}"
+            ));
+        }
+        if !REQUESTS.contains(&self.requests) {
+            let (least, most) = (REQUESTS.start(), REQUESTS.end());
+            return refuse(format!("a run has {least} to {most} requests"));
+        }
+        Ok(())
+    }
+}

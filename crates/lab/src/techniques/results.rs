@@ -1,0 +1,96 @@
+//! What was counted, and the file that keeps it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, NAME, Plan};
+use crate::LabError;
+use crate::trace::Trace;
+
+/// The table.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Results {
+    /// The version of the engine.
+    pub version: String,
+    /// What was asked for.
+    pub plan: Plan,
+    /// The traces, in the order of their columns, and how many requests each has.
+    pub traces: Vec<(String, u64)>,
+    /// A row for each technique.
+    pub rows: Vec<Row>,
+}
+
+/// A technique under all workloads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// What it is called.
+    pub technique: String,
+    /// The row that its gain is over.
+    pub against: String,
+    /// A run for each workload.
+    pub runs: Vec<Run>,
+}
+
+/// A technique under one workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// What was asked for.
+    pub workload: String,
+    /// What it cost.
+    pub counts: Counts,
+    /// The most blocks that were left in the stash after a request; of ρ, in both.
+    pub stash_blocks_peak: usize,
+}
+
+impl Results {
+    pub(super) fn new(plan: &Plan, traces: &[Trace], rows: Vec<Row>) -> Self {
+        let name = |trace: &Trace| (trace.name().to_owned(), trace.requests() as u64);
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { version, plan: plan.clone(), traces: traces.iter().map(name).collect(), rows }
+    }
+
+    /// The workloads, in the order of each row's runs.
+    pub fn workloads(&self) -> impl Iterator<Item = &str> {
+        let first = self.rows.first().map_or(&[][..], |row| &row.runs);
+        first.iter().map(|run| run.workload.as_str())
+    }
+
+    /// The row of a technique, if there is one.
+    pub(super) fn row(&self, technique: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.technique == technique)
+    }
+
+    /// The results file: JSON, one line for each run.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when a figure is not a number.
+    pub fn to_json(&self) -> Result<String, LabError> {
+        let row = |row: &Row| {
+            let runs = row.runs.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+            let [technique, against] =
+                [&row.technique, &row.against].map(|name| serde_json::to_string(name));
+            Ok(format!(
+                "{{\"technique\": {}, \"against\": {}, \"runs\": [\n{}\n]}}",
+                technique?,
+                against?,
+                runs.join(",\n")
+            ))
+        };
+        let rows = self.rows.iter().map(row).collect::<Result<Vec<_>, LabError>>()?;
+        Ok(format!(
+            "{{\n\"experiment\": \"{NAME}\",\n\"version\": {},\n\"plan\": {},\n\"traces\": {},\n\
+             \"rows\": [\n{}\n]\n}}\n",
+            serde_json::to_string(&self.version)?,
+            serde_json::to_string(&self.plan)?,
+            serde_json::to_string(&self.traces)?,
+            rows.join(",\n"),
+        ))
+    }
+
+    /// What a results file says.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when it is none.
+    pub fn from_json(text: &str) -> Result<Self, LabError> {
+        Ok(serde_json::from_str(text)?)
+    }
+}

@@ -1,0 +1,211 @@
+use std::num::NonZeroUsize;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use oblivio_core::{HitPolicy, RawConfig, TreeConfig};
+
+use super::measure::{Load, measure};
+use super::technique::{NAME_FLAT, NAME_LLC, NAME_RAW_FLAT, NAME_RHO, Setup, Top};
+use super::*;
+use crate::trace::Trace;
+use crate::{LabError, Workload};
+
+/// The quick table, with a trace of a few lines again and again. It is made once.
+static QUICK: LazyLock<Results> = LazyLock::new(|| results(&Plan::quick(), 2));
+
+fn trace() -> Trace {
+    let lines = (0..3000u64).map(|i| format!("1 {} {}\n", i * i * 64 % 77_000, i * 640));
+    Trace::read("a.trace", lines.collect::<String>().as_bytes()).unwrap()
+}
+
+fn results(plan: &Plan, threads: usize) -> Results {
+    run(plan, &[trace()], NonZeroUsize::new(threads).unwrap(), &|_| ()).unwrap()
+}
+
+fn setup_of(name: &str) -> Setup {
+    TECHNIQUES.iter().find(|technique| technique.name == name).unwrap().setup
+}
+
+fn counts_of(results: &Results, name: &str) -> Vec<Counts> {
+    results.row(name).unwrap().runs.iter().map(|run| run.counts).collect()
+}
+
+fn measured(setup: &Setup, workload: Workload) -> Counts {
+    measure(&Plan::quick(), setup, Load::Made(workload), 1, &|_| ()).unwrap().counts
+}
+
+#[test]
+fn every_row_was_run_and_is_held_against_one_that_exists() {
+    assert_eq!(QUICK.rows.len(), TECHNIQUES.len());
+    for row in &QUICK.rows {
+        assert!(QUICK.row(&row.against).is_some(), "{}", row.against);
+        let workloads: Vec<_> = row.runs.iter().map(|run| run.workload.as_str()).collect();
+        assert_eq!(workloads, ["scan", "uniform", "Zipf", "a.trace"]);
+        assert!(row.runs.iter().all(|run| run.counts.requests == QUICK.plan.requests));
+    }
+}
+
+/// What storage saw is what the ORAM says it did: paths that nobody counts are evictions of RAW ORAM,
+/// one for every five accesses.
+#[test]
+fn storage_saw_no_paths_but_those_that_are_accounted_for() {
+    for row in &QUICK.rows {
+        for Run { counts, .. } in &row.runs {
+            let accesses = counts.data + counts.position_map + counts.remap;
+            let due = if row.technique.starts_with("RAW") { accesses / 5 } else { 0 };
+            let rounding = u64::from(due > 0);
+            assert!(
+                counts.due_evictions.abs_diff(due) <= rounding,
+                "{}: {counts:?}",
+                row.technique
+            );
+        }
+    }
+}
+
+#[test]
+fn a_flat_map_makes_one_path_access_a_request() {
+    for counts in counts_of(&QUICK, NAME_FLAT) {
+        let evictions = counts.background_evictions;
+        assert_eq!(counts.paths() - evictions, counts.requests);
+        assert_eq!(counts.data, counts.requests);
+    }
+}
+
+#[test]
+fn without_a_plb_each_request_makes_three() {
+    for counts in counts_of(&QUICK, "no PLB") {
+        assert_eq!((counts.data, counts.position_map), (counts.requests, 2 * counts.requests));
+    }
+}
+
+/// How the tree top is kept changes nothing that storage sees, as long as hits are not served.
+#[test]
+fn ir_stash_that_serves_no_hits_is_the_baseline() {
+    for workload in [Workload::Uniform, Workload::Zipf] {
+        let stash = Setup { hits: HitPolicy::Access, ..setup_of("IR-Stash") };
+        let [stash, baseline] = [stash, setup_of("Baseline, large top")]
+            .map(|setup| measured(&setup, workload))
+            .map(|counts| Counts { background_evictions: 0, bytes: 0, aes_blocks: 0, ..counts });
+        assert_eq!(stash, baseline);
+    }
+}
+
+#[test]
+fn ir_stash_needs_fewer_accesses_where_blocks_come_again() {
+    let [stash, baseline] =
+        ["IR-Stash", "Baseline, large top"].map(|name| measured(&setup_of(name), Workload::Zipf));
+    assert!(stash.data < baseline.data && stash.position_map < baseline.position_map);
+    assert!(10 * stash.bytes < 9 * baseline.bytes, "{stash:?} {baseline:?}");
+}
+
+/// Levels in storage from `top` on, as AES blocks of their headers and of their bodies.
+fn aes_of_path(tree: &TreeConfig) -> (u64, u64) {
+    let shape = tree.shape().unwrap();
+    let levels = &shape.levels()[usize::from(tree.tree_top_levels)..];
+    let header = |bytes: u64| (bytes - 8).div_ceil(16);
+    levels.iter().fold((0, 0), |(headers, bodies), level| {
+        let body = (level.bucket_bytes - level.header_bytes).div_ceil(16);
+        (headers + header(level.header_bytes), bodies + body)
+    })
+}
+
+#[test]
+fn raw_oram_seals_headers_and_one_block_and_a_path_every_fifth_time() {
+    let mut config = RawConfig::new(Plan::quick().capacity, 64).unwrap();
+    config.tree.tree_top_levels = Plan::quick().large_tree_top_levels;
+    let (headers, bodies) = aes_of_path(&config.tree);
+    let setup = Setup { top: Top::LikeClient, ..setup_of(NAME_RAW_FLAT) };
+    let counts = measured(&setup, Workload::Uniform);
+    let access_only = counts.data * (2 * headers + 64 / 16);
+    let eviction_only = counts.due_evictions * 2 * (headers + bodies);
+    assert_eq!(counts.background_evictions, 0);
+    assert_eq!(counts.aes_blocks, access_only + eviction_only);
+}
+
+#[test]
+fn path_oram_seals_whole_paths_and_moves_them_twice() {
+    let plan = Plan::quick();
+    let mut tree = TreeConfig::new(
+        plan.capacity,
+        64,
+        crate::alloc_search::Profile::uniform(plan.leaf_level, 4).geometry().unwrap(),
+        plan.stash_blocks_max,
+    );
+    tree.tree_top_levels = plan.tree_top_levels;
+    let (headers, bodies) = aes_of_path(&tree);
+    let bytes = 2 * tree.shape().unwrap().path_bytes();
+    for counts in counts_of(&QUICK, NAME_FLAT) {
+        assert_eq!(counts.aes_blocks, counts.paths() * 2 * (headers + bodies));
+        assert_eq!(counts.bytes, counts.paths() * bytes);
+    }
+}
+
+#[test]
+fn rho_keeps_its_pattern_two_small_for_each_main() {
+    for counts in counts_of(&QUICK, NAME_RHO) {
+        let main = counts.data + counts.position_map + counts.remap;
+        assert!(counts.small > 0 && counts.dummies > 0);
+        assert!(counts.paths().is_multiple_of(3), "whole rounds only: {counts:?}");
+        assert!(3 * main <= counts.paths());
+    }
+}
+
+/// Delayed remapping fetches each miss and no victim; its victims cost the position map alone.
+#[test]
+fn delayed_remapping_saves_data_accesses_for_changed_victims() {
+    let [llc, delayed] = [NAME_LLC, "LLC-D"].map(|name| counts_of(&QUICK, name));
+    for (llc, delayed) in llc.iter().zip(&delayed) {
+        assert!(delayed.data < llc.data && delayed.data <= delayed.requests);
+    }
+}
+
+#[test]
+fn ir_alloc_moves_fewer_bytes_a_path() {
+    let each = |name: &str| {
+        let counts = measured(&setup_of(name), Workload::Scan);
+        counts.bytes as f64 / counts.paths() as f64
+    };
+    let sizes = ["Baseline", "IR-Alloc 1", "IR-Alloc 2", "IR-Alloc 3", "IR-Alloc 4"].map(each);
+    assert!(sizes.is_sorted_by(|larger, smaller| larger > smaller), "{sizes:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_table_on_any_number_of_threads_and_from_its_file() {
+    let plan = Plan { requests: 1000, warm_up: 10, ..Plan::new(8, 1000) };
+    let once = results(&plan, 1);
+    assert_eq!(once, results(&plan, 3));
+    assert_ne!(once.rows, results(&Plan { seed: 2, ..plan }, 2).rows);
+    assert_eq!(Results::from_json(&once.to_json().unwrap()).unwrap(), once);
+    assert!(Results::from_json("{}").is_err());
+}
+
+#[test]
+fn the_tables_name_every_row_and_what_papers_state() {
+    let text = QUICK.text();
+    for technique in TECHNIQUES {
+        let name = technique.name;
+        assert!(text.contains(&format!("| {name} ")), "{name} is missing in\n{text}");
+    }
+    assert!(!text.contains("NaN"), "{text}");
+    let empty = Results { rows: Vec::new(), ..QUICK.clone() };
+    assert!(empty.text().contains("the paper"), "a file without rows has tables too");
+}
+
+#[test]
+fn progress_adds_up() {
+    let (plan, made) = (Plan::new(8, 1000), AtomicU64::new(0));
+    run(&plan, &[], NonZeroUsize::MIN, &|requests| {
+        made.fetch_add(requests, Ordering::Relaxed);
+    })
+    .unwrap();
+    assert_eq!(made.into_inner(), plan.total_requests(0));
+}
+
+#[test]
+fn plans_that_cannot_be_followed_are_refused() {
+    for plan in [Plan::new(7, 1000), Plan::new(21, 1000), Plan::new(64, 1000), Plan::new(8, 999)] {
+        let result = run(&plan, &[], NonZeroUsize::MIN, &|_| ());
+        assert!(matches!(result, Err(LabError::Plan(_))), "{plan:?}");
+    }
+}
