@@ -14,8 +14,12 @@
 mod ciphertext;
 mod crash;
 mod delayed;
+mod grid;
 mod hits;
 mod leaves;
+#[path = "../support/composition/mod.rs"]
+mod composition;
+#[path = "../support/noting.rs"]
 mod noting;
 mod paths;
 mod rho;
