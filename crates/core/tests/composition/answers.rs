@@ -7,8 +7,8 @@ use oblivio_core::view::{Event, Operation};
 use oblivio_testkit::workload::Workload;
 
 use crate::composition::{
-    ACCESSES_PER_EVICTION, CAPACITY, Combination, Driven, Kind, Request, SMALL_PER_MAIN, Scheme,
-    all_allowed, covering_set, requests,
+    ACCESSES_PER_EVICTION, CAPACITY, Combination, Driven, Kind, Map, POSITION_MAP_DEPTH, Request,
+    SMALL_PER_MAIN, Scheme, all_allowed, covering_set, requests,
 };
 
 const REQUESTS: usize = 700;
@@ -114,6 +114,13 @@ fn assert_owns_up(combination: &Combination, driven: &Driven, seen: &BTreeMap<u1
     let asked = driven.composed.asked(driven.requests) - driven.found;
     if let Some(data_accesses) = driven.composed.data_accesses(driven.room_made) {
         assert_eq!(data_accesses, asked - driven.composed.hits(), "{place}");
+    }
+    // Without a PLB, and if none is found by its address, each block of the chain costs an access.
+    if (combination.map, combination.hits) == (Map::FreecursiveWithoutPlb, HitPolicy::Access)
+        && let Some(position_map_accesses) = driven.composed.position_map_accesses()
+    {
+        let chains = asked + driven.composed.put_back();
+        assert_eq!(position_map_accesses, POSITION_MAP_DEPTH * chains, "{place}");
     }
     let hits = driven.found + driven.composed.hits();
     assert!(combination.hits == HitPolicy::Serve || hits == 0, "{place}");

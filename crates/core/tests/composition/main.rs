@@ -12,4 +12,5 @@ mod refused;
 #[path = "../support/composition/mod.rs"]
 mod composition;
 #[path = "../support/noting.rs"]
+#[allow(dead_code, reason = "each test binary uses a part of it")]
 mod noting;

@@ -9,7 +9,7 @@ use oblivio_testkit::workload::{self, Workload};
 use crate::FALSE_ALARMS;
 use crate::composition::{
     ACCESSES_PER_EVICTION, Bound, CAPACITY, Combination, Driven, Front, Kind, LEAVES, Map, Request,
-    Requests, Scheme, Top, covering_set, requests,
+    Requests, Scheme, TOP_LEVELS, Top, covering_set, requests,
 };
 use crate::leaves::judge_leaves;
 use crate::rings::Rings;
@@ -28,15 +28,16 @@ fn fill(driven: &mut Driven) {
 #[test]
 fn of_the_same_addresses_is_the_same() {
     for (seed, combination) in (1..).zip(covering_set(2)) {
-        let may_change_operations =
-            matches!(combination.front, Front::None | Front::CacheDelayed);
+        let may_change_operations = matches!(combination.front, Front::None | Front::CacheDelayed);
         let view = |kinds: fn(usize) -> Kind, flip| {
             let mut driven = Driven::new(&combination, seed);
             fill(&mut driven);
             for workload in [Workload::Uniform, Workload::Zipf, Workload::TwoAlternating] {
-                let kinds = |i: usize, _| if may_change_operations { kinds(i) } else { by_number(i) };
+                let kinds =
+                    |i: usize, _| if may_change_operations { kinds(i) } else { by_number(i) };
                 let requests = requests(workload, seed, kinds).take(400);
-                let flipped = requests.map(|request| Request { fill: request.fill ^ flip, ..request });
+                let flipped =
+                    requests.map(|request| Request { fill: request.fill ^ flip, ..request });
                 driven.serve_all(&flipped.collect::<Vec<_>>());
             }
             driven.take_view()
@@ -69,8 +70,7 @@ fn of_any_addresses_is_the_beginning_of_one_shape() {
     for (seed, combination) in (1..).zip(covering_set(2).into_iter().map(loose)) {
         let views = Workload::ALL.map(|workload| {
             let mut driven = Driven::new(&combination, seed);
-            let kinds =
-                |_, is_write| if is_write { Kind::Write } else { Kind::Read };
+            let kinds = |_, is_write| if is_write { Kind::Write } else { Kind::Read };
             let all: Vec<_> = requests(workload, seed, kinds).take(500).collect();
             driven.serve_all(&all[..250]);
             // Forgetting shows nothing, but for the position-map blocks that it needs.
@@ -95,11 +95,8 @@ fn of_any_addresses_is_the_beginning_of_one_shape() {
 
 /// Whether the number of accesses depends on the number of requests alone.
 fn is_fixed(combination: &Combination) -> bool {
-    let map_is_fixed =
-        matches!(combination.map, Map::Flat | Map::Recursive | Map::FreecursiveWithoutPlb);
-    // Where counters begin anew, that depends on the addresses.
-    map_is_fixed
-        && combination.map != Map::FreecursiveWithoutPlb
+    // When counters begin anew depends on the addresses, also without a PLB.
+    matches!(combination.map, Map::Flat | Map::Recursive)
         && combination.hits == HitPolicy::Access
         && combination.front == Front::None
 }
@@ -158,9 +155,8 @@ fn has_leaves_that_are_uniform_independent_and_fresh() {
 
 /// The leaves of the paths of the main tree that were not read to be evicted to.
 fn leaves(combination: &Combination, view: &[Event]) -> Vec<u64> {
-    let mut rings = (combination.scheme == Scheme::Rotating).then(|| {
-        Rings::new(if combination.top == Top::None { 0 } else { crate::composition::TOP_LEVELS })
-    });
+    let mut rings = (combination.scheme == Scheme::Rotating)
+        .then(|| Rings::new(if combination.top == Top::None { 0 } else { TOP_LEVELS }));
     let main: Vec<_> = view
         .iter()
         .filter_map(|event| Some((event, event.piece.filter(|piece| piece.tree.0 == 0)?)))
@@ -176,6 +172,7 @@ fn leaves(combination: &Combination, view: &[Event]) -> Vec<u64> {
         (operation == Operation::Read).then_some(leaf)
     });
     let period = ACCESSES_PER_EVICTION as usize + 1;
-    let is_access = |i: usize| combination.scheme == Scheme::Path || (i + 1) % period != 0;
+    let is_access =
+        |i: usize| combination.scheme == Scheme::Path || !(i + 1).is_multiple_of(period);
     paths.enumerate().filter(|(i, _)| is_access(*i)).map(|(_, leaf)| leaf).collect()
 }

@@ -12,10 +12,10 @@ use oblivio_core::scheme::{Backend, PathBackend, RawBackend, TakingBackend};
 use oblivio_core::store::{TreeId, TreeShape};
 use oblivio_core::view::{Event, EventSink, Recorder};
 use oblivio_core::{
-    CacheConfig, CachedOram, EraSealer, Error, FlatOram, FreecursiveConfig, FreecursiveOram,
-    Key, MasterKey, MemoryStore, Oram, RawConfig, Recursion, RecursiveConfig,
-    RecursiveOram, RemapPolicy, RhoConfig, RhoOram, RotatingConfig, RotatingOram, Sealer,
-    TakingOram, TreeConfig, TreeTopKind,
+    CacheConfig, CachedOram, EraSealer, Error, FlatOram, FreecursiveConfig, FreecursiveOram, Key,
+    MasterKey, MemoryStore, Oram, RawConfig, Recursion, RecursiveConfig, RecursiveOram,
+    RemapPolicy, RhoConfig, RhoOram, RotatingConfig, RotatingOram, Sealer, TakingOram, TreeConfig,
+    TreeTopKind,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -45,6 +45,9 @@ const UNIFORM: u16 = 3;
 /// No more than that: a subtree that is overloaded stays so until its blocks are remapped, which no
 /// eviction does.
 const TIGHT_STASH_BLOCKS_MAX: usize = 2;
+
+/// Levels of the position map in the tree of Freecursive ORAM: 15 blocks, and 2 above them.
+pub(crate) const POSITION_MAP_DEPTH: u64 = 2;
 
 /// As many entries of a position map may stay on the client.
 const CLIENT_ENTRIES_MAX: u64 = 4;
@@ -82,7 +85,7 @@ pub(crate) fn compose(
     };
     let composed = match combination.scheme {
         Scheme::Path if combination.has_rho() => builder.rho(),
-        Scheme::Path => builder.over(|tree, sealer, store| PathBackend::new(tree, sealer, store)),
+        Scheme::Path => builder.over(PathBackend::new),
         Scheme::Raw => builder.over(|tree, sealer, store| {
             let config = RawConfig { tree: tree.clone(), evict_period: ACCESSES_PER_EVICTION };
             RawBackend::new(&config, sealer, store)
@@ -177,7 +180,7 @@ impl Builder {
         RecursiveOram::new(&config, backends.collect::<Result<_, _>>()?, self.coins())
     }
 
-    /// Two levels of 15 and of 2 position-map blocks; counters that reach their end all the time.
+    /// Position-map blocks of eight entries; counters that reach their end all the time.
     fn freecursive_config(&self) -> FreecursiveConfig {
         FreecursiveConfig {
             capacity: CAPACITY,

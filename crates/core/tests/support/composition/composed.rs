@@ -30,6 +30,17 @@ pub(crate) trait Composed {
     /// Those to data, where it can be told.
     fn data_accesses(&self, room_made: u64) -> Option<u64>;
 
+    /// Those to a position map that lies in the same tree, where they are told apart; and those that move
+    /// a block because the counters of its group begin anew left out.
+    fn position_map_accesses(&self) -> Option<u64> {
+        None
+    }
+
+    /// How often a block came back without an access to data.
+    fn put_back(&self) -> u64 {
+        0
+    }
+
     /// Of the requests, those that reach the ORAM itself.
     fn asked(&self, requests: u64) -> u64 {
         requests
@@ -127,6 +138,10 @@ impl<B: TakingBackend + Noted> Composed for FreecursiveOram<B, StdRng> {
 
     fn data_accesses(&self, _: u64) -> Option<u64> {
         Some(self.tally().data_accesses)
+    }
+
+    fn position_map_accesses(&self) -> Option<u64> {
+        Some(self.tally().position_map_accesses)
     }
 
     fn hits(&self) -> u64 {
@@ -269,6 +284,10 @@ impl<O: Oram + Composed> Composed for AtAccess<O> {
         self.0.oram().data_accesses(room_made)
     }
 
+    fn position_map_accesses(&self) -> Option<u64> {
+        self.0.oram().position_map_accesses()
+    }
+
     fn asked(&self, _: u64) -> u64 {
         self.0.tally().misses + self.0.tally().given_back
     }
@@ -308,6 +327,14 @@ impl<O: TakingOram + Composed> Composed for Delayed<O> {
 
     fn data_accesses(&self, room_made: u64) -> Option<u64> {
         self.0.oram().data_accesses(room_made)
+    }
+
+    fn position_map_accesses(&self) -> Option<u64> {
+        self.0.oram().position_map_accesses()
+    }
+
+    fn put_back(&self) -> u64 {
+        self.0.tally().given_back
     }
 
     fn asked(&self, _: u64) -> u64 {

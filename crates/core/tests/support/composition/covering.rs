@@ -21,7 +21,8 @@ pub(crate) fn covering_set(strength: usize) -> Vec<Combination> {
     let mut missing = allowed_together(strength);
     let mut chosen = Vec::new();
     while !missing.is_empty() {
-        let gain = |of: &&(_, Vec<Levels>)| of.1.iter().filter(|one| missing.contains(*one)).count();
+        let gain =
+            |of: &&(_, Vec<Levels>)| of.1.iter().filter(|one| missing.contains(*one)).count();
         // Of several that are as good, the one that is found first.
         let (choice, covered) =
             allowed.iter().rev().max_by_key(gain).expect("some combination is allowed");

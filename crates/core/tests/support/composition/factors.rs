@@ -126,7 +126,9 @@ impl From<Choice> for Combination {
 impl Combination {
     /// Which levels it has.
     pub(crate) fn choice(&self) -> Choice {
-        choices().find(|choice| Self::from(*choice) == *self).expect("a choice for each combination")
+        choices()
+            .find(|choice| Self::from(*choice) == *self)
+            .expect("a choice for each combination")
     }
 
     pub(crate) fn is_freecursive(&self) -> bool {

@@ -12,7 +12,10 @@ mod drive;
 mod factors;
 mod refusal;
 
-pub(crate) use build::{ACCESSES_PER_EVICTION, CAPACITY, LEAVES, SMALL_PER_MAIN, TOP_LEVELS, compose};
+pub(crate) use build::{
+    ACCESSES_PER_EVICTION, CAPACITY, LEAVES, POSITION_MAP_DEPTH, SMALL_PER_MAIN, TOP_LEVELS,
+    compose,
+};
 pub(crate) use covering::{all_allowed, all_refused, allowed_together, covering_set, together};
 pub(crate) use drive::{Driven, Kind, Request, requests};
 pub(crate) use factors::{Bound, Combination, Front, Map, Requests, Scheme, Top};

@@ -45,10 +45,7 @@ fn by_types(combination: &Combination) -> Option<&'static str> {
             map == Map::Recursive && !matches!(front, Front::None | Front::CacheAtAccess),
             "blocks cannot be taken out of plain recursion: it is there to be literal",
         ),
-        (
-            map == Map::Recursive && serves,
-            "plain recursion has no hits: it is there to be literal",
-        ),
+        (map == Map::Recursive && serves, "plain recursion has no hits: it is there to be literal"),
         (
             combination.has_rho() && scheme != Scheme::Path,
             "rho pads with dummies, which look like accesses in Path ORAM only",
