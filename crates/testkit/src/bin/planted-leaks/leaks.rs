@@ -803,13 +803,15 @@ pub(crate) const LEAKS: &[Leak] = &[
         shows: "that a position-map block was a hit: it is read on the path it was taken from",
         edits: &[Edit {
             file: "frontend/unified.rs",
-            find: "        self.plb.fill(line, Held { address, leaf });
+            find: "        self.plb.fill(line, Held { address, position });
         Ok(true)",
-            replacement: "        self.plb.fill(line, Held { address, leaf });
+            replacement: "        self.plb.fill(line, Held { address, position });
         self.backend.access(address, leaf, leaf, &mut Op::Read(&mut self.moved))?;
         Ok(true)",
         }],
         found_by: &["hits::that_are_served_leave_leaves_uniform_and_fresh"],
+    },
+    Leak {
         name: "pmmac-unwritten-blocks-fetch-nothing",
         shows: "that a block was never asked for: its count says that it is nowhere",
         edits: &[Edit {
@@ -839,6 +841,8 @@ pub(crate) const LEAKS: &[Leak] = &[
         verdict",
         }],
         found_by: &["tampered::paths_are_those_of_an_honest_run_until_it_is_found_out"],
+    },
+    Leak {
         name: "delayed-remap-keeps-the-leaf",
         shows: "that a block comes back: it was put back on the path it was taken from",
         edits: &[Edit {
