@@ -27,7 +27,7 @@ fn mixed(seed: u64) -> Vec<Vec<Request>> {
 #[test]
 fn combinations_are_arrays_and_keep_their_invariants_and_their_tallies() {
     let rare = check_all(&covering_set(3));
-    assert!(rare.room_made > 1000 && rare.forgotten > 20 && rare.hits > 2000, "{rare:?}");
+    assert!(rare.room_made > 1000 && rare.forgotten > 200 && rare.hits > 2000, "{rare:?}");
 }
 
 #[test]
@@ -50,13 +50,14 @@ fn check_all(combinations: &[Combination]) -> Rare {
         let mut driven = Driven::new(combination, seed);
         let mut seen = BTreeMap::new();
         for workload in mixed(seed) {
-            let (once, again) = workload.split_at(REQUESTS / 2);
-            driven.serve_all(once);
-            if !combination.has_cache() {
-                let first = seed * 7 % (CAPACITY - 9);
-                rare.forgotten += u64::from(driven.forget(first..first + 9));
+            for part in workload.chunks(REQUESTS / 10) {
+                driven.serve_all(part);
+                // Blocks that were just asked for, so that some are on the client.
+                if !combination.has_cache() {
+                    let first = part[0].address.min(CAPACITY - 9);
+                    rare.forgotten += u64::from(driven.forget(first..first + 9));
+                }
             }
-            driven.serve_all(again);
             count_paths(&driven.take_view(), &mut seen);
             check_invariants(combination, &mut driven);
         }
