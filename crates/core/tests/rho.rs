@@ -306,3 +306,14 @@ fn a_pattern_without_an_end_is_refused() {
         assert_eq!(refused.err().unwrap().kind(), ErrorKind::InvalidConfig);
     }
 }
+
+#[test]
+fn trees_of_one_name_are_refused() {
+    let main = TreeConfig::path(20, BLOCK_BYTES).unwrap();
+    let mut config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
+    config.small.tree = main.tree;
+    let refused = TwoTrees::new(&config, backend(&main), backend(&config.small), coins(1));
+    let error = refused.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidConfig);
+    assert!(error.to_string().contains("another TreeConfig::tree"), "{error}");
+}

@@ -45,7 +45,8 @@ pub struct VolumeOptions {
     /// As many bytes may come into a state file after its snapshot before another replaces it.
     pub state_file_bytes_max: u64,
     /// Whether a block that the client finds by its address is accessed all the same. If it is not,
-    /// storage sees how often blocks are asked for again.
+    /// storage sees how often blocks are asked for again, and the accesses that are left follow the
+    /// evictions before them more often than chance has it: at a fixed rate, too.
     pub hits: HitPolicy,
 }
 
@@ -513,12 +514,6 @@ impl<S: BucketStore> Volume<S> {
                 Ok(self.oram.serve_on_client(address, &mut Op::Update(&mut |_| ()))?)
             }
         }
-    }
-
-    /// From now on, what the client finds by its address is served without an access. Whoever makes
-    /// accesses at a fixed rate shows nothing by that.
-    pub(crate) fn serve_hits(&mut self) {
-        self.options.hits = HitPolicy::Serve;
     }
 
     /// Logs accesses, and makes them.

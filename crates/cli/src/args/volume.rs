@@ -113,7 +113,7 @@ pub(crate) struct WishArgs {
     pub(crate) tree_top: u64,
     /// Keep the blocks of those buckets in sets of so many, in which they are found by their address
     /// (IR-Stash); 0 for bucket by bucket. What is found so may be served without an access: see
-    /// --serve-hits and --rate of `serve` and `mount`. Which blocks meet in a set decides how often
+    /// --serve-hits of `serve` and `mount`. Which blocks meet in a set decides how often
     /// the stash is full, and so how many evictions there are.
     #[arg(long, value_name = "WAYS", default_value_t = 0)]
     pub(crate) tree_top_ways: u16,
@@ -234,7 +234,8 @@ pub(crate) struct RunArgs {
     pub(crate) cache: u64,
     /// Serve blocks that the client finds by their address without an access: those in the stash, and
     /// in the tree top of a volume made with --tree-top-ways. Storage then sees how often blocks are
-    /// asked for again. At a fixed rate they are served so in any case, and it sees nothing of it.
+    /// asked for again, and the accesses that are left tell something of which blocks are in use. A
+    /// fixed rate hides the first of it and not the second.
     #[arg(long)]
     pub(crate) serve_hits: bool,
     /// When the moves of blocks become durable in the client's directory.

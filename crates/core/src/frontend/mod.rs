@@ -16,8 +16,10 @@
 //! there are**, and that depends on the addresses: a scan needs about one a request, random requests
 //! two or three. With [`HitPolicy::Serve`](crate::HitPolicy::Serve) it also depends on which blocks were
 //! asked for lately: one that is in the stash or in a set-associative tree top needs none at all, and
-//! no position-map block either. Whoever must hide that too makes path accesses at a fixed rate, or
-//! uses [`RecursiveOram`] or [`FlatOram`](crate::FlatOram).
+//! no position-map block either; and the paths that are left are [no longer
+//! independent](crate::HitPolicy::Serve) of the evictions before them. Whoever must hide the number of
+//! accesses too makes them at a fixed rate, or uses [`RecursiveOram`] or
+//! [`FlatOram`](crate::FlatOram).
 //!
 //! # What PMMAC protects
 //! With [`Integrity::Pmmac`], storage may also lie. Each block is sealed under its address and its

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 use crate::oram::{Access, Oram, check_request};
 use crate::posmap::{FlatPosMap, draw_leaf};
-use crate::scheme::{Backend, Op, TreeConfig};
+use crate::scheme::{Backend, Location, Op, TreeConfig};
 use crate::store::TreeId;
 
 /// Bytes of a label in a position-map block.
@@ -112,6 +112,55 @@ impl<B: Backend, R: CryptoRng> RecursiveOram<B, R> {
     /// Bytes of client memory for the last position map. Public.
     pub fn client_bytes(&self) -> usize {
         self.table.bytes()
+    }
+
+    /// The backends, the data's first.
+    pub fn backends(&self) -> &[B] {
+        &self.levels
+    }
+
+    /// The backends, for whoever wraps them.
+    pub fn backends_mut(&mut self) -> &mut [B] {
+        &mut self.levels
+    }
+
+    /// Reads and writes back one more path of each tree, so that the stashes shrink. Storage sees them.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    pub fn background_evict(&mut self) -> Result<(), Error> {
+        let Self { levels, coins, .. } = self;
+        levels.iter_mut().rev().try_for_each(|backend| backend.background_evict(coins))
+    }
+
+    /// Checks over all trees that each block is there once at most, in the stash or in a bucket on its
+    /// path, and has the leaf that the table says, where its position is on the client. Storage sees
+    /// scans.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
+    pub fn check_invariants(&mut self) -> Result<(), Error> {
+        let Self { levels, table, .. } = self;
+        let top = levels.len() - 1;
+        let mut violation = None;
+        for (level, backend) in levels.iter_mut().enumerate() {
+            let mut seen = std::collections::HashSet::new();
+            backend.visit_blocks(&mut |location, number, leaf| {
+                let defect = if !seen.insert(number) {
+                    "twice"
+                } else if level == top && table.get(number) != Some(leaf) {
+                    "with another leaf than the position map's"
+                } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
+                    "off its path"
+                } else {
+                    return;
+                };
+                violation.get_or_insert_with(|| {
+                    format!("there is a block {defect} in tree {level} ({location:?})")
+                });
+            })?;
+        }
+        violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }
 
     fn serve(&mut self, data: u64, op: &mut Op<'_>) -> Result<(), Error> {

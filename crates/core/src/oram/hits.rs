@@ -33,8 +33,18 @@ pub enum HitPolicy {
     /// It does not: the block is served where it is, keeps its leaf, and no position map is asked
     /// (IR-ORAM, section IV-C).
     ///
-    /// Each access still shows a uniformly random leaf, each used once. But storage sees **how many
-    /// accesses there are**, and that depends on the addresses: requests for a few blocks again and
-    /// again make far fewer than a scan. Whoever must hide that makes path accesses at a fixed rate.
+    /// Each access still shows a leaf that was drawn uniformly and is used once. But storage sees
+    /// - **how many accesses there are**, and that depends on the addresses: requests for a few blocks
+    ///   again and again make far fewer than a scan. Whoever must hide that makes path accesses at a
+    ///   fixed rate.
+    /// - **whether they follow the evictions before them.** An eviction moves blocks off the client whose
+    ///   leaves share levels with its path, and only a block that is not on the client makes an access. So where
+    ///   requests are for a few blocks again and again, accesses share levels with the path that was
+    ///   evicted to last more often than chance has it: three levels in 16 of 100 accesses instead of
+    ///   12.5, in a tree of seven levels with three of them in sets. A fixed rate thins that
+    ///   out and does not hide it. IR-ORAM does not speak of it.
+    ///
+    /// A block that is served keeps its leaf, so one that waits for room on an overloaded path waits on,
+    /// and no background eviction helps: give the stash a bound with room to spare.
     Serve,
 }

@@ -74,6 +74,7 @@ impl<B: TakingBackend, R: CryptoRng> TakingOram for FlatOram<B, R> {
         check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
         self.backend.check_ready()?;
         let (from, _) = self.position_map.look_up_and_remap(address, &mut self.coins);
+        self.tally.data_accesses += 1;
         self.backend.take(address, from, block)
     }
 

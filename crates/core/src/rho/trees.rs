@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 
 use super::{RhoConfig, RhoTally};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 use crate::scheme::{Backend, Location, Op, PathBackend, TakingBackend, TreeConfig};
 use crate::stash::StashView;
@@ -28,7 +28,8 @@ impl<S: BucketStore, R: CryptoRng> TwoTrees<S, R> {
     /// unpredictable to storage.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) when the pattern is none.
+    /// [`ErrorKind::InvalidConfig`] when the pattern is none, or both trees have one name: then they
+    /// would be sealed under one key.
     pub fn new(
         config: &RhoConfig,
         main: PathBackend<S>,
@@ -36,6 +37,13 @@ impl<S: BucketStore, R: CryptoRng> TwoTrees<S, R> {
         coins: R,
     ) -> Result<Self, Error> {
         config.check_pattern()?;
+        if main.config().tree == small.config().tree {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                "the small tree has the name of the main one, and their seals would be the same: give \
+                 one of them another TreeConfig::tree",
+            ));
+        }
         let small_per_main = config.small_per_main;
         let tally = RhoTally::default();
         Ok(Self { main, small, small_per_main, small_done: 0, coins, tally })

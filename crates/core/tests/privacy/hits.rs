@@ -3,15 +3,15 @@
 
 use oblivio_core::view::Operation;
 use oblivio_core::{HitPolicy, TreeTopKind};
-use oblivio_testkit::statistics::Verdicts;
+use oblivio_testkit::statistics::{Verdicts, histogram, uniformity};
 use oblivio_testkit::workload::Workload;
 
 use crate::FALSE_ALARMS;
 use crate::leaves::{ACCESSES, assert_shown_ahead_are_read_next, judge, judge_all};
 use crate::paths::assert_whole;
-use crate::run::{Frontend, Scheme, Setup, States};
+use crate::run::{Frontend, Run, Scheme, Setup, States};
 use crate::shape::{assert_alike, shape};
-use crate::trips::{Purpose, leaves, trips};
+use crate::trips::{Purpose, leaves, schedule, trips};
 
 const SETS: [TreeTopKind; 2] =
     [TreeTopKind::SetAssociative { ways: 1 }, TreeTopKind::SetAssociative { ways: 4 }];
@@ -74,9 +74,10 @@ fn that_are_not_served_leave_leaves_uniform_independent_and_fresh() {
 /// As many paths as the tests of their leaves need. A hot workload leaves fewer.
 const ENOUGH: usize = ACCESSES / 3;
 
-/// Of what is left, behind either position map, each leaf is uniform and used once.
+/// Of what is left, behind either position map, each leaf is uniform, used once, and tells nothing of
+/// where the block was before.
 #[test]
-fn that_are_served_leave_leaves_uniform_independent_and_fresh() {
+fn that_are_served_leave_leaves_uniform_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
         for setup in [Setup::new(scheme, ACCESSES), Setup::freecursive(scheme, ACCESSES)] {
@@ -132,4 +133,39 @@ fn that_are_served_are_not_shown_ahead() {
             assert!(scheme != Scheme::Path || shown(&run) == 0, "{}", run.workload);
         }
     }
+}
+
+/// What [`HitPolicy::Serve`] says that storage learns beyond the number of accesses: an eviction takes
+/// blocks off the client, and only a block that is not there makes an access. So where requests are for few
+/// blocks, accesses go where the eviction before them went, more often than chance has it. If this ever
+/// fails, it says too much.
+#[test]
+fn that_are_served_show_that_what_is_left_was_evicted_lately() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        for setup in [Setup::new(scheme, ACCESSES), Setup::freecursive(scheme, ACCESSES)] {
+            let setup = with_sets(SETS[1], setup);
+            let p_value = |setup: Setup| follows_the_eviction_before(&setup.run(Workload::Zipf));
+            let (served, not_served) = (p_value(serving(setup)), p_value(setup));
+            assert!(served < 1e-6 && not_served > 1e-3, "{served:e}, {not_served:e}, {setup:?}");
+        }
+    }
+}
+
+/// How likely it is that accesses share by chance as many of the three levels below the root with the
+/// path that was evicted to last.
+fn follows_the_eviction_before(run: &Run) -> f64 {
+    const PARTS: u64 = 1 << 3;
+    let mut schedule = schedule(run).into_iter();
+    let mut evicted = None;
+    let mut parts = Vec::new();
+    for trip in trips(run).iter().filter(|trip| trip.operation == Operation::Read) {
+        let purpose = schedule.next().expect("a read that is in the schedule");
+        if let (Purpose::Access, Some(evicted)) = (purpose, evicted) {
+            parts.push((trip.leaf() ^ evicted) % PARTS);
+        }
+        if run.setup.scheme == Scheme::Path || purpose == Purpose::Eviction {
+            evicted = Some(trip.leaf());
+        }
+    }
+    uniformity(&histogram(parts, PARTS, PARTS))
 }

@@ -69,20 +69,10 @@ pub(crate) fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
 
 /// The tests of one run on its own.
 pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
-    let mut add = |test: &str, p_value| {
-        verdicts.add(format!("{test}, {}, {:?}", run.workload, run.setup), p_value);
-    };
-    add("uniform", uniformity(&histogram(leaves.iter().copied(), LEAVES, LEAVES)));
-    add("uncorrelated", serial_correlation(leaves));
-    let (pairs, _) = leaves.as_chunks::<2>();
-    let pairs = pairs.iter().map(|pair| (pair[0], pair[1]));
-    add("serially independent", uniformity_of_pairs(pairs, LEAVES, PAIR_BINS));
-
-    let returns = returns(run.accesses.iter().map(|request| request.address).zip(leaves.to_vec()));
-    let pairs = returns.iter().map(|Return { earlier, later }| (*earlier, *later));
-    add("fresh", uniformity_of_pairs(pairs, LEAVES, PAIR_BINS));
-    add("fresh exactly", repeats(&returns, LEAVES));
-
+    let name = format!("{}, {:?}", run.workload, run.setup);
+    let are_independent = run.setup.hits == HitPolicy::Access;
+    judge_leaves(&name, Some(&run.accesses), leaves, LEAVES, are_independent, verdicts);
+    let mut add = |test: &str, p_value| verdicts.add(format!("{test}, {name}"), p_value);
     let mut addresses: Vec<_> = run.accesses.iter().map(|request| request.address).collect();
     addresses.sort_unstable();
     let median = addresses[addresses.len() / 2];
@@ -95,6 +85,42 @@ pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     if let Some(p_value) = independence(run, leaves, |request| request.address < CAPACITY) {
         add("the same for data and position map", p_value);
     }
+}
+
+/// The tests that any sequence of leaves can be put to; and of each access, if it is known what it was
+/// for, whether its leaf is one that storage has seen with the block before.
+///
+/// Where hits are served, paths [are not independent](HitPolicy::Serve) of the ones before.
+pub(crate) fn judge_leaves(
+    name: &str,
+    accesses: Option<&[Request]>,
+    leaves: &[u64],
+    range: u64,
+    are_independent: bool,
+    verdicts: &mut Verdicts,
+) {
+    let mut add = |test: &str, p_value| verdicts.add(format!("{test}, {name}"), p_value);
+    add("uniform", uniformity(&histogram(leaves.iter().copied(), range, range)));
+    add("uncorrelated", serial_correlation(leaves));
+    let (pairs, _) = leaves.as_chunks::<2>();
+    let pairs = pairs.iter().map(|pair| (pair[0], pair[1]));
+    add("serially independent", uniformity_of_pairs(pairs, range, PAIR_BINS));
+    if are_independent {
+        add("shares levels by chance with the one before", shared_levels(leaves));
+    }
+
+    let Some(accesses) = accesses else { return };
+    let returns = returns(accesses.iter().map(|request| request.address).zip(leaves.to_vec()));
+    let pairs = returns.iter().map(|Return { earlier, later }| (*earlier, *later));
+    add("fresh", uniformity_of_pairs(pairs, range, PAIR_BINS));
+    add("fresh exactly", repeats(&returns, range));
+}
+
+/// Whether paths part from the ones before where chance has it: in which child of which bucket of the
+/// levels nearest the root. Leaves are read from their lowest bit on.
+pub(crate) fn shared_levels(leaves: &[u64]) -> f64 {
+    let parts = leaves.windows(2).map(|pair| (pair[0] ^ pair[1]) % PAIR_BINS);
+    uniformity(&histogram(parts, PAIR_BINS, PAIR_BINS))
 }
 
 /// Whether the leaf of an access is independent of a secret yes or no about it, if there are enough

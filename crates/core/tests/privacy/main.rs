@@ -12,10 +12,14 @@
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
 mod ciphertext;
+#[path = "../support/composition/mod.rs"]
+mod composition;
 mod crash;
 mod delayed;
+mod grid;
 mod hits;
 mod leaves;
+#[path = "../support/noting.rs"]
 mod noting;
 mod paths;
 mod rho;

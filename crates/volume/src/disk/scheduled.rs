@@ -2,9 +2,6 @@
 //! tick. In between it moves bytes between requests and the cache, in steps so short that a tick does
 //! not wait for them.
 //!
-//! A block that the client finds by its address is served without an access: the accesses of a tick are
-//! as many either way.
-//!
 //! Whatever the owner asks for makes no trip of its own: a request waits until the accesses of ticks
 //! have done what it needs. A flush is answered at the end of the tick that has written back the last
 //! block that was dirty when it came; the client's log is synced at the end of every tick. A trim waits
@@ -44,8 +41,7 @@ pub(super) struct ScheduledWorker<S> {
 }
 
 impl<S: BucketStore> ScheduledWorker<S> {
-    pub(super) fn new(mut volume: Volume<S>, cache_bytes_max: u64, accesses: usize) -> Self {
-        volume.serve_hits();
+    pub(super) fn new(volume: Volume<S>, cache_bytes_max: u64, accesses: usize) -> Self {
         let blocks = Blocks::new(volume);
         let in_cache = (cache_bytes_max / blocks.block_bytes as u64) as usize;
         // With less, the accesses of a tick could not all be of use.

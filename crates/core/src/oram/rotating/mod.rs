@@ -428,7 +428,8 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     /// Applies `op` to the block `address` where it is, if the client finds it by its address: in the
     /// stash, or in a tree top [in sets](crate::TreeTopKind::SetAssociative). Answers whether it did.
     /// Storage sees nothing, and there is no move to be written down; whoever wants to survive a crash
-    /// writes down what was done to the block.
+    /// writes down what was done to the block. By the access that does not come storage learns what
+    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve) says.
     ///
     /// A position map that lies in the tree has to have the block's position on the client: otherwise
     /// nobody knows whether it was forgotten.

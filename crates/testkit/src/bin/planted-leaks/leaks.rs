@@ -764,7 +764,7 @@ pub(crate) const LEAKS: &[Leak] = &[
                     let leaf = self.position_map.look_up(*address, &mut self.coins);
                     self.backend.access(*address, leaf, leaf, op)?;",
         }],
-        found_by: &["hits::that_are_served_leave_leaves_uniform_independent_and_fresh"],
+        found_by: &["hits::that_are_served_leave_leaves_uniform_and_fresh"],
     },
     Leak {
         name: "served-hit-is-shown-ahead",
@@ -809,7 +809,7 @@ pub(crate) const LEAKS: &[Leak] = &[
         self.backend.access(address, leaf, leaf, &mut Op::Read(&mut self.moved))?;
         Ok(true)",
         }],
-        found_by: &["hits::that_are_served_leave_leaves_uniform_independent_and_fresh"],
+        found_by: &["hits::that_are_served_leave_leaves_uniform_and_fresh"],
     },
     Leak {
         name: "pmmac-unwritten-blocks-fetch-nothing",
@@ -974,5 +974,58 @@ pub(crate) const LEAKS: &[Leak] = &[
             })?;",
         }],
         found_by: &["rho::keeps_to_the_pattern"],
+    },
+    Leak {
+        name: "recursive-unwritten-blocks-read-nothing",
+        shows: "whether a block was ever asked for",
+        edits: &[
+            Edit {
+                file: "frontend/recursive.rs",
+                find: "for level in (1..=top).rev() {",
+                replacement: "let mut known = true;
+        for level in (1..=top).rev() {",
+            },
+            Edit {
+                file: "frontend/recursive.rs",
+                find: "*label = (fresh.0 as u32 + 1).to_le_bytes();",
+                replacement: "known = *label != [0; 4];
+                    *label = (fresh.0 as u32 + 1).to_le_bytes();",
+            },
+            Edit {
+                file: "frontend/recursive.rs",
+                find: "levels[0].access(data, from, to, op)",
+                replacement: "if let (false, Op::Read(buffer)) = (known, &mut *op) {
+            buffer.fill(0);
+            return Ok(());
+        }
+        levels[0].access(data, from, to, op)",
+            },
+        ],
+        found_by: &["grid::of_any_addresses_is_the_beginning_of_one_shape"],
+    },
+    Leak {
+        name: "nested-reads-do-not-use-the-plb",
+        shows: "which requests write: what they need stays on the client for longer",
+        edits: &[Edit {
+            file: "oram/rotating/mod.rs",
+            find: "steps.iter().for_each(|step| map.touch_parent(step.address));",
+            replacement: "let writes = steps.iter().zip(&*ops);
+            let writes = writes.filter(|(_, op)| !matches!(op, Op::Read(_)));
+            writes.for_each(|(step, _)| map.touch_parent(step.address));",
+        }],
+        found_by: &["grid::of_the_same_addresses_is_the_same"],
+    },
+    Leak {
+        name: "delayed-unchanged-victim-takes-an-access",
+        shows: "which victims of the cache have changed",
+        edits: &[Edit {
+            file: "oram/cached.rs",
+            find: "|oram, held, block| oram.put_back(held.address, block).map(|()| true);",
+            replacement: "|oram, held, block| match held.changed {
+                        true => oram.put_back(held.address, block).map(|()| true),
+                        false => oram.write(held.address, block).map(|()| true),
+                    };",
+        }],
+        found_by: &["grid::of_the_same_addresses_is_the_same"],
     },
 ];

@@ -1,0 +1,61 @@
+//! A covering set: every two levels that go together at all, or every three, do so in one of its
+//! combinations.
+
+use std::collections::HashSet;
+
+use super::factors::{Choice, Combination, choices};
+use super::refusal::{Refusal, refusal};
+
+/// Levels of different factors: of each, its number and that of the level. In order.
+pub(crate) type Levels = Vec<(usize, usize)>;
+
+/// Which levels, so many at a time, some combination has that is not refused.
+pub(crate) fn allowed_together(strength: usize) -> HashSet<Levels> {
+    allowed().iter().flat_map(|choice| together(choice, strength)).collect()
+}
+
+/// Takes, again and again, the combination with the most levels together that none before it has.
+pub(crate) fn covering_set(strength: usize) -> Vec<Combination> {
+    let allowed: Vec<_> =
+        allowed().into_iter().map(|choice| (choice, together(&choice, strength))).collect();
+    let mut missing = allowed_together(strength);
+    let mut chosen = Vec::new();
+    while !missing.is_empty() {
+        let gain =
+            |of: &&(_, Vec<Levels>)| of.1.iter().filter(|one| missing.contains(*one)).count();
+        // Of several that are as good, the one that is found first.
+        let (choice, covered) =
+            allowed.iter().rev().max_by_key(gain).expect("some combination is allowed");
+        missing.retain(|one| !covered.contains(one));
+        chosen.push(Combination::from(*choice));
+    }
+    chosen
+}
+
+/// All that is not refused.
+pub(crate) fn all_allowed() -> Vec<Combination> {
+    allowed().into_iter().map(Combination::from).collect()
+}
+
+/// All that is refused.
+pub(crate) fn all_refused() -> impl Iterator<Item = (Combination, Refusal)> {
+    choices().map(Combination::from).filter_map(|refused| Some((refused, refusal(&refused)?)))
+}
+
+fn allowed() -> Vec<Choice> {
+    choices().filter(|choice| refusal(&Combination::from(*choice)).is_none()).collect()
+}
+
+/// The levels that a choice has together, so many at a time.
+pub(crate) fn together(choice: &Choice, strength: usize) -> Vec<Levels> {
+    let mut chosen = vec![Levels::new()];
+    for _ in 0..strength {
+        let longer = chosen.iter().flat_map(|levels| {
+            let first = levels.last().map_or(0, |(factor, _)| factor + 1);
+            let next = choice.iter().copied().enumerate().skip(first);
+            next.map(|level| levels.iter().copied().chain([level]).collect())
+        });
+        chosen = longer.collect();
+    }
+    chosen
+}
