@@ -70,7 +70,7 @@ pub(super) fn measure(
 
 /// The requests of a load, without end.
 enum Requests<'a> {
-    Made { addresses: Addresses, coins: StdRng },
+    Made { addresses: Box<Addresses>, coins: Box<StdRng> },
     Trace { trace: &'a Trace, next: u64, capacity: u64 },
 }
 
@@ -79,7 +79,8 @@ impl<'a> Requests<'a> {
         match load {
             Load::Made(workload) => {
                 let addresses = Addresses::new(workload, capacity, StdRng::from_rng(coins));
-                Self::Made { addresses, coins: StdRng::from_rng(coins) }
+                let (addresses, coins) = (Box::new(addresses), Box::new(StdRng::from_rng(coins)));
+                Self::Made { addresses, coins }
             }
             Load::Trace(trace) => Self::Trace { trace, next: 0, capacity },
         }

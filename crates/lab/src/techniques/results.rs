@@ -66,8 +66,7 @@ impl Results {
     pub fn to_json(&self) -> Result<String, LabError> {
         let row = |row: &Row| {
             let runs = row.runs.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-            let [technique, against] =
-                [&row.technique, &row.against].map(|name| serde_json::to_string(name));
+            let [technique, against] = [&row.technique, &row.against].map(serde_json::to_string);
             Ok(format!(
                 "{{\"technique\": {}, \"against\": {}, \"runs\": [\n{}\n]}}",
                 technique?,

@@ -142,7 +142,7 @@ impl<S: BucketStore> RotatingBackend<S> {
     }
 
     /// The ORAM as it was after `evictions` evictions and `accesses_since_eviction` accesses, but
-    /// for the blocks on the client: see [`Self::bring_back`].
+    /// for the blocks on the client: see [`RotatingOram::bring_back`](crate::RotatingOram::bring_back).
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`], also when there was no such state, and
@@ -409,7 +409,7 @@ impl<S: BucketStore> RotatingBackend<S> {
         Ok(())
     }
 
-    /// Every block on the client with its bytes: what must be kept to [`Self::bring_back`].
+    /// Every block on the client with its bytes: what must be kept to [`RotatingOram::bring_back`](crate::RotatingOram::bring_back).
     pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
         let Client { stash, top, blocks, .. } = &self.client;
         let in_stash = stash.entries().iter().map(|entry| (Home::Stash, entry));
