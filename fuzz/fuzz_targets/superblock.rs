@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::superblock::{
-    LockedSuperblock, SUPERBLOCK_BYTES, SchemeId, Superblock, VolumeParams,
+    LockedSuperblock, SUPERBLOCK_BYTES, SchemeId, Slots, Superblock, VolumeParams,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -54,10 +54,12 @@ fn authentic() -> Box<[u8; SUPERBLOCK_BYTES]> {
         block_bytes: 4096,
         scheme: SchemeId::Rotating,
         leaf_level: 9,
-        slots: 5,
+        slots: Slots::Same(5),
         evict_period: 5,
         stash_blocks_max: 64,
         tree_top_levels: 3,
+        tree_top_ways: 0,
+        recursion: None,
     };
     let key = VolumeKey::draw(&mut coins);
     let passphrase = Secret::Passphrase(b"correct horse".to_vec().into());
