@@ -219,6 +219,10 @@ pub(crate) struct RateArgs {
     /// Accesses at each tick of a fixed rate [default: 16].
     #[arg(long, value_name = "ACCESSES", value_parser = clap::value_parser!(u16).range(1..=4096))]
     burst: Option<u16>,
+    /// Write blocks back only when they must be, never early in accesses that nobody needs (IR-DWB).
+    /// Storage sees the same, and writes wait longer: this is to measure by how much.
+    #[arg(long)]
+    no_early_write_backs: bool,
 }
 
 const RATE_HELP: &str = "\
@@ -243,7 +247,8 @@ impl RateArgs {
         let accesses = self.burst.unwrap_or(BURST);
         let of_rate = |rate| Duration::from_secs_f64(f64::from(accesses) / f64::from(rate));
         let period = self.period.or(self.rate.map(of_rate))?;
-        Some(Schedule { period, accesses: usize::from(accesses) })
+        let early_write_backs = !self.no_early_write_backs;
+        Some(Schedule { period, accesses: usize::from(accesses), early_write_backs })
     }
 
     /// Whether it can be kept.
@@ -252,6 +257,11 @@ impl RateArgs {
             None if self.burst.is_some() => Err(CliError::Input(
                 "--burst says how many accesses a tick makes: say with --rate or --period when \
                  ticks are"
+                    .into(),
+            )),
+            None if self.no_early_write_backs => Err(CliError::Input(
+                "--no-early-write-backs is about the accesses of a fixed rate: say with --rate or \
+                 --period which"
                     .into(),
             )),
             None => Ok(()),
