@@ -82,9 +82,6 @@ pub(crate) struct VolumeArgs {
 
 #[derive(Args, Clone, Copy)]
 pub(crate) struct WishArgs {
-    /// Bytes of the disk, such as 64M, 1G, 1T.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
-    pub(crate) size: u64,
     /// Bytes of a block.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "4K")]
     pub(crate) block: u64,
@@ -114,6 +111,12 @@ pub(crate) struct WishArgs {
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {
+    /// Bytes of the disk, such as 64M, 1G, 1T.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, required_unless_present = "sizes")]
+    pub(crate) size: Option<u64>,
+    /// Compare disks from 1 GiB to 16 TiB instead of planning one.
+    #[arg(long, conflicts_with = "size")]
+    pub(crate) sizes: bool,
     #[command(flatten)]
     pub(crate) wish: WishArgs,
     /// Print JSON.
@@ -125,6 +128,9 @@ pub(crate) struct PlanArgs {
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     pub(crate) at: VolumeArgs,
+    /// Bytes of the disk, such as 64M, 1G, 1T.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    pub(crate) size: u64,
     #[command(flatten)]
     pub(crate) wish: WishArgs,
     /// A name for the key slot.

@@ -7,6 +7,7 @@ use oblivio_volume::superblock::{Slots, VolumeParams};
 use oblivio_volume::volume::shapes;
 use serde_json::{Value, json};
 
+use super::sizes;
 use crate::args::{PlanArgs, WishArgs};
 use crate::error::CliError;
 use crate::output;
@@ -16,7 +17,8 @@ const MEASURED_Z_A_C: (Slots, u32, u32) = (Slots::Same(5), 5, 64);
 
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
-    let plan = Plan::new(&args.wish)?;
+    let Some(bytes) = args.size else { return sizes::compare(&args.wish, args.json) };
+    let plan = Plan::new(bytes, &args.wish)?;
     if args.json {
         output::print(&format!("{:#}", plan.json()))
     } else {
@@ -27,16 +29,18 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
 /// The parameters of a volume, and what they cost.
 pub(crate) struct Plan {
     pub(crate) params: VolumeParams,
-    cost: Cost,
-    file_bytes: u64,
+    pub(super) cost: Cost,
+    /// Of the file that holds the volume.
+    pub(super) file_bytes: u64,
 }
 
 impl Plan {
-    pub(crate) fn new(wish: &WishArgs) -> Result<Self, CliError> {
+    /// For a disk of so many bytes.
+    pub(crate) fn new(bytes: u64, wish: &WishArgs) -> Result<Self, CliError> {
         let block_bytes = u32::try_from(wish.block)
             .map_err(|_| CliError::Input("a block of more than 4 GiB is too large".into()))?;
         let params = VolumeParams::plan(&Wish {
-            bytes: wish.size,
+            bytes,
             block_bytes,
             slots: Slots::Same(wish.slots),
             evict_period: wish.evict_period,
