@@ -15,22 +15,25 @@ fn assert_fields(report: &Value, names: &[&str]) {
     assert_eq!(found, wanted);
 }
 
-const PLAN: [&str; 17] = [
+const PLAN: [&str; 20] = [
     "accesses_per_checkpoint",
     "block_bytes",
     "blocks",
     "blocks_on_client_bytes",
+    "client_bytes",
     "disk_bytes",
     "evict_period",
     "expansion",
     "levels",
     "position_map_bytes",
+    "position_map_depth",
     "read_bytes_per_access",
     "scheme",
     "slots",
     "stash_blocks_max",
     "storage_bytes",
     "tree_top_levels",
+    "tree_top_ways",
     "trips_per_access",
     "written_bytes_per_access",
 ];
