@@ -72,10 +72,14 @@ pub fn run(
     }
     if load.flushes {
         fio.arg("--fsync=1");
-    } else if load.writes() {
+    } else if load.writes() || load.is_mixed() {
         // What a cache still holds at the end was not written yet: its time counts.
         fio.arg("--end_fsync=1");
     }
+    if load.is_mixed() {
+        fio.arg("--unified_rw_reporting=mixed");
+    }
+    fio.args(load.more);
     place(&mut fio, target, bytes, load);
     tools::run_to_its_end(&mut fio, end)?;
     let text = fs::read_to_string(report.path())
@@ -116,7 +120,11 @@ fn parse(text: &str, load: &Load) -> Option<Answers> {
     // Engines may print before the report begins.
     let report: Value = serde_json::from_str(&text[text.find("{\n")?..]).ok()?;
     let job = &report["jobs"][0];
-    let side = &job[if load.writes() { "write" } else { "read" }];
+    let side = match (load.is_mixed(), load.writes()) {
+        (true, _) => &job["mixed"],
+        (false, true) => &job["write"],
+        (false, false) => &job["read"],
+    };
     let timed = if load.flushes { &job["sync"] } else { side };
     let latency = |percent: f64| {
         let nanos = timed["lat_ns"]["percentile"][format!("{percent:.6}")].as_f64();
@@ -134,7 +142,7 @@ fn parse(text: &str, load: &Load) -> Option<Answers> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{FILL, LOADS};
+    use crate::load::{FILL, LOADS, TECHNIQUE_LOADS};
 
     #[test]
     fn every_load_is_understood_by_fio() {
@@ -145,7 +153,7 @@ mod tests {
         let end = End::listen().unwrap();
         let filled = run(&target, bytes, &FILL, Until::End, 1, &end).unwrap();
         assert_eq!(filled.requests, 8);
-        for load in &LOADS {
+        for load in LOADS.iter().chain(&TECHNIQUE_LOADS) {
             let until = Until::Time(Duration::from_secs(1));
             let answers = run(&target, bytes, load, until, 1, &end).unwrap();
             assert!(answers.requests_per_second > 0.0, "{}: {answers:?}", load.name);

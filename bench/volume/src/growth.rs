@@ -1,4 +1,4 @@
-//! How volumes change with their size: making them, and asking them.
+//! How volumes change with their size: making them, asking them, and what memory that takes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::load::{RANDOM_READ, RANDOM_WRITE};
 use crate::rounds::{self, Plan, Rounds, Turn};
 use crate::subjects::oblivio::{self, Served, Volume};
 use crate::subjects::{Ground, Subject};
-use crate::tools::End;
+use crate::tools::{self, End};
 
 const GIB: u64 = 1 << 30;
 
@@ -17,10 +17,10 @@ const CREATED_BYTES: [u64; 2] = [GIB, 1024 * GIB];
 
 /// Disks that are measured. None is filled: that would take days, and a path has its length from the
 /// beginning. What an emptier file saves are reads of the medium; here they are the page cache's.
-const MEASURED_BYTES: [u64; 5] = [GIB / 4, GIB, 4 * GIB, 16 * GIB, 64 * GIB];
+const MEASURED_BYTES: [u64; 6] = [GIB / 4, GIB, 4 * GIB, 16 * GIB, 64 * GIB, 1024 * GIB];
 
 /// Disks for which only the model is asked.
-const MODELLED_BYTES: [u64; 3] = [256 * GIB, 1024 * GIB, 16 * 1024 * GIB];
+const MODELLED_BYTES: [u64; 2] = [256 * GIB, 16 * 1024 * GIB];
 
 /// The model is tied to the measurement at this size.
 const RULER_BYTES: u64 = GIB;
@@ -38,7 +38,7 @@ pub struct Creation {
 /// Makes volumes, and removes them.
 pub fn creation(ground: &Ground, end: &End) -> Result<Vec<Creation>, String> {
     let create = |disk_bytes| {
-        let volume = Volume::create(disk_bytes, ground, end)?;
+        let volume = Volume::create(disk_bytes, &[], ground, end)?;
         let allocated_bytes = volume.allocated_bytes()?;
         Ok(Creation { disk_bytes, time: volume.creation, allocated_bytes })
     };
@@ -50,30 +50,58 @@ pub struct Grown {
     pub disk_bytes: u64,
     /// Random reads and random writes, where they were measured.
     pub loads: Vec<Rounds>,
+    /// The most memory that its server had, in bytes.
+    pub peak_memory: Option<u64>,
     pub model: Model,
-    /// Accesses a second if their cost is that of the bytes they move, and as at the ruler.
+    /// Requests a second if their cost is that of the bytes they move, and as at the ruler.
     pub modelled: [Option<f64>; 2],
 }
 
-/// What `oblivio plan` says of an access.
+/// What `oblivio plan` says.
 #[derive(Clone, Copy)]
 pub struct Model {
+    /// Of an access.
     pub read_bytes: f64,
     pub written_bytes: f64,
+    /// Levels of the position map that lie in the tree.
+    pub map_depth: u64,
+    /// The client's share of the position map.
     pub position_map_bytes: f64,
+    /// All of the client's memory but the cache.
+    pub client_bytes: f64,
 }
 
 impl Model {
+    /// Of a volume of so many bytes that is made with options.
+    pub fn of_wish(
+        bytes: u64,
+        options: &[String],
+        ground: &Ground,
+        end: &End,
+    ) -> Result<Self, String> {
+        let plan = oblivio::plan(bytes, options, ground, end)?;
+        Self::of(&plan).ok_or_else(|| format!("the plan is not understood: {plan}"))
+    }
+
     fn of(plan: &Value) -> Option<Self> {
         Some(Self {
             read_bytes: plan["read_bytes_per_access"].as_f64()?,
             written_bytes: plan["written_bytes_per_access"].as_f64()?,
+            map_depth: plan["position_map_depth"].as_u64()?,
             position_map_bytes: plan["position_map_bytes"].as_f64()?,
+            client_bytes: plan["client_bytes"].as_f64()?,
         })
     }
 
-    fn moved_bytes(&self) -> f64 {
+    /// Read and written.
+    pub fn bytes_per_access(&self) -> f64 {
         self.read_bytes + self.written_bytes
+    }
+
+    /// For a request far from those before it: one access for each level of the map in the tree, and
+    /// its own.
+    fn moved_bytes_per_request(&self) -> f64 {
+        (1 + self.map_depth) as f64 * self.bytes_per_access()
     }
 }
 
@@ -98,29 +126,52 @@ pub fn measure(plan: &Plan, ground: &Ground, end: &End) -> Result<Vec<Grown>, St
 
     let mut grown = Vec::new();
     for (mut served, loads) in running {
+        let peak_memory = served.server().map(tools::peak_memory).transpose()?;
         served.stop()?;
-        grown.push(Grown { loads, ..unmeasured(served.bytes(), ground, end)? });
+        grown.push(Grown { loads, peak_memory, ..unmeasured(served.bytes(), ground, end)? });
     }
     for bytes in MODELLED_BYTES {
         grown.push(unmeasured(bytes, ground, end)?);
     }
+    grown.sort_by_key(|one| one.disk_bytes);
     tie_to_ruler(&mut grown);
     Ok(grown)
 }
 
 fn unmeasured(disk_bytes: u64, ground: &Ground, end: &End) -> Result<Grown, String> {
-    let plan = oblivio::plan(disk_bytes, ground, end)?;
-    let model = Model::of(&plan).ok_or_else(|| format!("the plan is not understood: {plan}"))?;
-    Ok(Grown { disk_bytes, loads: Vec::new(), model, modelled: [None; 2] })
+    let model = Model::of_wish(disk_bytes, &[], ground, end)?;
+    Ok(Grown { disk_bytes, loads: Vec::new(), peak_memory: None, model, modelled: [None; 2] })
 }
 
 fn tie_to_ruler(grown: &mut [Grown]) {
     let Some(ruler) = grown.iter().find(|grown| grown.disk_bytes == RULER_BYTES) else { return };
     let at_ruler: Vec<_> =
         ruler.loads.iter().map(|load| load.requests_per_second().median).collect();
-    let bytes_at_ruler = ruler.model.moved_bytes();
+    let bytes_at_ruler = ruler.model.moved_bytes_per_request();
     for one in grown {
-        let factor = bytes_at_ruler / one.model.moved_bytes();
+        let factor = bytes_at_ruler / one.model.moved_bytes_per_request();
         one.modelled = std::array::from_fn(|i| at_ruler.get(i).map(|rate| rate * factor));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_map_in_the_tree_costs_accesses() {
+        let mut plan = json!({
+            "read_bytes_per_access": 300.0,
+            "written_bytes_per_access": 100.0,
+            "position_map_depth": 0,
+            "position_map_bytes": 10,
+            "client_bytes": 20,
+        });
+        assert_eq!(Model::of(&plan).unwrap().moved_bytes_per_request(), 400.0);
+        plan["position_map_depth"] = json!(2);
+        assert_eq!(Model::of(&plan).unwrap().moved_bytes_per_request(), 1200.0);
+        plan["client_bytes"] = json!(null);
+        assert!(Model::of(&plan).is_none());
     }
 }

@@ -11,6 +11,8 @@ pub struct Load {
     pub depth: u32,
     /// A flush after each request, which is waited for.
     pub flushes: bool,
+    /// What else fio is told.
+    pub more: &'static [&'static str],
 }
 
 pub const RANDOM_READ: Load = Load {
@@ -19,6 +21,7 @@ pub const RANDOM_READ: Load = Load {
     request_bytes: 4096,
     depth: 16,
     flushes: false,
+    more: &[],
 };
 
 pub const RANDOM_WRITE: Load =
@@ -33,6 +36,7 @@ const SEQUENTIAL_READ: Load = Load {
     request_bytes: 1 << 20,
     depth: 4,
     flushes: false,
+    more: &[],
 };
 
 const SEQUENTIAL_WRITE: Load =
@@ -42,11 +46,38 @@ const SEQUENTIAL_WRITE: Load =
 pub const LOADS: [Load; 5] =
     [RANDOM_READ, RANDOM_WRITE, FLUSHED_WRITE, SEQUENTIAL_READ, SEQUENTIAL_WRITE];
 
+/// A few blocks are asked for often, and most hardly ever.
+const ZIPF: Load = Load {
+    name: "Zipf 1.2, 70 % 4 KiB reads, qd 16",
+    pattern: "randrw",
+    more: &["--random_distribution=zipf:1.2", "--rwmixread=70"],
+    ..RANDOM_READ
+};
+
+/// 2 MiB at once, then nothing for a while.
+const BURSTS: Load = Load {
+    name: "bursts of 512 4 KiB random writes, pauses of 0.4 s, qd 16",
+    more: &["--thinktime=400ms", "--thinktime_blocks=512"],
+    ..RANDOM_WRITE
+};
+
+const SCAN: Load =
+    Load { name: "64 KiB sequential read, qd 4", request_bytes: 64 << 10, ..SEQUENTIAL_READ };
+
+/// What the techniques are put under, in this order.
+pub const TECHNIQUE_LOADS: [Load; 3] = [ZIPF, BURSTS, SCAN];
+
 /// Writes the whole disk once.
 pub const FILL: Load = Load { name: "fill", ..SEQUENTIAL_WRITE };
 
 impl Load {
+    /// Whether all of its requests are writes.
     pub fn writes(&self) -> bool {
         self.pattern.ends_with("write")
+    }
+
+    /// Whether some are, and some are not.
+    pub fn is_mixed(&self) -> bool {
+        self.pattern.ends_with("rw")
     }
 }

@@ -7,6 +7,7 @@
 //! | [`fio`] | the program that asks |
 //! | [`rounds`] | every subject under every load, in turns |
 //! | [`growth`] | how a volume's speed changes with its size |
+//! | [`techniques`] | what IR-ORAM's techniques gain at a fixed rate |
 //! | [`verdict`] | whether the targets are met |
 //! | [`report`] | what came out: a table and a file |
 //! | [`tools`] | other programs: found, run, stopped by their number |
@@ -21,6 +22,7 @@ mod report;
 mod rounds;
 mod spread;
 mod subjects;
+mod techniques;
 mod tools;
 mod verdict;
 
@@ -55,7 +57,8 @@ struct Arguments {
     mebibytes: Option<u64>,
 
     /// Only what has this in its name; may be repeated. `growth` is how volumes of several sizes
-    /// compare, `creation` how long making one takes.
+    /// compare, `creation` how long making one takes, `techniques` what those of IR-ORAM gain at a
+    /// fixed rate.
     #[arg(long, value_name = "SUBSTRING")]
     only: Vec<String>,
 
@@ -74,6 +77,11 @@ struct Arguments {
     /// The program that is measured.
     #[arg(long, value_name = "PATH", default_value = "target/release/oblivio")]
     oblivio: PathBuf,
+
+    /// Slots of each level for the volumes that have them (IR-Alloc): what `oblivio create
+    /// --alloc-from` takes. Without it they are left out.
+    #[arg(long, value_name = "FILE")]
+    alloc: Option<PathBuf>,
 
     /// Where peers from crates.io are installed.
     #[arg(long, value_name = "PATH", default_value = "target/bench/peers")]
@@ -109,15 +117,17 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let mut subjects = subjects::all();
     subjects.retain(|subject| arguments.selects(subject.name));
     let (creates, grows) = (arguments.selects("creation"), arguments.selects("growth"));
+    let compares_techniques = arguments.selects("techniques");
     if arguments.list {
         let names = subjects.iter().map(|subject| subject.name);
         names
             .chain(creates.then_some("creation"))
             .chain(grows.then_some("growth"))
+            .chain(compares_techniques.then_some("techniques"))
             .for_each(|name| println!("{name}"));
         return Ok(());
     }
-    if subjects.is_empty() && !creates && !grows {
+    if subjects.is_empty() && !creates && !grows && !compares_techniques {
         return Err("nothing is selected; --list without --only shows all".into());
     }
     let end = End::listen()?;
@@ -131,9 +141,15 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     report::print_creation(&created);
     let grown = if grows { growth::measure(&plan, &ground, &end)? } else { Vec::new() };
     report::print_growth(&grown);
+    let techniques = if compares_techniques {
+        techniques::measure(&plan, arguments.alloc.as_deref(), &ground, &end)?
+    } else {
+        Vec::new()
+    };
+    report::print_techniques(&techniques);
     let verdict = verdict::of(&measured, &created, &plan);
     report::print_verdict(&verdict);
-    report::write(&arguments.json, &plan, &measured, &created, &grown, &verdict)?;
+    report::write(&arguments.json, &plan, &measured, &created, &grown, &techniques, &verdict)?;
     eprintln!("figures: {}", arguments.json.display());
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::growth::{Creation, Grown};
 use crate::machine;
 use crate::rounds::{Measured, Plan, Rounds};
 use crate::spread::Spread;
+use crate::techniques::{ACCESSES_PER_SECOND, BURST, Technique};
 use crate::verdict::Target;
 
 /// Says what is about to be measured, and where.
@@ -132,7 +133,10 @@ pub fn print_growth(grown: &[Grown]) {
         "model",
         "reads KiB",
         "writes KiB",
+        "map levels",
         "map MiB",
+        "plan MiB",
+        "peak MiB",
     ];
     let mut table = vec![head.map(str::to_owned).to_vec()];
     for one in grown {
@@ -148,16 +152,63 @@ pub fn print_growth(grown: &[Grown]) {
         cells.extend([
             format!("{:.1}", one.model.read_bytes / 1024.0),
             format!("{:.1}", one.model.written_bytes / 1024.0),
-            format!("{:.1}", one.model.position_map_bytes / 1024.0 / 1024.0),
+            one.model.map_depth.to_string(),
+            mebibytes(one.model.position_map_bytes),
+            mebibytes(one.model.client_bytes),
+            one.peak_memory.map_or_else(String::new, |bytes| mebibytes(bytes as f64)),
         ]);
         table.push(cells);
     }
     println!();
     print_table(&table);
     println!(
-        "oblivio nbd, 4 KiB random requests, qd 16, nothing filled before; reads and writes KiB, map: \
-         what `oblivio plan` says of an access and of the position map; model: as many requests as at \
-         1 GiB for the bytes that are moved\n"
+        "oblivio nbd, 4 KiB random requests, qd 16, nothing filled before; reads and writes KiB, map \
+         levels (in the tree), map (on the client), plan (all client memory but the cache): what \
+         `oblivio plan` says; peak: the most resident memory of the server, its cache of 16 MiB \
+         included; model: as many requests as at 1 GiB for the bytes that are moved, by one access \
+         more for each level of the map in the tree\n"
+    );
+}
+
+fn mebibytes(bytes: f64) -> String {
+    format!("{:.1}", bytes / 1024.0 / 1024.0)
+}
+
+/// Prints what techniques gain at a fixed rate.
+pub fn print_techniques(techniques: &[Technique]) {
+    let Some(first) = techniques.first() else { return };
+    let head =
+        ["", "req/s", "min", "max", "p50 ms", "p95 ms", "left out %", "access KiB", "plan KiB"];
+    let mut table = vec![head.map(str::to_owned).to_vec()];
+    for index in 0..first.loads.len() {
+        table.push(vec![first.loads[index].rounds.load.name.to_owned()]);
+        table.extend(techniques.iter().map(|technique| {
+            let turns = &technique.loads[index];
+            let rate = turns.rounds.requests_per_second();
+            let [p50, p95, ..] = turns.rounds.latencies();
+            let optional = |spread: Option<Spread>, scale: f64| {
+                spread.map_or_else(|| "-".into(), |it| format!("{:.1}", it.median * scale))
+            };
+            vec![
+                format!("  {}", technique.variant.name),
+                format!("{:.0}", rate.median),
+                format!("{:.0}", rate.min),
+                format!("{:.0}", rate.max),
+                format!("{:.2}", p50.median),
+                format!("{:.2}", p95.median),
+                optional(turns.left_out(), 100.0),
+                optional(turns.bytes_per_access(), 1.0 / 1024.0),
+                format!("{:.1}", technique.planned_bytes / 1024.0),
+            ]
+        }));
+    }
+    println!();
+    print_table(&table);
+    println!(
+        "oblivio nbd at {ACCESSES_PER_SECOND} accesses a second, {BURST} at a tick, or without a rate \
+         (what the client finds is then served with --serve-hits); one server at a time; left out: of \
+         its ticks; access: what it read and wrote for each, client's directory included; plan: what \
+         `oblivio plan` says of an access\n"
     );
 }
 
@@ -193,6 +244,7 @@ pub fn write(
     measured: &[Measured],
     created: &[Creation],
     grown: &[Grown],
+    techniques: &[Technique],
     verdict: &[Target],
 ) -> Result<(), String> {
     let report = json!({
@@ -208,6 +260,7 @@ pub fn write(
             "allocated_bytes": creation.allocated_bytes,
         })).collect::<Vec<_>>(),
         "growth": grown.iter().map(growth_json).collect::<Vec<_>>(),
+        "techniques": techniques.iter().map(technique_json).collect::<Vec<_>>(),
         "verdict": verdict.iter().map(|target| json!({
             "name": target.name,
             "value": target.value,
@@ -255,7 +308,25 @@ fn growth_json(grown: &Grown) -> Value {
         "modelled_requests_per_second": grown.modelled,
         "read_bytes_per_access": grown.model.read_bytes,
         "written_bytes_per_access": grown.model.written_bytes,
+        "position_map_depth": grown.model.map_depth,
         "position_map_bytes": grown.model.position_map_bytes,
+        "client_bytes": grown.model.client_bytes,
+        "peak_memory_bytes": grown.peak_memory,
+    })
+}
+
+fn technique_json(technique: &Technique) -> Value {
+    let turns = technique.loads.iter().map(|turns| {
+        let mut load = rounds_json(&turns.rounds);
+        load["ticks_left_out"] = spread_json(turns.left_out());
+        load["bytes_per_access"] = spread_json(turns.bytes_per_access());
+        load
+    });
+    json!({
+        "name": technique.variant.name,
+        "accesses_per_second": technique.variant.has_rate.then_some(ACCESSES_PER_SECOND),
+        "planned_bytes_per_access": technique.planned_bytes,
+        "loads": turns.collect::<Vec<_>>(),
     })
 }
 

@@ -153,7 +153,8 @@ impl Round {
     }
 }
 
-fn one_round(
+/// Puts a subject under a load once.
+pub fn one_round(
     subject: &dyn Subject,
     load: &Load,
     plan: &Plan,

@@ -221,6 +221,19 @@ impl Usage {
     }
 }
 
+/// The most memory that a running program has had so far, in bytes: what was resident of it.
+pub fn peak_memory(process: u32) -> Result<u64, String> {
+    let path = format!("/proc/{process}/status");
+    let status =
+        std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    parse_peak(&status).ok_or_else(|| format!("not understood: {status}"))
+}
+
+fn parse_peak(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+}
+
 fn parse_usage(stat: &str, io: &str) -> Option<Usage> {
     // The name, in brackets, may hold anything. What follows it begins with the third field.
     let fields: Vec<_> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
@@ -247,6 +260,14 @@ mod tests {
         assert_eq!(ticks.round(), 300.0);
         assert!(Usage::of(std::process::id()).unwrap().read_bytes > 0);
         assert!(parse_usage("7 (x) S 1", "").is_none());
+    }
+
+    #[test]
+    fn peaks_are_read() {
+        let status = "Name:\toblivio\nVmPeak:\t  900 kB\nVmHWM:\t   123 kB\nVmRSS:\t 7 kB\n";
+        assert_eq!(parse_peak(status), Some(123 << 10));
+        assert_eq!(parse_peak("VmHWM: many"), None);
+        assert!(peak_memory(std::process::id()).unwrap() > 0);
     }
 
     #[test]

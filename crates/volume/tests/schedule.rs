@@ -41,11 +41,22 @@ type Answer = Receiver<Result<Vec<u8>, DiskError>>;
 
 impl Bench {
     fn new(setup: SmallVolume, cache_blocks_max: u64, accesses: usize) -> Self {
+        Self::with(setup, cache_blocks_max, accesses, true)
+    }
+
+    fn with(
+        setup: SmallVolume,
+        cache_blocks_max: u64,
+        accesses: usize,
+        early_write_backs: bool,
+    ) -> Self {
         let world = setup.world();
         let coins = StdRng::seed_from_u64(setup.seed);
         let volume = setup.create(world.store(), world.dir(), coins).unwrap();
         let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
-        let (disk, ticks) = Disk::start_without_clock(volume, cache_bytes_max, accesses).unwrap();
+        let (disk, ticks) =
+            Disk::start_without_clock(volume, cache_bytes_max, accesses, early_write_backs)
+                .unwrap();
         Self { setup, world, disk, ticks, coins: StdRng::seed_from_u64(setup.seed + 1) }
     }
 
@@ -142,10 +153,26 @@ fn all_clients_look_alike() {
 }
 
 #[test]
+fn early_write_backs_are_not_seen() {
+    let run = |client: Client, early_write_backs| {
+        let mut bench = Bench::with(volumes()[2], 8, ACCESSES, early_write_backs);
+        for tick in 0..200 {
+            client(&mut bench, tick);
+            bench.ticks.tick();
+        }
+        looks(&bench.world.view())
+    };
+    let idle = run(CLIENTS[0].1, true);
+    for (name, client) in CLIENTS {
+        assert_alike(&[idle.clone(), run(client, false)], name);
+    }
+}
+
+#[test]
 fn closing_looks_alike_whatever_is_dirty() {
     for setup in volumes() {
-        let views = [0, 1, 3].map(|writes| {
-            let mut bench = Bench::new(setup, 40, ACCESSES);
+        let views = [(0, true), (1, true), (3, true), (3, false)].map(|(writes, early)| {
+            let mut bench = Bench::with(setup, 40, ACCESSES, early);
             for _ in 0..20 {
                 bench.ticks.tick();
             }
@@ -158,9 +185,10 @@ fn closing_looks_alike_whatever_is_dirty() {
             }
             looks(&bench.close().1)
         });
-        let [idle, one, three] = views;
+        let [idle, one, three, three_left] = views;
         assert_alike(&[idle.clone(), one], "1");
-        assert_alike(&[idle, three], "3");
+        assert_alike(&[idle.clone(), three], "3");
+        assert_alike(&[idle, three_left], "3, none of them written back before");
     }
 }
 
@@ -274,6 +302,26 @@ fn a_whole_block_is_written_and_a_cached_one_is_read_without_a_tick() {
     let flush = bench.submit(DiskOp::Flush);
     bench.ticks.tick();
     flush.try_recv().unwrap().unwrap();
+}
+
+#[test]
+fn what_was_written_back_early_needs_no_waiting() {
+    for (early_write_backs, ticks_expected) in [(true, 1), (false, 3)] {
+        let bench = Bench::with(SmallVolume::default(), 100, ACCESSES, early_write_backs);
+        let data = vec![7; 3 * ACCESSES * BLOCK_BYTES as usize];
+        let write = DiskOp::Write { offset: 0, data, durable: false };
+        bench.submit(write).recv().unwrap().unwrap();
+        for _ in 0..5 {
+            bench.ticks.tick();
+        }
+        let flush = bench.submit(DiskOp::Flush);
+        let mut ticks = 0;
+        while flush.try_recv().is_err() {
+            bench.ticks.tick();
+            ticks += 1;
+        }
+        assert_eq!(ticks, ticks_expected);
+    }
 }
 
 /// The answer, after at most so many ticks.

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -39,8 +39,13 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Makes an empty volume.
-    pub fn create(bytes: u64, ground: &Ground, end: &End) -> Result<Self, String> {
+    /// Makes an empty volume, with options that are not the default ones.
+    pub fn create(
+        bytes: u64,
+        options: &[String],
+        ground: &Ground,
+        end: &End,
+    ) -> Result<Self, String> {
         let folder = ground.folder()?;
         write_key(&folder.path().join("key"))
             .map_err(|error| format!("cannot make a key: {error}"))?;
@@ -48,7 +53,7 @@ impl Volume {
         let mut volume = Self { program, folder, bytes, creation: Duration::ZERO };
         let start = Instant::now();
         let mut command = volume.command(&["create"]);
-        run_to_its_end(command.arg("--size").arg(bytes.to_string()), end)?;
+        run_to_its_end(command.arg("--size").arg(bytes.to_string()).args(options), end)?;
         volume.creation = start.elapsed();
         Ok(volume)
     }
@@ -60,6 +65,24 @@ impl Volume {
         command.args(words).arg(path("volume"));
         command.arg("--key-file").arg(path("key")).arg("--state").arg(path("state"));
         command
+    }
+
+    /// Serves it as a network block device. What its owner is told goes to `remarks`.
+    pub fn serve_nbd(
+        self,
+        options: &[String],
+        remarks: Stdio,
+        ground: &Ground,
+        end: &End,
+    ) -> Result<Served, String> {
+        // One for each volume: several may be served at once.
+        let name = self.folder.path().file_name().unwrap_or_default();
+        let socket = ground.socket(&name.to_string_lossy());
+        let mut command = self.command(&["serve", "nbd"]);
+        command.arg("--socket").arg(&socket).args(options).stderr(remarks);
+        let mut server = Running::start(&mut command)?;
+        server.wait_for(&socket, end)?;
+        Ok(Served { server, target: Target::Nbd(socket), volume: self })
     }
 
     /// Bytes of the file, as far as it takes room.
@@ -87,17 +110,11 @@ pub struct Served {
 
 /// Makes a volume, and serves it as a network block device.
 pub fn serve_nbd(bytes: u64, ground: &Ground, end: &End) -> Result<Served, String> {
-    let volume = Volume::create(bytes, ground, end)?;
-    // One for each volume: several may be served at once.
-    let socket = ground.socket(&format!("oblivio-{bytes}"));
-    let mut command = volume.command(&["serve", "nbd"]);
-    let mut server = Running::start(command.arg("--socket").arg(&socket))?;
-    server.wait_for(&socket, end)?;
-    Ok(Served { server, target: Target::Nbd(socket), volume })
+    Volume::create(bytes, &[], ground, end)?.serve_nbd(&[], Stdio::inherit(), ground, end)
 }
 
 fn mount_raw(bytes: u64, ground: &Ground, end: &End) -> Result<Served, String> {
-    let volume = Volume::create(bytes, ground, end)?;
+    let volume = Volume::create(bytes, &[], ground, end)?;
     let directory = volume.folder.path().join("mount");
     fs::create_dir(&directory).map_err(|error| format!("cannot make a directory: {error}"))?;
     let mut command = volume.command(&["mount"]);
@@ -126,8 +143,20 @@ impl Subject for Served {
 }
 
 /// What a volume of so many bytes costs: what `oblivio plan --json` says.
-pub fn plan(bytes: u64, ground: &Ground, end: &End) -> Result<serde_json::Value, String> {
+pub fn plan(
+    bytes: u64,
+    options: &[String],
+    ground: &Ground,
+    end: &End,
+) -> Result<serde_json::Value, String> {
     let mut command = Command::new(&ground.programs.oblivio);
-    let text = run_to_its_end(command.args(["plan", "--json", "--size", &bytes.to_string()]), end)?;
+    command.args(["plan", "--json", "--size", &bytes.to_string()]).args(options);
+    let text = run_to_its_end(&mut command, end)?;
     serde_json::from_str(&text).map_err(|error| format!("the plan is not understood: {error}"))
+}
+
+/// Whether `oblivio create` knows an option.
+pub fn can_create_with(option: &str, ground: &Ground, end: &End) -> Result<bool, String> {
+    let mut command = Command::new(&ground.programs.oblivio);
+    Ok(run_to_its_end(command.args(["create", "--help"]), end)?.contains(option))
 }

@@ -93,9 +93,6 @@ pub(crate) struct VolumeArgs {
 
 #[derive(Args, Clone)]
 pub(crate) struct WishArgs {
-    /// Bytes of the disk, such as 64M, 1G, 1T.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
-    pub(crate) size: u64,
     /// Bytes of a block.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "4K")]
     pub(crate) block: u64,
@@ -146,6 +143,12 @@ scan what needed none in the worst case known.";
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {
+    /// Bytes of the disk, such as 64M, 1G, 1T.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, required_unless_present = "sizes")]
+    pub(crate) size: Option<u64>,
+    /// Compare disks from 1 GiB to 16 TiB instead of planning one.
+    #[arg(long, conflicts_with = "size")]
+    pub(crate) sizes: bool,
     #[command(flatten)]
     pub(crate) wish: WishArgs,
     #[command(flatten)]
@@ -159,7 +162,7 @@ pub(crate) struct PlanArgs {
 #[derive(Args)]
 pub(crate) struct AllocArgs {
     /// Search how many slots each level needs (IR-Alloc), and show the plan with and without.
-    #[arg(long, conflicts_with = "alloc_from", long_help = ALLOC_HELP)]
+    #[arg(long, conflicts_with_all = ["alloc_from", "sizes"], long_help = ALLOC_HELP)]
     pub(crate) alloc: bool,
     /// The part of all slots that may be lost.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "1%", requires = "alloc")]
@@ -189,6 +192,9 @@ pub(crate) struct AllocArgs {
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     pub(crate) at: VolumeArgs,
+    /// Bytes of the disk, such as 64M, 1G, 1T.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    pub(crate) size: u64,
     #[command(flatten)]
     pub(crate) wish: WishArgs,
     /// A name for the key slot.
@@ -284,6 +290,10 @@ pub(crate) struct RateArgs {
     /// Accesses at each tick of a fixed rate [default: 16].
     #[arg(long, value_name = "ACCESSES", value_parser = clap::value_parser!(u16).range(1..=4096))]
     burst: Option<u16>,
+    /// Write blocks back only when they must be, never early in accesses that nobody needs (IR-DWB).
+    /// Storage sees the same, and writes wait longer: this is to measure by how much.
+    #[arg(long)]
+    no_early_write_backs: bool,
 }
 
 const RATE_HELP: &str = "\
@@ -308,7 +318,8 @@ impl RateArgs {
         let accesses = self.burst.unwrap_or(BURST);
         let of_rate = |rate| Duration::from_secs_f64(f64::from(accesses) / f64::from(rate));
         let period = self.period.or(self.rate.map(of_rate))?;
-        Some(Schedule { period, accesses: usize::from(accesses) })
+        let early_write_backs = !self.no_early_write_backs;
+        Some(Schedule { period, accesses: usize::from(accesses), early_write_backs })
     }
 
     /// Whether it can be kept.
@@ -317,6 +328,11 @@ impl RateArgs {
             None if self.burst.is_some() => Err(CliError::Input(
                 "--burst says how many accesses a tick makes: say with --rate or --period when \
                  ticks are"
+                    .into(),
+            )),
+            None if self.no_early_write_backs => Err(CliError::Input(
+                "--no-early-write-backs is about the accesses of a fixed rate: say with --rate or \
+                 --period which"
                     .into(),
             )),
             None => Ok(()),

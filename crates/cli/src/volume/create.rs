@@ -20,7 +20,7 @@ use crate::output;
 
 /// `oblivio create`.
 pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
-    let plan = Plan::new(&args.wish)?;
+    let plan = Plan::new(args.size, &args.wish)?;
     let path = &args.at.volume;
     // Not to be asked for a passphrase in vain. The store will refuse it again.
     if path.exists() {

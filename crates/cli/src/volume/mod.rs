@@ -15,6 +15,7 @@ mod recording;
 mod secret;
 mod serve;
 mod signals;
+mod sizes;
 mod state_home;
 
 pub(crate) use bench::bench;

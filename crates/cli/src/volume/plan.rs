@@ -8,6 +8,7 @@ use oblivio_volume::volume::shapes;
 use serde_json::{Value, json};
 
 use super::alloc::{self, Allocated};
+use super::sizes;
 use crate::args::{PlanArgs, WishArgs};
 use crate::error::CliError;
 use crate::output;
@@ -17,7 +18,8 @@ const MEASURED_Z_A_C: (Slots, u32, u32) = (Slots::Same(5), 5, 64);
 
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
-    let mut plan = Plan::new(&args.wish)?;
+    let Some(bytes) = args.size else { return sizes::compare(&args.wish, args.json) };
+    let mut plan = Plan::new(bytes, &args.wish)?;
     if args.alloc.alloc {
         plan = alloc::search(plan, &args.alloc)?;
     }
@@ -32,25 +34,27 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
 pub(crate) struct Plan {
     pub(crate) params: VolumeParams,
     pub(super) cost: Cost,
-    file_bytes: u64,
+    /// Of the file that holds the volume.
+    pub(super) file_bytes: u64,
     /// Where the slots of each level come from, when they were searched.
     pub(super) allocated: Option<Allocated>,
 }
 
 impl Plan {
-    pub(crate) fn new(wish: &WishArgs) -> Result<Self, CliError> {
-        let uniform = Self::uniform(wish)?;
+    /// For a disk of so many bytes.
+    pub(crate) fn new(bytes: u64, wish: &WishArgs) -> Result<Self, CliError> {
+        let uniform = Self::uniform(bytes, wish)?;
         match &wish.alloc_from {
             Some(path) => alloc::from_file(uniform, path),
             None => Ok(uniform),
         }
     }
 
-    fn uniform(wish: &WishArgs) -> Result<Self, CliError> {
+    fn uniform(bytes: u64, wish: &WishArgs) -> Result<Self, CliError> {
         let block_bytes = u32::try_from(wish.block)
             .map_err(|_| CliError::Input("a block of more than 4 GiB is too large".into()))?;
         let params = VolumeParams::plan(&Wish {
-            bytes: wish.size,
+            bytes,
             block_bytes,
             slots: Slots::Same(wish.slots),
             evict_period: wish.evict_period,

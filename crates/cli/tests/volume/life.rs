@@ -84,6 +84,26 @@ fn a_plan_and_a_creation_say_the_same_as_json() {
 }
 
 #[test]
+fn sizes_are_compared_as_they_would_be_planned() {
+    let world = World::new();
+    let wish = "--block 8K --slots 4 --client-memory 50M --tree-top 1M";
+    let plans = world.json(&format!("plan --sizes {wish} --json"));
+    let plans = plans.as_array().unwrap();
+    assert_eq!(plans.len(), 8);
+    for (plan, size) in plans.iter().zip(["1G", "4G", "16G", "64G", "256G", "1T", "4T", "16T"]) {
+        assert_eq!(*plan, world.json(&format!("plan --size {size} {wish} --json")));
+    }
+    let text = world.good(&format!("plan --sizes {wish}"));
+    for part in ["of the map", "1.0 GiB", "256.0 GiB", "16.0 TiB"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert_eq!(text.lines().count(), 1 + 8 + 2, "{text}");
+    world.bad("plan --sizes --size 1G", 2, "cannot be used with");
+    world.bad("plan", 2, "--size");
+    world.bad("plan --sizes --block 1T", 3, "4 GiB");
+}
+
+#[test]
 fn a_description_as_json_with_a_key_and_without() {
     let world = World::with_data(16);
     let fields =

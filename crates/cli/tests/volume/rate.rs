@@ -14,6 +14,16 @@ fn a_copy_at_a_fixed_rate_is_a_copy() {
     world.assert_nothing_is_lost();
 }
 
+#[test]
+fn a_copy_without_early_write_backs_is_a_copy() {
+    let world = World::with_data(1);
+    world.good(&format!(
+        "serve nbd {VOLUME} --rate 4000/s --no-early-write-backs --run \
+         'nbdcopy data \"$uri\" && nbdcopy \"$uri\" back && cmp data back'"
+    ));
+    world.assert_nothing_is_lost();
+}
+
 /// Both last as long as the same number of ticks, up to the few by which processes start and end
 /// later or sooner.
 #[test]
@@ -52,6 +62,7 @@ fn a_rate_that_cannot_be_kept_is_refused() {
         ("--rate 10/s --burst 0", 2, "1..=4096"),
         ("--rate 4000000/s --burst 1", 3, "make more accesses at a tick"),
         ("--burst 4", 3, "--rate or --period"),
+        ("--no-early-write-backs", 3, "--rate or --period"),
     ] {
         world.bad(&format!("serve nbd {VOLUME} {options} --run true"), code, advice);
     }

@@ -28,7 +28,7 @@ impl TickingDisk {
         cache_bytes_max: u64,
         accesses: usize,
     ) -> Result<Self, VolumeError> {
-        let (disk, ticks) = Disk::start_without_clock(volume, cache_bytes_max, accesses)?;
+        let (disk, ticks) = Disk::start_without_clock(volume, cache_bytes_max, accesses, true)?;
         Ok(Self { disk, ticks })
     }
 }

@@ -89,7 +89,12 @@ impl Disk {
             return Self::start_worker(shape, move |queue| worker.run(queue).map(drop));
         };
         schedule.check()?;
-        let worker = ScheduledWorker::new(volume, options.cache_bytes_max, schedule.accesses);
+        let worker = ScheduledWorker::new(
+            volume,
+            options.cache_bytes_max,
+            schedule.accesses,
+            schedule.early_write_backs,
+        );
         let tally = Arc::new(Tally::default());
         let kept = tally.clone();
         let mut disk = Self::start_worker(shape, move |queue| {
@@ -104,8 +109,9 @@ impl Disk {
         self.tally.as_ref().map(|tally| tally.read())
     }
 
-    /// Starts a thread that serves `volume` with `accesses` accesses at each tick, and leaves the ticks
-    /// to the caller. So does whoever has another clock, or none.
+    /// Starts a thread that serves `volume` with `accesses` accesses at each tick, with or without
+    /// [early write-backs](Schedule::early_write_backs), and leaves the ticks to the caller. So does
+    /// whoever has another clock, or none.
     ///
     /// # Errors
     /// Like [`Self::start`].
@@ -113,13 +119,14 @@ impl Disk {
         volume: Volume<S>,
         cache_bytes_max: u64,
         accesses: usize,
+        early_write_backs: bool,
     ) -> Result<(Self, Ticks), VolumeError>
     where
         S: BucketStore + Send + 'static,
     {
         schedule::check_accesses(accesses)?;
         let shape = Shape::of(&volume);
-        let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses);
+        let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses, early_write_backs);
         let disk =
             Self::start_worker(shape, move |queue| worker.run(queue, Pace::ByHand).map(drop))?;
         let ticks = Ticks(disk.queue.clone());

@@ -6,7 +6,8 @@
 //! 1. blocks that requests wait for, and blocks that must be written back: because somebody waits
 //!    until they survive a crash, or because too many are dirty. Where a batch is too short for both,
 //!    each gets half, so neither starves;
-//! 2. early write-backs of dirty blocks that were not used for longest (IR-DWB of IR-ORAM);
+//! 2. early write-backs of dirty blocks that were not used for longest (IR-DWB of IR-ORAM), unless the
+//!    schedule is without them;
 //! 3. dummies: accesses to nothing. A dummy looks like any other access.
 //!
 //! Where the position map lies in the tree, the access of a block may have to wait for one or more
@@ -38,6 +39,9 @@ pub struct Schedule {
     pub period: Duration,
     /// At each tick.
     pub accesses: usize,
+    /// Whether accesses that nobody needs write back dirty blocks before they must be (IR-DWB of
+    /// IR-ORAM), or are made to nothing. Storage sees the same either way: this shows what it gains.
+    pub early_write_backs: bool,
 }
 
 impl Schedule {
@@ -86,15 +90,18 @@ pub(super) struct Wanted {
     pub(super) reads: usize,
     /// Blocks that must be written back.
     pub(super) due: usize,
-    /// Blocks that may be, those included.
+    /// Blocks that are dirty, those included.
     pub(super) dirty: usize,
+    /// Whether the others may be written back, too.
+    pub(super) early_write_backs: bool,
 }
 
 /// Divides a tick of so many accesses. Of an odd number, `reads_first` says who gets one more.
 pub(super) fn divide(accesses: usize, wanted: Wanted, reads_first: bool) -> Shares {
     let half = (accesses + usize::from(reads_first)) / 2;
     let reads = wanted.reads.min(half.max(accesses.saturating_sub(wanted.due)));
-    let write_backs = wanted.dirty.min(accesses - reads);
+    let may_be_written = if wanted.early_write_backs { wanted.dirty } else { wanted.due };
+    let write_backs = may_be_written.min(accesses - reads);
     Shares { reads, write_backs }
 }
 
@@ -110,17 +117,19 @@ mod tests {
             reads in 0usize..100,
             due in 0usize..100,
             more in 0usize..100,
+            early_write_backs: bool,
             reads_first: bool,
         ) {
-            let wanted = Wanted { reads, due, dirty: due + more };
+            let wanted = Wanted { reads, due, dirty: due + more, early_write_backs };
+            let may_be_written = if early_write_backs { due + more } else { due };
             let shares = divide(accesses, wanted, reads_first);
             prop_assert!(shares.reads + shares.write_backs <= accesses);
-            prop_assert!(shares.reads <= reads && shares.write_backs <= due + more);
+            prop_assert!(shares.reads <= reads && shares.write_backs <= may_be_written);
             prop_assert!(shares.reads >= reads.min(accesses / 2));
             prop_assert!(shares.write_backs >= due.min(accesses / 2));
             // What could be of use is no dummy.
             let is_full = shares.reads + shares.write_backs == accesses;
-            prop_assert!(is_full || (shares.reads, shares.write_backs) == (reads, due + more));
+            prop_assert!(is_full || (shares.reads, shares.write_backs) == (reads, may_be_written));
             if reads + due <= accesses {
                 prop_assert!(shares.reads == reads && shares.write_backs >= due);
             }
@@ -132,8 +141,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_kept_is_refused() {
-        let schedule =
-            |millis, accesses| Schedule { period: Duration::from_millis(millis), accesses };
+        let schedule = |millis, accesses| {
+            let period = Duration::from_millis(millis);
+            Schedule { period, accesses, early_write_backs: true }
+        };
         assert!(schedule(5, 16).check().is_ok());
         for wrong in [schedule(0, 1), schedule(5, 0), schedule(5, 5000), schedule(4_000_000, 1)] {
             assert!(wrong.check().is_err(), "{wrong:?}");

@@ -30,6 +30,7 @@ pub(super) struct ScheduledWorker<S> {
     blocks: Blocks<S>,
     /// At each tick.
     accesses: usize,
+    early_write_backs: bool,
     cache_blocks_max: usize,
     dirty_blocks_max: usize,
     /// In the order in which they came.
@@ -41,7 +42,12 @@ pub(super) struct ScheduledWorker<S> {
 }
 
 impl<S: BucketStore> ScheduledWorker<S> {
-    pub(super) fn new(volume: Volume<S>, cache_bytes_max: u64, accesses: usize) -> Self {
+    pub(super) fn new(
+        volume: Volume<S>,
+        cache_bytes_max: u64,
+        accesses: usize,
+        early_write_backs: bool,
+    ) -> Self {
         let blocks = Blocks::new(volume);
         let in_cache = (cache_bytes_max / blocks.block_bytes as u64) as usize;
         // With less, the accesses of a tick could not all be of use.
@@ -49,6 +55,7 @@ impl<S: BucketStore> ScheduledWorker<S> {
         Self {
             blocks,
             accesses,
+            early_write_backs,
             cache_blocks_max: in_cache.max(2 * dirty_blocks_max),
             dirty_blocks_max,
             pending: VecDeque::new(),
@@ -109,6 +116,8 @@ impl<S: BucketStore> ScheduledWorker<S> {
             self.tick(pace)?;
             self.advance(pace)?;
         }
+        // From here on there is no later.
+        self.early_write_backs = true;
         let volume = &self.blocks.volume;
         let at_a_tick = self.accesses.min(volume.fetches_at_once_max());
         let ticks = self.dirty_blocks_max.div_ceil(at_a_tick) * volume.accesses_per_block_max();
@@ -174,6 +183,7 @@ impl<S: BucketStore> ScheduledWorker<S> {
             reads: missing.len(),
             due: self.due(),
             dirty: self.blocks.cache.dirty_blocks(),
+            early_write_backs: self.early_write_backs,
         };
         let shares = divide(self.accesses, wanted, self.reads_first);
         let (reads, positions) = (&missing[..shares.reads], self.missing_positions()?);

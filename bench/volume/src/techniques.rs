@@ -1,0 +1,258 @@
+//! What the techniques of IR-ORAM gain a volume with a fixed rate: the same loads on volumes with and
+//! without them.
+//!
+//! | technique | with it | without it |
+//! |---|---|---|
+//! | IR-DWB | as it comes | `serve --no-early-write-backs` |
+//! | IR-Stash | `create --tree-top-ways 4`, `serve --serve-hits` | as it comes |
+//! | IR-Alloc | `create --alloc-from FILE` | as it comes |
+//!
+//! A server with a fixed rate works all the time, whoever asks. So there is one at a time, started for
+//! each load of each round; its volume stays. The same volumes without a rate are the floor.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::fio::{self, Until};
+use crate::growth::Model;
+use crate::load::{FILL, TECHNIQUE_LOADS};
+use crate::rounds::{self, Plan, Round, Rounds};
+use crate::spread::Spread;
+use crate::subjects::oblivio::{self, Volume};
+use crate::subjects::{Ground, Subject};
+use crate::tools::End;
+
+/// Accesses a second: what a busy machine with two processors keeps for most of the time.
+pub const ACCESSES_PER_SECOND: u32 = 1500;
+
+/// Accesses at a tick.
+pub const BURST: u32 = 16;
+
+const IN_SETS: [&str; 2] = ["--tree-top-ways", "4"];
+const ALLOC_FROM: &str = "--alloc-from";
+
+/// A volume that is served in a certain way.
+pub struct Variant {
+    pub name: String,
+    /// Which of the volumes.
+    shape: usize,
+    pub has_rate: bool,
+    serve_options: Vec<String>,
+}
+
+/// What came out for one of them.
+pub struct Technique {
+    pub variant: Variant,
+    /// That an access moves, as `oblivio plan` says.
+    pub planned_bytes: f64,
+    /// In the order of the loads.
+    pub loads: Vec<Turns>,
+}
+
+/// One load in all rounds.
+pub struct Turns {
+    pub rounds: Rounds,
+    /// Which part of the ticks was left out, in each round.
+    left_out: Vec<f64>,
+    /// That an access moved, in each round.
+    bytes_per_access: Vec<f64>,
+}
+
+impl Turns {
+    /// Of the ticks, if there were any.
+    pub fn left_out(&self) -> Option<Spread> {
+        spread(&self.left_out)
+    }
+
+    /// What the server read and wrote for an access, where their number is known: at a fixed rate.
+    pub fn bytes_per_access(&self) -> Option<Spread> {
+        spread(&self.bytes_per_access)
+    }
+}
+
+fn spread(values: &[f64]) -> Option<Spread> {
+    (!values.is_empty()).then(|| Spread::of(values.iter().copied()))
+}
+
+/// Makes and fills the volumes, and puts them under load in turns. Where `alloc` is not given, or the
+/// program has no option for it, there is no volume with slots per level.
+pub fn measure(
+    plan: &Plan,
+    alloc: Option<&Path>,
+    ground: &Ground,
+    end: &End,
+) -> Result<Vec<Technique>, String> {
+    let is_known = oblivio::can_create_with(ALLOC_FROM, ground, end)?;
+    let shapes = shapes(alloc.filter(|_| is_known));
+    if shapes.len() < 3 {
+        let reason = if is_known { "without --alloc FILE" } else { "the program cannot make any" };
+        println!("no volume with slots per level (IR-Alloc): {reason}\n");
+    }
+    let variants = variants(&shapes);
+    let loads = TECHNIQUE_LOADS.len() as u64;
+    let progress = rounds::progress(
+        shapes.len() as u64 + u64::from(plan.rounds) * loads * variants.len() as u64,
+    );
+    let (mut volumes, mut planned) = (Vec::new(), Vec::new());
+    for (name, options) in &shapes {
+        progress.set_message(format!("{name}: fill"));
+        planned.push(Model::of_wish(plan.disk_bytes, options, ground, end)?.bytes_per_access());
+        volumes.push(filled(plan.disk_bytes, options, ground, end)?);
+        progress.inc(1);
+    }
+    let technique = |variant: Variant| {
+        let loads = TECHNIQUE_LOADS.map(|load| Turns {
+            rounds: Rounds { load, rounds: Vec::new() },
+            left_out: Vec::new(),
+            bytes_per_access: Vec::new(),
+        });
+        Technique { planned_bytes: planned[variant.shape], variant, loads: loads.into() }
+    };
+    let mut techniques: Vec<_> = variants.into_iter().map(technique).collect();
+    for round in 0..plan.rounds {
+        for index in 0..TECHNIQUE_LOADS.len() {
+            for Technique { variant, loads, .. } in &mut techniques {
+                let turns = &mut loads[index];
+                progress.set_message(format!("{}: {}", variant.name, turns.rounds.load.name));
+                let volume = volumes.remove(variant.shape);
+                let seed = round * TECHNIQUE_LOADS.len() as u32 + index as u32 + 1;
+                let volume = turn(variant, volume, turns, plan, seed, ground, end)
+                    .map_err(|error| format!("{}: {error}", variant.name))?;
+                volumes.insert(variant.shape, volume);
+                progress.inc(1);
+            }
+        }
+    }
+    progress.finish_and_clear();
+    Ok(techniques)
+}
+
+/// How volumes are made: a name, and options.
+fn shapes(alloc: Option<&Path>) -> Vec<(&'static str, Vec<String>)> {
+    let in_sets = IN_SETS.map(str::to_owned);
+    let mut shapes = vec![("default", Vec::new()), ("IR-Stash", in_sets.to_vec())];
+    if let Some(file) = alloc {
+        let per_level = [ALLOC_FROM.to_owned(), file.display().to_string()];
+        shapes.push(("IR-Alloc", per_level.to_vec()));
+        shapes.push(("all together", [in_sets, per_level].concat()));
+    }
+    shapes
+}
+
+/// Each shape with a rate; the first without IR-DWB, too; and then all without a rate.
+fn variants(shapes: &[(&str, Vec<String>)]) -> Vec<Variant> {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let (rate, burst) = (format!("{ACCESSES_PER_SECOND}/s"), BURST.to_string());
+    let at_rate = ["--rate", &rate, "--burst", &burst];
+    let mut variants = vec![Variant {
+        name: "without IR-DWB".into(),
+        shape: 0,
+        has_rate: true,
+        serve_options: words(&[&at_rate[..], &["--no-early-write-backs"]].concat()),
+    }];
+    for has_rate in [true, false] {
+        for (shape, (name, options)) in shapes.iter().enumerate() {
+            let is_in_sets = options.iter().any(|option| option == IN_SETS[0]);
+            let rate = if has_rate { &at_rate[..] } else { &[] };
+            let hits = if is_in_sets { &["--serve-hits"][..] } else { &[] };
+            let name = format!("{name}, {}", if has_rate { "with IR-DWB" } else { "no rate" });
+            let serve_options = words(&[rate, hits].concat());
+            variants.push(Variant { name, shape, has_rate, serve_options });
+        }
+    }
+    variants
+}
+
+/// A volume that was written once, without a rate.
+fn filled(bytes: u64, options: &[String], ground: &Ground, end: &End) -> Result<Volume, String> {
+    let volume = Volume::create(bytes, options, ground, end)?;
+    let mut served = volume.serve_nbd(&[], Stdio::inherit(), ground, end)?;
+    fio::run(&served.target(), bytes, &FILL, Until::End, 0, end)?;
+    served.stop()?;
+    Ok(served.volume)
+}
+
+/// Serves a volume as long as one load goes on.
+fn turn(
+    variant: &Variant,
+    volume: Volume,
+    turns: &mut Turns,
+    plan: &Plan,
+    seed: u32,
+    ground: &Ground,
+    end: &End,
+) -> Result<Volume, String> {
+    let failed = |error: std::io::Error| format!("what the server says cannot be had: {error}");
+    let mut remarks = tempfile::tempfile().map_err(failed)?;
+    let stderr: File = remarks.try_clone().map_err(failed)?;
+    let mut served = volume.serve_nbd(&variant.serve_options, stderr.into(), ground, end)?;
+    let clock = Instant::now();
+    let round = rounds::one_round(&served, &turns.rounds.load, plan, seed, end)?;
+    let seconds = clock.elapsed().as_secs_f64();
+    served.stop()?;
+    let mut said = String::new();
+    remarks.rewind().and_then(|()| remarks.read_to_string(&mut said)).map_err(failed)?;
+    if variant.has_rate {
+        let left_out = left_out(&said)
+            .ok_or_else(|| format!("what the server says is not understood: {said}"))?;
+        turns.left_out.push(left_out);
+        turns.bytes_per_access.extend(bytes_per_access(&round, seconds, left_out));
+    }
+    turns.rounds.rounds.push(round);
+    Ok(served.volume)
+}
+
+/// There were as many accesses as there was time for.
+fn bytes_per_access(round: &Round, seconds: f64, left_out: f64) -> Option<f64> {
+    let usage = round.usage?;
+    let accesses = seconds * f64::from(ACCESSES_PER_SECOND) * (1.0 - left_out);
+    Some((usage.read_bytes + usage.written_bytes) as f64 / accesses)
+}
+
+/// Which part of its ticks a server has left out, by its remark at the end. Without one, none.
+fn left_out(said: &str) -> Option<f64> {
+    let Some(start) = said.find("at the fixed rate, ") else { return Some(0.0) };
+    let numbers: Vec<f64> = said[start..]
+        .split_whitespace()
+        .filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let [made, left_out] = numbers[..] else { return None };
+    Some(left_out / (made + left_out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remark_at_the_end_is_understood() {
+        let warned = "oblivio: the rate is not kept: of 100 ticks 3 were left out, because\n";
+        let ended = "oblivio: at the fixed rate, 900 ticks were made and 100 left out; the latest \
+                     began 6.1 ms after its time\n";
+        assert_eq!(left_out(&[warned, ended].concat()), Some(0.1));
+        assert_eq!(left_out(""), Some(0.0));
+        assert_eq!(left_out("at the fixed rate, many ticks were made"), None);
+    }
+
+    #[test]
+    fn every_shape_is_served_with_a_rate_and_without() {
+        for (file, count) in [(None, 2), (Some(Path::new("slots")), 4)] {
+            let shapes = shapes(file);
+            assert_eq!(shapes.len(), count);
+            let variants = variants(&shapes);
+            assert_eq!(variants.len(), 2 * count + 1);
+            for shape in 0..count {
+                let of_shape = || variants.iter().filter(move |variant| variant.shape == shape);
+                assert!(of_shape().any(|variant| variant.has_rate));
+                assert!(of_shape().any(|variant| !variant.has_rate));
+            }
+            for Variant { has_rate, serve_options, .. } in &variants {
+                assert_eq!(serve_options.iter().any(|option| option == "--rate"), *has_rate);
+            }
+        }
+    }
+}
