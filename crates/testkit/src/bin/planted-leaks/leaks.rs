@@ -677,7 +677,7 @@ pub(crate) const LEAKS: &[Leak] = &[
             file: "frontend/unified.rs",
             find: "self.tally.plb_hits += 1;",
             replacement: "self.tally.plb_hits += 1;
-                self.backend.prefetch(Leaf(0));",
+                self.backend.prefetch(crate::geometry::Leaf(0));",
         }],
         found_by: &["shape::freecursive_looks_like_as_many_single_accesses"],
     },
