@@ -55,6 +55,15 @@ impl Error {
     }
 }
 
+/// Refuses to go on with what an earlier failure has left broken.
+pub(crate) fn check_sound(is_broken: bool) -> Result<(), Error> {
+    if is_broken {
+        let message = "an earlier access failed half way: reopen the ORAM";
+        return Err(Error::new(ErrorKind::MustReopen, message));
+    }
+    Ok(())
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

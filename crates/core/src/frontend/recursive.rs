@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
-use crate::oram::{Access, Oram, check_request};
+use crate::oram::{Access, Oram, check_requests};
 use crate::posmap::{FlatPosMap, draw_leaf};
 use crate::scheme::{Backend, Location, Op, TreeConfig};
 use crate::store::TreeId;
@@ -204,10 +204,7 @@ impl<B: Backend, R: CryptoRng> Oram for RecursiveOram<B, R> {
 
     /// One request after the other, and nothing ahead of time.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
-        batch.iter().try_for_each(|request| {
-            check_request(request.address, &request.op, capacity, block_bytes)
-        })?;
+        check_requests(self, batch)?;
         for Access { address, op } in batch {
             self.levels.iter().try_for_each(Backend::check_ready)?;
             self.serve(*address, op)?;

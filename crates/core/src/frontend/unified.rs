@@ -13,8 +13,8 @@ use super::leaf_prf::{LeafPrf, Position};
 use super::plb::{Held, LineId, Plb};
 use super::tally::FrontendTally;
 use crate::bucket::corrupt;
-use crate::error::{Error, ErrorKind};
-use crate::oram::{Access, HitPolicy, Oram, check_request};
+use crate::error::{Error, ErrorKind, check_sound};
+use crate::oram::{Access, HitPolicy, Oram, check_requests};
 use crate::scheme::{Location, Op, TakingBackend, TreeConfig};
 use crate::stash::StashView;
 
@@ -157,7 +157,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
     /// # Errors
     /// Any that storage causes.
     pub fn background_evict(&mut self) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         self.backend.background_evict(&mut self.coins)
     }
 
@@ -168,7 +168,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
     /// # Errors
     /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
     pub fn check_invariants(&mut self) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         let Self { backend, plb, space, table, prf, counters, .. } = self;
         let expected = |address: u64| match space.parent(address) {
             Err(entry) => table.get(entry, address, prf).map(|position| position.leaf),
@@ -197,16 +197,6 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
             }
         })?;
         violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
-    }
-
-    fn check_sound(&self) -> Result<(), Error> {
-        if self.broken {
-            return Err(Error::new(
-                ErrorKind::MustReopen,
-                "an earlier access failed half way: reopen the ORAM",
-            ));
-        }
-        Ok(())
     }
 
     /// Serves a request whose backend is ready for all the accesses it can make.
@@ -360,11 +350,9 @@ impl<B: TakingBackend, R: CryptoRng> Oram for FreecursiveOram<B, R> {
     /// One request after the other, and nothing ahead of time. Storage sees as many path accesses as
     /// the position map takes.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        batch.iter().try_for_each(|request| {
-            check_request(request.address, &request.op, self.capacity, self.block_bytes)
-        })?;
+        check_requests(self, batch)?;
         for Access { address, op } in batch {
-            self.check_sound()?;
+            check_sound(self.broken)?;
             self.backend.check_ready()?;
             self.broken = true;
             self.serve(*address, op)?;

@@ -1,9 +1,9 @@
 //! A cache of blocks in front of an ORAM, as a processor's last-level cache (LLC) is.
 
 use super::taking::TakingOram;
-use super::{Access, Oram, check_request};
+use super::{Access, Oram, check_requests};
 use crate::block_cache::{BlockCache, LineId, Named};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, check_sound};
 use crate::scheme::{Backend, Op};
 
 /// When a block that the cache asks for moves to another path (IR-ORAM, section IV-D).
@@ -168,19 +168,9 @@ impl<O: Oram> CachedOram<O> {
     /// stay in the cache. Evict in the background and flush again. Any other error is one that
     /// storage causes.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         let lines: Vec<_> = self.cache.blocks().map(|(line, _)| line).collect();
         lines.into_iter().try_for_each(|line| self.vacate(line))
-    }
-
-    fn check_sound(&self) -> Result<(), Error> {
-        if self.broken {
-            return Err(Error::new(
-                ErrorKind::MustReopen,
-                "an earlier access failed half way: reopen the ORAM",
-            ));
-        }
-        Ok(())
     }
 
     /// The line that holds the block `address`: where it was, or where it has been fetched to.
@@ -240,7 +230,7 @@ impl<O: TakingOram> CachedOram<O> {
     /// # Errors
     /// Any that storage causes.
     pub fn background_evict(&mut self) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         self.oram.background_evict()
     }
 
@@ -250,7 +240,7 @@ impl<O: TakingOram> CachedOram<O> {
     /// # Errors
     /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
     pub fn check_invariants(&mut self) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         self.oram.check_invariants()?;
         let Self { oram, cache, policy, .. } = self;
         let mut twice = false;
@@ -276,11 +266,8 @@ impl<O: Oram> Oram for CachedOram<O> {
 
     /// One request after the other, and nothing ahead of time. Storage sees those that miss.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
-        batch.iter().try_for_each(|request| {
-            check_request(request.address, &request.op, capacity, block_bytes)
-        })?;
-        self.check_sound()?;
+        check_requests(self, batch)?;
+        check_sound(self.broken)?;
         for Access { address, op } in batch {
             let line = self.line_of(*address)?;
             op.apply(self.cache.block_mut(line));

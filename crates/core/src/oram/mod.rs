@@ -285,9 +285,7 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
     }
 
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        batch.iter().try_for_each(|request| {
-            check_request(request.address, &request.op, self.capacity, self.block_bytes)
-        })?;
+        check_requests(self, batch)?;
         for window in batch.chunks_mut(WINDOW_ACCESSES_MAX) {
             self.backend.check_ready()?;
             let mut requests = window.iter_mut().peekable();
@@ -306,6 +304,13 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
         }
         Ok(())
     }
+}
+
+/// Refuses a batch of which an ORAM cannot serve every request.
+pub(crate) fn check_requests<O: Oram>(oram: &O, batch: &[Access<'_>]) -> Result<(), Error> {
+    batch.iter().try_for_each(|request| {
+        check_request(request.address, &request.op, oram.capacity(), oram.block_bytes())
+    })
 }
 
 /// Refuses a request that no ORAM of this size can serve.

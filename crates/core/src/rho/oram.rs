@@ -7,10 +7,10 @@ use zeroize::Zeroizing;
 
 use super::{RhoConfig, RhoTally, TwoTrees};
 use crate::block_cache::{BlockCache, LineId, Named};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, check_sound};
 use crate::frontend::FreecursiveOram;
 use crate::geometry::Leaf;
-use crate::oram::{Access, FlatOram, Oram, TakingOram, check_request};
+use crate::oram::{Access, FlatOram, Oram, TakingOram, check_requests};
 use crate::posmap::draw_leaf;
 use crate::scheme::{Backend, Location, Op, TakingBackend};
 use crate::stash::StashView;
@@ -157,7 +157,7 @@ where
     /// # Errors
     /// Any that storage causes.
     pub fn idle_round(&mut self) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         self.unless_it_fails(|oram| oram.trees().idle_round())
     }
 
@@ -168,7 +168,7 @@ where
     /// # Errors
     /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
     pub fn check_invariants(&mut self) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         self.main.check_invariants()?;
         let Self { main, array, victim, .. } = self;
         let mut violation = None;
@@ -200,16 +200,6 @@ where
 
     fn trees(&mut self) -> &mut TwoTrees<S, R> {
         self.main.backend_mut()
-    }
-
-    fn check_sound(&self) -> Result<(), Error> {
-        if self.broken {
-            return Err(Error::new(
-                ErrorKind::MustReopen,
-                "an earlier access failed half way: reopen the ORAM",
-            ));
-        }
-        Ok(())
     }
 
     /// Whether both trees have room for a request.
@@ -325,11 +315,8 @@ where
     /// One request after the other, and nothing ahead of time. Storage sees whole rounds, as many as
     /// the batch takes.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
-        batch.iter().try_for_each(|request| {
-            check_request(request.address, &request.op, capacity, block_bytes)
-        })?;
-        self.check_sound()?;
+        check_requests(self, batch)?;
+        check_sound(self.broken)?;
         let served =
             batch.iter_mut().try_for_each(|request| self.serve(request.address, &mut request.op));
         if !self.broken {

@@ -3,7 +3,7 @@
 use super::path_io::{BodyCounters, PathIo};
 use super::{Home, Location, Op, TreeConfig};
 use crate::bucket::corrupt;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, check_sound};
 use crate::geometry::Leaf;
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
 use crate::store::BucketStore;
@@ -42,13 +42,7 @@ impl Client {
 
     /// Refuses to go on with a broken client.
     pub(super) fn check_sound(&self) -> Result<(), Error> {
-        if self.broken {
-            return Err(Error::new(
-                ErrorKind::MustReopen,
-                "an earlier access failed half way: reopen the ORAM",
-            ));
-        }
-        Ok(())
+        check_sound(self.broken)
     }
 
     /// Refuses to begin a window of accesses on a broken client, or with more than `C` blocks in the

@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, check_sound};
 use crate::frontend::leaf_prf::Position;
 use crate::oram::{TakingOram, check_request};
 use crate::scheme::{Op, TakingBackend};
@@ -67,7 +67,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         data: u64,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         self.backend.check_ready()?;
         self.broken = true;
         self.fetch_chain(data)?;

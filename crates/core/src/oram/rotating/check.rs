@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 
 use super::RotatingOram;
 use super::positions::Positions;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, check_sound};
 use crate::frontend::NestedPosMap;
 use crate::posmap::LivePosMap;
 use crate::scheme::Location;
@@ -21,7 +21,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     /// # Errors
     /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
     pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         let blocks = self.config.raw.tree.capacity;
         let mut found = Bits::new(blocks);
         let mut expected = Expected { live: Bits::new(blocks), defect: None };

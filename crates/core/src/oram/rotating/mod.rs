@@ -10,8 +10,8 @@ use std::ops::Range;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::{Access, Oram, check_request};
-use crate::error::{Error, ErrorKind};
+use super::{Access, Oram, check_request, check_requests};
+use crate::error::{Error, ErrorKind, check_sound};
 use crate::frontend::{HeldBlock, Missing, Recursion};
 use crate::geometry::Leaf;
 use crate::posmap::{LivePosMap, Mapping};
@@ -366,7 +366,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     /// [`RotatingBackend::accesses_left`], more than [`WINDOW_ACCESSES_MAX`], or do not match;
     /// [`ErrorKind::StashFull`] likewise. Any other error leaves the ORAM broken.
     pub fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         self.check_steps(steps, ops)?;
         self.backend.check_ready()?;
         if let Positions::Nested(map) = &mut self.positions {
@@ -437,7 +437,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     /// # Errors
     /// [`ErrorKind::MustReopen`], [`ErrorKind::InvalidRequest`].
     pub fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         check_request(address, op, self.capacity(), self.block_bytes())?;
         match self.positions.get(address)? {
             Ok(Some(mapping)) if mapping.live => self.backend.serve_on_client(address, op),
@@ -465,7 +465,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     /// [`ErrorKind::InvalidRequest`] for a range that goes past the end, or
     /// [needs](Self::needs_to_forget) something.
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         self.check_range(&range)?;
         match &mut self.positions {
             Positions::Flat(position_map) => {
@@ -482,16 +482,8 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     /// [`ErrorKind::InvalidRequest`] when it would destroy the state to go back to, and any that
     /// storage causes.
     pub fn background_evict(&mut self) -> Result<(), Error> {
-        self.check_sound()?;
+        check_sound(self.broken)?;
         self.backend.background_evict(self.positions.flat())
-    }
-
-    fn check_sound(&self) -> Result<(), Error> {
-        if self.broken {
-            let message = "an earlier access failed half way: reopen the ORAM";
-            return Err(Error::new(ErrorKind::MustReopen, message));
-        }
-        Ok(())
     }
 
     /// Refuses what is no block.
@@ -565,10 +557,7 @@ impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
     }
 
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
-        batch.iter().try_for_each(|request| {
-            check_request(request.address, &request.op, capacity, block_bytes)
-        })?;
+        check_requests(self, batch)?;
         let window_max = self.window_accesses_max();
         let mut rest = batch;
         while !rest.is_empty() {
