@@ -1,0 +1,155 @@
+//! A set-associative cache of a processor: which lines it holds, not what is in them.
+//!
+//! In each set the line unused for longest goes first (LRU). A line is *dirty* if it was changed
+//! since it came from below.
+
+use crate::SimError;
+
+/// The sizes of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheShape {
+    /// How many lines it holds: a multiple of `ways`.
+    pub lines: usize,
+    /// Places for each line.
+    pub ways: usize,
+}
+
+/// A line that left a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// Which.
+    pub line: u64,
+    /// Whether it was changed, so that it must be written below.
+    pub dirty: bool,
+}
+
+/// A cache. A line's set is its number modulo the sets.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    /// The places of all sets, one set after the other. In a set, the line used last comes first.
+    places: Vec<Option<Victim>>,
+    ways: usize,
+    sets: u64,
+}
+
+impl Cache {
+    /// An empty cache.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`] when it has no lines, or they are no multiple of its ways.
+    pub fn new(shape: CacheShape) -> Result<Self, SimError> {
+        let CacheShape { lines, ways } = shape;
+        if lines == 0 || ways == 0 || !lines.is_multiple_of(ways) {
+            return Err(SimError::Spec(format!(
+                "a cache holds a multiple of its ways: {lines} lines with {ways} ways is none"
+            )));
+        }
+        Ok(Self { places: vec![None; lines], ways, sets: (lines / ways) as u64 })
+    }
+
+    /// How many sets it has.
+    pub fn sets(&self) -> u64 {
+        self.sets
+    }
+
+    /// Uses `line`: it is the last of its set to go now, and dirty if `changes`. Answers whether it is
+    /// there; if not, nothing happens.
+    pub fn touch(&mut self, line: u64, changes: bool) -> bool {
+        let set = self.set_mut(line);
+        let Some(place) = set.iter().position(|held| is(held, line)) else { return false };
+        set[..=place].rotate_right(1);
+        if let Some(held) = &mut set[0] {
+            held.dirty |= changes;
+        }
+        true
+    }
+
+    /// Puts `line`, which is not there, into its set. Answers what had to go.
+    pub fn insert(&mut self, line: u64, dirty: bool) -> Option<Victim> {
+        let set = self.set_mut(line);
+        debug_assert!(!set.iter().any(|held| is(held, line)), "a line is in a cache once");
+        set.rotate_right(1);
+        set[0].replace(Victim { line, dirty })
+    }
+
+    /// The line that goes next from set `number`, if the set is full.
+    pub fn next_victim(&self, number: u64) -> Option<Victim> {
+        let start = number as usize * self.ways;
+        self.places[start + self.ways - 1]
+    }
+
+    /// Notes that `line` has been written below. Answers whether it is there.
+    pub fn clean(&mut self, line: u64) -> bool {
+        let held = self.set_mut(line).iter_mut().flatten().find(|held| held.line == line);
+        held.map(|held| held.dirty = false).is_some()
+    }
+
+    /// The set that `line` belongs to.
+    pub fn set_of(&self, line: u64) -> u64 {
+        line % self.sets
+    }
+
+    fn set_mut(&mut self, line: u64) -> &mut [Option<Victim>] {
+        let start = self.set_of(line) as usize * self.ways;
+        &mut self.places[start..start + self.ways]
+    }
+}
+
+fn is(held: &Option<Victim>, line: u64) -> bool {
+    held.is_some_and(|held| held.line == line)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SHAPE: CacheShape = CacheShape { lines: 8, ways: 2 };
+
+    #[test]
+    fn the_line_unused_for_longest_goes_first() {
+        let mut cache = Cache::new(SHAPE).unwrap();
+        assert_eq!(cache.insert(0, false), None);
+        assert_eq!(cache.next_victim(0), None, "there is room");
+        assert_eq!(cache.insert(4, true), None);
+        assert!(cache.touch(0, true));
+        assert_eq!(cache.next_victim(0), Some(Victim { line: 4, dirty: true }));
+        assert!(cache.clean(4));
+        assert_eq!(cache.insert(8, false), Some(Victim { line: 4, dirty: false }));
+        assert!(!cache.touch(4, true) && !cache.clean(4));
+        assert_eq!(cache.insert(12, false), Some(Victim { line: 0, dirty: true }));
+    }
+
+    #[test]
+    fn a_cache_of_nothing_is_refused() {
+        for (lines, ways) in [(0, 1), (8, 0), (9, 2)] {
+            assert!(Cache::new(CacheShape { lines, ways }).is_err());
+        }
+    }
+
+    proptest! {
+        /// Against a list of all lines in the order of their last use.
+        #[test]
+        fn it_is_a_list_in_order_of_use(uses in prop::collection::vec((0u64..24, any::<bool>()), 0..300)) {
+            let mut cache = Cache::new(SHAPE).unwrap();
+            let mut list: Vec<Victim> = Vec::new();
+            for (line, changes) in uses {
+                let held = list.iter().position(|held| held.line == line);
+                prop_assert_eq!(cache.touch(line, changes), held.is_some());
+                if let Some(held) = held {
+                    let Victim { line, dirty } = list.remove(held);
+                    list.push(Victim { line, dirty: dirty | changes });
+                    continue;
+                }
+                let of_set = |held: &&Victim| held.line % 4 == line % 4;
+                let oldest = list.iter().find(of_set).copied();
+                let full = list.iter().filter(of_set).count() == 2;
+                let victim = oldest.filter(|_| full);
+                list.retain(|held| Some(*held) != victim);
+                list.push(Victim { line, dirty: changes });
+                prop_assert_eq!(cache.insert(line, changes), victim);
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What can go wrong in a simulation.
+
+use std::fmt;
+
+/// A simulation that gave no result.
+#[derive(Debug)]
+pub enum SimError {
+    /// A trace is not one. The message names the file and the line, and says what to do.
+    Trace(String),
+    /// What is to be simulated contradicts itself. The message says what to change.
+    Spec(String),
+}
+
+impl fmt::Display for SimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trace(message) | Self::Spec(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for SimError {}

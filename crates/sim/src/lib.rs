@@ -1,0 +1,19 @@
+//! ORAM in a secure processor, simulated.
+//!
+//! A program's misses in the first-level cache are read from a [`trace`]. They go through a processor
+//! and its last-level [`cache`], to a controller made of the engine itself, to DRAM. So the same
+//! scheme code that serves volumes is timed here in cycles (IR-ORAM, section V).
+//!
+//! Everything follows from its inputs and a seed: there is no clock and no chance of its own.
+
+pub mod cache;
+mod error;
+pub mod trace;
+
+pub use error::SimError;
+
+/// A point in time, or a stretch of it, in cycles of the processor.
+pub type Cycle = u64;
+
+/// Bytes of a line of memory: what caches and ORAM blocks hold.
+pub const LINE_BYTES: u64 = 64;
