@@ -23,7 +23,7 @@ fn impossible_trees_are_invalid_configs() {
         .map(|capacity| TreeConfig { capacity, ..fitting.clone() })
         .into_iter()
         .chain(
-            [0, BLOCK_BYTES_MIN - 1, BLOCK_BYTES_MAX + 1, usize::MAX]
+            [1, BLOCK_BYTES_MIN - 1, BLOCK_BYTES_MAX + 1, usize::MAX]
                 .map(|block_bytes| TreeConfig { block_bytes, ..fitting.clone() }),
         )
         .chain(

@@ -27,7 +27,8 @@ use crate::seal::{BODY_BYTES_MAX, COUNTER_BYTES};
 use crate::stash::Entry;
 use crate::store::{LevelShape, TreeShape};
 
-/// The smallest block, in bytes.
+/// The smallest block, in bytes. Simulations may have blocks of none: see
+/// [`TreeConfig::block_bytes`](crate::TreeConfig::block_bytes).
 pub const BLOCK_BYTES_MIN: usize = 16;
 
 /// The largest block, in bytes.
@@ -95,9 +96,11 @@ impl BucketFormat {
         if !(1..=CAPACITY_MAX).contains(&capacity) {
             return invalid(format!("an ORAM holds 1 to {CAPACITY_MAX} blocks, not {capacity}"));
         }
-        if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block_bytes) {
+        let has_no_blocks = block_bytes == 0;
+        if !has_no_blocks && !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block_bytes) {
             return invalid(format!(
-                "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes, not {block_bytes}"
+                "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes, or none in a simulation: \
+                 not {block_bytes}"
             ));
         }
         if geometry.tree_slots() < capacity {

@@ -13,7 +13,8 @@ pub struct TreeConfig {
     /// How many blocks it holds (N). Any number from 1 to [`CAPACITY_MAX`](crate::CAPACITY_MAX).
     pub capacity: u64,
     /// Bytes of a block (B/8), from [`BLOCK_BYTES_MIN`](crate::BLOCK_BYTES_MIN) to
-    /// [`BLOCK_BYTES_MAX`](crate::BLOCK_BYTES_MAX).
+    /// [`BLOCK_BYTES_MAX`](crate::BLOCK_BYTES_MAX). Or 0: buckets then hold addresses and leaves
+    /// and no data, which is all a simulation needs to know where blocks are.
     pub block_bytes: usize,
     /// Levels and slots (L and Z).
     pub geometry: Geometry,

@@ -345,7 +345,9 @@ fn body_run(stop: &Stop<'_>, counter: u64) -> MaskRun {
 /// The most AES blocks that the block in any slot can straddle: as many are computed for every slot,
 /// so that the work does not tell which it was. Slots start at multiples of the block's size.
 fn chunks_of_any_slot(block_bytes: usize) -> usize {
-    let offset_max = CHUNK_BYTES - (1 << block_bytes.trailing_zeros()).min(CHUNK_BYTES);
+    // Blocks of no bytes are multiples of anything.
+    let start_unit = 1 << block_bytes.trailing_zeros().min(CHUNK_BYTES.ilog2());
+    let offset_max = CHUNK_BYTES - start_unit;
     (offset_max + block_bytes).div_ceil(CHUNK_BYTES)
 }
 
