@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 
 const BLOCK_BYTES: usize = 24;
 
-type Trees = TwoTrees<MemoryStore, StdRng>;
+type Trees = TwoTrees<PathBackend<MemoryStore>, StdRng>;
 
 fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
@@ -294,6 +294,32 @@ fn the_defaults_are_the_papers_and_contradictions_are_refused() {
     let mut oram = RhoOram::new(&config, flat(&config)).unwrap();
     let error = oram.read(20, &mut [0; BLOCK_BYTES]).unwrap_err();
     assert_eq!((error.kind(), oram.tally().rounds()), (ErrorKind::InvalidRequest, 0));
+}
+
+#[test]
+fn open_rounds_keep_to_the_pattern_and_go_on_with_idle_accesses() {
+    let mut coins = coins(3);
+    let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
+    let main = TreeConfig::path(200, BLOCK_BYTES).unwrap();
+    let flat = FlatOram::new(trees(&config, &main, 1), StdRng::seed_from_u64(2)).unwrap();
+    let mut oram = RhoOram::new(&config, flat).unwrap().with_open_rounds();
+    let (mut ended_within, mut small_before) = (false, 0);
+    for _ in 0..300 {
+        if coins.random() {
+            oram.idle_access().unwrap();
+        } else {
+            oram.write(coins.random_range(0..40), &[1; BLOCK_BYTES]).unwrap();
+        }
+        let tally = oram.tally();
+        let small = tally.small_accesses + tally.small_dummies;
+        let (whole, under_way) = (small / 2, small % 2);
+        let main = tally.main_accesses + tally.main_dummies;
+        assert!(main == whole || (under_way == 0 && main + 1 == whole), "{tally:?}");
+        ended_within |= under_way != 0 && small != small_before;
+        small_before = small;
+    }
+    assert!(ended_within, "no batch ended within a round");
+    oram.check_invariants().unwrap();
 }
 
 #[test]

@@ -12,9 +12,8 @@ use crate::frontend::FreecursiveOram;
 use crate::geometry::Leaf;
 use crate::oram::{Access, FlatOram, Oram, TakingOram, check_requests};
 use crate::posmap::draw_leaf;
-use crate::scheme::{Backend, Location, Op, TakingBackend};
+use crate::scheme::{Backend, Indistinct, Location, Op, PathBackend};
 use crate::stash::StashView;
-use crate::store::BucketStore;
 
 /// A main ORAM with a small tree in front of it. See the [module](super) for what lies where, and for
 /// what storage learns: **how many rounds each batch takes**.
@@ -48,10 +47,10 @@ use crate::store::BucketStore;
 /// assert_eq!(oram.tally().hits, 1);
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
-pub struct RhoOram<F, S, R> {
+pub struct RhoOram<F, B, R> {
     /// The frontend of the main ORAM, over both trees.
     main: F,
-    trees: PhantomData<TwoTrees<S, R>>,
+    trees: PhantomData<TwoTrees<B, R>>,
     /// Which blocks are in the small tree, and where. There, a block's address is its line here.
     array: BlockCache<Tag>,
     /// The block that an insertion pushed out of the array, until the main stash has room for it.
@@ -60,15 +59,19 @@ pub struct RhoOram<F, S, R> {
     /// A block on its way from the main ORAM to the small tree.
     inserted: Zeroizing<Vec<u8>>,
     small_leaf_level: u8,
+    /// Whether a batch ends with a whole round.
+    ends_rounds: bool,
     /// A request was begun and has not ended well.
     broken: bool,
 }
 
-/// ρ whose main ORAM has a flat position map.
-pub type FlatRho<S, R> = RhoOram<FlatOram<TwoTrees<S, R>, R>, S, R>;
+/// ρ over two Path ORAMs whose main one has a flat position map.
+pub type FlatRho<S, R> = RhoOram<FlatOram<TwoPaths<S, R>, R>, PathBackend<S>, R>;
 
-/// ρ whose main ORAM is a Freecursive ORAM.
-pub type FreecursiveRho<S, R> = RhoOram<FreecursiveOram<TwoTrees<S, R>, R>, S, R>;
+/// ρ over two Path ORAMs whose main one is a Freecursive ORAM.
+pub type FreecursiveRho<S, R> = RhoOram<FreecursiveOram<TwoPaths<S, R>, R>, PathBackend<S>, R>;
+
+type TwoPaths<S, R> = TwoTrees<PathBackend<S>, R>;
 
 /// A block in the small tree.
 #[derive(Clone, Copy)]
@@ -83,10 +86,10 @@ impl Named for Tag {
     }
 }
 
-impl<F, S, R> RhoOram<F, S, R>
+impl<F, B, R> RhoOram<F, B, R>
 where
-    F: TakingOram<Backend = TwoTrees<S, R>>,
-    S: BucketStore,
+    F: TakingOram<Backend = TwoTrees<B, R>>,
+    B: Indistinct,
     R: CryptoRng,
 {
     /// Puts an empty array before `main`, which is a frontend over the [`TwoTrees`] of the same
@@ -121,8 +124,16 @@ where
             victim_block: Zeroizing::new(vec![0; block_bytes]),
             inserted: Zeroizing::new(vec![0; block_bytes]),
             small_leaf_level,
+            ends_rounds: true,
             broken: false,
         })
+    }
+
+    /// The same for whoever makes accesses at a fixed rate: a batch ends where it ends, and its round goes
+    /// on with the next batch or with [idle accesses](Self::idle_access).
+    #[must_use]
+    pub fn with_open_rounds(self) -> Self {
+        Self { ends_rounds: false, ..self }
     }
 
     /// The frontend of the main ORAM.
@@ -130,9 +141,9 @@ where
         &self.main
     }
 
-    /// The stores of the main tree and of the small one, for whoever wraps them.
-    pub fn stores_mut(&mut self) -> [&mut S; 2] {
-        self.trees().stores_mut()
+    /// The main tree and the small one, for whoever wraps them.
+    pub fn trees_mut(&mut self) -> [&mut B; 2] {
+        self.trees().trees_mut()
     }
 
     /// The stash of the main tree, and that of the small one. Secret.
@@ -159,6 +170,15 @@ where
     pub fn idle_round(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.unless_it_fails(|oram| oram.trees().idle_round())
+    }
+
+    /// Makes the next access of the pattern, a dummy. Its tree's stash shrinks.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    pub fn idle_access(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.unless_it_fails(|oram| oram.trees().idle_access())
     }
 
     /// Checks both trees: each block once at most, on its path, with the leaf that its map says; and
@@ -198,7 +218,7 @@ where
         violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }
 
-    fn trees(&mut self) -> &mut TwoTrees<S, R> {
+    fn trees(&mut self) -> &mut TwoTrees<B, R> {
         self.main.backend_mut()
     }
 
@@ -298,10 +318,10 @@ where
     }
 }
 
-impl<F, S, R> Oram for RhoOram<F, S, R>
+impl<F, B, R> Oram for RhoOram<F, B, R>
 where
-    F: TakingOram<Backend = TwoTrees<S, R>>,
-    S: BucketStore,
+    F: TakingOram<Backend = TwoTrees<B, R>>,
+    B: Indistinct,
     R: CryptoRng,
 {
     fn capacity(&self) -> u64 {
@@ -319,7 +339,7 @@ where
         check_sound(self.broken)?;
         let served =
             batch.iter_mut().try_for_each(|request| self.serve(request.address, &mut request.op));
-        if !self.broken {
+        if !self.broken && self.ends_rounds {
             self.unless_it_fails(|oram| oram.trees().end_round())?;
         }
         served

@@ -5,17 +5,16 @@ use rand_core::CryptoRng;
 use super::{RhoConfig, RhoTally};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
-use crate::scheme::{Backend, Location, Op, PathBackend, TakingBackend, TreeConfig};
+use crate::scheme::{Backend, Indistinct, Location, Op, TakingBackend, TreeConfig};
 use crate::stash::StashView;
-use crate::store::BucketStore;
 
 /// The main tree and the small one. To the frontend of the main ORAM it is a backend: whatever that
 /// asks for waits for its turn, so that accesses for the position map keep to the pattern as well.
 ///
-/// Both are Path ORAMs: there, an access that nobody needs looks like any other.
-pub struct TwoTrees<S, R> {
-    main: PathBackend<S>,
-    small: PathBackend<S>,
+/// In both, an access that nobody needs looks like any other.
+pub struct TwoTrees<B, R> {
+    main: B,
+    small: B,
     small_per_main: usize,
     /// Accesses to the small tree in the round under way.
     small_done: usize,
@@ -23,19 +22,14 @@ pub struct TwoTrees<S, R> {
     pub(super) tally: RhoTally,
 }
 
-impl<S: BucketStore, R: CryptoRng> TwoTrees<S, R> {
+impl<B: Indistinct, R: CryptoRng> TwoTrees<B, R> {
     /// Puts two empty trees together; `small` was made with [`RhoConfig::small`]. `coins` must be
     /// unpredictable to storage.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the pattern is none, or both trees have one name: then they
     /// would be sealed under one key.
-    pub fn new(
-        config: &RhoConfig,
-        main: PathBackend<S>,
-        small: PathBackend<S>,
-        coins: R,
-    ) -> Result<Self, Error> {
+    pub fn new(config: &RhoConfig, main: B, small: B, coins: R) -> Result<Self, Error> {
         config.check_pattern()?;
         if main.config().tree == small.config().tree {
             return Err(Error::new(
@@ -49,18 +43,18 @@ impl<S: BucketStore, R: CryptoRng> TwoTrees<S, R> {
         Ok(Self { main, small, small_per_main, small_done: 0, coins, tally })
     }
 
-    /// The stores of the main tree and of the small one, for whoever wraps them.
-    pub fn stores_mut(&mut self) -> [&mut S; 2] {
-        [self.main.store_mut(), self.small.store_mut()]
+    /// The main tree and the small one, for whoever wraps them.
+    pub fn trees_mut(&mut self) -> [&mut B; 2] {
+        [&mut self.main, &mut self.small]
     }
 
     /// The small tree, to be looked at.
-    pub(super) fn small(&self) -> &PathBackend<S> {
+    pub(super) fn small(&self) -> &B {
         &self.small
     }
 
     /// The small tree, for what storage does not see or is no part of the pattern.
-    pub(super) fn small_mut(&mut self) -> &mut PathBackend<S> {
+    pub(super) fn small_mut(&mut self) -> &mut B {
         &mut self.small
     }
 
@@ -71,7 +65,7 @@ impl<S: BucketStore, R: CryptoRng> TwoTrees<S, R> {
     /// Makes an access to the small tree when it is its turn.
     pub(super) fn access_small<T>(
         &mut self,
-        access: impl FnOnce(&mut PathBackend<S>) -> Result<T, Error>,
+        access: impl FnOnce(&mut B) -> Result<T, Error>,
     ) -> Result<T, Error> {
         if self.small_done == self.small_per_main {
             self.dummy_main()?;
@@ -84,12 +78,17 @@ impl<S: BucketStore, R: CryptoRng> TwoTrees<S, R> {
     /// Makes an access to the main tree when it is its turn. It ends a round.
     fn access_main<T>(
         &mut self,
-        access: impl FnOnce(&mut PathBackend<S>) -> Result<T, Error>,
+        access: impl FnOnce(&mut B) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.fill_up_small()?;
         self.tally.main_accesses += 1;
         self.small_done = 0;
         access(&mut self.main)
+    }
+
+    /// Makes a dummy, of the tree whose turn it is.
+    pub(super) fn idle_access(&mut self) -> Result<(), Error> {
+        if self.small_done < self.small_per_main { self.dummy_small() } else { self.dummy_main() }
     }
 
     /// Brings a round under way to its end.
@@ -124,7 +123,7 @@ impl<S: BucketStore, R: CryptoRng> TwoTrees<S, R> {
 }
 
 /// The main tree, with the accesses to the small one that its turn takes.
-impl<S: BucketStore, R: CryptoRng> Backend for TwoTrees<S, R> {
+impl<B: Indistinct, R: CryptoRng> Backend for TwoTrees<B, R> {
     fn config(&self) -> &TreeConfig {
         self.main.config()
     }
@@ -167,7 +166,7 @@ impl<S: BucketStore, R: CryptoRng> Backend for TwoTrees<S, R> {
     }
 }
 
-impl<S: BucketStore, R: CryptoRng> TakingBackend for TwoTrees<S, R> {
+impl<B: Indistinct, R: CryptoRng> TakingBackend for TwoTrees<B, R> {
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
         self.access_main(|main| main.take(address, from, block))
     }

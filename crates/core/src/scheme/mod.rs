@@ -141,6 +141,10 @@ pub trait Backend {
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error>;
 }
 
+/// A backend one of whose accesses that nobody needs looks to storage like any other: what
+/// [`Backend::background_evict`] shows is what [`Backend::access`] shows.
+pub trait Indistinct: TakingBackend {}
+
 /// A backend that hands blocks out and takes them back, so that a frontend can keep some itself.
 pub trait TakingBackend: Backend {
     /// Takes the block `address`, which is on the path to `from` or in the stash, out of the ORAM:

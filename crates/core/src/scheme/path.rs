@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 
 use super::client::Client;
 use super::path_io::{BodyCounters, PathIo};
-use super::{Backend, Location, Op, TakingBackend, TreeConfig};
+use super::{Backend, Indistinct, Location, Op, TakingBackend, TreeConfig};
 use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::posmap::draw_leaf;
@@ -99,6 +99,8 @@ impl<S: BucketStore> Backend for PathBackend<S> {
         self.io.aes_blocks()
     }
 }
+
+impl<S: BucketStore> Indistinct for PathBackend<S> {}
 
 impl<S: BucketStore> TakingBackend for PathBackend<S> {
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {

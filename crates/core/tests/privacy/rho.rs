@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use oblivio_core::geometry::Geometry;
 use oblivio_core::rho::{RhoTally, TwoTrees};
-use oblivio_core::scheme::PathBackend;
+use oblivio_core::scheme::{Indistinct, PathBackend};
 use oblivio_core::store::{Part, TreeId};
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
@@ -87,10 +87,10 @@ fn run(frontend: Frontend, workload: Workload) -> Run {
     Run { workload, requests, tally }
 }
 
-fn drive<F, S>(main: F, log: &Log, workload: Workload) -> (Vec<Vec<Path>>, RhoTally)
+fn drive<F, B>(main: F, log: &Log, workload: Workload) -> (Vec<Vec<Path>>, RhoTally)
 where
-    F: TakingOram<Backend = TwoTrees<S, StdRng>>,
-    S: oblivio_core::BucketStore,
+    F: TakingOram<Backend = TwoTrees<B, StdRng>>,
+    B: Indistinct,
 {
     let mut oram = RhoOram::new(&config(), main).unwrap();
     let requests = workload.requests(CAPACITY, 1).take(REQUESTS).map(|request| {

@@ -233,7 +233,7 @@ impl Builder {
 
     fn before_main<F>(&self, config: &RhoConfig, main: F) -> Made
     where
-        F: TakingOram<Backend = TwoTrees<Store, StdRng>> + 'static,
+        F: TakingOram<Backend = TwoTrees<PathBackend<Store>, StdRng>> + 'static,
     {
         let rho = RhoOram::new(config, main)?;
         Ok(match self.combination.front {

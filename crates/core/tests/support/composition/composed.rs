@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use oblivio_core::oram::nothing_to_do;
 use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{Backend, TakingBackend};
+use oblivio_core::scheme::{Backend, Indistinct, TakingBackend};
 use oblivio_core::{
     BucketStore, CachedOram, Error, FlatOram, FreecursiveOram, Op, Oram, RecursiveOram, RhoOram,
     RotatingOram, TakingOram,
@@ -83,7 +83,7 @@ impl<B> Noted for Noting<B> {
     }
 }
 
-impl<S, R> Noted for TwoTrees<S, R> {
+impl<B, R> Noted for TwoTrees<B, R> {
     fn notes(&mut self) -> Option<Vec<workload::Request>> {
         None
     }
@@ -232,10 +232,10 @@ impl<S: BucketStore> Composed for RotatingOram<S, StdRng> {
     }
 }
 
-impl<F, S> Composed for RhoOram<F, S, StdRng>
+impl<F, B> Composed for RhoOram<F, B, StdRng>
 where
-    F: TakingOram<Backend = TwoTrees<S, StdRng>>,
-    S: BucketStore,
+    F: TakingOram<Backend = TwoTrees<B, StdRng>>,
+    B: Indistinct,
 {
     fn oram(&mut self) -> &mut dyn Oram {
         self
