@@ -383,6 +383,36 @@ fn uniform_requests_miss_as_often_as_the_plb_is_too_small() {
 
 /// The tags of a direct-mapped PLB, and nothing else, predict every single fetch.
 #[test]
+fn what_is_fetched_ahead_is_not_fetched_again() {
+    let mut coins = coins(8);
+    let config = two_levels(8, 2);
+    let (mut ahead, mut at_once) = (path(&config, 1), path(&config, 1));
+    let mut fetched = [0; 3];
+    for _ in 0..500 {
+        let address = coins.random_range(0..config.capacity);
+        let mut fetches = 0;
+        while ahead.fetch_position(address).unwrap() {
+            fetches += 1;
+        }
+        fetched[fetches] += 1;
+        let before = ahead.tally();
+        ahead.write(address, &vec![1; config.block_bytes]).unwrap();
+        let after = ahead.tally();
+        assert_eq!(after.data_accesses, before.data_accesses + 1);
+        assert_eq!(after.position_map_accesses, before.position_map_accesses);
+        at_once.write(address, &vec![1; config.block_bytes]).unwrap();
+        assert_eq!(after.accesses(), at_once.tally().accesses());
+    }
+    assert!(fetched.iter().all(|times| *times > 10), "{fetched:?}");
+    ahead.check_invariants().unwrap();
+    assert_eq!(
+        ahead.fetch_position(config.capacity).unwrap_err().kind(),
+        ErrorKind::InvalidRequest
+    );
+    assert!(!path(&two_levels(0, 1), 1).fetch_position(0).unwrap(), "there is no PLB to keep it");
+}
+
+#[test]
 fn every_fetch_is_predicted_by_a_model_of_the_tags() {
     for plb_blocks in [1, 7, 64] {
         let config = two_levels(plb_blocks, 1);

@@ -14,7 +14,7 @@ use super::plb::{Held, LineId, Plb};
 use super::tally::FrontendTally;
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::oram::{Access, HitPolicy, Oram, check_requests};
+use crate::oram::{Access, HitPolicy, Oram, check_request, check_requests};
 use crate::scheme::{Location, Op, TakingBackend, TreeConfig};
 use crate::stash::StashView;
 
@@ -159,6 +159,28 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
     pub fn background_evict(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.backend.background_evict(&mut self.coins)
+    }
+
+    /// Makes one of the accesses that the position map takes before a request for `address`, the first,
+    /// and answers whether there was one: if not, the request itself is one access now. Storage sees an
+    /// access like any other (IR-ORAM, section IV-D: the stages of an early write-back).
+    ///
+    /// Without a PLB nothing is fetched ahead of its time.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`].
+    pub fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
+        check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
+        check_sound(self.broken)?;
+        self.backend.check_ready()?;
+        self.broken = true;
+        let lowest = self.lowest_held(address)?;
+        let is_needed = self.keeps_plb && lowest > 1;
+        if is_needed {
+            self.fetch(lowest - 1, address)?;
+        }
+        self.broken = false;
+        Ok(is_needed)
     }
 
     /// Checks over the whole tree that each block is exactly once in the stash, in the PLB or in a
