@@ -74,11 +74,11 @@ fn request_huge_pages(_: &MmapMut) -> Pages {
     Pages::Ordinary
 }
 
-/// `vec![0; bytes]`, but `None` where that would abort the process.
+/// `vec![0; count]`, but `None` where that would abort the process.
 ///
 /// The probe reserves without touching, so that the lazily zeroed pages of the system still serve
 /// the vector itself.
-pub(crate) fn zeros(bytes: usize) -> Option<Vec<u8>> {
-    Vec::<u8>::new().try_reserve_exact(bytes).ok()?;
-    Some(vec![0; bytes])
+pub(crate) fn zeros<T: Copy + Default>(count: usize) -> Option<Vec<T>> {
+    Vec::<T>::new().try_reserve_exact(count).ok()?;
+    Some(vec![T::default(); count])
 }

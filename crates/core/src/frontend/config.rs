@@ -111,6 +111,15 @@ impl FreecursiveConfig {
         Ok(self.space()?.blocks())
     }
 
+    /// The addresses that the blocks of each level have in the tree, from the data on. Public.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn level_addresses(&self) -> Result<Vec<Range<u64>>, Error> {
+        let space = self.space()?;
+        Ok((0..=space.depth()).map(|level| space.level_addresses(level)).collect())
+    }
+
     /// Bytes of a block in the tree: those of a block, and what its integrity costs. Public.
     pub fn tree_block_bytes(&self) -> usize {
         self.block_bytes.saturating_add(self.integrity.bytes())
@@ -270,6 +279,11 @@ impl AddressSpace {
     /// The level that an address belongs to.
     pub(super) fn level(&self, address: u64) -> usize {
         self.starts.partition_point(|start| *start <= address) - 1
+    }
+
+    /// The addresses of the blocks of a level.
+    fn level_addresses(&self, level: usize) -> Range<u64> {
+        self.starts[level]..self.starts[level] + self.blocks_of(level)
     }
 
     /// The number of a block within its level.

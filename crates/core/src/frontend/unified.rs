@@ -15,7 +15,7 @@ use super::tally::FrontendTally;
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::oram::{Access, HitPolicy, Oram, check_request, check_requests};
-use crate::scheme::{Location, Op, TakingBackend, TreeConfig};
+use crate::scheme::{Location, Op, Populate, TakingBackend, TreeConfig};
 use crate::stash::StashView;
 
 /// An ORAM whose position map lies in its own tree, so that the client stays small.
@@ -70,6 +70,31 @@ pub struct FreecursiveOram<B, R> {
     tally: FrontendTally,
     /// A request was begun and has not ended well.
     broken: bool,
+}
+
+impl<B: TakingBackend + Populate, R: CryptoRng> FreecursiveOram<B, R> {
+    /// Fills an ORAM that was never accessed: afterwards each block has been written, with zeros,
+    /// those of the position map too.
+    ///
+    /// # Errors
+    /// Those of [`Populate::populate`], and [`ErrorKind::InvalidConfig`] with PMMAC, under which nothing
+    /// is in storage that was not sealed by an access.
+    pub fn populate(&mut self) -> Result<(), Error> {
+        if self.guard.is_on() {
+            let message = "an ORAM under PMMAC cannot be filled at once: use Integrity::None";
+            return Err(Error::new(ErrorKind::InvalidConfig, message));
+        }
+        let Self { backend, space, table, prf, coins, .. } = self;
+        let addresses = (0..space.blocks()).filter(|address| space.contains(*address));
+        let mut blocks = addresses.map(|address| {
+            let position = match space.parent(address) {
+                Err(entry) => table.look_up(entry, address, prf, coins),
+                Ok(_) => prf.position(address, Count::NEVER_MOVED),
+            };
+            (address, position.leaf)
+        });
+        backend.populate(&mut blocks)
+    }
 }
 
 impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {

@@ -16,7 +16,8 @@ use crate::error::{Error, ErrorKind};
 use crate::frontend::FrontendTally;
 use crate::posmap::FlatPosMap;
 use crate::scheme::{
-    Backend, Location, Op, PathBackend, RawBackend, RawConfig, TreeConfig, WINDOW_ACCESSES_MAX,
+    Backend, Location, Op, PathBackend, Populate, RawBackend, RawConfig, TreeConfig,
+    WINDOW_ACCESSES_MAX,
 };
 use crate::seal::Sealer;
 use crate::stash::StashView;
@@ -144,6 +145,19 @@ impl<S: BucketStore, R: CryptoRng> RawOram<S, R> {
     /// The store, for whoever wraps it.
     pub fn store_mut(&mut self) -> &mut S {
         self.backend.store_mut()
+    }
+}
+
+impl<B: Populate, R: CryptoRng> FlatOram<B, R> {
+    /// Fills an ORAM that was never accessed: afterwards each block has been written, with zeros.
+    ///
+    /// # Errors
+    /// Those of [`Populate::populate`].
+    pub fn populate(&mut self) -> Result<(), Error> {
+        let Self { backend, position_map, coins, capacity, .. } = self;
+        let mut blocks =
+            (0..*capacity).map(|address| (address, position_map.look_up(address, coins)));
+        backend.populate(&mut blocks)
     }
 }
 

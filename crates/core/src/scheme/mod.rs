@@ -8,6 +8,7 @@ mod client;
 mod config;
 mod path;
 mod path_io;
+mod populate;
 mod raw;
 mod rotating;
 mod trip;
@@ -144,6 +145,21 @@ pub trait Backend {
 /// A backend one of whose accesses that nobody needs looks to storage like any other: what
 /// [`Backend::background_evict`] shows is what [`Backend::access`] shows.
 pub trait Indistinct: TakingBackend {}
+
+/// A backend that can be filled at once.
+pub trait Populate: Backend {
+    /// Puts blocks of zeros into an ORAM that was never accessed: for each an address, which comes once,
+    /// and the leaf it is mapped to. Storage sees every bucket written, in order.
+    ///
+    /// It takes client memory for the tags of the whole tree meanwhile: it is made for simulations.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when there is no such address or
+    /// leaf, [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) when more blocks find no bucket than
+    /// the stash may hold: the tree is too small. Then, and when storage fails, the ORAM is
+    /// half full and broken.
+    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error>;
+}
 
 /// A backend that hands blocks out and takes them back, so that a frontend can keep some itself.
 pub trait TakingBackend: Backend {

@@ -17,8 +17,8 @@ use crate::store::BucketStore;
 /// An access reads one path, opens all of it, and writes all of it back. Storage sees a uniformly
 /// random leaf, each used once, and `(L + 1)` buckets read and written.
 pub struct PathBackend<S> {
-    io: PathIo<S>,
-    client: Client,
+    pub(super) io: PathIo<S>,
+    pub(super) client: Client,
 }
 
 impl<S: BucketStore> PathBackend<S> {

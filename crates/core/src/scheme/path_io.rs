@@ -134,9 +134,34 @@ impl<S: BucketStore> PathIo<S> {
         blocks: &BlockRoom,
     ) -> Result<(), Error> {
         self.aim(leaf);
+        self.seal_trip(counter, bodies, blocks, |stop, format| {
+            plan.bucket(usize::from(stop.sizes.level), format.geometry())
+        })
+    }
+
+    /// Seals `entries`, one for each slot, for a single bucket, and writes it.
+    pub(super) fn seal_bucket(
+        &mut self,
+        bucket: BucketId,
+        counter: u64,
+        entries: &[Entry],
+        blocks: &BlockRoom,
+    ) -> Result<(), Error> {
+        let level = bucket.level();
+        self.trip.aim(Leaf(bucket.index()), level..level + 1);
+        self.seal_trip(counter, BodyCounters::Stored, blocks, |_, _| entries)
+    }
+
+    #[inline]
+    fn seal_trip<'e>(
+        &mut self,
+        counter: u64,
+        bodies: BodyCounters,
+        blocks: &BlockRoom,
+        planned: impl Fn(&Stop<'_>, &BucketFormat) -> &'e [Entry],
+    ) -> Result<(), Error> {
         let Self { format, store, sealer, trip, addresses, leaves, .. } = self;
-        let planned =
-            |stop: &Stop<'_>| plan.bucket(usize::from(stop.sizes.level), format.geometry());
+        let planned = |stop: &Stop<'_>| planned(stop, format);
         write_sealed(store, trip, |mut blanks| {
             let mut batches = trip.batches(format);
             while let Some(batch) = batches.next() {
