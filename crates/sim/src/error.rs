@@ -9,14 +9,23 @@ pub enum SimError {
     Trace(String),
     /// What is to be simulated contradicts itself. The message says what to change.
     Spec(String),
+    /// The engine refused.
+    Engine(oblivio_core::Error),
 }
 
 impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Trace(message) | Self::Spec(message) => f.write_str(message),
+            Self::Engine(error) => write!(f, "the engine refused: {error}"),
         }
     }
 }
 
 impl std::error::Error for SimError {}
+
+impl From<oblivio_core::Error> for SimError {
+    fn from(error: oblivio_core::Error) -> Self {
+        Self::Engine(error)
+    }
+}

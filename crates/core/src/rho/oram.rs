@@ -222,7 +222,11 @@ where
         self.main.backend_mut()
     }
 
-    /// Whether both trees have room for a request.
+    /// Whether both stashes have room for a request; if not, idle rounds or accesses make some.
+    pub fn is_ready(&self) -> bool {
+        self.check_ready().is_ok()
+    }
+
     fn check_ready(&self) -> Result<(), Error> {
         let trees = self.main.backend();
         trees.check_ready()?;

@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use super::{RhoConfig, RhoTally};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
-use crate::scheme::{Backend, Indistinct, Location, Op, TakingBackend, TreeConfig};
+use crate::scheme::{Backend, Indistinct, Location, Op, Populate, TakingBackend, TreeConfig};
 use crate::stash::StashView;
 
 /// The main tree and the small one. To the frontend of the main ORAM it is a backend: whatever that
@@ -163,6 +163,13 @@ impl<B: Indistinct, R: CryptoRng> Backend for TwoTrees<B, R> {
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
         self.main.visit_blocks(visit)
+    }
+}
+
+/// The main tree; the small one stays empty.
+impl<B: Indistinct + Populate, R: CryptoRng> Populate for TwoTrees<B, R> {
+    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
+        self.main.populate(blocks)
     }
 }
 

@@ -1,0 +1,244 @@
+//! The engine as a controller uses it: each call makes the path accesses it takes, and the log has them.
+
+use oblivio_core::rho::TwoTrees;
+use oblivio_core::scheme::{Backend, Indistinct, PathBackend, Populate, RawBackend, TakingBackend};
+use oblivio_core::seal::NoSecrecy;
+use oblivio_core::store::TreeShape;
+use oblivio_core::{
+    Error, FreecursiveOram, MemoryStore, Oram, RhoOram, Sealer, TakingOram, TreeConfig,
+};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::path_log::{Logged, PathLog};
+use super::spec::{OramSpec, RhoSpec, Scheme};
+use super::tags::TagBackend;
+use crate::{LINE_BYTES, SimError};
+
+const BLOCK: [u8; LINE_BYTES as usize] = [0; LINE_BYTES as usize];
+
+/// An ORAM of core.
+pub(crate) trait Engine {
+    /// Serves a request for a block if it is found on the client by its address, and answers whether
+    /// it was. No path is accessed.
+    fn serve_on_client(&mut self, block: u64) -> Result<bool, Error>;
+
+    /// Serves a request for a block, and remaps it. Only ρ cares whether it writes.
+    fn access(&mut self, block: u64, writes: bool) -> Result<(), Error>;
+
+    /// Takes a block out if it is found on the client by its address, and answers whether it was. No path
+    /// is accessed.
+    fn take_on_client(&mut self, block: u64) -> Result<bool, Error>;
+
+    /// Takes a block out.
+    fn take(&mut self, block: u64) -> Result<(), Error>;
+
+    /// Puts a block back that was taken out.
+    fn put_back(&mut self, block: u64) -> Result<(), Error>;
+
+    /// Makes the first of the position-map accesses that a request for a block would take now.
+    fn fetch_position(&mut self, block: u64) -> Result<bool, Error>;
+
+    /// Reads and writes back a path that nobody asked for.
+    fn idle(&mut self) -> Result<(), Error>;
+
+    /// Whether the stash has room for a request.
+    fn is_ready(&self) -> bool;
+
+    /// Blocks in the stash, or in both of them.
+    fn stash_blocks(&self) -> usize;
+
+    /// Checks that every block is where it belongs.
+    fn check_invariants(&mut self) -> Result<(), Error>;
+}
+
+/// An engine that is full of blocks, as a program's memory is.
+pub(super) fn build(
+    spec: &OramSpec,
+    log: &PathLog,
+    seed: u64,
+) -> Result<Box<dyn Engine>, SimError> {
+    let mut builder = Builder { spec, log, coins: StdRng::seed_from_u64(seed) };
+    match (&spec.scheme, &spec.rho) {
+        (Scheme::Path, None) => {
+            let tree = spec.tree()?;
+            let backend = PathBackend::new(&tree, unsealed(), builder.store(&tree, false)?)?;
+            builder.full_freecursive(backend)
+        }
+        (Scheme::Path, Some(rho)) => builder.rho(rho),
+        (Scheme::Raw { evict_period }, None) => {
+            let config = spec.raw(*evict_period)?;
+            let store = builder.store(&config.tree, true)?;
+            let backend = RawBackend::new(&config, unsealed(), store)?;
+            let mut oram = builder.freecursive(backend)?;
+            write_all(&mut oram, spec.data_blocks)?;
+            Ok(Box::new(oram))
+        }
+        (Scheme::Raw { .. }, Some(_)) => {
+            let message =
+                "rho needs dummies that look like accesses, which RAW ORAM's do not: use path";
+            Err(SimError::Spec(message.to_owned()))
+        }
+    }
+}
+
+type Tree = TagBackend<PathBackend<Logged<MemoryStore>>>;
+
+struct Builder<'a> {
+    spec: &'a OramSpec,
+    log: &'a PathLog,
+    coins: StdRng,
+}
+
+impl Builder<'_> {
+    fn store(&self, tree: &TreeConfig, evicts_apart: bool) -> Result<Logged<MemoryStore>, Error> {
+        // A store numbers its trees from 0.
+        let mut shapes = vec![TreeShape::new(Vec::new()); usize::from(tree.tree.0)];
+        shapes.push(tree.shape()?);
+        let store = MemoryStore::new(&shapes, MemoryStore::default_layout())?;
+        Ok(Logged::new(store, self.log.clone(), evicts_apart))
+    }
+
+    fn freecursive<B: TakingBackend>(
+        &mut self,
+        tags: B,
+    ) -> Result<FreecursiveOram<TagBackend<B>, StdRng>, SimError> {
+        let frontend = self.spec.frontend()?;
+        let backend = TagBackend::new(tags, &frontend.level_addresses()?, self.log.clone());
+        let coins = StdRng::from_rng(&mut self.coins);
+        Ok(FreecursiveOram::new(&frontend, backend, coins)?)
+    }
+
+    fn full_freecursive<B>(&mut self, tags: B) -> Result<Box<dyn Engine>, SimError>
+    where
+        B: TakingBackend + Populate + 'static,
+    {
+        let mut oram = self.freecursive(tags)?;
+        oram.populate()?;
+        Ok(Box::new(oram))
+    }
+
+    /// ρ whose small tree is empty: it fills with what is written.
+    fn rho(mut self, rho: &RhoSpec) -> Result<Box<dyn Engine>, SimError> {
+        let config = self.spec.rho(rho)?;
+        let frontend = self.spec.frontend()?;
+        let levels = frontend.level_addresses()?;
+        let small_tree = TreeConfig { block_bytes: 0, ..config.small.clone() };
+        let tree = self.spec.tree()?;
+        let [main, small] = [&tree, &small_tree].map(|tree| -> Result<_, SimError> {
+            Ok(PathBackend::new(tree, unsealed(), self.store(tree, false)?)?)
+        });
+        let main: Tree = TagBackend::new(main?, &levels, self.log.clone());
+        let small = TagBackend::new(small?, &[], self.log.clone());
+        let trees = TwoTrees::new(&config, main, small, StdRng::from_rng(&mut self.coins))?;
+        let mut oram = FreecursiveOram::new(&frontend, trees, self.coins)?;
+        oram.populate()?;
+        Ok(Box::new(RhoOram::new(&config, oram)?.with_open_rounds()))
+    }
+}
+
+fn unsealed() -> Sealer {
+    Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets())
+}
+
+/// Fills an ORAM by a scan, which costs little more than a path a block.
+fn write_all<O: TakingOram>(oram: &mut O, blocks: u64) -> Result<(), SimError> {
+    for block in 0..blocks {
+        while oram.backend().check_ready().is_err() {
+            oram.background_evict()?;
+        }
+        oram.write(block, &BLOCK)?;
+    }
+    Ok(())
+}
+
+impl<B: TakingBackend> Engine for FreecursiveOram<B, StdRng> {
+    fn serve_on_client(&mut self, block: u64) -> Result<bool, Error> {
+        self.backend_mut().serve_on_client(block, &mut oblivio_core::Op::Write(&BLOCK))
+    }
+
+    fn access(&mut self, block: u64, _: bool) -> Result<(), Error> {
+        self.write(block, &BLOCK)
+    }
+
+    fn take_on_client(&mut self, block: u64) -> Result<bool, Error> {
+        let taken = self.backend_mut().take_on_client(block, &mut [0; BLOCK.len()])?;
+        Ok(taken.is_some())
+    }
+
+    fn take(&mut self, block: u64) -> Result<(), Error> {
+        TakingOram::take(self, block, &mut [0; BLOCK.len()]).map(drop)
+    }
+
+    fn put_back(&mut self, block: u64) -> Result<(), Error> {
+        TakingOram::put_back(self, block, &BLOCK)
+    }
+
+    fn fetch_position(&mut self, block: u64) -> Result<bool, Error> {
+        self.fetch_position(block)
+    }
+
+    fn idle(&mut self) -> Result<(), Error> {
+        self.background_evict()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.backend().check_ready().is_ok()
+    }
+
+    fn stash_blocks(&self) -> usize {
+        self.stash().blocks()
+    }
+
+    fn check_invariants(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+}
+
+impl<F, B> Engine for RhoOram<F, B, StdRng>
+where
+    F: TakingOram<Backend = TwoTrees<B, StdRng>>,
+    B: Indistinct,
+{
+    /// The array decides which stash a block can be in: [`Self::access`] asks it first.
+    fn serve_on_client(&mut self, _: u64) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    fn access(&mut self, block: u64, writes: bool) -> Result<(), Error> {
+        if writes { self.write(block, &BLOCK) } else { self.read(block, &mut [0; BLOCK.len()]) }
+    }
+
+    fn take_on_client(&mut self, _: u64) -> Result<bool, Error> {
+        unreachable!("rho is not remapped with a delay: its specification is refused")
+    }
+
+    fn take(&mut self, _: u64) -> Result<(), Error> {
+        unreachable!("rho is not remapped with a delay: its specification is refused")
+    }
+
+    fn put_back(&mut self, _: u64) -> Result<(), Error> {
+        unreachable!("rho is not remapped with a delay: its specification is refused")
+    }
+
+    /// Nothing is fetched ahead of its time.
+    fn fetch_position(&mut self, _: u64) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    fn idle(&mut self) -> Result<(), Error> {
+        self.idle_access()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.is_ready()
+    }
+
+    fn stash_blocks(&self) -> usize {
+        self.stashes().iter().map(|stash| stash.blocks()).sum()
+    }
+
+    fn check_invariants(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+}

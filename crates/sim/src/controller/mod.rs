@@ -1,0 +1,355 @@
+//! The ORAM controller on the chip, made of the engine: what the LLC asks for becomes paths on the bus.
+//!
+//! ```text
+//!  LLC ──► requests ──► engine (core) ──► paths ──► slots of a pace ──► DRAM
+//!              │            │
+//!              └── answered at once: in the stash, the tree top, or waiting to be written
+//! ```
+//!
+//! No scheme is implemented here. The engine serves a request as it always does; storage under it notes
+//! the paths ([`PathAccess`]), and they are played on the bus one by one, in the slots that the
+//! [`Pace`] leaves. Nothing comes between the paths of one request, so it does not matter that
+//! the engine has made them all when the first starts.
+//!
+//! | slot | what it is for |
+//! |---|---|
+//! | the stash is over its bound | background eviction |
+//! | a request waits | the next path of its chain: position map, position map, data |
+//! | nothing waits, and IR-DWB is on | a stage of an early write-back |
+//! | nothing waits, and there is a pace | a dummy |
+
+mod early;
+mod engine;
+mod pace;
+mod path_log;
+mod requests;
+mod spec;
+mod tags;
+mod tally;
+
+#[cfg(test)]
+mod tests;
+
+pub use early::LastLevel;
+pub use pace::Pace;
+pub use path_log::{PathAccess, Purpose, Writes};
+pub use requests::WriteMarks;
+pub use spec::{OramSpec, Remap, RhoSpec, Scheme};
+pub use tally::ControllerTally;
+
+use std::collections::VecDeque;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use crate::{Cycle, SimError};
+use early::EarlyWriter;
+use engine::Engine;
+use pace::Slots;
+use path_log::PathLog;
+use requests::{Requests, Turn, Waiting};
+
+/// When a path was read, and when it was written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathTimes {
+    /// The last of its blocks has come.
+    pub read: Cycle,
+    /// The last of its blocks has gone.
+    pub end: Cycle,
+}
+
+/// What carries paths to memory, one at a time.
+pub trait Bus {
+    /// Reads a path and writes it back, from `start` on.
+    fn carry(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
+}
+
+/// What a controller does with time. [`Default`] is Table I of IR-ORAM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerSpec {
+    /// When paths start.
+    pub pace: Pace,
+    /// Whether slots that nobody needs write back dirty lines (IR-DWB).
+    pub early_write_backs: bool,
+    /// Cycles on the chip: for the stash, and from the bus to the LLC.
+    pub on_chip: Cycle,
+    /// When write-backs come before reads.
+    pub write_marks: WriteMarks,
+}
+
+impl Default for ControllerSpec {
+    fn default() -> Self {
+        Self {
+            pace: Pace::WhenIdle(1000),
+            early_write_backs: false,
+            on_chip: 10,
+            write_marks: WriteMarks { high: 40, low: 20 },
+        }
+    }
+}
+
+/// The controller, with an ORAM that is full of blocks. `T` names a read.
+pub struct Controller<B, T> {
+    engine: Box<dyn Engine>,
+    log: PathLog,
+    bus: B,
+    remap: Remap,
+    data_blocks: u64,
+    spec: ControllerSpec,
+    slots: Slots,
+    requests: Requests<T>,
+    /// The paths of the request under way.
+    chain: VecDeque<PathAccess>,
+    /// Whom to answer when they are done.
+    reader: Option<T>,
+    early: EarlyWriter,
+    tally: ControllerTally,
+}
+
+/// What an act of the controller has to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told<T> {
+    /// This read is answered at this cycle.
+    Answer(T, Cycle),
+    /// A write-back that waited is taken.
+    Taken(Cycle),
+}
+
+impl<B: Bus, T: Copy> Controller<B, T> {
+    /// A controller whose ORAM holds every block.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`] for parts that do not go together, [`SimError::Engine`] for an ORAM that there
+    /// is not.
+    pub fn new(
+        oram: &OramSpec,
+        spec: &ControllerSpec,
+        bus: B,
+        seed: u64,
+    ) -> Result<Self, SimError> {
+        if oram.remap == Remap::Delayed && (spec.early_write_backs || oram.rho.is_some()) {
+            let message = "delayed remapping goes with neither early write-backs nor rho: where a block is \
+                           out of the ORAM, there is nothing to write early and nothing to keep in a small \
+                           tree";
+            return Err(SimError::Spec(message.to_owned()));
+        }
+        if spec.write_marks.low >= spec.write_marks.high {
+            let message = "the low mark of write-backs must be below the high one";
+            return Err(SimError::Spec(message.to_owned()));
+        }
+        let log = PathLog::new();
+        let engine = engine::build(oram, &log, seed)?;
+        log.turn_on();
+        Ok(Self {
+            engine,
+            log,
+            bus,
+            remap: oram.remap,
+            data_blocks: oram.data_blocks,
+            spec: spec.clone(),
+            slots: Slots::new(spec.pace),
+            requests: Requests::new(spec.write_marks),
+            chain: VecDeque::new(),
+            reader: None,
+            early: EarlyWriter::new(seed),
+            tally: ControllerTally::default(),
+        })
+    }
+
+    /// Asks for `accesses` uniformly random blocks, without time and counting, so that the tree is as one
+    /// in use: filled at once, it is too full near the leaves and too empty near the root.
+    ///
+    /// # Errors
+    /// [`SimError::Engine`] when the tree is too full to be used.
+    pub fn mix(
+        &mut self,
+        accesses: u64,
+        seed: u64,
+        progress: &dyn Fn(u64),
+    ) -> Result<(), SimError> {
+        let mut coins = StdRng::seed_from_u64(seed);
+        let mut forgotten = Vec::new();
+        for done in 1..=accesses {
+            while !self.engine.is_ready() {
+                self.engine.idle()?;
+            }
+            self.engine.access(coins.random_range(0..self.data_blocks), false)?;
+            self.log.move_to(&mut forgotten);
+            forgotten.clear();
+            if done % 4096 == 0 || done == accesses {
+                progress(done);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many blocks of data there are: lines must be below.
+    pub fn data_blocks(&self) -> u64 {
+        self.data_blocks
+    }
+
+    /// A read of `line` comes at `at`. It is answered at once if its block is on the client, or waits to be
+    /// written.
+    ///
+    /// # Errors
+    /// [`SimError::Engine`] when there is no such line.
+    pub fn read(
+        &mut self,
+        name: T,
+        line: u64,
+        at: Cycle,
+        told: &mut Vec<Told<T>>,
+    ) -> Result<(), SimError> {
+        if self.forward(line, at, told) {
+            self.tally.forwarded += 1;
+        } else if self.find_on_client(line)? {
+            self.tally.served_on_client += 1;
+        } else {
+            self.requests.add_read(name, line, at);
+            return Ok(());
+        }
+        told.push(Told::Answer(name, at + self.spec.on_chip));
+        Ok(())
+    }
+
+    /// A line leaves the LLC at `at`. If it was changed, it is [told](Told::Taken) when it waits no longer;
+    /// if not, it matters only to delayed remapping.
+    pub fn leaves(&mut self, line: u64, is_dirty: bool, at: Cycle) {
+        if is_dirty || self.remap == Remap::Delayed {
+            self.requests.add_write(line, is_dirty, at);
+        }
+    }
+
+    /// When it acts next, as long as no other request comes.
+    pub fn next_slot(&self) -> Option<Cycle> {
+        let is_under_way = !self.chain.is_empty() || !self.engine.is_ready();
+        self.slots.next(if is_under_way { Some(0) } else { self.requests.first() })
+    }
+
+    /// Uses the slot that starts at `slot`, as [`Self::next_slot`] said, and tells what came of it.
+    ///
+    /// # Errors
+    /// [`SimError::Engine`], which ends the simulation.
+    pub fn act(
+        &mut self,
+        slot: Cycle,
+        cache: &mut impl LastLevel,
+        told: &mut Vec<Told<T>>,
+    ) -> Result<(), SimError> {
+        while self.chain.is_empty() {
+            if !self.engine.is_ready() {
+                self.evict()?;
+            } else if let Some(turn) = self.requests.take(slot) {
+                self.start(turn, slot, told)?;
+            } else if !(self.spec.early_write_backs && self.write_early(slot, cache)?) {
+                if self.spec.pace == Pace::Free {
+                    return Ok(());
+                }
+                self.engine.idle()?;
+                self.log.move_to(&mut self.chain);
+            }
+        }
+        let Some(path) = self.chain.pop_front() else { return Ok(()) };
+        let times = self.bus.carry(&path, slot);
+        self.slots.take(slot, times.end);
+        self.tally.count(&path, times.end - slot);
+        self.tally.stash_blocks_max = self.tally.stash_blocks_max.max(self.engine.stash_blocks());
+        if self.chain.is_empty() {
+            let at = times.read + self.spec.on_chip;
+            told.extend(self.reader.take().map(|name| Told::Answer(name, at)));
+        }
+        Ok(())
+    }
+
+    /// What it did so far.
+    pub fn tally(&self) -> ControllerTally {
+        ControllerTally { early_given_up: self.early.given_up, ..self.tally.clone() }
+    }
+
+    /// Checks that every block is where it belongs. It takes a scan of the tree.
+    ///
+    /// # Errors
+    /// [`SimError::Engine`] with the first violation.
+    pub fn check_invariants(&mut self) -> Result<(), SimError> {
+        Ok(self.engine.check_invariants()?)
+    }
+
+    /// Whether `line` waits to be written, and so need not be read. Where its block is nowhere in the ORAM,
+    /// it stays with the LLC now.
+    fn forward(&mut self, line: u64, at: Cycle, told: &mut Vec<Told<T>>) -> bool {
+        match self.remap {
+            Remap::AtAccess => self.requests.waits_to_be_written(line),
+            Remap::Delayed => {
+                let cancelled = self.requests.cancel_write(line);
+                told.extend(cancelled.filter(|is_dirty| *is_dirty).map(|_| Told::Taken(at)));
+                cancelled.is_some()
+            }
+        }
+    }
+
+    /// Whether a block for the LLC is found without a path.
+    fn find_on_client(&mut self, line: u64) -> Result<bool, SimError> {
+        Ok(match self.remap {
+            Remap::AtAccess => self.engine.serve_on_client(line)?,
+            Remap::Delayed => self.engine.take_on_client(line)?,
+        })
+    }
+
+    /// Starts a request: its paths are the chain now, if it takes any.
+    fn start(
+        &mut self,
+        turn: Turn<T>,
+        slot: Cycle,
+        told: &mut Vec<Told<T>>,
+    ) -> Result<(), SimError> {
+        let (line, reader) = match turn {
+            Turn::Read(waiting) => (waiting.line, Some(waiting.what)),
+            Turn::Write(Waiting { line, what: is_dirty, .. }) => {
+                self.tally.write_backs += u64::from(is_dirty);
+                told.extend(is_dirty.then_some(Told::Taken(slot)));
+                (line, None)
+            }
+        };
+        match (self.remap, reader) {
+            (Remap::Delayed, None) => self.engine.put_back(line)?,
+            _ if self.find_on_client(line)? => self.tally.served_on_client += 1,
+            (Remap::Delayed, Some(_)) => self.engine.take(line)?,
+            (Remap::AtAccess, reader) => self.engine.access(line, reader.is_none())?,
+        }
+        self.log.move_to(&mut self.chain);
+        match reader {
+            Some(name) if self.chain.is_empty() => {
+                told.push(Told::Answer(name, slot + self.spec.on_chip));
+            }
+            reader => self.reader = reader,
+        }
+        Ok(())
+    }
+
+    /// Makes room in the stash.
+    fn evict(&mut self) -> Result<(), SimError> {
+        self.engine.idle()?;
+        self.log.move_to(&mut self.chain);
+        self.chain.iter_mut().for_each(|path| path.purpose = Purpose::Eviction);
+        Ok(())
+    }
+
+    /// Makes the next stage of an early write-back, and answers whether there was one.
+    fn write_early(&mut self, slot: Cycle, cache: &mut impl LastLevel) -> Result<bool, SimError> {
+        let Some(line) = self.early.line(slot, cache) else { return Ok(false) };
+        if !self.engine.fetch_position(line)? {
+            if !self.engine.serve_on_client(line)? {
+                self.engine.access(line, true)?;
+            }
+            cache.written_early(line, slot);
+            self.early.done();
+            self.tally.write_backs += 1;
+            self.tally.early_write_backs += 1;
+        }
+        self.log.move_to(&mut self.chain);
+        self.tally.converted += self.chain.len() as u64;
+        Ok(true)
+    }
+}

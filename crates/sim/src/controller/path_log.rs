@@ -1,0 +1,130 @@
+//! What the engine asked memory for: storage that notes each path.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use oblivio_core::geometry::Leaf;
+use oblivio_core::store::{Fill, Frames, Part, Piece, TreeId, TreeShape};
+use oblivio_core::{BucketStore, StoreError};
+
+/// What a path access is for. On the bus all look the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// A block that was asked for (`PT_d`).
+    Data,
+    /// A block of the position map, of the level counted from 1 (`PT_p`).
+    PositionMap(u8),
+    /// Room in the stash: background eviction, or RAW ORAM's scheduled one.
+    Eviction,
+    /// Nothing: a slot of a fixed rate that nobody needed (`PT_m`).
+    Dummy,
+}
+
+/// What of a path is written back after it was read as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Writes {
+    /// All of it.
+    Buckets,
+    /// The headers alone: an access-only access of RAW ORAM.
+    Headers,
+}
+
+/// A path that is read and written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PathAccess {
+    /// Of which tree: ρ has two.
+    pub tree: TreeId,
+    /// Which path.
+    pub leaf: Leaf,
+    /// What is written back.
+    pub writes: Writes,
+    /// What for.
+    pub purpose: Purpose,
+}
+
+/// The paths of one controller, in the order in which they are made. Copies share them.
+#[derive(Clone)]
+pub(crate) struct PathLog {
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    purpose: Cell<Purpose>,
+    is_on: Cell<bool>,
+    paths: RefCell<Vec<PathAccess>>,
+}
+
+impl PathLog {
+    /// A log that is off.
+    pub(crate) fn new() -> Self {
+        Self {
+            shared: Rc::new(Shared {
+                purpose: Cell::new(Purpose::Dummy),
+                is_on: Cell::new(false),
+                paths: RefCell::default(),
+            }),
+        }
+    }
+
+    /// From now on every path is noted.
+    pub(crate) fn turn_on(&self) {
+        self.shared.is_on.set(true);
+    }
+
+    /// What the paths from now on are for.
+    pub(crate) fn set_purpose(&self, purpose: Purpose) {
+        self.shared.purpose.set(purpose);
+    }
+
+    /// Moves what was noted since the last time to the end of `paths`.
+    pub(crate) fn move_to(&self, paths: &mut impl Extend<PathAccess>) {
+        paths.extend(self.shared.paths.borrow_mut().drain(..));
+    }
+
+    /// A path ends with the trip that writes it back: one that was read.
+    fn note_write(&self, pieces: &[Piece], evicts_apart: bool) {
+        let Some(leaf) = pieces.last().filter(|_| self.shared.is_on.get()) else { return };
+        let writes = if leaf.part == Part::Header { Writes::Headers } else { Writes::Buckets };
+        let is_eviction = evicts_apart && writes == Writes::Buckets;
+        let purpose = if is_eviction { Purpose::Eviction } else { self.shared.purpose.get() };
+        let path = PathAccess { tree: leaf.tree, leaf: Leaf(leaf.bucket.index()), writes, purpose };
+        self.shared.paths.borrow_mut().push(path);
+    }
+}
+
+/// A store that notes the paths in a [`PathLog`].
+pub(crate) struct Logged<S> {
+    store: S,
+    log: PathLog,
+    /// Paths that are written as a whole are evictions (RAW ORAM).
+    evicts_apart: bool,
+}
+
+impl<S> Logged<S> {
+    pub(crate) fn new(store: S, log: PathLog, evicts_apart: bool) -> Self {
+        Self { store, log, evicts_apart }
+    }
+}
+
+impl<S: BucketStore> BucketStore for Logged<S> {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.store.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.store.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.store.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.log.note_write(pieces, self.evicts_apart);
+        self.store.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.store.flush()
+    }
+}

@@ -1,0 +1,141 @@
+//! The parameters of the ORAM in a processor: data, not code.
+
+use oblivio_core::frontend::FreecursiveConfig;
+use oblivio_core::{Geometry, HitPolicy, RawConfig, RhoConfig, TreeConfig, TreeTopKind};
+use serde::{Deserialize, Serialize};
+
+use crate::{LINE_BYTES, SimError};
+
+/// Which scheme makes the path accesses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Scheme {
+    /// Path ORAM.
+    Path,
+    /// RAW ORAM, with an eviction after so many accesses.
+    Raw {
+        /// A of the paper.
+        evict_period: u32,
+    },
+}
+
+/// When a block gets a new leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Remap {
+    /// At each access. The block stays in the ORAM while the LLC has a copy.
+    AtAccess,
+    /// When the LLC gives it back (LLC-D): meanwhile it is nowhere in the ORAM.
+    Delayed,
+}
+
+/// What ρ adds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RhoSpec {
+    /// Blocks of the small tree, and tags of the array.
+    pub blocks: u64,
+    /// Accesses to the small tree for each one to the main tree.
+    pub small_per_main: usize,
+}
+
+/// An ORAM in a processor. [`Self::paper`] has the sizes of IR-ORAM, Table I.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OramSpec {
+    /// Blocks of data, of 64 bytes.
+    pub data_blocks: u64,
+    /// Slots of the buckets on each level, from the root to the leaves.
+    pub slots: Vec<u16>,
+    /// Which scheme.
+    pub scheme: Scheme,
+    /// Levels that the client keeps.
+    pub tree_top_levels: u8,
+    /// How the client keeps them: in sets of so many (S-Stash of IR-Stash), or in a dedicated cache.
+    pub tree_top_ways: Option<u16>,
+    /// Blocks that may stay in the stash; past it, paths are read and written back until they do not.
+    pub stash_blocks_max: usize,
+    /// Blocks of the PLB.
+    pub plb_blocks: usize,
+    /// Places in the PLB for each of them.
+    pub plb_ways: usize,
+    /// Positions in a position-map block (X).
+    pub fan_out: u64,
+    /// Positions that may lie on the client.
+    pub client_entries_max: u64,
+    /// When blocks get new leaves.
+    pub remap: Remap,
+    /// A small tree in front.
+    pub rho: Option<RhoSpec>,
+}
+
+impl OramSpec {
+    /// Baseline of IR-ORAM: Freecursive over Path ORAM with Z = 4, ten levels in a dedicated cache, 200
+    /// blocks in the stash of which 100 are for a path, and a PLB of 64 KiB. `leaf_level` is 24 there.
+    /// Half of the slots hold data; smaller trees have smaller tops and PLBs.
+    pub fn paper(leaf_level: u8) -> Self {
+        let smaller = 24u8.saturating_sub(leaf_level);
+        Self {
+            data_blocks: 4 << leaf_level,
+            slots: vec![4; usize::from(leaf_level) + 1],
+            scheme: Scheme::Path,
+            tree_top_levels: 10u8.saturating_sub(smaller),
+            tree_top_ways: None,
+            stash_blocks_max: 100,
+            plb_blocks: (1024 >> smaller).max(16),
+            plb_ways: 1,
+            fan_out: 16,
+            client_entries_max: ((1 << 18) >> smaller).max(16),
+            remap: Remap::AtAccess,
+            rho: None,
+        }
+    }
+
+    /// The level of the leaves.
+    pub fn leaf_level(&self) -> u8 {
+        self.slots.len().saturating_sub(1) as u8
+    }
+
+    pub(super) fn hits(&self) -> HitPolicy {
+        HitPolicy::Serve
+    }
+
+    pub(super) fn frontend(&self) -> Result<FreecursiveConfig, SimError> {
+        let block_bytes = LINE_BYTES as usize;
+        let defaults = FreecursiveConfig::new(self.data_blocks, block_bytes)?;
+        // As wide as fits beside the group counter: groups that begin anew are not what is studied here.
+        let counter_bits = ((LINE_BYTES * 8 - 64) / self.fan_out.max(1)).clamp(1, 24) as u32;
+        Ok(FreecursiveConfig {
+            fan_out: self.fan_out,
+            counter_bits,
+            client_entries_max: self.client_entries_max,
+            plb_blocks: self.plb_blocks,
+            plb_ways: self.plb_ways,
+            hits: self.hits(),
+            ..defaults
+        })
+    }
+
+    /// The main tree, of tags.
+    pub(super) fn tree(&self) -> Result<TreeConfig, SimError> {
+        let frontend = self.frontend()?;
+        let geometry = Geometry::profile(&self.slots)?;
+        let ways = self.tree_top_ways;
+        Ok(TreeConfig {
+            burst_accesses_max: frontend.burst_accesses_max()?,
+            tree_top_levels: self.tree_top_levels,
+            tree_top: ways
+                .map_or(TreeTopKind::Dedicated, |ways| TreeTopKind::SetAssociative { ways }),
+            ..TreeConfig::new(frontend.tree_capacity()?, 0, geometry, self.stash_blocks_max)
+        })
+    }
+
+    pub(super) fn raw(&self, evict_period: u32) -> Result<RawConfig, SimError> {
+        Ok(RawConfig { tree: self.tree()?, evict_period })
+    }
+
+    pub(super) fn rho(&self, rho: &RhoSpec) -> Result<RhoConfig, SimError> {
+        let config = RhoConfig::new(rho.blocks, LINE_BYTES as usize)?;
+        Ok(RhoConfig { small_per_main: rho.small_per_main, ..config })
+    }
+}

@@ -1,0 +1,173 @@
+//! A backend whose tree holds tags and no bytes: what a path costs does not depend on what is in its
+//! blocks, and eight gigabytes of them would only be in the way.
+//!
+//! What the position map says must be kept, though. Its blocks' contents lie beside the tree, by
+//! address; where they are and which path finds them is the tree's business, as for any block.
+
+use std::ops::Range;
+
+use oblivio_core::geometry::Leaf;
+use oblivio_core::scheme::{Backend, Indistinct, Location, Op, Populate, TakingBackend};
+use oblivio_core::stash::StashView;
+use oblivio_core::{Error, TreeConfig};
+use rand::CryptoRng;
+
+use super::path_log::{PathLog, Purpose};
+use crate::LINE_BYTES;
+
+const BLOCK_BYTES: usize = LINE_BYTES as usize;
+
+/// A backend over a tree of tags. To the frontend its blocks have 64 bytes: those of data are zeros,
+/// whatever is written.
+pub(crate) struct TagBackend<B> {
+    tags: B,
+    /// The tree as the frontend sees it.
+    config: TreeConfig,
+    contents: Contents,
+    log: PathLog,
+}
+
+impl<B: Backend> TagBackend<B> {
+    /// Over `tags`, whose blocks have no bytes. `levels` are the addresses of each level, from the data on.
+    pub(crate) fn new(tags: B, levels: &[Range<u64>], log: PathLog) -> Self {
+        let config = TreeConfig { block_bytes: BLOCK_BYTES, ..tags.config().clone() };
+        Self { tags, config, contents: Contents::new(levels), log }
+    }
+
+    fn begin(&self, address: u64) {
+        self.log.set_purpose(match self.contents.level(address) {
+            0 => Purpose::Data,
+            level => Purpose::PositionMap(level as u8),
+        });
+    }
+}
+
+/// The bytes of the position-map blocks.
+struct Contents {
+    /// The first address of each level from the position map on.
+    starts: Vec<u64>,
+    bytes: Vec<[u8; BLOCK_BYTES]>,
+}
+
+impl Contents {
+    fn new(levels: &[Range<u64>]) -> Self {
+        let starts: Vec<_> = levels.iter().skip(1).map(|level| level.start).collect();
+        let end = levels.last().map_or(0, |level| level.end);
+        let blocks = starts.first().map_or(0, |first| end - first);
+        Self { starts, bytes: vec![[0; BLOCK_BYTES]; blocks as usize] }
+    }
+
+    fn level(&self, address: u64) -> usize {
+        self.starts.partition_point(|start| *start <= address)
+    }
+
+    fn get(&mut self, address: u64) -> Option<&mut [u8; BLOCK_BYTES]> {
+        let number = address.checked_sub(*self.starts.first()?)?;
+        self.bytes.get_mut(number as usize)
+    }
+
+    fn read(&mut self, address: u64, block: &mut [u8]) {
+        match self.get(address) {
+            Some(contents) => block.copy_from_slice(contents),
+            None => block.fill(0),
+        }
+    }
+
+    fn write(&mut self, address: u64, block: &[u8]) {
+        if let Some(contents) = self.get(address) {
+            contents.copy_from_slice(block);
+        }
+    }
+
+    fn apply(&mut self, address: u64, op: &mut Op<'_>) {
+        match op {
+            Op::Read(buffer) => self.read(address, buffer),
+            Op::Write(data) => self.write(address, data),
+            Op::Update(update) => match self.get(address) {
+                Some(contents) => update(contents),
+                None => update(&mut [0; BLOCK_BYTES]),
+            },
+        }
+    }
+}
+
+impl<B: Backend> Backend for TagBackend<B> {
+    fn config(&self) -> &TreeConfig {
+        &self.config
+    }
+
+    fn stash(&self) -> StashView<'_> {
+        self.tags.stash()
+    }
+
+    fn record_stash_histogram(&mut self) {
+        self.tags.record_stash_histogram();
+    }
+
+    fn aes_blocks(&self) -> u64 {
+        self.tags.aes_blocks()
+    }
+
+    fn check_ready(&self) -> Result<(), Error> {
+        self.tags.check_ready()
+    }
+
+    fn prefetch(&mut self, leaf: Leaf) {
+        self.tags.prefetch(leaf);
+    }
+
+    /// In a simulation a block exists once it was asked for.
+    fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
+        self.begin(address);
+        self.tags.access(address, from, to, &mut Op::Write(&[]))?;
+        self.contents.apply(address, op);
+        Ok(())
+    }
+
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        let served = self.tags.serve_on_client(address, &mut Op::Write(&[]))?;
+        if served {
+            self.contents.apply(address, op);
+        }
+        Ok(served)
+    }
+
+    fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        self.log.set_purpose(Purpose::Dummy);
+        self.tags.background_evict(coins)
+    }
+
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
+        self.tags.visit_blocks(visit)
+    }
+}
+
+impl<B: TakingBackend> TakingBackend for TagBackend<B> {
+    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
+        self.begin(address);
+        self.contents.read(address, block);
+        self.tags.take(address, from, &mut [])
+    }
+
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
+        let leaf = self.tags.take_on_client(address, &mut [])?;
+        if leaf.is_some() {
+            self.contents.read(address, block);
+        }
+        Ok(leaf)
+    }
+
+    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
+        self.tags.append(address, leaf, &[])?;
+        self.contents.write(address, block);
+        Ok(())
+    }
+}
+
+impl<B: Populate> Populate for TagBackend<B> {
+    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
+        self.tags.populate(blocks)
+    }
+}
+
+impl<B: Indistinct> Indistinct for TagBackend<B> {}

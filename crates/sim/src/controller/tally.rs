@@ -1,0 +1,64 @@
+//! What a controller did.
+
+use serde::{Deserialize, Serialize};
+
+use super::path_log::{PathAccess, Purpose};
+use crate::Cycle;
+
+/// Counts of a controller since it was made, or since they were cleared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerTally {
+    /// Paths for blocks that were asked for (`PT_d`).
+    pub data: u64,
+    /// Paths for the position map, by level from 1 on (`PT_p`).
+    pub position_map: Vec<u64>,
+    /// Paths that made room in the stash.
+    pub evictions: u64,
+    /// Paths for nothing (`PT_m`).
+    pub dummies: u64,
+    /// Paths that would have been for nothing, and were stages of an early write-back.
+    pub converted: u64,
+    /// Of all these, paths of ρ's small tree.
+    pub small: u64,
+    /// Requests that made no path: the block was in the stash or, with IR-Stash, in the tree top.
+    pub served_on_client: u64,
+    /// Requests for a line that was waiting to be written.
+    pub forwarded: u64,
+    /// Lines written back.
+    pub write_backs: u64,
+    /// Of these, early.
+    pub early_write_backs: u64,
+    /// Early write-backs given up because the line was used again.
+    pub early_given_up: u64,
+    /// Cycles in which a path was under way.
+    pub busy: Cycle,
+    /// Of these, for evictions.
+    pub busy_evicting: Cycle,
+    /// The most blocks in the stash after a path.
+    pub stash_blocks_max: usize,
+}
+
+impl ControllerTally {
+    /// All paths.
+    pub fn paths(&self) -> u64 {
+        self.data + self.position_map.iter().sum::<u64>() + self.evictions + self.dummies
+    }
+
+    pub(super) fn count(&mut self, path: &PathAccess, cycles: Cycle) {
+        self.busy += cycles;
+        self.small += u64::from(path.tree.0 != 0);
+        match path.purpose {
+            Purpose::Data => self.data += 1,
+            Purpose::PositionMap(level) => {
+                let level = usize::from(level);
+                self.position_map.resize(self.position_map.len().max(level), 0);
+                self.position_map[level - 1] += 1;
+            }
+            Purpose::Eviction => {
+                self.evictions += 1;
+                self.busy_evicting += cycles;
+            }
+            Purpose::Dummy => self.dummies += 1,
+        }
+    }
+}

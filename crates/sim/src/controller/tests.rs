@@ -1,0 +1,294 @@
+//! A controller on a bus of fixed speed, asked by chance.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use oblivio_core::scheme::PathBackend;
+use oblivio_core::store::TreeId;
+use oblivio_core::view::{Event, Operation, Recorder};
+use oblivio_core::{FreecursiveOram, HitPolicy, Key, MemoryStore, Oram, Sealer, TreeConfig};
+
+use super::*;
+use crate::cache::{Cache, CacheShape};
+
+const READ: Cycle = 300;
+const PATH: Cycle = 700;
+
+/// The paths that a bus has carried, and when each started.
+type Carried = Rc<RefCell<Vec<(PathAccess, Cycle)>>>;
+
+struct FixedBus(Carried);
+
+impl Bus for FixedBus {
+    fn carry(&mut self, path: &PathAccess, start: Cycle) -> PathTimes {
+        self.0.borrow_mut().push((*path, start));
+        PathTimes { read: start + READ, end: start + PATH }
+    }
+}
+
+/// A controller, a cache that nobody uses, and what they did.
+struct Bench {
+    controller: Controller<FixedBus, usize>,
+    cache: Cache,
+    carried: Carried,
+    answers: Vec<Option<Cycle>>,
+    taken: usize,
+    now: Cycle,
+}
+
+impl Bench {
+    fn new(oram: &OramSpec, spec: &ControllerSpec) -> Self {
+        let carried = Carried::default();
+        let controller = Controller::new(oram, spec, FixedBus(Rc::clone(&carried)), 1).unwrap();
+        let cache = Cache::new(CacheShape { lines: 64, ways: 4 }).unwrap();
+        Self { controller, cache, carried, answers: Vec::new(), taken: 0, now: 0 }
+    }
+
+    /// Lets the controller act until `until`.
+    fn run(&mut self, until: Cycle) {
+        let mut told = Vec::new();
+        while let Some(slot) = self.controller.next_slot().filter(|slot| *slot < until) {
+            self.controller.act(slot, &mut self.cache, &mut told).unwrap();
+            self.hear(&mut told);
+        }
+        self.now = until;
+    }
+
+    fn read(&mut self, line: u64) {
+        let (name, mut told) = (self.answers.len(), Vec::new());
+        self.answers.push(None);
+        self.controller.read(name, line, self.now, &mut told).unwrap();
+        self.hear(&mut told);
+    }
+
+    fn hear(&mut self, told: &mut Vec<Told<usize>>) {
+        for told in told.drain(..) {
+            match told {
+                Told::Answer(name, at) => {
+                    assert!(at >= self.now || self.controller.spec.pace == Pace::Free);
+                    assert_eq!(self.answers[name].replace(at), None, "answered once");
+                }
+                Told::Taken(_) => self.taken += 1,
+            }
+        }
+    }
+
+    fn starts(&self) -> Vec<Cycle> {
+        self.carried.borrow().iter().map(|(_, start)| *start).collect()
+    }
+}
+
+fn small() -> OramSpec {
+    OramSpec { stash_blocks_max: 60, plb_blocks: 16, ..OramSpec::paper(9) }
+}
+
+fn in_sets() -> OramSpec {
+    OramSpec { tree_top_levels: 4, tree_top_ways: Some(4), ..small() }
+}
+
+fn with_rho() -> OramSpec {
+    OramSpec { rho: Some(RhoSpec { blocks: 128, small_per_main: 2 }), ..small() }
+}
+
+fn raw() -> OramSpec {
+    let slots = vec![5; 10];
+    OramSpec { scheme: Scheme::Raw { evict_period: 5 }, slots, data_blocks: 1000, ..small() }
+}
+
+fn at(pace: Pace) -> ControllerSpec {
+    ControllerSpec { pace, ..ControllerSpec::default() }
+}
+
+const PACES: [Pace; 4] =
+    [Pace::Free, Pace::StartToStart(1000), Pace::Gap(200), Pace::WhenIdle(1000)];
+
+/// Reads and write-backs of few lines, and what must be true of any ORAM and any pace.
+fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
+    let mut bench = Bench::new(oram, spec);
+    let mut coins = StdRng::seed_from_u64(seed);
+    // What the LLC has: with delayed remapping a block leaves it before it is asked for again.
+    let mut held = Vec::new();
+    let mut dirty_left = 0;
+    for _ in 0..400 {
+        let line = coins.random_range(0..oram.data_blocks.min(900));
+        if !held.contains(&line) {
+            bench.read(line);
+            held.push(line);
+        }
+        if held.len() > 20 {
+            let is_dirty = coins.random();
+            let line = held.swap_remove(coins.random_range(0..held.len()));
+            // It leaves after it has come.
+            bench.run(bench.now + 20_000);
+            dirty_left += usize::from(is_dirty);
+            bench.controller.leaves(line, is_dirty, bench.now);
+        }
+        bench.run(bench.now + coins.random_range(0..3000));
+    }
+    bench.run(bench.now + 1_000_000);
+    assert!(bench.answers.iter().all(Option::is_some), "each read is answered");
+    assert_eq!(bench.taken, dirty_left, "each write-back is taken");
+    let tally = bench.controller.tally();
+    assert_eq!(tally.paths(), bench.carried.borrow().len() as u64);
+    assert_eq!(tally.busy, PATH * tally.paths());
+    assert!(bench.starts().is_sorted_by(|a, b| a + PATH <= *b), "one path at a time");
+    bench.controller.check_invariants().unwrap();
+    bench
+}
+
+#[test]
+fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
+    let delayed = OramSpec { remap: Remap::Delayed, ..small() };
+    let delayed_in_sets = OramSpec { remap: Remap::Delayed, ..in_sets() };
+    for oram in [small(), in_sets(), with_rho(), raw(), delayed, delayed_in_sets] {
+        for pace in PACES {
+            asked_by_chance(&oram, &at(pace), 1);
+        }
+    }
+}
+
+#[test]
+fn the_starts_of_a_fixed_rate_are_the_same_whoever_asks() {
+    for pace in [Pace::StartToStart(1000), Pace::Gap(200)] {
+        for oram in [small(), in_sets(), with_rho(), raw()] {
+            let busy = asked_by_chance(&oram, &at(pace), 1);
+            let mut idle = Bench::new(&oram, &at(pace));
+            idle.run(busy.now);
+            assert_eq!(busy.starts(), idle.starts(), "{pace:?}");
+            let shape = |bench: &Bench| -> Vec<_> {
+                bench.carried.borrow().iter().map(|(path, _)| (path.tree, path.writes)).collect()
+            };
+            // RAW ORAM's dummies are evictions ahead of their time, which anyone can tell.
+            if oram.scheme == Scheme::Path {
+                assert_eq!(shape(&busy), shape(&idle), "{pace:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rho_keeps_to_two_small_paths_and_a_main_one() {
+    for pace in PACES {
+        let bench = asked_by_chance(&with_rho(), &at(pace), 2);
+        for (number, (path, _)) in bench.carried.borrow().iter().enumerate() {
+            assert_eq!(path.tree, TreeId(u16::from(number % 3 != 2)), "{pace:?}");
+        }
+        assert!(bench.controller.tally().small > 100);
+    }
+}
+
+#[test]
+fn the_purposes_are_those_of_the_requests() {
+    let bench = asked_by_chance(&small(), &at(Pace::Free), 1);
+    let tally = bench.controller.tally();
+    assert_eq!(tally.dummies, 0, "nobody asked for any");
+    assert!(tally.position_map[0] > tally.position_map[1], "{tally:?}");
+    let requests = bench.answers.len() + bench.taken;
+    assert_eq!(tally.data + tally.served_on_client + tally.forwarded, requests as u64);
+    let delayed = OramSpec { remap: Remap::Delayed, ..small() };
+    let bench = asked_by_chance(&delayed, &at(Pace::Free), 1);
+    let tally = bench.controller.tally();
+    let reads = bench.answers.len() as u64;
+    assert_eq!(
+        tally.data + tally.served_on_client + tally.forwarded,
+        reads,
+        "victims cost no data"
+    );
+}
+
+#[test]
+fn a_tree_top_in_sets_saves_what_a_dedicated_one_reads() {
+    let [dedicated, sets] = [OramSpec { tree_top_ways: None, ..in_sets() }, in_sets()]
+        .map(|oram| asked_by_chance(&oram, &at(Pace::Free), 1).controller.tally());
+    assert!(sets.served_on_client > dedicated.served_on_client + 20, "{sets:?} {dedicated:?}");
+}
+
+#[test]
+fn slots_that_nobody_needs_write_dirty_lines_back() {
+    let spec = ControllerSpec { early_write_backs: true, ..at(Pace::Gap(300)) };
+    let mut bench = Bench::new(&small(), &spec);
+    for line in 0..64 {
+        bench.cache.insert(line * 31 % 64, true);
+    }
+    bench.run(400 * (PATH + 300));
+    let tally = bench.controller.tally();
+    // In each of the sets only the line that is next to go.
+    assert_eq!((tally.early_write_backs, tally.early_given_up), (16, 0));
+    assert!((0..16).all(|set| bench.cache.next_victim(set).is_some_and(|victim| !victim.dirty)));
+    let needed = tally.data + tally.position_map.iter().sum::<u64>();
+    assert_eq!(tally.converted, needed);
+    assert_eq!(tally.dummies, 400 - needed, "{tally:?}");
+}
+
+#[test]
+fn a_line_that_is_used_before_its_last_stage_is_not_written() {
+    let spec = ControllerSpec { early_write_backs: true, ..at(Pace::Gap(300)) };
+    let mut bench = Bench::new(&small(), &spec);
+    [0, 16, 32, 48].into_iter().for_each(|line| assert!(bench.cache.insert(line, true).is_none()));
+    bench.run(301);
+    assert_eq!(bench.controller.tally().position_map.iter().sum::<u64>(), 1);
+    bench.cache.touch(0, false);
+    bench.run(20_000);
+    let tally = bench.controller.tally();
+    assert_eq!((tally.early_given_up, tally.early_write_backs), (1, 1), "16 in its place");
+    assert!(bench.cache.next_victim(0).is_some_and(|victim| !victim.dirty && victim.line == 16));
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let refused = |oram: &OramSpec, spec: &ControllerSpec| {
+        let bus = FixedBus(Carried::default());
+        Controller::<_, usize>::new(oram, spec, bus, 1).err().unwrap().to_string()
+    };
+    let early = ControllerSpec { early_write_backs: true, ..ControllerSpec::default() };
+    let delayed = OramSpec { remap: Remap::Delayed, ..small() };
+    assert!(refused(&delayed, &early).contains("early"));
+    let both = OramSpec { remap: Remap::Delayed, ..with_rho() };
+    assert!(refused(&both, &ControllerSpec::default()).contains("rho"));
+    let raw_rho = OramSpec { rho: with_rho().rho, ..raw() };
+    assert!(refused(&raw_rho, &ControllerSpec::default()).contains("RAW"));
+    let marks = WriteMarks { high: 5, low: 5 };
+    assert!(refused(&small(), &ControllerSpec { write_marks: marks, ..early }).contains("mark"));
+    let no_tree = OramSpec { slots: vec![4; 3], ..small() };
+    assert!(refused(&no_tree, &ControllerSpec::default()).contains("engine refused"));
+}
+
+/// The controller against the engine itself, with blocks of 64 bytes and everything encrypted: the same
+/// requests give the same paths, and leave the same stash.
+#[test]
+fn it_reads_the_paths_that_the_engine_reads() {
+    for oram in [small(), in_sets()] {
+        let (mut bench, mut coins) = (Bench::new(&oram, &at(Pace::Free)), StdRng::seed_from_u64(9));
+        let leaves = Rc::new(RefCell::new(Vec::new()));
+        let log = Rc::clone(&leaves);
+        let sink = move |event: &Event, _: &[u8]| {
+            if let (Operation::Write, Some(piece)) = (event.operation, event.piece) {
+                let bucket = piece.bucket;
+                log.borrow_mut().extend((bucket.level() == 9).then_some(bucket.index()));
+            }
+        };
+        let tree = TreeConfig { block_bytes: 64, ..oram.tree().unwrap() };
+        let memory =
+            MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
+        let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+        let backend = PathBackend::new(&tree, sealer, Recorder::new(memory, sink)).unwrap();
+        let mut seed = StdRng::seed_from_u64(1);
+        let frontend = oram.frontend().unwrap();
+        assert_eq!(frontend.hits, HitPolicy::Serve);
+        let mut engine =
+            FreecursiveOram::new(&frontend, backend, StdRng::from_rng(&mut seed)).unwrap();
+        engine.populate().unwrap();
+        leaves.borrow_mut().clear();
+
+        for _ in 0..500 {
+            let line = coins.random_range(0..200);
+            bench.read(line);
+            bench.run(bench.now + 10_000);
+            engine.write(line, &[1; 64]).unwrap();
+            assert_eq!(engine.stash().blocks(), bench.controller.engine.stash_blocks());
+        }
+        let carried: Vec<_> = bench.carried.borrow().iter().map(|(path, _)| path.leaf.0).collect();
+        assert_eq!(carried, *leaves.borrow());
+        assert!(carried.len() > 400);
+    }
+}
