@@ -92,15 +92,6 @@ impl LivePosMap {
         self.table.set(address, mapping.entry());
     }
 
-    /// The leaf of `address`, or one drawn for it now. The map stays as it is.
-    #[inline]
-    pub fn leaf_or_draw(&self, address: u64, coins: &mut impl CryptoRng) -> Leaf {
-        match self.get(address) {
-            Some(mapping) => mapping.leaf,
-            None => draw_leaf(coins, self.leaf_level),
-        }
-    }
-
     /// A fresh leaf for any block.
     #[inline]
     pub fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
@@ -127,8 +118,6 @@ impl LivePosMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::SeedableRng;
-    use rand::rngs::StdRng;
 
     #[test]
     fn a_copy_counts_only_where_the_map_says_so() {
@@ -148,15 +137,5 @@ mod tests {
             map.forget(2..4);
             assert_eq!(map.get(3), None);
         }
-    }
-
-    #[test]
-    fn looking_up_changes_nothing() {
-        let mut coins = StdRng::seed_from_u64(1);
-        let mut map = LivePosMap::new(2, 20).unwrap();
-        let leaf = map.leaf_or_draw(0, &mut coins);
-        assert_eq!(map.get(0), None);
-        map.set(0, Mapping { leaf, live: false });
-        assert_eq!(map.leaf_or_draw(0, &mut coins), leaf);
     }
 }

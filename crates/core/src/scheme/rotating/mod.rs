@@ -132,15 +132,6 @@ pub struct RotatingBackend<S> {
 }
 
 impl<S: BucketStore> RotatingBackend<S> {
-    /// An empty ORAM on a store whose buckets were never written.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidConfig`], [`ErrorKind::StoreMismatch`].
-    pub fn new(config: &RawConfig, sealer: EraSealer, store: S) -> Result<Self, Error> {
-        let first_eviction = config.tree.geometry.leaves();
-        Self::resume(config, sealer, store, first_eviction, 0)
-    }
-
     /// The ORAM as it was after `evictions` evictions and `accesses_since_eviction` accesses, but
     /// for the blocks on the client: see [`RotatingOram::bring_back`](crate::RotatingOram::bring_back).
     ///
