@@ -1,6 +1,6 @@
 //! ORAM in a secure processor, simulated.
 //!
-//! A program's misses in the first-level cache are read from a [`trace`]. They go through a processor
+//! A program's misses in the first-level cache are read from a [`trace`]. They go through a [`processor`]
 //! and its last-level [`cache`], to a controller made of the engine itself, to DRAM. So the same
 //! scheme code that serves volumes is timed here in cycles (IR-ORAM, section V).
 //!
@@ -9,6 +9,7 @@
 pub mod cache;
 pub mod controller;
 mod error;
+pub mod processor;
 pub mod trace;
 
 pub use error::SimError;

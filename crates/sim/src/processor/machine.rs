@@ -1,0 +1,261 @@
+//! The LLC between the pipeline and memory.
+
+use super::fetches::Fetches;
+use super::pipeline::Pipeline;
+use super::request::{FetchId, Next, Request};
+use super::room::Room;
+use super::spec::ProcessorSpec;
+use super::tally::Tally;
+use crate::cache::{Cache, Victim};
+use crate::trace::{Kind, Record};
+use crate::{Cycle, SimError};
+
+/// A processor that runs a trace.
+#[derive(Clone, Debug)]
+pub struct Processor<Records> {
+    records: Records,
+    /// The instruction that uses the LLC next, and what it does. `None`: the trace is over.
+    current: Option<(u64, Record)>,
+    pipeline: Pipeline,
+    llc: Cache,
+    llc_latency: Cycle,
+    fetch_on_write_miss: bool,
+    fetches: Fetches,
+    fetch_room: Option<Room>,
+    write_back_room: Room,
+    /// The victim of an instruction that also fetched: it is told after that.
+    victim: Option<(Cycle, Request)>,
+    /// The changed line that must leave before the current instruction can be fetched.
+    in_the_way: Option<u64>,
+    /// Since when it need not wait for room, because its victim was written early.
+    cleaned: Cycle,
+    tally: Tally,
+}
+
+impl<Records: Iterator<Item = Record>> Processor<Records> {
+    /// A processor with an empty LLC, before its first instruction.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`] when it cannot work: [`ProcessorSpec::check`].
+    pub fn new(spec: &ProcessorSpec, records: Records) -> Result<Self, SimError> {
+        spec.check()?;
+        let mut new = Self {
+            records,
+            current: None,
+            pipeline: Pipeline::new(spec),
+            llc: spec.llc()?,
+            llc_latency: spec.llc_latency,
+            fetch_on_write_miss: spec.fetch_on_write_miss,
+            fetches: Fetches::default(),
+            fetch_room: spec.fetch_room.map(Room::new),
+            write_back_room: Room::new(spec.write_back_room),
+            victim: None,
+            in_the_way: None,
+            cleaned: 0,
+            tally: Tally::default(),
+        };
+        new.advance();
+        Ok(new)
+    }
+
+    /// Puts what `records` use into the LLC, without time, requests or counting. To be done before the
+    /// first [`next`](Self::next).
+    pub fn warm_llc(&mut self, records: impl IntoIterator<Item = Record>) {
+        for Record { kind, line, .. } in records {
+            let writes = kind == Kind::Write;
+            if !self.llc.touch(line, writes) {
+                self.llc.insert(line, writes);
+            }
+        }
+    }
+
+    /// What happens next. Instructions after cycle `horizon` do not change the LLC yet; with
+    /// [`Cycle::MAX`] it runs ahead as far as answers go. Requests reach memory up to the LLC's latency
+    /// after the horizon. They come in order of time.
+    pub fn next(&mut self, horizon: Cycle) -> Next {
+        loop {
+            if let Some((at, request)) = self.victim.take() {
+                return Next::Ask { at, request };
+            }
+            let Some((index, record)) = self.current else { return self.end() };
+            let stalls = &mut self.tally.stalls;
+            let Some(free) = self.pipeline.reach(index, &mut self.fetches, stalls) else {
+                return Next::Waits;
+            };
+            if free > horizon {
+                return Next::Later { at: free };
+            }
+            if self.llc.touch(record.line, record.kind == Kind::Write) {
+                self.stall(index, free, 0, 0);
+                self.hit(index, record, free);
+                self.advance();
+                continue;
+            }
+            let victim = self.llc.next_victim(self.llc.set_of(record.line));
+            let Some((write_back, fetch)) = self.room_since(record.kind, victim) else {
+                return Next::Waits;
+            };
+            let cycle = free.max(write_back).max(fetch);
+            if cycle > horizon {
+                return Next::Later { at: cycle };
+            }
+            self.stall(index, free, write_back, fetch);
+            let asked = self.miss(index, record, cycle);
+            self.advance();
+            if let Some(request) = asked {
+                return Next::Ask { at: cycle + self.llc_latency, request };
+            }
+        }
+    }
+
+    /// Memory answers fetch `id` at cycle `at`. Where [`ProcessorSpec::fetch_room`] is limited, answers
+    /// must be told in order of time.
+    ///
+    /// # Panics
+    /// When it was answered before, when `at` is before it was asked for, or out of order.
+    pub fn answer(&mut self, id: FetchId, at: Cycle) {
+        self.fetches.answer(id, at);
+        if let Some(room) = &mut self.fetch_room {
+            room.free(at);
+        }
+    }
+
+    /// Memory takes one of the write-backs at cycle `at`, no matter which. To be told in order of time.
+    ///
+    /// # Panics
+    /// When there is none, or it is told out of order.
+    pub fn written_back(&mut self, at: Cycle) {
+        self.write_back_room.free(at);
+    }
+
+    /// Notes that `line` was written to memory early, at the start of cycle `at`: it is as memory has it.
+    /// Answers whether it was in the LLC. All answers before `at` must have been told, and all pulled
+    /// that happens up to `at - 1`, and nothing after it.
+    pub fn written_early(&mut self, line: u64, at: Cycle) -> bool {
+        if self.in_the_way == Some(line) {
+            self.in_the_way = None;
+            self.cleaned = self.write_back_room.free_since().map_or(at, |since| since.min(at));
+        }
+        self.llc.clean(line)
+    }
+
+    /// The LLC, as it is after all instructions up to the last horizon, or up to the last request if
+    /// there may be more to pull.
+    pub fn llc(&self) -> &Cache {
+        &self.llc
+    }
+
+    /// What has happened.
+    pub fn tally(&self) -> Tally {
+        Tally { merges: self.fetches.merges(), ..self.tally }
+    }
+
+    fn end(&mut self) -> Next {
+        let Some(last) = self.tally.instructions.checked_sub(1) else {
+            return Next::Done { at: 0 };
+        };
+        let retires = self.pipeline.retires(last, &mut self.fetches);
+        retires.map_or(Next::Waits, |at| Next::Done { at })
+    }
+
+    /// Goes to the next record.
+    fn advance(&mut self) {
+        if let Some((index, _)) = self.current {
+            self.tally.instructions = index + 1;
+        }
+        self.in_the_way = None;
+        self.cleaned = 0;
+        let record = self.records.next();
+        self.current =
+            record.map(|record| (self.tally.instructions + u64::from(record.gap), record));
+    }
+
+    /// Fetches an instruction that finds its line in the LLC.
+    fn hit(&mut self, index: u64, record: Record, cycle: Cycle) {
+        if record.kind == Kind::Write {
+            self.tally.write_hits += 1;
+            self.pipeline.fetch(index, cycle, 0, None);
+            return;
+        }
+        self.tally.read_hits += 1;
+        let wait = self.fetches.merge(record.line, cycle);
+        self.pipeline.fetch(index, cycle, self.llc_latency, wait);
+    }
+
+    /// Fetches an instruction that does not find its line in the LLC. Answers the first request that
+    /// follows.
+    fn miss(
+        &mut self,
+        index: u64,
+        Record { kind, line, .. }: Record,
+        cycle: Cycle,
+    ) -> Option<Request> {
+        let asked = cycle + self.llc_latency;
+        let victim = self.llc.insert(line, kind == Kind::Write).map(|victim| self.evict(victim));
+        let id = self.fetches_for(kind).then(|| {
+            self.fetches.forget_before(cycle);
+            if let Some(room) = &mut self.fetch_room {
+                room.fill();
+            }
+            self.fetches.start(line, asked)
+        });
+        if kind == Kind::Write {
+            self.tally.write_misses += 1;
+            self.pipeline.fetch(index, cycle, 0, None);
+        } else {
+            self.tally.read_misses += 1;
+            let wait = id.map(|id| self.fetches.wait(id, None));
+            self.pipeline.fetch(index, cycle, self.llc_latency, wait);
+        }
+        let Some(id) = id else { return victim };
+        self.victim = victim.map(|victim| (asked, victim));
+        Some(Request::Fetch { id, line })
+    }
+
+    fn evict(&mut self, Victim { line, dirty }: Victim) -> Request {
+        self.fetches.left(line);
+        if dirty {
+            self.tally.dirty_victims += 1;
+            self.write_back_room.fill();
+            Request::WriteBack { line }
+        } else {
+            self.tally.clean_victims += 1;
+            Request::Dropped { line }
+        }
+    }
+
+    /// Whether an instruction that misses needs its line from memory.
+    fn fetches_for(&self, kind: Kind) -> bool {
+        kind == Kind::Read || self.fetch_on_write_miss
+    }
+
+    /// Since when there is the room that an instruction needs which misses and sends `victim` away: for
+    /// its write-back, and for its fetch. `None`: there is none.
+    fn room_since(&mut self, kind: Kind, victim: Option<Victim>) -> Option<(Cycle, Cycle)> {
+        let dirty = victim.filter(|victim| victim.dirty);
+        self.in_the_way = dirty.map(|victim| victim.line);
+        let write_back = match dirty {
+            Some(_) => self.write_back_room.free_since()?,
+            None => self.cleaned,
+        };
+        let limited = self.fetch_room.as_ref().filter(|_| self.fetches_for(kind));
+        let fetch = limited.map_or(Some(0), Room::free_since)?;
+        Some((write_back, fetch))
+    }
+
+    /// Counts the cycles in which instruction `index` held up all: until the ROB is `free`, until there
+    /// is room for a write-back, and until there is room for a fetch.
+    fn stall(&mut self, index: u64, free: Cycle, write_back: Cycle, fetch: Cycle) {
+        let stalls = &mut self.tally.stalls;
+        let mut from = self.pipeline.idle_from(index);
+        let causes = [
+            (&mut stalls.rob, free),
+            (&mut stalls.write_backs, write_back),
+            (&mut stalls.fetches, fetch),
+        ];
+        for (stalled, until) in causes {
+            *stalled += until.saturating_sub(from);
+            from = from.max(until);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What kind of processor it is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cache::{Cache, CacheShape};
+use crate::{Cycle, LINE_BYTES, SimError};
+
+/// More than any processor has. It keeps sums of cycles within their type.
+const MAX: u64 = 1 << 20;
+
+/// The sizes and latencies of a processor. What is not said is as in Table I of IR-ORAM, and where
+/// that is silent, as in USIMM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProcessorSpec {
+    /// Its clock, in MHz. Nothing here depends on it: it relates cycles to those of memory.
+    pub clock_mhz: u32,
+    /// How many instructions it fetches in a cycle, and how many it retires.
+    pub width: u64,
+    /// How many instructions may be fetched and not yet retired: the entries of the reorder buffer.
+    pub rob: u64,
+    /// Cycles from fetch to completion of an instruction that waits for nothing.
+    pub depth: Cycle,
+    /// Bytes of the last-level cache (LLC).
+    pub llc_bytes: u64,
+    /// Places of each line in the LLC.
+    pub llc_ways: usize,
+    /// Cycles that looking into the LLC takes on top of `depth`. No paper says how many: 10 is usual
+    /// for this size.
+    pub llc_latency: Cycle,
+    /// Whether a write that misses the LLC fetches its line first. It need not where the first level
+    /// gives back whole lines.
+    pub fetch_on_write_miss: bool,
+    /// How many write-backs may wait until memory takes them.
+    pub write_back_room: u64,
+    /// How many fetches may be under way. `None`: as many as there are reads in the reorder buffer.
+    pub fetch_room: Option<u64>,
+}
+
+impl Default for ProcessorSpec {
+    fn default() -> Self {
+        Self {
+            clock_mhz: 3200,
+            width: 4,
+            rob: 128,
+            depth: 10,
+            llc_bytes: 2 << 20,
+            llc_ways: 8,
+            llc_latency: 10,
+            fetch_on_write_miss: false,
+            write_back_room: 64,
+            fetch_room: None,
+        }
+    }
+}
+
+impl ProcessorSpec {
+    /// Refuses a processor that cannot work.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`], which names the field and what it may be.
+    pub fn check(&self) -> Result<(), SimError> {
+        within("clock_mhz", self.clock_mhz.into(), 1)?;
+        within("width", self.width, 1)?;
+        within("rob", self.rob, 1)?;
+        within("depth", self.depth, 1)?;
+        within("llc_latency", self.llc_latency, 0)?;
+        within("write_back_room", self.write_back_room, 1)?;
+        within("fetch_room", self.fetch_room.unwrap_or(1), 1)?;
+        self.llc().map(drop)
+    }
+
+    /// The LLC, empty.
+    pub(super) fn llc(&self) -> Result<Cache, SimError> {
+        let lines = self.llc_bytes / LINE_BYTES;
+        within("llc_bytes / 64", lines, 1)?;
+        if !self.llc_bytes.is_multiple_of(LINE_BYTES) {
+            return Err(SimError::Spec(format!(
+                "llc_bytes must be a multiple of {LINE_BYTES}, not {}",
+                self.llc_bytes
+            )));
+        }
+        Cache::new(CacheShape { lines: lines as usize, ways: self.llc_ways })
+    }
+}
+
+fn within(field: &str, value: u64, min: u64) -> Result<(), SimError> {
+    if (min..=MAX).contains(&value) {
+        return Ok(());
+    }
+    Err(SimError::Spec(format!("{field} must be {min} to {MAX}, not {value}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_is_table_1() {
+        let spec: ProcessorSpec = serde_json::from_str(r#"{"rob": 256}"#).unwrap();
+        assert_eq!(spec, ProcessorSpec { rob: 256, ..ProcessorSpec::default() });
+        spec.check().unwrap();
+        assert_eq!(spec.llc().unwrap().sets(), 4096);
+        assert!(serde_json::from_str::<ProcessorSpec>(r#"{"robb": 256}"#).is_err());
+    }
+
+    #[test]
+    fn a_processor_that_cannot_work_is_refused() {
+        type Spoil = fn(&mut ProcessorSpec);
+        let wrong: [(&str, Spoil); 9] = [
+            ("clock_mhz", |spec| spec.clock_mhz = 0),
+            ("width", |spec| spec.width = 0),
+            ("rob", |spec| spec.rob = 0),
+            ("depth", |spec| spec.depth = 0),
+            ("llc_latency", |spec| spec.llc_latency = u64::MAX),
+            ("write_back_room", |spec| spec.write_back_room = 0),
+            ("fetch_room", |spec| spec.fetch_room = Some(0)),
+            ("llc_bytes", |spec| spec.llc_bytes += 1),
+            ("ways", |spec| spec.llc_ways = 7),
+        ];
+        for (field, spoil) in wrong {
+            let mut spec = ProcessorSpec::default();
+            spoil(&mut spec);
+            let error = spec.check().unwrap_err().to_string();
+            assert!(error.contains(field), "{field}: {error}");
+        }
+    }
+}

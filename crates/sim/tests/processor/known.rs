@@ -1,0 +1,200 @@
+//! Figures worked out by hand. The processor is that of Table I, with an LLC latency of 10 cycles.
+
+use oblivio_sim::Cycle;
+use oblivio_sim::processor::{Next, Processor, ProcessorSpec, Request, Stalls};
+use oblivio_sim::trace::{Kind, Record};
+
+use super::driver::{Driver, Style};
+use super::memory::{Habits, Memory, Order, What};
+use super::{LINE_BYTES, Outcome};
+
+const MEMORY: Habits = Habits { every: 0, order: Order::Oldest, latency: 400, spread: 0 };
+
+fn reads(gap: u32, lines: impl IntoIterator<Item = u64>) -> Vec<Record> {
+    lines.into_iter().map(|line| Record { gap, kind: Kind::Read, line }).collect()
+}
+
+fn writes(lines: impl IntoIterator<Item = u64>) -> Vec<Record> {
+    lines.into_iter().map(|line| Record { gap: 0, kind: Kind::Write, line }).collect()
+}
+
+fn run(spec: &ProcessorSpec, trace: Vec<Record>) -> Outcome {
+    Driver::new(spec, trace.into_iter(), Memory::new(MEMORY)).run(Style::Ahead, &[])
+}
+
+/// Instruction 31 reads first. It is fetched in cycle 31 / 4 = 7, asks at 17, has its line at 417.
+/// Reads 2, 3 and 4 are in the ROB with it, each 8 cycles later: 425, 433, 441. Read 5 is instruction
+/// 159 = 31 + 128. It takes the entry of read 1, is fetched at 417, has its line at 827: 410 cycles
+/// later. So have the three after it. In all there are 250 such groups, and the last read of the last
+/// one has its line at 441 + 249 * 410.
+#[test]
+fn four_misses_overlap_in_a_rob_of_128() {
+    let outcome = run(&ProcessorSpec::default(), reads(31, 0..1000));
+    assert_eq!(outcome.end, 441 + 249 * 410);
+    assert_eq!(outcome.asked[3..5], [(41, What::Fetch(3)), (427, What::Fetch(4))]);
+    // From cycle 40 on instruction 159 is waited for; later groups fetch for 32 of the 410 cycles.
+    assert_eq!(outcome.tally.stalls.rob, (417 - 40) + 248 * (410 - 32));
+    assert_eq!((outcome.tally.instructions, outcome.tally.read_misses), (32_000, 1000));
+}
+
+/// With one read in the ROB, each has its line 410 cycles after the one before: the first at 417. So it
+/// is with a large ROB where one fetch may be under way: the next one is fetched in the cycle of the
+/// answer.
+#[test]
+fn one_miss_at_a_time() {
+    let small_rob = ProcessorSpec { rob: 32, ..ProcessorSpec::default() };
+    let one_fetch = ProcessorSpec { fetch_room: Some(1), ..ProcessorSpec::default() };
+    for spec in [small_rob, one_fetch] {
+        assert_eq!(run(&spec, reads(31, 0..1000)).end, 417 + 999 * 410);
+    }
+}
+
+/// 2^32 instructions at 4 a cycle; the last is fetched in cycle 2^30 - 1 and complete 10 cycles later.
+/// That takes no longer than a short trace.
+#[test]
+fn what_uses_no_memory_runs_at_full_width() {
+    let store = Record { gap: u32::MAX, kind: Kind::Write, line: 0 };
+    let outcome = run(&ProcessorSpec::default(), vec![store]);
+    assert_eq!(outcome.end, (1 << 30) - 1 + 10);
+    assert_eq!(outcome.tally.stalls, Stalls::default());
+}
+
+/// A ROB of 8 empties once in the 10 cycles that instructions take: 800 of them take 100 rounds, and
+/// the last is fetched one cycle after the first of its round.
+#[test]
+fn a_rob_smaller_than_the_pipeline_holds_it_up() {
+    let spec = ProcessorSpec { rob: 8, ..ProcessorSpec::default() };
+    let outcome = run(&spec, vec![Record { gap: 799, kind: Kind::Write, line: 0 }]);
+    assert_eq!(outcome.end, 99 * 10 + 1 + 10);
+}
+
+/// The second read is instruction 1, also fetched in cycle 0, and complete when the line has come, at
+/// 410. From then on the ROB is full and 4 instructions retire in a cycle; the last, number 4001, a
+/// thousand cycles later. It is a hit: it was fetched 32 cycles before, and complete 20 after that.
+#[test]
+fn reads_of_a_line_under_way_wait_together() {
+    let mut trace = reads(0, [7, 7, 7]);
+    trace[2].gap = 3999;
+    let outcome = run(&ProcessorSpec::default(), trace);
+    assert_eq!(outcome.asked, [(10, What::Fetch(7))]);
+    assert_eq!((outcome.tally.merges, outcome.tally.read_hits), (1, 2));
+    assert_eq!(outcome.end, 410 + 4001 / 4);
+}
+
+/// A line that was warmed is there 20 cycles after the fetch of its read, in cycle 7. The victim of the
+/// warmed set is changed, so it is written back.
+#[test]
+fn a_warm_llc_hits() {
+    let spec = ProcessorSpec { llc_bytes: LINE_BYTES, llc_ways: 1, ..ProcessorSpec::default() };
+    let trace = reads(31, [1, 2]);
+    let mut processor = Processor::new(&spec, trace.into_iter()).unwrap();
+    processor.warm_llc(writes([0, 1]));
+    let Next::Ask { at: 25, request: Request::Fetch { id, line: 2 } } = processor.next(15) else {
+        panic!("the second read is fetched in cycle 15")
+    };
+    let write_back = Next::Ask { at: 25, request: Request::WriteBack { line: 1 } };
+    assert_eq!(processor.next(15), write_back);
+    assert_eq!(processor.next(15), Next::Waits);
+    processor.answer(id, 30);
+    assert_eq!(processor.next(15), Next::Done { at: 35 }, "not before a hit would be complete");
+    assert_eq!(processor.tally().read_hits, 1);
+}
+
+/// An LLC of one line, room for two write-backs, and a memory that takes one every 100 cycles. Write 0
+/// finds the LLC empty; 1 and 2 fill the room in cycle 0; write 3 is fetched at 100, and write `n` at
+/// `100 * (n - 2)`.
+#[test]
+fn write_backs_that_memory_does_not_take_hold_up_fetch() {
+    let spec = ProcessorSpec {
+        llc_bytes: LINE_BYTES,
+        llc_ways: 1,
+        write_back_room: 2,
+        ..ProcessorSpec::default()
+    };
+    let mut processor = Processor::new(&spec, writes(0..10).into_iter()).unwrap();
+    let mut asked = Vec::new();
+    let mut taken = (1..).map(|turn| 100 * turn);
+    let end = loop {
+        match processor.next(Cycle::MAX) {
+            Next::Ask { at, .. } => asked.push(at),
+            Next::Waits => processor.written_back(taken.next().unwrap()),
+            Next::Done { at } => break at,
+            Next::Later { .. } => unreachable!(),
+        }
+    };
+    assert_eq!(asked, [10, 10, 110, 210, 310, 410, 510, 610, 710]);
+    assert_eq!(end, 710);
+    assert_eq!(processor.tally().stalls, Stalls { write_backs: 700 - 7, ..Stalls::default() });
+}
+
+/// As above, but the line in the way is written early, so that nothing waits for room. The LLC is not
+/// touched beyond the horizon.
+#[test]
+fn a_line_written_early_is_not_in_the_way() {
+    let spec = ProcessorSpec {
+        llc_bytes: LINE_BYTES,
+        llc_ways: 1,
+        write_back_room: 1,
+        ..ProcessorSpec::default()
+    };
+    let trace = [writes(0..3), reads(399, [2])].concat();
+    let mut processor = Processor::new(&spec, trace.into_iter()).unwrap();
+    assert_eq!(processor.next(49), Next::Ask { at: 10, request: Request::WriteBack { line: 0 } });
+    assert_eq!(processor.next(49), Next::Waits);
+    assert!(!processor.written_early(0, 50) && processor.written_early(1, 50));
+    let dropped = Next::Ask { at: 60, request: Request::Dropped { line: 1 } };
+    assert_eq!(processor.next(50), dropped);
+    // The read is 400 instructions later.
+    assert_eq!(processor.next(50), Next::Later { at: 150 });
+    assert_eq!(processor.next(150), Next::Done { at: 170 });
+}
+
+#[test]
+fn an_empty_trace_is_over_at_once() {
+    let mut processor = Processor::new(&ProcessorSpec::default(), [].into_iter()).unwrap();
+    assert_eq!(processor.next(0), Next::Done { at: 0 });
+    assert_eq!(processor.next(0), Next::Done { at: 0 });
+}
+
+/// A processor with one fetch under way, which was asked for at 10.
+fn asked_once() -> (Processor<impl Iterator<Item = Record>>, oblivio_sim::processor::FetchId) {
+    let spec = ProcessorSpec { fetch_room: Some(2), ..ProcessorSpec::default() };
+    let mut processor = Processor::new(&spec, reads(0, 0..2).into_iter()).unwrap();
+    let Next::Ask { at: 10, request: Request::Fetch { id, .. } } = processor.next(0) else {
+        panic!("the first instruction misses")
+    };
+    (processor, id)
+}
+
+#[test]
+#[should_panic(expected = "answered twice")]
+fn nothing_is_answered_twice() {
+    let (mut processor, id) = asked_once();
+    processor.answer(id, 10);
+    processor.answer(id, 11);
+}
+
+#[test]
+#[should_panic(expected = "is asked at 10")]
+fn nothing_is_answered_before_it_is_asked() {
+    let (mut processor, id) = asked_once();
+    processor.answer(id, 9);
+}
+
+#[test]
+#[should_panic(expected = "is told after")]
+fn answers_that_make_room_are_told_in_order() {
+    let (mut processor, first) = asked_once();
+    let Next::Ask { request: Request::Fetch { id: second, .. }, .. } = processor.next(0) else {
+        panic!("the second instruction misses too")
+    };
+    processor.answer(second, 30);
+    processor.answer(first, 20);
+}
+
+#[test]
+#[should_panic(expected = "nothing waits")]
+fn no_write_back_is_taken_that_was_not_asked_for() {
+    let (mut processor, _) = asked_once();
+    processor.written_back(10);
+}
