@@ -247,9 +247,10 @@ pub(crate) const LEAKS: &[Leak] = &[
         shows: "how deep blocks are on a path: empty buckets below them are not sealed anew",
         edits: &[Edit {
             file: "scheme/path_io.rs",
-            find: "|stop: &Stop<'_>| plan.bucket(usize::from(stop.sizes.level), format.geometry());",
+            find: "let planned = |stop: &Stop<'_>| planned(stop, format);",
             replacement:
-                "|stop: &Stop<'_>| plan.bucket(usize::from(stop.sizes.level), format.geometry());
+                "let planned = |stop: &Stop<'_>| planned(stop, format);
+        let leaf = trip.stops(format).next().map_or(Leaf(0), |stop| stop.leaf);
         let levels: Vec<u8> = trip.stops(format).map(|stop| stop.sizes.level).collect();
         let real = |address: u64| address != Entry::DUMMY_ADDRESS;
         let filled = trip.stops(format).filter(|stop| {
