@@ -7,6 +7,7 @@
 //! Everything follows from its inputs and a seed: there is no clock and no chance of its own.
 
 pub mod cache;
+pub mod dram;
 mod error;
 pub mod trace;
 
