@@ -174,6 +174,25 @@ fn a_read_of_what_waits_to_be_written_costs_no_burst_and_no_time() {
     assert!(dram.enqueue(request(3, dram.lines(), Kind::Read, 0)).is_err());
 }
 
+#[test]
+fn writes_wait_for_reads_until_the_high_mark_and_then_go_until_the_low_one() {
+    let spec = DramSpec::built_in("DDR3-1600").unwrap();
+    let high = u64::from(spec.queues.drain_high);
+    for (writes, before_the_last_read) in
+        [(high - 1, 0), (high, spec.queues.drain_high - spec.queues.drain_low)]
+    {
+        let mut dram = Dram::new(&spec, 1).unwrap();
+        for line in 0..128 {
+            let kind = if line < writes { Kind::Write } else { Kind::Read };
+            dram.enqueue(Request { id: line, line, kind, arrival: 0 }).unwrap();
+        }
+        let mut done = Vec::new();
+        dram.finish_reads(&mut done);
+        let written = done.iter().filter(|done| done.id < writes).count();
+        assert_eq!(written, before_the_last_read as usize);
+    }
+}
+
 /// A part in which no rule follows from another.
 fn tight(part: &str) -> DramSpec {
     let mut spec = DramSpec::built_in(part).unwrap();
