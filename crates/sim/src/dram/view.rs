@@ -57,7 +57,7 @@ impl View {
             Kind::Write if self.reads.holds(bank, request.line) => self.writes.hold(bank, request),
             Kind::Write => self.writes.push(bank, request, open_row),
         }
-        self.draining |= self.writes.len() >= self.drain_high;
+        self.drain_from_the_high_mark();
     }
 
     /// Whether reads or writes go now.
@@ -80,7 +80,7 @@ impl View {
                 let taken = self.reads.take_hit(bank)?;
                 if !self.reads.holds(bank, taken.line) {
                     self.writes.release(bank, taken.line, Some(taken.row));
-                    self.draining |= self.writes.len() >= self.drain_high;
+                    self.drain_from_the_high_mark();
                 }
                 Some(taken)
             }
@@ -96,5 +96,9 @@ impl View {
     pub(super) fn row_changed(&mut self, bank: u32, open_row: Option<u32>) {
         self.reads.row_changed(bank, open_row);
         self.writes.row_changed(bank, open_row);
+    }
+
+    fn drain_from_the_high_mark(&mut self) {
+        self.draining |= self.writes.len() >= self.drain_high;
     }
 }
