@@ -8,6 +8,7 @@
 
 pub mod cache;
 pub mod controller;
+pub mod dram;
 mod error;
 pub mod processor;
 pub mod trace;

@@ -1,0 +1,168 @@
+//! Loads that other simulators were measured with, and what this DRAM makes of them.
+//!
+//! The requests of a [`Load`] come from a processor that never waits for anything but memory: up to
+//! [`IN_FLIGHT`] requests at a time, taken in and let go in order, as through a reorder buffer. A read is
+//! let go when it is done, a write at once. The reads of [`Unloaded`] find the DRAM at rest. What others
+//! measured stands in [`super::published`].
+
+use std::collections::VecDeque;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::{Clock, Dram, DramSpec, Request};
+use crate::trace::Kind;
+use crate::{LINE_BYTES, SimError};
+
+/// Places of the reorder buffer (IR-ORAM, Table I).
+pub const IN_FLIGHT: usize = 128;
+/// Lines of a bucket of 256 bytes.
+const BUCKET_LINES: u64 = 4;
+/// Buckets of a path below the levels on chip.
+const PATH_BUCKETS: usize = 15;
+/// Clocks between unloaded requests: long enough for the one before.
+const REST: std::ops::Range<Clock> = 60..140;
+
+/// Requests without a pause in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// One line after the other is read.
+    StreamRead,
+    /// Lines anywhere are read.
+    RandomRead,
+    /// One line after the other: one is read, one is written.
+    StreamReadWrite,
+    /// Lines anywhere: each is read or written, as a coin falls.
+    RandomReadWrite,
+    /// 15 buckets of 256 bytes anywhere are read, then written; and so on.
+    PathLike,
+}
+
+impl Load {
+    /// All loads.
+    pub const ALL: [Self; 5] = [
+        Self::StreamRead,
+        Self::RandomRead,
+        Self::StreamReadWrite,
+        Self::RandomReadWrite,
+        Self::PathLike,
+    ];
+
+    /// The first `count` requests to a DRAM of `lines` (a power of two), and the rest of the path they end in: lines, and
+    /// what is done to them.
+    pub fn requests(self, lines: u64, count: usize, seed: u64) -> Vec<(u64, Kind)> {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut coin = move || rng.random::<u64>();
+        let alternate = |number: usize| [Kind::Read, Kind::Write][number % 2];
+        match self {
+            Self::StreamRead => {
+                (0..count).map(|number| (number as u64 % lines, Kind::Read)).collect()
+            }
+            Self::StreamReadWrite => {
+                (0..count).map(|number| (number as u64 % lines, alternate(number))).collect()
+            }
+            Self::RandomRead => (0..count).map(|_| (coin() % lines, Kind::Read)).collect(),
+            Self::RandomReadWrite => {
+                (0..count).map(|_| (coin() % lines, alternate((coin() >> 63) as usize))).collect()
+            }
+            Self::PathLike => {
+                let mut requests = Vec::with_capacity(count);
+                while requests.len() < count {
+                    let buckets: Vec<_> =
+                        (0..PATH_BUCKETS).map(|_| coin() % (lines / BUCKET_LINES)).collect();
+                    for kind in [Kind::Read, Kind::Write] {
+                        let first_lines = buckets.iter().map(|bucket| bucket * BUCKET_LINES);
+                        let lines = first_lines.flat_map(|first| first..first + BUCKET_LINES);
+                        requests.extend(lines.map(|line| (line, kind)));
+                    }
+                }
+                requests
+            }
+        }
+    }
+
+    /// Gigabytes (10⁹) a second that `channels` of `spec` move under this load, from the first clock to
+    /// the end of the last burst of `count` requests.
+    ///
+    /// # Errors
+    /// As [`Dram::new`].
+    pub fn gb_per_second(
+        self,
+        spec: &DramSpec,
+        channels: u32,
+        count: usize,
+        seed: u64,
+    ) -> Result<f64, SimError> {
+        let mut dram = Dram::new(spec, channels)?;
+        let requests = self.requests(dram.lines(), count, seed);
+        let clocks = replay(&mut dram, &requests)?;
+        let bytes = requests.len() as f64 * LINE_BYTES as f64;
+        let microseconds = clocks as f64 / spec.clock_mhz;
+        Ok(bytes / microseconds / 1000.0)
+    }
+}
+
+/// Passes `requests` through a reorder buffer. Answers when the last was done.
+fn replay(dram: &mut Dram, requests: &[(u64, Kind)]) -> Result<Clock, SimError> {
+    let mut clock = 0;
+    // The last requests that were taken in, and which of them need not be waited for.
+    let mut released = VecDeque::with_capacity(IN_FLIGHT);
+    let mut oldest = 0;
+    for (id, &(line, kind)) in (0..).zip(requests) {
+        while released.len() == IN_FLIGHT {
+            if released[0] {
+                released.pop_front();
+                oldest += 1;
+            } else if let Some(done) = dram.next_completion() {
+                clock = done.clock;
+                // Writes may have left already.
+                if let Some(place) = done.id.checked_sub(oldest) {
+                    released[place as usize] = true;
+                }
+            }
+        }
+        released.push_back(kind == Kind::Write);
+        dram.enqueue(Request { id, line, kind, arrival: clock })?;
+    }
+    Ok(dram.run_until_idle(&mut Vec::new()).unwrap_or(clock))
+}
+
+/// Reads that come one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unloaded {
+    /// Of lines of the row that is open.
+    RowHit,
+    /// Of lines anywhere.
+    Random,
+}
+
+impl Unloaded {
+    /// Clocks that a read takes, on average over `count`.
+    ///
+    /// # Errors
+    /// As [`Dram::new`].
+    pub fn clocks(
+        self,
+        spec: &DramSpec,
+        channels: u32,
+        count: u32,
+        seed: u64,
+    ) -> Result<f64, SimError> {
+        let mut dram = Dram::new(spec, channels)?;
+        let mut rng = StdRng::seed_from_u64(seed);
+        let lines = match self {
+            Self::RowHit => dram.row_span(),
+            Self::Random => dram.lines(),
+        };
+        let (mut now, mut sum) = (0, 0);
+        let mut done = Vec::new();
+        for id in 0..count.into() {
+            let arrival = now + rng.random_range(REST);
+            let line = rng.random_range(0..lines);
+            dram.enqueue(Request { id, line, kind: Kind::Read, arrival })?;
+            now = dram.finish_reads(&mut done).unwrap_or(arrival);
+            sum += now - arrival;
+        }
+        Ok(sum as f64 / f64::from(count))
+    }
+}

@@ -1,0 +1,250 @@
+//! The state of a channel's DRAM: open rows, and the earliest clock of each next command.
+//!
+//! Each command moves the earliest clocks of those that may follow it, so that asking is cheap. The
+//! data bus has no state of its own: bursts go in the order of their commands, so the distance of two
+//! commands follows from what they are.
+
+use super::{Clock, DramSpec};
+use crate::trace::Kind;
+
+/// A rank's share of a channel's banks, or a group's.
+fn share(bank: u32, log2_size: u32) -> usize {
+    (bank >> log2_size) as usize
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bank {
+    row: Option<u32>,
+    activate: Clock,
+    precharge: Clock,
+    column: Clock,
+}
+
+/// Banks of a rank that share circuits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    activate: Clock,
+    column: [Clock; 2],
+}
+
+/// When the next four rows of a rank may be opened, for all that the last four say.
+#[derive(Clone, Copy, Debug, Default)]
+struct Opened {
+    ready: [Clock; 4],
+    oldest: usize,
+}
+
+/// The least that the banks of two commands share.
+#[derive(Clone, Copy)]
+enum Relation {
+    Group,
+    Rank,
+    Channel,
+}
+
+/// The least distances that do not stand in the spec as they are.
+#[derive(Clone, Debug)]
+struct Distances {
+    activate: [Clock; 2],
+    /// From a read or write to one of the other banks: `[first][second][relation]`.
+    column: [[[Clock; 3]; 2]; 2],
+    /// From a read or write to closing the row.
+    precharge: [Clock; 2],
+}
+
+/// The DRAM of one channel.
+#[derive(Clone, Debug)]
+pub(super) struct Device {
+    banks: Vec<Bank>,
+    /// The banks with an open row, a bit each.
+    open_banks: u64,
+    groups: Vec<Group>,
+    opened: Vec<Opened>,
+    /// When the command bus is free.
+    bus: Clock,
+    rcd: Clock,
+    rp: Clock,
+    ras: Clock,
+    rc: Clock,
+    faw: Clock,
+    rfc: Clock,
+    distances: Distances,
+    /// From a command to the end of its burst.
+    latency: [Clock; 2],
+    log2_group: u32,
+    log2_rank: u32,
+}
+
+impl Device {
+    pub(super) fn new(spec: &DramSpec) -> Self {
+        let time = spec.timing;
+        let group_banks = spec.banks / spec.groups();
+        let burst = Clock::from(spec.burst_clocks);
+        Self {
+            banks: vec![Bank::default(); (spec.ranks * spec.banks) as usize],
+            open_banks: 0,
+            groups: vec![Group::default(); (spec.ranks * spec.groups()) as usize],
+            opened: vec![Opened::default(); spec.ranks as usize],
+            bus: 0,
+            rcd: time.rcd.into(),
+            rp: time.rp.into(),
+            ras: time.ras.into(),
+            rc: time.rc.into(),
+            faw: time.faw.into(),
+            rfc: time.rfc.into(),
+            distances: Distances::new(spec),
+            latency: [Clock::from(time.cas) + burst, Clock::from(time.cwd) + burst],
+            log2_group: group_banks.trailing_zeros(),
+            log2_rank: spec.banks.trailing_zeros(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn open_row(&self, bank: u32) -> Option<u32> {
+        self.banks[bank as usize].row
+    }
+
+    /// The banks with an open row, a bit each.
+    #[inline]
+    pub(super) fn open_banks(&self) -> u64 {
+        self.open_banks
+    }
+
+    /// When the command bus is free. What follows are the clocks from which the rest allows a command.
+    #[inline]
+    pub(super) fn bus_free(&self) -> Clock {
+        self.bus
+    }
+
+    pub(super) fn rank_of(&self, bank: u32) -> u32 {
+        bank >> self.log2_rank
+    }
+
+    /// The banks of `rank`.
+    pub(super) fn banks_of(&self, rank: u32) -> std::ops::Range<u32> {
+        rank << self.log2_rank..(rank + 1) << self.log2_rank
+    }
+
+    #[inline]
+    pub(super) fn column_at(&self, bank: u32, kind: Kind) -> Clock {
+        let group = &self.groups[share(bank, self.log2_group)];
+        self.banks[bank as usize].column.max(group.column[kind as usize])
+    }
+
+    #[inline]
+    pub(super) fn activate_at(&self, bank: u32) -> Clock {
+        let group = &self.groups[share(bank, self.log2_group)];
+        self.banks[bank as usize].activate.max(group.activate)
+    }
+
+    #[inline]
+    pub(super) fn precharge_at(&self, bank: u32) -> Clock {
+        self.banks[bank as usize].precharge
+    }
+
+    /// When a rank without open rows may be refreshed.
+    pub(super) fn refresh_at(&self, rank: u32) -> Clock {
+        self.banks_of(rank).map(|bank| self.banks[bank as usize].activate).fold(0, Ord::max)
+    }
+
+    pub(super) fn activate(&mut self, at: Clock, number: u32, row: u32) {
+        let bank = &mut self.banks[number as usize];
+        bank.row = Some(row);
+        self.open_banks |= 1 << number;
+        bank.column = at + self.rcd;
+        bank.precharge = at + self.ras;
+        bank.activate = at + self.rc;
+
+        let rank = self.rank_of(number);
+        let opened = &mut self.opened[rank as usize];
+        opened.ready[opened.oldest] = at + self.faw;
+        opened.oldest = (opened.oldest + 1) % opened.ready.len();
+        let fifth = opened.ready[opened.oldest];
+        for (group, relation) in self.related(number).filter(|(_, relation)| relation.in_rank()) {
+            let ready = &mut self.groups[group].activate;
+            *ready = (*ready).max(fifth).max(at + self.distances.activate[relation as usize]);
+        }
+        self.bus = at + 1;
+    }
+
+    /// Closes the open row of a bank: answers which it was.
+    pub(super) fn precharge(&mut self, at: Clock, number: u32) -> u32 {
+        self.open_banks &= !(1 << number);
+        let bank = &mut self.banks[number as usize];
+        bank.activate = bank.activate.max(at + self.rp);
+        self.bus = at + 1;
+        bank.row.take().unwrap_or_default()
+    }
+
+    /// Reads or writes a line of an open row. Answers when its last beat has passed.
+    pub(super) fn column(&mut self, at: Clock, number: u32, kind: Kind) -> Clock {
+        let bank = &mut self.banks[number as usize];
+        bank.precharge = bank.precharge.max(at + self.distances.precharge[kind as usize]);
+        for (group, relation) in self.related(number) {
+            let distances = &self.distances.column[kind as usize];
+            let ready = &mut self.groups[group].column;
+            for (ready, distance) in ready.iter_mut().zip(distances) {
+                *ready = (*ready).max(at + distance[relation as usize]);
+            }
+        }
+        self.bus = at + 1;
+        at + self.latency[kind as usize]
+    }
+
+    pub(super) fn refresh(&mut self, at: Clock, rank: u32) {
+        for bank in self.banks_of(rank) {
+            self.banks[bank as usize].activate = at + self.rfc;
+        }
+        self.bus = at + 1;
+    }
+
+    /// All groups of the channel, and how their banks are related to `bank`.
+    #[inline]
+    fn related(&self, bank: u32) -> impl Iterator<Item = (usize, Relation)> + use<> {
+        let home = share(bank, self.log2_group);
+        let log2_groups = self.log2_rank - self.log2_group;
+        (0..self.groups.len()).map(move |group| {
+            let relation = if group == home {
+                Relation::Group
+            } else if group >> log2_groups == home >> log2_groups {
+                Relation::Rank
+            } else {
+                Relation::Channel
+            };
+            (group, relation)
+        })
+    }
+}
+
+impl Relation {
+    fn in_rank(self) -> bool {
+        !matches!(self, Self::Channel)
+    }
+}
+
+impl Distances {
+    fn new(spec: &DramSpec) -> Self {
+        let time = spec.timing;
+        let (ccd, rrd, wtr) = spec
+            .bank_groups
+            .map_or((time.ccd, time.rrd, time.wtr), |group| (group.ccd, group.rrd, group.wtr));
+        let [cas, cwd, burst, turn] = [time.cas, time.cwd, spec.burst_clocks, time.rtrs];
+        let written = cwd + burst;
+        let read_write = (cas + burst + turn).saturating_sub(cwd);
+        let write_read = (written + turn).saturating_sub(cas);
+        // In the order of `Relation`.
+        let alike = [ccd.max(burst), time.ccd.max(burst), burst + turn];
+        let turns = [
+            [alike, [read_write.max(ccd), read_write.max(time.ccd), read_write]],
+            [
+                [write_read.max(written + wtr), write_read.max(written + time.wtr), write_read],
+                alike,
+            ],
+        ];
+        Self {
+            activate: [rrd.into(), time.rrd.into()],
+            column: turns.map(|first| first.map(|second| second.map(Clock::from))),
+            precharge: [time.rtp.into(), (written + time.wr).into()],
+        }
+    }
+}

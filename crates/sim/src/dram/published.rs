@@ -1,0 +1,160 @@
+//! What other simulators measured for DDR3-1600, and whether we agree.
+//!
+//! The part is that of `specs/DDR3-1600.toml`; the simulators are USIMM, `DRAMsim3` and Ramulator 1.
+//! They differ among themselves, so a [`Cell`] is held against their spread, and how far one may be
+//! outside of it: 2 % for streams, 5 % for random loads, 3 clocks for unloaded reads.
+//!
+//! The part says nothing about the address order, the windows and the marks. Rows come first, so
+//! that a stream fills a row of each bank in turn, and channels last, so that it uses all; the windows
+//! (64 each) and marks (40, 20) are USIMM's. Pages stay open.
+
+use super::DramSpec;
+use super::bandwidth::{Load, Unloaded};
+use crate::SimError;
+
+/// The part that was measured.
+pub const PART: &str = "DDR3-1600";
+/// Requests of a load, and reads of an unloaded row, that a cell is measured with.
+const REQUESTS: usize = 60_000;
+const READS: u32 = 10_000;
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Gigabytes (10⁹) a second.
+    Bandwidth(Load),
+    /// Clocks of a read.
+    Latency(Unloaded),
+}
+
+/// A quantity, and what the others measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Channels of the part.
+    pub channels: u32,
+    /// What.
+    pub quantity: Quantity,
+    /// USIMM.
+    pub usimm: Option<f64>,
+    /// `DRAMsim3`.
+    pub dramsim3: Option<f64>,
+    /// Ramulator 1.
+    pub ramulator: Option<f64>,
+}
+
+/// A cell, measured anew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What others measured.
+    pub cell: Cell,
+    /// What we measured.
+    pub ours: f64,
+    /// From where to where we agree.
+    pub band: (f64, f64),
+}
+
+impl Verdict {
+    /// Whether ours lies in the band.
+    pub fn agrees(&self) -> bool {
+        (self.band.0..=self.band.1).contains(&self.ours)
+    }
+}
+
+impl Cell {
+    /// The spread of the others, and what is allowed outside of it.
+    pub fn band(&self) -> (f64, f64) {
+        let others = [self.usimm, self.dramsim3, self.ramulator].into_iter().flatten();
+        let least = others.clone().fold(f64::INFINITY, f64::min);
+        let most = others.fold(0.0, f64::max);
+        match self.quantity {
+            Quantity::Latency(_) => (least - 3.0, most + 3.0),
+            Quantity::Bandwidth(Load::StreamRead | Load::StreamReadWrite) => {
+                (least * 0.98, most * 1.02)
+            }
+            Quantity::Bandwidth(_) => (least * 0.95, most * 1.05),
+        }
+    }
+
+    /// Measures it on `spec`.
+    ///
+    /// # Errors
+    /// As [`super::Dram::new`].
+    pub fn measure(&self, spec: &DramSpec, seed: u64) -> Result<Verdict, SimError> {
+        let ours = match self.quantity {
+            Quantity::Bandwidth(load) => load.gb_per_second(spec, self.channels, REQUESTS, seed)?,
+            Quantity::Latency(reads) => reads.clocks(spec, self.channels, READS, seed)?,
+        };
+        Ok(Verdict { cell: self.clone(), ours, band: self.band() })
+    }
+}
+
+/// All that others measured.
+pub fn published() -> Vec<Cell> {
+    use Load::{PathLike, RandomRead, RandomReadWrite, StreamRead, StreamReadWrite};
+    // Channels, load, USIMM, DRAMsim3, Ramulator 1.
+    let bandwidths = [
+        (1, StreamRead, Some(12.37), Some(12.36), Some(12.44)),
+        (1, RandomRead, Some(10.49), Some(11.28), Some(10.99)),
+        (1, StreamReadWrite, Some(10.40), Some(11.69), Some(9.51)),
+        (1, RandomReadWrite, Some(9.50), Some(9.41), Some(9.63)),
+        (1, PathLike, Some(11.78), None, None),
+        (4, StreamRead, Some(49.80), Some(49.46), None),
+        (4, RandomRead, Some(35.29), Some(44.74), None),
+        (4, StreamReadWrite, Some(49.79), Some(49.36), None),
+        (4, RandomReadWrite, Some(30.61), Some(36.50), None),
+        (4, PathLike, Some(35.02), Some(35.74), None),
+    ];
+    // USIMM tells cycles of a processor with four to a clock, and no channels.
+    let latencies = [
+        (1, Unloaded::RowHit, Some(79.0 / 4.0), Some(23.2), None),
+        (1, Unloaded::Random, Some(167.0 / 4.0), Some(34.3), None),
+        (4, Unloaded::RowHit, Some(79.0 / 4.0), Some(26.3), None),
+        (4, Unloaded::Random, Some(167.0 / 4.0), Some(33.0), None),
+    ];
+    let bandwidths = bandwidths.map(|(channels, load, usimm, dramsim3, ramulator)| Cell {
+        channels,
+        quantity: Quantity::Bandwidth(load),
+        usimm,
+        dramsim3,
+        ramulator,
+    });
+    let latencies = latencies.map(|(channels, reads, usimm, dramsim3, ramulator)| Cell {
+        channels,
+        quantity: Quantity::Latency(reads),
+        usimm,
+        dramsim3,
+        ramulator,
+    });
+    bandwidths.into_iter().chain(latencies).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn we_agree_with_the_others_in_every_cell() {
+        let spec = DramSpec::built_in(PART).unwrap();
+        for seed in 1..=2 {
+            for cell in published() {
+                let verdict = cell.measure(&spec, seed).unwrap();
+                assert!(verdict.agrees(), "{verdict:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_part_is_noticed() {
+        let slow = DramSpec::built_in("DDR3-1333").unwrap();
+        let stream = &published()[0];
+        assert!(!stream.measure(&slow, 1).unwrap().agrees());
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_figures() {
+        let spec = DramSpec::built_in(PART).unwrap();
+        let cell = &published()[4];
+        assert_eq!(cell.measure(&spec, 3).unwrap(), cell.measure(&spec, 3).unwrap());
+        assert_ne!(cell.measure(&spec, 3).unwrap(), cell.measure(&spec, 4).unwrap());
+    }
+}

@@ -1,0 +1,85 @@
+//! The numbers of a spec that come in groups, under the names of the data sheets in files.
+
+use serde::{Deserialize, Serialize};
+
+/// Clocks between commands. Within a bank, unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// From a read to the first beat of its data.
+    #[serde(rename = "tCAS")]
+    pub cas: u32,
+    /// From opening a row to a read or write.
+    #[serde(rename = "tRCD")]
+    pub rcd: u32,
+    /// From closing a row to opening the next.
+    #[serde(rename = "tRP")]
+    pub rp: u32,
+    /// From opening a row to closing it.
+    #[serde(rename = "tRAS")]
+    pub ras: u32,
+    /// From opening a row to opening the next.
+    #[serde(rename = "tRC")]
+    pub rc: u32,
+    /// From opening a row to opening one in another bank of the rank (of another group).
+    #[serde(rename = "tRRD")]
+    pub rrd: u32,
+    /// In any stretch of so many clocks a rank opens four rows at most.
+    #[serde(rename = "tFAW")]
+    pub faw: u32,
+    /// From the last beat of a write to closing its row.
+    #[serde(rename = "tWR")]
+    pub wr: u32,
+    /// From the last beat of a write to a read of the same rank (of another group).
+    #[serde(rename = "tWTR")]
+    pub wtr: u32,
+    /// From a read to closing its row.
+    #[serde(rename = "tRTP")]
+    pub rtp: u32,
+    /// From a read to a read and a write to a write of the same rank (of another group).
+    #[serde(rename = "tCCD")]
+    pub ccd: u32,
+    /// From a write to the first beat of its data.
+    #[serde(rename = "tCWD")]
+    pub cwd: u32,
+    /// For how long the data bus is silent when the rank or the direction changes.
+    #[serde(rename = "tRTRS")]
+    pub rtrs: u32,
+    /// How often a rank is refreshed.
+    #[serde(rename = "tREFI")]
+    pub refi: u32,
+    /// From a refresh of a rank to the next command to it.
+    #[serde(rename = "tRFC")]
+    pub rfc: u32,
+}
+
+/// Banks of one group share circuits: commands to them must lie further apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BankGroups {
+    /// Groups of a rank.
+    pub groups: u32,
+    /// [`Timing::ccd`] within a group.
+    #[serde(rename = "tCCD_L")]
+    pub ccd: u32,
+    /// [`Timing::rrd`] within a group.
+    #[serde(rename = "tRRD_L")]
+    pub rrd: u32,
+    /// [`Timing::wtr`] within a group.
+    #[serde(rename = "tWTR_L")]
+    pub wtr: u32,
+}
+
+/// The windows from which a channel's scheduler chooses, and when it turns to writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queues {
+    /// Reads in view.
+    pub read: u32,
+    /// Writes in view.
+    pub write: u32,
+    /// So many writes go before reads …
+    pub drain_high: u32,
+    /// … until so many are left.
+    pub drain_low: u32,
+}

@@ -1,0 +1,104 @@
+//! What a channel's scheduler sees: some reads and some writes, and which of them go now.
+//!
+//! Reads go before writes, until the writes in view reach the high mark: then writes go until the low
+//! mark, and also while there are no reads. A write of a line that waits to be read is held back until
+//! the read has gone.
+
+use super::DramSpec;
+use super::window::{Waiting, Window};
+use crate::trace::Kind;
+
+/// The requests in view.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    reads: Window,
+    writes: Window,
+    /// Whether writes go although there are reads.
+    draining: bool,
+    drain_high: usize,
+    drain_low: usize,
+}
+
+impl View {
+    pub(super) fn new(spec: &DramSpec) -> Self {
+        let banks = (spec.ranks * spec.banks) as usize;
+        Self {
+            reads: Window::new(banks, spec.queues.read),
+            writes: Window::new(banks, spec.queues.write),
+            draining: false,
+            drain_high: spec.queues.drain_high as usize,
+            drain_low: spec.queues.drain_low as usize,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.reads.is_empty() && self.writes.is_empty()
+    }
+
+    pub(super) fn has_reads(&self) -> bool {
+        !self.reads.is_empty()
+    }
+
+    pub(super) fn has_room(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Read => self.reads.has_room(),
+            Kind::Write => self.writes.has_room(),
+        }
+    }
+
+    /// Whether `line`, which lies in `bank`, waits to be written.
+    pub(super) fn will_write(&self, bank: u32, line: u64) -> bool {
+        self.writes.holds(bank, line)
+    }
+
+    pub(super) fn enter(&mut self, kind: Kind, bank: u32, request: Waiting, open_row: Option<u32>) {
+        match kind {
+            Kind::Read => self.reads.push(bank, request, open_row),
+            Kind::Write if self.reads.holds(bank, request.line) => self.writes.hold(bank, request),
+            Kind::Write => self.writes.push(bank, request, open_row),
+        }
+        self.drain_from_the_high_mark();
+    }
+
+    /// Whether reads or writes go now.
+    pub(super) fn direction(&self) -> Kind {
+        if self.draining || self.reads.is_empty() { Kind::Write } else { Kind::Read }
+    }
+
+    /// The requests that go now.
+    pub(super) fn window(&self) -> &Window {
+        match self.direction() {
+            Kind::Read => &self.reads,
+            Kind::Write => &self.writes,
+        }
+    }
+
+    /// Takes out the request that goes now for the open row of `bank`.
+    pub(super) fn take_hit(&mut self, bank: u32) -> Option<Waiting> {
+        match self.direction() {
+            Kind::Read => {
+                let taken = self.reads.take_hit(bank)?;
+                if !self.reads.holds(bank, taken.line) {
+                    self.writes.release(bank, taken.line, Some(taken.row));
+                    self.drain_from_the_high_mark();
+                }
+                Some(taken)
+            }
+            Kind::Write => {
+                let taken = self.writes.take_hit(bank)?;
+                self.draining &= self.writes.len() > self.drain_low;
+                Some(taken)
+            }
+        }
+    }
+
+    /// Another row of `bank` is open now, or none.
+    pub(super) fn row_changed(&mut self, bank: u32, open_row: Option<u32>) {
+        self.reads.row_changed(bank, open_row);
+        self.writes.row_changed(bank, open_row);
+    }
+
+    fn drain_from_the_high_mark(&mut self) {
+        self.draining |= self.writes.len() >= self.drain_high;
+    }
+}
