@@ -11,6 +11,7 @@ pub mod controller;
 pub mod dram;
 mod error;
 pub mod processor;
+pub mod system;
 pub mod trace;
 
 pub use error::SimError;

@@ -96,6 +96,22 @@ impl OramSpec {
         self.slots.len().saturating_sub(1) as u8
     }
 
+    /// Slots of the buckets on each level that lie in memory, of each tree: 0 on the levels that the client
+    /// keeps.
+    pub(crate) fn slots_in_memory(&self) -> Result<Vec<Vec<u64>>, SimError> {
+        let main = self.tree()?;
+        let small = self.rho.as_ref().map(|rho| self.rho(rho)).transpose()?;
+        let trees = [Some(main), small.map(|rho| rho.small)].into_iter().flatten();
+        let in_memory = |tree: TreeConfig| {
+            let slots = |level| match level < usize::from(tree.tree_top_levels) {
+                true => 0,
+                false => tree.geometry.slots(level) as u64,
+            };
+            (0..tree.geometry.levels()).map(slots).collect()
+        };
+        Ok(trees.map(in_memory).collect())
+    }
+
     pub(super) fn hits(&self) -> HitPolicy {
         HitPolicy::Serve
     }

@@ -44,6 +44,29 @@ impl ControllerTally {
         self.data + self.position_map.iter().sum::<u64>() + self.evictions + self.dummies
     }
 
+    /// What happened after `before`; of the stash, the most ever.
+    pub(crate) fn since(self, before: &Self) -> Self {
+        let level = |level: usize| before.position_map.get(level).copied().unwrap_or(0);
+        let position_map =
+            self.position_map.iter().enumerate().map(|(number, count)| count - level(number));
+        Self {
+            data: self.data - before.data,
+            position_map: position_map.collect(),
+            evictions: self.evictions - before.evictions,
+            dummies: self.dummies - before.dummies,
+            converted: self.converted - before.converted,
+            small: self.small - before.small,
+            served_on_client: self.served_on_client - before.served_on_client,
+            forwarded: self.forwarded - before.forwarded,
+            write_backs: self.write_backs - before.write_backs,
+            early_write_backs: self.early_write_backs - before.early_write_backs,
+            early_given_up: self.early_given_up - before.early_given_up,
+            busy: self.busy - before.busy,
+            busy_evicting: self.busy_evicting - before.busy_evicting,
+            stash_blocks_max: self.stash_blocks_max,
+        }
+    }
+
     pub(super) fn count(&mut self, path: &PathAccess, cycles: Cycle) {
         self.busy += cycles;
         self.small += u64::from(path.tree.0 != 0);

@@ -4,6 +4,11 @@
 //! path opens few rows (Ren et al., ISCA'13). [`Order::Heap`] is the ruler for it: level after level.
 //! Levels without slots in DRAM are on chip; they are the topmost.
 //!
+//! With buckets of as many lines as there are channels, or a multiple, every path loads all channels
+//! alike. IR-Alloc has others. Packed one after the other, some paths have many of their lines on one
+//! channel, and take as long as that one takes. So [`Order::Balanced`] fixes the channels of each level: the
+//! first line of its buckets is on the channel after the last line of those above.
+//!
 //! The layout of storage (`oblivio_core`'s) gives a row to every subtree. Where the levels do not
 //! come out even, that is a row for each leaf: here the topmost group of levels is the small one, and a
 //! subtree takes the smallest power-of-two part of a row that holds it.
@@ -22,6 +27,40 @@ pub enum Order {
         /// Lines that should hold a subtree: a power of two.
         row_span: u64,
     },
+    /// The same, with the lines of each path spread evenly over the channels. Neighbouring lines must be on
+    /// neighbouring channels, as in the usual order of address bits.
+    Balanced {
+        /// Lines that should hold a subtree: a power of two.
+        row_span: u64,
+        /// How many channels there are: a power of two.
+        channels: u64,
+    },
+}
+
+impl Order {
+    /// Lines that hold a subtree of more than one level.
+    fn row_span(self) -> Option<u64> {
+        match self {
+            Self::Heap => None,
+            Self::Subtrees { row_span } | Self::Balanced { row_span, .. } => Some(row_span),
+        }
+    }
+
+    fn check(self) -> Result<(), SimError> {
+        if let Some(row_span) = self.row_span()
+            && !(row_span.is_power_of_two() && row_span < 1 << 40)
+        {
+            return Err(spec(format!("row_span = {row_span}: must be a power of two below 2^40")));
+        }
+        if let Self::Balanced { channels, row_span } = self
+            && !(channels.is_power_of_two() && channels <= row_span)
+        {
+            return Err(spec(format!(
+                "channels = {channels}: must be a power of two, and each must have a part of a row"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// The lines of every bucket.
@@ -31,14 +70,22 @@ pub struct BucketLines {
     lines: u64,
 }
 
-/// The buckets of a level: subtrees `subtree_stride` apart, in each a run of buckets.
-#[derive(Clone, Copy, Debug)]
+/// The buckets of a level: subtrees `subtree_stride` apart.
+#[derive(Clone, Debug, Default)]
 struct Level {
     base: u64,
     /// The level of the roots of its subtrees.
     root_level: u32,
     subtree_stride: u64,
-    bucket_lines: u64,
+    /// Within the subtree, the lines of a bucket.
+    places: Vec<LinePlace>,
+}
+
+/// Where a line of the leftmost bucket of a level is in a subtree, and how far it is to that of the next.
+#[derive(Clone, Copy, Debug)]
+struct LinePlace {
+    first: u64,
+    step: u64,
 }
 
 impl BucketLines {
@@ -47,6 +94,7 @@ impl BucketLines {
     /// # Errors
     /// [`SimError::Spec`] when a level below one with slots has none, or the tree has no end.
     pub fn new(slots: &[u64], header_lines: u64, order: Order) -> Result<Self, SimError> {
+        order.check()?;
         let on_chip = slots.iter().take_while(|slots| **slots == 0).count();
         if let Some(level) = slots.iter().skip(on_chip).position(|slots| *slots == 0) {
             let level = on_chip + level;
@@ -59,24 +107,11 @@ impl BucketLines {
         let sizes = sizes.filter(|_| slots.len() <= 33).ok_or_else(|| {
             spec("a tree has 33 levels, and a bucket less than 2^20 lines".to_owned())
         })?;
-        let groups = match order {
-            Order::Heap => vec![1; sizes.len()],
-            Order::Subtrees { row_span } if row_span.is_power_of_two() && row_span < 1 << 40 => {
-                group_from_below(&sizes, row_span)
-            }
-            Order::Subtrees { row_span } => {
-                return Err(spec(format!(
-                    "row_span = {row_span}: must be a power of two below 2^40"
-                )));
-            }
-        };
-        let no_lines = Level { base: 0, root_level: 0, subtree_stride: 0, bucket_lines: 0 };
-        let mut layout = Self { levels: vec![no_lines; on_chip], lines: 0 };
-        let mut sizes = sizes.as_slice();
-        for levels in groups {
-            let (group, rest) = sizes.split_at(levels);
-            layout.append(group, order);
-            sizes = rest;
+        let mut layout = Self { levels: vec![Level::default(); on_chip], lines: 0 };
+        let mut start = 0;
+        for end in group_ends(&sizes, order) {
+            layout.append(Subtree::new(&sizes, start..end, order), order);
+            start = end;
         }
         Ok(layout)
     }
@@ -86,59 +121,108 @@ impl BucketLines {
         self.lines
     }
 
-    /// The lines of the bucket with `index` on `level`: the lowest `level` bits of the labels of its
-    /// leaves, as in `oblivio_core`. None, where the level is on chip.
+    /// The lines of the bucket with `index` on `level`, headers first: the lowest `level` bits of the labels
+    /// of its leaves, as in `oblivio_core`. None, where the level is on chip.
     ///
     /// # Panics
     /// When there is no such level.
-    pub fn lines(&self, level: usize, index: u64) -> Range<u64> {
-        let Level { base, root_level, subtree_stride, bucket_lines } = self.levels[level];
+    pub fn lines(&self, level: usize, index: u64) -> impl ExactSizeIterator<Item = u64> {
+        let Level { base, root_level, subtree_stride, places } = &self.levels[level];
         // From left to right: the bits of the index from the last.
         let subtree = (index & ((1 << root_level) - 1)).reverse_bits();
         let subtree = subtree.checked_shr(u64::BITS - root_level).unwrap_or_default();
-        let start = base + subtree * subtree_stride + (index >> root_level) * bucket_lines;
-        start..start + bucket_lines
+        let start = base + subtree * subtree_stride;
+        let within = index >> root_level;
+        places.iter().map(move |place| start + place.first + within * place.step)
     }
 
-    /// Appends the levels of a group, of buckets of `sizes`.
-    fn append(&mut self, sizes: &[u64], order: Order) {
+    /// Appends the levels of a group.
+    fn append(&mut self, subtree: Subtree, order: Order) {
         let root_level = self.levels.len() as u32;
-        let subtree = subtree_lines(sizes);
-        let (stride, align) = match order {
-            Order::Heap => (subtree, 1),
+        let (stride, align) = match order.row_span() {
+            None => (subtree.lines, 1),
             // So a subtree never lies across two rows, if it fits into one.
-            Order::Subtrees { row_span } if subtree <= row_span => {
-                (subtree.next_power_of_two(), row_span)
+            Some(row_span) if subtree.lines <= row_span => {
+                (subtree.lines.next_power_of_two(), row_span)
             }
-            Order::Subtrees { row_span } => (subtree.next_multiple_of(row_span), row_span),
+            Some(row_span) => (subtree.lines.next_multiple_of(row_span), row_span),
         };
-        let mut base = self.lines.next_multiple_of(align);
+        let base = self.lines.next_multiple_of(align);
         self.lines = base + (stride << root_level);
-        for (depth, &bucket_lines) in sizes.iter().enumerate() {
-            self.levels.push(Level { base, root_level, subtree_stride: stride, bucket_lines });
-            base += bucket_lines << depth;
-        }
+        let level = |places| Level { base, root_level, subtree_stride: stride, places };
+        self.levels.extend(subtree.levels.into_iter().map(level));
     }
 }
 
-/// How many levels each group has, from the top: as many as `row_span` lines hold, chosen from the
-/// leaves upwards, so that what is left over is small.
-fn group_from_below(sizes: &[u64], row_span: u64) -> Vec<usize> {
-    let mut groups = Vec::new();
+/// Where the lines of a subtree are.
+struct Subtree {
+    /// Of each level, the lines of a bucket.
+    levels: Vec<Vec<LinePlace>>,
+    /// How many lines it spans.
+    lines: u64,
+}
+
+impl Subtree {
+    /// The levels `group` of a tree with buckets of `sizes`.
+    fn new(sizes: &[u64], group: Range<usize>, order: Order) -> Self {
+        let mut subtree = Self { levels: Vec::new(), lines: 0 };
+        let above: u64 = sizes[..group.start].iter().sum();
+        match order {
+            Order::Heap | Order::Subtrees { .. } => {
+                for (depth, &size) in sizes[group].iter().enumerate() {
+                    let first = subtree.lines;
+                    let place = |line| LinePlace { first: first + line, step: size };
+                    subtree.levels.push((0..size).map(place).collect());
+                    subtree.lines += size << depth;
+                }
+            }
+            Order::Balanced { channels, .. } => subtree.balance(&sizes[group], above, channels),
+        }
+        subtree
+    }
+
+    /// Deals the lines of a path to the channels in turn, as they come from the root on: `above` of them
+    /// before this subtree.
+    fn balance(&mut self, sizes: &[u64], above: u64, channels: u64) {
+        // How many lines of the subtree each channel has so far.
+        let mut columns = vec![0; channels as usize];
+        let mut dealt = above;
+        for (depth, &size) in sizes.iter().enumerate() {
+            let of_bucket = |channel: u64| {
+                let from_first = (channel + channels - dealt % channels) % channels;
+                (size + channels - 1 - from_first) / channels
+            };
+            let place = |line: u64| {
+                let channel = (dealt + line) % channels;
+                let column = columns[channel as usize] + line / channels;
+                LinePlace {
+                    first: column * channels + channel,
+                    step: of_bucket(channel) * channels,
+                }
+            };
+            self.levels.push((0..size).map(place).collect());
+            for (channel, column) in (0..).zip(&mut columns) {
+                *column += of_bucket(channel) << depth;
+            }
+            dealt += size;
+        }
+        self.lines = columns.iter().max().unwrap_or(&0) * channels;
+    }
+}
+
+/// Where each group of levels ends, from the top: as many levels as a row holds, chosen from the leaves
+/// upwards, so that what is left over is small.
+fn group_ends(sizes: &[u64], order: Order) -> Vec<usize> {
+    let Some(row_span) = order.row_span() else { return (1..=sizes.len()).collect() };
+    let mut ends = Vec::new();
     let mut end = sizes.len();
     while end > 0 {
-        let fits = |start: &usize| subtree_lines(&sizes[*start..end]) <= row_span;
-        let start = (0..end - 1).rev().take_while(fits).last().unwrap_or(end - 1);
-        groups.push(end - start);
-        end = start;
+        ends.push(end);
+        let fits = |start: &usize| Subtree::new(sizes, *start..end, order).lines <= row_span;
+        end = (0..end - 1).rev().take_while(fits).last().unwrap_or(end - 1);
     }
-    groups.reverse();
-    groups
-}
-
-/// Lines of a subtree with buckets of `sizes`, from its root on.
-fn subtree_lines(sizes: &[u64]) -> u64 {
-    sizes.iter().enumerate().map(|(depth, lines)| lines << depth).sum()
+    ends.reverse();
+    ends
 }
 
 fn spec(message: String) -> SimError {
@@ -193,10 +277,11 @@ mod tests {
 
     #[test]
     fn subtrees_fill_the_row_of_every_channel() {
-        assert_eq!(group_from_below(&[4; 15], 128), [5, 5, 5]);
-        assert_eq!(group_from_below(&[4; 15], 512), [1, 7, 7]);
+        let ends = |sizes: &[u64], row_span| group_ends(sizes, Order::Subtrees { row_span });
+        assert_eq!(ends(&[4; 15], 128), [5, 10, 15]);
+        assert_eq!(ends(&[4; 15], 512), [1, 8, 15]);
         // Two lines a bucket above, four below: 8 · 2 - 2 + 8 · 4 + 16 · 4 = 110 lines.
-        assert_eq!(group_from_below(&[2, 2, 2, 2, 2, 4, 4], 128), [2, 5]);
+        assert_eq!(ends(&[2, 2, 2, 2, 2, 4, 4], 128), [2, 7]);
         let layout = |order| BucketLines::new(&slots(), 0, order).unwrap();
         let lines = |layout: BucketLines| layout.total() * 64;
         // 8 GiB but for the levels on chip; the gaps are less than a hundredth.
@@ -205,11 +290,38 @@ mod tests {
     }
 
     #[test]
+    fn a_balanced_path_loads_every_channel_alike() {
+        // IR-Alloc 4: 36 lines of a path.
+        let slots = [vec![0; 10], vec![1; 6], vec![2; 3], vec![4; 6]].concat();
+        let loads = |order, leaf: u64| {
+            let layout = BucketLines::new(&slots, 0, order).unwrap();
+            let mut loads = [0; 4];
+            for level in 10..25 {
+                for line in layout.lines(level, leaf & ((1 << level) - 1)) {
+                    loads[line as usize % 4] += 1;
+                }
+            }
+            loads
+        };
+        let mut most = 0;
+        for path in 1..100u64 {
+            let leaf = path.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            assert_eq!(loads(Order::Balanced { row_span: 512, channels: 4 }, leaf), [9; 4]);
+            most = most.max(*loads(Order::Subtrees { row_span: 512 }, leaf).iter().max().unwrap());
+        }
+        assert!(most > 12, "packed, some channel has {most}");
+    }
+
+    #[test]
     fn what_is_no_tree_is_refused() {
         for (slots, row_span) in
             [(vec![0, 4, 0], 8), (vec![1 << 20], 8), (vec![1; 34], 8), (vec![4; 3], 6)]
         {
             assert!(BucketLines::new(&slots, 0, Order::Subtrees { row_span }).is_err());
+        }
+        for channels in [0, 3, 16] {
+            let order = Order::Balanced { row_span: 8, channels };
+            assert!(BucketLines::new(&[4; 3], 0, order).is_err());
         }
     }
 
@@ -222,24 +334,26 @@ mod tests {
             order in prop_oneof![
                 Just(Order::Heap),
                 (0u32..10).prop_map(|log| Order::Subtrees { row_span: 1 << log }),
+                (3u32..10, 0u32..4).prop_map(|(log, channels)| Order::Balanced {
+                    row_span: 1 << log,
+                    channels: 1 << channels,
+                }),
             ],
         ) {
             let slots = [vec![0; on_chip], slots].concat();
             let layout = BucketLines::new(&slots, header_lines, order).unwrap();
-            let mut ranges = Vec::new();
+            let mut all = Vec::new();
             for (level, &slots) in slots.iter().enumerate() {
                 for index in 0..1 << level {
                     let lines = layout.lines(level, index);
                     let expected = if slots == 0 { 0 } else { slots + header_lines };
-                    prop_assert_eq!(lines.end - lines.start, expected);
-                    ranges.extend((expected > 0).then_some((lines.start, lines.end)));
+                    prop_assert_eq!(lines.len() as u64, expected);
+                    all.extend(lines);
                 }
             }
-            ranges.sort_unstable();
-            for pair in ranges.windows(2) {
-                prop_assert!(pair[0].1 <= pair[1].0, "{:?} overlaps {:?}", pair[0], pair[1]);
-            }
-            prop_assert!(ranges.last().unwrap().1 <= layout.total());
+            all.sort_unstable();
+            prop_assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "two buckets share a line");
+            prop_assert!(*all.last().unwrap() < layout.total());
         }
     }
 }

@@ -182,6 +182,16 @@ impl<O: Observer> Dram<O> {
         }
     }
 
+    /// When something happens next, if anything is to be done: a command, or the end of a request.
+    pub fn next_event(&mut self) -> Option<Clock> {
+        let event = |channel: &mut Channel| {
+            let done = channel.first_done();
+            let next = (!channel.is_idle()).then(|| channel.next_event());
+            [done, next].into_iter().flatten().min()
+        };
+        self.channels.iter_mut().filter_map(event).min()
+    }
+
     /// Who watches.
     pub fn observer(&self) -> &O {
         &self.observer

@@ -28,6 +28,27 @@ pub struct Tally {
     pub stalls: Stalls,
 }
 
+impl Tally {
+    /// What has happened after `before`.
+    pub fn since(self, before: &Self) -> Self {
+        Self {
+            instructions: self.instructions - before.instructions,
+            read_hits: self.read_hits - before.read_hits,
+            merges: self.merges - before.merges,
+            read_misses: self.read_misses - before.read_misses,
+            write_hits: self.write_hits - before.write_hits,
+            write_misses: self.write_misses - before.write_misses,
+            dirty_victims: self.dirty_victims - before.dirty_victims,
+            clean_victims: self.clean_victims - before.clean_victims,
+            stalls: Stalls {
+                rob: self.stalls.rob - before.stalls.rob,
+                write_backs: self.stalls.write_backs - before.stalls.write_backs,
+                fetches: self.stalls.fetches - before.stalls.fetches,
+            },
+        }
+    }
+}
+
 /// Cycles in which no instruction was fetched although there was one, by what held it up first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {

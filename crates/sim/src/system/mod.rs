@@ -1,0 +1,159 @@
+//! A whole machine: a processor that runs a trace, and the memory behind it.
+//!
+//! ```text
+//!  trace ──► processor with its LLC ──► controller (core) ──► DRAM
+//!                                  └──► DRAM, without ORAM
+//! ```
+//!
+//! There is one loop for both: it takes the earlier of what the processor asks next and what memory does
+//! next. Results depend on the specification, the trace and the seed, and on nothing else.
+
+mod behind;
+mod oram;
+mod outcome;
+mod plain;
+mod spec;
+
+#[cfg(test)]
+mod tests;
+
+pub use outcome::{MemoryTally, Outcome};
+pub use spec::SystemSpec;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use crate::processor::{Next, Processor, Request};
+use crate::trace::Record;
+use crate::{Cycle, SimError};
+use behind::Memory;
+use oram::OramMemory;
+use plain::PlainMemory;
+
+/// How a run goes on.
+pub trait Progress {
+    /// So many records of the trace have been read.
+    fn records(&self, done: u64);
+}
+
+impl Progress for () {
+    fn records(&self, _: u64) {}
+}
+
+/// Runs `records` to their end on a machine of `spec`. The first `warm_up` of them fill its caches and mix
+/// its tree: they take time, and are not in the [`Outcome`].
+///
+/// # Errors
+/// [`SimError::Spec`] for parts that do not go together, [`SimError::Engine`] for a line that the ORAM has
+/// not.
+pub fn run(
+    spec: &SystemSpec,
+    records: impl IntoIterator<Item = Record>,
+    warm_up: u64,
+    seed: u64,
+    progress: &impl Progress,
+) -> Result<Outcome, SimError> {
+    spec.check()?;
+    match &spec.oram {
+        Some(oram) => {
+            let memory = OramMemory::new(spec, oram, seed)?;
+            Machine::new(spec, records, memory)?.run(warm_up, progress)
+        }
+        None => Machine::new(spec, records, PlainMemory::new(spec)?)?.run(warm_up, progress),
+    }
+}
+
+/// Records that are counted as they are read.
+struct Counted<I> {
+    records: I,
+    read: Rc<Cell<u64>>,
+}
+
+impl<I: Iterator<Item = Record>> Iterator for Counted<I> {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        let record = self.records.next()?;
+        self.read.set(self.read.get() + 1);
+        Some(record)
+    }
+}
+
+/// A processor and its memory.
+struct Machine<I: Iterator<Item = Record>, M> {
+    processor: Processor<Counted<I>>,
+    memory: M,
+    records_read: Rc<Cell<u64>>,
+}
+
+/// How many records pass between two reports.
+const RECORDS_AT_ONCE: u64 = 1 << 12;
+
+impl<I: Iterator<Item = Record>, M: Memory> Machine<I, M> {
+    fn new(
+        spec: &SystemSpec,
+        records: impl IntoIterator<Item = Record, IntoIter = I>,
+        memory: M,
+    ) -> Result<Self, SimError> {
+        let records_read = Rc::default();
+        let records = Counted { records: records.into_iter(), read: Rc::clone(&records_read) };
+        Ok(Self { processor: Processor::new(&spec.processor, records)?, memory, records_read })
+    }
+
+    fn run(mut self, warm_up: u64, progress: &impl Progress) -> Result<Outcome, SimError> {
+        let mut before = None;
+        let mut reported = 0;
+        loop {
+            // Memory acts at its next event; the processor is pulled up to the cycle before.
+            let event = self.memory.next_event();
+            let horizon = event.map_or(Cycle::MAX, |event| event.saturating_sub(1));
+            let now = match self.processor.next(horizon) {
+                Next::Ask { at, request } => {
+                    self.ask(request, at)?;
+                    at
+                }
+                Next::Done { at } => {
+                    let after = self.outcome(at);
+                    let before = before.unwrap_or_default();
+                    return Ok(after.since(&before));
+                }
+                Next::Later { .. } | Next::Waits => {
+                    let Some(event) = event else {
+                        return Err(SimError::Spec(
+                            "the processor waits for memory, and memory for the processor: this is a \
+                             defect of the simulator"
+                                .to_owned(),
+                        ));
+                    };
+                    self.memory.act(event, &mut self.processor)?;
+                    event
+                }
+            };
+            let read = self.records_read.get();
+            if before.is_none() && read >= warm_up {
+                before = Some(self.outcome(now));
+            }
+            if read >= reported + RECORDS_AT_ONCE {
+                reported = read;
+                progress.records(read);
+            }
+        }
+    }
+
+    fn ask(&mut self, request: Request, at: Cycle) -> Result<(), SimError> {
+        match request {
+            Request::Fetch { id, line } => self.memory.fetch(id, line, at, &mut self.processor),
+            Request::WriteBack { line } => self.memory.leaves(line, true, at),
+            Request::Dropped { line } => self.memory.leaves(line, false, at),
+        }
+    }
+
+    fn outcome(&self, cycles: Cycle) -> Outcome {
+        Outcome {
+            cycles,
+            records: self.records_read.get(),
+            processor: self.processor.tally(),
+            memory: self.memory.tally(),
+        }
+    }
+}

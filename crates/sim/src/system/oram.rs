@@ -1,0 +1,163 @@
+//! Memory behind the ORAM controller.
+
+use std::ops::Range;
+
+use oblivio_core::geometry::{BucketId, Leaf};
+
+use super::behind::Memory;
+use super::outcome::MemoryTally;
+use super::spec::{Clocks, Layout, SystemSpec};
+use crate::controller::{Bus, Controller, OramSpec, PathAccess, PathTimes, Told, Writes};
+use crate::dram::layout::{BucketLines, Order};
+use crate::dram::{Completion, Dram, Request};
+use crate::processor::{FetchId, Processor};
+use crate::trace::{Kind, Record};
+use crate::{Cycle, SimError};
+
+/// The controller, and what it has to tell the processor.
+pub(super) struct OramMemory {
+    controller: Controller<DramBus, FetchId>,
+    told: Vec<Told<FetchId>>,
+}
+
+impl OramMemory {
+    pub(super) fn new(spec: &SystemSpec, oram: &OramSpec, seed: u64) -> Result<Self, SimError> {
+        let bus = DramBus::new(spec, oram)?;
+        let controller = Controller::new(oram, &spec.controller, bus, seed)?;
+        Ok(Self { controller, told: Vec::new() })
+    }
+
+    fn tell(&mut self, processor: &mut Processor<impl Iterator<Item = Record>>) {
+        for told in self.told.drain(..) {
+            match told {
+                Told::Answer(id, at) => processor.answer(id, at),
+                Told::Taken(at) => processor.written_back(at),
+            }
+        }
+    }
+}
+
+impl Memory for OramMemory {
+    fn fetch(
+        &mut self,
+        id: FetchId,
+        line: u64,
+        at: Cycle,
+        processor: &mut Processor<impl Iterator<Item = Record>>,
+    ) -> Result<(), SimError> {
+        self.controller.read(id, line, at, &mut self.told)?;
+        self.tell(processor);
+        Ok(())
+    }
+
+    fn leaves(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError> {
+        self.controller.leaves(line, is_dirty, at);
+        Ok(())
+    }
+
+    fn next_event(&mut self) -> Option<Cycle> {
+        self.controller.next_slot()
+    }
+
+    fn act(
+        &mut self,
+        event: Cycle,
+        processor: &mut Processor<impl Iterator<Item = Record>>,
+    ) -> Result<(), SimError> {
+        self.controller.act(event, processor, &mut self.told)?;
+        self.tell(processor);
+        Ok(())
+    }
+
+    fn tally(&self) -> MemoryTally {
+        MemoryTally { controller: Some(self.controller.tally()) }
+    }
+}
+
+/// Carries paths to DRAM: all reads of a path at once, and then all its writes.
+struct DramBus {
+    dram: Dram,
+    clocks: Clocks,
+    /// By number of the tree.
+    trees: Vec<PlacedTree>,
+    done: Vec<Completion>,
+}
+
+/// A tree in DRAM.
+struct PlacedTree {
+    buckets: BucketLines,
+    /// Its first line.
+    start: u64,
+    /// The levels that lie in memory.
+    levels: Range<u8>,
+    header_lines: u64,
+}
+
+impl PlacedTree {
+    /// The lines of all buckets of a path, or those of their headers.
+    fn path(&self, leaf: Leaf, writes: Writes) -> impl Iterator<Item = u64> {
+        let wanted = match writes {
+            Writes::Buckets => usize::MAX,
+            Writes::Headers => self.header_lines as usize,
+        };
+        let buckets = self.levels.clone().map(move |level| BucketId::on_path(leaf, level));
+        buckets.flat_map(move |bucket| {
+            let lines = self.buckets.lines(bucket.level().into(), bucket.index());
+            lines.take(wanted).map(|line| self.start + line)
+        })
+    }
+}
+
+impl DramBus {
+    fn new(spec: &SystemSpec, oram: &OramSpec) -> Result<Self, SimError> {
+        let dram = Dram::new(&spec.dram, spec.channels)?;
+        let row_span = dram.row_span();
+        let order = match spec.layout {
+            Layout::Heap => Order::Heap,
+            Layout::Subtrees => Order::Subtrees { row_span },
+            Layout::Balanced => Order::Balanced { row_span, channels: spec.channels.into() },
+        };
+        let (mut trees, mut start) = (Vec::new(), 0);
+        for slots in oram.slots_in_memory()? {
+            let buckets = BucketLines::new(&slots, spec.header_lines, order)?;
+            let first = slots.iter().take_while(|slots| **slots == 0).count() as u8;
+            let (levels, header_lines) = (first..slots.len() as u8, spec.header_lines);
+            let lines = buckets.total();
+            trees.push(PlacedTree { buckets, start, levels, header_lines });
+            start += lines.next_multiple_of(row_span);
+        }
+        if start > dram.lines() {
+            return Err(SimError::Spec(format!(
+                "the trees have {start} lines and the DRAM {}: use more channels, or a DRAM with more rows",
+                dram.lines()
+            )));
+        }
+        Ok(Self { dram, clocks: spec.clocks(), trees, done: Vec::new() })
+    }
+
+    /// Asks for all lines of a path, or for those of the headers, at once.
+    fn ask(&mut self, path: &PathAccess, kind: Kind, what: Writes, at: Cycle) {
+        let arrival = self.clocks.clock(at);
+        for line in self.trees[usize::from(path.tree.0)].path(path.leaf, what) {
+            let request = Request { id: 0, line, kind, arrival };
+            self.dram.enqueue(request).expect("the trees fit the DRAM");
+        }
+    }
+
+    /// Waits until all is done.
+    fn finish(&mut self, start: Cycle) -> Cycle {
+        self.done.clear();
+        let last = self.dram.run_until_idle(&mut self.done);
+        let has_waited = !self.done.is_empty();
+        last.filter(|_| has_waited).map_or(start, |clock| self.clocks.cycle(clock).max(start))
+    }
+}
+
+impl Bus for DramBus {
+    fn carry(&mut self, path: &PathAccess, start: Cycle) -> PathTimes {
+        self.ask(path, Kind::Read, Writes::Buckets, start);
+        let read = self.finish(start);
+        self.ask(path, Kind::Write, path.writes, read);
+        PathTimes { read, end: self.finish(read) }
+    }
+}

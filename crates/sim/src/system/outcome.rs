@@ -1,0 +1,50 @@
+//! What came out of a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Cycle;
+use crate::controller::ControllerTally;
+use crate::processor::Tally;
+
+/// What a machine did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Cycles it took.
+    pub cycles: Cycle,
+    /// Records of the trace.
+    pub records: u64,
+    /// The processor's side.
+    pub processor: Tally,
+    /// The memory's side.
+    pub memory: MemoryTally,
+}
+
+/// What memory did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryTally {
+    /// The ORAM controller, if there is one.
+    pub controller: Option<ControllerTally>,
+}
+
+impl Outcome {
+    /// What happened after `before`.
+    pub(super) fn since(self, before: &Self) -> Self {
+        Self {
+            cycles: self.cycles - before.cycles,
+            records: self.records - before.records,
+            processor: self.processor.since(&before.processor),
+            memory: self.memory.since(&before.memory),
+        }
+    }
+}
+
+impl MemoryTally {
+    fn since(self, before: &Self) -> Self {
+        let after = self.controller;
+        let controller = after.map(|after| match &before.controller {
+            Some(before) => after.since(before),
+            None => after,
+        });
+        Self { controller }
+    }
+}

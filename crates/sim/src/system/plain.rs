@@ -1,0 +1,86 @@
+//! Memory without ORAM: each request of the LLC is one line of DRAM.
+
+use std::collections::HashMap;
+
+use super::behind::Memory;
+use super::outcome::MemoryTally;
+use super::spec::{Clocks, SystemSpec};
+use crate::dram::{Completion, Dram, Request};
+use crate::processor::{FetchId, Processor};
+use crate::trace::{Kind, Record};
+use crate::{Cycle, SimError};
+
+pub(super) struct PlainMemory {
+    dram: Dram,
+    clocks: Clocks,
+    /// Whom a request is for; nobody for a write-back.
+    readers: HashMap<u64, Option<FetchId>>,
+    next_id: u64,
+    done: Vec<Completion>,
+}
+
+impl PlainMemory {
+    pub(super) fn new(spec: &SystemSpec) -> Result<Self, SimError> {
+        Ok(Self {
+            dram: Dram::new(&spec.dram, spec.channels)?,
+            clocks: spec.clocks(),
+            readers: HashMap::new(),
+            next_id: 0,
+            done: Vec::new(),
+        })
+    }
+
+    fn ask(
+        &mut self,
+        line: u64,
+        kind: Kind,
+        reader: Option<FetchId>,
+        at: Cycle,
+    ) -> Result<(), SimError> {
+        let (id, arrival) = (self.next_id, self.clocks.clock(at));
+        self.next_id += 1;
+        self.readers.insert(id, reader);
+        self.dram.enqueue(Request { id, line: line % self.dram.lines(), kind, arrival })
+    }
+}
+
+impl Memory for PlainMemory {
+    fn fetch(
+        &mut self,
+        id: FetchId,
+        line: u64,
+        at: Cycle,
+        _: &mut Processor<impl Iterator<Item = Record>>,
+    ) -> Result<(), SimError> {
+        self.ask(line, Kind::Read, Some(id), at)
+    }
+
+    fn leaves(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError> {
+        if is_dirty { self.ask(line, Kind::Write, None, at) } else { Ok(()) }
+    }
+
+    fn next_event(&mut self) -> Option<Cycle> {
+        self.dram.next_event().map(|clock| self.clocks.cycle(clock))
+    }
+
+    fn act(
+        &mut self,
+        event: Cycle,
+        processor: &mut Processor<impl Iterator<Item = Record>>,
+    ) -> Result<(), SimError> {
+        self.done.clear();
+        self.dram.run_until(self.clocks.clock_by(event), &mut self.done);
+        for Completion { id, clock } in self.done.drain(..) {
+            let at = self.clocks.cycle(clock);
+            match self.readers.remove(&id).flatten() {
+                Some(reader) => processor.answer(reader, at),
+                None => processor.written_back(at),
+            }
+        }
+        Ok(())
+    }
+
+    fn tally(&self) -> MemoryTally {
+        MemoryTally { controller: None }
+    }
+}
