@@ -1,6 +1,6 @@
 //! What can go wrong in a simulation.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// A simulation that gave no result.
 #[derive(Debug)]
@@ -9,12 +9,15 @@ pub enum SimError {
     Trace(String),
     /// What is to be simulated contradicts itself. The message says what to change.
     Spec(String),
+    /// What was made cannot be written to where it should go.
+    Output(io::Error),
 }
 
 impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Trace(message) | Self::Spec(message) => f.write_str(message),
+            Self::Output(error) => write!(f, "the output cannot be written: {error}"),
         }
     }
 }

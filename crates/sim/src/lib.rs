@@ -9,6 +9,7 @@
 pub mod cache;
 mod error;
 pub mod trace;
+pub mod workload;
 
 pub use error::SimError;
 
