@@ -117,7 +117,7 @@ mod tests {
         let last = LINES_MAX - 1;
         let whole = [(0, 0), (0, last)].map(|(gap, line)| record(gap, Kind::Read, line));
         let whole = Trace::new("whole", whole.to_vec()).unwrap();
-        assert!(Trace::mix("alone", &[whole.clone()], 1).is_ok());
+        assert!(Trace::mix("alone", std::slice::from_ref(&whole), 1).is_ok());
         let error = Trace::mix("too large", &[whole, reads(1, 0, 0)], 1).unwrap_err();
         assert!(error.to_string().contains("remap each first"), "{error}");
     }
