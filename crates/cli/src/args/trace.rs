@@ -9,7 +9,7 @@ pub(crate) const TRACE_FORMATS: &str = "\
 Formats, each as it is or compressed with gzip or zstd; which one it is, the file says itself:
   usimm      `<gap> R <hex address> [<hex pc>]` or `<gap> W <hex address>`, a record a line
   ramulator  `<gap> <read address> [<write-back address>]` in decimal, a record or two a line
-  binary     this program's own: two to four bytes for most records, with a checksum
+  binary     this program's own: about four bytes a record, with a checksum
 
 A gap is the instructions before the record that asked for nothing. Addresses are those of bytes; what
 counts is which line of 64 bytes they are in.";

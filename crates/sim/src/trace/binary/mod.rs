@@ -1,4 +1,4 @@
-//! The binary format: two to four bytes for most records, version 1.
+//! The binary format: about four bytes a record, version 1.
 //!
 //! A *number* is an unsigned 64-bit integer in LEB128: seven bits a byte, the lowest first, the top
 //! bit set on all bytes but the last. It is written as short as possible, so a trace has exactly one
