@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use oblivio_lab::LabError;
 use oblivio_serve::fuse::MountError;
 use oblivio_serve::nbd::ServeError;
+use oblivio_sim::SimError;
 use oblivio_store::{FileError, FileErrorKind};
 use oblivio_volume::device::DiskErrorKind;
 use oblivio_volume::{VolumeError, VolumeErrorKind};
@@ -171,11 +172,19 @@ impl From<oblivio_core::Error> for CliError {
 impl From<LabError> for CliError {
     fn from(error: LabError) -> Self {
         match error {
-            LabError::Plan(_)
-            | LabError::Trace(_)
-            | LabError::Results(_)
-            | LabError::Allocation(_) => Self::Input(error.to_string()),
+            LabError::Plan(_) | LabError::Results(_) | LabError::Allocation(_) => {
+                Self::Input(error.to_string())
+            }
             LabError::Engine(_) | LabError::Plot(_) => Self::Engine(error.to_string()),
+        }
+    }
+}
+
+impl From<SimError> for CliError {
+    fn from(error: SimError) -> Self {
+        match error {
+            SimError::Trace(_) | SimError::Spec(_) => Self::Input(error.to_string()),
+            SimError::Output(_) => Self::Output(error.to_string()),
         }
     }
 }

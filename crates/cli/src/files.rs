@@ -1,8 +1,11 @@
 //! Files, with errors that say what to do.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use crate::error::CliError;
 
@@ -76,6 +79,50 @@ pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, CliError> {
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     CliError::Output(format!(
         "{} cannot be written ({error}): choose another place, for example with --output",
+        path.display()
+    ))
+}
+
+/// A file that does not exist before it is whole.
+pub(crate) struct NewFile {
+    path: PathBuf,
+    unfinished: NamedTempFile,
+}
+
+impl NewFile {
+    /// Begins it, beside where it will be. A file that exists is left alone.
+    pub(crate) fn prepare(path: &Path) -> Result<Self, CliError> {
+        if path.symlink_metadata().is_ok() {
+            return Err(exists(path));
+        }
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        // As other files are made: the system takes away what the user's umask does.
+        let unfinished = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|error| cannot_write(path, &error))?;
+        Ok(Self { path: path.to_owned(), unfinished })
+    }
+
+    /// Lets `write` fill it. Unless that goes well, nothing is left.
+    pub(crate) fn write(
+        self,
+        write: impl FnOnce(&File, &Path) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        write(self.unfinished.as_file(), &self.path)?;
+        match self.unfinished.persist_noclobber(&self.path) {
+            Ok(_) => Ok(()),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(exists(&self.path))
+            }
+            Err(error) => Err(cannot_write(&self.path, &error.error)),
+        }
+    }
+}
+
+fn exists(path: &Path) -> CliError {
+    CliError::Output(format!(
+        "{} exists already: remove it, or choose another name",
         path.display()
     ))
 }

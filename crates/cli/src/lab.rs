@@ -1,18 +1,18 @@
 //! `oblivio lab`: the measurements behind the documentation.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use oblivio_lab::alloc_search::{self, Progress, Search};
 use oblivio_lab::stash_study::{self, Study};
 use oblivio_lab::techniques::{self, Results};
-use oblivio_lab::{EXPERIMENTS, Trace, experiment_of};
+use oblivio_lab::{EXPERIMENTS, experiment_of};
 
 use crate::args::{AllocSearchArgs, DrawArgs, StashStudyArgs, TechniquesArgs};
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::files::{self, OutputDir};
-use crate::{output, progress};
+use crate::{output, progress, trace};
 
 /// `oblivio lab list`.
 pub(crate) fn list() -> Result<(), CliError> {
@@ -85,7 +85,7 @@ pub(crate) fn search(plan: &alloc_search::Plan, threads: NonZeroUsize) -> Result
 /// `oblivio lab run techniques`.
 pub(crate) fn run_techniques(args: &TechniquesArgs) -> Result<(), CliError> {
     let plan = techniques_plan(args);
-    let traces = args.trace.iter().map(|path| read_trace(path)).collect::<Result<Vec<_>, _>>()?;
+    let traces = trace::read_all(&args.trace)?;
     let output_dir = OutputDir::prepare(&args.output)?;
 
     let stopwatch = Stopwatch::start();
@@ -159,12 +159,6 @@ fn techniques_plan(args: &TechniquesArgs) -> techniques::Plan {
     let levels = args.levels.unwrap_or(plan.leaf_level);
     let requests = args.requests.unwrap_or(plan.requests);
     techniques::Plan { seed: args.seed, ..techniques::Plan::new(levels, requests) }
-}
-
-/// A trace is called by its file's name, and not by where that lies.
-fn read_trace(path: &Path) -> Result<Trace, CliError> {
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    Ok(Trace::read(&name, files::open(path)?)?)
 }
 
 pub(crate) fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {

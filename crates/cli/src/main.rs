@@ -8,6 +8,8 @@ mod files;
 mod lab;
 mod output;
 mod progress;
+mod table;
+mod trace;
 mod view;
 mod volume;
 
@@ -15,7 +17,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use args::{Cli, Command, KeyCommand, LabCommand, RunCommand, ServeCommand, ViewCommand};
+use args::{
+    Cli, Command, KeyCommand, LabCommand, RunCommand, ServeCommand, TraceCommand, ViewCommand,
+};
 use error::CliError;
 
 fn main() -> ExitCode {
@@ -46,6 +50,10 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::View { command: ViewCommand::Record(args) } => volume::record_view(&args),
         Command::Bench(args) => volume::bench(&args),
         Command::Man { directory } => volume::man(&directory),
+        Command::Trace { command: TraceCommand::Info(args) } => trace::info(&args),
+        Command::Trace { command: TraceCommand::Convert(args) } => trace::convert(&args),
+        Command::Trace { command: TraceCommand::Mix(args) } => trace::mix(&args),
+        Command::Trace { command: TraceCommand::Make(args) } => trace::make(&args),
         Command::Lab { command: LabCommand::List } => lab::list(),
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::StashStudy(args) } } => {
             lab::run_stash_study(&args)

@@ -7,8 +7,6 @@ use std::fmt;
 pub enum LabError {
     /// The plan asks for something that cannot be measured. The message says what to change.
     Plan(String),
-    /// A trace is not one. The message names its line.
-    Trace(String),
     /// The engine refused.
     Engine(oblivio_core::Error),
     /// A results file is not one.
@@ -22,9 +20,7 @@ pub enum LabError {
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Plan(message) | Self::Trace(message) | Self::Allocation(message) => {
-                f.write_str(message)
-            }
+            Self::Plan(message) | Self::Allocation(message) => f.write_str(message),
             Self::Engine(error) => write!(f, "the engine refused: {error}"),
             Self::Results(error) => write!(f, "this is no results file of this lab: {error}"),
             Self::Plot(message) => write!(f, "the plot could not be drawn: {message}"),

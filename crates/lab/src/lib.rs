@@ -9,13 +9,11 @@ mod error;
 pub mod pen;
 pub mod stash_study;
 pub mod techniques;
-mod trace;
 mod workers;
-mod workload;
 
 pub use error::LabError;
-pub use trace::Trace;
-pub use workload::Workload;
+pub use oblivio_sim::trace::Trace;
+pub use oblivio_sim::workload::Workload;
 
 /// What the command line lists.
 pub struct Experiment {

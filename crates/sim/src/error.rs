@@ -1,6 +1,6 @@
 //! What can go wrong in a simulation.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// A simulation that gave no result.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub enum SimError {
     Spec(String),
     /// The engine refused.
     Engine(oblivio_core::Error),
+    /// What was made cannot be written to where it should go.
+    Output(io::Error),
 }
 
 impl fmt::Display for SimError {
@@ -18,6 +20,7 @@ impl fmt::Display for SimError {
         match self {
             Self::Trace(message) | Self::Spec(message) => f.write_str(message),
             Self::Engine(error) => write!(f, "the engine refused: {error}"),
+            Self::Output(error) => write!(f, "the output cannot be written: {error}"),
         }
     }
 }

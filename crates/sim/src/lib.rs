@@ -13,6 +13,7 @@ mod error;
 pub mod processor;
 pub mod system;
 pub mod trace;
+pub mod workload;
 
 pub use error::SimError;
 

@@ -1,7 +1,9 @@
 //! What can be typed.
 
+mod trace;
 mod volume;
 
+pub(crate) use trace::*;
 pub(crate) use volume::*;
 
 use std::num::NonZeroUsize;
@@ -83,6 +85,12 @@ pub(crate) enum Command {
     View {
         #[command(subcommand)]
         command: ViewCommand,
+    },
+    /// Work with memory traces: what programs asked memory for.
+    #[command(after_help = TRACE_FORMATS)]
+    Trace {
+        #[command(subcommand)]
+        command: TraceCommand,
     },
     /// Rerun the measurements behind the documentation.
     Lab {
@@ -212,7 +220,7 @@ pub(crate) enum RunCommand {
     /// Runs the engine with each technique under scan, uniform and Zipf requests and under traces, and
     /// counts what a request costs: path accesses, bytes, AES blocks, the stash. Nothing is timed.
     #[command(
-        after_help = "Examples:\n  oblivio lab run techniques --quick\n  oblivio lab run techniques --trace 403.gcc.gz 458.sjeng.gz\n\nA trace has one record a line, `<instructions> <read address> [<write-back address>]` in decimal, as those of Ramulator; it may be compressed with gzip. Addresses are folded: the number of the line of 64 bytes, modulo the blocks there are."
+        after_help = "Examples:\n  oblivio lab run techniques --quick\n  oblivio lab run techniques --trace 403.gcc.gz 458.sjeng.gz\n\nA trace is in any format that `oblivio trace` reads. Addresses are folded: the number of the line of 64 bytes, modulo the blocks there are."
     )]
     Techniques(TechniquesArgs),
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::plan::{Plan, size};
 use crate::args::WishArgs;
 use crate::error::CliError;
-use crate::output;
+use crate::{output, table};
 
 /// From 1 GiB to 16 TiB.
 const SIZES: [u64; 8] = [1 << 30, 1 << 32, 1 << 34, 1 << 36, 1 << 38, 1 << 40, 1 << 42, 1 << 44];
@@ -31,7 +31,8 @@ pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
         return output::print(&format!("{plans:#}"));
     }
     let rows = plans.iter().map(row);
-    let table = aligned(&[HEAD.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>());
+    let table =
+        table::aligned(&[HEAD.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>());
     output::print(&format!(
         "{table}\nof the map: levels of the position map that lie in the tree, each of which may cost a \
          far request one access more; memory: of the client, and the cache on top; reads, writes: an \
@@ -52,26 +53,4 @@ fn row(plan: &Plan) -> [String; HEAD.len()] {
         size(cost.read_bytes_per_access),
         size(cost.written_bytes_per_access),
     ]
-}
-
-/// Lines of columns of equal width.
-fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
-    let widths: [usize; COLUMNS] =
-        std::array::from_fn(|i| rows.iter().map(|row| row[i].len()).max().unwrap_or(0));
-    let line = |row: &[String; COLUMNS]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}"));
-        cells.collect::<Vec<_>>().join("  ") + "\n"
-    };
-    rows.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let rows = [["a", "long"], ["wide", "b"]].map(|row| row.map(str::to_owned));
-        assert_eq!(aligned(&rows), "   a  long\nwide     b\n");
-    }
 }

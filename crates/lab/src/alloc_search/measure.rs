@@ -5,13 +5,13 @@ use oblivio_core::{
     Access, FlatOram, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer,
     TreeConfig,
 };
+use oblivio_sim::workload::Addresses;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
 use super::{Plan, Profile, Scheme};
 use crate::LabError;
-use crate::workload::Addresses;
 
 /// Bytes of a block. The stash counts blocks: their size changes nothing but the time it takes.
 const BLOCK_BYTES: usize = 16;
@@ -147,7 +147,7 @@ impl<B: Backend> Client<B> {
                     progress(left);
                     return Ok(());
                 }
-                let access = Access { address: addresses.next(), op: Op::Write(&data) };
+                let access = Access { address: addresses.next_address(), op: Op::Write(&data) };
                 self.oram.access(&mut [access])?;
                 self.accesses += 1;
             }

@@ -4,6 +4,7 @@ use oblivio_core::scheme::Backend;
 use oblivio_core::{
     Access, Error, ErrorKind, FlatOram, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawOram, Sealer,
 };
+use oblivio_sim::workload::Addresses;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::Scheme;
 use super::plan::Task;
 use super::setup::BLOCK_BYTES;
-use crate::workload::Addresses;
 
 /// A stash that grows past so many blocks has run away: the tree is too full.
 pub const STASH_BLOCKS_SEEN_MAX: usize = 1000;
@@ -85,7 +85,7 @@ fn access_all(
     while left > 0 {
         let now = left.min(TOLD_AT_ONCE);
         for _ in 0..now {
-            oram.access(&mut [Access { address: addresses.next(), op: Op::Write(&data) }])?;
+            oram.access(&mut [Access { address: addresses.next_address(), op: Op::Write(&data) }])?;
         }
         progress(now);
         left -= now;

@@ -1,8 +1,12 @@
 //! One run: a row under a workload.
 
 use std::fmt;
+use std::iter::Cycle;
+use std::slice::Iter;
 
 use oblivio_core::{Access, ErrorKind, Op};
+use oblivio_sim::trace::{Kind, Record};
+use oblivio_sim::workload::Addresses;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -10,9 +14,7 @@ use super::build::{BLOCK_BYTES, build};
 use super::subject::Subject;
 use super::technique::Setup;
 use super::{Plan, Run};
-use crate::LabError;
-use crate::trace::{Request, Trace};
-use crate::workload::{Addresses, Workload};
+use crate::{LabError, Trace, Workload};
 
 /// What is asked for.
 #[derive(Clone, Copy)]
@@ -57,7 +59,10 @@ pub(super) fn measure(
     };
 
     let mut fill = Addresses::scan(plan.capacity);
-    driver.ask_all(plan.capacity, progress, || Request { address: fill.next(), writes: true })?;
+    driver.ask_all(plan.capacity, progress, || Request {
+        address: fill.next_address(),
+        writes: true,
+    })?;
     driver.ask_all(plan.warm_up, progress, || requests.next())?;
     driver.stash_blocks_peak = 0;
     let before = driver.subject.counts();
@@ -68,10 +73,24 @@ pub(super) fn measure(
     Ok(Run { workload: load.to_string(), counts, stash_blocks_peak })
 }
 
+/// A request for a block.
+#[derive(Clone, Copy)]
+struct Request {
+    address: u64,
+    writes: bool,
+}
+
 /// The requests of a load, without end.
 enum Requests<'a> {
-    Made { addresses: Box<Addresses>, coins: Box<StdRng> },
-    Trace { trace: &'a Trace, next: u64, capacity: u64 },
+    Made {
+        addresses: Box<Addresses>,
+        coins: Box<StdRng>,
+    },
+    /// A trace, again and again. Its lines are folded into the blocks: their number modulo that.
+    Trace {
+        records: Cycle<Iter<'a, Record>>,
+        capacity: u64,
+    },
 }
 
 impl<'a> Requests<'a> {
@@ -82,18 +101,18 @@ impl<'a> Requests<'a> {
                 let (addresses, coins) = (Box::new(addresses), Box::new(StdRng::from_rng(coins)));
                 Self::Made { addresses, coins }
             }
-            Load::Trace(trace) => Self::Trace { trace, next: 0, capacity },
+            Load::Trace(trace) => Self::Trace { records: trace.records().iter().cycle(), capacity },
         }
     }
 
     fn next(&mut self) -> Request {
         match self {
             Self::Made { addresses, coins } => {
-                Request { address: addresses.next(), writes: coins.random() }
+                Request { address: addresses.next_address(), writes: coins.random() }
             }
-            Self::Trace { trace, next, capacity } => {
-                *next += 1;
-                trace.request(*next - 1, *capacity)
+            Self::Trace { records, capacity } => {
+                let Record { kind, line, .. } = records.next().expect("a trace has records");
+                Request { address: line % *capacity, writes: *kind == Kind::Write }
             }
         }
     }

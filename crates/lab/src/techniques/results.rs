@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, NAME, Plan};
-use crate::LabError;
-use crate::trace::Trace;
+use crate::{LabError, Trace};
 
 /// The table.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -43,7 +42,7 @@ pub struct Run {
 
 impl Results {
     pub(super) fn new(plan: &Plan, traces: &[Trace], rows: Vec<Row>) -> Self {
-        let name = |trace: &Trace| (trace.name().to_owned(), trace.requests() as u64);
+        let name = |trace: &Trace| (trace.name().to_owned(), trace.records().len() as u64);
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self { version, plan: plan.clone(), traces: traces.iter().map(name).collect(), rows }
     }

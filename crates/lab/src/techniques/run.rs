@@ -4,8 +4,7 @@ use std::num::NonZeroUsize;
 
 use super::measure::{Load, measure};
 use super::{Plan, Results, Row, TECHNIQUES};
-use crate::trace::Trace;
-use crate::{LabError, Workload, workers};
+use crate::{LabError, Trace, Workload, workers};
 
 /// The workloads that need no trace.
 const MADE: [Workload; 3] = [Workload::Scan, Workload::Uniform, Workload::Zipf];

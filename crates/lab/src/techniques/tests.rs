@@ -7,8 +7,7 @@ use oblivio_core::{HitPolicy, RawConfig, TreeConfig};
 use super::measure::{Load, measure};
 use super::technique::{NAME_FLAT, NAME_LLC, NAME_RAW_FLAT, NAME_RHO, Setup, Top};
 use super::*;
-use crate::trace::Trace;
-use crate::{LabError, Workload};
+use crate::{LabError, Trace, Workload};
 
 /// The quick table, with a trace of a few lines again and again. It is made once.
 static QUICK: LazyLock<Results> = LazyLock::new(|| results(&Plan::quick(), 2));

@@ -1,4 +1,4 @@
-//! Which addresses an experiment asks for.
+//! Which addresses are asked for: what experiments and synthetic traces share.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ impl fmt::Display for Workload {
 }
 
 /// The addresses of a workload, without end.
-pub(crate) struct Addresses {
+pub struct Addresses {
     capacity: u64,
     source: Source,
 }
@@ -43,7 +43,8 @@ enum Source {
 }
 
 impl Addresses {
-    pub(crate) fn new(workload: Workload, capacity: u64, coins: StdRng) -> Self {
+    /// The addresses of `workload`, from 0 to `capacity` - 1. A scan needs no coins.
+    pub fn new(workload: Workload, capacity: u64, coins: StdRng) -> Self {
         let source = match workload {
             Workload::Scan => Source::Scan { next: 0 },
             Workload::Uniform => Source::Uniform(coins),
@@ -52,12 +53,14 @@ impl Addresses {
         Self { capacity, source }
     }
 
-    pub(crate) fn scan(capacity: u64) -> Self {
+    /// All addresses in turn.
+    pub fn scan(capacity: u64) -> Self {
         Self { capacity, source: Source::Scan { next: 0 } }
     }
 
+    /// The next one.
     #[inline]
-    pub(crate) fn next(&mut self) -> u64 {
+    pub fn next_address(&mut self) -> u64 {
         match &mut self.source {
             Source::Scan { next } => {
                 let address = *next;
@@ -85,7 +88,7 @@ mod tests {
     fn counts(workload: Workload) -> [u64; CAPACITY as usize] {
         let mut addresses = Addresses::new(workload, CAPACITY, StdRng::seed_from_u64(1));
         let mut counts = [0; CAPACITY as usize];
-        (0..CAPACITY * 1000).for_each(|_| counts[addresses.next() as usize] += 1);
+        (0..CAPACITY * 1000).for_each(|_| counts[addresses.next_address() as usize] += 1);
         counts
     }
 

@@ -1,0 +1,33 @@
+//! The binary format: about four bytes a record, version 1.
+//!
+//! A *number* is an unsigned 64-bit integer in LEB128: seven bits a byte, the lowest first, the top
+//! bit set on all bytes but the last. It is written as short as possible, so a trace has exactly one
+//! file, and a reader refuses any other.
+//!
+//! ```text
+//! file     = "OBLTRACE" version name count record* checksum
+//! version  = one byte: 1
+//! name     = number: how many bytes, 1024 at most; and those: UTF-8 without control characters
+//! count    = number: how many records there are, from 1 to 2^26
+//! record   = number: 2 · gap + kind                 gap less than 2^32; kind 0 read, 1 write
+//!            number: zig-zag of (line - line of the record before), each line less than 2^58;
+//!            the record before the first has line 0
+//! checksum = four bytes: CRC-32 (IEEE) of all bytes before, the lowest first; nothing follows
+//! ```
+//!
+//! Zig-zag puts the sign into the lowest bit: 0, -1, 1, -2 are 0, 1, 2, 3. Since neighbours in a trace
+//! are often neighbours in memory, most differences are short.
+
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(super) use read::read;
+pub(super) use write::write;
+
+/// What every binary trace starts with.
+pub(super) const MAGIC: [u8; 8] = *b"OBLTRACE";
+
+/// The one version so far.
+const VERSION: u8 = 1;

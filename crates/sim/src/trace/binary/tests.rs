@@ -1,0 +1,95 @@
+use proptest::prelude::*;
+
+use super::{MAGIC, VERSION};
+use crate::trace::tests::{any_trace, read, record, written};
+use crate::trace::{Compression, Format, Kind, NAME_BYTES_MAX, RECORDS_MAX, Trace};
+
+fn to_bytes(trace: &Trace) -> Vec<u8> {
+    written(trace, Format::Binary, Compression::None)
+}
+
+fn small() -> Trace {
+    let records =
+        vec![record(3, Kind::Read, 10), record(0, Kind::Write, 9), record(300, Kind::Read, 73)];
+    Trace::new("a", records).unwrap()
+}
+
+/// A file with this after the version, and a checksum that fits.
+fn file(after_version: &[u8]) -> Vec<u8> {
+    let said = [&MAGIC[..], &[VERSION], after_version].concat();
+    let sum = crc32fast::hash(&said).to_le_bytes();
+    [said, sum.to_vec()].concat()
+}
+
+/// The checksum is by another program: zlib's.
+#[test]
+fn the_bytes_of_a_trace_are_these() {
+    let bytes = b"OBLTRACE\x01\x01a\x03\x06\x14\x01\x01\xd8\x04\x80\x01\x53\xd4\xca\x17";
+    assert_eq!(to_bytes(&small()), bytes);
+    assert_eq!(read(bytes), Ok(small()), "and it brings its name along");
+}
+
+#[test]
+fn what_contradicts_itself_is_refused_even_under_a_fitting_checksum() {
+    assert!(read(file(b"\0\x01\x02\x02")).is_ok());
+    let long_name = [&[0x81, 0x08][..], &[b'a'; NAME_BYTES_MAX + 1], b"\x01\0\0"].concat();
+    let too_many = [&b"\0"[..], &[0x81, 0x80, 0x80, 0x20], b"\0\0"].concat();
+    let large_gap = [&b"\0\x01"[..], &[0x80, 0x80, 0x80, 0x80, 0x20], b"\0"].concat();
+    let large_line =
+        [&b"\0\x01\0"[..], &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 8]].concat();
+    for (after_version, why) in [
+        (&b"\0\0"[..], "from 1 to 67108864 records"),
+        (&too_many, "this claims 67108865"),
+        (&long_name, "a name has 1024 bytes at most"),
+        (b"\x02a\n\x01\0\0", "control characters"),
+        (b"\x01\xff\x01\0\0", "not UTF-8"),
+        (b"\0\x81\0\0\0", "longer than it must be"),
+        (
+            b"\0\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\0",
+            "record 1, byte 21: a number exceeds 64",
+        ),
+        (&large_gap, "record 1, byte 16: a gap is 4294967295 at most"),
+        (b"\0\x01\0\x01", "record 1, byte 13: a line is below"),
+        (&large_line, "a line is below 288230376151711744"),
+        (b"\0\x02\0\0", "ends too early"),
+        (b"\0\x01\0\0\0", "the checksum does not fit"),
+    ] {
+        let error = read(file(after_version)).unwrap_err();
+        assert!(error.contains(why), "{after_version:x?}: {error}");
+    }
+    let mut newer = to_bytes(&small());
+    newer[MAGIC.len()] = VERSION + 1;
+    assert!(read(newer).unwrap_err().contains("use a newer program"));
+    assert_eq!(RECORDS_MAX, 67_108_864);
+}
+
+#[test]
+fn no_bit_can_be_flipped() {
+    let bytes = to_bytes(&small());
+    for bit in 0..bytes.len() * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(read(flipped).is_err(), "bit {bit}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn cut_anywhere_or_longer_it_is_refused(trace in any_trace(), more: u8) {
+        let bytes = to_bytes(&trace);
+        for length in 0..bytes.len() {
+            prop_assert!(read(&bytes[..length]).is_err());
+        }
+        let error = read([bytes, vec![more]].concat()).unwrap_err();
+        prop_assert!(error.contains("bytes after the end"), "{}", error);
+    }
+
+    /// There is exactly one file for each trace.
+    #[test]
+    fn what_is_read_is_written_with_the_same_bytes(after_version in prop::collection::vec(any::<u8>(), 0..12)) {
+        let bytes = file(&[&b"\0\x02"[..], &after_version].concat());
+        if let Ok(trace) = read(&bytes) {
+            prop_assert_eq!(to_bytes(&trace), bytes);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! How soon lines are used again.
+//!
+//! The *distance* of a use is how many lines have been used since the line was used before, itself
+//! included: a cache of that many lines that lets the one unused for longest go (LRU) still holds it,
+//! and no smaller one does (Mattson et al., 1970). A line counts at its last use only, so the
+//! distance is the number of uses since that are still somebody's last, which a tree of partial sums
+//! (Fenwick, 1994) gives in logarithmic time.
+
+use std::collections::HashMap;
+
+/// For each `k`, how many of `lines` are used again at a distance of 2^k at most, and more than half
+/// of that.
+pub(super) fn distances(lines: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
+    let mut last_uses = LastUses { sums: vec![0; lines.len() + 1] };
+    let mut last_use: HashMap<u64, usize> = HashMap::new();
+    let mut counts = Vec::new();
+    for (now, line) in lines.enumerate() {
+        let known = last_use.len();
+        if let Some(before) = last_use.insert(line, now) {
+            let distance = known - last_uses.before(before);
+            last_uses.remove(before);
+            let power = distance.next_power_of_two().trailing_zeros() as usize;
+            if counts.len() <= power {
+                counts.resize(power + 1, 0);
+            }
+            counts[power] += 1;
+        }
+        last_uses.add(now);
+    }
+    counts
+}
+
+/// The points in time at which some line was used last. Element `i` of a Fenwick tree, from 1, holds
+/// the sum of as many points up to `i` as its lowest set bit says.
+struct LastUses {
+    sums: Vec<u32>,
+}
+
+impl LastUses {
+    fn add(&mut self, time: usize) {
+        self.change(time, |sum| *sum += 1);
+    }
+
+    fn remove(&mut self, time: usize) {
+        self.change(time, |sum| *sum -= 1);
+    }
+
+    fn change(&mut self, time: usize, change: impl Fn(&mut u32)) {
+        let mut i = time + 1;
+        while i < self.sums.len() {
+            change(&mut self.sums[i]);
+            i += i & i.wrapping_neg();
+        }
+    }
+
+    /// How many are before `time`.
+    fn before(&self, time: usize) -> usize {
+        let (mut i, mut sum) = (time, 0);
+        while i > 0 {
+            sum += self.sums[i] as usize;
+            i &= i - 1;
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn distances_by_hand() {
+        // At 1; 3 and 3, which count as up to 4; 2.
+        assert_eq!(distances([7, 7, 8, 9, 7, 8, 7].into_iter()), [1, 1, 2]);
+        assert_eq!(distances([1, 2, 3].into_iter()), []);
+    }
+
+    proptest! {
+        /// Against a list of all lines in the order of their last use.
+        #[test]
+        fn they_are_places_in_a_list(lines in prop::collection::vec(0u64..40, 0..300)) {
+            let mut list: Vec<u64> = Vec::new();
+            let mut counts = vec![0; 10];
+            for line in &lines {
+                if let Some(place) = list.iter().position(|listed| listed == line) {
+                    list.remove(place);
+                    counts[(0..).find(|power| place < 1 << power).unwrap()] += 1;
+                }
+                list.insert(0, *line);
+            }
+            let mut found = distances(lines.into_iter());
+            found.resize(10, 0);
+            prop_assert_eq!(found, counts);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The format of USIMM, the Utah simulated memory module (2012): a line for each record, with hex
+//! addresses of bytes, and for reads the address of the instruction. What stands between is any
+//! white space, as its own reader has it.
+
+use std::io::{self, Write};
+
+use super::text::{Line, line_at, number};
+use super::{Kind, Record};
+
+pub(super) const FORM: &str =
+    "`<gap> R <hex address> [<hex pc>]` or `<gap> W <hex address>` (USIMM)";
+
+pub(super) fn parse(line: &str) -> Option<Line> {
+    let fields: Vec<_> = line.split_ascii_whitespace().collect();
+    let (gap, kind, address) = match fields[..] {
+        [gap, "R", address] => (gap, Kind::Read, address),
+        [gap, "R", address, pc] => {
+            hex(pc)?;
+            (gap, Kind::Read, address)
+        }
+        [gap, "W", address] => (gap, Kind::Write, address),
+        _ => return None,
+    };
+    let gap = number(gap, 10)?.try_into().ok()?;
+    let first = Record { gap, kind, line: line_at(hex(address)?) };
+    Some(Line { first, then: None })
+}
+
+/// A hex number, with `0x` or without.
+fn hex(digits: &str) -> Option<u64> {
+    number(digits.strip_prefix("0x").unwrap_or(digits), 16)
+}
+
+pub(super) fn write(records: &[Record], out: &mut dyn Write) -> io::Result<()> {
+    records.iter().try_for_each(|record| {
+        let kind = match record.kind {
+            Kind::Read => 'R',
+            Kind::Write => 'W',
+        };
+        writeln!(out, "{} {kind} {:#x}", record.gap, record.address())
+    })
+}
