@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use oblivio_lab::LabError;
 use oblivio_serve::fuse::MountError;
 use oblivio_serve::nbd::ServeError;
+use oblivio_sim::SimError;
 use oblivio_store::{FileError, FileErrorKind};
 use oblivio_volume::device::DiskErrorKind;
 use oblivio_volume::{VolumeError, VolumeErrorKind};
@@ -156,6 +157,12 @@ impl From<ServeError> for CliError {
             ServeError::InUse(_) => Self::Locked(message),
             _ => Self::Engine(message),
         }
+    }
+}
+
+impl From<SimError> for CliError {
+    fn from(error: SimError) -> Self {
+        Self::Input(error.to_string())
     }
 }
 

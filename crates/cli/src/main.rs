@@ -8,6 +8,7 @@ mod files;
 mod lab;
 mod output;
 mod progress;
+mod trace;
 mod view;
 mod volume;
 
@@ -15,7 +16,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use args::{Cli, Command, KeyCommand, LabCommand, RunCommand, ServeCommand, ViewCommand};
+use args::{
+    Cli, Command, KeyCommand, LabCommand, RunCommand, ServeCommand, TraceCommand, ViewCommand,
+};
 use error::CliError;
 
 fn main() -> ExitCode {
@@ -57,6 +60,8 @@ fn run(command: Command) -> Result<(), CliError> {
             lab::run_techniques(&args)
         }
         Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
+        Command::Trace { command: TraceCommand::Record(args) } => trace::record(&args),
+        Command::Trace { command: TraceCommand::RecordSet(args) } => trace::record_set(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oblivio", &mut script);

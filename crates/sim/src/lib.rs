@@ -8,6 +8,7 @@
 
 pub mod cache;
 mod error;
+pub mod recording;
 pub mod trace;
 
 pub use error::SimError;

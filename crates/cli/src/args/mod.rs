@@ -1,7 +1,11 @@
 //! What can be typed.
 
+mod trace;
+mod trace_record;
 mod volume;
 
+pub(crate) use trace::*;
+pub(crate) use trace_record::*;
 pub(crate) use volume::*;
 
 use std::num::NonZeroUsize;
@@ -88,6 +92,11 @@ pub(crate) enum Command {
     Lab {
         #[command(subcommand)]
         command: LabCommand,
+    },
+    /// Make traces of programs, for the simulator.
+    Trace {
+        #[command(subcommand)]
+        command: TraceCommand,
     },
     /// Write man pages to a directory, one for each command.
     Man {
