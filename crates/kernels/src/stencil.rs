@@ -4,15 +4,18 @@ use std::hint::black_box;
 
 use crate::work::{array, words, work};
 
+/// Words of a tile: it stays in a first-level cache while it is used.
+const TILE_WORDS: usize = 2048;
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// KiB of the field that is read, again and again.
-    #[arg(long, default_value_t = 512)]
-    input_kib: usize,
     /// KiB of the field that is written.
     #[arg(long, default_value_t = 64 << 10)]
-    output_kib: usize,
-    /// Times that it is written.
+    kib: usize,
+    /// Tiles that are written from one tile that is read.
+    #[arg(long, default_value_t = 10)]
+    reuse: usize,
+    /// Times that the field is written.
     #[arg(long, default_value_t = 10)]
     rounds: u32,
     /// Work for each word.
@@ -20,15 +23,19 @@ pub(crate) struct Args {
     work: u32,
 }
 
-/// Each word of the large field comes from three neighbours in the small one.
+/// Each word of a tile comes from three neighbours in a tile of the small field.
 pub(crate) fn run(args: &Args) -> u64 {
-    let input = array(words(args.input_kib));
-    let mut output = array(words(args.output_kib));
+    let mut output = array(words(args.kib));
+    let region = TILE_WORDS * args.reuse.max(1);
+    let input = array(output.len().div_ceil(region) * TILE_WORDS);
     for _ in 0..args.rounds {
-        for tile in output.chunks_mut(input.len() - 2) {
-            for (neighbours, word) in black_box(&input).windows(3).zip(tile) {
-                let sum = neighbours.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
-                *word = work(args.work, sum);
+        let small = black_box(&input).chunks_exact(TILE_WORDS);
+        for (tile, region) in small.zip(output.chunks_mut(region)) {
+            for written in region.chunks_mut(TILE_WORDS - 2) {
+                for (neighbours, word) in tile.windows(3).zip(written) {
+                    let sum = neighbours.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
+                    *word = work(args.work, sum);
+                }
             }
         }
     }

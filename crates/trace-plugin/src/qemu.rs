@@ -20,8 +20,7 @@ type Block = c_void;
 type Instruction = c_void;
 
 const NO_REGISTERS: c_int = 0;
-const LOADS: c_int = 1;
-const STORES: c_int = 2;
+const LOADS_AND_STORES: c_int = 3;
 const ADD_U64: c_int = 0;
 
 type OnTranslation = unsafe extern "C" fn(plugin: u64, block: *mut Block);
@@ -46,6 +45,7 @@ unsafe extern "C" {
         kinds: c_int,
         argument: *mut c_void,
     );
+    safe fn qemu_plugin_mem_is_store(info: u32) -> bool;
     safe fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
 }
 
@@ -112,25 +112,22 @@ unsafe extern "C" fn on_translation(_plugin: u64, block: *mut Block) {
         for number in 0..count {
             let instruction = qemu_plugin_tb_get_insn(block, number);
             let to_come = ptr::without_provenance_mut(count - 1 - number);
-            for (kinds, call) in [(LOADS, on_load as OnAccess), (STORES, on_store)] {
-                qemu_plugin_register_vcpu_mem_cb(instruction, call, NO_REGISTERS, kinds, to_come);
-            }
+            qemu_plugin_register_vcpu_mem_cb(
+                instruction,
+                on_access,
+                NO_REGISTERS,
+                LOADS_AND_STORES,
+                to_come,
+            );
         }
     }
 }
 
-extern "C" fn on_load(_cpu: c_uint, info: u32, address: u64, to_come: *mut c_void) {
-    on_access(info, address, to_come, false);
-}
-
-extern "C" fn on_store(_cpu: c_uint, info: u32, address: u64, to_come: *mut c_void) {
-    on_access(info, address, to_come, true);
-}
-
 /// `to_come` are the instructions of the block that the counter holds already, and that come later.
-fn on_access(info: u32, address: u64, to_come: *mut c_void, is_store: bool) {
+extern "C" fn on_access(_cpu: c_uint, info: u32, address: u64, to_come: *mut c_void) {
     let instruction = INSTRUCTIONS.load(Ordering::Relaxed) - to_come.addr() as u64;
     let bytes = 1 << qemu_plugin_mem_size_shift(info);
+    let is_store = qemu_plugin_mem_is_store(info);
     let access = Access { instruction, address, bytes, is_store };
     with_recorder(|recorder| recorder.access(access));
 }

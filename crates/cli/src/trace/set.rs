@@ -18,6 +18,9 @@ use crate::files::OutputDir;
 use crate::output;
 use crate::volume::EndAsked;
 
+/// Records that fill a last-level cache of 2 MiB many times over.
+const RECORDS_FOR_FIGURES: u64 = 500_000;
+
 /// `oblivio trace record-set`.
 pub(crate) fn record_set(args: &TraceRecordSetArgs) -> Result<(), CliError> {
     let wanted = wanted(&args.only)?;
@@ -46,6 +49,9 @@ pub(crate) fn record_set(args: &TraceRecordSetArgs) -> Result<(), CliError> {
         let path = output_dir.path(&format!("{}.trace.gz", workload.name));
         let (summary, _) = recording.run(&path, &end)?;
         rows.push((workload, summary));
+    }
+    if args.how.misses < RECORDS_FOR_FIGURES {
+        output::remark("traces this short only fill the caches: their figures say little");
     }
     if args.json {
         let json: Vec<_> = rows.iter().map(|(workload, summary)| json(workload, summary)).collect();
@@ -116,7 +122,7 @@ impl Program {
                     return Ok(None);
                 };
                 let source = source(kernels, *functions)?;
-                let arguments = ["-O2", "-quiet", "-o", "/dev/null"].map(OsStr::new);
+                let arguments = ["-O3", "-quiet", "-o", "/dev/null"].map(OsStr::new);
                 let mut ready = ready(compiler, &arguments);
                 ready.arguments.push(source.path().into());
                 Ok(Some(Ready { _source: Some(source), ..ready }))
