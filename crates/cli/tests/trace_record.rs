@@ -57,11 +57,12 @@ fn kernels() -> String {
 
 /// The records of a kernel: gap, whether it is a write, line.
 fn records(dir: &TempDir, options: &str, kernel: &str) -> Vec<(u64, bool, u64)> {
-    let (plugin, kernels) = (with_plugin(), kernels());
-    good(
-        dir,
-        &format!("trace record {plugin} --output t --l1-kib 16 {options} -- {kernels} {kernel}"),
-    );
+    records_of(dir, options, &format!("{} {kernel}", kernels()))
+}
+
+fn records_of(dir: &TempDir, options: &str, command: &str) -> Vec<(u64, bool, u64)> {
+    let record = format!("trace record {} --output t --l1-kib 16 {options}", with_plugin());
+    good(dir, &format!("{record} -- {command}"));
     let text = fs::read_to_string(dir.path().join("t")).unwrap();
     let record = |line: &str| {
         let words: Vec<_> = line.split(' ').collect();
@@ -98,6 +99,36 @@ fn a_scan_reads_line_after_line() {
     let same = told.iter().filter(|record| record.0 == gap).count();
     assert!(gap >= 8 && same > lines * 9 / 10, "{same} of {gap}");
     assert_eq!(records(&dir, "--warm-up 0", scan), told, "the same run gives the same trace");
+}
+
+/// Sixteen loads in one block of code, each of a line of its own, and ten instructions after each.
+#[cfg(target_arch = "x86_64")]
+const ONE_BLOCK: &str = r#"
+    static char lines[16 * 64 + 4096];
+    int main(void) {
+        __asm__ volatile(
+            ".set place, 0\n"
+            ".rept 16\n movb place(%0), %%al\n .rept 10\n nop\n .endr\n .set place, place + 64\n .endr"
+            : : "r"(lines) : "al");
+        return 0;
+    }"#;
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn gaps_are_right_within_a_block() {
+    if emulator_is_missing() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("block.c"), ONE_BLOCK).unwrap();
+    let compiled =
+        Command::new("cc").args(["-O0", "-o", "block", "block.c"]).current_dir(&dir).status();
+    assert!(compiled.unwrap().success());
+    let told = records_of(&dir, "--warm-up 0", "./block");
+    let reads: Vec<_> = told.iter().filter(|(_, writes, _)| !writes).collect();
+    let steps = reads.windows(2).filter(|pair| pair[1].2 == pair[0].2 + 1 && pair[1].0 == 10);
+    // A line that has to go between two of them takes one of the ten.
+    assert!(steps.count() >= 8, "{reads:?}");
 }
 
 #[test]
