@@ -32,7 +32,8 @@ tools:
 # package is installed when a command that it brings is missing.
 DISK_TOOLS := debugfs:e2fsprogs nbdcopy:libnbd-bin
 TEST_TOOLS := $(DISK_TOOLS) fio:fio nbdkit:nbdkit nbdfuse:nbdfuse qemu-img:qemu-utils \
-              nbd-client:nbd-client fusermount3:fuse3 unshare:util-linux losetup:mount
+              nbd-client:nbd-client fusermount3:fuse3 unshare:util-linux losetup:mount \
+              qemu-$(shell uname -m):qemu-user
 
 define install_packages
   printf '\n== install %s\n' "$(1)"; \
@@ -120,6 +121,17 @@ bench-parts: tools ## parts of the engine alone, for a quick look
 stash-study: tools ## the stash over ACCESSES=10^8 accesses, and the bound it needs
 	$(CARGO) build --release --package oblivio-cli
 	target/release/oblivio lab run stash-study --accesses $(ACCESSES) --output target/stash-study
+
+.PHONY: trace-plugin
+trace-plugin: tools ## what `oblivio trace record` needs beside it
+	$(CARGO) build --release --package oblivio-trace-plugin
+
+# Real programs of the set that are not installed are left out.
+.PHONY: traces
+traces: tools trace-plugin ## record programs like those of IR-ORAM's Table II, to target/traces (3 minutes)
+	$(call install,qemu-$(shell uname -m):qemu-user)
+	$(CARGO) build --release --package oblivio-cli --package oblivio-kernels
+	target/release/oblivio trace record-set --output target/traces
 
 .PHONY: fuzz
 fuzz: tools ## fuzz every parser, FUZZ_SECONDS=60 each

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 use crate::error::CliError;
 
@@ -73,6 +73,15 @@ impl OutputDir {
 /// Creates a file, or empties it.
 pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, CliError> {
     File::create(path).map(BufWriter::new).map_err(|error| cannot_write(path, &error))
+}
+
+/// A file that is gone when it is dropped, on the same disk as `path`.
+pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    Builder::new()
+        .permissions(Permissions::from_mode(0o666)) // Less what the user's mask takes away.
+        .tempfile_in(directory.unwrap_or(Path::new(".")))
+        .map_err(|error| cannot_write(path, &error))
 }
 
 /// Why a file cannot be written.

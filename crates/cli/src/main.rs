@@ -54,6 +54,8 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Trace { command: TraceCommand::Convert(args) } => trace::convert(&args),
         Command::Trace { command: TraceCommand::Mix(args) } => trace::mix(&args),
         Command::Trace { command: TraceCommand::Make(args) } => trace::make(&args),
+        Command::Trace { command: TraceCommand::Record(args) } => trace::record(&args),
+        Command::Trace { command: TraceCommand::RecordSet(args) } => trace::record_set(&args),
         Command::Lab { command: LabCommand::List } => lab::list(),
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::StashStudy(args) } } => {
             lab::run_stash_study(&args)

@@ -32,6 +32,11 @@ pub(crate) fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "oblivio: {text}");
 }
 
+/// Prints `text` where it stays apart from what a command prints that was run for the user.
+pub(crate) fn explain(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Tells of an error.
 pub(crate) fn complain(error: &CliError) {
     // When even that fails, the exit code has to do.

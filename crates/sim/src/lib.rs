@@ -11,6 +11,7 @@ pub mod controller;
 pub mod dram;
 mod error;
 pub mod processor;
+pub mod recording;
 pub mod system;
 pub mod trace;
 pub mod workload;

@@ -1,9 +1,11 @@
 //! What can be typed.
 
 mod trace;
+mod trace_record;
 mod volume;
 
 pub(crate) use trace::*;
+pub(crate) use trace_record::*;
 pub(crate) use volume::*;
 
 use std::num::NonZeroUsize;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use oblivio_sim::trace::{Compression, Format};
 
+use super::{TRACE_RECORD_EXAMPLES, TraceRecordArgs, TraceRecordSetArgs};
+
 pub(crate) const TRACE_FORMATS: &str = "\
 Formats, each as it is or compressed with gzip or zstd; which one it is, the file says itself:
   usimm      `<gap> R <hex address> [<hex pc>]` or `<gap> W <hex address>`, a record a line
@@ -36,6 +38,15 @@ pub(crate) enum TraceCommand {
         after_help = "Examples:\n  oblivio trace make zipf --lines 1000000 --records 500000 --writes 0.3 --output zipf.obt\n  oblivio trace make pointer-chase --gap-mean 49 --output chase.obt"
     )]
     Make(TraceMakeArgs),
+    /// Run a program under an emulator, and write its first-level cache misses.
+    ///
+    /// The program runs as it is, with its own input and output, under QEMU's user-mode emulator, until it
+    /// ends or enough is recorded; then it is killed. Its children are not recorded. Pages are numbered
+    /// from 0 in the order of their first use.
+    #[command(after_help = TRACE_RECORD_EXAMPLES)]
+    Record(TraceRecordArgs),
+    /// Record a set of programs that use memory as those of Table II of IR-ORAM, and compare.
+    RecordSet(TraceRecordSetArgs),
 }
 
 #[derive(Args)]

@@ -1,134 +1,14 @@
-//! `oblivio trace`: memory traces.
+//! `oblivio trace`: memory traces, of real programs and made ones.
 
+mod conversion;
+mod emulator;
+mod record;
 mod report;
+mod set;
+mod summary;
+mod workloads;
+mod writing;
 
-use std::borrow::Cow;
-use std::io::BufWriter;
-use std::path::{Path, PathBuf};
-
-use clap::ValueEnum;
-use oblivio_sim::SimError;
-use oblivio_sim::trace::synthetic::{Gap, Pattern, Synthetic};
-use oblivio_sim::trace::{Format, Placing, Trace};
-use oblivio_sim::workload::Workload;
-
-use crate::args::{
-    KindName, RemapArgs, TraceConvertArgs, TraceInfoArgs, TraceMakeArgs, TraceMixArgs,
-    TraceWriteArgs,
-};
-use crate::error::CliError;
-use crate::files::{self, NewFile};
-use crate::progress;
-
-/// Lines from one to the next, where nothing else is asked for: a page.
-const STRIDE_LINES: u64 = 64;
-
-/// `oblivio trace info`.
-pub(crate) fn info(args: &TraceInfoArgs) -> Result<(), CliError> {
-    let bar = progress::bar_of(args.files.len() as u64, "traces");
-    let traces = args.files.iter().map(|path| {
-        let found = report::Entry::of(&read(path, None)?);
-        bar.inc(1);
-        Ok(found)
-    });
-    let entries = traces.collect::<Result<Vec<_>, CliError>>()?;
-    bar.finish_and_clear();
-    report::print(&entries, args.json)
-}
-
-/// `oblivio trace convert`.
-pub(crate) fn convert(args: &TraceConvertArgs) -> Result<(), CliError> {
-    let output = NewFile::prepare(&args.output)?;
-    let trace = read(&args.input, args.from.map(Format::from))?;
-    write(&remapped(trace, &args.remap)?, output, &args.write)
-}
-
-/// `oblivio trace mix`.
-pub(crate) fn mix(args: &TraceMixArgs) -> Result<(), CliError> {
-    let output = NewFile::prepare(&args.output)?;
-    let traces = read_all(&args.files)?;
-    let mixed = Trace::mix(&name_of_file(&args.output), &traces, args.slice)?;
-    write(&remapped(mixed, &args.remap)?, output, &args.write)
-}
-
-/// `oblivio trace make`.
-pub(crate) fn make(args: &TraceMakeArgs) -> Result<(), CliError> {
-    let output = NewFile::prepare(&args.output)?;
-    let synthetic = Synthetic {
-        pattern: pattern(args)?,
-        lines: args.lines,
-        gap: args.gap_mean.map_or(Gap::Constant(args.gap), |mean| Gap::Geometric { mean }),
-        records: args.records,
-        seed: args.seed,
-    };
-    write(&synthetic.make(&name_of(args.kind))?, output, &args.write)
-}
-
-/// The traces of several files.
-pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Vec<Trace>, CliError> {
-    paths.iter().map(|path| read(path, None)).collect()
-}
-
-/// The trace of a file.
-fn read(path: &Path, format: Option<Format>) -> Result<Trace, CliError> {
-    let (name, file) = (name_of_file(path), files::open(path)?);
-    Ok(match format {
-        None => Trace::read(&name, file)?,
-        Some(format) => Trace::read_as(format, &name, file)?,
-    })
-}
-
-/// A trace is called by its file's name, and not by where that lies.
-fn name_of_file(path: &Path) -> Cow<'_, str> {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
-}
-
-fn remapped(trace: Trace, args: &RemapArgs) -> Result<Trace, CliError> {
-    let Some(lines) = args.remap else { return Ok(trace) };
-    let placing = args.scatter.map_or(Placing::InOrder, |seed| Placing::Random { seed });
-    Ok(trace.remap(lines, placing)?)
-}
-
-/// Writes `trace`, and says what it is like.
-fn write(trace: &Trace, output: NewFile, args: &TraceWriteArgs) -> Result<(), CliError> {
-    output.write(|file, path| {
-        let out = BufWriter::new(file);
-        trace.write(args.to.into(), args.compress.into(), out).map_err(|error| match error {
-            SimError::Output(error) => files::cannot_write(path, &error),
-            refused => refused.into(),
-        })
-    })?;
-    report::print(&[report::Entry::of(trace)], args.json)
-}
-
-fn pattern(args: &TraceMakeArgs) -> Result<Pattern, CliError> {
-    let writes = args.writes.unwrap_or(0.0);
-    let of = |workload| Pattern::Workload { workload, writes };
-    let pattern = match args.kind {
-        KindName::Scan => of(Workload::Scan),
-        KindName::Uniform => of(Workload::Uniform),
-        KindName::Zipf => of(Workload::Zipf),
-        KindName::Stride => Pattern::Stride { lines: args.stride.unwrap_or(STRIDE_LINES), writes },
-        KindName::PointerChase => Pattern::PointerChase,
-        KindName::StoreStream => Pattern::StoreStream,
-        KindName::HashUpdates => Pattern::HashUpdates,
-    };
-    let takes_writes = matches!(pattern, Pattern::Workload { .. } | Pattern::Stride { .. });
-    let takes_stride = matches!(pattern, Pattern::Stride { .. });
-    for (option, is_given, is_taken) in [
-        ("--writes", args.writes.is_some(), takes_writes),
-        ("--stride", args.stride.is_some(), takes_stride),
-    ] {
-        if is_given && !is_taken {
-            return Err(CliError::Input(format!(
-                "{} has no use for {option}: leave it out, or see --help for the kinds that do",
-                name_of(args.kind)
-            )));
-        }
-    }
-    Ok(pattern)
-}
-
-fn name_of(kind: KindName) -> String {
-    kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
+pub(crate) use conversion::{convert, info, make, mix, read_all};
+pub(crate) use record::record;
+pub(crate) use set::record_set;

@@ -28,3 +28,4 @@ pub(crate) use mount::{mount, umount};
 pub(crate) use opening::{Opened, coins, open};
 pub(crate) use plan::plan;
 pub(crate) use serve::{record_view, serve_nbd};
+pub(crate) use signals::EndAsked;

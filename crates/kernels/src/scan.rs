@@ -1,0 +1,40 @@
+//! Much read in order, little written.
+
+use std::hint::black_box;
+
+use crate::work::{array, words, work};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// KiB of the array.
+    #[arg(long, default_value_t = 64 << 10)]
+    kib: usize,
+    /// Words read for each word that is written; 0 writes none.
+    #[arg(long, default_value_t = 0)]
+    per_result: usize,
+    /// Times that the array is read.
+    #[arg(long, default_value_t = 10)]
+    rounds: u32,
+    /// Work for each word.
+    #[arg(long, default_value_t = 0)]
+    work: u32,
+}
+
+/// Reads all words; after every `per_result` of them stores what came out.
+pub(crate) fn run(args: &Args) -> u64 {
+    let input = array(words(args.kib));
+    let per_result = if args.per_result == 0 { input.len() } else { args.per_result };
+    let mut results = array(if args.per_result == 0 { 0 } else { input.len() / per_result + 1 });
+    let mut sum = 0u64;
+    for _ in 0..args.rounds {
+        for (number, group) in black_box(&input).chunks(per_result).enumerate() {
+            for word in group {
+                sum = work(args.work, sum.wrapping_add(*word));
+            }
+            if let Some(result) = results.get_mut(number) {
+                *result = sum;
+            }
+        }
+    }
+    sum
+}

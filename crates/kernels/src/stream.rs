@@ -1,0 +1,42 @@
+//! Stores in order.
+
+use std::hint::black_box;
+
+use crate::work::{WORDS_PER_LINE, array, words, work};
+
+/// Words that go to one array before those to the next: four lines.
+const PIECE_WORDS: usize = 4 * WORDS_PER_LINE;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Arrays that are written side by side.
+    #[arg(long, default_value_t = 1)]
+    arrays: usize,
+    /// KiB of each of them.
+    #[arg(long, default_value_t = 64 << 10)]
+    kib: usize,
+    /// Times that all are written.
+    #[arg(long, default_value_t = 10)]
+    rounds: u64,
+    /// Work for each piece.
+    #[arg(long, default_value_t = 0)]
+    work: u32,
+}
+
+/// Stores to the first piece of each array, then to the second of each.
+pub(crate) fn run(args: &Args) -> u64 {
+    let mut arrays: Vec<_> = (0..args.arrays).map(|_| array(words(args.kib))).collect();
+    let mut value = 0;
+    for round in 0..args.rounds {
+        let mut pieces: Vec<_> =
+            arrays.iter_mut().map(|array| array.chunks_exact_mut(PIECE_WORDS)).collect();
+        for _ in 0..words(args.kib) / PIECE_WORDS {
+            for piece in pieces.iter_mut().filter_map(Iterator::next) {
+                value = work(args.work, value ^ round);
+                piece.fill(value);
+            }
+        }
+        black_box(&mut arrays);
+    }
+    value
+}

@@ -1,0 +1,143 @@
+//! From the accesses of the program to the raw file.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::process;
+
+use oblivio_sim::recording::raw::{self, HEADER_BYTES, Progress, RECORD_BYTES, State};
+use oblivio_sim::recording::{Access, FirstLevel};
+
+use crate::arguments::Arguments;
+
+/// Records are written in pieces of this many.
+const RECORDS_PER_PIECE: usize = 4096;
+
+/// Instructions after which the header is written anew at the latest, so that a warm-up is seen to go
+/// on.
+const INSTRUCTIONS_PER_HEADER: u64 = 10_000_000;
+
+/// A first-level cache, and the file its records go to.
+pub(crate) struct Recorder {
+    first_level: FirstLevel,
+    file: File,
+    piece: Vec<u8>,
+    progress: Progress,
+    records_max: u64,
+    header_is_due: u64,
+    /// The process that records. A child that it forks does not.
+    process: u32,
+}
+
+impl Recorder {
+    /// Makes the file.
+    pub(crate) fn start(arguments: Arguments) -> Result<Self, String> {
+        let Arguments { output, records_max, first_level } = arguments;
+        let first_level = FirstLevel::new(first_level).map_err(|error| error.to_string())?;
+        let file =
+            File::create(&output).map_err(|error| format!("{}: {error}", output.display()))?;
+        let mut recorder = Self {
+            first_level,
+            file,
+            piece: Vec::with_capacity((RECORDS_PER_PIECE + 4) * RECORD_BYTES),
+            progress: Progress { instructions: 0, records: 0, state: State::Running },
+            records_max,
+            header_is_due: 0,
+            process: process::id(),
+        };
+        recorder.write();
+        Ok(recorder)
+    }
+
+    /// Makes an access of the program.
+    pub(crate) fn access(&mut self, access: Access) {
+        let Self { first_level, piece, progress, records_max, .. } = self;
+        if progress.state != State::Running {
+            return;
+        }
+        progress.instructions = access.instruction;
+        first_level.access(access, |record| {
+            if progress.records < *records_max {
+                piece.extend_from_slice(&raw::encode(record));
+                progress.records += 1;
+            }
+        });
+        if progress.records == *records_max {
+            progress.state = State::Full;
+        }
+        let is_due = progress.instructions >= self.header_is_due;
+        let is_long = piece.len() >= RECORDS_PER_PIECE * RECORD_BYTES;
+        if is_due || is_long || progress.state == State::Full {
+            self.write();
+        }
+    }
+
+    /// The program has ended.
+    pub(crate) fn end(&mut self, instructions: u64) {
+        if self.progress.state == State::Running {
+            self.progress.instructions = instructions;
+            self.progress.state = State::Ended;
+            self.write();
+        }
+    }
+
+    /// Writes what there is, and the header.
+    fn write(&mut self) {
+        if process::id() != self.process {
+            self.progress.state = State::Ended;
+            return;
+        }
+        self.header_is_due = self.progress.instructions.saturating_add(INSTRUCTIONS_PER_HEADER);
+        if self.try_write().is_err() {
+            self.progress.state = State::Failed;
+            // The header has its room already: even a full disk takes it. If not, records are missing.
+            let _ = self.file.write_all_at(&self.progress.encode(), 0);
+        }
+        self.piece.clear();
+    }
+
+    fn try_write(&self) -> io::Result<()> {
+        let end = HEADER_BYTES as u64 + self.progress.records * RECORD_BYTES as u64;
+        self.file.write_all_at(&self.piece, end.saturating_sub(self.piece.len() as u64))?;
+        self.file.write_all_at(&self.progress.encode(), 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn load(instruction: u64) -> Access {
+        Access { instruction, address: instruction * 64, bytes: 8, is_store: false }
+    }
+
+    #[test]
+    fn it_writes_so_many_records_and_says_how_it_stands() {
+        let path = std::env::temp_dir().join(format!("oblivio-recorder-{}", process::id()));
+        let out = format!("out={}", path.display());
+        for (records_max, accesses, state, records) in
+            [(10_000, 20_000, State::Full, 10_000), (10_000, 5000, State::Ended, 5000)]
+        {
+            let count = format!("records={records_max}");
+            let arguments = [out.as_str(), count.as_str()];
+            let mut recorder =
+                Recorder::start(Arguments::parse(arguments.into_iter()).unwrap()).unwrap();
+            (1..=accesses).for_each(|instruction| recorder.access(load(instruction)));
+            recorder.end(accesses);
+            let bytes = fs::read(&path).unwrap();
+            let (header, rest) = bytes.split_first_chunk().unwrap();
+            let progress = Progress::decode(header).unwrap();
+            assert_eq!(progress, Progress { instructions: records, records, state });
+            let (rest, []) = rest.as_chunks() else { panic!("half a record") };
+            assert_eq!(rest.len() as u64, records);
+            for (line, record) in (1..).zip(rest) {
+                assert_eq!(raw::decode(record).unwrap().line, line);
+            }
+        }
+        fs::remove_file(&path).unwrap();
+        let nowhere = ["out=/nowhere/at/all"].into_iter();
+        assert!(Recorder::start(Arguments::parse(nowhere).unwrap()).is_err());
+    }
+}
