@@ -7,6 +7,7 @@
 pub mod alloc_search;
 mod error;
 pub mod pen;
+pub mod report;
 pub mod stash_study;
 pub mod techniques;
 mod workers;

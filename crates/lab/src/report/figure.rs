@@ -1,0 +1,149 @@
+//! A figure or table of a paper, as it came out here.
+
+use serde::{Deserialize, Serialize};
+
+/// A figure: what was measured, and what the paper states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is called here: `fig10`.
+    pub id: String,
+    /// What it shows, in a line.
+    pub title: String,
+    /// Which figure of which paper it is: "IR-ORAM, Fig. 10".
+    pub paper: String,
+    /// What is drawn.
+    pub plot: Plot,
+    /// What the paper says in numbers, beside what came out.
+    pub stated: Vec<Stated>,
+    /// How it was made, and why it differs where it does: paragraphs of plain text.
+    pub remarks: Vec<String>,
+    /// Where the data come from: which runs, at which scale, of which version.
+    pub origin: String,
+}
+
+/// What is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Plot {
+    /// A group of bars for each label.
+    Bars(Bars),
+    /// A curve over numbers.
+    Curves(Curves),
+}
+
+/// Groups of bars.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bars {
+    /// What stands under each group: a workload, say.
+    pub labels: Vec<String>,
+    /// What the values are: "speed over Baseline".
+    pub value: String,
+    /// Bars of a group are parts of one bar, one on top of the other.
+    pub stacked: bool,
+    /// A value for each label. `None`: not measured.
+    pub series: Vec<Series<Option<f64>>>,
+}
+
+/// Curves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curves {
+    /// What the axes are.
+    pub axes: [String; 2],
+    /// Whether the vertical axis is logarithmic.
+    pub is_log: bool,
+    /// Points from left to right.
+    pub series: Vec<Series<[f64; 2]>>,
+}
+
+/// A colour of a plot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series<T> {
+    /// What it is called.
+    pub name: String,
+    /// Its values or points.
+    pub values: Vec<T>,
+}
+
+/// A number of the paper, and ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stated {
+    /// What it is: "IR-Alloc, mean speed over Baseline".
+    pub what: String,
+    /// The paper's.
+    pub paper: f64,
+    /// How far ours may be from it and still agree.
+    pub band: f64,
+    /// Ours. `None`: not measured.
+    pub ours: Option<f64>,
+}
+
+/// Whether ours agrees with the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Within the band.
+    Agrees,
+    /// Outside of it.
+    Differs,
+    /// Not measured.
+    Open,
+}
+
+impl Stated {
+    /// Whether ours agrees.
+    pub fn verdict(&self) -> Verdict {
+        match self.ours {
+            None => Verdict::Open,
+            Some(ours) if (ours - self.paper).abs() <= self.band => Verdict::Agrees,
+            Some(_) => Verdict::Differs,
+        }
+    }
+}
+
+impl Figure {
+    /// Whether everything that the paper states agrees.
+    pub fn verdict(&self) -> Verdict {
+        let verdicts = || self.stated.iter().map(Stated::verdict);
+        if verdicts().any(|verdict| verdict == Verdict::Differs) {
+            Verdict::Differs
+        } else if verdicts().any(|verdict| verdict == Verdict::Open) {
+            Verdict::Open
+        } else {
+            Verdict::Agrees
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stated(ours: Option<f64>) -> Stated {
+        Stated { what: "mean".into(), paper: 1.41, band: 0.1, ours }
+    }
+
+    #[test]
+    fn a_figure_agrees_if_all_that_is_stated_does() {
+        let figure = |stated: Vec<Stated>| Figure {
+            id: "f".into(),
+            title: "t".into(),
+            paper: "p".into(),
+            plot: Plot::Bars(Bars {
+                labels: Vec::new(),
+                value: "v".into(),
+                stacked: false,
+                series: Vec::new(),
+            }),
+            stated,
+            remarks: Vec::new(),
+            origin: "o".into(),
+        };
+        let [good, bad, open] = [Some(1.5), Some(1.52), None].map(stated);
+        let all = |stated: &[&Stated]| {
+            figure(stated.iter().map(|stated| (*stated).clone()).collect()).verdict()
+        };
+        assert_eq!(all(&[&good, &good]), Verdict::Agrees);
+        assert_eq!(all(&[&good, &open]), Verdict::Open);
+        assert_eq!(all(&[&open, &bad, &good]), Verdict::Differs);
+    }
+}
