@@ -11,7 +11,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::path_log::{Logged, PathLog};
-use super::spec::{OramSpec, RhoSpec, Scheme};
+use super::spec::{Initial, OramSpec, RhoSpec, Scheme};
 use super::tags::TagBackend;
 use crate::{LINE_BYTES, SimError};
 
@@ -52,7 +52,7 @@ pub(crate) trait Engine {
     fn check_invariants(&mut self) -> Result<(), Error>;
 }
 
-/// An engine that is full of blocks, as a program's memory is.
+/// An engine, with the blocks that it holds at first.
 pub(super) fn build(
     spec: &OramSpec,
     log: &PathLog,
@@ -63,7 +63,7 @@ pub(super) fn build(
         (Scheme::Path, None) => {
             let tree = spec.tree()?;
             let backend = PathBackend::new(&tree, unsealed(), builder.store(&tree, false)?)?;
-            builder.full_freecursive(backend)
+            builder.initial_freecursive(backend)
         }
         (Scheme::Path, Some(rho)) => builder.rho(rho),
         (Scheme::Raw { evict_period }, None) => {
@@ -71,7 +71,9 @@ pub(super) fn build(
             let store = builder.store(&config.tree, true)?;
             let backend = RawBackend::new(&config, unsealed(), store)?;
             let mut oram = builder.freecursive(backend)?;
-            write_all(&mut oram, spec.data_blocks)?;
+            if spec.initial == Initial::Full {
+                write_all(&mut oram, spec.data_blocks)?;
+            }
             Ok(Box::new(oram))
         }
         (Scheme::Raw { .. }, Some(_)) => {
@@ -109,12 +111,14 @@ impl Builder<'_> {
         Ok(FreecursiveOram::new(&frontend, backend, coins)?)
     }
 
-    fn full_freecursive<B>(&mut self, tags: B) -> Result<Box<dyn Engine>, SimError>
+    fn initial_freecursive<B>(&mut self, tags: B) -> Result<Box<dyn Engine>, SimError>
     where
         B: TakingBackend + Populate + 'static,
     {
         let mut oram = self.freecursive(tags)?;
-        oram.populate()?;
+        if self.spec.initial == Initial::Full {
+            oram.populate()?;
+        }
         Ok(Box::new(oram))
     }
 
@@ -132,7 +136,9 @@ impl Builder<'_> {
         let small = TagBackend::new(small?, &[], self.log.clone());
         let trees = TwoTrees::new(&config, main, small, StdRng::from_rng(&mut self.coins))?;
         let mut oram = FreecursiveOram::new(&frontend, trees, self.coins)?;
-        oram.populate()?;
+        if self.spec.initial == Initial::Full {
+            oram.populate()?;
+        }
         Ok(Box::new(RhoOram::new(&config, oram)?.with_open_rounds()))
     }
 }

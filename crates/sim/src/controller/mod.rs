@@ -34,7 +34,7 @@ pub use early::LastLevel;
 pub use pace::Pace;
 pub use path_log::{PathAccess, Purpose, Writes};
 pub use requests::WriteMarks;
-pub use spec::{OramSpec, Remap, RhoSpec, Scheme};
+pub use spec::{Initial, OramSpec, Remap, RhoSpec, Scheme};
 pub use tally::ControllerTally;
 
 use std::collections::VecDeque;
@@ -90,7 +90,7 @@ impl Default for ControllerSpec {
     }
 }
 
-/// The controller, with an ORAM that is full of blocks. `T` names a read.
+/// The controller, with its ORAM. `T` names a read.
 pub struct Controller<B, T> {
     engine: Box<dyn Engine>,
     log: PathLog,
@@ -118,7 +118,7 @@ pub enum Told<T> {
 }
 
 impl<B: Bus, T: Copy> Controller<B, T> {
-    /// A controller whose ORAM holds every block.
+    /// A controller with an ORAM that was not asked for anything yet.
     ///
     /// # Errors
     /// [`SimError::Spec`] for parts that do not go together, [`SimError::Engine`] for an ORAM that there

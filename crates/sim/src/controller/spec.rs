@@ -29,6 +29,17 @@ pub enum Remap {
     Delayed,
 }
 
+/// What the ORAM holds before the first request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Initial {
+    /// Every block: as IR-ORAM says (section III-B).
+    Full,
+    /// Nothing. A block comes into being when it is first asked for, so a short trace uses little of the
+    /// tree, and buckets are never short of slots. No paper says that it is measured like this.
+    Empty,
+}
+
 /// What ρ adds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +78,8 @@ pub struct OramSpec {
     pub remap: Remap,
     /// A small tree in front.
     pub rho: Option<RhoSpec>,
+    /// What it holds at first.
+    pub initial: Initial,
 }
 
 impl OramSpec {
@@ -88,6 +101,7 @@ impl OramSpec {
             client_entries_max: ((1 << 18) >> smaller).max(16),
             remap: Remap::AtAccess,
             rho: None,
+            initial: Initial::Full,
         }
     }
 

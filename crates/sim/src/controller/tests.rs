@@ -140,7 +140,8 @@ fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
 fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
     let delayed = OramSpec { remap: Remap::Delayed, ..small() };
     let delayed_in_sets = OramSpec { remap: Remap::Delayed, ..in_sets() };
-    for oram in [small(), in_sets(), with_rho(), raw(), delayed, delayed_in_sets] {
+    let empty = OramSpec { initial: Initial::Empty, ..in_sets() };
+    for oram in [small(), in_sets(), with_rho(), raw(), delayed, delayed_in_sets, empty] {
         for pace in PACES {
             asked_by_chance(&oram, &at(pace), 1);
         }
