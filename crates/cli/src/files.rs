@@ -104,13 +104,7 @@ impl NewFile {
         if path.symlink_metadata().is_ok() {
             return Err(exists(path));
         }
-        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        // As other files are made: the system takes away what the user's umask does.
-        let unfinished = tempfile::Builder::new()
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(|error| cannot_write(path, &error))?;
-        Ok(Self { path: path.to_owned(), unfinished })
+        Ok(Self { path: path.to_owned(), unfinished: temporary_beside(path)? })
     }
 
     /// Lets `write` fill it. Unless that goes well, nothing is left.

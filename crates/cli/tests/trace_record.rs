@@ -69,7 +69,7 @@ fn records_of(dir: &TempDir, options: &str, command: &str) -> Vec<(u64, bool, u6
         let address = u64::from_str_radix(words[2].strip_prefix("0x").unwrap(), 16).unwrap();
         assert_eq!(address % 64, 0, "{line}");
         match words[1..] {
-            ["R", _, "0x0"] => (words[0].parse().unwrap(), false, address / 64),
+            ["R", _] => (words[0].parse().unwrap(), false, address / 64),
             ["W", _] => (words[0].parse().unwrap(), true, address / 64),
             _ => panic!("{line}"),
         }

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use oblivio_sim::recording::raw::{self, HEADER_BYTES, Progress, RECORD_BYTES, State};
 use oblivio_sim::recording::{LastLevel, Pages, Traffic};
-use oblivio_sim::trace::Kind;
+use oblivio_sim::trace::{Kind, Trace};
 
 use super::emulator::{self, Emulator};
 use super::summary::Summary;
-use super::writing::TraceFile;
+use super::writing;
 use crate::args::{RecordingArgs, StoreMissesName, TraceRecordArgs};
 use crate::clock::Stopwatch;
 use crate::error::CliError;
@@ -197,7 +197,7 @@ fn write_trace(
     let cannot_read = |error| files::cannot_read(path, &error);
     raw.seek(SeekFrom::Start(HEADER_BYTES as u64)).map_err(cannot_read)?;
     let mut raw = BufReader::new(raw);
-    let mut trace = TraceFile::create(path)?;
+    let mut records = Vec::new();
     let mut pages = Pages::default();
     let mut misses = Traffic::default();
     let mut last_level = LastLevel::new(LastLevel::SHAPE, progress.records)?;
@@ -211,9 +211,10 @@ fn write_trace(
             writes: u64::from(record.kind == Kind::Write),
         };
         last_level.serve(record);
-        trace.write(record)?;
+        records.push(record);
     }
-    trace.finish()?;
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    writing::write(&Trace::new(name, records)?, path)?;
     Ok((misses, last_level.traffic(), pages.count()))
 }
 

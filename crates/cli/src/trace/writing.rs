@@ -1,76 +1,24 @@
-//! A trace file, whole or not at all.
+//! A recorded trace, whole or not at all.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::BufWriter;
+use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use oblivio_sim::LINE_BYTES;
-use oblivio_sim::trace::{Kind, Record};
-use tempfile::NamedTempFile;
+use oblivio_sim::SimError;
+use oblivio_sim::trace::{Compression, Format, Trace};
 
 use crate::error::CliError;
 use crate::files;
 
-/// A trace in the making, under another name.
-pub(super) struct TraceFile {
-    path: PathBuf,
-    file: NamedTempFile,
-    out: Box<dyn Finish>,
-}
-
-impl TraceFile {
-    /// Beside the place where it shall be.
-    pub(super) fn create(path: &Path) -> Result<Self, CliError> {
-        let file = files::temporary_beside(path)?;
-        let handle = file.reopen().map_err(|error| files::cannot_write(path, &error))?;
-        let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-        let out: Box<dyn Finish> = if is_gzip {
-            // The header has no time in it: the same records make the same file.
-            Box::new(BufWriter::new(GzEncoder::new(handle, Compression::default())))
-        } else {
-            Box::new(BufWriter::new(handle))
-        };
-        Ok(Self { path: path.to_owned(), file, out })
-    }
-
-    pub(super) fn write(&mut self, record: Record) -> Result<(), CliError> {
-        write_record(&mut self.out, record).map_err(|error| files::cannot_write(&self.path, &error))
-    }
-
-    /// Gives it its name.
-    pub(super) fn finish(self) -> Result<(), CliError> {
-        let Self { path, file, out } = self;
-        out.finish()
-            .and_then(|()| file.persist(&path).map_err(|error| error.error))
-            .map(drop)
-            .map_err(|error| files::cannot_write(&path, &error))
-    }
-}
-
-/// As USIMM reads it: `<gap> R 0x<address> 0x0`, `<gap> W 0x<address>`.
-fn write_record(out: &mut dyn Write, Record { gap, kind, line }: Record) -> io::Result<()> {
-    let address = line * LINE_BYTES;
-    match kind {
-        Kind::Read => writeln!(out, "{gap} R {address:#x} 0x0"),
-        Kind::Write => writeln!(out, "{gap} W {address:#x}"),
-    }
-}
-
-/// A writer that has an end to write.
-trait Finish: Write {
-    fn finish(self: Box<Self>) -> io::Result<()>;
-}
-
-impl Finish for BufWriter<File> {
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
-        self.flush()
-    }
-}
-
-impl Finish for BufWriter<GzEncoder<File>> {
-    fn finish(self: Box<Self>) -> io::Result<()> {
-        self.into_inner().map_err(io::IntoInnerError::into_error)?.finish().map(drop)
-    }
+/// Writes `trace` to `path` as USIMM reads it, compressed if the name ends so. A file that exists is
+/// replaced once the new one is whole.
+pub(super) fn write(trace: &Trace, path: &Path) -> Result<(), CliError> {
+    let file = files::temporary_beside(path)?;
+    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
+    let compression = if is_gzip { Compression::Gzip } else { Compression::None };
+    let out = BufWriter::new(file.as_file());
+    trace.write(Format::Usimm, compression, out).map_err(|error| match error {
+        SimError::Output(error) => files::cannot_write(path, &error),
+        refused => refused.into(),
+    })?;
+    file.persist(path).map(drop).map_err(|error| files::cannot_write(path, &error.error))
 }
