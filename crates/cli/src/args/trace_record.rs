@@ -11,8 +11,8 @@ Examples:
   oblivio trace record --output sort.trace.gz -- sort words.txt
   oblivio trace record --warm-up 0 --misses 10k --json -- /usr/bin/python3 -c 'print(1)'
 
-One record a line: the instructions before it that asked for nothing, R or W, the address in hexadecimal,
-and 0x0 after a read; compressed when the name ends in .gz. It needs QEMU 4.2 to 8.2 (Debian: qemu-user)
+One record a line: the instructions before it that asked for nothing, R or W, the address in hexadecimal;
+compressed when the name ends in .gz. It needs QEMU 4.2 to 8.2 (Debian: qemu-user)
 and its plugin (cargo build --release -p oblivio-trace-plugin).
 
 The summary goes to standard error, after what the program prints. With --json it goes to standard output,
