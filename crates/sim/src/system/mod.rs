@@ -18,7 +18,7 @@ mod spec;
 mod tests;
 
 pub use outcome::{MemoryTally, Outcome};
-pub use spec::SystemSpec;
+pub use spec::{Layout, SystemSpec};
 
 use std::cell::Cell;
 use std::rc::Rc;
