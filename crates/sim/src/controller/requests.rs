@@ -81,6 +81,52 @@ impl<T: Copy> Requests<T> {
             self.drains &= self.writes.len() > self.marks.low;
             return waiting.map(Turn::Write);
         }
-        self.reads.pop_front().filter(|_| has_read).map(Turn::Read)
+        if has_read { self.reads.pop_front().map(Turn::Read) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(requests: &mut Requests<u8>, now: Cycle) -> Option<u64> {
+        requests.take(now).map(|turn| match turn {
+            Turn::Read(waiting) => waiting.line,
+            Turn::Write(waiting) => waiting.line,
+        })
+    }
+
+    #[test]
+    fn what_has_not_come_yet_waits_on() {
+        let mut requests = Requests::new(WriteMarks { high: 3, low: 1 });
+        requests.add_read(1, 10, 100);
+        requests.add_write(20, true, 200);
+        assert_eq!(requests.first(), Some(100));
+        assert_eq!(next(&mut requests, 99), None);
+        assert_eq!(next(&mut requests, 100), Some(10));
+        assert_eq!(next(&mut requests, 199), None);
+        assert_eq!(next(&mut requests, 200), Some(20));
+        assert_eq!(requests.first(), None);
+    }
+
+    #[test]
+    fn reads_go_first_until_too_many_write_backs_wait() {
+        let mut requests = Requests::new(WriteMarks { high: 3, low: 1 });
+        (0..4).for_each(|line| requests.add_read(0, line, 0));
+        [20, 21].into_iter().for_each(|line| requests.add_write(line, true, 0));
+        assert_eq!(next(&mut requests, 9), Some(0));
+        requests.add_write(22, true, 0);
+        let order: Vec<_> = std::iter::from_fn(|| next(&mut requests, 9)).collect();
+        assert_eq!(order, [20, 21, 1, 2, 3, 22]);
+    }
+
+    #[test]
+    fn a_write_back_can_be_taken_out() {
+        let mut requests: Requests<u8> = Requests::new(WriteMarks { high: 3, low: 1 });
+        requests.add_write(20, false, 0);
+        requests.add_write(21, true, 0);
+        assert!(requests.waits_to_be_written(21));
+        assert_eq!([21, 21].map(|line| requests.cancel_write(line)), [Some(true), None]);
+        assert_eq!(next(&mut requests, 9), Some(20));
     }
 }

@@ -101,7 +101,7 @@ impl<I: Iterator<Item = Record>, M: Memory> Machine<I, M> {
     }
 
     fn run(mut self, warm_up: u64, progress: &impl Progress) -> Result<Outcome, SimError> {
-        let mut before = None;
+        let mut before = (warm_up == 0).then(Outcome::default);
         let mut reported = 0;
         loop {
             // Memory acts at its next event; the processor is pulled up to the cycle before.

@@ -9,7 +9,7 @@ use super::outcome::MemoryTally;
 use super::spec::{Clocks, Layout, SystemSpec};
 use crate::controller::{Bus, Controller, OramSpec, PathAccess, PathTimes, Told, Writes};
 use crate::dram::layout::{BucketLines, Order};
-use crate::dram::{Completion, Dram, Request};
+use crate::dram::{Completion, Dram, Observer, Request};
 use crate::processor::{FetchId, Processor};
 use crate::trace::{Kind, Record};
 use crate::{Cycle, SimError};
@@ -22,7 +22,7 @@ pub(super) struct OramMemory {
 
 impl OramMemory {
     pub(super) fn new(spec: &SystemSpec, oram: &OramSpec, seed: u64) -> Result<Self, SimError> {
-        let bus = DramBus::new(spec, oram)?;
+        let bus = DramBus::new(spec, oram, ())?;
         let controller = Controller::new(oram, &spec.controller, bus, seed)?;
         Ok(Self { controller, told: Vec::new() })
     }
@@ -75,8 +75,8 @@ impl Memory for OramMemory {
 }
 
 /// Carries paths to DRAM: all reads of a path at once, and then all its writes.
-struct DramBus {
-    dram: Dram,
+pub(super) struct DramBus<O = ()> {
+    pub(super) dram: Dram<O>,
     clocks: Clocks,
     /// By number of the tree.
     trees: Vec<PlacedTree>,
@@ -108,9 +108,10 @@ impl PlacedTree {
     }
 }
 
-impl DramBus {
-    fn new(spec: &SystemSpec, oram: &OramSpec) -> Result<Self, SimError> {
-        let dram = Dram::new(&spec.dram, spec.channels)?;
+impl<O: Observer> DramBus<O> {
+    /// For the trees of `oram`; `observer` sees each command.
+    pub(super) fn new(spec: &SystemSpec, oram: &OramSpec, observer: O) -> Result<Self, SimError> {
+        let dram = Dram::observed(&spec.dram, spec.channels, observer)?;
         let row_span = dram.row_span();
         let order = match spec.layout {
             Layout::Heap => Order::Heap,
@@ -153,7 +154,7 @@ impl DramBus {
     }
 }
 
-impl Bus for DramBus {
+impl<O: Observer> Bus for DramBus<O> {
     fn carry(&mut self, path: &PathAccess, start: Cycle) -> PathTimes {
         self.ask(path, Kind::Read, Writes::Buckets, start);
         let read = self.finish(start);

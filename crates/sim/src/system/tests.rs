@@ -1,1 +1,171 @@
+//! Whole machines, on short traces.
 
+use oblivio_core::geometry::Leaf;
+use oblivio_core::store::TreeId;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::oram::DramBus;
+use super::*;
+use crate::controller::{Bus, OramSpec, Pace, PathAccess, Purpose, Remap, RhoSpec, Scheme, Writes};
+use crate::dram::checker::Checker;
+use crate::trace::Kind;
+
+const LEAF_LEVEL: u8 = 12;
+
+/// Reads and writes of a hot and a cold part of memory.
+fn trace(records: usize, seed: u64) -> Vec<Record> {
+    let mut coins = StdRng::seed_from_u64(seed);
+    let blocks = 4 << LEAF_LEVEL;
+    let record = |_| {
+        let lines = if coins.random() { 500 } else { blocks };
+        Record {
+            gap: coins.random_range(0..60),
+            kind: if coins.random_bool(0.4) { Kind::Write } else { Kind::Read },
+            line: coins.random_range(0..lines),
+        }
+    };
+    (0..records).map(record).collect()
+}
+
+/// A small machine: an LLC of 256 lines.
+fn machine(oram: Option<OramSpec>) -> SystemSpec {
+    let mut spec = SystemSpec { oram, ..SystemSpec::paper(LEAF_LEVEL).unwrap() };
+    spec.processor.llc_bytes = 16 << 10;
+    spec
+}
+
+fn machines() -> Vec<SystemSpec> {
+    let paper = OramSpec::paper(LEAF_LEVEL);
+    let in_sets = OramSpec { tree_top_levels: 5, tree_top_ways: Some(4), ..paper.clone() };
+    let small = RhoSpec { blocks: 512, small_per_main: 2 };
+    let raw = OramSpec {
+        scheme: Scheme::Raw { evict_period: 5 },
+        slots: vec![5; usize::from(LEAF_LEVEL) + 1],
+        ..paper.clone()
+    };
+    let orams =
+        [paper.clone(), in_sets.clone(), raw, OramSpec { rho: Some(small), ..paper.clone() }];
+    let mut machines: Vec<_> = orams.into_iter().map(|oram| machine(Some(oram))).collect();
+    for pace in [Pace::Free, Pace::StartToStart(1000), Pace::Gap(100)] {
+        let mut spec = machine(Some(in_sets.clone()));
+        spec.controller.pace = pace;
+        spec.controller.early_write_backs = true;
+        machines.push(spec);
+    }
+    let mut delayed = machine(Some(OramSpec { remap: Remap::Delayed, ..in_sets }));
+    delayed.processor.fetch_on_write_miss = true;
+    machines.push(delayed);
+    machines
+}
+
+fn outcome(spec: &SystemSpec, seed: u64) -> Outcome {
+    run(spec, trace(3000, 1), 500, seed, &()).unwrap()
+}
+
+#[test]
+fn the_processor_asks_for_the_same_whatever_is_behind_it() {
+    let mut plain = machine(None);
+    let asked = |outcome: &Outcome| {
+        let tally = outcome.processor;
+        (
+            tally.instructions,
+            tally.read_misses,
+            tally.read_hits,
+            tally.write_misses,
+            outcome.records,
+        )
+    };
+    for spec in machines() {
+        plain.processor = spec.processor.clone();
+        let (without, with) = (outcome(&plain, 1), outcome(&spec, 1));
+        assert_eq!(asked(&without), asked(&with));
+        assert!(with.cycles > 3 * without.cycles, "{} against {}", with.cycles, without.cycles);
+    }
+}
+
+#[test]
+fn every_request_is_a_data_path_or_was_served_without_one() {
+    for spec in machines().iter().filter(|spec| spec.controller.pace == Pace::Free) {
+        let whole = run(spec, trace(3000, 1), 0, 1, &()).unwrap();
+        let tally = whole.memory.controller.clone().unwrap();
+        let early = tally.early_write_backs;
+        let asked = whole.processor.read_misses + whole.processor.dirty_victims;
+        let served = tally.data + tally.served_on_client + tally.forwarded;
+        // Write-backs that wait when the last instruction retires are never made.
+        assert!((asked..=asked + 64).contains(&(served + 64 - early)), "{asked} {served} {early}");
+    }
+}
+
+#[test]
+fn a_seed_gives_one_outcome() {
+    for spec in machines() {
+        assert_eq!(outcome(&spec, 1), outcome(&spec, 1));
+        assert_ne!(outcome(&spec, 1), outcome(&spec, 2), "the tree is another");
+    }
+    assert_eq!(outcome(&machine(None), 1), outcome(&machine(None), 2), "there is no chance in it");
+}
+
+#[test]
+fn warm_up_is_not_counted() {
+    let spec = machine(Some(OramSpec::paper(LEAF_LEVEL)));
+    let [whole, part] =
+        [0, 1000].map(|warm_up| run(&spec, trace(3000, 1), warm_up, 1, &()).unwrap());
+    assert_eq!((whole.records, part.records), (3000, 2000));
+    assert!(part.cycles < whole.cycles && part.cycles > whole.cycles / 2);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let refused = |spec: &SystemSpec| run(spec, trace(10, 1), 0, 1, &()).unwrap_err().to_string();
+    let delayed = OramSpec { remap: Remap::Delayed, ..OramSpec::paper(LEAF_LEVEL) };
+    assert!(refused(&machine(Some(delayed))).contains("fetch_on_write_miss"));
+    let mut small = machine(Some(OramSpec::paper(LEAF_LEVEL)));
+    small.dram.rows = 1;
+    small.channels = 1;
+    assert!(refused(&small).contains("more rows"));
+    let far = [Record { gap: 0, kind: Kind::Read, line: 4 << LEAF_LEVEL }];
+    let spec = machine(Some(OramSpec::paper(LEAF_LEVEL)));
+    assert!(run(&spec, far, 0, 1, &()).unwrap_err().to_string().contains("past the end"));
+}
+
+/// The bus of a machine, watched, after 300 random paths one after the other; and cycles of a path.
+fn carried(spec: &SystemSpec) -> (DramBus<Checker>, u64) {
+    const PATHS: u64 = 300;
+    let oram = spec.oram.as_ref().unwrap();
+    let checker = Checker::new(&spec.dram, spec.channels);
+    let mut bus = DramBus::new(spec, oram, checker).unwrap();
+    let mut coins = StdRng::seed_from_u64(1);
+    let mut now = 0;
+    for _ in 0..PATHS {
+        let leaf = Leaf(coins.random_range(0..1 << oram.leaf_level()));
+        let path =
+            PathAccess { tree: TreeId(0), leaf, writes: Writes::Buckets, purpose: Purpose::Data };
+        let times = bus.carry(&path, now);
+        assert!(now < times.read && times.read < times.end);
+        now = times.end;
+    }
+    (bus, now / PATHS)
+}
+
+#[test]
+fn a_path_of_the_paper_takes_its_time_and_breaks_no_rule() {
+    for (channels, cycles) in [(4, 600..750), (1, 1900..2250)] {
+        let mut spec = SystemSpec { channels, ..SystemSpec::paper(24).unwrap() };
+        // The gaps between subtrees are more than one channel has to spare.
+        spec.dram.rows = 1 << 17;
+        let (bus, taken) = carried(&spec);
+        bus.dram.observer().verdict().unwrap();
+        assert!(cycles.contains(&taken), "{taken} cycles on {channels} channels");
+    }
+}
+
+#[test]
+fn uneven_buckets_gain_more_where_channels_are_loaded_alike() {
+    let slots = [vec![4; 10], vec![1; 6], vec![2; 3], vec![4; 6]].concat();
+    let oram = Some(OramSpec { slots, ..OramSpec::paper(24) });
+    let [packed, balanced] = [Layout::Subtrees, Layout::Balanced].map(|layout| {
+        carried(&SystemSpec { layout, oram: oram.clone(), ..SystemSpec::paper(24).unwrap() }).1
+    });
+    assert!(balanced * 10 < packed * 9, "{balanced} against {packed} cycles");
+}
