@@ -15,11 +15,11 @@ pub(crate) struct EvaluationArgs {
     /// A small tree, few records, and an LLC of 32 KiB: some minutes, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// The level of the leaves (L). A run takes about 4 GB at 24, and half for each level less
-    /// [default: 24, the paper's; 16 with --quick].
+    /// The level of the leaves (L). A run takes about 4 GB at 24, and half for each level less; fig16 goes
+    /// one level further [default: 24, the paper's; 16 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(10..=25))]
     pub(crate) levels: Option<u8>,
-    /// Records of each trace that count [default: 1,000,000; 20,000 with --quick]. A shorter trace is
+    /// Records of each trace that count [default: 1,000,000; 6,000 with --quick]. A shorter trace is
     /// repeated.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=20_000_000))]
     pub(crate) records: Option<u64>,

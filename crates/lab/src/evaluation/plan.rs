@@ -50,7 +50,7 @@ impl Plan {
 
     /// A small tree, few records, and an LLC small enough for them: the figures are rough.
     pub fn quick() -> Self {
-        let quick = Self::new(16, 20_000);
+        let quick = Self::new(16, 6000);
         Self { switches: Switches { llc_bytes: 32 << 10, ..quick.switches }, ..quick }
     }
 
