@@ -172,9 +172,12 @@ impl From<oblivio_core::Error> for CliError {
 impl From<LabError> for CliError {
     fn from(error: LabError) -> Self {
         match error {
-            LabError::Plan(_) | LabError::Results(_) | LabError::Allocation(_) => {
-                Self::Input(error.to_string())
-            }
+            LabError::Plan(_)
+            | LabError::Results(_)
+            | LabError::Allocation(_)
+            | LabError::Input(_) => Self::Input(error.to_string()),
+            LabError::Output(_) => Self::Output(error.to_string()),
+            LabError::Simulation(error) => error.into(),
             LabError::Engine(_) | LabError::Plot(_) => Self::Engine(error.to_string()),
         }
     }

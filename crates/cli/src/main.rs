@@ -66,6 +66,9 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::Techniques(args) } } => {
             lab::run_techniques(&args)
         }
+        Command::Lab { command: LabCommand::Run { experiment: RunCommand::Evaluation(args) } } => {
+            lab::run_evaluation(&args)
+        }
         Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

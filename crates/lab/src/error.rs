@@ -7,6 +7,12 @@ use std::fmt;
 pub enum LabError {
     /// The plan asks for something that cannot be measured. The message says what to change.
     Plan(String),
+    /// A file is not what it should be. The message names it and where it is wrong, and says what to do.
+    Input(String),
+    /// What was asked for cannot be kept. The message names the file.
+    Output(String),
+    /// The simulator refused.
+    Simulation(oblivio_sim::SimError),
     /// The engine refused.
     Engine(oblivio_core::Error),
     /// A results file is not one.
@@ -20,7 +26,11 @@ pub enum LabError {
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Plan(message) | Self::Allocation(message) => f.write_str(message),
+            Self::Plan(message)
+            | Self::Allocation(message)
+            | Self::Input(message)
+            | Self::Output(message) => f.write_str(message),
+            Self::Simulation(error) => error.fmt(f),
             Self::Engine(error) => write!(f, "the engine refused: {error}"),
             Self::Results(error) => write!(f, "this is no results file of this lab: {error}"),
             Self::Plot(message) => write!(f, "the plot could not be drawn: {message}"),
@@ -33,6 +43,12 @@ impl std::error::Error for LabError {}
 impl From<oblivio_core::Error> for LabError {
     fn from(error: oblivio_core::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+impl From<oblivio_sim::SimError> for LabError {
+    fn from(error: oblivio_sim::SimError) -> Self {
+        Self::Simulation(error)
     }
 }
 

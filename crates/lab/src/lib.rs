@@ -6,6 +6,7 @@
 
 pub mod alloc_search;
 mod error;
+pub mod evaluation;
 pub mod pen;
 pub mod report;
 pub mod stash_study;
@@ -37,6 +38,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: techniques::NAME,
         question: "What does each technique gain, alone and with others?",
+    },
+    Experiment {
+        name: evaluation::NAME,
+        question: "How fast is a processor with IR-ORAM, and why? The timed figures of the paper",
     },
 ];
 

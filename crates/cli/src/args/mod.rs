@@ -1,9 +1,11 @@
 //! What can be typed.
 
+mod evaluation;
 mod trace;
 mod trace_record;
 mod volume;
 
+pub(crate) use evaluation::*;
 pub(crate) use trace::*;
 pub(crate) use trace_record::*;
 pub(crate) use volume::*;
@@ -225,6 +227,15 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run techniques --quick\n  oblivio lab run techniques --trace 403.gcc.gz 458.sjeng.gz\n\nA trace is in any format that `oblivio trace` reads. Addresses are folded: the number of the line of 64 bytes, modulo the blocks there are."
     )]
     Techniques(TechniquesArgs),
+    /// How fast is a processor with IR-ORAM, and why? The timed figures of the paper.
+    ///
+    /// Runs the simulator for every figure, each machine and workload once, and keeps each run as a line
+    /// of results.jsonl: an evaluation that was interrupted goes on where it was. The figures go to
+    /// figures.json.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run evaluation --quick\n  oblivio lab run evaluation --quick --figure fig10 fig14\n  oblivio lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\nAt --levels 24 a run takes about 4 GB: give --jobs if there is not as much for each processor."
+    )]
+    Evaluation(EvaluationArgs),
 }
 
 #[derive(Args)]

@@ -1,5 +1,9 @@
 //! `oblivio lab`: the measurements behind the documentation.
 
+mod evaluation;
+
+pub(crate) use evaluation::run_evaluation;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -19,7 +23,8 @@ pub(crate) fn list() -> Result<(), CliError> {
     let lines = EXPERIMENTS
         .iter()
         .map(|experiment| format!("{:14} {}", experiment.name, experiment.question));
-    output::print(&lines.collect::<Vec<_>>().join("\n"))
+    let experiments = lines.collect::<Vec<_>>().join("\n");
+    output::print(&format!("{experiments}\n\nfigures of evaluation:\n{}", evaluation::list()?))
 }
 
 /// `oblivio lab run stash-study`.

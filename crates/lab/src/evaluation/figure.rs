@@ -1,0 +1,246 @@
+//! Figures, from the records of runs.
+
+use oblivio_sim::LINE_BYTES;
+use oblivio_sim::system::Outcome;
+
+use super::manifest::{Axis, Manifest, NamedMeasure, StatedNumber};
+use super::measure::Measure;
+use super::plan::{Plan, Run};
+use super::record::{RunRecord, Scale};
+use super::variants::Variant;
+use super::workloads::Programs;
+use crate::LabError;
+use crate::report::{Bars, Figure, Plot, Series, Stated};
+
+/// What stands under the bars of a mean over workloads.
+const MEAN: &str = "mean";
+
+/// The tree of the paper.
+const PAPER_LEAF_LEVEL: u8 = 24;
+
+/// The figures of `manifests`, from what [`run`](super::run) gave for `plan`. What a figure lacks is left
+/// open.
+///
+/// # Errors
+/// [`LabError::Plan`] when a figure has a size that there is no tree for.
+pub fn figures(
+    manifests: &[Manifest],
+    plan: &Plan,
+    programs: &Programs,
+    records: &[RunRecord],
+) -> Result<Vec<Figure>, LabError> {
+    let figure = |manifest| Maker { manifest, plan, programs, records }.figure();
+    manifests.iter().map(figure).collect()
+}
+
+struct Maker<'a> {
+    manifest: &'a Manifest,
+    plan: &'a Plan,
+    programs: &'a Programs,
+    records: &'a [RunRecord],
+}
+
+impl Maker<'_> {
+    fn figure(&self) -> Result<Figure, LabError> {
+        let stated = self.manifest.stated.iter().map(|number| self.stated(number));
+        Ok(Figure {
+            id: self.manifest.id.clone(),
+            title: self.manifest.title.clone(),
+            paper: self.manifest.paper.clone(),
+            plot: Plot::Bars(self.bars()?),
+            stated: stated.collect::<Result<_, _>>()?,
+            remarks: self.remarks()?,
+            origin: self.origin(),
+        })
+    }
+
+    fn bars(&self) -> Result<Bars, LabError> {
+        let (labels, series) = match self.manifest.plot.labels {
+            Axis::Workloads => self.by_workload()?,
+            Axis::Variants => self.by_variant()?,
+            Axis::Sizes => self.by_size()?,
+        };
+        let plot = &self.manifest.plot;
+        Ok(Bars { labels, value: plot.value.clone(), stacked: plot.stacked, series })
+    }
+
+    fn by_workload(&self) -> Result<LabelsAndSeries, LabError> {
+        let workloads = self.workloads();
+        let series = self.shown().map(|(variant, named)| {
+            let value = |workloads: &[&str]| self.value(&named.measure, variant, workloads, 0);
+            let mut values: Vec<_> =
+                workloads.iter().map(|name| value(&[name])).collect::<Result<_, _>>()?;
+            if workloads.len() > 1 {
+                values.push(value(&workloads)?);
+            }
+            Ok(Series { name: self.name(variant, named), values })
+        });
+        let mean = (workloads.len() > 1).then_some(MEAN);
+        let labels = workloads.iter().copied().chain(mean).map(str::to_owned).collect();
+        Ok((labels, series.collect::<Result<_, LabError>>()?))
+    }
+
+    fn by_variant(&self) -> Result<LabelsAndSeries, LabError> {
+        let workloads = self.workloads();
+        let series = self.manifest.plot.measures.iter().map(|NamedMeasure { name, measure }| {
+            let variants = self.manifest.variants.iter();
+            let values = variants.map(|variant| self.value(measure, variant, &workloads, 0));
+            Ok(Series { name: name.clone(), values: values.collect::<Result<_, LabError>>()? })
+        });
+        let labels = self.manifest.variants.iter().map(|variant| title(variant).to_owned());
+        Ok((labels.collect(), series.collect::<Result<_, LabError>>()?))
+    }
+
+    fn by_size(&self) -> Result<LabelsAndSeries, LabError> {
+        let (workloads, sizes) = (self.workloads(), &self.manifest.sizes);
+        let series = self.shown().map(|(variant, named)| {
+            let value = |size: &i8| self.value(&named.measure, variant, &workloads, *size);
+            let values = sizes.iter().map(value).collect::<Result<_, LabError>>()?;
+            Ok(Series { name: self.name(variant, named), values })
+        });
+        let label = |size: &i8| Ok(bytes(Plan::lines(self.plan.leaf_level(*size)?) * LINE_BYTES));
+        let labels = sizes.iter().map(label).collect::<Result<_, LabError>>()?;
+        Ok((labels, series.collect::<Result<_, LabError>>()?))
+    }
+
+    /// Each variant with each measure.
+    fn shown(&self) -> impl Iterator<Item = (&str, &NamedMeasure)> {
+        let variants = self.manifest.variants.iter();
+        variants.flat_map(|variant| {
+            self.manifest.plot.measures.iter().map(move |named| (variant.as_str(), named))
+        })
+    }
+
+    /// What a series is called: whatever not all have in common.
+    fn name(&self, variant: &str, named: &NamedMeasure) -> String {
+        match (self.manifest.variants.len(), self.manifest.plot.measures.len()) {
+            (_, 1) => title(variant).to_owned(),
+            (1, _) => named.name.clone(),
+            _ => format!("{}, {}", title(variant), named.name),
+        }
+    }
+
+    fn stated(&self, number: &StatedNumber) -> Result<Stated, LabError> {
+        let StatedNumber { what, variant, workload, measure, paper, band } = number;
+        let workloads = workload.as_ref().map_or_else(|| self.workloads(), |name| vec![name]);
+        let ours = self.value(measure, variant, &workloads, 0)?;
+        Ok(Stated { what: what.clone(), paper: *paper, band: *band, ours })
+    }
+
+    fn value(
+        &self,
+        measure: &Measure,
+        variant: &str,
+        workloads: &[&str],
+        size: i8,
+    ) -> Result<Option<f64>, LabError> {
+        Ok(measure.of(&self.pairs(measure, variant, workloads, size)?))
+    }
+
+    /// What came out for `variant`, and for what the measure holds it against, where both ran.
+    fn pairs(
+        &self,
+        measure: &Measure,
+        variant: &str,
+        workloads: &[&str],
+        size: i8,
+    ) -> Result<Vec<(&Outcome, &Outcome)>, LabError> {
+        let reference = measure.reference().unwrap_or(variant);
+        let mut pairs = Vec::new();
+        for workload in workloads {
+            let outcomes = [variant, reference].map(|name| self.outcome(name, workload, size));
+            if let [Some(run), Some(reference)] = outcomes {
+                pairs.push((run?, reference?));
+            }
+        }
+        Ok(pairs)
+    }
+
+    fn outcome(
+        &self,
+        variant: &str,
+        workload: &str,
+        size: i8,
+    ) -> Option<Result<&Outcome, LabError>> {
+        let leaf_level = match self.plan.leaf_level(size) {
+            Ok(leaf_level) => leaf_level,
+            Err(error) => return Some(Err(error)),
+        };
+        let (variant, workload) = (variant.to_owned(), workload.to_owned());
+        let run = Run { variant, workload, leaf_level, pace: self.plan.pace(self.manifest) };
+        let key = self.plan.key(&run);
+        self.records.iter().find(|record| record.key == key).map(|record| Ok(&record.outcome))
+    }
+
+    /// Those that could run.
+    fn workloads(&self) -> Vec<&str> {
+        let names = self.manifest.workload_names();
+        names.into_iter().filter(|name| self.programs.has(name)).collect()
+    }
+
+    fn remarks(&self) -> Result<Vec<String>, LabError> {
+        let mut remarks = self.manifest.remarks.clone();
+        remarks.extend(self.geometric_means()?);
+        let is_missing = |name: &&str| !self.programs.has(name);
+        let missing: Vec<_> =
+            self.manifest.workload_names().into_iter().filter(is_missing).collect();
+        if !missing.is_empty() {
+            remarks.push(format!(
+                "Left out of this figure and its means, since there is no trace: {}.",
+                missing.join(", ")
+            ));
+        }
+        let leaf_level = self.plan.scale.leaf_level;
+        if leaf_level != PAPER_LEAF_LEVEL {
+            remarks.push(format!(
+                "On a tree with leaves on level {leaf_level}; the paper's are on level \
+                 {PAPER_LEAF_LEVEL}."
+            ));
+        }
+        Ok(remarks)
+    }
+
+    /// Of speeds, the other mean.
+    fn geometric_means(&self) -> Result<Option<String>, LabError> {
+        let workloads = self.workloads();
+        let mut means = Vec::new();
+        for (variant, NamedMeasure { measure, .. }) in self.shown() {
+            if matches!(measure, Measure::SpeedOver(_)) && workloads.len() > 1 {
+                let pairs = self.pairs(measure, variant, &workloads, 0)?;
+                let mean = measure.geometric_mean(&pairs);
+                means.extend(mean.map(|mean| format!("{} {mean:.3}", title(variant))));
+            }
+        }
+        let text = || format!("Means are arithmetic. The geometric ones: {}.", means.join(", "));
+        Ok((!means.is_empty()).then(text))
+    }
+
+    fn origin(&self) -> String {
+        let Scale { leaf_level, records, warm_up } = self.plan.scale;
+        let mut versions: Vec<_> =
+            self.records.iter().map(|record| record.version.as_str()).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        format!(
+            "{records} records of each trace ({}) after {warm_up} to fill the caches, repeated where a \
+             trace is shorter; leaves on level {leaf_level}; {:?}; seed {}; version {}",
+            self.programs.what,
+            self.plan.switches,
+            self.plan.seed,
+            versions.join(", ")
+        )
+    }
+}
+
+type LabelsAndSeries = (Vec<String>, Vec<Series<Option<f64>>>);
+
+fn title(variant: &str) -> &str {
+    Variant::named(variant).map_or(variant, |variant| variant.title)
+}
+
+fn bytes(bytes: u64) -> String {
+    match bytes >> 30 {
+        0 => format!("{} MiB", bytes >> 20),
+        gib => format!("{gib} GiB"),
+    }
+}

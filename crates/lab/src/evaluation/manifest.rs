@@ -1,0 +1,252 @@
+//! What a figure shows and what the paper states: one file each in `manifests`.
+
+use oblivio_sim::controller::Pace;
+use serde::Deserialize;
+
+use super::measure::Measure;
+use super::variants::Variant;
+use super::workloads::{self, PROGRAMS};
+use crate::LabError;
+
+/// A figure to be made.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// What it is called here: `fig10`.
+    pub id: String,
+    /// What it shows, in a line.
+    pub title: String,
+    /// Which figure of which paper it is.
+    pub paper: String,
+    /// The machines that are shown.
+    pub variants: Vec<String>,
+    /// What runs on them; `programs` stands for all of [`PROGRAMS`].
+    pub workloads: Vec<String>,
+    /// The levels of the leaves, counted from that of the evaluation. Nothing: that one.
+    #[serde(default = "this_size")]
+    pub sizes: Vec<i8>,
+    /// When paths start, if that is what the figure is about. Nothing: as the evaluation says.
+    pub pace: Option<Pace>,
+    /// What is drawn.
+    pub plot: Plotted,
+    /// What the paper says in numbers.
+    #[serde(default)]
+    pub stated: Vec<StatedNumber>,
+    /// Paragraphs for readers of the figure.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+}
+
+fn this_size() -> Vec<i8> {
+    vec![0]
+}
+
+/// What is drawn of the runs: bars.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plotted {
+    /// What stands under the bars.
+    pub labels: Axis,
+    /// What the values are.
+    pub value: String,
+    /// Whether the measures are parts of one bar.
+    #[serde(default)]
+    pub stacked: bool,
+    /// What is taken of each run. With more than one, each is a series.
+    pub measures: Vec<NamedMeasure>,
+}
+
+/// What stands under the bars. What it is not is a series, or a mean is taken of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Axis {
+    /// Workloads, and their mean if there are more than one.
+    Workloads,
+    /// Variants, each with its mean over all workloads.
+    Variants,
+    /// Sizes of the protected space, each with its mean over all workloads.
+    Sizes,
+}
+
+/// A measure and what it is called.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedMeasure {
+    /// What it is called.
+    pub name: String,
+    /// The measure.
+    pub measure: Measure,
+}
+
+/// A number of the paper, and how ours is made.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedNumber {
+    /// What it is.
+    pub what: String,
+    /// Of which machine.
+    pub variant: String,
+    /// Under which workload. Nothing: the mean over all of the figure.
+    pub workload: Option<String>,
+    /// What is taken of the run.
+    pub measure: Measure,
+    /// The paper's number.
+    pub paper: f64,
+    /// How far ours may be from it.
+    pub band: f64,
+}
+
+/// All of them, in the order of the paper.
+const FILES: [(&str, &str); 10] = [
+    ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
+    ("fig02.toml", include_str!("../../manifests/fig02.toml")),
+    ("fig10.toml", include_str!("../../manifests/fig10.toml")),
+    ("unpaced.toml", include_str!("../../manifests/unpaced.toml")),
+    ("fig11.toml", include_str!("../../manifests/fig11.toml")),
+    ("fig12.toml", include_str!("../../manifests/fig12.toml")),
+    ("fig14.toml", include_str!("../../manifests/fig14.toml")),
+    ("fig15.toml", include_str!("../../manifests/fig15.toml")),
+    ("fig16.toml", include_str!("../../manifests/fig16.toml")),
+    ("made.toml", include_str!("../../manifests/made.toml")),
+];
+
+impl Manifest {
+    /// All figures of the evaluation.
+    ///
+    /// # Errors
+    /// [`LabError::Input`] if a manifest is none.
+    pub fn all() -> Result<Vec<Self>, LabError> {
+        FILES.iter().map(|(file, text)| Self::parse(file, text)).collect()
+    }
+
+    /// The figures called `ids`, or all if there are none.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] for an id that no figure has.
+    pub fn chosen(ids: &[String]) -> Result<Vec<Self>, LabError> {
+        let all = Self::all()?;
+        if let Some(unknown) = ids.iter().find(|id| all.iter().all(|figure| figure.id != **id)) {
+            let known: Vec<_> = all.iter().map(|figure| figure.id.as_str()).collect();
+            return Err(LabError::Plan(format!(
+                "there is no figure {unknown}: choose from {}",
+                known.join(", ")
+            )));
+        }
+        let is_chosen = |figure: &Self| ids.is_empty() || ids.contains(&figure.id);
+        Ok(all.into_iter().filter(is_chosen).collect())
+    }
+
+    /// What the file called `file` says.
+    ///
+    /// # Errors
+    /// [`LabError::Input`], which names the file and what is wrong in it.
+    pub fn parse(file: &str, text: &str) -> Result<Self, LabError> {
+        let wrong = |message: String| LabError::Input(format!("{file}: {message}"));
+        let manifest: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        manifest.check().map_err(wrong)?;
+        Ok(manifest)
+    }
+
+    /// Its workloads by name.
+    pub fn workload_names(&self) -> Vec<&str> {
+        let named = self.workloads.iter().map(String::as_str);
+        named
+            .flat_map(|name| if name == "programs" { PROGRAMS.to_vec() } else { vec![name] })
+            .collect()
+    }
+
+    /// Every variant that has to run: those shown, those with a stated number, and those that these are held
+    /// against.
+    pub fn variant_names(&self) -> Vec<&str> {
+        let measures = self.plot.measures.iter().map(|named| &named.measure);
+        let measures = measures.chain(self.stated.iter().map(|stated| &stated.measure));
+        let shown = self.variants.iter().map(String::as_str);
+        let stated = self.stated.iter().map(|stated| stated.variant.as_str());
+        let mut names = Vec::new();
+        for name in shown.chain(stated).chain(measures.filter_map(Measure::reference)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let named = [
+            (self.variants.is_empty(), "variants"),
+            (self.workloads.is_empty(), "workloads"),
+            (self.sizes.is_empty(), "sizes"),
+            (self.plot.measures.is_empty(), "measures"),
+        ];
+        if let Some((_, what)) = named.iter().find(|(is_missing, _)| *is_missing) {
+            return Err(format!("{what} is empty: name one at least"));
+        }
+        if let Some(name) = self.variant_names().iter().find(|name| Variant::named(name).is_none())
+        {
+            return Err(format!("there is no variant {name}"));
+        }
+        let shown = self.workload_names();
+        if let Some(name) =
+            shown.iter().find(|name| workloads::names().all(|known| known != **name))
+        {
+            return Err(format!("there is no workload {name}"));
+        }
+        if self.sizes.len() > 1 && self.plot.labels != Axis::Sizes {
+            return Err("several sizes are shown as labels = \"sizes\" alone".to_owned());
+        }
+        for StatedNumber { what, workload, paper, band, .. } in &self.stated {
+            if workload.as_ref().is_some_and(|name| !shown.contains(&name.as_str())) {
+                return Err(format!("{what}: its workload is not one of this figure"));
+            }
+            if !paper.is_finite() || !(0.0..f64::INFINITY).contains(band) {
+                return Err(format!("{what}: paper and band are numbers, and a band is 0 or more"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = include_str!("../../manifests/fig11.toml");
+
+    #[test]
+    fn all_manifests_are_good_and_called_by_their_files() {
+        let all = Manifest::all().unwrap();
+        for (manifest, (file, _)) in all.iter().zip(FILES) {
+            assert_eq!(format!("{}.toml", manifest.id), file);
+        }
+        assert_eq!(Manifest::chosen(&["fig12".to_owned()]).unwrap(), [all[5].clone()]);
+        let error = Manifest::chosen(&["fig7".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("no figure fig7: choose from slowdown, fig02"), "{error}");
+    }
+
+    #[test]
+    fn everything_that_is_held_against_runs_too() {
+        let fig11 = Manifest::parse("fig11.toml", GOOD).unwrap();
+        assert_eq!(fig11.variant_names(), ["llc-d-ir-stash-ir-alloc", "llc-d"]);
+        assert_eq!(fig11.workload_names().len(), 14);
+    }
+
+    #[test]
+    fn what_is_no_manifest_is_refused_with_its_file_and_line() {
+        for (good, bad, message) in [
+            ("title", "titel", "line 2"),
+            ("[plot]", "[plot]\ncolour = \"red\"", "unknown field `colour`"),
+            ("\"llc-d\"", "\"llc-e\"", "no variant llc-e"),
+            ("\"programs\"", "\"games\"", "no workload games"),
+            ("workload = \"mcf\"", "workload = \"uniform\"", "not one of this figure"),
+            ("band = 0.1", "band = -0.1", "a band is 0 or more"),
+            ("speed-over", "speed-under", "unknown variant"),
+            ("variants = [\"llc-d-ir-stash-ir-alloc\"]", "variants = []", "variants is empty"),
+            ("[plot]", "sizes = [0, 1]\n[plot]", "labels = \"sizes\""),
+        ] {
+            assert!(GOOD.contains(good), "{good}");
+            let error = Manifest::parse("x.toml", &GOOD.replace(good, bad)).unwrap_err();
+            let error = error.to_string();
+            assert!(error.starts_with("x.toml: ") && error.contains(message), "{bad}: {error}");
+        }
+    }
+}

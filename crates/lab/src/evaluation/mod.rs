@@ -1,0 +1,34 @@
+//! The evaluation of IR-ORAM (sections III-A and VI): every timed figure of the paper, on the simulator.
+//!
+//! ```text
+//!  manifests ──► runs: variant × workload × size ──► records, a line each ──► figures
+//! ```
+//!
+//! A [`Manifest`] says what a figure shows and what the paper states. The runs of all figures that are
+//! asked for are made once each, whoever needs them. What came out is kept run by run, so that an evaluation
+//! that was interrupted goes on where it was, and figures are made of the records alone.
+
+mod figure;
+mod manifest;
+mod measure;
+mod plan;
+mod record;
+mod run;
+#[cfg(test)]
+mod tests;
+mod text;
+mod variants;
+mod workloads;
+
+pub use figure::figures;
+pub use manifest::{Axis, Manifest, NamedMeasure, Plotted, StatedNumber};
+pub use measure::{Measure, Part};
+pub use plan::{Plan, Run};
+pub use record::{Kept, RunRecord, Scale};
+pub use run::{Host, run};
+pub use text::text;
+pub use variants::{Switches, VARIANTS, Variant};
+pub use workloads::{MADE, MIX, PROGRAMS, Programs};
+
+/// How the command line calls this experiment.
+pub const NAME: &str = "evaluation";

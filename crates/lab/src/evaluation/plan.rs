@@ -1,0 +1,166 @@
+//! What to run: the union of what all figures need.
+
+use oblivio_sim::controller::{OramSpec, Pace};
+use oblivio_sim::system::SystemSpec;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::manifest::Manifest;
+use super::record::Scale;
+use super::variants::{Switches, Variant};
+use super::workloads::{self, Programs};
+use crate::LabError;
+
+/// The parameters of an evaluation. With the traces they determine every record but for the time it took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The size of the tree, and how many records run.
+    pub scale: Scale,
+    /// What all machines have in common.
+    pub switches: Switches,
+    /// Where all coins come from.
+    pub seed: u64,
+}
+
+/// One machine under one workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The machine.
+    pub variant: String,
+    /// What runs on it.
+    pub workload: String,
+    /// The level of the leaves.
+    pub leaf_level: u8,
+    /// When paths start.
+    pub pace: Pace,
+}
+
+/// A sample's pages fit into no smaller tree, and a larger one than the paper's largest takes more memory
+/// than machines have.
+const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
+
+/// Fewer records say nothing, and a trace has no more.
+const RECORDS: std::ops::RangeInclusive<u64> = 100..=oblivio_sim::trace::RECORDS_MAX as u64 / 2;
+
+impl Plan {
+    /// The evaluation of the book: the paper's sizes.
+    pub fn full() -> Self {
+        Self::new(24, 1_000_000)
+    }
+
+    /// A small tree, few records, and an LLC small enough for them: the figures are rough.
+    pub fn quick() -> Self {
+        let quick = Self::new(16, 6000);
+        Self { switches: Switches { llc_bytes: 32 << 10, ..quick.switches }, ..quick }
+    }
+
+    /// Table I with leaves on `leaf_level`, and so many records of each trace after a quarter as many that
+    /// fill the caches.
+    pub fn new(leaf_level: u8, records: u64) -> Self {
+        let scale = Scale { leaf_level, records, warm_up: records / 4 };
+        Self { scale, switches: Switches::PAPER, seed: 1 }
+    }
+
+    /// The runs that `figures` need, each once; those that share a workload are near each other. Workloads
+    /// that `programs` lack are left out.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] when nothing is left, or the plan cannot be followed.
+    pub fn runs(&self, figures: &[Manifest], programs: &Programs) -> Result<Vec<Run>, LabError> {
+        self.check()?;
+        let mut runs: Vec<Run> = Vec::new();
+        for figure in figures {
+            for run in self.runs_of(figure)? {
+                if programs.has(&run.workload) && !runs.contains(&run) {
+                    runs.push(run);
+                }
+            }
+        }
+        if runs.is_empty() {
+            let message = "there is no trace of any program of these figures: name files as \
+                           `oblivio trace record-set` does, or leave --traces out to use the samples";
+            return Err(LabError::Plan(message.to_owned()));
+        }
+        let place = |name: &str| workloads::names().position(|workload| workload == name);
+        runs.sort_by_key(|run| (run.leaf_level, place(&run.workload)));
+        Ok(runs)
+    }
+
+    fn runs_of(&self, figure: &Manifest) -> Result<Vec<Run>, LabError> {
+        let mut runs = Vec::new();
+        for offset in &figure.sizes {
+            let leaf_level = self.leaf_level(*offset)?;
+            for workload in figure.workload_names() {
+                for variant in figure.variant_names() {
+                    runs.push(Run {
+                        variant: variant.to_owned(),
+                        workload: workload.to_owned(),
+                        leaf_level,
+                        pace: self.pace(figure),
+                    });
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    pub(super) fn pace(&self, figure: &Manifest) -> Pace {
+        figure.pace.unwrap_or(self.switches.pace)
+    }
+
+    pub(super) fn leaf_level(&self, offset: i8) -> Result<u8, LabError> {
+        let level = self.scale.leaf_level.checked_add_signed(offset);
+        level.filter(|level| LEAF_LEVELS.contains(level)).ok_or_else(|| {
+            let (least, most) = (LEAF_LEVELS.start(), LEAF_LEVELS.end());
+            LabError::Plan(format!(
+                "a figure needs a tree with leaves on level {} {offset:+}, and they are from {least} to \
+                 {most}: choose other --levels, or leave that --figure out",
+                self.scale.leaf_level
+            ))
+        })
+    }
+
+    /// The machine of `run`.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] when there is none of this name.
+    pub fn spec(&self, run: &Run) -> Result<SystemSpec, LabError> {
+        let variant = Variant::named(&run.variant)
+            .ok_or_else(|| LabError::Plan(format!("there is no variant {}", run.variant)))?;
+        variant.spec(run.leaf_level, &Switches { pace: run.pace, ..self.switches.clone() })
+    }
+
+    /// How `run` is called in results. Runs with the same key and specification are the same.
+    pub fn key(&self, run: &Run) -> String {
+        let Scale { records, warm_up, .. } = self.scale;
+        let pace = match run.pace {
+            Pace::Free => "free".to_owned(),
+            Pace::StartToStart(cycles) => format!("start-to-start-{cycles}"),
+            Pace::Gap(cycles) => format!("gap-{cycles}"),
+            Pace::WhenIdle(cycles) => format!("when-idle-{cycles}"),
+        };
+        let Run { variant, workload, leaf_level, .. } = run;
+        format!("{variant}/{workload}/L{leaf_level}/{pace}/{warm_up}+{records}/seed{}", self.seed)
+    }
+
+    /// The seed of a workload: the same for all machines.
+    pub(super) fn seed_of(&self, workload: &str) -> u64 {
+        let place = workloads::names().position(|name| name == workload).unwrap_or_default();
+        let mut seeds = StdRng::seed_from_u64(self.seed);
+        std::iter::repeat_with(|| seeds.next_u64()).nth(place).unwrap_or(self.seed)
+    }
+
+    /// Lines of the protected space of a tree.
+    pub(super) fn lines(leaf_level: u8) -> u64 {
+        OramSpec::paper(leaf_level).data_blocks
+    }
+
+    fn check(&self) -> Result<(), LabError> {
+        let Scale { records, warm_up, .. } = self.scale;
+        if RECORDS.contains(&records) && warm_up <= *RECORDS.end() {
+            return Ok(());
+        }
+        let (least, most) = (RECORDS.start(), RECORDS.end());
+        Err(LabError::Plan(format!("a run has {least} to {most} records: choose other --records")))
+    }
+}

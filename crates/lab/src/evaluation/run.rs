@@ -1,0 +1,113 @@
+//! Making the runs, on all processors.
+
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+
+use oblivio_sim::system::{self, Progress};
+use oblivio_sim::trace::{Kind, Record};
+
+use super::plan::{Plan, Run};
+use super::record::{RunRecord, Scale};
+use super::workloads::Programs;
+use crate::{LabError, workers};
+
+/// The world around an evaluation.
+pub trait Host: Sync {
+    /// Seconds since any one point in time.
+    fn seconds(&self) -> f64;
+
+    /// So many records will be run, those of warm-ups included.
+    fn planned(&self, records: u64);
+
+    /// So many more have been run.
+    fn made(&self, records: u64);
+
+    /// A run has ended: whoever wants it after an interruption keeps it now.
+    ///
+    /// # Errors
+    /// What keeps it from being kept. No further run is begun then.
+    fn keep(&self, record: &RunRecord) -> Result<(), LabError>;
+
+    /// What computer this is.
+    fn machine(&self) -> &str;
+
+    /// What version of the program.
+    fn version(&self) -> &str;
+}
+
+/// Makes all `runs` but those that are among `kept`, at most `jobs` at a time, and gives the records of all,
+/// in their order. A run takes about 4 GB while its tree has leaves on level 24, and half for each level
+/// less.
+///
+/// # Errors
+/// [`LabError::Simulation`] when a run fails, and what [`Host::keep`] fails with.
+pub fn run(
+    plan: &Plan,
+    runs: &[Run],
+    programs: &Programs,
+    kept: &[RunRecord],
+    jobs: NonZeroUsize,
+    host: &impl Host,
+) -> Result<Vec<RunRecord>, LabError> {
+    let Scale { records, warm_up, .. } = plan.scale;
+    host.planned((records + warm_up) * runs.len() as u64);
+    workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host))
+}
+
+fn one(
+    plan: &Plan,
+    run: &Run,
+    programs: &Programs,
+    kept: &[RunRecord],
+    host: &impl Host,
+) -> Result<RunRecord, LabError> {
+    let Scale { records, warm_up, .. } = plan.scale;
+    let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
+    let lines = Plan::lines(run.leaf_level);
+    let trace = programs.records(&run.workload, records + warm_up, lines, seed)?;
+    let checksum = checksum(&trace);
+    if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, checksum, &spec)) {
+        host.made(records + warm_up);
+        return Ok(same.clone());
+    }
+    let (start, progress) = (host.seconds(), Told { host, told: Cell::new(0) });
+    let outcome = system::run(&spec, trace, warm_up, seed, &progress)?;
+    progress.records(records + warm_up);
+    let record = RunRecord {
+        key,
+        variant: run.variant.clone(),
+        workload: run.workload.clone(),
+        trace: checksum,
+        scale: Scale { leaf_level: run.leaf_level, ..plan.scale },
+        seed,
+        spec,
+        outcome,
+        seconds: host.seconds() - start,
+        machine: host.machine().to_owned(),
+        version: host.version().to_owned(),
+    };
+    host.keep(&record)?;
+    Ok(record)
+}
+
+/// What is told of a run: the records since the last time.
+struct Told<'a, H> {
+    host: &'a H,
+    told: Cell<u64>,
+}
+
+impl<H: Host> Progress for Told<'_, H> {
+    fn records(&self, done: u64) {
+        self.host.made(done - self.told.replace(done));
+    }
+}
+
+fn checksum(records: &[Record]) -> u32 {
+    let mut checksum = crc32fast::Hasher::new();
+    for Record { gap, kind, line } in records {
+        checksum.update(&gap.to_le_bytes());
+        checksum.update(&[u8::from(*kind == Kind::Write)]);
+        checksum.update(&line.to_le_bytes());
+    }
+    checksum.finalize()
+}

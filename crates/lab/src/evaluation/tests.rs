@@ -1,0 +1,262 @@
+//! Evaluations on small trees.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+use crate::LabError;
+use crate::report::{Figure, Plot, Verdict};
+
+/// A world that counts, and in which each look at the clock takes a second.
+#[derive(Default)]
+struct Counting {
+    looks: AtomicU64,
+    planned: AtomicU64,
+    made: AtomicU64,
+    file: Mutex<String>,
+}
+
+impl Host for Counting {
+    fn seconds(&self) -> f64 {
+        self.looks.fetch_add(1, Ordering::Relaxed) as f64
+    }
+
+    fn planned(&self, records: u64) {
+        self.planned.fetch_add(records, Ordering::Relaxed);
+    }
+
+    fn made(&self, records: u64) {
+        self.made.fetch_add(records, Ordering::Relaxed);
+    }
+
+    fn keep(&self, record: &RunRecord) -> Result<(), LabError> {
+        self.file.lock().unwrap().push_str(&record.to_line()?);
+        Ok(())
+    }
+
+    fn machine(&self) -> &str {
+        "an abacus"
+    }
+
+    fn version(&self) -> &str {
+        "0"
+    }
+}
+
+fn small() -> Plan {
+    let quick = Plan::quick();
+    let scale = Scale { leaf_level: 12, records: 2000, warm_up: 500 };
+    Plan { scale, ..quick }
+}
+
+/// A figure of two machines under two made workloads.
+fn manifest() -> Manifest {
+    let made = Manifest::chosen(&["made".to_owned()]).unwrap().remove(0);
+    Manifest {
+        variants: vec!["ir-alloc-4".to_owned(), "none".to_owned()],
+        workloads: vec!["uniform".to_owned(), "store-stream".to_owned()],
+        ..made
+    }
+}
+
+fn evaluate(
+    plan: &Plan,
+    figures: &[Manifest],
+    kept: &[RunRecord],
+    jobs: usize,
+) -> (Vec<RunRecord>, Counting) {
+    let (programs, host) = (Programs::samples().unwrap(), Counting::default());
+    let runs = plan.runs(figures, &programs).unwrap();
+    let jobs = NonZeroUsize::new(jobs).unwrap();
+    (run(plan, &runs, &programs, kept, jobs, &host).unwrap(), host)
+}
+
+fn untimed(records: &[RunRecord]) -> Vec<RunRecord> {
+    records.iter().map(|record| RunRecord { seconds: 0.0, ..record.clone() }).collect()
+}
+
+fn figure(plan: &Plan, manifest: &Manifest, records: &[RunRecord]) -> Figure {
+    let programs = Programs::samples().unwrap();
+    figures(std::slice::from_ref(manifest), plan, &programs, records).unwrap().remove(0)
+}
+
+#[test]
+fn a_run_that_several_figures_need_is_made_once() {
+    let all = Manifest::all().unwrap();
+    let programs = Programs::samples().unwrap();
+    let runs = Plan::quick().runs(&all, &programs).unwrap();
+    for (number, run) in runs.iter().enumerate() {
+        assert!(!runs[..number].contains(run), "{run:?}");
+    }
+    // 14 workloads: 12 machines, 3 of them once more without a pace. 7 machines under 4 made workloads, and
+    // two of them under one of these on two more trees.
+    assert_eq!(runs.len(), 14 * (12 + 3) + 7 * 4 + 2 * 2);
+    let ids = ["fig14", "fig02"].map(str::to_owned);
+    let few = Plan::quick().runs(&Manifest::chosen(&ids).unwrap(), &programs).unwrap();
+    assert_eq!(few.len(), 14 * 2);
+}
+
+#[test]
+fn every_machine_runs() {
+    let every: Vec<_> = VARIANTS.iter().map(|variant| variant.name.to_owned()).collect();
+    let manifest = Manifest { variants: every, ..manifest() };
+    let (records, _) = evaluate(&small(), &[manifest], &[], 2);
+    assert_eq!(records.len(), 2 * VARIANTS.len());
+    for RunRecord { key, outcome, .. } in &records {
+        // A processor is a few records ahead when its warm-up ends.
+        assert!((1900..=2000).contains(&outcome.records), "{key}: {}", outcome.records);
+        assert!(outcome.cycles > 0, "{key}");
+    }
+    let find = |variant: &str| {
+        let record =
+            |record: &&RunRecord| record.variant == variant && record.workload == "uniform";
+        records.iter().find(record).unwrap().outcome.clone()
+    };
+    assert!(find("none").cycles * 2 < find("baseline").cycles);
+    assert!(find("ir-alloc-4").cycles < find("baseline").cycles);
+    assert!(find("rho").memory.controller.unwrap().small > 0);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_records_on_any_number_of_threads_and_from_their_file() {
+    let (once, host) = evaluate(&small(), &[manifest()], &[], 1);
+    let (again, _) = evaluate(&small(), &[manifest()], &[], 3);
+    assert_eq!(untimed(&once), untimed(&again));
+    assert!(once.iter().all(|record| record.seconds > 0.0 && record.machine == "an abacus"));
+    assert_eq!(host.planned.into_inner(), host.made.into_inner());
+    let file = host.file.into_inner().unwrap();
+    let kept = Kept::read("results.jsonl", file.as_bytes()).unwrap();
+    assert_eq!((kept.records, kept.whole_bytes), (once.clone(), file.len()));
+    let (other, _) = evaluate(&Plan { seed: 2, ..small() }, &[manifest()], &[], 2);
+    assert_ne!(once[0].outcome, other[0].outcome);
+}
+
+#[test]
+fn an_interrupted_evaluation_goes_on() {
+    let (whole, host) = evaluate(&small(), &[manifest()], &[], 1);
+    let file = host.file.into_inner().unwrap();
+    let torn = &file.as_bytes()[..file.len() - 100];
+    let kept = Kept::read("results.jsonl", torn).unwrap();
+    assert_eq!(kept.records.len(), whole.len() - 1);
+    assert_eq!(file[..kept.whole_bytes].lines().count(), whole.len() - 1);
+    let (records, host) = evaluate(&small(), &[manifest()], &kept.records, 2);
+    assert_eq!(untimed(&records), untimed(&whole));
+    assert_eq!(host.file.into_inner().unwrap().lines().count(), 1);
+    assert_eq!(host.planned.into_inner(), host.made.into_inner());
+    // Another machine under the same name, other records, another trace: other runs.
+    let mut plans = vec![small(); 3];
+    plans[0].switches.channels = 2;
+    plans[1].scale.records += 1;
+    plans[2].seed = 2;
+    for plan in plans {
+        let (_, host) = evaluate(&plan, &[manifest()], &whole, 2);
+        assert_eq!(host.file.into_inner().unwrap().lines().count(), whole.len(), "{plan:?}");
+    }
+    let other_trace: Vec<_> =
+        whole.iter().map(|record| RunRecord { trace: 0, ..record.clone() }).collect();
+    let (_, host) = evaluate(&small(), &[manifest()], &other_trace, 2);
+    assert_eq!(host.file.into_inner().unwrap().lines().count(), whole.len());
+}
+
+#[test]
+fn a_line_that_is_no_record_is_told_by_its_number() {
+    let (_, host) = evaluate(&small(), &[manifest()], &[], 2);
+    let file = host.file.into_inner().unwrap();
+    let first = file.lines().next().unwrap();
+    for wrong in ["", "{}", "[1", &first.replace("\"seed\"", "\"seeds\""), "\u{0}"] {
+        let file = format!("{first}\n{wrong}\n{first}\n");
+        let error = Kept::read("results.jsonl", file.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with("line 2 of results.jsonl is no record"), "{wrong}: {error}");
+    }
+    assert_eq!(Kept::read("results.jsonl", b"{\"key\"").unwrap(), Kept::default());
+}
+
+#[test]
+fn a_figure_has_its_values_their_mean_and_what_is_stated() {
+    let (plan, mut manifest) = (small(), manifest());
+    manifest.stated.push(StatedNumber {
+        what: "IR-Alloc".to_owned(),
+        variant: "ir-alloc-4".to_owned(),
+        workload: Some("uniform".to_owned()),
+        measure: Measure::SpeedOver("baseline".to_owned()),
+        paper: 1.4,
+        band: 0.0,
+    });
+    let (mut records, _) = evaluate(&plan, &[manifest.clone()], &[], 2);
+    for record in &mut records {
+        record.outcome.records = 2000;
+        record.outcome.cycles = match (record.variant.as_str(), record.workload.as_str()) {
+            ("baseline", _) => 700,
+            ("ir-alloc-4", "uniform") => 500,
+            ("ir-alloc-4", _) => 350,
+            _ => 100,
+        };
+    }
+    let made = figure(&plan, &manifest, &records);
+    let Plot::Bars(bars) = &made.plot else { panic!("bars") };
+    assert_eq!(bars.labels, ["uniform", "store-stream", "mean"]);
+    assert_eq!(bars.series[0].name, "IR-Alloc 4");
+    assert_eq!(bars.series[0].values, [1.4, 2.0, 1.7].map(Some));
+    assert_eq!(bars.series[1].values, [7.0; 3].map(Some));
+    assert_eq!(made.verdict(), Verdict::Agrees);
+    assert!(made.remarks.iter().any(|remark| remark.contains("IR-Alloc 4 1.673")), "{made:?}");
+    let table = text(&made);
+    assert!(table.contains("| IR-Alloc | 1.400 | 1.400 | ±0.00 |  agrees |"), "{table}");
+    assert!(table.contains("| mean                |      1.700 |   7.000 |"), "{table}");
+
+    // What did not run is left open, and out of means.
+    records.retain(|record| record.workload != "uniform");
+    let made = figure(&plan, &manifest, &records);
+    let Plot::Bars(bars) = &made.plot else { panic!("bars") };
+    assert_eq!(bars.series[0].values, [None, Some(2.0), Some(2.0)]);
+    assert_eq!(made.verdict(), Verdict::Open);
+}
+
+#[test]
+fn parts_add_up_and_sizes_are_labels() {
+    let plan = small();
+    let mut parts = Manifest::chosen(&["fig02".to_owned()]).unwrap().remove(0);
+    parts.workloads = vec!["uniform".to_owned(), "scan".to_owned()];
+    let sizes = Manifest::chosen(&["fig16".to_owned()]).unwrap().remove(0);
+    let configurations = Manifest {
+        workloads: parts.workloads.clone(),
+        ..Manifest::chosen(&["fig12".to_owned()]).unwrap().remove(0)
+    };
+    let manifests = [parts, sizes, configurations];
+    let (records, _) = evaluate(&plan, &manifests, &[], 2);
+    let [parts, sizes, configurations] =
+        manifests.map(|manifest| figure(&plan, &manifest, &records));
+    let Plot::Bars(bars) = &parts.plot else { panic!("bars") };
+    for (place, label) in bars.labels.iter().enumerate() {
+        let sum: f64 = bars.series.iter().filter_map(|series| series.values[place]).sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{label}: {sum}");
+    }
+    let Plot::Bars(bars) = &sizes.plot else { panic!("bars") };
+    assert_eq!(bars.labels, ["0 MiB", "1 MiB", "2 MiB"]);
+    assert!(bars.series[0].values.iter().all(|value| value.unwrap() >= 1.0), "{bars:?}");
+    let Plot::Bars(bars) = &configurations.plot else { panic!("bars") };
+    assert_eq!(bars.labels[3], "IR-Alloc 4");
+    assert!(bars.stacked && bars.series.len() == 2);
+    assert!(bars.series[0].values.iter().all(|value| value.unwrap() < 1.0), "{bars:?}");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    let all = Manifest::all().unwrap();
+    let samples = Programs::samples().unwrap();
+    let refused = |plan: &Plan, programs: &Programs, figures: &[Manifest]| {
+        let error = plan.runs(figures, programs).unwrap_err();
+        assert!(matches!(error, LabError::Plan(_)), "{error}");
+        error.to_string()
+    };
+    let mut plans = vec![small(); 3];
+    plans[0].scale.leaf_level = 26;
+    plans[1].scale.leaf_level = 25; // One of Fig. 16 would be on level 26.
+    plans[2].scale.records = 0;
+    for plan in plans {
+        refused(&plan, &samples, &all);
+    }
+    let fig14 = Manifest::chosen(&["fig14".to_owned()]).unwrap();
+    assert!(refused(&small(), &Programs::recorded([]), &fig14).contains("no trace of any program"));
+}

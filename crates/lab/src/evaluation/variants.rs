@@ -1,0 +1,204 @@
+//! Machines by name: Baseline of IR-ORAM, and what section VI compares with it.
+
+use oblivio_sim::controller::{OramSpec, Pace, Remap, RhoSpec};
+use oblivio_sim::system::{Layout, SystemSpec};
+
+use crate::LabError;
+use crate::alloc_search::{PAPER_PROFILES, PAPER_SLOTS};
+
+/// What the paper does not say, or may be doubted: the same for all machines of an evaluation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switches {
+    /// When paths start.
+    pub pace: Pace,
+    /// Positions in a position-map block.
+    pub fan_out: u64,
+    /// Channels of DRAM.
+    pub channels: u32,
+    /// Bytes of the LLC.
+    pub llc_bytes: u64,
+    /// Whether a write that misses the LLC fetches its line first. With delayed remapping it always does.
+    pub fetch_on_write_miss: bool,
+    /// How trees lie in DRAM.
+    pub layout: Layout,
+}
+
+impl Switches {
+    /// Table I.
+    pub const PAPER: Self = Self {
+        pace: Pace::WhenIdle(1000),
+        fan_out: 16,
+        channels: 4,
+        llc_bytes: 2 << 20,
+        fetch_on_write_miss: false,
+        layout: Layout::Balanced,
+    };
+}
+
+/// A machine.
+#[derive(Debug)]
+pub struct Variant {
+    /// What manifests call it.
+    pub name: &'static str,
+    /// What figures call it.
+    pub title: &'static str,
+    build: fn(&mut SystemSpec, &mut OramSpec),
+    has_oram: bool,
+}
+
+/// The level of the leaves in the paper.
+const PAPER_LEAF_LEVEL: u8 = 24;
+
+/// The levels on the client in the paper.
+const PAPER_TREE_TOP_LEVELS: u8 = 10;
+
+/// A tree with fewer levels on the client would leave IR-Stash nothing to do.
+const TREE_TOP_LEVELS_MIN: u8 = 4;
+
+/// The set-associativity that section VI chooses for IR-Stash.
+const TREE_TOP_WAYS: u16 = 4;
+
+/// All of them.
+pub const VARIANTS: &[Variant] = &[
+    Variant { name: "none", title: "no ORAM", build: |_, _| (), has_oram: false },
+    oram("baseline", "Baseline", |_, _| ()),
+    oram("rho", "Rho", |_, oram| rho(oram)),
+    oram("ir-alloc-1", "IR-Alloc 1", |_, oram| alloc(oram, 1)),
+    oram("ir-alloc-2", "IR-Alloc 2", |_, oram| alloc(oram, 2)),
+    oram("ir-alloc-3", "IR-Alloc 3", |_, oram| alloc(oram, 3)),
+    oram("ir-alloc-4", "IR-Alloc 4", |_, oram| alloc(oram, 4)),
+    oram("ir-stash", "IR-Stash", |_, oram| stash(oram)),
+    oram("ir-dwb", "IR-DWB", |system, _| early_write_backs(system)),
+    oram("ir-oram", "IR-ORAM", |system, oram| {
+        alloc(oram, 1);
+        stash(oram);
+        early_write_backs(system);
+    }),
+    oram("llc-d", "LLC-D", delayed),
+    oram("llc-d-ir-stash-ir-alloc", "LLC-D, IR-Stash, IR-Alloc", |system, oram| {
+        delayed(system, oram);
+        stash(oram);
+        alloc(oram, 4);
+    }),
+];
+
+const fn oram(
+    name: &'static str,
+    title: &'static str,
+    build: fn(&mut SystemSpec, &mut OramSpec),
+) -> Variant {
+    Variant { name, title, build, has_oram: true }
+}
+
+impl Variant {
+    /// The machine of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        VARIANTS.iter().find(|variant| variant.name == name)
+    }
+
+    /// The machine, with a tree whose leaves are on `leaf_level`: 24 is the paper's. Caches on the chip
+    /// shrink with the tree, but for the LLC, which is as the switches say.
+    ///
+    /// # Errors
+    /// [`LabError::Simulation`] if the built-in DRAM is none.
+    pub fn spec(&self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
+        let mut system = SystemSpec::paper(leaf_level)?;
+        system.channels = switches.channels;
+        system.layout = switches.layout;
+        system.controller.pace = switches.pace;
+        system.processor.llc_bytes = switches.llc_bytes;
+        system.processor.fetch_on_write_miss = switches.fetch_on_write_miss;
+        let mut oram = baseline(leaf_level, switches);
+        (self.build)(&mut system, &mut oram);
+        system.oram = self.has_oram.then_some(oram);
+        Ok(system)
+    }
+}
+
+fn baseline(leaf_level: u8, switches: &Switches) -> OramSpec {
+    let paper = OramSpec::paper(leaf_level);
+    OramSpec {
+        fan_out: switches.fan_out,
+        tree_top_levels: paper.tree_top_levels.max(TREE_TOP_LEVELS_MIN.min(leaf_level / 2)),
+        // A deeper tree keeps the two levels of position map in the tree that all others have.
+        client_entries_max: paper.client_entries_max << leaf_level.saturating_sub(PAPER_LEAF_LEVEL),
+        ..paper
+    }
+}
+
+/// L = 19 and Z = 2 beside 25 levels of Z = 4 (section VI): a 64th of the leaves, and as many blocks.
+fn rho(oram: &mut OramSpec) {
+    let blocks = oram.data_blocks >> 8;
+    oram.rho = Some(RhoSpec { blocks, small_per_main: 2 });
+}
+
+/// The buckets of IR-Alloc `number`, at the same distance from the leaves.
+fn alloc(oram: &mut OramSpec, number: u8) {
+    let paper = PAPER_PROFILES.iter().find(|profile| profile.number == number);
+    let here = paper.map(|paper| {
+        let whole = paper.scaled_to(PAPER_LEAF_LEVEL);
+        let (leaf_level, top) = (oram.leaf_level(), oram.tree_top_levels);
+        whole.carried(PAPER_TREE_TOP_LEVELS, PAPER_SLOTS, leaf_level, top)
+    });
+    oram.slots = here.map_or_else(|| oram.slots.clone(), |profile| profile.slots().to_vec());
+}
+
+fn stash(oram: &mut OramSpec) {
+    oram.tree_top_ways = Some(TREE_TOP_WAYS);
+}
+
+fn early_write_backs(system: &mut SystemSpec) {
+    system.controller.early_write_backs = true;
+}
+
+/// A line in the LLC is nowhere in the ORAM then, so a write that misses fetches it.
+fn delayed(system: &mut SystemSpec, oram: &mut OramSpec) {
+    system.processor.fetch_on_write_miss = true;
+    oram.remap = Remap::Delayed;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oram(name: &str, leaf_level: u8) -> OramSpec {
+        let spec = Variant::named(name).unwrap().spec(leaf_level, &Switches::PAPER).unwrap();
+        spec.oram.unwrap()
+    }
+
+    #[test]
+    fn baseline_is_table_1() {
+        let baseline = Variant::named("baseline").unwrap().spec(24, &Switches::PAPER).unwrap();
+        assert_eq!(baseline, SystemSpec::paper(24).unwrap());
+        assert_eq!(oram("rho", 24).rho.unwrap().blocks, 1 << 18);
+    }
+
+    #[test]
+    fn paths_are_as_long_as_the_paper_says() {
+        let in_memory =
+            |oram: OramSpec| -> u16 { oram.slots.iter().skip(oram.tree_top_levels.into()).sum() };
+        for (name, slots) in
+            [("baseline", 60), ("ir-alloc-1", 43), ("ir-alloc-2", 42), ("ir-alloc-3", 37)]
+        {
+            assert_eq!(in_memory(oram(name, 24)), slots, "{name}");
+        }
+        assert_eq!(in_memory(oram("ir-alloc-4", 24)), 36);
+        assert_eq!(in_memory(oram("ir-oram", 24)), 43);
+        assert_eq!(in_memory(oram("llc-d-ir-stash-ir-alloc", 18)), 36);
+        // What the client keeps is as in Baseline, on trees of every size.
+        for leaf_level in [12, 18, 25] {
+            let oram = oram("ir-alloc-4", leaf_level);
+            assert!(oram.slots[..oram.tree_top_levels.into()].iter().all(|slots| *slots == 4));
+        }
+    }
+
+    #[test]
+    fn each_machine_has_one_name() {
+        for variant in VARIANTS {
+            let same = VARIANTS
+                .iter()
+                .filter(|other| other.name == variant.name || other.title == variant.title);
+            assert_eq!(same.count(), 1, "{}", variant.name);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What runs on the machines: programs from trace files, a mix of three of them, and made traces.
+//!
+//! Every trace is moved into the protected space, page by page, to random pages. One that is shorter than
+//! the records asked for begins again.
+
+use oblivio_sim::trace::synthetic::{Gap, Pattern, Synthetic};
+use oblivio_sim::trace::{Placing, Record, Trace};
+use oblivio_sim::workload::Workload;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::LabError;
+
+/// The programs of IR-ORAM, Table II.
+pub const PROGRAMS: [&str; 13] = [
+    "gcc",
+    "mcf",
+    "xz",
+    "xalancbmk",
+    "deepsjeng",
+    "bwaves",
+    "lbm",
+    "cam4",
+    "imagick",
+    "roms",
+    "blackscholes",
+    "streamcluster",
+    "freqmine",
+];
+
+/// Three programs in turns. The paper does not say which: these are a quiet one, one that reads, and one
+/// that writes.
+pub const MIX: &str = "mix";
+
+const MIXED: [&str; 3] = ["gcc", "mcf", "lbm"];
+
+/// Instructions of a turn.
+const MIX_SLICE: u64 = 100_000;
+
+/// Traces that need no file.
+pub const MADE: [&str; 4] = ["uniform", "scan", "pointer-chase", "store-stream"];
+
+/// A list of 64 MiB: far more than any LLC.
+const CHASED_LINES_MAX: u64 = 1 << 20;
+
+/// Instructions before each record of a made trace: 20 records per 1000, as mcf in Table II.
+const MADE_GAP: u32 = 49;
+
+/// The part of uniformly random records that write.
+const UNIFORM_WRITES: f64 = 0.25;
+
+/// The first 3000 records of each program.
+const SAMPLES: [(&str, &[u8]); 13] = [
+    ("gcc", include_bytes!("../../../sim/samples/gcc.trace.gz")),
+    ("mcf", include_bytes!("../../../sim/samples/mcf.trace.gz")),
+    ("xz", include_bytes!("../../../sim/samples/xz.trace.gz")),
+    ("xalancbmk", include_bytes!("../../../sim/samples/xalancbmk.trace.gz")),
+    ("deepsjeng", include_bytes!("../../../sim/samples/deepsjeng.trace.gz")),
+    ("bwaves", include_bytes!("../../../sim/samples/bwaves.trace.gz")),
+    ("lbm", include_bytes!("../../../sim/samples/lbm.trace.gz")),
+    ("cam4", include_bytes!("../../../sim/samples/cam4.trace.gz")),
+    ("imagick", include_bytes!("../../../sim/samples/imagick.trace.gz")),
+    ("roms", include_bytes!("../../../sim/samples/roms.trace.gz")),
+    ("blackscholes", include_bytes!("../../../sim/samples/blackscholes.trace.gz")),
+    ("streamcluster", include_bytes!("../../../sim/samples/streamcluster.trace.gz")),
+    ("freqmine", include_bytes!("../../../sim/samples/freqmine.trace.gz")),
+];
+
+/// All workloads that a manifest may name.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    PROGRAMS.into_iter().chain([MIX]).chain(MADE)
+}
+
+/// The traces of programs that are at hand.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    traces: Vec<(&'static str, Trace)>,
+    /// What they are, for readers of a figure.
+    pub(super) what: String,
+}
+
+impl Programs {
+    /// The short samples that come with the simulator.
+    ///
+    /// # Errors
+    /// [`LabError::Simulation`] if one of them is no trace.
+    pub fn samples() -> Result<Self, LabError> {
+        let read = |(name, file): (&'static str, &[u8])| Ok((name, Trace::read(name, file)?));
+        let traces = SAMPLES.into_iter().map(read).collect::<Result<_, LabError>>()?;
+        Ok(Self { traces, what: "the samples, the first 3000 records of each program".to_owned() })
+    }
+
+    /// Recorded ones, each with the name of the program: what of a file's name is before the first dot.
+    /// Others than [`PROGRAMS`] are left out.
+    pub fn recorded(traces: impl IntoIterator<Item = (String, Trace)>) -> Self {
+        let program = |name: String| PROGRAMS.into_iter().find(|program| *program == name);
+        let known = |(name, trace)| program(name).map(|name| (name, trace));
+        Self {
+            traces: traces.into_iter().filter_map(known).collect(),
+            what: "recorded traces".to_owned(),
+        }
+    }
+
+    /// Whether there is everything that `workload` is made of.
+    pub fn has(&self, workload: &str) -> bool {
+        match workload {
+            MIX => MIXED.iter().all(|program| self.program(program).is_some()),
+            made if MADE.contains(&made) => true,
+            program => self.program(program).is_some(),
+        }
+    }
+
+    fn program(&self, name: &str) -> Option<&Trace> {
+        self.traces.iter().find(|(program, _)| *program == name).map(|(_, trace)| trace)
+    }
+
+    /// Records of `workload` on the lines of a protected space.
+    pub(super) fn records(
+        &self,
+        workload: &str,
+        count: u64,
+        lines: u64,
+        seed: u64,
+    ) -> Result<Vec<Record>, LabError> {
+        let mut seeds = StdRng::seed_from_u64(seed);
+        let (made, placed) = (seeds.next_u64(), seeds.next_u64());
+        let trace = match workload {
+            MIX => self.mix(count as usize, lines)?,
+            name if MADE.contains(&name) => make(name, count as usize, lines, made)?,
+            name => self.program(name).cloned().ok_or_else(|| missing(name))?,
+        };
+        let moved = trace.remap(lines, Placing::Random { seed: placed })?;
+        Ok(moved.records().iter().copied().cycle().take(count as usize).collect())
+    }
+
+    fn mix(&self, count: usize, lines: u64) -> Result<Trace, LabError> {
+        let part = |name| {
+            // Near each other first: the addresses of a process are spread wide.
+            let trace = self.program(name).ok_or_else(|| missing(name))?;
+            let trace = trace.remap(lines, Placing::InOrder)?;
+            let records = trace.records().iter().copied().cycle().take(count).collect();
+            Ok(Trace::new(name, records)?)
+        };
+        let parts = MIXED.into_iter().map(part).collect::<Result<Vec<_>, LabError>>()?;
+        let mixed = Trace::mix(MIX, &parts, MIX_SLICE)?;
+        Ok(Trace::new(MIX, mixed.records()[..count].to_vec())?)
+    }
+}
+
+fn make(name: &str, records: usize, lines: u64, seed: u64) -> Result<Trace, LabError> {
+    let of = |workload, writes| (Pattern::Workload { workload, writes }, lines);
+    let (pattern, lines) = match name {
+        "uniform" => of(Workload::Uniform, UNIFORM_WRITES),
+        "scan" => of(Workload::Scan, 0.0),
+        "pointer-chase" => (Pattern::PointerChase, lines.min(CHASED_LINES_MAX)),
+        _ => (Pattern::StoreStream, lines),
+    };
+    let made = Synthetic { pattern, lines, gap: Gap::Constant(MADE_GAP), records, seed };
+    Ok(made.make(name)?)
+}
+
+fn missing(name: &str) -> LabError {
+    LabError::Plan(format!(
+        "there is no trace of {name}: record it with `oblivio trace record-set`, or leave --traces out to \
+         use the samples"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: u64 = 4 << 16;
+
+    #[test]
+    fn every_workload_has_as_many_records_as_it_is_asked_for() {
+        let samples = Programs::samples().unwrap();
+        for name in names() {
+            assert!(samples.has(name), "{name}");
+            let records = samples.records(name, 7000, LINES, 1).unwrap();
+            assert_eq!(records.len(), 7000, "{name}");
+            assert!(records.iter().all(|record| record.line < LINES), "{name}");
+            assert_eq!(records, samples.records(name, 7000, LINES, 1).unwrap(), "{name}");
+            assert_ne!(records, samples.records(name, 7000, LINES, 2).unwrap(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_short_trace_begins_again() {
+        let records = Programs::samples().unwrap().records("mcf", 3005, LINES, 1).unwrap();
+        assert_eq!(records[..5], records[3000..]);
+    }
+
+    #[test]
+    fn the_mix_has_all_of_its_programs() {
+        let samples = Programs::samples().unwrap();
+        let pages = |name| {
+            let records = samples.records(name, 20_000, LINES, 1).unwrap();
+            let mut pages: Vec<_> = records.iter().map(|record| record.line / 64).collect();
+            pages.sort_unstable();
+            pages.dedup();
+            pages.len()
+        };
+        assert!(pages(MIX) > pages("mcf") && pages(MIX) > pages("lbm") + pages("gcc"));
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_not_there() {
+        let trace = Programs::samples().unwrap().program("gcc").unwrap().clone();
+        let named = |name: &str| (name.to_owned(), trace.clone());
+        let programs = Programs::recorded([named("gcc"), named("doom")]);
+        assert!(programs.has("gcc") && programs.has("uniform"));
+        assert!(!programs.has("doom") && !programs.has("lbm") && !programs.has(MIX));
+        let error = programs.records("lbm", 10, LINES, 1).unwrap_err().to_string();
+        assert!(error.contains("no trace of lbm"), "{error}");
+    }
+}
