@@ -7,8 +7,10 @@ use super::number::short;
 use super::placing::Placed;
 use super::{Curves, Series};
 
-/// Points of a series that can be told apart; of more, the signs are seen only when pointed at.
+/// Points of a series that can be told apart. Of more, some have signs, so that the curve is known,
+/// and those of the others are seen when pointed at.
 const SIGNS_MAX: usize = 60;
+const SIGNS_OF_MANY: usize = 10;
 
 /// Points of a series that can be pointed at, at most.
 const POINTED_MAX: usize = 500;
@@ -94,10 +96,12 @@ fn drawn(
         let points = line.iter().flatten().map(|[x, y]| format!("{x:.1} {y:.1}"));
         format!("M{}", points.collect::<Vec<_>>().join("L"))
     });
-    let quiet = if places.len() > SIGNS_MAX { " quiet" } else { "" };
     let stride = places.len() / POINTED_MAX + 1;
-    let marks = series.values.iter().zip(&places).step_by(stride).filter_map(|(value, place)| {
+    let signed = if places.len() > SIGNS_MAX { places.len() / stride / SIGNS_OF_MANY } else { 1 };
+    let pointed = series.values.iter().zip(&places).step_by(stride).enumerate();
+    let marks = pointed.filter_map(|(at, (value, place))| {
         let [x, y] = (*place)?;
+        let quiet = if at % signed == 0 { "" } else { " quiet" };
         let text = format!("{}\n{}: {}", series.name, short(value[0]), short(value[1]));
         Some(format!(
             "<g class=\"mark{quiet}\" transform=\"translate({x:.1} {y:.1})\"><title>{}</title>\
