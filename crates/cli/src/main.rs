@@ -8,6 +8,7 @@ mod files;
 mod lab;
 mod output;
 mod progress;
+mod report;
 mod table;
 mod trace;
 mod view;
@@ -70,6 +71,7 @@ fn run(command: Command) -> Result<(), CliError> {
             lab::run_evaluation(&args)
         }
         Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
+        Command::Lab { command: LabCommand::Report(args) } => report::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oblivio", &mut script);

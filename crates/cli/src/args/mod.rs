@@ -1,11 +1,13 @@
 //! What can be typed.
 
 mod evaluation;
+mod report;
 mod trace;
 mod trace_record;
 mod volume;
 
 pub(crate) use evaluation::*;
+pub(crate) use report::*;
 pub(crate) use trace::*;
 pub(crate) use trace_record::*;
 pub(crate) use volume::*;
@@ -201,6 +203,9 @@ pub(crate) enum LabCommand {
         after_help = "Examples:\n  oblivio lab draw lab-results/stash-study.json --output pictures\n  oblivio lab draw lab-results/alloc-search.json"
     )]
     Draw(DrawArgs),
+    /// Put figures beside what the papers state, on one page with plots and tables.
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
 }
 
 #[derive(Subcommand)]

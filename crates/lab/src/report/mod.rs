@@ -1,5 +1,32 @@
 //! What came out, beside what the papers state.
+//!
+//! A [`Figure`] is data. Out of figures and a few words [`About`] them, [`html`] makes one page that
+//! needs nothing but itself, no network and no JavaScript, and [`markdown`] makes the same tables for
+//! a repository. Figures come from files: [`read`] refuses what is not whole, and no text of theirs
+//! gets into a page other than as text.
 
+mod about;
+mod axis;
+mod bars;
+mod curves;
+mod escape;
 mod figure;
+mod frame;
+mod legend;
+mod markdown;
+mod number;
+mod page;
+mod placing;
+mod read;
+mod table;
+mod verdicts;
 
+pub use about::About;
 pub use figure::{Bars, Curves, Figure, Plot, Series, Stated, Verdict};
+pub use markdown::markdown;
+pub use page::html;
+pub use read::{BYTES_MAX, NotFigures, read};
+pub use verdicts::summary;
+
+#[cfg(test)]
+mod tests;

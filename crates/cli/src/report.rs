@@ -1,0 +1,84 @@
+//! `oblivio lab report`: figures of files on one page.
+
+use std::io::Write;
+use std::path::Path;
+
+use oblivio_lab::report::{self, About, Figure};
+use tempfile::NamedTempFile;
+
+use crate::args::ReportArgs;
+use crate::error::CliError;
+use crate::{files, output};
+
+/// `oblivio lab report`.
+pub(crate) fn run(args: &ReportArgs) -> Result<(), CliError> {
+    let outputs = || [Some(&args.output), args.markdown.as_ref()].into_iter().flatten();
+    if let Some(twice) = outputs().find(|path| args.files.contains(path)) {
+        return Err(CliError::Input(format!(
+            "{} holds figures, and the report would replace it: choose another place",
+            twice.display()
+        )));
+    }
+    if args.markdown.as_ref() == Some(&args.output) {
+        return Err(CliError::Input(format!(
+            "the page and its Markdown cannot both be {}: choose two places",
+            args.output.display()
+        )));
+    }
+    let mut figures = Vec::new();
+    for path in &args.files {
+        figures.extend(read(path)?);
+    }
+    let about = About {
+        title: args.title.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: args.machine.clone(),
+        when: args.when.clone(),
+    };
+
+    // Both are whole before either has its name.
+    let page = Unnamed::write(&args.output, &report::html(&figures, &about))?;
+    let markdown = args.markdown.as_ref();
+    let markdown = markdown
+        .map(|path| Unnamed::write(path, &report::markdown(&figures, &about)))
+        .transpose()?;
+    page.name()?;
+    markdown.map(Unnamed::name).transpose()?;
+
+    let places = outputs().zip(["report  ", "markdown"]);
+    let places = places.map(|(path, what)| format!("{what} {}", path.display()));
+    output::print(&format!(
+        "{}\n{}",
+        report::summary(&figures),
+        places.collect::<Vec<_>>().join("\n")
+    ))
+}
+
+fn read(path: &Path) -> Result<Vec<Figure>, CliError> {
+    let text = files::read_text(path, report::BYTES_MAX)?;
+    report::read(&text)
+        .map_err(|error| CliError::Input(format!("{} cannot be used: {error}", path.display())))
+}
+
+/// A whole file that has not got its name yet.
+struct Unnamed<'a> {
+    path: &'a Path,
+    file: NamedTempFile,
+}
+
+impl<'a> Unnamed<'a> {
+    fn write(path: &'a Path, text: &str) -> Result<Self, CliError> {
+        let mut file = files::temporary_beside(path)?;
+        match file.write_all(text.as_bytes()) {
+            Ok(()) => Ok(Self { path, file }),
+            Err(error) => Err(files::cannot_write(path, &error)),
+        }
+    }
+
+    fn name(self) -> Result<(), CliError> {
+        match self.file.persist(self.path) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(files::cannot_write(self.path, &error.error)),
+        }
+    }
+}

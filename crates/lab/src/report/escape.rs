@@ -1,0 +1,44 @@
+//! Text of strangers in HTML and SVG, where it stays text.
+
+use std::fmt::{self, Display, Write};
+
+/// Shows text as the contents of an element, or of an attribute in quotes.
+pub(super) struct Escaped<'a>(pub(super) &'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|character| match character {
+            '&' => f.write_str("&amp;"),
+            '<' => f.write_str("&lt;"),
+            '>' => f.write_str("&gt;"),
+            '"' => f.write_str("&quot;"),
+            '\'' => f.write_str("&#39;"),
+            '\n' | '\t' => f.write_char(character),
+            // XML has no way to say these, and a change of direction would disorder what follows.
+            _ if character.is_control() || is_invisible_order(character) => {
+                f.write_char('\u{fffd}')
+            }
+            _ => f.write_char(character),
+        })
+    }
+}
+
+/// Non-characters of XML, and the marks that turn the direction of the text around them.
+fn is_invisible_order(character: char) -> bool {
+    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_text_is_markup() {
+        let shown = Escaped("<b a=\"1\" c='2'>&amp;\0\u{1b}\u{85}\u{202e}\u{ffff}\nü").to_string();
+        assert_eq!(
+            shown,
+            "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;amp;\
+             \u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\nü"
+        );
+    }
+}

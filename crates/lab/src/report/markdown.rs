@@ -1,0 +1,96 @@
+//! The report as Markdown: the same tables, for a repository.
+
+use super::number::short;
+use super::table::{Cell, Table};
+use super::{About, Figure, summary, verdicts};
+
+/// The report as Markdown (of GitHub), without plots. No text of a figure is markup in it.
+pub fn markdown(figures: &[Figure], about: &About) -> String {
+    let facts = about.facts().map(|(name, text)| format!("- {name}: {}\n", plain(text)));
+    let facts = facts.collect::<String>();
+    let rows = figures.iter().map(|figure| {
+        let shown = verdicts::of_figure(figure);
+        let cells = [&figure.title, &figure.paper].map(|text| plain(text)).join(" | ");
+        let sum = verdicts::sentence(&figure.stated);
+        format!("| {cells} | {} {} | {sum} |\n", shown.sign, shown.word)
+    });
+    let contents = format!(
+        "| figure | of | verdict | stated numbers |\n| --- | --- | --- | --- |\n{}",
+        rows.collect::<String>()
+    );
+    let contents = if figures.is_empty() { "No figures.\n".to_owned() } else { contents };
+    let figures_text: String = figures.iter().map(section).collect();
+    let facts = if facts.is_empty() { facts } else { format!("{facts}\n") };
+    format!("# {}\n\n{facts}{}.\n\n{contents}{figures_text}", plain(&about.title), summary(figures))
+}
+
+fn section(figure: &Figure) -> String {
+    let shown = verdicts::of_figure(figure);
+    let stated = match figure.stated.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", table(&Table::of_stated(&figure.stated))),
+    };
+    let remarks = figure.remarks.iter().map(|remark| format!("\n{}\n", plain(remark)));
+    format!(
+        "\n## {}\n\n{} ({}): {} {}.\n\n{}{stated}{}\nOrigin: {}\n",
+        plain(&figure.title),
+        plain(&figure.paper),
+        plain(&figure.id),
+        shown.sign,
+        shown.word,
+        table(&Table::of_plot(figure)),
+        remarks.collect::<String>(),
+        plain(&figure.origin),
+    )
+}
+
+fn table(table: &Table<'_>) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let head = line(table.head.iter().map(|name| plain(name)).collect());
+    let aligned = |column| if table.is_of_numbers(column) { "---:" } else { "---" }.to_owned();
+    let rule = line((0..table.head.len()).map(aligned).collect());
+    let rows = table.rows.iter().map(|row| line(row.iter().map(|cell| shown(*cell)).collect()));
+    format!("{head}{rule}{}", rows.collect::<String>())
+}
+
+fn shown(cell: Cell<'_>) -> String {
+    match cell {
+        Cell::Text(text) => plain(text),
+        Cell::Number(number) => short(number),
+        Cell::Verdict(verdict) => {
+            let shown = verdicts::shown(verdict);
+            format!("{} {}", shown.sign, shown.word)
+        }
+    }
+}
+
+/// One line of text without any markup.
+fn plain(text: &str) -> String {
+    let words = text.split(|character: char| character.is_whitespace() || character.is_control());
+    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    line.chars().fold(String::with_capacity(line.len()), |mut text, character| {
+        match character {
+            '<' => text.push_str("&lt;"),
+            '>' => text.push_str("&gt;"),
+            '&' => text.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '!' => {
+                text.extend(['\\', character])
+            }
+            _ => text.push(character),
+        }
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_one_line_and_no_markup() {
+        assert_eq!(
+            plain(" <b> & `c` |\n# *x* [a](b) \\ _y_ ~z~ "),
+            "&lt;b&gt; &amp; \\`c\\` \\| \\# \\*x\\* \\[a\\](b) \\\\ \\_y\\_ \\~z\\~"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Numbers as people read them.
+
+/// What stands where there is no number.
+pub(super) const MISSING: &str = "\u{2013}";
+
+/// A number in six digits at most, as short as it goes: `1.5`, `0.0123`, `1,234,567`, `1.2e-9`.
+/// What is no number is [`MISSING`].
+pub(super) fn short(value: f64) -> String {
+    if !value.is_finite() {
+        return MISSING.to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let rounded = format!("{value:.5e}");
+    let Some((digits, exponent)) = rounded.split_once('e') else { return rounded };
+    match exponent.parse::<i32>() {
+        Ok(exponent @ -4..=14) => {
+            let decimals = usize::try_from(5 - exponent).unwrap_or(0);
+            grouped(without_zeros(&format!("{value:.decimals$}")))
+        }
+        _ => format!("{}e{exponent}", without_zeros(digits)),
+    }
+}
+
+/// All digits of a number, for programs. Empty if it is none.
+pub(super) fn exact(value: f64) -> String {
+    match value.abs() {
+        size if !size.is_finite() => String::new(),
+        size if size != 0.0 && !(1e-5..1e15).contains(&size) => format!("{value:e}"),
+        _ => value.to_string(),
+    }
+}
+
+/// Where a figure may be drawn: finite, and so far from the ends of the range of numbers that their
+/// differences are finite too. It would take a thousand screens to see the difference.
+pub(super) fn drawable(value: f64) -> Option<f64> {
+    let value = value.is_finite().then_some(value)?.clamp(-1e300, 1e300);
+    Some(if value.abs() < 1e-300 { 0.0 } else { value })
+}
+
+fn without_zeros(digits: &str) -> &str {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
+}
+
+/// Commas between thousands, from five digits on.
+fn grouped(number: &str) -> String {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
+    let mut text = sign.to_owned();
+    for (at, digit) in whole.char_indices() {
+        if at > 0 && whole.len() > 4 && (whole.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if !part.is_empty() {
+        text.push('.');
+        text.push_str(part);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (1.5, "1.5"),
+            (0.1 + 0.2, "0.3"),
+            (100.0, "100"),
+            (-1_234.5, "-1234.5"),
+            (-12_345.678, "-12,345.7"),
+            (1_234_567.0, "1,234,567"),
+            (999_999.96, "1,000,000"),
+            (1e14, "100,000,000,000,000"),
+            (1e15, "1e15"),
+            (0.000_123_456_78, "0.000123457"),
+            (1.25e-9, "1.25e-9"),
+            (-1.7976931348623157e308, "-1.79769e308"),
+            (5e-324, "4.94066e-324"),
+            (f64::NAN, MISSING),
+            (f64::NEG_INFINITY, MISSING),
+        ] {
+            assert_eq!(short(value), text, "{value:e}");
+        }
+    }
+
+    #[test]
+    fn programs_get_every_digit() {
+        for value in [0.0, 0.1 + 0.2, -1e-7, 1e300, f64::MIN_POSITIVE, 123_456_789.25] {
+            assert_eq!(exact(value).parse(), Ok(value));
+            assert!(exact(value).len() < 30);
+        }
+        assert_eq!([exact(f64::NAN), exact(f64::INFINITY)], ["", ""]);
+    }
+
+    #[test]
+    fn what_is_drawn_can_be_subtracted() {
+        let most = drawable(f64::MAX).unwrap() - drawable(f64::MIN).unwrap();
+        assert!(most.is_finite());
+        assert_eq!(drawable(f64::NAN), None);
+        assert_eq!(drawable(5e-324), Some(0.0));
+    }
+}

@@ -1,0 +1,140 @@
+//! The report as one HTML page that needs nothing but itself.
+//!
+//! Everything is in the page when it arrives: plots, tables, verdicts. The script only adds what can
+//! be done with them. A policy in the head forbids the page to load anything.
+
+use super::escape::Escaped;
+use super::table::Table;
+use super::{About, Figure, Plot, Verdict, summary};
+use super::{bars, curves, legend, placing, verdicts};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// Nothing may be loaded; what is in the page may run.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      base-uri 'none'; form-action 'none'";
+
+/// The report as a whole page.
+pub fn html(figures: &[Figure], about: &About) -> String {
+    let title = Escaped(&about.title);
+    let facts = about
+        .facts()
+        .map(|(name, text)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", Escaped(text)));
+    let facts: String = facts.collect();
+    let facts =
+        if facts.is_empty() { facts } else { format!("<dl class=\"facts\">\n{facts}</dl>\n") };
+    let sections = figures.iter().zip(1..).map(|(figure, number)| section(figure, number));
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{facts}\
+         <p class=\"summary\">{}.</p>\n{}</header>\n{}<main>\n{}</main>\n\
+         <div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        summary(figures),
+        meter(figures),
+        contents(figures),
+        sections.collect::<String>(),
+    )
+}
+
+/// The parts that agree, differ and are open, as one bar. The line above it says the same.
+fn meter(figures: &[Figure]) -> String {
+    let verdicts: Vec<_> =
+        figures.iter().flat_map(|figure| &figure.stated).map(|stated| stated.verdict()).collect();
+    if verdicts.is_empty() {
+        return String::new();
+    }
+    let mut x = 0;
+    let parts = [Verdict::Agrees, Verdict::Differs, Verdict::Open].map(|wanted| {
+        let width = verdicts.iter().filter(|verdict| **verdict == wanted).count();
+        let part = format!(
+            "<rect class=\"{}\" x=\"{x}\" width=\"{width}\" height=\"1\"/>",
+            verdicts::shown(wanted).class
+        );
+        x += width;
+        part
+    });
+    format!(
+        "<svg class=\"meter\" aria-hidden=\"true\" viewBox=\"0 0 {x} 1\" preserveAspectRatio=\"none\">{}</svg>\n",
+        parts.concat()
+    )
+}
+
+fn contents(figures: &[Figure]) -> String {
+    if figures.is_empty() {
+        return "<p>There are no figures.</p>\n".to_owned();
+    }
+    let entries = figures.iter().zip(1..).map(|(figure, number)| {
+        format!(
+            "<li><a href=\"#figure-{number}\">{}</a> <span class=\"of\">{}</span> {}</li>\n",
+            Escaped(&figure.title),
+            Escaped(&figure.paper),
+            badge(figure)
+        )
+    });
+    let entries: String = entries.collect();
+    format!("<nav aria-label=\"Figures\">\n<h2>Figures</h2>\n<ol>\n{entries}</ol>\n</nav>\n")
+}
+
+fn section(figure: &Figure, number: usize) -> String {
+    let name = format!("figure-{number}");
+    let (svg, has_stated, left_out) = plot(figure, &name);
+    let left_out =
+        left_out.map(|text| format!("<p class=\"note\">{text}</p>\n")).unwrap_or_default();
+    let stated = if figure.stated.is_empty() {
+        "<p class=\"note\">The paper states no numbers for this figure.</p>\n".to_owned()
+    } else {
+        Table::of_stated(&figure.stated).html(&verdicts::sentence(&figure.stated))
+    };
+    let remarks = figure.remarks.iter().map(|remark| format!("<p>{}</p>\n", Escaped(remark)));
+    format!(
+        "<section class=\"figure\" id=\"{name}\" aria-labelledby=\"{name}-head\">\n\
+         <h2 id=\"{name}-head\">{}</h2>\n<p class=\"of\">{} <code>{}</code> {}</p>\n\
+         <div class=\"tools\" hidden>\n\
+         <button type=\"button\" data-show=\"chart\" aria-pressed=\"true\">Chart</button>\n\
+         <button type=\"button\" data-show=\"table\" aria-pressed=\"false\">Table</button>\n\
+         <button type=\"button\" data-copy>Copy as CSV</button>\n</div>\n\
+         <div class=\"plot\">\n{}<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Chart\">\n\
+         {svg}</div>\n{left_out}</div>\n<div class=\"data\">\n{}</div>\n{stated}{}\
+         <p class=\"origin\">Origin: {}</p>\n</section>\n",
+        Escaped(&figure.title),
+        Escaped(&figure.paper),
+        Escaped(&figure.id),
+        badge(figure),
+        legend::html(&figure.plot, has_stated),
+        Table::of_plot(figure).html(&format!("All values: {}", what(&figure.plot))),
+        remarks.collect::<String>(),
+        Escaped(&figure.origin),
+    )
+}
+
+/// The picture, whether it has stated numbers, and what could not be drawn.
+fn plot(figure: &Figure, name: &str) -> (String, bool, Option<String>) {
+    match &figure.plot {
+        Plot::Bars(drawn) => {
+            let placed = placing::on_bars(drawn, &figure.stated);
+            (bars::svg(name, &figure.title, drawn, &placed), !placed.is_empty(), None)
+        }
+        Plot::Curves(drawn) => {
+            let placed = placing::on_curves(drawn, &figure.stated);
+            let svg = curves::svg(name, &figure.title, drawn, &placed);
+            (svg, !placed.is_empty(), curves::left_out(drawn))
+        }
+    }
+}
+
+/// What the values are.
+fn what(plot: &Plot) -> &str {
+    match plot {
+        Plot::Bars(bars) => &bars.value,
+        Plot::Curves(curves) => &curves.axes[1],
+    }
+}
+
+fn badge(figure: &Figure) -> String {
+    let shown = verdicts::of_figure(figure);
+    format!("<span class=\"verdict {}\">{} {}</span>", shown.class, shown.sign, shown.word)
+}

@@ -1,0 +1,79 @@
+//! Figures out of a file of strangers.
+//!
+//! A page has a cell for each label and series, so a small file could ask for a huge page. The limits
+//! are far above every figure of every paper.
+
+use std::fmt;
+
+use super::{Figure, Plot};
+
+/// Bytes of a file of figures, at most.
+pub const BYTES_MAX: u64 = 16 << 20;
+
+const FIGURES_MAX: usize = 200;
+const SERIES_MAX: usize = 100;
+const LABELS_MAX: usize = 1000;
+const POINTS_MAX: usize = 100_000;
+const STATED_MAX: usize = 1000;
+
+/// Why a text is no list of figures, and what to do about it.
+#[derive(Debug)]
+pub struct NotFigures(String);
+
+impl fmt::Display for NotFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotFigures {}
+
+/// The figures of a JSON text, a list of [`Figure`].
+///
+/// # Errors
+/// [`NotFigures`] with line and column where it is no such list, and with the number and id of a
+/// figure whose bars do not fit its labels or that has too much of something.
+pub fn read(json: &str) -> Result<Vec<Figure>, NotFigures> {
+    let figures: Vec<Figure> = serde_json::from_str(json).map_err(|error| {
+        NotFigures(format!("it is no list of figures: {error}; give a file that the lab wrote"))
+    })?;
+    at_most(FIGURES_MAX, figures.len(), "figures").map_err(NotFigures)?;
+    for (figure, number) in figures.iter().zip(1..) {
+        check(figure).map_err(|why| {
+            NotFigures(format!("figure {number} ({:?}) cannot be drawn: {why}", figure.id))
+        })?;
+    }
+    Ok(figures)
+}
+
+fn check(figure: &Figure) -> Result<(), String> {
+    at_most(STATED_MAX, figure.stated.len(), "stated numbers")?;
+    match &figure.plot {
+        Plot::Bars(bars) => {
+            at_most(LABELS_MAX, bars.labels.len(), "labels")?;
+            at_most(SERIES_MAX, bars.series.len(), "series")?;
+            let labels = bars.labels.len();
+            match bars.series.iter().find(|series| series.values.len() != labels) {
+                None => Ok(()),
+                Some(series) => Err(format!(
+                    "series {:?} has {} values for {labels} labels; give each label a value, or null",
+                    series.name,
+                    series.values.len(),
+                )),
+            }
+        }
+        Plot::Curves(curves) => {
+            at_most(SERIES_MAX, curves.series.len(), "series")?;
+            let points = curves.series.iter().map(|series| series.values.len()).sum();
+            at_most(POINTS_MAX, points, "points")
+        }
+    }
+}
+
+fn at_most(most: usize, count: usize, what: &str) -> Result<(), String> {
+    if count <= most {
+        Ok(())
+    } else {
+        Err(format!("there are {count} {what}, and {most} at most fit a page; leave some out"))
+    }
+}

@@ -1,0 +1,135 @@
+//! The numbers of a figure as tables, for the page and for Markdown.
+
+use super::escape::Escaped;
+use super::number::{exact, short};
+use super::verdicts;
+use super::{Bars, Curves, Figure, Plot, Stated, Verdict};
+
+/// Rows of cells; the first cell of each names its row.
+pub(super) struct Table<'a> {
+    pub(super) head: Vec<&'a str>,
+    pub(super) rows: Vec<Vec<Cell<'a>>>,
+}
+
+/// What stands in a cell.
+#[derive(Clone, Copy)]
+pub(super) enum Cell<'a> {
+    Text(&'a str),
+    /// Not finite: missing.
+    Number(f64),
+    Verdict(Verdict),
+}
+
+impl<'a> Table<'a> {
+    /// What the figure shows.
+    pub(super) fn of_plot(figure: &'a Figure) -> Self {
+        match &figure.plot {
+            Plot::Bars(bars) => Self::of_bars(bars),
+            Plot::Curves(curves) if share_their_places(curves) => Self::of_places(curves),
+            Plot::Curves(curves) => Self::of_points(curves),
+        }
+    }
+
+    /// What the paper says, beside what came out.
+    pub(super) fn of_stated(stated: &'a [Stated]) -> Self {
+        let rows = stated.iter().map(|stated| {
+            vec![
+                Cell::Text(&stated.what),
+                Cell::Number(stated.paper),
+                Cell::Number(stated.band),
+                Cell::Number(stated.ours.unwrap_or(f64::NAN)),
+                Cell::Verdict(stated.verdict()),
+            ]
+        });
+        Self { head: vec!["stated", "paper", "band ±", "ours", "verdict"], rows: rows.collect() }
+    }
+
+    fn of_bars(bars: &'a Bars) -> Self {
+        let head = [""].into_iter().chain(bars.series.iter().map(|series| series.name.as_str()));
+        let rows = bars.labels.iter().enumerate().map(|(number, label)| {
+            let values = bars.series.iter().map(|series| series.values.get(number).copied());
+            let cells = values.map(|value| Cell::Number(value.flatten().unwrap_or(f64::NAN)));
+            [Cell::Text(label)].into_iter().chain(cells).collect()
+        });
+        Self { head: head.collect(), rows: rows.collect() }
+    }
+
+    /// A row for each place, a column for each series.
+    fn of_places(curves: &'a Curves) -> Self {
+        let names = curves.series.iter().map(|series| series.name.as_str());
+        let places = curves.series.first().map_or(0, |series| series.values.len());
+        let rows = (0..places).map(|number| {
+            let heights = curves.series.iter().map(|series| Cell::Number(series.values[number][1]));
+            let place = Cell::Number(curves.series[0].values[number][0]);
+            [place].into_iter().chain(heights).collect()
+        });
+        let head = [curves.axes[0].as_str()].into_iter().chain(names);
+        Self { head: head.collect(), rows: rows.collect() }
+    }
+
+    /// A row for each point.
+    fn of_points(curves: &'a Curves) -> Self {
+        let rows = curves.series.iter().flat_map(|series| {
+            series
+                .values
+                .iter()
+                .map(|[x, y]| vec![Cell::Text(&series.name), Cell::Number(*x), Cell::Number(*y)])
+        });
+        let [x, y] = &curves.axes;
+        Self { head: vec!["series", x, y], rows: rows.collect() }
+    }
+
+    /// Whether numbers stand in a column.
+    pub(super) fn is_of_numbers(&self, column: usize) -> bool {
+        self.rows.first().is_some_and(|row| matches!(row[column], Cell::Number(_)))
+    }
+
+    /// As an element of a page, which can be scrolled with keys.
+    pub(super) fn html(&self, caption: &str) -> String {
+        let head = self.head.iter().enumerate().map(|(column, name)| match *name {
+            "" => "<td></td>".to_owned(),
+            name if self.is_of_numbers(column) => {
+                format!("<th scope=\"col\" class=\"number\">{}</th>", Escaped(name))
+            }
+            name => format!("<th scope=\"col\">{}</th>", Escaped(name)),
+        });
+        let rows = self.rows.iter().map(|row| {
+            let cells = row.iter().enumerate().map(|(column, cell)| cell.html(column == 0));
+            format!("<tr>{}</tr>\n", cells.collect::<String>())
+        });
+        let caption = Escaped(caption);
+        format!(
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\">\n<table>\n\
+             <caption>{caption}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n",
+            head.collect::<String>(),
+            rows.collect::<String>()
+        )
+    }
+}
+
+impl Cell<'_> {
+    fn html(self, names_row: bool) -> String {
+        let (start, end) = if names_row { ("th scope=\"row\"", "th") } else { ("td", "td") };
+        match self {
+            Self::Text(text) => format!("<{start}>{}</{end}>", Escaped(text)),
+            Self::Number(number) => format!(
+                "<{start} class=\"number\" data-value=\"{}\">{}</{end}>",
+                exact(number),
+                short(number)
+            ),
+            Self::Verdict(verdict) => {
+                let shown = verdicts::shown(verdict);
+                format!(
+                    "<{start}><span class=\"verdict {}\">{} {}</span></{end}>",
+                    shown.class, shown.sign, shown.word
+                )
+            }
+        }
+    }
+}
+
+/// Whether all series have points at the same places, so that one column of places will do.
+fn share_their_places(curves: &Curves) -> bool {
+    let places = |number: usize| curves.series[number].values.iter().map(|[x, _]| x);
+    (1..curves.series.len()).all(|number| places(number).eq(places(0)))
+}

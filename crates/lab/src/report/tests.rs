@@ -1,0 +1,352 @@
+use roxmltree::{Document, Node};
+
+use super::*;
+
+const EVIL: &str = "<script>&\"'`|";
+
+fn bars(labels: &[&str], series: Vec<(&str, Vec<Option<f64>>)>) -> Plot {
+    Plot::Bars(Bars {
+        labels: labels.iter().map(|&label| label.to_owned()).collect(),
+        value: "speed over Baseline".into(),
+        stacked: false,
+        series: series
+            .into_iter()
+            .map(|(name, values)| Series { name: name.to_owned(), values })
+            .collect(),
+    })
+}
+
+fn curves(is_log: bool, series: Vec<Vec<[f64; 2]>>) -> Plot {
+    let series = series.into_iter().zip(["first", "second", "third"]);
+    Plot::Curves(Curves {
+        axes: ["stash blocks".into(), "probability".into()],
+        is_log,
+        series: series.map(|(values, name)| Series { name: name.to_owned(), values }).collect(),
+    })
+}
+
+fn figure(plot: Plot) -> Figure {
+    Figure {
+        id: "fig10".into(),
+        title: "Speed of all programs".into(),
+        paper: "IR-ORAM, Fig. 10".into(),
+        plot,
+        stated: vec![],
+        remarks: vec!["Small trees.".into()],
+        origin: "run 7".into(),
+    }
+}
+
+fn stated(what: &str, paper: f64, ours: Option<f64>) -> Stated {
+    Stated { what: what.into(), paper, band: 0.1, ours }
+}
+
+fn about() -> About {
+    About { title: "All figures".into(), version: "1.2".into(), ..About::default() }
+}
+
+/// The charts of a page, each a document of its own.
+fn charts(page: &str) -> Vec<Document<'_>> {
+    let parts = page.split("<svg ").skip(1).map(|part| {
+        let at = part.as_ptr() as usize - page.as_ptr() as usize - "<svg ".len();
+        &page[at..at + "<svg ".len() + part.find("</svg>").unwrap() + "</svg>".len()]
+    });
+    let documents =
+        parts.map(|svg| Document::parse(svg).unwrap_or_else(|error| panic!("{error}: {svg}")));
+    documents.filter(|svg| svg.root_element().attribute("class") == Some("chart")).collect()
+}
+
+fn of_class<'a>(chart: &'a Document<'_>, class: &str) -> Vec<Node<'a, 'a>> {
+    let has_class = |node: &Node<'_, '_>| {
+        node.attribute("class").is_some_and(|all| all.split(' ').any(|one| one == class))
+    };
+    chart.descendants().filter(has_class).collect()
+}
+
+fn number(node: &Node<'_, '_>, name: &str) -> f64 {
+    node.attribute(name).unwrap().parse().unwrap()
+}
+
+/// A page in which every number of every chart is finite, and all charts are inside their frames.
+fn checked(figures: &[Figure]) -> String {
+    let page = html(figures, &about());
+    for wrong in ["NaN", "inf\"", "inf ", "-inf", "None"] {
+        assert!(!page.split("<script>").next().unwrap().contains(wrong), "{wrong} in {page}");
+    }
+    for chart in charts(&page) {
+        let [width, height] = ["width", "height"].map(|name| number(&chart.root_element(), name));
+        for node in chart.descendants().filter(|node| node.has_tag_name("rect")) {
+            let [x, y, w, h] = ["x", "y", "width", "height"].map(|name| number(&node, name));
+            assert!(x >= 0.0 && y >= 0.0 && x + w <= width && y + h <= height, "{node:?}");
+        }
+        assert!(chart.descendants().any(|node| node.has_tag_name("title")));
+        assert!(chart.descendants().any(|node| node.has_tag_name("desc")));
+    }
+    page
+}
+
+#[test]
+fn a_page_has_plot_table_and_verdicts() {
+    let plot = bars(&["gcc", "mean"], vec![("IR-Alloc", vec![Some(1.25), Some(1.4)])]);
+    let stated = vec![
+        stated("IR-Alloc, mean", 1.41, Some(1.4)),
+        stated("IR-Alloc, gcc", 1.5, Some(1.25)),
+        stated("all, paths", 30.0, None),
+    ];
+    let figures = [Figure { stated, ..figure(plot) }];
+    let page = checked(&figures);
+    for part in [
+        "<title>All figures</title>",
+        "<dt>Version</dt><dd>1.2</dd>",
+        "<p class=\"summary\">1 of 3 stated numbers agree (differing: 1, open: 1).</p>",
+        "<a href=\"#figure-1\">Speed of all programs</a> <span class=\"of\">IR-ORAM, Fig. 10</span> \
+         <span class=\"verdict differs\">≠ differs</span>",
+        "<th scope=\"col\" class=\"number\">IR-Alloc</th>",
+        "<tr><th scope=\"row\">mean</th><td class=\"number\" data-value=\"1.4\">1.4</td></tr>",
+        "<tr><th scope=\"row\">all, paths</th><td class=\"number\" data-value=\"30\">30</td>\
+         <td class=\"number\" data-value=\"0.1\">0.1</td><td class=\"number\" data-value=\"\">–</td>\
+         <td><span class=\"verdict open\">? open</span></td></tr>",
+        "<p>Small trees.</p>",
+        "Origin: run 7",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    assert!(!page.contains("<dt>Machine"), "what is empty is left out");
+
+    let charts = charts(&page);
+    let [gcc, mean] = of_class(&charts[0], "bar")[..] else { panic!("two bars") };
+    assert!((number(&gcc, "height") / number(&mean, "height") - 1.25 / 1.4).abs() < 0.01);
+    let places: Vec<_> =
+        of_class(&charts[0], "band").iter().map(|band| number(band, "x")).collect();
+    let bars: Vec<_> = [mean, gcc].iter().map(|bar| number(bar, "x") - 2.0).collect();
+    assert_eq!(places, bars, "a band around each bar that a number is stated for");
+}
+
+#[test]
+fn a_stack_stands_on_what_is_below() {
+    let Plot::Bars(bars) = bars(
+        &["gcc"],
+        vec![
+            ("a", vec![Some(1.0)]),
+            ("b", vec![None]),
+            ("c", vec![Some(3.0)]),
+            ("d", vec![Some(-2.0)]),
+        ],
+    ) else {
+        panic!("bars")
+    };
+    let page = checked(&[figure(Plot::Bars(Bars { stacked: true, ..bars }))]);
+    let charts = charts(&page);
+    let ends: Vec<_> = of_class(&charts[0], "bar")
+        .iter()
+        .map(|bar| (number(bar, "y"), number(bar, "y") + number(bar, "height")))
+        .collect();
+    let near = |a: f64, b: f64| (a - b).abs() < 0.2;
+    assert!(near(ends[1].1, ends[0].0) && near(ends[2].0, ends[0].1), "{ends:?}");
+    assert_eq!(of_class(&charts[0], "missing").len(), 1);
+}
+
+#[test]
+fn no_text_of_a_figure_is_markup() {
+    let evil = || EVIL.to_owned();
+    let of = |plot| Figure {
+        id: evil(),
+        title: evil(),
+        paper: evil(),
+        plot,
+        stated: vec![stated(EVIL, 1.0, Some(1.0))],
+        remarks: vec![evil()],
+        origin: evil(),
+    };
+    let series = Series { name: evil(), values: vec![Some(1.0)] };
+    let bars = Bars { labels: vec![evil()], value: evil(), stacked: false, series: vec![series] };
+    let points = Series { name: evil(), values: vec![[1.0, 1.0]] };
+    let curves = Curves { axes: [evil(), evil()], is_log: false, series: vec![points] };
+    let figures = [of(Plot::Bars(bars)), of(Plot::Curves(curves))];
+    let about = About { title: evil(), version: evil(), machine: evil(), when: evil() };
+
+    let page = html(&figures, &about);
+    assert_eq!(page.matches("<script").count(), 1, "only ours");
+    let escaped = "&lt;script&gt;&amp;&quot;&#39;`|";
+    assert!(page.matches(escaped).count() > 40);
+    assert_eq!(charts(&page).len(), 2);
+    let rest = page.replace(escaped, "");
+    for part in ["&amp;", "&quot;", "&#39;", "&lt;"] {
+        assert!(!rest.contains(part), "escaped twice, or not by us: {part}");
+    }
+
+    let text = markdown(&figures, &about);
+    assert!(!text.contains("<script") && text.contains("&lt;script&gt;&amp;\"'\\`\\|"), "{text}");
+    let widths = |line: &str| line.replace("\\|", "").matches('|').count();
+    let tables = text.split("\n\n").filter(|part| part.starts_with('|'));
+    for table in tables {
+        let all: Vec<_> = table.lines().map(widths).collect();
+        assert!(all.iter().all(|width| *width == all[0]), "{table}");
+    }
+}
+
+#[test]
+fn a_page_needs_nothing_but_itself() {
+    let page =
+        checked(&[figure(curves(false, vec![vec![[0.0, 1.0]]])), figure(bars(&["a"], vec![]))]);
+    let lower = page.to_lowercase().replace("http-equiv", "");
+    for part in
+        ["http", "url(", "@import", "src=", "<link", "<iframe", "fetch(", "font-face", "xlink"]
+    {
+        assert!(!lower.contains(part), "{part}");
+    }
+    assert!(page.contains("default-src 'none'"));
+    assert!(!page.contains(" style=") && !page.contains(" onclick="));
+}
+
+#[test]
+fn without_the_script_everything_is_seen() {
+    let page = checked(&[figure(curves(false, vec![vec![[0.0, 1.0]]]))]);
+    let still = page.split("<script>").next().unwrap();
+    let hidden: Vec<_> = still.split('<').filter(|tag| tag.contains(" hidden")).collect();
+    assert_eq!(hidden.len(), 2, "the tools, and the tip, which need it: {hidden:?}");
+    assert!(still.contains("class=\"plot\"") && still.contains("class=\"data\""));
+}
+
+#[test]
+fn strange_numbers_are_missing_or_drawn_inside() {
+    let strange =
+        [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, 5e-324, -0.0, -1e-9, 1e15];
+    let labels = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let values = || strange.iter().map(|value| Some(*value)).chain([None]).collect::<Vec<_>>();
+    for stacked in [false, true] {
+        let Plot::Bars(bars) = bars(&labels, vec![("x", values()), ("y", values()), ("z", vec![])])
+        else {
+            panic!("bars")
+        };
+        let stated = strange
+            .iter()
+            .flat_map(|value| {
+                let number = Stated { band: *value, ..stated("x, a", *value, Some(*value)) };
+                [Stated { ours: None, ..number.clone() }, Stated { band: 0.0, ..number }]
+            })
+            .collect();
+        let page = checked(&[Figure { stated, ..figure(Plot::Bars(Bars { stacked, ..bars })) }]);
+        let charts = charts(&page);
+        assert_eq!(of_class(&charts[0], "missing").len(), 2 * 4 + 10, "no number, none at all");
+        assert!(page.contains("data-value=\"1.7976931348623157e308\">1.79769e308<"));
+    }
+    for is_log in [false, true] {
+        let points: Vec<_> =
+            strange.iter().flat_map(|x| strange.iter().map(|y| [*x, *y])).collect();
+        let page = checked(&[figure(curves(is_log, vec![points, vec![], vec![[0.0, 1.0]]]))]);
+        assert!(page.contains("45 (no number)"), "{page}");
+    }
+}
+
+#[test]
+fn zero_has_no_place_on_a_logarithmic_axis_and_that_is_told() {
+    let points = vec![[0.0, 1.0], [1.0, 0.1], [2.0, 0.0], [3.0, 0.01], [4.0, 0.001]];
+    let page = checked(&[figure(curves(true, vec![points]))]);
+    let charts = charts(&page);
+    let lines = of_class(&charts[0], "line");
+    assert_eq!(lines[0].attribute("d").unwrap().matches('M').count(), 2, "it is interrupted");
+    assert_eq!(of_class(&charts[0], "sign").len(), 4);
+    assert!(page.contains("Points that cannot be drawn: 1 (zero or less, on a logarithmic axis)."));
+    assert!(page.contains("data-value=\"0\">0<"), "the table has it");
+}
+
+#[test]
+fn many_labels_and_series_do_not_overlap() {
+    let labels: Vec<_> =
+        (0..30).map(|number| format!("4{number:02}.workload of a long name")).collect();
+    let labels: Vec<_> = labels.iter().map(String::as_str).collect();
+    let names: Vec<_> = (0..10).map(|number| format!("technique {number}")).collect();
+    let series = names.iter().map(|name| (name.as_str(), vec![Some(1.0); 30])).collect();
+    let page = checked(&[figure(bars(&labels, series))]);
+    let charts = charts(&page);
+    let mut ends: Vec<_> = of_class(&charts[0], "bar")
+        .iter()
+        .map(|bar| (number(bar, "x"), number(bar, "x") + number(bar, "width")))
+        .collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert_eq!(ends.len(), 300);
+    assert!(ends.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 0.2));
+    let colours: std::collections::HashSet<_> = of_class(&charts[0], "series")
+        .iter()
+        .map(|group| group.attribute("class").unwrap().to_owned())
+        .collect();
+    assert_eq!(colours.len(), 10, "each series has looks of its own");
+    let slanted = of_class(&charts[0], "label");
+    assert!(slanted.iter().all(|label| label.attribute("transform").is_some()));
+}
+
+#[test]
+fn a_long_curve_is_drawn_whole_and_pointed_at_here_and_there() {
+    let points = (0..10_000).map(|number| [f64::from(number), 1.0]).collect();
+    let page = checked(&[figure(curves(false, vec![points]))]);
+    let charts = charts(&page);
+    assert_eq!(of_class(&charts[0], "line")[0].attribute("d").unwrap().matches('L').count(), 9_999);
+    let [pointed, quiet] = ["sign", "quiet"].map(|class| of_class(&charts[0], class).len());
+    assert!(pointed <= 501 && (5..20).contains(&(pointed - quiet)), "{pointed} {quiet}");
+}
+
+#[test]
+fn nothing_is_a_report_too() {
+    let page = checked(&[]);
+    assert!(page.contains("No numbers are stated.") && page.contains("There are no figures."));
+    assert!(markdown(&[], &about()).contains("No figures."));
+    let page = checked(&[figure(bars(&[], vec![])), figure(curves(true, vec![]))]);
+    assert_eq!(charts(&page).len(), 2);
+    assert!(page.contains("nothing stated"));
+}
+
+#[test]
+fn curves_share_a_column_of_places_if_they_can() {
+    let shared =
+        figure(curves(false, vec![vec![[1.0, 5.0], [2.0, 6.0]], vec![[1.0, 7.0], [2.0, 8.0]]]));
+    let own = figure(curves(false, vec![vec![[1.0, 5.0]], vec![[3.0, 7.0]]]));
+    let text = markdown(&[shared, own], &about());
+    assert!(text.contains(
+        "| stash blocks | first | second |\n| ---: | ---: | ---: |\n| 1 | 5 | 7 |\n| 2 | 6 | 8 |\n"
+    ));
+    assert!(text.contains("| series | stash blocks | probability |\n| --- | ---: | ---: |\n| first | 1 | 5 |\n| second | 3 | 7 |\n"));
+}
+
+#[test]
+fn markdown_has_the_same_tables() {
+    let plot = bars(&["gcc", "mean"], vec![("IR-Alloc", vec![None, Some(1.4)])]);
+    let stated = vec![stated("IR-Alloc, mean", 1.41, Some(1.4))];
+    let text = markdown(&[Figure { stated, ..figure(plot) }], &about());
+    assert_eq!(
+        text,
+        "# All figures\n\n- Version: 1.2\n\n1 of 1 stated numbers agree.\n\n\
+         | figure | of | verdict | stated numbers |\n| --- | --- | --- | --- |\n\
+         | Speed of all programs | IR-ORAM, Fig. 10 | ✓ agrees | 1 of 1 stated numbers agree |\n\n\
+         ## Speed of all programs\n\nIR-ORAM, Fig. 10 (fig10): ✓ agrees.\n\n\
+         |  | IR-Alloc |\n| --- | ---: |\n| gcc | – |\n| mean | 1.4 |\n\n\
+         | stated | paper | band ± | ours | verdict |\n| --- | ---: | ---: | ---: | --- |\n\
+         | IR-Alloc, mean | 1.41 | 0.1 | 1.4 | ✓ agrees |\n\nSmall trees.\n\nOrigin: run 7\n"
+    );
+}
+
+#[test]
+fn files_of_strangers_are_refused_with_the_place() {
+    let good = figure(bars(&["a"], vec![("s", vec![Some(1.0)])]));
+    let json = |figure: &Figure| serde_json::to_string(&[figure]).unwrap();
+    assert_eq!(read(&json(&good)).unwrap(), [good]);
+    let ragged = figure(bars(&["a", "b"], vec![("s", vec![Some(1.0)])]));
+    let wide = figure(bars(&["a"; 1001], vec![]));
+    let long = figure(curves(false, vec![vec![[0.0, 0.0]; 100_001]]));
+    for (text, advice) in [
+        ("", "line 1"),
+        ("{}", "give a file that the lab wrote"),
+        ("[\n{\"id\": 7}]", "line 2 column 8"),
+        ("[1e999]", "line 1"),
+        (
+            &json(&ragged),
+            "figure 1 (\"fig10\") cannot be drawn: series \"s\" has 1 values for 2 labels",
+        ),
+        (&json(&wide), "1001 labels, and 1000 at most"),
+        (&json(&long), "100001 points"),
+        (&"[".repeat(100_000), "line 1 column 2"),
+    ] {
+        let message = read(text).unwrap_err().to_string();
+        assert!(message.contains(advice), "{message}");
+    }
+}
