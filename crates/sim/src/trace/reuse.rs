@@ -74,7 +74,7 @@ mod tests {
     fn distances_by_hand() {
         // At 1; 3 and 3, which count as up to 4; 2.
         assert_eq!(distances([7, 7, 8, 9, 7, 8, 7].into_iter()), [1, 1, 2]);
-        assert_eq!(distances([1, 2, 3].into_iter()), []);
+        assert!(distances([1, 2, 3].into_iter()).is_empty());
     }
 
     proptest! {
