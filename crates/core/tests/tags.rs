@@ -6,12 +6,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use oblivio_core::scheme::{Backend, PathBackend, RawBackend};
+use oblivio_core::geometry::Leaf;
+use oblivio_core::scheme::{
+    Backend, Location, PathBackend, Populate, RawBackend, TagTree, TakingBackend,
+};
 use oblivio_core::seal::NoSecrecy;
 use oblivio_core::store::Piece;
 use oblivio_core::view::{Event, Recorder};
 use oblivio_core::{
-    FlatOram, Geometry, MemoryStore, Op, Oram, RawConfig, Sealer, TreeConfig, TreeTopKind,
+    ErrorKind, FlatOram, Geometry, MemoryStore, Op, Oram, RawConfig, Sealer, TreeConfig,
+    TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -92,4 +96,96 @@ fn a_tag_is_served_like_a_block() {
     oram.access(&mut [oblivio_core::Access { address: 7, op: Op::Update(&mut count) }]).unwrap();
     assert_eq!(served, 1);
     assert!(oram.read(7, &mut [0]).is_err(), "it has no byte");
+}
+
+/// Whatever is asked of a backend, by chance: accesses, hits, blocks taken out and put back, background
+/// evictions. Answers all that could be seen of it on the way, and where each block was every now and then.
+fn work<B: TakingBackend + Populate>(backend: &mut B, full: bool) -> Vec<String> {
+    let mut coins = StdRng::seed_from_u64(3);
+    let leaves = backend.config().geometry.leaves();
+    let mut map: Vec<_> = (0..CAPACITY).map(|_| Leaf(coins.random_range(0..leaves))).collect();
+    let mut out = vec![false; CAPACITY as usize];
+    let mut seen = Vec::new();
+    if full {
+        backend.populate(&mut (0..).zip(map.iter().copied())).unwrap();
+    }
+    for step in 0..2000 {
+        let address = coins.random_range(0..CAPACITY);
+        let (i, fresh) = (address as usize, Leaf(coins.random_range(0..leaves)));
+        if backend.check_ready().is_err() || step % 7 == 0 {
+            backend.background_evict(&mut coins).unwrap();
+        } else if out[i] {
+            backend.append(address, map[i], &[]).unwrap();
+            out[i] = false;
+        } else if step % 5 == 0 {
+            seen.push(format!("{}", backend.take(address, map[i], &mut []).unwrap()));
+            (map[i], out[i]) = (fresh, true);
+        } else if step % 3 != 0 && backend.serve_on_client(address, &mut Op::Write(&[])).unwrap() {
+            seen.push(format!("hit {address}"));
+        } else {
+            backend.prefetch(map[i]);
+            backend.access(address, map[i], fresh, &mut Op::Write(&[])).unwrap();
+            map[i] = fresh;
+        }
+        seen.push(format!("{:?}", backend.stash().addresses().collect::<Vec<_>>()));
+        if step % 100 == 99 {
+            backend
+                .visit_blocks(&mut |at, address, leaf| {
+                    seen.push(format!("{at:?} {address} {leaf:?}"))
+                })
+                .unwrap();
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_tree_of_tags_does_what_a_store_does() {
+    let sealer = || Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
+    for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
+        for (full, tree_top_levels) in [(false, 0), (true, 2), (true, 7)] {
+            let tree = TreeConfig { tree_top, tree_top_levels, ..tree(0) };
+            let memory =
+                MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
+            let mut store = PathBackend::new(&tree, sealer(), memory).unwrap();
+            let mut tags = PathBackend::of_tags(&tree).unwrap();
+            let (expected, seen) = (work(&mut store, full), work(&mut tags, full));
+            assert!(expected == seen, "{tree:?}");
+            assert!(expected.len() > 6000);
+        }
+    }
+}
+
+#[test]
+fn a_tree_of_tags_tells_where_a_block_is() {
+    for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
+        let mut backend: PathBackend<TagTree> =
+            PathBackend::of_tags(&TreeConfig { tree_top, ..tree(0) }).unwrap();
+        work(&mut backend, true);
+        let mut blocks = Vec::new();
+        backend.visit_blocks(&mut |at, address, leaf| blocks.push((at, address, leaf))).unwrap();
+        for (at, address, leaf) in &blocks {
+            assert_eq!(backend.locate(*address, *leaf), Some(*at));
+        }
+        let levels = |on: &dyn Fn(u8) -> bool| {
+            let is = |at: &Location| matches!(at, Location::Bucket(bucket) if on(bucket.level()));
+            blocks.iter().filter(|(at, ..)| is(at)).count()
+        };
+        assert!(levels(&|level| level < 2) > 0 && levels(&|level| level >= 2) > 150);
+        let (_, address, leaf) = blocks[blocks.len() - 1];
+        backend.take(address, leaf, &mut []).unwrap();
+        assert_eq!(backend.locate(address, leaf), None);
+    }
+}
+
+#[test]
+fn a_tree_of_tags_has_no_bytes_and_an_end() {
+    let refused = |tree: &TreeConfig| PathBackend::of_tags(tree).err().unwrap().kind();
+    assert_eq!(refused(&tree(64)), ErrorKind::InvalidConfig);
+    let wide = Geometry::uniform(40, 4).unwrap();
+    let wide = TreeConfig::new(1 << 40, 0, wide, 100);
+    assert_eq!(refused(&wide), ErrorKind::InvalidConfig, "no address and leaf fit one slot");
+    let mut backend = PathBackend::of_tags(&tree(0)).unwrap();
+    let past_the_end = backend.populate(&mut [(CAPACITY, Leaf(0))].into_iter());
+    assert_eq!(past_the_end.unwrap_err().kind(), ErrorKind::InvalidRequest);
 }

@@ -10,6 +10,7 @@ pub mod cache;
 pub mod controller;
 pub mod dram;
 mod error;
+pub mod functional;
 pub mod processor;
 pub mod recording;
 pub mod system;

@@ -14,6 +14,7 @@ use super::plb::{Held, LineId, Plb};
 use super::tally::FrontendTally;
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
+use crate::geometry::Leaf;
 use crate::oram::{Access, HitPolicy, Oram, check_request, check_requests};
 use crate::scheme::{Location, Op, Populate, TakingBackend, TreeConfig};
 use crate::stash::StashView;
@@ -206,6 +207,33 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         }
         self.broken = false;
         Ok(is_needed)
+    }
+
+    /// The leaf that the block of `level` on the chain of `data` has now, unless it is in the PLB or there is
+    /// no telling. `contents` is what the backend has of a position-map block.
+    ///
+    /// It is made for simulations, which have their trees at hand and can fetch memory for requests to
+    /// come. Before a store, such a look ahead would show which requests come.
+    pub fn foresee<'b>(
+        &'b self,
+        level: usize,
+        data: u64,
+        contents: impl FnOnce(&'b B, u64) -> Option<&'b [u8]>,
+    ) -> Option<Leaf> {
+        let address = self.space.address(level, data);
+        if level > 0 && self.plb.find(address).is_some() {
+            return None;
+        }
+        match self.space.parent(address) {
+            Err(entry) => self.table.get(entry, address, &self.prf).map(|position| position.leaf),
+            Ok((parent, child)) => {
+                let parent = match self.plb.find(parent) {
+                    Some(line) => self.plb.block(line),
+                    None => contents(&self.backend, parent)?,
+                };
+                Some(self.prf.position(address, self.counters.count(parent, child)).leaf)
+            }
+        }
     }
 
     /// Checks over the whole tree that each block is exactly once in the stash, in the PLB or in a

@@ -1,12 +1,11 @@
 //! The trusted side of one tree: stash, tree top, and the bytes of their blocks.
 
-use super::path_io::{BodyCounters, PathIo};
+use super::path_io::{BodyCounters, Trips};
 use super::{Home, Location, Op, TreeConfig};
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::geometry::Leaf;
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
-use crate::store::BucketStore;
 
 /// What the client holds, and whether it may go on. Secret.
 pub(super) struct Client {
@@ -181,7 +180,7 @@ impl Client {
     #[inline]
     pub(super) fn read_path(
         &mut self,
-        io: &mut PathIo<impl BucketStore>,
+        io: &mut impl Trips,
         leaf: Leaf,
         bodies: BodyCounters,
     ) -> Result<(), Error> {
@@ -198,7 +197,7 @@ impl Client {
     #[inline]
     pub(super) fn write_path(
         &mut self,
-        io: &mut PathIo<impl BucketStore>,
+        io: &mut impl Trips,
         leaf: Leaf,
         counter: u64,
         bodies: BodyCounters,
@@ -269,6 +268,15 @@ impl Client {
             }
         }
         has_room
+    }
+
+    /// Where the block `address` is, which is mapped to `leaf`, if it is on the client.
+    pub(super) fn locate(&self, address: u64, leaf: Leaf) -> Option<Location> {
+        let is_wanted = |entry: &Entry| entry.address == address;
+        if self.stash.entries().iter().any(is_wanted) {
+            return Some(Location::Stash);
+        }
+        self.top.bucket_of(leaf, address).map(Location::Bucket)
     }
 
     /// Every block that is on the client.

@@ -11,12 +11,15 @@ mod path_io;
 mod populate;
 mod raw;
 mod rotating;
+mod tag_tree;
 mod trip;
 
 pub use config::{RawConfig, TreeConfig};
 pub use path::PathBackend;
+pub use path_io::PathTree;
 pub use raw::RawBackend;
 pub use rotating::{Home, Move, RotatingBackend, TakenSlot};
+pub use tag_tree::TagTree;
 
 use rand_core::CryptoRng;
 

@@ -3,10 +3,11 @@
 use rand_core::CryptoRng;
 
 use super::client::Client;
-use super::path_io::{BodyCounters, PathIo};
+use super::path_io::{BodyCounters, PathIo, PathTree, Trips};
+use super::tag_tree::TagTree;
 use super::{Backend, Indistinct, Location, Op, TakingBackend, TreeConfig};
-use crate::error::Error;
-use crate::geometry::Leaf;
+use crate::error::{Error, ErrorKind};
+use crate::geometry::{BucketId, Leaf};
 use crate::posmap::draw_leaf;
 use crate::seal::Sealer;
 use crate::stash::StashView;
@@ -16,8 +17,10 @@ use crate::store::BucketStore;
 ///
 /// An access reads one path, opens all of it, and writes all of it back. Storage sees a uniformly
 /// random leaf, each used once, and `(L + 1)` buckets read and written.
-pub struct PathBackend<S> {
-    pub(super) io: PathIo<S>,
+///
+/// `S` is where the tree is: a [`BucketStore`], or a [`TagTree`] in simulations.
+pub struct PathBackend<S: PathTree> {
+    pub(super) io: S::Trips,
     pub(super) client: Client,
 }
 
@@ -35,7 +38,34 @@ impl<S: BucketStore> PathBackend<S> {
     pub fn store_mut(&mut self) -> &mut S {
         self.io.store_mut()
     }
+}
 
+impl PathBackend<TagTree> {
+    /// An empty ORAM whose blocks have addresses and leaves and [no bytes](TreeConfig::block_bytes), in
+    /// clear: a simulation's. It does what one on a store would do, faster.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](ErrorKind::InvalidConfig), also for blocks with bytes.
+    pub fn of_tags(config: &TreeConfig) -> Result<Self, Error> {
+        if config.block_bytes != 0 {
+            let message = "a tree of tags holds no bytes: use a store, or blocks of 0 bytes";
+            return Err(Error::new(ErrorKind::InvalidConfig, message));
+        }
+        config.shape()?;
+        Ok(Self { io: TagTree::new(config)?, client: Client::new(config, 0)? })
+    }
+
+    /// Where the block `address` is, which is mapped to `leaf`, if it is in the ORAM.
+    pub fn locate(&self, address: u64, leaf: Leaf) -> Option<Location> {
+        let on_client = self.client.locate(address, leaf);
+        on_client.or_else(|| {
+            let level = self.io.level_of(address, leaf)?;
+            Some(Location::Bucket(BucketId::on_path(leaf, level)))
+        })
+    }
+}
+
+impl<S: PathTree> PathBackend<S> {
     /// Reads the path to `leaf`, has `serve` work on the client, and writes the path back.
     fn visit_path<T>(
         &mut self,
@@ -53,7 +83,7 @@ impl<S: BucketStore> PathBackend<S> {
     }
 }
 
-impl<S: BucketStore> Backend for PathBackend<S> {
+impl<S: PathTree> Backend for PathBackend<S> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.visit_path(from, |client| client.serve(address, to, op))
     }
@@ -100,9 +130,9 @@ impl<S: BucketStore> Backend for PathBackend<S> {
     }
 }
 
-impl<S: BucketStore> Indistinct for PathBackend<S> {}
+impl<S: PathTree> Indistinct for PathBackend<S> {}
 
-impl<S: BucketStore> TakingBackend for PathBackend<S> {
+impl<S: PathTree> TakingBackend for PathBackend<S> {
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
         self.visit_path(from, |client| {
             client.serve(address, from, &mut Op::Read(block));

@@ -1,5 +1,7 @@
 //! Trips of a path between the client and storage: read and open, seal and write.
 
+use super::client::Client;
+use super::tag_tree::TagTree;
 use super::trip::{Stop, Trip};
 use super::{Location, TreeConfig};
 use crate::bucket::{BucketFormat, Tables, corrupt};
@@ -11,6 +13,59 @@ use crate::seal::{
 };
 use crate::stash::{BlockRoom, Entry, PathPlan};
 use crate::store::{Blanks, BucketStore, Frames, Sealed};
+
+/// What lies behind the client of one tree: the way of a path there and back.
+pub(super) trait Trips {
+    /// A counter for the next write, never given before.
+    fn fresh_counter(&mut self) -> Result<u64, Error>;
+
+    fn aes_blocks(&self) -> u64;
+
+    /// Tells storage that the path to `leaf` will be read.
+    fn prefetch(&mut self, leaf: Leaf);
+
+    /// Reads the path to `leaf`, opens it into the transit area of `blocks`, and hands over each
+    /// slot, the root's first, with whether it holds a block.
+    fn open_path(
+        &mut self,
+        leaf: Leaf,
+        bodies: BodyCounters,
+        blocks: &mut BlockRoom,
+        each: impl FnMut(Entry, bool),
+    ) -> Result<(), Error>;
+
+    /// Seals what `plan` holds for the storage levels of the path to `leaf`, and writes it.
+    fn seal_path(
+        &mut self,
+        leaf: Leaf,
+        counter: u64,
+        bodies: BodyCounters,
+        plan: &PathPlan,
+        blocks: &BlockRoom,
+    ) -> Result<(), Error>;
+
+    /// Reads every bucket in storage, one by one, and names each block in it.
+    fn visit_blocks(
+        &mut self,
+        bodies: BodyCounters,
+        blocks: &mut BlockRoom,
+        visit: &mut dyn FnMut(Location, u64, Leaf),
+    ) -> Result<(), Error>;
+
+    /// Writes all buckets: blocks of zeros with the tags of `tree`.
+    fn fill(&mut self, tree: TagTree, client: &Client) -> Result<(), Error>;
+}
+
+/// What Path ORAM can keep its blocks in: any [`BucketStore`], or a [`TagTree`].
+#[expect(private_bounds, reason = "it is sealed: only core has such types")]
+pub trait PathTree {
+    /// The way there.
+    type Trips: Trips;
+}
+
+impl<S: BucketStore> PathTree for S {
+    type Trips = PathIo<S>;
+}
 
 /// Where the counter that seals the body of a bucket comes from.
 #[derive(Clone, Copy)]
@@ -26,7 +81,7 @@ pub(super) enum BodyCounters {
 const OPENED_UNSEEN_BYTES_MAX: usize = 256;
 
 /// The untrusted side of one tree, and what is needed to talk to it.
-pub(super) struct PathIo<S> {
+pub struct PathIo<S> {
     /// The levels above are kept on the client.
     first_level: u8,
     format: BucketFormat,
@@ -73,74 +128,8 @@ impl<S: BucketStore> PathIo<S> {
         &mut self.store
     }
 
-    pub(super) fn aes_blocks(&self) -> u64 {
-        self.sealer.aes_blocks()
-    }
-
-    /// A counter for the next write, never given before.
-    pub(super) fn fresh_counter(&mut self) -> Result<u64, Error> {
-        self.writes.advance()
-    }
-
-    /// Tells storage that the path to `leaf` will be read.
-    pub(super) fn prefetch(&mut self, leaf: Leaf) {
-        self.aim(leaf);
-        self.store.prefetch(self.trip.pieces());
-    }
-
-    /// Reads the path to `leaf`, opens it into the transit area of `blocks`, and hands over each
-    /// slot, the root's first, with whether it holds a block.
-    #[inline]
-    pub(super) fn open_path(
-        &mut self,
-        leaf: Leaf,
-        bodies: BodyCounters,
-        blocks: &mut BlockRoom,
-        each: impl FnMut(Entry, bool),
-    ) -> Result<(), Error> {
-        self.aim(leaf);
-        self.open_trip(bodies, blocks, each)
-    }
-
-    /// Reads every bucket in storage, one by one, and names each block in it.
-    pub(super) fn visit_blocks(
-        &mut self,
-        bodies: BodyCounters,
-        blocks: &mut BlockRoom,
-        visit: &mut dyn FnMut(Location, u64, Leaf),
-    ) -> Result<(), Error> {
-        for bucket in (0..self.format.geometry().buckets()).map(BucketId) {
-            let level = bucket.level();
-            if level >= self.first_level {
-                self.trip.aim(Leaf(bucket.index()), level..level + 1);
-                self.open_trip(bodies, blocks, |entry, real| {
-                    if real {
-                        visit(Location::Bucket(bucket), entry.address, entry.leaf);
-                    }
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Seals what `plan` holds for the storage levels of the path to `leaf`, and writes it.
-    #[inline]
-    pub(super) fn seal_path(
-        &mut self,
-        leaf: Leaf,
-        counter: u64,
-        bodies: BodyCounters,
-        plan: &PathPlan,
-        blocks: &BlockRoom,
-    ) -> Result<(), Error> {
-        self.aim(leaf);
-        self.seal_trip(counter, bodies, blocks, |stop, format| {
-            plan.bucket(usize::from(stop.sizes.level), format.geometry())
-        })
-    }
-
     /// Seals `entries`, one for each slot, for a single bucket, and writes it.
-    pub(super) fn seal_bucket(
+    fn seal_bucket(
         &mut self,
         bucket: BucketId,
         counter: u64,
@@ -335,6 +324,85 @@ impl<S: BucketStore> PathIo<S> {
                 if any_real && body_counter == 0 {
                     return Err(corrupt("a block that no eviction can have put there"));
                 }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: BucketStore> Trips for PathIo<S> {
+    fn aes_blocks(&self) -> u64 {
+        self.sealer.aes_blocks()
+    }
+
+    fn fresh_counter(&mut self) -> Result<u64, Error> {
+        self.writes.advance()
+    }
+
+    fn prefetch(&mut self, leaf: Leaf) {
+        self.aim(leaf);
+        self.store.prefetch(self.trip.pieces());
+    }
+
+    #[inline]
+    fn open_path(
+        &mut self,
+        leaf: Leaf,
+        bodies: BodyCounters,
+        blocks: &mut BlockRoom,
+        each: impl FnMut(Entry, bool),
+    ) -> Result<(), Error> {
+        self.aim(leaf);
+        self.open_trip(bodies, blocks, each)
+    }
+
+    fn visit_blocks(
+        &mut self,
+        bodies: BodyCounters,
+        blocks: &mut BlockRoom,
+        visit: &mut dyn FnMut(Location, u64, Leaf),
+    ) -> Result<(), Error> {
+        for bucket in (0..self.format.geometry().buckets()).map(BucketId) {
+            let level = bucket.level();
+            if level >= self.first_level {
+                self.trip.aim(Leaf(bucket.index()), level..level + 1);
+                self.open_trip(bodies, blocks, |entry, real| {
+                    if real {
+                        visit(Location::Bucket(bucket), entry.address, entry.leaf);
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn seal_path(
+        &mut self,
+        leaf: Leaf,
+        counter: u64,
+        bodies: BodyCounters,
+        plan: &PathPlan,
+        blocks: &BlockRoom,
+    ) -> Result<(), Error> {
+        self.aim(leaf);
+        self.seal_trip(counter, bodies, blocks, |stop, format| {
+            plan.bucket(usize::from(stop.sizes.level), format.geometry())
+        })
+    }
+
+    fn fill(&mut self, tree: TagTree, client: &Client) -> Result<(), Error> {
+        let zero = client.blocks.zero();
+        let mut entries = Vec::new();
+        for bucket in (0..self.format.geometry().buckets()).map(BucketId) {
+            if bucket.level() >= self.first_level {
+                let blocks = tree.blocks(bucket);
+                entries.clear();
+                entries.extend(blocks.map(|(address, leaf)| Entry { address, leaf, place: zero }));
+                let slots = self.format.geometry().slots(bucket.level().into());
+                entries.resize(slots, Entry::dummy(zero));
+                let counter = self.fresh_counter()?;
+                self.seal_bucket(bucket, counter, &entries, &client.blocks)?;
             }
         }
         Ok(())

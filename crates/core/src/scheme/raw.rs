@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 
 use super::client::Client;
 use super::config::check_evict_period;
-use super::path_io::{BodyCounters, PathIo};
+use super::path_io::{BodyCounters, PathIo, Trips};
 use super::{Backend, Location, Op, RawConfig, TakingBackend, TreeConfig};
 use crate::error::Error;
 use crate::geometry::{Leaf, reverse_lexicographic};

@@ -84,7 +84,7 @@ pub(super) fn build(
     }
 }
 
-type Tree = TagBackend<PathBackend<Logged<MemoryStore>>>;
+type Tree = TagBackend<PathBackend<Logged<MemoryStore>>, PathLog>;
 
 struct Builder<'a> {
     spec: &'a OramSpec,
@@ -104,7 +104,7 @@ impl Builder<'_> {
     fn freecursive<B: TakingBackend>(
         &mut self,
         tags: B,
-    ) -> Result<FreecursiveOram<TagBackend<B>, StdRng>, SimError> {
+    ) -> Result<FreecursiveOram<TagBackend<B, PathLog>, StdRng>, SimError> {
         let frontend = self.spec.frontend()?;
         let backend = TagBackend::new(tags, &frontend.level_addresses()?, self.log.clone());
         let coins = StdRng::from_rng(&mut self.coins);

@@ -24,7 +24,7 @@ mod pace;
 mod path_log;
 mod requests;
 mod spec;
-mod tags;
+pub(crate) mod tags;
 mod tally;
 
 #[cfg(test)]

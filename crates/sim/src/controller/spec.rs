@@ -130,7 +130,7 @@ impl OramSpec {
         HitPolicy::Serve
     }
 
-    pub(super) fn frontend(&self) -> Result<FreecursiveConfig, SimError> {
+    pub(crate) fn frontend(&self) -> Result<FreecursiveConfig, SimError> {
         let block_bytes = LINE_BYTES as usize;
         let defaults = FreecursiveConfig::new(self.data_blocks, block_bytes)?;
         // As wide as fits beside the group counter: groups that begin anew are not what is studied here.
@@ -147,7 +147,7 @@ impl OramSpec {
     }
 
     /// The main tree, of tags.
-    pub(super) fn tree(&self) -> Result<TreeConfig, SimError> {
+    pub(crate) fn tree(&self) -> Result<TreeConfig, SimError> {
         let frontend = self.frontend()?;
         let geometry = Geometry::profile(&self.slots)?;
         let ways = self.tree_top_ways;

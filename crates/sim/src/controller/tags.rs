@@ -19,26 +19,66 @@ const BLOCK_BYTES: usize = LINE_BYTES as usize;
 
 /// A backend over a tree of tags. To the frontend its blocks have 64 bytes: those of data are zeros,
 /// whatever is written.
-pub(crate) struct TagBackend<B> {
+pub(crate) struct TagBackend<B, W> {
     tags: B,
     /// The tree as the frontend sees it.
     config: TreeConfig,
     contents: Contents,
-    log: PathLog,
+    watch: W,
 }
 
-impl<B: Backend> TagBackend<B> {
-    /// Over `tags`, whose blocks have no bytes. `levels` are the addresses of each level, from the data on.
-    pub(crate) fn new(tags: B, levels: &[Range<u64>], log: PathLog) -> Self {
-        let config = TreeConfig { block_bytes: BLOCK_BYTES, ..tags.config().clone() };
-        Self { tags, config, contents: Contents::new(levels), log }
-    }
+/// Whoever is told what happens in a tree of tags, before it does.
+pub(crate) trait Watch<B> {
+    /// The block `address` of the level, of the data or the position map, will be looked for on the path
+    /// to `leaf`.
+    fn access(&mut self, tags: &mut B, level: usize, address: u64, leaf: Leaf);
 
-    fn begin(&self, address: u64) {
-        self.log.set_purpose(match self.contents.level(address) {
+    /// The block `address` of the level was served on the client, where it is.
+    fn hit(&mut self, _tags: &B, _level: usize, _address: u64) {}
+
+    /// A path will be read and written back that nobody asked for.
+    fn idle(&mut self);
+}
+
+impl<B> Watch<B> for PathLog {
+    fn access(&mut self, _: &mut B, level: usize, _: u64, _: Leaf) {
+        self.set_purpose(match level {
             0 => Purpose::Data,
             level => Purpose::PositionMap(level as u8),
         });
+    }
+
+    fn idle(&mut self) {
+        self.set_purpose(Purpose::Dummy);
+    }
+}
+
+impl<B: Backend, W: Watch<B>> TagBackend<B, W> {
+    /// Over `tags`, whose blocks have no bytes. `levels` are the addresses of each level, from the data on.
+    pub(crate) fn new(tags: B, levels: &[Range<u64>], watch: W) -> Self {
+        let config = TreeConfig { block_bytes: BLOCK_BYTES, ..tags.config().clone() };
+        Self { tags, config, contents: Contents::new(levels), watch }
+    }
+
+    /// Who watches.
+    pub(crate) fn watch(&self) -> &W {
+        &self.watch
+    }
+
+    /// Who watches.
+    pub(crate) fn watch_mut(&mut self) -> &mut W {
+        &mut self.watch
+    }
+
+    /// What a block of the position map says, unless it was taken out.
+    pub(crate) fn contents(&self, address: u64) -> Option<&[u8]> {
+        let number = self.contents.number(address)?;
+        self.contents.bytes.get(number).map(|bytes| &bytes[..])
+    }
+
+    fn begin(&mut self, address: u64, leaf: Leaf) {
+        let level = self.contents.level(address);
+        self.watch.access(&mut self.tags, level, address, leaf);
     }
 }
 
@@ -62,8 +102,12 @@ impl Contents {
     }
 
     fn get(&mut self, address: u64) -> Option<&mut [u8; BLOCK_BYTES]> {
-        let number = address.checked_sub(*self.starts.first()?)?;
-        self.bytes.get_mut(number as usize)
+        let number = self.number(address)?;
+        self.bytes.get_mut(number)
+    }
+
+    fn number(&self, address: u64) -> Option<usize> {
+        address.checked_sub(*self.starts.first()?).map(|number| number as usize)
     }
 
     fn read(&mut self, address: u64, block: &mut [u8]) {
@@ -91,7 +135,7 @@ impl Contents {
     }
 }
 
-impl<B: Backend> Backend for TagBackend<B> {
+impl<B: Backend, W: Watch<B>> Backend for TagBackend<B, W> {
     fn config(&self) -> &TreeConfig {
         &self.config
     }
@@ -118,7 +162,7 @@ impl<B: Backend> Backend for TagBackend<B> {
 
     /// In a simulation a block exists once it was asked for.
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
-        self.begin(address);
+        self.begin(address, from);
         self.tags.access(address, from, to, &mut Op::Write(&[]))?;
         self.contents.apply(address, op);
         Ok(())
@@ -127,13 +171,14 @@ impl<B: Backend> Backend for TagBackend<B> {
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         let served = self.tags.serve_on_client(address, &mut Op::Write(&[]))?;
         if served {
+            self.watch.hit(&self.tags, self.contents.level(address), address);
             self.contents.apply(address, op);
         }
         Ok(served)
     }
 
     fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
-        self.log.set_purpose(Purpose::Dummy);
+        self.watch.idle();
         self.tags.background_evict(coins)
     }
 
@@ -142,9 +187,9 @@ impl<B: Backend> Backend for TagBackend<B> {
     }
 }
 
-impl<B: TakingBackend> TakingBackend for TagBackend<B> {
+impl<B: TakingBackend, W: Watch<B>> TakingBackend for TagBackend<B, W> {
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
-        self.begin(address);
+        self.begin(address, from);
         self.contents.read(address, block);
         self.tags.take(address, from, &mut [])
     }
@@ -164,10 +209,10 @@ impl<B: TakingBackend> TakingBackend for TagBackend<B> {
     }
 }
 
-impl<B: Populate> Populate for TagBackend<B> {
+impl<B: Populate, W: Watch<B>> Populate for TagBackend<B, W> {
     fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
         self.tags.populate(blocks)
     }
 }
 
-impl<B: Indistinct> Indistinct for TagBackend<B> {}
+impl<B: Indistinct, W: Watch<B>> Indistinct for TagBackend<B, W> {}

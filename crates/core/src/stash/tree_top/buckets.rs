@@ -5,48 +5,83 @@ use crate::geometry::{BucketId, Geometry, Leaf};
 /// For each bucket of the levels `0..levels`, what it holds, in the order in which it came.
 pub(super) struct Buckets<T> {
     levels: u8,
-    held: Vec<Vec<T>>,
+    /// How many each bucket holds.
+    held: Vec<u16>,
+    /// All buckets in one row, `stride` places each, so that a path is found without detours. There are
+    /// none before the first thing comes.
+    places: Vec<T>,
+    stride: usize,
 }
 
-impl<T> Buckets<T> {
+impl<T: Copy> Buckets<T> {
     pub(super) fn new(levels: u8, geometry: &Geometry) -> Self {
-        let held = (0..(1u64 << levels) - 1)
-            .map(|id| Vec::with_capacity(geometry.slots(usize::from(BucketId(id).level()))))
-            .collect();
-        Self { levels, held }
-    }
-
-    /// The bucket on `level` of the path to `leaf`.
-    pub(super) fn on_path(&mut self, leaf: Leaf, level: u8) -> &mut Vec<T> {
-        self.get_mut(BucketId::on_path(leaf, level))
-    }
-
-    /// All that is on the path to `leaf`, the root's first. It is empty then.
-    pub(super) fn drain_path(&mut self, leaf: Leaf, mut each: impl FnMut(T)) {
-        for level in 0..self.levels {
-            self.on_path(leaf, level).drain(..).for_each(&mut each);
+        let slots = (0..usize::from(levels)).map(|level| geometry.slots(level));
+        Self {
+            levels,
+            held: vec![0; (1 << levels) - 1],
+            places: Vec::new(),
+            stride: slots.max().unwrap_or(0),
         }
     }
 
-    /// A bucket that is here.
-    pub(super) fn get_mut(&mut self, bucket: BucketId) -> &mut Vec<T> {
-        &mut self.held[bucket.0 as usize]
+    /// All that is on the path to `leaf`, the root's first. It is empty then.
+    #[inline]
+    pub(super) fn drain_path(&mut self, leaf: Leaf, mut each: impl FnMut(T)) {
+        for level in 0..self.levels {
+            let bucket = BucketId::on_path(leaf, level);
+            self.get(bucket).iter().for_each(|item| each(*item));
+            self.held[bucket.0 as usize] = 0;
+        }
+    }
+
+    /// What a bucket that is here holds.
+    #[inline]
+    pub(super) fn get(&self, bucket: BucketId) -> &[T] {
+        match usize::from(self.held[bucket.0 as usize]) {
+            0 => &[],
+            held => &self.places[bucket.0 as usize * self.stride..][..held],
+        }
+    }
+
+    /// Adds to a bucket that has a free slot.
+    #[inline]
+    pub(super) fn push(&mut self, bucket: BucketId, item: T) {
+        if self.places.is_empty() {
+            self.places = vec![item; self.held.len() * self.stride];
+        }
+        let held = &mut self.held[bucket.0 as usize];
+        self.places[bucket.0 as usize * self.stride..][..self.stride][usize::from(*held)] = item;
+        *held += 1;
+    }
+
+    /// Takes out the first of a bucket for which `is_it`. The others keep their order.
+    pub(super) fn remove(&mut self, bucket: BucketId, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        let at = self.get(bucket).iter().position(is_it)?;
+        let held = &mut self.held[bucket.0 as usize];
+        let rest = &mut self.places[bucket.0 as usize * self.stride..][..usize::from(*held)][at..];
+        rest.rotate_left(1);
+        *held -= 1;
+        rest.last().copied()
     }
 
     /// Whether `bucket` is here and has a free slot.
     pub(super) fn has_room(&self, bucket: BucketId, geometry: &Geometry) -> bool {
         let slots = || geometry.slots(usize::from(bucket.level()));
-        self.held.get(bucket.0 as usize).is_some_and(|held| held.len() < slots())
+        self.held.get(bucket.0 as usize).is_some_and(|held| usize::from(*held) < slots())
     }
 
     /// Drops what is not to be kept.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        self.held.iter_mut().for_each(|bucket| bucket.retain(&mut keep));
+        for bucket in (0..self.held.len() as u64).map(BucketId) {
+            let items = self.get(bucket).to_vec();
+            self.held[bucket.0 as usize] = 0;
+            items.into_iter().filter(&mut keep).for_each(|item| self.push(bucket, item));
+        }
     }
 
     /// Everything, with its bucket.
     pub(super) fn iter(&self) -> impl Iterator<Item = (BucketId, &T)> {
-        let buckets = (0..).map(BucketId).zip(&self.held);
-        buckets.flat_map(|(id, held)| held.iter().map(move |item| (id, item)))
+        let buckets = (0..self.held.len() as u64).map(BucketId);
+        buckets.flat_map(|bucket| self.get(bucket).iter().map(move |item| (bucket, item)))
     }
 }

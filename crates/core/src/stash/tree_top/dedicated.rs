@@ -19,12 +19,17 @@ impl Dedicated {
         self.buckets.drain_path(leaf, each);
     }
 
+    pub(super) fn bucket_of(&self, leaf: Leaf, address: u64) -> Option<BucketId> {
+        let mut path = (0..self.levels).map(|level| BucketId::on_path(leaf, level));
+        let holds = |bucket: &BucketId| {
+            self.buckets.get(*bucket).iter().any(|entry| entry.address == address)
+        };
+        path.find(holds)
+    }
+
     pub(super) fn take(&mut self, leaf: Leaf, address: u64) -> Option<Entry> {
-        (0..self.levels).find_map(|level| {
-            let bucket = self.buckets.on_path(leaf, level);
-            let slot = bucket.iter().position(|entry| entry.address == address)?;
-            Some(bucket.remove(slot))
-        })
+        let mut path = (0..self.levels).map(|level| BucketId::on_path(leaf, level));
+        path.find_map(|bucket| self.buckets.remove(bucket, |entry| entry.address == address))
     }
 
     pub(super) fn has_room(&self, bucket: BucketId, geometry: &Geometry) -> bool {
@@ -32,7 +37,7 @@ impl Dedicated {
     }
 
     pub(super) fn put(&mut self, bucket: BucketId, entry: Entry) {
-        self.buckets.get_mut(bucket).push(entry);
+        self.buckets.push(bucket, entry);
     }
 
     pub(super) fn retain(&mut self, keep: impl FnMut(&Entry) -> bool) {

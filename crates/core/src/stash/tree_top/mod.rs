@@ -94,6 +94,14 @@ impl TreeTop {
         }
     }
 
+    /// The bucket of the block `address`, which is mapped to `leaf`, if it is here.
+    pub(crate) fn bucket_of(&self, leaf: Leaf, address: u64) -> Option<BucketId> {
+        match &self.blocks {
+            Blocks::Dedicated(top) => top.bucket_of(leaf, address),
+            Blocks::SetAssociative(top) => top.bucket_of(address),
+        }
+    }
+
     /// Takes out the block `address`, if it is here and can be found by its address.
     pub(crate) fn take_found(&mut self, address: u64) -> Option<Entry> {
         match &mut self.blocks {

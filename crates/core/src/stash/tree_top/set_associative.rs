@@ -57,11 +57,15 @@ impl SetAssociative {
         self.pointer_to(address).map(|(_, resident)| &resident.entry)
     }
 
+    pub(super) fn bucket_of(&self, address: u64) -> Option<BucketId> {
+        self.pointer_to(address).map(|(_, resident)| resident.bucket)
+    }
+
     pub(super) fn take(&mut self, address: u64) -> Option<Entry> {
         let (pointer, _) = self.pointer_to(address)?;
         let Resident { entry, bucket } =
             vacate(&mut self.entries, &mut self.free, self.ways, pointer);
-        self.table.get_mut(bucket).retain(|other| *other != pointer);
+        self.table.remove(bucket, |other| *other == pointer);
         Some(entry)
     }
 
@@ -83,7 +87,7 @@ impl SetAssociative {
         let vacant = self.entries[first..][..self.ways].iter().position(Option::is_none);
         let pointer = first + vacant.expect("a promised entry is vacant");
         self.entries[pointer] = Some(Resident { entry, bucket });
-        self.table.get_mut(bucket).push(Pointer(pointer as u32));
+        self.table.push(bucket, Pointer(pointer as u32));
     }
 
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {

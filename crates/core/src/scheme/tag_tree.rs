@@ -1,0 +1,239 @@
+//! A tree of tags: which block is in which slot, and no bytes of any.
+//!
+//! It is all that a simulation needs to know of a tree, at eight bytes a slot in clear. So nothing is
+//! sealed, opened or checked on the way, and a path costs little more than the memory it is in.
+
+use super::client::Client;
+use super::path_io::{BodyCounters, PathTree, Trips};
+use super::{Location, TreeConfig};
+use crate::error::{Error, ErrorKind};
+use crate::geometry::{BucketId, Geometry, Leaf};
+use crate::hint;
+use crate::memory::Region;
+use crate::stash::{BlockRoom, Entry, PathPlan};
+
+/// The slots of a whole tree, for [`PathBackend::of_tags`](super::PathBackend::of_tags).
+pub struct TagTree {
+    geometry: Geometry,
+    capacity: u64,
+    /// The levels above are kept on the client, and empty here.
+    first_level: u8,
+    /// Level after level, bucket after bucket: see [`Self::pack`]. A bucket's blocks come first.
+    slots: Region,
+    /// From the root down.
+    levels: Box<[Level]>,
+}
+
+/// The slots of a level.
+#[derive(Clone, Copy)]
+struct Level {
+    /// The first of them.
+    start: usize,
+    bucket_slots: usize,
+    index_mask: u64,
+    /// The first slot of the level in a path laid out in one row.
+    path_slot: usize,
+}
+
+impl Level {
+    #[inline]
+    fn bucket(&self, leaf: Leaf) -> usize {
+        self.start + (leaf.0 & self.index_mask) as usize * self.bucket_slots
+    }
+}
+
+/// The slot of a dummy: what memory is at first.
+const DUMMY: u64 = 0;
+
+type Slot = [u8; size_of::<u64>()];
+
+impl TagTree {
+    /// An empty tree.
+    pub(super) fn new(config: &TreeConfig) -> Result<Self, Error> {
+        let (geometry, capacity) = (config.geometry.clone(), config.capacity);
+        let tag_bits = capacity.ilog2() + 1 + u32::from(geometry.leaf_level());
+        let bytes = geometry.tree_slots().checked_mul(size_of::<Slot>() as u64);
+        // One bit is for the tag of a dummy.
+        let slots = bytes.filter(|_| tag_bits < u64::BITS).and_then(|b| Region::new(b).ok());
+        let Some(slots) = slots else {
+            let message = "no memory for the tags of the whole tree: use a smaller one";
+            return Err(Error::new(ErrorKind::InvalidConfig, message));
+        };
+        let levels = (0..geometry.levels()).scan(0, |next, level| {
+            let (start, bucket_slots) = (*next, geometry.slots(level));
+            *next += bucket_slots << level;
+            let path_slot = geometry.path_slots_above(level);
+            Some(Level { start, bucket_slots, index_mask: (1 << level) - 1, path_slot })
+        });
+        let levels = levels.collect();
+        Ok(Self { geometry, capacity, first_level: config.tree_top_levels, slots, levels })
+    }
+
+    /// A tree of `blocks`, each in the deepest slot of its path that was free, and those that found none.
+    ///
+    /// # Errors
+    /// When there is no such address or leaf, or no memory.
+    pub(super) fn filled(
+        config: &TreeConfig,
+        blocks: &mut dyn Iterator<Item = (u64, Leaf)>,
+    ) -> Result<(Self, Vec<(u64, Leaf)>), Error> {
+        let mut tree = Self::new(config)?;
+        let mut left = Vec::new();
+        for (address, leaf) in blocks {
+            if address >= tree.capacity || !tree.geometry.contains_leaf(leaf) {
+                let message = "there is no such address, or no such leaf, in this tree";
+                return Err(Error::new(ErrorKind::InvalidRequest, message));
+            }
+            if !tree.put_deepest(address, leaf) {
+                left.push((address, leaf));
+            }
+        }
+        Ok((tree, left))
+    }
+
+    /// The blocks of a bucket.
+    pub(super) fn blocks(&self, bucket: BucketId) -> impl Iterator<Item = (u64, Leaf)> {
+        let slots = self.slots_of(Leaf(bucket.index()), usize::from(bucket.level()));
+        slots.iter().filter_map(|slot| self.unpack(*slot))
+    }
+
+    /// Empties a bucket, and answers what it held.
+    pub(super) fn drain(&mut self, bucket: BucketId) -> Vec<(u64, Leaf)> {
+        let held = self.blocks(bucket).collect();
+        self.slots_of_mut(Leaf(bucket.index()), bucket.level().into()).fill(DUMMY.to_ne_bytes());
+        held
+    }
+
+    /// The level of the bucket that holds `address`, which is mapped to `leaf`, if one does.
+    pub(super) fn level_of(&self, address: u64, leaf: Leaf) -> Option<u8> {
+        let tag = self.pack(address, leaf);
+        let is_there = |level: &u8| self.slots_of(leaf, usize::from(*level)).contains(&tag);
+        (self.first_level..=self.geometry.leaf_level()).rev().find(is_there)
+    }
+
+    fn put_deepest(&mut self, address: u64, leaf: Leaf) -> bool {
+        let tag = self.pack(address, leaf);
+        for level in (0..self.levels.len()).rev() {
+            let mut slots = self.slots_of_mut(leaf, level).iter_mut();
+            if let Some(free) = slots.find(|slot| **slot == DUMMY.to_ne_bytes()) {
+                *free = tag;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Address and leaf, and one more so that no block looks like a dummy.
+    #[inline]
+    fn pack(&self, address: u64, leaf: Leaf) -> Slot {
+        ((address << self.geometry.leaf_level() | leaf.0) + 1).to_ne_bytes()
+    }
+
+    #[inline]
+    fn unpack(&self, slot: Slot) -> Option<(u64, Leaf)> {
+        let tag = u64::from_ne_bytes(slot).checked_sub(1)?;
+        let leaf_level = self.geometry.leaf_level();
+        Some((tag >> leaf_level, Leaf(tag & ((1 << leaf_level) - 1))))
+    }
+
+    /// The bucket on `level` of the path to `leaf`.
+    #[inline]
+    fn slots_of(&self, leaf: Leaf, level: usize) -> &[Slot] {
+        let level = &self.levels[level];
+        &self.slots.bytes().as_chunks().0[level.bucket(leaf)..][..level.bucket_slots]
+    }
+
+    fn slots_of_mut(&mut self, leaf: Leaf, level: usize) -> &mut [Slot] {
+        let level = self.levels[level];
+        &mut self.slots.bytes_mut().as_chunks_mut().0[level.bucket(leaf)..][..level.bucket_slots]
+    }
+}
+
+impl PathTree for TagTree {
+    type Trips = Self;
+}
+
+impl Trips for TagTree {
+    /// Nothing is sealed.
+    fn fresh_counter(&mut self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    fn aes_blocks(&self) -> u64 {
+        0
+    }
+
+    /// The deepest bucket first: no cache holds it.
+    #[inline]
+    fn prefetch(&mut self, leaf: Leaf) {
+        for level in (usize::from(self.first_level)..self.levels.len()).rev() {
+            hint::prefetch(self.slots_of(leaf, level).as_flattened());
+        }
+    }
+
+    #[inline]
+    fn open_path(
+        &mut self,
+        leaf: Leaf,
+        _: BodyCounters,
+        blocks: &mut BlockRoom,
+        mut each: impl FnMut(Entry, bool),
+    ) -> Result<(), Error> {
+        let leaf_level = self.geometry.leaf_level();
+        let leaf_mask = (1 << leaf_level) - 1;
+        let slots = self.slots.bytes().as_chunks().0;
+        for level in &self.levels[usize::from(self.first_level)..] {
+            let bucket: &[Slot] = &slots[level.bucket(leaf)..][..level.bucket_slots];
+            for (i, slot) in bucket.iter().enumerate() {
+                let slot = u64::from_ne_bytes(*slot);
+                let tag = slot.wrapping_sub(1);
+                let (address, leaf) = (tag >> leaf_level, Leaf(tag & leaf_mask));
+                let place = blocks.in_transit(level.path_slot + i);
+                each(Entry { address, leaf, place }, slot != DUMMY);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn seal_path(
+        &mut self,
+        leaf: Leaf,
+        _: u64,
+        _: BodyCounters,
+        plan: &PathPlan,
+        _: &BlockRoom,
+    ) -> Result<(), Error> {
+        let leaf_level = self.geometry.leaf_level();
+        let slots = self.slots.bytes_mut().as_chunks_mut().0;
+        for level in &self.levels[usize::from(self.first_level)..] {
+            let bucket: &mut [Slot] = &mut slots[level.bucket(leaf)..][..level.bucket_slots];
+            let planned = &plan.slots()[level.path_slot..][..level.bucket_slots];
+            for (slot, entry) in bucket.iter_mut().zip(planned) {
+                let tag = (entry.address << leaf_level | entry.leaf.0) + 1;
+                let is_dummy = entry.address == Entry::DUMMY_ADDRESS;
+                *slot = if is_dummy { DUMMY } else { tag }.to_ne_bytes();
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_blocks(
+        &mut self,
+        _: BodyCounters,
+        _: &mut BlockRoom,
+        visit: &mut dyn FnMut(Location, u64, Leaf),
+    ) -> Result<(), Error> {
+        for bucket in (0..self.geometry.buckets()).map(BucketId) {
+            self.blocks(bucket).for_each(|(address, leaf)| {
+                visit(Location::Bucket(bucket), address, leaf);
+            });
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, tree: TagTree, _: &Client) -> Result<(), Error> {
+        *self = tree;
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! The ORAM of a study: Freecursive Path ORAM over a tree of tags, with memory fetched ahead.
+//!
+//! Nearly all the time goes to waiting for memory. The requests to come are known here, and so are
+//! their paths as far as the position map says by now: so each is fetched a request ahead of the time
+//! that it is read. A path may turn out to be another, or none; nothing follows from that but time.
+
+use std::collections::VecDeque;
+
+use oblivio_core::scheme::{Backend, Location, PathBackend, TagTree};
+use oblivio_core::{FreecursiveOram, Oram, TakingOram};
+use rand::rngs::StdRng;
+
+use super::found::Found;
+use super::snapshot::PathCounts;
+use crate::controller::tags::TagBackend;
+use crate::controller::{OramSpec, Remap, Scheme};
+use crate::{LINE_BYTES, SimError};
+
+type Tags = TagBackend<PathBackend<TagTree>, Found>;
+
+/// See the [module](self).
+pub(super) struct WatchedOram {
+    oram: FreecursiveOram<Tags, StdRng>,
+    evictions: u64,
+    stash_blocks_max: usize,
+    /// What was counted before counting began.
+    before: PathCounts,
+}
+
+impl WatchedOram {
+    /// An empty one.
+    pub(super) fn new(spec: &OramSpec, coins: StdRng) -> Result<Self, SimError> {
+        if spec.scheme != Scheme::Path || spec.rho.is_some() || spec.remap == Remap::Delayed {
+            let message = "the functional mode has Path ORAM alone: no RAW ORAM, no rho and no delayed \
+                           remapping";
+            return Err(SimError::Spec(message.to_owned()));
+        }
+        let frontend = spec.frontend()?;
+        let tags = PathBackend::of_tags(&spec.tree()?)?;
+        let backend = TagBackend::new(tags, &frontend.level_addresses()?, Found::default());
+        Ok(Self {
+            oram: FreecursiveOram::new(&frontend, backend, coins)?,
+            evictions: 0,
+            stash_blocks_max: 0,
+            before: PathCounts::default(),
+        })
+    }
+
+    pub(super) fn populate(&mut self) -> Result<(), SimError> {
+        Ok(self.oram.populate()?)
+    }
+
+    /// How many requests to come [`Self::serve`] wants to know.
+    pub(super) fn looks_ahead(&self) -> usize {
+        self.oram.depth() + 1
+    }
+
+    /// Serves a request for a data block, before those that are `coming`.
+    pub(super) fn serve(&mut self, block: u64, coming: &VecDeque<u64>) -> Result<(), SimError> {
+        // The path of each level of a chain is known once the level above is where it will be: so they
+        // are fetched one after the other, as the request comes nearer.
+        for (level, block) in (0..=self.oram.depth()).zip(coming) {
+            let leaf = self.oram.foresee(level, *block, TagBackend::contents);
+            if let Some(leaf) = leaf {
+                self.oram.backend_mut().prefetch(leaf);
+            }
+        }
+        while self.oram.backend().check_ready().is_err() {
+            self.oram.background_evict()?;
+            self.evictions += 1;
+        }
+        self.oram.write(block, &[0; LINE_BYTES as usize])?;
+        self.stash_blocks_max = self.stash_blocks_max.max(self.oram.stash().blocks());
+        Ok(())
+    }
+
+    /// Counts the blocks on each level, and answers how many are in the stash.
+    pub(super) fn count_blocks(&mut self, levels: &mut [u64]) -> Result<usize, SimError> {
+        self.oram.backend_mut().visit_blocks(&mut |location, _, _| {
+            if let Location::Bucket(bucket) = location {
+                levels[usize::from(bucket.level())] += 1;
+            }
+        })?;
+        Ok(self.oram.stash().blocks())
+    }
+
+    /// Forgets what was counted.
+    pub(super) fn clear_counts(&mut self) {
+        self.before = self.all_counts();
+        self.stash_blocks_max = self.oram.stash().blocks();
+        self.oram.backend_mut().watch_mut().clear();
+    }
+
+    pub(super) fn counts(&self) -> PathCounts {
+        let PathCounts { data, position_map, evictions, .. } = self.before;
+        let now = self.all_counts();
+        PathCounts {
+            data: now.data - data,
+            position_map: now.position_map - position_map,
+            evictions: now.evictions - evictions,
+            ..now
+        }
+    }
+
+    /// All paths since counting began.
+    pub(super) fn paths(&self) -> u64 {
+        self.counts().paths()
+    }
+
+    pub(super) fn found(&self) -> &Found {
+        self.oram.backend().watch()
+    }
+
+    pub(super) fn check_invariants(&mut self) -> Result<(), SimError> {
+        Ok(self.oram.check_invariants()?)
+    }
+
+    fn all_counts(&self) -> PathCounts {
+        let tally = self.oram.tally();
+        PathCounts {
+            data: tally.data_accesses,
+            position_map: tally.position_map_accesses + tally.remap_accesses,
+            evictions: self.evictions,
+            stash_blocks_max: self.stash_blocks_max,
+        }
+    }
+}

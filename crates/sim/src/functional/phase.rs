@@ -1,0 +1,119 @@
+//! What is asked of the ORAM, and for how long.
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use crate::SimError;
+use crate::cache::{Cache, CacheShape};
+use crate::trace::{Kind, Record, Trace};
+
+/// A stretch of a study.
+#[derive(Clone, Copy, Debug)]
+pub struct Phase<'a> {
+    /// Which blocks are asked for.
+    pub requests: Requests<'a>,
+    /// Until so many paths were made.
+    pub paths: u64,
+}
+
+/// Which blocks are asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Requests<'a> {
+    /// Uniformly random ones.
+    Uniform,
+    /// What misses a last-level cache that is empty at first: its misses, and the changed lines that leave
+    /// it. A trace that has ended begins again.
+    Trace {
+        /// Misses of the first-level cache, of one program or of a [mix](Trace::mix).
+        trace: &'a Trace,
+        /// The last-level cache. 2 MB in 8 ways are `{ lines: 32768, ways: 8 }`.
+        llc: CacheShape,
+    },
+}
+
+/// The lines of [`Requests`], without end.
+pub(super) enum Lines<'a> {
+    Uniform { data_blocks: u64, coins: Box<StdRng> },
+    Trace(Misses<'a>),
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(
+        requests: &Requests<'a>,
+        data_blocks: u64,
+        coins: StdRng,
+    ) -> Result<Self, SimError> {
+        match *requests {
+            Requests::Uniform => Ok(Self::Uniform { data_blocks, coins: coins.into() }),
+            Requests::Trace { trace, llc } => {
+                Ok(Self::Trace(Misses::new(trace, llc, data_blocks)?))
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn next_line(&mut self) -> Result<u64, SimError> {
+        match self {
+            Self::Uniform { data_blocks, coins } => Ok(coins.random_range(0..*data_blocks)),
+            Self::Trace(misses) => misses.next_line(),
+        }
+    }
+}
+
+/// What goes past a last-level cache.
+pub(super) struct Misses<'a> {
+    trace: &'a Trace,
+    next: usize,
+    cache: Cache,
+    /// A changed line that has just left.
+    leaving: Option<u64>,
+}
+
+impl<'a> Misses<'a> {
+    fn new(trace: &'a Trace, llc: CacheShape, data_blocks: u64) -> Result<Self, SimError> {
+        let outside = trace.records().iter().position(|record| record.line >= data_blocks);
+        if let Some(record) = outside {
+            return Err(SimError::Spec(format!(
+                "record {} of {} asks for a line past the {data_blocks} blocks of the ORAM: remap the \
+                 trace first",
+                record + 1,
+                trace.name()
+            )));
+        }
+        Ok(Self { trace, next: 0, cache: Cache::new(llc)?, leaving: None })
+    }
+
+    fn next_line(&mut self) -> Result<u64, SimError> {
+        if let Some(line) = self.leaving.take() {
+            return Ok(line);
+        }
+        // What a whole turn leaves in the cache may be what the next one asks for, and then for ever.
+        for _ in 0..2 * self.trace.records().len() {
+            let record = self.trace.records()[self.next];
+            self.next = (self.next + 1) % self.trace.records().len();
+            if let Some(line) = self.miss(record) {
+                return Ok(line);
+            }
+        }
+        Err(SimError::Spec(format!(
+            "{} fits the last-level cache, and asks nothing of an ORAM: use a smaller cache",
+            self.trace.name()
+        )))
+    }
+
+    /// The line that a record asks the ORAM for. A line that is written as a whole need not be read, but
+    /// another may have to leave for it.
+    fn miss(&mut self, Record { kind, line, .. }: Record) -> Option<u64> {
+        let is_write = kind == Kind::Write;
+        if self.cache.touch(line, is_write) {
+            return None;
+        }
+        let victim = self.cache.insert(line, is_write).filter(|victim| victim.dirty);
+        let leaving = victim.map(|victim| victim.line);
+        if is_write {
+            return leaving;
+        }
+        self.leaving = leaving;
+        Some(line)
+    }
+}
