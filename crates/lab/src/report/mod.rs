@@ -17,6 +17,7 @@ mod markdown;
 mod number;
 mod page;
 mod placing;
+mod policy;
 mod read;
 mod table;
 mod verdicts;

@@ -6,14 +6,10 @@
 use super::escape::Escaped;
 use super::table::Table;
 use super::{About, Figure, Plot, Verdict, summary};
-use super::{bars, curves, legend, placing, verdicts};
+use super::{bars, curves, legend, placing, policy, verdicts};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-
-/// Nothing may be loaded; what is in the page may run.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
-                      base-uri 'none'; form-action 'none'";
 
 /// The report as a whole page.
 pub fn html(figures: &[Figure], about: &About) -> String {
@@ -25,14 +21,15 @@ pub fn html(figures: &[Figure], about: &About) -> String {
     let facts =
         if facts.is_empty() { facts } else { format!("<dl class=\"facts\">\n{facts}</dl>\n") };
     let sections = figures.iter().zip(1..).map(|(figure, number)| section(figure, number));
+    let policy = policy::of(STYLE, SCRIPT);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{facts}\
+         <style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{facts}\
          <p class=\"summary\">{}.</p>\n{}</header>\n{}<main>\n{}</main>\n\
-         <div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <div id=\"tip\" role=\"status\" hidden></div>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
         summary(figures),
         meter(figures),
         contents(figures),
