@@ -103,30 +103,36 @@ impl<I: Iterator<Item = Record>, M: Memory> Machine<I, M> {
     fn run(mut self, warm_up: u64, progress: &impl Progress) -> Result<Outcome, SimError> {
         let mut before = (warm_up == 0).then(Outcome::default);
         let mut reported = 0;
+        // A request reaches memory some cycles after it is pulled: what memory does before comes first.
+        let mut pulled = None;
         loop {
             // Memory acts at its next event; the processor is pulled up to the cycle before.
             let event = self.memory.next_event();
-            let horizon = event.map_or(Cycle::MAX, |event| event.saturating_sub(1));
-            let now = match self.processor.next(horizon) {
-                Next::Ask { at, request } => {
+            if pulled.is_none() {
+                let horizon = event.map_or(Cycle::MAX, |event| event.saturating_sub(1));
+                match self.processor.next(horizon) {
+                    Next::Ask { at, request } => pulled = Some((at, request)),
+                    Next::Done { at } => {
+                        let after = self.outcome(at);
+                        return Ok(after.since(&before.unwrap_or_default()));
+                    }
+                    Next::Later { .. } | Next::Waits => (),
+                }
+            }
+            let now = match (event, pulled) {
+                (Some(event), None) => self.act(event)?,
+                (Some(event), Some((at, _))) if event < at => self.act(event)?,
+                (_, Some((at, request))) => {
                     self.ask(request, at)?;
+                    pulled = None;
                     at
                 }
-                Next::Done { at } => {
-                    let after = self.outcome(at);
-                    let before = before.unwrap_or_default();
-                    return Ok(after.since(&before));
-                }
-                Next::Later { .. } | Next::Waits => {
-                    let Some(event) = event else {
-                        return Err(SimError::Spec(
-                            "the processor waits for memory, and memory for the processor: this is a \
-                             defect of the simulator"
-                                .to_owned(),
-                        ));
-                    };
-                    self.memory.act(event, &mut self.processor)?;
-                    event
+                (None, None) => {
+                    return Err(SimError::Spec(
+                        "the processor waits for memory, and memory for the processor: this is a \
+                         defect of the simulator"
+                            .to_owned(),
+                    ));
                 }
             };
             let read = self.records_read.get();
@@ -138,6 +144,11 @@ impl<I: Iterator<Item = Record>, M: Memory> Machine<I, M> {
                 progress.records(read);
             }
         }
+    }
+
+    fn act(&mut self, event: Cycle) -> Result<Cycle, SimError> {
+        self.memory.act(event, &mut self.processor)?;
+        Ok(event)
     }
 
     fn ask(&mut self, request: Request, at: Cycle) -> Result<(), SimError> {

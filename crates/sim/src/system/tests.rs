@@ -107,6 +107,26 @@ fn a_seed_gives_one_outcome() {
 }
 
 #[test]
+fn a_line_that_comes_back_before_it_was_written_keeps_time_in_order() {
+    // Few lines in few sets, so that what leaves is soon asked for again.
+    let oram = OramSpec { remap: Remap::Delayed, ..OramSpec::paper(LEAF_LEVEL) };
+    let mut spec = machine(Some(oram));
+    spec.processor.fetch_on_write_miss = true;
+    spec.processor.llc_bytes = 2 << 10;
+    let mut coins = StdRng::seed_from_u64(5);
+    for seed in 0..20 {
+        let record = |_| Record {
+            gap: coins.random_range(0..4),
+            kind: if coins.random() { Kind::Write } else { Kind::Read },
+            line: coins.random_range(0..50),
+        };
+        let records: Vec<_> = (0..2000).map(record).collect();
+        let outcome = run(&spec, records, 0, seed, &()).unwrap();
+        assert!(outcome.memory.controller.unwrap().forwarded > 20);
+    }
+}
+
+#[test]
 fn warm_up_is_not_counted() {
     let spec = machine(Some(OramSpec::paper(LEAF_LEVEL)));
     let [whole, part] =
