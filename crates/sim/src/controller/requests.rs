@@ -72,11 +72,22 @@ impl<T: Copy> Requests<T> {
         [read, write].into_iter().flatten().min()
     }
 
+    /// A line can leave the LLC before it has come. Then it is read first: with delayed remapping its block
+    /// must be out of the ORAM before it is put back.
+    fn take_read_of_first_write(&mut self) -> Option<Waiting<T>> {
+        let line = self.writes.front()?.line;
+        let at = self.reads.iter().position(|waiting| waiting.line == line)?;
+        self.reads.remove(at)
+    }
+
     /// Takes what comes next of all that was there at `now`.
     pub(super) fn take(&mut self, now: Cycle) -> Option<Turn<T>> {
         let has_read = self.reads.front().is_some_and(|waiting| waiting.since <= now);
         let has_write = self.writes.front().is_some_and(|waiting| waiting.since <= now);
         if has_write && (self.drains || !has_read) {
+            if let Some(read) = self.take_read_of_first_write() {
+                return Some(Turn::Read(read));
+            }
             let waiting = self.writes.pop_front();
             self.drains &= self.writes.len() > self.marks.low;
             return waiting.map(Turn::Write);
@@ -118,6 +129,15 @@ mod tests {
         requests.add_write(22, true, 0);
         let order: Vec<_> = std::iter::from_fn(|| next(&mut requests, 9)).collect();
         assert_eq!(order, [20, 21, 1, 2, 3, 22]);
+    }
+
+    #[test]
+    fn a_line_that_left_before_it_came_is_read_before_it_is_written() {
+        let mut requests = Requests::new(WriteMarks { high: 1, low: 0 });
+        (0..3).for_each(|line| requests.add_read(0, line, 0));
+        requests.add_write(1, true, 0);
+        let order: Vec<_> = std::iter::from_fn(|| next(&mut requests, 9)).collect();
+        assert_eq!(order, [1, 1, 0, 2]);
     }
 
     #[test]
