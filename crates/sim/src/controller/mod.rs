@@ -39,8 +39,6 @@ pub use tally::ControllerTally;
 
 use std::collections::VecDeque;
 
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::{Cycle, SimError};
@@ -96,7 +94,6 @@ pub struct Controller<B, T> {
     log: PathLog,
     bus: B,
     remap: Remap,
-    data_blocks: u64,
     spec: ControllerSpec,
     slots: Slots,
     requests: Requests<T>,
@@ -147,7 +144,6 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             log,
             bus,
             remap: oram.remap,
-            data_blocks: oram.data_blocks,
             spec: spec.clone(),
             slots: Slots::new(spec.pace),
             requests: Requests::new(spec.write_marks),
@@ -156,38 +152,6 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             early: EarlyWriter::new(seed),
             tally: ControllerTally::default(),
         })
-    }
-
-    /// Asks for `accesses` uniformly random blocks, without time and counting, so that the tree is as one
-    /// in use: filled at once, it is too full near the leaves and too empty near the root.
-    ///
-    /// # Errors
-    /// [`SimError::Engine`] when the tree is too full to be used.
-    pub fn mix(
-        &mut self,
-        accesses: u64,
-        seed: u64,
-        progress: &dyn Fn(u64),
-    ) -> Result<(), SimError> {
-        let mut coins = StdRng::seed_from_u64(seed);
-        let mut forgotten = Vec::new();
-        for done in 1..=accesses {
-            while !self.engine.is_ready() {
-                self.engine.idle()?;
-            }
-            self.engine.access(coins.random_range(0..self.data_blocks), false)?;
-            self.log.move_to(&mut forgotten);
-            forgotten.clear();
-            if done % 4096 == 0 || done == accesses {
-                progress(done);
-            }
-        }
-        Ok(())
-    }
-
-    /// How many blocks of data there are: lines must be below.
-    pub fn data_blocks(&self) -> u64 {
-        self.data_blocks
     }
 
     /// A read of `line` comes at `at`. It is answered at once if its block is on the client, or waits to be

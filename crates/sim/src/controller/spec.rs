@@ -126,10 +126,6 @@ impl OramSpec {
         Ok(trees.map(in_memory).collect())
     }
 
-    pub(super) fn hits(&self) -> HitPolicy {
-        HitPolicy::Serve
-    }
-
     pub(crate) fn frontend(&self) -> Result<FreecursiveConfig, SimError> {
         let block_bytes = LINE_BYTES as usize;
         let defaults = FreecursiveConfig::new(self.data_blocks, block_bytes)?;
@@ -141,7 +137,7 @@ impl OramSpec {
             client_entries_max: self.client_entries_max,
             plb_blocks: self.plb_blocks,
             plb_ways: self.plb_ways,
-            hits: self.hits(),
+            hits: HitPolicy::Serve,
             ..defaults
         })
     }

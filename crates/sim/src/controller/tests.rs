@@ -8,6 +8,9 @@ use oblivio_core::store::TreeId;
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{FreecursiveOram, HitPolicy, Key, MemoryStore, Oram, Sealer, TreeConfig};
 
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
 use super::*;
 use crate::cache::{Cache, CacheShape};
 
