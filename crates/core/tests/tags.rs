@@ -179,6 +179,35 @@ fn a_tree_of_tags_tells_where_a_block_is() {
 }
 
 #[test]
+fn a_tree_of_tags_tells_each_path() {
+    let mut backend = PathBackend::of_tags(&tree(0)).unwrap();
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&told);
+    backend.populate(&mut (0..CAPACITY).map(|address| (address, Leaf(address % 128)))).unwrap();
+    backend.tell_paths(move |leaf| log.borrow_mut().push(leaf));
+    backend.access(5, Leaf(5), Leaf(9), &mut Op::Write(&[])).unwrap();
+    backend.take(6, Leaf(6), &mut []).unwrap();
+    assert_eq!(told.take(), [Leaf(5), Leaf(6)]);
+    backend.background_evict(&mut StdRng::seed_from_u64(1)).unwrap();
+    assert_eq!(told.take().len(), 1);
+    assert!(!backend.serve_on_client(7, &mut Op::Write(&[])).unwrap());
+    assert_eq!(told.take(), [], "nothing is read for that");
+}
+
+#[test]
+fn a_tree_of_tags_may_have_one_bucket() {
+    let tree = TreeConfig::new(3, 0, Geometry::uniform(0, 4).unwrap(), 100);
+    let mut backend = PathBackend::of_tags(&tree).unwrap();
+    for address in [2, 0, 1, 2] {
+        backend.access(address, Leaf(0), Leaf(0), &mut Op::Write(&[])).unwrap();
+    }
+    let mut blocks = Vec::new();
+    backend.visit_blocks(&mut |_, address, _| blocks.push(address)).unwrap();
+    blocks.sort_unstable();
+    assert_eq!(blocks, [0, 1, 2]);
+}
+
+#[test]
 fn a_tree_of_tags_has_no_bytes_and_an_end() {
     let refused = |tree: &TreeConfig| PathBackend::of_tags(tree).err().unwrap().kind();
     assert_eq!(refused(&tree(64)), ErrorKind::InvalidConfig);

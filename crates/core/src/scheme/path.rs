@@ -55,6 +55,11 @@ impl PathBackend<TagTree> {
         Ok(Self { io: TagTree::new(config)?, client: Client::new(config, 0)? })
     }
 
+    /// From now on `tell` hears the leaf of each path that is read and written back.
+    pub fn tell_paths(&mut self, tell: impl FnMut(Leaf) + 'static) {
+        self.io.tell_paths(Box::new(tell));
+    }
+
     /// Where the block `address` is, which is mapped to `leaf`, if it is in the ORAM.
     pub fn locate(&self, address: u64, leaf: Leaf) -> Option<Location> {
         let on_client = self.client.locate(address, leaf);

@@ -3,6 +3,8 @@
 //! It is all that a simulation needs to know of a tree, at eight bytes a slot in clear. So nothing is
 //! sealed, opened or checked on the way, and a path costs little more than the memory it is in.
 
+use std::collections::VecDeque;
+
 use super::client::Client;
 use super::path_io::{BodyCounters, PathTree, Trips};
 use super::{Location, TreeConfig};
@@ -22,6 +24,8 @@ pub struct TagTree {
     slots: Region,
     /// From the root down.
     levels: Box<[Level]>,
+    /// Whoever wants to know of each path that is written back.
+    tell: Option<Box<dyn FnMut(Leaf)>>,
 }
 
 /// The slots of a level.
@@ -45,6 +49,9 @@ impl Level {
 /// The slot of a dummy: what memory is at first.
 const DUMMY: u64 = 0;
 
+/// While a tree is filled, memory is fetched for so many blocks ahead.
+const FILLED_AHEAD: usize = 32;
+
 type Slot = [u8; size_of::<u64>()];
 
 impl TagTree {
@@ -66,7 +73,14 @@ impl TagTree {
             Some(Level { start, bucket_slots, index_mask: (1 << level) - 1, path_slot })
         });
         let levels = levels.collect();
-        Ok(Self { geometry, capacity, first_level: config.tree_top_levels, slots, levels })
+        Ok(Self {
+            geometry,
+            capacity,
+            first_level: config.tree_top_levels,
+            slots,
+            levels,
+            tell: None,
+        })
     }
 
     /// A tree of `blocks`, each in the deepest slot of its path that was free, and those that found none.
@@ -79,16 +93,29 @@ impl TagTree {
     ) -> Result<(Self, Vec<(u64, Leaf)>), Error> {
         let mut tree = Self::new(config)?;
         let mut left = Vec::new();
-        for (address, leaf) in blocks {
-            if address >= tree.capacity || !tree.geometry.contains_leaf(leaf) {
-                let message = "there is no such address, or no such leaf, in this tree";
-                return Err(Error::new(ErrorKind::InvalidRequest, message));
+        let mut coming = VecDeque::with_capacity(FILLED_AHEAD);
+        loop {
+            while coming.len() < FILLED_AHEAD
+                && let Some((address, leaf)) = blocks.next()
+            {
+                if address >= tree.capacity || !tree.geometry.contains_leaf(leaf) {
+                    let message = "there is no such address, or no such leaf, in this tree";
+                    return Err(Error::new(ErrorKind::InvalidRequest, message));
+                }
+                tree.prefetch_deepest(leaf);
+                coming.push_back((address, leaf));
             }
+            let Some((address, leaf)) = coming.pop_front() else { break };
             if !tree.put_deepest(address, leaf) {
                 left.push((address, leaf));
             }
         }
         Ok((tree, left))
+    }
+
+    /// From now on each path that is written back is told.
+    pub(super) fn tell_paths(&mut self, tell: Box<dyn FnMut(Leaf)>) {
+        self.tell = Some(tell);
     }
 
     /// The blocks of a bucket.
@@ -111,6 +138,13 @@ impl TagTree {
         (self.first_level..=self.geometry.leaf_level()).rev().find(is_there)
     }
 
+    /// Where most blocks find their slot.
+    fn prefetch_deepest(&self, leaf: Leaf) {
+        for level in (0..self.levels.len()).rev().take(2) {
+            hint::prefetch(self.slots_of(leaf, level).as_flattened());
+        }
+    }
+
     fn put_deepest(&mut self, address: u64, leaf: Leaf) -> bool {
         let tag = self.pack(address, leaf);
         for level in (0..self.levels.len()).rev() {
@@ -126,7 +160,7 @@ impl TagTree {
     /// Address and leaf, and one more so that no block looks like a dummy.
     #[inline]
     fn pack(&self, address: u64, leaf: Leaf) -> Slot {
-        ((address << self.geometry.leaf_level() | leaf.0) + 1).to_ne_bytes()
+        pack(self.geometry.leaf_level(), address, leaf).to_ne_bytes()
     }
 
     #[inline]
@@ -147,6 +181,12 @@ impl TagTree {
         let level = self.levels[level];
         &mut self.slots.bytes_mut().as_chunks_mut().0[level.bucket(leaf)..][..level.bucket_slots]
     }
+}
+
+/// See [`TagTree::pack`]. It is [`DUMMY`] for no block of any tree; for the address of a dummy it is anything.
+#[inline]
+fn pack(leaf_level: u8, address: u64, leaf: Leaf) -> u64 {
+    (address << leaf_level | leaf.0).wrapping_add(1)
 }
 
 impl PathTree for TagTree {
@@ -210,10 +250,13 @@ impl Trips for TagTree {
             let bucket: &mut [Slot] = &mut slots[level.bucket(leaf)..][..level.bucket_slots];
             let planned = &plan.slots()[level.path_slot..][..level.bucket_slots];
             for (slot, entry) in bucket.iter_mut().zip(planned) {
-                let tag = (entry.address << leaf_level | entry.leaf.0) + 1;
+                let tag = pack(leaf_level, entry.address, entry.leaf);
                 let is_dummy = entry.address == Entry::DUMMY_ADDRESS;
                 *slot = if is_dummy { DUMMY } else { tag }.to_ne_bytes();
             }
+        }
+        if let Some(tell) = &mut self.tell {
+            tell(leaf);
         }
         Ok(())
     }
@@ -233,7 +276,7 @@ impl Trips for TagTree {
     }
 
     fn fill(&mut self, tree: TagTree, _: &Client) -> Result<(), Error> {
-        *self = tree;
+        self.slots = tree.slots;
         Ok(())
     }
 }
