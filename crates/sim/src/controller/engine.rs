@@ -1,11 +1,12 @@
 //! The engine as a controller uses it: each call makes the path accesses it takes, and the log has them.
 
 use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{Backend, Indistinct, PathBackend, Populate, RawBackend, TakingBackend};
+use oblivio_core::scheme::{
+    Backend, Indistinct, PathBackend, Populate, RawBackend, TagTree, TakingBackend,
+};
 use oblivio_core::seal::NoSecrecy;
-use oblivio_core::store::TreeShape;
 use oblivio_core::{
-    Error, FreecursiveOram, MemoryStore, Oram, RhoOram, Sealer, TakingOram, TreeConfig,
+    Error, FreecursiveOram, MemoryStore, Oram, RawConfig, RhoOram, Sealer, TakingOram, TreeConfig,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -61,16 +62,14 @@ pub(super) fn build(
     let mut builder = Builder { spec, log, coins: StdRng::seed_from_u64(seed) };
     match (&spec.scheme, &spec.rho) {
         (Scheme::Path, None) => {
-            let tree = spec.tree()?;
-            let backend = PathBackend::new(&tree, unsealed(), builder.store(&tree, false)?)?;
-            builder.initial_freecursive(backend)
+            let tree = builder.path(&spec.tree()?)?;
+            builder.initial_freecursive(tree)
         }
         (Scheme::Path, Some(rho)) => builder.rho(rho),
         (Scheme::Raw { evict_period }, None) => {
             let config = spec.raw(*evict_period)?;
-            let store = builder.store(&config.tree, true)?;
-            let backend = RawBackend::new(&config, unsealed(), store)?;
-            let mut oram = builder.freecursive(backend)?;
+            let tree = builder.raw(&config)?;
+            let mut oram = builder.freecursive(tree)?;
             if spec.initial == Initial::Full {
                 write_all(&mut oram, spec.data_blocks)?;
             }
@@ -84,8 +83,6 @@ pub(super) fn build(
     }
 }
 
-type Tree = TagBackend<PathBackend<Logged<MemoryStore>>, PathLog>;
-
 struct Builder<'a> {
     spec: &'a OramSpec,
     log: &'a PathLog,
@@ -93,12 +90,17 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn store(&self, tree: &TreeConfig, evicts_apart: bool) -> Result<Logged<MemoryStore>, Error> {
-        // A store numbers its trees from 0.
-        let mut shapes = vec![TreeShape::new(Vec::new()); usize::from(tree.tree.0)];
-        shapes.push(tree.shape()?);
-        let store = MemoryStore::new(&shapes, MemoryStore::default_layout())?;
-        Ok(Logged::new(store, self.log.clone(), evicts_apart))
+    fn path(&self, tree: &TreeConfig) -> Result<PathBackend<TagTree>, Error> {
+        let (log, id) = (self.log.clone(), tree.tree);
+        let mut tags = PathBackend::of_tags(tree)?;
+        tags.tell_paths(move |leaf| log.note(id, leaf));
+        Ok(tags)
+    }
+
+    fn raw(&self, config: &RawConfig) -> Result<RawBackend<Logged<MemoryStore>>, Error> {
+        let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
+        let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
+        RawBackend::new(config, sealer, Logged::new(store, self.log.clone()))
     }
 
     fn freecursive<B: TakingBackend>(
@@ -129,11 +131,8 @@ impl Builder<'_> {
         let levels = frontend.level_addresses()?;
         let small_tree = TreeConfig { block_bytes: 0, ..config.small.clone() };
         let tree = self.spec.tree()?;
-        let [main, small] = [&tree, &small_tree].map(|tree| -> Result<_, SimError> {
-            Ok(PathBackend::new(tree, unsealed(), self.store(tree, false)?)?)
-        });
-        let main: Tree = TagBackend::new(main?, &levels, self.log.clone());
-        let small = TagBackend::new(small?, &[], self.log.clone());
+        let main = TagBackend::new(self.path(&tree)?, &levels, self.log.clone());
+        let small = TagBackend::new(self.path(&small_tree)?, &[], self.log.clone());
         let trees = TwoTrees::new(&config, main, small, StdRng::from_rng(&mut self.coins))?;
         let mut oram = FreecursiveOram::new(&frontend, trees, self.coins)?;
         if self.spec.initial == Initial::Full {
@@ -141,10 +140,6 @@ impl Builder<'_> {
         }
         Ok(Box::new(RhoOram::new(&config, oram)?.with_open_rounds()))
     }
-}
-
-fn unsealed() -> Sealer {
-    Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets())
 }
 
 /// Fills an ORAM by a scan, which costs little more than a path a block.

@@ -1,4 +1,4 @@
-//! What the engine asked memory for: storage that notes each path.
+//! What the engine asked memory for: the path of each access, as the tree under it tells.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -81,28 +81,39 @@ impl PathLog {
         paths.extend(self.shared.paths.borrow_mut().drain(..));
     }
 
-    /// A path ends with the trip that writes it back: one that was read.
-    fn note_write(&self, pieces: &[Piece], evicts_apart: bool) {
-        let Some(leaf) = pieces.last().filter(|_| self.shared.is_on.get()) else { return };
-        let writes = if leaf.part == Part::Header { Writes::Headers } else { Writes::Buckets };
-        let is_eviction = evicts_apart && writes == Writes::Buckets;
-        let purpose = if is_eviction { Purpose::Eviction } else { self.shared.purpose.get() };
-        let path = PathAccess { tree: leaf.tree, leaf: Leaf(leaf.bucket.index()), writes, purpose };
-        self.shared.paths.borrow_mut().push(path);
+    /// A path of a Path ORAM was read and written back.
+    pub(crate) fn note(&self, tree: TreeId, leaf: Leaf) {
+        let purpose = self.shared.purpose.get();
+        self.push(PathAccess { tree, leaf, writes: Writes::Buckets, purpose });
+    }
+
+    /// In RAW ORAM only evictions write paths as a whole.
+    fn note_raw(&self, written: &[Piece]) {
+        // A path ends with the trip that writes it back: one that was read.
+        let Some(Piece { tree, bucket, part }) = written.last() else { return };
+        let (writes, purpose) = match part {
+            Part::Header => (Writes::Headers, self.shared.purpose.get()),
+            _ => (Writes::Buckets, Purpose::Eviction),
+        };
+        self.push(PathAccess { tree: *tree, leaf: Leaf(bucket.index()), writes, purpose });
+    }
+
+    fn push(&self, path: PathAccess) {
+        if self.shared.is_on.get() {
+            self.shared.paths.borrow_mut().push(path);
+        }
     }
 }
 
-/// A store that notes the paths in a [`PathLog`].
+/// The store of a RAW ORAM, which notes the paths in a [`PathLog`].
 pub(crate) struct Logged<S> {
     store: S,
     log: PathLog,
-    /// Paths that are written as a whole are evictions (RAW ORAM).
-    evicts_apart: bool,
 }
 
 impl<S> Logged<S> {
-    pub(crate) fn new(store: S, log: PathLog, evicts_apart: bool) -> Self {
-        Self { store, log, evicts_apart }
+    pub(crate) fn new(store: S, log: PathLog) -> Self {
+        Self { store, log }
     }
 }
 
@@ -120,7 +131,7 @@ impl<S: BucketStore> BucketStore for Logged<S> {
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.log.note_write(pieces, self.evicts_apart);
+        self.log.note_raw(pieces);
         self.store.write(pieces, fill)
     }
 
