@@ -7,7 +7,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use oblivio_sim::controller::OramSpec;
-use oblivio_sim::functional::{Initial, Phase, Requests, Study};
+use oblivio_sim::functional::{Phase, Requests, Study};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -22,7 +22,7 @@ fn main() {
 #[divan::bench(args = LEAF_LEVELS, sample_count = 25, sample_size = 1)]
 fn uniform_requests(bencher: Bencher, leaf_level: u8) {
     let spec = OramSpec::paper(leaf_level);
-    let mut study = Study::new(&spec, Initial::Placed, 1, &mut |_| ()).unwrap();
+    let mut study = Study::new(&spec, 1, &mut |_| ()).unwrap();
     let phase = Phase { requests: Requests::Uniform, paths: PATHS };
     bencher
         .counter(ItemsCount::new(PATHS))

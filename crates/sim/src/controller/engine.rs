@@ -68,11 +68,8 @@ pub(super) fn build(
         (Scheme::Path, Some(rho)) => builder.rho(rho),
         (Scheme::Raw { evict_period }, None) => {
             let config = spec.raw(*evict_period)?;
-            let tree = builder.raw(&config)?;
-            let mut oram = builder.freecursive(tree)?;
-            if spec.initial == Initial::Full {
-                write_all(&mut oram, spec.data_blocks)?;
-            }
+            let mut oram = builder.freecursive(builder.raw(&config)?)?;
+            builder.fill(&mut oram, |oram| write_each(oram, 0..spec.data_blocks))?;
             Ok(Box::new(oram))
         }
         (Scheme::Raw { .. }, Some(_)) => {
@@ -118,10 +115,21 @@ impl Builder<'_> {
         B: TakingBackend + Populate + 'static,
     {
         let mut oram = self.freecursive(tags)?;
-        if self.spec.initial == Initial::Full {
-            oram.populate()?;
-        }
+        self.fill(&mut oram, |oram| oram.populate())?;
         Ok(Box::new(oram))
+    }
+
+    /// Lets `oram` hold what the specification says. `place` is the quick way to all blocks.
+    fn fill<O: TakingOram>(
+        &mut self,
+        oram: &mut O,
+        place: impl FnOnce(&mut O) -> Result<(), Error>,
+    ) -> Result<(), SimError> {
+        match self.spec.initial {
+            Initial::Empty => Ok(()),
+            Initial::Placed => Ok(place(oram)?),
+            Initial::EachOnce => Ok(write_each(oram, self.spec.shuffled_blocks(&mut self.coins)?)?),
+        }
     }
 
     /// ρ whose small tree is empty: it fills with what is written.
@@ -134,17 +142,15 @@ impl Builder<'_> {
         let main = TagBackend::new(self.path(&tree)?, &levels, self.log.clone());
         let small = TagBackend::new(self.path(&small_tree)?, &[], self.log.clone());
         let trees = TwoTrees::new(&config, main, small, StdRng::from_rng(&mut self.coins))?;
-        let mut oram = FreecursiveOram::new(&frontend, trees, self.coins)?;
-        if self.spec.initial == Initial::Full {
-            oram.populate()?;
-        }
+        let mut oram = FreecursiveOram::new(&frontend, trees, StdRng::from_rng(&mut self.coins))?;
+        self.fill(&mut oram, |oram| oram.populate())?;
         Ok(Box::new(RhoOram::new(&config, oram)?.with_open_rounds()))
     }
 }
 
-/// Fills an ORAM by a scan, which costs little more than a path a block.
-fn write_all<O: TakingOram>(oram: &mut O, blocks: u64) -> Result<(), SimError> {
-    for block in 0..blocks {
+/// Fills an ORAM by writing its blocks. A scan costs little more than a path a block.
+fn write_each<O: TakingOram>(oram: &mut O, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
+    for block in blocks {
         while oram.backend().check_ready().is_err() {
             oram.background_evict()?;
         }

@@ -2,6 +2,8 @@
 
 use oblivio_core::frontend::FreecursiveConfig;
 use oblivio_core::{Geometry, HitPolicy, RawConfig, RhoConfig, TreeConfig, TreeTopKind};
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::{LINE_BYTES, SimError};
@@ -33,11 +35,14 @@ pub enum Remap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Initial {
-    /// Every block: as IR-ORAM says (section III-B).
-    Full,
     /// Nothing. A block comes into being when it is first asked for, so a short trace uses little of the
     /// tree, and buckets are never short of slots. No paper says that it is measured like this.
     Empty,
+    /// Every block, each in the deepest free slot of its path, at once. Buckets are then fuller near the
+    /// leaves, and emptier near the root, than those of a tree in use. RAW ORAM scans its blocks instead.
+    Placed,
+    /// Every block: each data block was accessed once, in a random order (IR-ORAM, section III-B).
+    EachOnce,
 }
 
 /// What ρ adds.
@@ -101,13 +106,27 @@ impl OramSpec {
             client_entries_max: ((1 << 18) >> smaller).max(16),
             remap: Remap::AtAccess,
             rho: None,
-            initial: Initial::Full,
+            initial: Initial::Placed,
         }
     }
 
     /// The level of the leaves.
     pub fn leaf_level(&self) -> u8 {
         self.slots.len().saturating_sub(1) as u8
+    }
+
+    /// All data blocks, in the random order of [`Initial::EachOnce`].
+    pub(crate) fn shuffled_blocks(
+        &self,
+        coins: &mut StdRng,
+    ) -> Result<impl Iterator<Item = u64>, SimError> {
+        let Ok(blocks) = u32::try_from(self.data_blocks) else {
+            let message = "more than 2^32 data blocks are not accessed once each: place them";
+            return Err(SimError::Spec(message.to_owned()));
+        };
+        let mut order: Vec<u32> = (0..blocks).collect();
+        order.shuffle(coins);
+        Ok(order.into_iter().map(u64::from))
     }
 
     /// Slots of the buckets on each level that lie in memory, of each tree: 0 on the levels that the client

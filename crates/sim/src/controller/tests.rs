@@ -144,7 +144,10 @@ fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
     let delayed = OramSpec { remap: Remap::Delayed, ..small() };
     let delayed_in_sets = OramSpec { remap: Remap::Delayed, ..in_sets() };
     let empty = OramSpec { initial: Initial::Empty, ..in_sets() };
-    for oram in [small(), in_sets(), with_rho(), raw(), delayed, delayed_in_sets, empty] {
+    let each_once = [small(), with_rho(), raw()];
+    let each_once = each_once.map(|oram| OramSpec { initial: Initial::EachOnce, ..oram });
+    let others = [small(), in_sets(), with_rho(), raw(), delayed, delayed_in_sets, empty];
+    for oram in others.into_iter().chain(each_once) {
         for pace in PACES {
             asked_by_chance(&oram, &at(pace), 1);
         }

@@ -26,22 +26,11 @@ use std::collections::VecDeque;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rand::seq::SliceRandom;
 
 use crate::SimError;
-use crate::controller::OramSpec;
+use crate::controller::{Initial, OramSpec};
 use oram::WatchedOram;
 use phase::Lines;
-
-/// How an ORAM comes to hold its blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Initial {
-    /// Each block is put into the deepest free slot of its path, at once. Buckets are then fuller near the
-    /// leaves, and emptier near the root, than those of a tree in use.
-    Placed,
-    /// Each data block is accessed once, in a random order, as in IR-ORAM (section III-B).
-    EachOnce,
-}
 
 /// After how many requests the progress is told.
 const REQUESTS_PER_PROGRESS: u64 = 4096;
@@ -58,15 +47,14 @@ pub struct Study {
 }
 
 impl Study {
-    /// An ORAM that holds its blocks. Counting begins after that: it has made no path yet. `progress` is
-    /// told the paths made so far.
+    /// An ORAM that holds what `spec` says at first. Counting begins after that: it has made no path yet.
+    /// `progress` is told the paths made so far.
     ///
     /// # Errors
     /// [`SimError::Spec`] for what has no functional mode: RAW ORAM, rho, delayed remapping. And
     /// [`SimError::Engine`] for an ORAM that there is not, or whose tree is too small.
     pub fn new(
         spec: &OramSpec,
-        initial: Initial,
         seed: u64,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, SimError> {
@@ -74,9 +62,10 @@ impl Study {
         let oram = WatchedOram::new(spec, StdRng::from_rng(&mut coins))?;
         let slots = (0..).zip(&spec.slots).map(|(level, z)| u64::from(*z) << level).collect();
         let mut study = Self { oram, slots, data_blocks: spec.data_blocks, coins };
-        match initial {
+        match spec.initial {
+            Initial::Empty => (),
             Initial::Placed => study.oram.populate()?,
-            Initial::EachOnce => study.access_each_once(progress)?,
+            Initial::EachOnce => study.access_each_once(spec, progress)?,
         }
         study.oram.clear_counts();
         Ok(study)
@@ -159,14 +148,12 @@ impl Study {
         self.oram.check_invariants()
     }
 
-    fn access_each_once(&mut self, progress: &mut dyn FnMut(u64)) -> Result<(), SimError> {
-        let Ok(blocks) = u32::try_from(self.data_blocks) else {
-            let message = "more than 2^32 data blocks are not accessed once each: place them";
-            return Err(SimError::Spec(message.to_owned()));
-        };
-        let mut order: Vec<u32> = (0..blocks).collect();
-        order.shuffle(&mut self.coins);
-        let mut rest = order.into_iter().map(u64::from);
+    fn access_each_once(
+        &mut self,
+        spec: &OramSpec,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), SimError> {
+        let mut rest = spec.shuffled_blocks(&mut self.coins)?;
         let mut coming: VecDeque<u64> = rest.by_ref().take(self.oram.looks_ahead()).collect();
         for served in 1..=self.data_blocks {
             coming.extend(rest.next());

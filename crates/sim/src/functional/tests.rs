@@ -4,6 +4,7 @@ use oblivio_core::scheme::{Backend, Location, PathBackend};
 use oblivio_core::seal::NoSecrecy;
 use oblivio_core::{FreecursiveOram, MemoryStore, Oram, Sealer};
 use rand::RngExt;
+use rand::seq::SliceRandom;
 
 use super::*;
 use crate::cache::CacheShape;
@@ -14,7 +15,7 @@ use crate::trace::{Kind, Record, Trace};
 const SEED: u64 = 7;
 
 fn study(spec: &OramSpec, initial: Initial) -> Study {
-    Study::new(spec, initial, SEED, &mut |_| ()).unwrap()
+    Study::new(&OramSpec { initial, ..spec.clone() }, SEED, &mut |_| ()).unwrap()
 }
 
 fn random(paths: u64) -> Phase<'static> {
@@ -90,6 +91,20 @@ fn paths_and_places_are_counted() {
     assert!(found.requests() >= paths.data && found.requests() - paths.data <= found.stash);
     assert!(paths.position_map > paths.data / 2);
     assert!(found.levels[9] > found.requests() / 2, "{found:?}");
+}
+
+#[test]
+fn an_oram_holds_at_first_what_its_specification_says() {
+    let spec = OramSpec::paper(9);
+    let blocks = |initial| {
+        let snapshot = study(&spec, initial).snapshot().unwrap();
+        assert_eq!((snapshot.paths.paths(), snapshot.found.requests()), (0, 0));
+        snapshot.blocks.iter().sum::<u64>() + snapshot.stash_blocks as u64
+    };
+    assert_eq!(blocks(Initial::Empty), 0);
+    for initial in [Initial::Placed, Initial::EachOnce] {
+        assert!(blocks(initial) + spec.plb_blocks as u64 >= all_blocks(&spec), "{initial:?}");
+    }
 }
 
 #[test]
@@ -176,10 +191,9 @@ fn a_study_does_what_the_engine_does() {
 fn the_same_seed_gives_the_same_snapshots_and_progress() {
     let hot = hot(300);
     let run = |seed| {
-        let spec = OramSpec::paper(9);
+        let spec = OramSpec { initial: Initial::EachOnce, ..OramSpec::paper(9) };
         let mut told = Vec::new();
-        let mut study =
-            Study::new(&spec, Initial::EachOnce, seed, &mut |paths| told.push(paths)).unwrap();
+        let mut study = Study::new(&spec, seed, &mut |paths| told.push(paths)).unwrap();
         let requests = Requests::Trace { trace: &hot, llc: SMALL_LLC };
         let phases = [Phase { requests, paths: 9000 }, random(1000)];
         let snapshots = study.run(&phases, &[100, 9500], &mut |paths| told.push(paths)).unwrap();
@@ -215,9 +229,7 @@ fn a_trace_asks_for_what_its_cache_does_not_hold() {
 
 #[test]
 fn what_cannot_be_studied_is_refused() {
-    let refused = |spec: OramSpec| {
-        Study::new(&spec, Initial::Placed, 1, &mut |_| ()).err().unwrap().to_string()
-    };
+    let refused = |spec: OramSpec| Study::new(&spec, 1, &mut |_| ()).err().unwrap().to_string();
     let small = OramSpec::paper(9);
     let rho = Some(RhoSpec { blocks: 64, small_per_main: 2 });
     assert!(refused(OramSpec { rho, ..small.clone() }).contains("functional"));
