@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use oblivio_sim::controller::Pace;
+use oblivio_sim::controller::{Initial, Pace};
 use oblivio_sim::system::Layout;
 
 #[derive(Args)]
@@ -49,6 +49,9 @@ pub(crate) struct EvaluationArgs {
     /// How trees lie in DRAM.
     #[arg(long, value_enum, default_value_t = LayoutName::Balanced)]
     pub(crate) layout: LayoutName,
+    /// What the ORAM holds before the first request.
+    #[arg(long, value_enum, default_value_t = InitialName::Placed)]
+    pub(crate) initial: InitialName,
     /// Where the seeds of all runs come from.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -80,6 +83,26 @@ impl From<LayoutName> for Layout {
             LayoutName::Heap => Self::Heap,
             LayoutName::Subtrees => Self::Subtrees,
             LayoutName::Balanced => Self::Balanced,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum InitialName {
+    /// Nothing: a block comes into being when it is first asked for.
+    Empty,
+    /// Every block, in the deepest free slot of its path.
+    Placed,
+    /// Every block, accessed once in a random order: minutes a run at --levels 24.
+    EachOnce,
+}
+
+impl From<InitialName> for Initial {
+    fn from(name: InitialName) -> Self {
+        match name {
+            InitialName::Empty => Self::Empty,
+            InitialName::Placed => Self::Placed,
+            InitialName::EachOnce => Self::EachOnce,
         }
     }
 }

@@ -7,9 +7,9 @@ use std::sync::Mutex;
 
 use indicatif::ProgressBar;
 use oblivio_lab::evaluation::{
-    Host, Kept, Manifest, PROGRAMS, Plan, Programs, RunRecord, Scale, Switches, figures, run, text,
+    Host, Kept, Manifest, PROGRAMS, Plan, Programs, RunRecord, Scale, Switches, figures, run,
 };
-use oblivio_lab::report::Figure;
+use oblivio_lab::report;
 use oblivio_lab::{LabError, Trace};
 
 use super::threads;
@@ -43,11 +43,10 @@ pub(crate) fn run_evaluation(args: &EvaluationArgs) -> Result<(), CliError> {
     if args.json {
         return output::print(&json);
     }
-    let tables: Vec<_> = figures.iter().map(text).collect();
+    let sections: Vec<_> = figures.iter().map(report::section).collect();
     output::print(&format!(
-        "{}\n{}\n{} runs, {:.0} s\nruns     {}\nfigures  {}",
-        tables.join("\n"),
-        figures.first().map_or("", |figure: &Figure| &figure.origin),
+        "{}\n{} runs, {:.0} s\nruns     {}\nfigures  {}",
+        sections.join("\n"),
         records.len(),
         host.seconds(),
         output_dir.path(RUNS).display(),
@@ -76,6 +75,7 @@ fn plan(args: &EvaluationArgs) -> Plan {
         llc_bytes: args.llc_kib.map_or(plan.switches.llc_bytes, |kib| kib << 10),
         fetch_on_write_miss: args.fetch_on_write_miss,
         layout: args.layout.into(),
+        initial: args.initial.into(),
     };
     Plan { scale, switches, seed: args.seed }
 }

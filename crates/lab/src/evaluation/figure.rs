@@ -1,12 +1,12 @@
 //! Figures, from the records of runs.
 
-use oblivio_sim::LINE_BYTES;
 use oblivio_sim::system::Outcome;
 
 use super::manifest::{Axis, Manifest, NamedMeasure, StatedNumber};
 use super::measure::Measure;
-use super::plan::{Plan, Run};
+use super::plan::Plan;
 use super::record::{RunRecord, Scale};
+use super::setting::Setting;
 use super::variants::Variant;
 use super::workloads::Programs;
 use crate::LabError;
@@ -58,16 +58,16 @@ impl Maker<'_> {
         let (labels, series) = match self.manifest.plot.labels {
             Axis::Workloads => self.by_workload()?,
             Axis::Variants => self.by_variant()?,
-            Axis::Sizes => self.by_size()?,
+            Axis::Settings => self.by_setting()?,
         };
         let plot = &self.manifest.plot;
         Ok(Bars { labels, value: plot.value.clone(), stacked: plot.stacked, series })
     }
 
     fn by_workload(&self) -> Result<LabelsAndSeries, LabError> {
-        let workloads = self.workloads();
+        let (workloads, first) = (self.workloads(), self.first_setting());
         let series = self.shown().map(|(variant, named)| {
-            let value = |workloads: &[&str]| self.value(&named.measure, variant, workloads, 0);
+            let value = |workloads: &[&str]| self.value(&named.measure, variant, workloads, first);
             let mut values: Vec<_> =
                 workloads.iter().map(|name| value(&[name])).collect::<Result<_, _>>()?;
             if workloads.len() > 1 {
@@ -81,25 +81,25 @@ impl Maker<'_> {
     }
 
     fn by_variant(&self) -> Result<LabelsAndSeries, LabError> {
-        let workloads = self.workloads();
+        let (workloads, first) = (self.workloads(), self.first_setting());
         let series = self.manifest.plot.measures.iter().map(|NamedMeasure { name, measure }| {
             let variants = self.manifest.variants.iter();
-            let values = variants.map(|variant| self.value(measure, variant, &workloads, 0));
+            let values = variants.map(|variant| self.value(measure, variant, &workloads, first));
             Ok(Series { name: name.clone(), values: values.collect::<Result<_, LabError>>()? })
         });
         let labels = self.manifest.variants.iter().map(|variant| title(variant).to_owned());
         Ok((labels.collect(), series.collect::<Result<_, LabError>>()?))
     }
 
-    fn by_size(&self) -> Result<LabelsAndSeries, LabError> {
-        let (workloads, sizes) = (self.workloads(), &self.manifest.sizes);
+    fn by_setting(&self) -> Result<LabelsAndSeries, LabError> {
+        let (workloads, settings) = (self.workloads(), &self.manifest.settings);
         let series = self.shown().map(|(variant, named)| {
-            let value = |size: &i8| self.value(&named.measure, variant, &workloads, *size);
-            let values = sizes.iter().map(value).collect::<Result<_, LabError>>()?;
+            let value = |setting| self.value(&named.measure, variant, &workloads, setting);
+            let values = settings.iter().map(value).collect::<Result<_, LabError>>()?;
             Ok(Series { name: self.name(variant, named), values })
         });
-        let label = |size: &i8| Ok(bytes(Plan::lines(self.plan.leaf_level(*size)?) * LINE_BYTES));
-        let labels = sizes.iter().map(label).collect::<Result<_, LabError>>()?;
+        let label = |setting: &Setting| Ok(setting.label(self.plan.leaf_level(setting.levels)?));
+        let labels = settings.iter().map(label).collect::<Result<_, LabError>>()?;
         Ok((labels, series.collect::<Result<_, LabError>>()?))
     }
 
@@ -123,7 +123,7 @@ impl Maker<'_> {
     fn stated(&self, number: &StatedNumber) -> Result<Stated, LabError> {
         let StatedNumber { what, variant, workload, measure, paper, band } = number;
         let workloads = workload.as_ref().map_or_else(|| self.workloads(), |name| vec![name]);
-        let ours = self.value(measure, variant, &workloads, 0)?;
+        let ours = self.value(measure, variant, &workloads, self.first_setting())?;
         Ok(Stated { what: what.clone(), paper: *paper, band: *band, ours })
     }
 
@@ -132,9 +132,9 @@ impl Maker<'_> {
         measure: &Measure,
         variant: &str,
         workloads: &[&str],
-        size: i8,
+        setting: &Setting,
     ) -> Result<Option<f64>, LabError> {
-        Ok(measure.of(&self.pairs(measure, variant, workloads, size)?))
+        Ok(measure.of(&self.pairs(measure, variant, workloads, setting)?))
     }
 
     /// What came out for `variant`, and for what the measure holds it against, where both ran.
@@ -143,15 +143,13 @@ impl Maker<'_> {
         measure: &Measure,
         variant: &str,
         workloads: &[&str],
-        size: i8,
+        setting: &Setting,
     ) -> Result<Vec<(&Outcome, &Outcome)>, LabError> {
         let reference = measure.reference().unwrap_or(variant);
         let mut pairs = Vec::new();
         for workload in workloads {
-            let outcomes = [variant, reference].map(|name| self.outcome(name, workload, size));
-            if let [Some(run), Some(reference)] = outcomes {
-                pairs.push((run?, reference?));
-            }
+            let run = self.outcome(variant, workload, setting)?;
+            pairs.extend(run.zip(self.outcome(reference, workload, setting)?));
         }
         Ok(pairs)
     }
@@ -160,16 +158,16 @@ impl Maker<'_> {
         &self,
         variant: &str,
         workload: &str,
-        size: i8,
-    ) -> Option<Result<&Outcome, LabError>> {
-        let leaf_level = match self.plan.leaf_level(size) {
-            Ok(leaf_level) => leaf_level,
-            Err(error) => return Some(Err(error)),
-        };
-        let (variant, workload) = (variant.to_owned(), workload.to_owned());
-        let run = Run { variant, workload, leaf_level, pace: self.plan.pace(self.manifest) };
-        let key = self.plan.key(&run);
-        self.records.iter().find(|record| record.key == key).map(|record| Ok(&record.outcome))
+        setting: &Setting,
+    ) -> Result<Option<&Outcome>, LabError> {
+        let key = self.plan.key(&self.plan.run(variant, workload, setting)?);
+        let record = self.records.iter().find(|record| record.key == key);
+        Ok(record.map(|record| &record.outcome))
+    }
+
+    /// That of the stated numbers, and of all bars whose labels are not settings.
+    fn first_setting(&self) -> &Setting {
+        &self.manifest.settings[0]
     }
 
     /// Those that could run.
@@ -206,7 +204,7 @@ impl Maker<'_> {
         let mut means = Vec::new();
         for (variant, NamedMeasure { measure, .. }) in self.shown() {
             if matches!(measure, Measure::SpeedOver(_)) && workloads.len() > 1 {
-                let pairs = self.pairs(measure, variant, &workloads, 0)?;
+                let pairs = self.pairs(measure, variant, &workloads, self.first_setting())?;
                 let mean = measure.geometric_mean(&pairs);
                 means.extend(mean.map(|mean| format!("{} {mean:.3}", title(variant))));
             }
@@ -236,11 +234,4 @@ type LabelsAndSeries = (Vec<String>, Vec<Series<Option<f64>>>);
 
 fn title(variant: &str) -> &str {
     Variant::named(variant).map_or(variant, |variant| variant.title)
-}
-
-fn bytes(bytes: u64) -> String {
-    match bytes >> 30 {
-        0 => format!("{} MiB", bytes >> 20),
-        gib => format!("{gib} GiB"),
-    }
 }

@@ -1,9 +1,9 @@
 //! What a figure shows and what the paper states: one file each in `manifests`.
 
-use oblivio_sim::controller::Pace;
 use serde::Deserialize;
 
 use super::measure::Measure;
+use super::setting::Setting;
 use super::variants::Variant;
 use super::workloads::{self, PROGRAMS};
 use crate::LabError;
@@ -22,11 +22,10 @@ pub struct Manifest {
     pub variants: Vec<String>,
     /// What runs on them; `programs` stands for all of [`PROGRAMS`].
     pub workloads: Vec<String>,
-    /// The levels of the leaves, counted from that of the evaluation. Nothing: that one.
-    #[serde(default = "this_size")]
-    pub sizes: Vec<i8>,
-    /// When paths start, if that is what the figure is about. Nothing: as the evaluation says.
-    pub pace: Option<Pace>,
+    /// What is set otherwise than the evaluation says: one setting, or those that stand under the bars. The
+    /// stated numbers are of the first.
+    #[serde(default = "as_it_is")]
+    pub settings: Vec<Setting>,
     /// What is drawn.
     pub plot: Plotted,
     /// What the paper says in numbers.
@@ -37,8 +36,8 @@ pub struct Manifest {
     pub remarks: Vec<String>,
 }
 
-fn this_size() -> Vec<i8> {
-    vec![0]
+fn as_it_is() -> Vec<Setting> {
+    vec![Setting::default()]
 }
 
 /// What is drawn of the runs: bars.
@@ -64,8 +63,8 @@ pub enum Axis {
     Workloads,
     /// Variants, each with its mean over all workloads.
     Variants,
-    /// Sizes of the protected space, each with its mean over all workloads.
-    Sizes,
+    /// Settings, each with its mean over all workloads.
+    Settings,
 }
 
 /// A measure and what it is called.
@@ -97,7 +96,7 @@ pub struct StatedNumber {
 }
 
 /// All of them, in the order of the paper.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 12] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
@@ -108,6 +107,8 @@ const FILES: [(&str, &str); 10] = [
     ("fig15.toml", include_str!("../../manifests/fig15.toml")),
     ("fig16.toml", include_str!("../../manifests/fig16.toml")),
     ("made.toml", include_str!("../../manifests/made.toml")),
+    ("settings.toml", include_str!("../../manifests/settings.toml")),
+    ("evictions.toml", include_str!("../../manifests/evictions.toml")),
 ];
 
 impl Manifest {
@@ -175,7 +176,7 @@ impl Manifest {
         let named = [
             (self.variants.is_empty(), "variants"),
             (self.workloads.is_empty(), "workloads"),
-            (self.sizes.is_empty(), "sizes"),
+            (self.settings.is_empty(), "settings"),
             (self.plot.measures.is_empty(), "measures"),
         ];
         if let Some((_, what)) = named.iter().find(|(is_missing, _)| *is_missing) {
@@ -191,8 +192,8 @@ impl Manifest {
         {
             return Err(format!("there is no workload {name}"));
         }
-        if self.sizes.len() > 1 && self.plot.labels != Axis::Sizes {
-            return Err("several sizes are shown as labels = \"sizes\" alone".to_owned());
+        if self.settings.len() > 1 && self.plot.labels != Axis::Settings {
+            return Err("several settings are shown as labels = \"settings\" alone".to_owned());
         }
         for StatedNumber { what, workload, paper, band, .. } in &self.stated {
             if workload.as_ref().is_some_and(|name| !shown.contains(&name.as_str())) {
@@ -241,7 +242,8 @@ mod tests {
             ("band = 0.1", "band = -0.1", "a band is 0 or more"),
             ("speed-over", "speed-under", "unknown variant"),
             ("variants = [\"llc-d-ir-stash-ir-alloc\"]", "variants = []", "variants is empty"),
-            ("[plot]", "sizes = [0, 1]\n[plot]", "labels = \"sizes\""),
+            ("[plot]", "settings = [{}, { levels = 1 }]\n[plot]", "labels = \"settings\""),
+            ("[plot]", "settings = [{ speed = 1 }]\n[plot]", "unknown field `speed`"),
         ] {
             assert!(GOOD.contains(good), "{good}");
             let error = Manifest::parse("x.toml", &GOOD.replace(good, bad)).unwrap_err();

@@ -14,9 +14,9 @@ mod measure;
 mod plan;
 mod record;
 mod run;
+mod setting;
 #[cfg(test)]
 mod tests;
-mod text;
 mod variants;
 mod workloads;
 
@@ -26,7 +26,7 @@ pub use measure::{Measure, Part};
 pub use plan::{Plan, Run};
 pub use record::{Kept, RunRecord, Scale};
 pub use run::{Host, run};
-pub use text::text;
+pub use setting::Setting;
 pub use variants::{Switches, VARIANTS, Variant};
 pub use workloads::{MADE, MIX, PROGRAMS, Programs};
 

@@ -1,12 +1,13 @@
 //! What to run: the union of what all figures need.
 
-use oblivio_sim::controller::{OramSpec, Pace};
+use oblivio_sim::controller::OramSpec;
 use oblivio_sim::system::SystemSpec;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::manifest::Manifest;
 use super::record::Scale;
+use super::setting::Setting;
 use super::variants::{Switches, Variant};
 use super::workloads::{self, Programs};
 use crate::LabError;
@@ -31,8 +32,8 @@ pub struct Run {
     pub workload: String,
     /// The level of the leaves.
     pub leaf_level: u8,
-    /// When paths start.
-    pub pace: Pace,
+    /// What the paper leaves open.
+    pub switches: Switches,
 }
 
 /// A sample's pages fit into no smaller tree, and a larger one than the paper's largest takes more memory
@@ -88,24 +89,29 @@ impl Plan {
 
     fn runs_of(&self, figure: &Manifest) -> Result<Vec<Run>, LabError> {
         let mut runs = Vec::new();
-        for offset in &figure.sizes {
-            let leaf_level = self.leaf_level(*offset)?;
+        for setting in &figure.settings {
             for workload in figure.workload_names() {
                 for variant in figure.variant_names() {
-                    runs.push(Run {
-                        variant: variant.to_owned(),
-                        workload: workload.to_owned(),
-                        leaf_level,
-                        pace: self.pace(figure),
-                    });
+                    runs.push(self.run(variant, workload, setting)?);
                 }
             }
         }
         Ok(runs)
     }
 
-    pub(super) fn pace(&self, figure: &Manifest) -> Pace {
-        figure.pace.unwrap_or(self.switches.pace)
+    /// A machine under a workload.
+    pub(super) fn run(
+        &self,
+        variant: &str,
+        workload: &str,
+        setting: &Setting,
+    ) -> Result<Run, LabError> {
+        Ok(Run {
+            variant: variant.to_owned(),
+            workload: workload.to_owned(),
+            leaf_level: self.leaf_level(setting.levels)?,
+            switches: setting.of(&self.switches),
+        })
     }
 
     pub(super) fn leaf_level(&self, offset: i8) -> Result<u8, LabError> {
@@ -127,20 +133,15 @@ impl Plan {
     pub fn spec(&self, run: &Run) -> Result<SystemSpec, LabError> {
         let variant = Variant::named(&run.variant)
             .ok_or_else(|| LabError::Plan(format!("there is no variant {}", run.variant)))?;
-        variant.spec(run.leaf_level, &Switches { pace: run.pace, ..self.switches.clone() })
+        variant.spec(run.leaf_level, &run.switches)
     }
 
     /// How `run` is called in results. Runs with the same key and specification are the same.
     pub fn key(&self, run: &Run) -> String {
         let Scale { records, warm_up, .. } = self.scale;
-        let pace = match run.pace {
-            Pace::Free => "free".to_owned(),
-            Pace::StartToStart(cycles) => format!("start-to-start-{cycles}"),
-            Pace::Gap(cycles) => format!("gap-{cycles}"),
-            Pace::WhenIdle(cycles) => format!("when-idle-{cycles}"),
-        };
-        let Run { variant, workload, leaf_level, .. } = run;
-        format!("{variant}/{workload}/L{leaf_level}/{pace}/{warm_up}+{records}/seed{}", self.seed)
+        let Run { variant, workload, leaf_level, switches } = run;
+        let (switches, seed) = (switches.key(), self.seed);
+        format!("{variant}/{workload}/L{leaf_level}/{switches}/{warm_up}+{records}/seed{seed}")
     }
 
     /// The seed of a workload: the same for all machines.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::LabError;
-use crate::report::{Figure, Plot, Verdict};
+use crate::report::{Figure, Plot, Verdict, section};
 
 /// A world that counts, and in which each look at the clock takes a second.
 #[derive(Default)]
@@ -90,8 +90,8 @@ fn a_run_that_several_figures_need_is_made_once() {
         assert!(!runs[..number].contains(run), "{run:?}");
     }
     // 14 workloads: 12 machines, 3 of them once more without a pace. 7 machines under 4 made workloads, and
-    // two of them under one of these on two more trees.
-    assert_eq!(runs.len(), 14 * (12 + 3) + 7 * 4 + 2 * 2);
+    // two of them under one of these on two more trees. 7 under 4 programs in 9 more settings.
+    assert_eq!(runs.len(), 14 * (12 + 3) + 7 * 4 + 2 * 2 + 7 * 4 * 9);
     let ids = ["fig14", "fig02"].map(str::to_owned);
     let few = Plan::quick().runs(&Manifest::chosen(&ids).unwrap(), &programs).unwrap();
     assert_eq!(few.len(), 14 * 2);
@@ -201,9 +201,9 @@ fn a_figure_has_its_values_their_mean_and_what_is_stated() {
     assert_eq!(bars.series[1].values, [7.0; 3].map(Some));
     assert_eq!(made.verdict(), Verdict::Agrees);
     assert!(made.remarks.iter().any(|remark| remark.contains("IR-Alloc 4 1.673")), "{made:?}");
-    let table = text(&made);
-    assert!(table.contains("| IR-Alloc | 1.400 | 1.400 | ±0.00 |  agrees |"), "{table}");
-    assert!(table.contains("| mean                |      1.700 |   7.000 |"), "{table}");
+    let table = section(&made);
+    assert!(table.contains("| IR-Alloc |   1.4 |      0 |  1.4 | ✓ agrees |"), "{table}");
+    assert!(table.contains("| mean         |        1.7 |       7 |"), "{table}");
 
     // What did not run is left open, and out of means.
     records.retain(|record| record.workload != "uniform");
@@ -214,7 +214,7 @@ fn a_figure_has_its_values_their_mean_and_what_is_stated() {
 }
 
 #[test]
-fn parts_add_up_and_sizes_are_labels() {
+fn parts_add_up_and_settings_are_labels() {
     let plan = small();
     let mut parts = Manifest::chosen(&["fig02".to_owned()]).unwrap().remove(0);
     parts.workloads = vec!["uniform".to_owned(), "scan".to_owned()];

@@ -1,6 +1,6 @@
 //! Machines by name: Baseline of IR-ORAM, and what section VI compares with it.
 
-use oblivio_sim::controller::{OramSpec, Pace, Remap, RhoSpec};
+use oblivio_sim::controller::{Initial, OramSpec, Pace, Remap, RhoSpec};
 use oblivio_sim::system::{Layout, SystemSpec};
 
 use crate::LabError;
@@ -21,6 +21,8 @@ pub struct Switches {
     pub fetch_on_write_miss: bool,
     /// How trees lie in DRAM.
     pub layout: Layout,
+    /// What the ORAM holds before the first request.
+    pub initial: Initial,
 }
 
 impl Switches {
@@ -32,7 +34,24 @@ impl Switches {
         llc_bytes: 2 << 20,
         fetch_on_write_miss: false,
         layout: Layout::Balanced,
+        initial: Initial::Placed,
     };
+
+    /// All of them in a word, for the names of runs.
+    pub(super) fn key(&self) -> String {
+        let Self { pace, fan_out, channels, llc_bytes, fetch_on_write_miss, layout, initial } =
+            self;
+        let pace = match pace {
+            Pace::Free => "free".to_owned(),
+            Pace::StartToStart(cycles) => format!("start-to-start-{cycles}"),
+            Pace::Gap(cycles) => format!("gap-{cycles}"),
+            Pace::WhenIdle(cycles) => format!("when-idle-{cycles}"),
+        };
+        let fetches = if *fetch_on_write_miss { ",fetch" } else { "" };
+        let (layout, initial) =
+            (format!("{layout:?}").to_lowercase(), format!("{initial:?}").to_lowercase());
+        format!("{pace},x{fan_out},{channels}ch,{llc_bytes}b,{layout},{initial}{fetches}")
+    }
 }
 
 /// A machine.
@@ -119,6 +138,7 @@ fn baseline(leaf_level: u8, switches: &Switches) -> OramSpec {
     let paper = OramSpec::paper(leaf_level);
     OramSpec {
         fan_out: switches.fan_out,
+        initial: switches.initial,
         tree_top_levels: paper.tree_top_levels.max(TREE_TOP_LEVELS_MIN.min(leaf_level / 2)),
         // A deeper tree keeps the two levels of position map in the tree that all others have.
         client_entries_max: paper.client_entries_max << leaf_level.saturating_sub(PAPER_LEAF_LEVEL),

@@ -19,12 +19,14 @@ pub fn markdown(figures: &[Figure], about: &About) -> String {
         rows.collect::<String>()
     );
     let contents = if figures.is_empty() { "No figures.\n".to_owned() } else { contents };
-    let figures_text: String = figures.iter().map(section).collect();
+    let figures_text: String =
+        figures.iter().map(|figure| format!("\n{}", section(figure))).collect();
     let facts = if facts.is_empty() { facts } else { format!("{facts}\n") };
     format!("# {}\n\n{facts}{}.\n\n{contents}{figures_text}", plain(&about.title), summary(figures))
 }
 
-fn section(figure: &Figure) -> String {
+/// One figure of it: its numbers, what is stated, and what is to say.
+pub fn section(figure: &Figure) -> String {
     let shown = verdicts::of_figure(figure);
     let stated = match figure.stated.is_empty() {
         true => String::new(),
@@ -32,7 +34,7 @@ fn section(figure: &Figure) -> String {
     };
     let remarks = figure.remarks.iter().map(|remark| format!("\n{}\n", plain(remark)));
     format!(
-        "\n## {}\n\n{} ({}): {} {}.\n\n{}{stated}{}\nOrigin: {}\n",
+        "## {}\n\n{} ({}): {} {}.\n\n{}{stated}{}\nOrigin: {}\n",
         plain(&figure.title),
         plain(&figure.paper),
         plain(&figure.id),
@@ -44,13 +46,30 @@ fn section(figure: &Figure) -> String {
     )
 }
 
+/// Its columns are as wide as their cells, for whoever reads it as it is.
 fn table(table: &Table<'_>) -> String {
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let head = line(table.head.iter().map(|name| plain(name)).collect());
-    let aligned = |column| if table.is_of_numbers(column) { "---:" } else { "---" }.to_owned();
-    let rule = line((0..table.head.len()).map(aligned).collect());
-    let rows = table.rows.iter().map(|row| line(row.iter().map(|cell| shown(*cell)).collect()));
-    format!("{head}{rule}{}", rows.collect::<String>())
+    let head = table.head.iter().map(|name| plain(name)).collect();
+    let rows = table.rows.iter().map(|row| row.iter().map(|cell| shown(*cell)).collect());
+    let lines: Vec<Vec<String>> = [head].into_iter().chain(rows).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+    let widths: Vec<_> = (0..table.head.len()).map(|at| width(at).unwrap_or(0).max(4)).collect();
+
+    let line = |cells: &Vec<String>| {
+        let cells = cells.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            if table.is_of_numbers(column) {
+                format!(" {cell:>width$} |")
+            } else {
+                format!(" {cell:<width$} |")
+            }
+        });
+        format!("|{}\n", cells.collect::<String>())
+    };
+    let rules = widths.iter().enumerate().map(|(column, width)| {
+        let end = if table.is_of_numbers(column) { ":" } else { "-" };
+        format!(" {}{end} |", "-".repeat(width - 1))
+    });
+    let body = lines[1..].iter().map(line).collect::<String>();
+    format!("{}|{}\n{body}", line(&lines[0]), rules.collect::<String>())
 }
 
 fn shown(cell: Cell<'_>) -> String {

@@ -24,7 +24,7 @@ mod verdicts;
 
 pub use about::About;
 pub use figure::{Bars, Curves, Figure, Plot, Series, Stated, Verdict};
-pub use markdown::markdown;
+pub use markdown::{markdown, section};
 pub use page::html;
 pub use read::{BYTES_MAX, NotFigures, read};
 pub use verdicts::summary;

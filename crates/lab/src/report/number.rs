@@ -3,7 +3,7 @@
 /// What stands where there is no number.
 pub(super) const MISSING: &str = "\u{2013}";
 
-/// A number in six digits at most, as short as it goes: `1.5`, `0.0123`, `1,234,567`, `1.2e-9`.
+/// A number in four digits, as short as it goes, or whole: `1.5`, `0.0123`, `1,234,567`, `1.2e-9`.
 /// What is no number is [`MISSING`].
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
@@ -12,11 +12,11 @@ pub(super) fn short(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let rounded = format!("{value:.5e}");
+    let rounded = format!("{value:.3e}");
     let Some((digits, exponent)) = rounded.split_once('e') else { return rounded };
     match exponent.parse::<i32>() {
         Ok(exponent @ -4..=14) => {
-            let decimals = usize::try_from(5 - exponent).unwrap_or(0);
+            let decimals = usize::try_from(3 - exponent).unwrap_or(0);
             grouped(without_zeros(&format!("{value:.decimals$}")))
         }
         _ => format!("{}e{exponent}", without_zeros(digits)),
@@ -73,16 +73,16 @@ mod tests {
             (1.5, "1.5"),
             (0.1 + 0.2, "0.3"),
             (100.0, "100"),
-            (-1_234.5, "-1234.5"),
-            (-12_345.678, "-12,345.7"),
+            (-1_234.4, "-1234"),
+            (-12_345.678, "-12,346"),
             (1_234_567.0, "1,234,567"),
             (999_999.96, "1,000,000"),
             (1e14, "100,000,000,000,000"),
             (1e15, "1e15"),
-            (0.000_123_456_78, "0.000123457"),
+            (0.000_123_456_78, "0.0001235"),
             (1.25e-9, "1.25e-9"),
-            (-1.7976931348623157e308, "-1.79769e308"),
-            (5e-324, "4.94066e-324"),
+            (-1.7976931348623157e308, "-1.798e308"),
+            (5e-324, "4.941e-324"),
             (f64::NAN, MISSING),
             (f64::NEG_INFINITY, MISSING),
         ] {

@@ -1,0 +1,91 @@
+//! What a figure sets otherwise than the evaluation: what the paper does not say, or what it varies.
+
+use oblivio_sim::LINE_BYTES;
+use oblivio_sim::controller::{Initial, Pace};
+use oblivio_sim::system::Layout;
+use serde::Deserialize;
+
+use super::plan::Plan;
+use super::variants::Switches;
+
+/// Some of the [`Switches`], and the size of the tree. What is not said is as in the evaluation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Setting {
+    /// What a figure calls it. Nothing: by the size of the protected space.
+    pub name: Option<String>,
+    /// The level of the leaves, counted from that of the evaluation.
+    pub levels: i8,
+    /// When paths start.
+    pub pace: Option<Pace>,
+    /// Positions in a position-map block.
+    pub fan_out: Option<u64>,
+    /// Channels of DRAM.
+    pub channels: Option<u32>,
+    /// How often the LLC is halved.
+    pub llc_halvings: u32,
+    /// Whether a write that misses the LLC fetches its line first.
+    pub fetch_on_write_miss: Option<bool>,
+    /// How trees lie in DRAM.
+    pub layout: Option<Layout>,
+    /// What the ORAM holds before the first request.
+    pub initial: Option<Initial>,
+}
+
+impl Setting {
+    /// The switches of an evaluation, but for those that are said here.
+    pub(super) fn of(&self, switches: &Switches) -> Switches {
+        Switches {
+            pace: self.pace.unwrap_or(switches.pace),
+            fan_out: self.fan_out.unwrap_or(switches.fan_out),
+            channels: self.channels.unwrap_or(switches.channels),
+            llc_bytes: switches.llc_bytes.checked_shr(self.llc_halvings).unwrap_or(0),
+            fetch_on_write_miss: self.fetch_on_write_miss.unwrap_or(switches.fetch_on_write_miss),
+            layout: self.layout.unwrap_or(switches.layout),
+            initial: self.initial.unwrap_or(switches.initial),
+        }
+    }
+
+    /// What stands under the bars of a tree with its leaves on `leaf_level`.
+    pub(super) fn label(&self, leaf_level: u8) -> String {
+        let size = || bytes(Plan::lines(leaf_level) * LINE_BYTES);
+        self.name.clone().unwrap_or_else(size)
+    }
+}
+
+fn bytes(bytes: u64) -> String {
+    match bytes >> 30 {
+        0 => format!("{} MiB", bytes >> 20),
+        gib => format!("{gib} GiB"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_is_as_in_the_evaluation() {
+        assert_eq!(Setting::default().of(&Switches::PAPER), Switches::PAPER);
+        let one = Setting {
+            channels: Some(1),
+            llc_halvings: 5,
+            initial: Some(Initial::Empty),
+            ..Setting::default()
+        };
+        let expected = Switches {
+            channels: 1,
+            llc_bytes: 64 << 10,
+            initial: Initial::Empty,
+            ..Switches::PAPER
+        };
+        assert_eq!(one.of(&Switches::PAPER), expected);
+    }
+
+    #[test]
+    fn a_setting_without_a_name_is_called_by_the_size() {
+        let named = Setting { name: Some("one channel".to_owned()), ..Setting::default() };
+        assert_eq!(named.label(24), "one channel");
+        assert_eq!([24, 17].map(|level| Setting::default().label(level)), ["4 GiB", "32 MiB"]);
+    }
+}
