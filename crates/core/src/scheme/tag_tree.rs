@@ -3,8 +3,6 @@
 //! It is all that a simulation needs to know of a tree, at eight bytes a slot in clear. So nothing is
 //! sealed, opened or checked on the way, and a path costs little more than the memory it is in.
 
-use std::collections::VecDeque;
-
 use super::client::Client;
 use super::path_io::{BodyCounters, PathTree, Trips};
 use super::{Location, TreeConfig};
@@ -49,8 +47,8 @@ impl Level {
 /// The slot of a dummy: what memory is at first.
 const DUMMY: u64 = 0;
 
-/// While a tree is filled, memory is fetched for so many blocks ahead.
-const FILLED_AHEAD: usize = 32;
+/// A tree is filled in so many parts, as a power of two: the buckets of one fit a processor's cache.
+const FILL_PART_BITS: u8 = 8;
 
 type Slot = [u8; size_of::<u64>()];
 
@@ -92,24 +90,17 @@ impl TagTree {
         blocks: &mut dyn Iterator<Item = (u64, Leaf)>,
     ) -> Result<(Self, Vec<(u64, Leaf)>), Error> {
         let mut tree = Self::new(config)?;
-        let mut left = Vec::new();
-        let mut coming = VecDeque::with_capacity(FILLED_AHEAD);
-        loop {
-            while coming.len() < FILLED_AHEAD
-                && let Some((address, leaf)) = blocks.next()
-            {
-                if address >= tree.capacity || !tree.geometry.contains_leaf(leaf) {
-                    let message = "there is no such address, or no such leaf, in this tree";
-                    return Err(Error::new(ErrorKind::InvalidRequest, message));
-                }
-                tree.prefetch_deepest(leaf);
-                coming.push_back((address, leaf));
+        let shift = tree.geometry.leaf_level().saturating_sub(FILL_PART_BITS);
+        let mut parts = vec![Vec::new(); 1 << FILL_PART_BITS];
+        for (address, leaf) in blocks {
+            if address >= tree.capacity || !tree.geometry.contains_leaf(leaf) {
+                let message = "there is no such address, or no such leaf, in this tree";
+                return Err(Error::new(ErrorKind::InvalidRequest, message));
             }
-            let Some((address, leaf)) = coming.pop_front() else { break };
-            if !tree.put_deepest(address, leaf) {
-                left.push((address, leaf));
-            }
+            parts[(leaf.0 >> shift) as usize].push(tree.pack(address, leaf));
         }
+        let tags = parts.into_iter().flatten();
+        let left = tags.filter_map(|tag| tree.put_deepest(tag)).collect();
         Ok((tree, left))
     }
 
@@ -138,23 +129,17 @@ impl TagTree {
         (self.first_level..=self.geometry.leaf_level()).rev().find(is_there)
     }
 
-    /// Where most blocks find their slot.
-    fn prefetch_deepest(&self, leaf: Leaf) {
-        for level in (0..self.levels.len()).rev().take(2) {
-            hint::prefetch(self.slots_of(leaf, level).as_flattened());
-        }
-    }
-
-    fn put_deepest(&mut self, address: u64, leaf: Leaf) -> bool {
-        let tag = self.pack(address, leaf);
+    /// Answers the block if it found no slot.
+    fn put_deepest(&mut self, tag: Slot) -> Option<(u64, Leaf)> {
+        let (address, leaf) = self.unpack(tag)?;
         for level in (0..self.levels.len()).rev() {
             let mut slots = self.slots_of_mut(leaf, level).iter_mut();
             if let Some(free) = slots.find(|slot| **slot == DUMMY.to_ne_bytes()) {
                 *free = tag;
-                return true;
+                return None;
             }
         }
-        false
+        Some((address, leaf))
     }
 
     /// Address and leaf, and one more so that no block looks like a dummy.
