@@ -92,28 +92,44 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     ))
 }
 
-/// A file that does not exist before it is whole.
-pub(crate) struct NewFile {
+/// A file that gets its name when it is whole. Unless that goes well, nothing is left of it.
+pub(crate) struct Unnamed {
     path: PathBuf,
-    unfinished: NamedTempFile,
+    file: NamedTempFile,
 }
 
-impl NewFile {
-    /// Begins it, beside where it will be. A file that exists is left alone.
-    pub(crate) fn prepare(path: &Path) -> Result<Self, CliError> {
-        if path.symlink_metadata().is_ok() {
-            return Err(exists(path));
-        }
-        Ok(Self { path: path.to_owned(), unfinished: temporary_beside(path)? })
+impl Unnamed {
+    /// Begins a file, beside where it will be.
+    pub(crate) fn begin(path: &Path) -> Result<Self, CliError> {
+        Ok(Self { path: path.to_owned(), file: temporary_beside(path)? })
     }
 
-    /// Lets `write` fill it. Unless that goes well, nothing is left.
-    pub(crate) fn write(
-        self,
-        write: impl FnOnce(&File, &Path) -> Result<(), CliError>,
-    ) -> Result<(), CliError> {
-        write(self.unfinished.as_file(), &self.path)?;
-        match self.unfinished.persist_noclobber(&self.path) {
+    /// The same for a name that no file has yet.
+    pub(crate) fn begin_new(path: &Path) -> Result<Self, CliError> {
+        if path.symlink_metadata().is_ok() { Err(exists(path)) } else { Self::begin(path) }
+    }
+
+    /// To write to.
+    pub(crate) fn file(&self) -> &File {
+        self.file.as_file()
+    }
+
+    /// Where it will be.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it its name. A file that has the name is replaced.
+    pub(crate) fn name(self) -> Result<(), CliError> {
+        match self.file.persist(&self.path) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(cannot_write(&self.path, &error.error)),
+        }
+    }
+
+    /// Gives it its name, unless a file has it by now.
+    pub(crate) fn name_new(self) -> Result<(), CliError> {
+        match self.file.persist_noclobber(&self.path) {
             Ok(_) => Ok(()),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(exists(&self.path))

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use oblivio_lab::report::{self, About, Figure};
-use tempfile::NamedTempFile;
 
 use crate::args::ReportArgs;
 use crate::error::CliError;
+use crate::files::Unnamed;
 use crate::{files, output};
 
 /// `oblivio lab report`.
@@ -37,11 +37,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), CliError> {
     };
 
     // Both are whole before either has its name.
-    let page = Unnamed::write(&args.output, &report::html(&figures, &about))?;
+    let page = unnamed(&args.output, &report::html(&figures, &about))?;
     let markdown = args.markdown.as_ref();
-    let markdown = markdown
-        .map(|path| Unnamed::write(path, &report::markdown(&figures, &about)))
-        .transpose()?;
+    let markdown =
+        markdown.map(|path| unnamed(path, &report::markdown(&figures, &about))).transpose()?;
     page.name()?;
     markdown.map(Unnamed::name).transpose()?;
 
@@ -60,25 +59,10 @@ fn read(path: &Path) -> Result<Vec<Figure>, CliError> {
         .map_err(|error| CliError::Input(format!("{} cannot be used: {error}", path.display())))
 }
 
-/// A whole file that has not got its name yet.
-struct Unnamed<'a> {
-    path: &'a Path,
-    file: NamedTempFile,
-}
-
-impl<'a> Unnamed<'a> {
-    fn write(path: &'a Path, text: &str) -> Result<Self, CliError> {
-        let mut file = files::temporary_beside(path)?;
-        match file.write_all(text.as_bytes()) {
-            Ok(()) => Ok(Self { path, file }),
-            Err(error) => Err(files::cannot_write(path, &error)),
-        }
-    }
-
-    fn name(self) -> Result<(), CliError> {
-        match self.file.persist(self.path) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(files::cannot_write(self.path, &error.error)),
-        }
+fn unnamed(path: &Path, text: &str) -> Result<Unnamed, CliError> {
+    let unnamed = Unnamed::begin(path)?;
+    match unnamed.file().write_all(text.as_bytes()) {
+        Ok(()) => Ok(unnamed),
+        Err(error) => Err(files::cannot_write(path, &error)),
     }
 }

@@ -1,22 +1,20 @@
 //! Traces that are there already: looked at, written in another form, mixed; and synthetic ones.
 
 use std::borrow::Cow;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use oblivio_sim::SimError;
 use oblivio_sim::trace::synthetic::{Gap, Pattern, Synthetic};
 use oblivio_sim::trace::{Format, Placing, Trace};
 use oblivio_sim::workload::Workload;
 
-use super::report;
+use super::{report, writing};
 use crate::args::{
     KindName, RemapArgs, TraceConvertArgs, TraceInfoArgs, TraceMakeArgs, TraceMixArgs,
     TraceWriteArgs,
 };
 use crate::error::CliError;
-use crate::files::{self, NewFile};
+use crate::files::{self, Unnamed};
 use crate::progress;
 
 /// Lines from one to the next, where nothing else is asked for: a page.
@@ -37,14 +35,14 @@ pub(crate) fn info(args: &TraceInfoArgs) -> Result<(), CliError> {
 
 /// `oblivio trace convert`.
 pub(crate) fn convert(args: &TraceConvertArgs) -> Result<(), CliError> {
-    let output = NewFile::prepare(&args.output)?;
+    let output = Unnamed::begin_new(&args.output)?;
     let trace = read(&args.input, args.from.map(Format::from))?;
     write(&remapped(trace, &args.remap)?, output, &args.write)
 }
 
 /// `oblivio trace mix`.
 pub(crate) fn mix(args: &TraceMixArgs) -> Result<(), CliError> {
-    let output = NewFile::prepare(&args.output)?;
+    let output = Unnamed::begin_new(&args.output)?;
     let traces = read_all(&args.files)?;
     let mixed = Trace::mix(&name_of_file(&args.output), &traces, args.slice)?;
     write(&remapped(mixed, &args.remap)?, output, &args.write)
@@ -52,7 +50,7 @@ pub(crate) fn mix(args: &TraceMixArgs) -> Result<(), CliError> {
 
 /// `oblivio trace make`.
 pub(crate) fn make(args: &TraceMakeArgs) -> Result<(), CliError> {
-    let output = NewFile::prepare(&args.output)?;
+    let output = Unnamed::begin_new(&args.output)?;
     let synthetic = Synthetic {
         pattern: pattern(args)?,
         lines: args.lines,
@@ -89,14 +87,9 @@ fn remapped(trace: Trace, args: &RemapArgs) -> Result<Trace, CliError> {
 }
 
 /// Writes `trace`, and says what it is like.
-fn write(trace: &Trace, output: NewFile, args: &TraceWriteArgs) -> Result<(), CliError> {
-    output.write(|file, path| {
-        let out = BufWriter::new(file);
-        trace.write(args.to.into(), args.compress.into(), out).map_err(|error| match error {
-            SimError::Output(error) => files::cannot_write(path, &error),
-            refused => refused.into(),
-        })
-    })?;
+fn write(trace: &Trace, output: Unnamed, args: &TraceWriteArgs) -> Result<(), CliError> {
+    writing::write(trace, &output, args.to.into(), args.compress.into())?;
+    output.name_new()?;
     report::print(&[report::Entry::of(trace)], args.json)
 }
 

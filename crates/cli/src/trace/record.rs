@@ -214,7 +214,7 @@ fn write_trace(
         records.push(record);
     }
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    writing::write(&Trace::new(name, records)?, path)?;
+    writing::write_recorded(&Trace::new(name, records)?, path)?;
     Ok((misses, last_level.traffic(), pages.count()))
 }
 
