@@ -70,6 +70,9 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::Evaluation(args) } } => {
             lab::run_evaluation(&args)
         }
+        Command::Lab { command: LabCommand::Run { experiment: RunCommand::Blocks(args) } } => {
+            lab::run_blocks(&args)
+        }
         Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
         Command::Lab { command: LabCommand::Report(args) } => report::run(&args),
         Command::Completions { shell } => {

@@ -5,9 +5,11 @@
 //! plan gives the same results, on any machine and any number of threads.
 
 pub mod alloc_search;
+pub mod blocks;
 mod error;
 pub mod evaluation;
 pub mod pen;
+mod records;
 pub mod report;
 pub mod stash_study;
 pub mod techniques;
@@ -16,6 +18,7 @@ mod workers;
 pub use error::LabError;
 pub use oblivio_sim::trace::Trace;
 pub use oblivio_sim::workload::Workload;
+pub use records::{Host, Kept, line_of};
 
 /// What the command line lists.
 pub struct Experiment {
@@ -42,6 +45,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: evaluation::NAME,
         question: "How fast is a processor with IR-ORAM, and why? The timed figures of the paper",
+    },
+    Experiment {
+        name: blocks::NAME,
+        question: "Where are blocks in the tree, and what does IR-Alloc make of it?",
     },
 ];
 

@@ -1,11 +1,13 @@
 //! What can be typed.
 
+mod blocks;
 mod evaluation;
 mod report;
 mod trace;
 mod trace_record;
 mod volume;
 
+pub(crate) use blocks::*;
 pub(crate) use evaluation::*;
 pub(crate) use report::*;
 pub(crate) use trace::*;
@@ -241,6 +243,15 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run evaluation --quick\n  oblivio lab run evaluation --quick --figure fig10 fig14\n  oblivio lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\nAt --levels 24 a run takes about 4 GB: give --jobs if there is not as much for each processor."
     )]
     Evaluation(EvaluationArgs),
+    /// Where are blocks in the tree, and what does IR-Alloc make of it?
+    ///
+    /// Makes paths without timing them, as programs and as chance ask for them, and looks where blocks are
+    /// and where they were found. Keeps each run as a line of results.jsonl: what was interrupted goes on
+    /// with the next run. The figures go to figures.json.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run blocks --quick\n  oblivio lab run blocks --figure fig03 fig06 --traces traces --levels 20 --paths 100000000\n  oblivio lab report lab-results/blocks/figures.json\n\nAt --levels 24 a run takes about 1.8 GB: give --jobs if there is not as much for each processor."
+    )]
+    Blocks(BlocksArgs),
 }
 
 #[derive(Args)]

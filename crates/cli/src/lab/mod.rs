@@ -1,7 +1,10 @@
 //! `oblivio lab`: the measurements behind the documentation.
 
+mod blocks;
 mod evaluation;
+mod runs;
 
+pub(crate) use blocks::run_blocks;
 pub(crate) use evaluation::run_evaluation;
 
 use std::num::NonZeroUsize;
@@ -24,7 +27,11 @@ pub(crate) fn list() -> Result<(), CliError> {
         .iter()
         .map(|experiment| format!("{:14} {}", experiment.name, experiment.question));
     let experiments = lines.collect::<Vec<_>>().join("\n");
-    output::print(&format!("{experiments}\n\nfigures of evaluation:\n{}", evaluation::list()?))
+    output::print(&format!(
+        "{experiments}\n\nfigures of evaluation:\n{}\n\nfigures of blocks:\n{}",
+        evaluation::list()?,
+        blocks::list()
+    ))
 }
 
 /// `oblivio lab run stash-study`.

@@ -9,34 +9,11 @@ use oblivio_sim::trace::{Kind, Record};
 use super::plan::{Plan, Run};
 use super::record::{RunRecord, Scale};
 use super::workloads::Programs;
+use crate::records::Host;
 use crate::{LabError, workers};
 
-/// The world around an evaluation.
-pub trait Host: Sync {
-    /// Seconds since any one point in time.
-    fn seconds(&self) -> f64;
-
-    /// So many records will be run, those of warm-ups included.
-    fn planned(&self, records: u64);
-
-    /// So many more have been run.
-    fn made(&self, records: u64);
-
-    /// A run has ended: whoever wants it after an interruption keeps it now.
-    ///
-    /// # Errors
-    /// What keeps it from being kept. No further run is begun then.
-    fn keep(&self, record: &RunRecord) -> Result<(), LabError>;
-
-    /// What computer this is.
-    fn machine(&self) -> &str;
-
-    /// What version of the program.
-    fn version(&self) -> &str;
-}
-
 /// Makes all `runs` but those that are among `kept`, at most `jobs` at a time, and gives the records of all,
-/// in their order. A run takes about 4 GB while its tree has leaves on level 24, and half for each level
+/// in their order. The steps are records, those of warm-ups included. A run takes about 4 GB while its tree has leaves on level 24, and half for each level
 /// less.
 ///
 /// # Errors
@@ -47,7 +24,7 @@ pub fn run(
     programs: &Programs,
     kept: &[RunRecord],
     jobs: NonZeroUsize,
-    host: &impl Host,
+    host: &impl Host<RunRecord>,
 ) -> Result<Vec<RunRecord>, LabError> {
     let Scale { records, warm_up, .. } = plan.scale;
     host.planned((records + warm_up) * runs.len() as u64);
@@ -59,7 +36,7 @@ fn one(
     run: &Run,
     programs: &Programs,
     kept: &[RunRecord],
-    host: &impl Host,
+    host: &impl Host<RunRecord>,
 ) -> Result<RunRecord, LabError> {
     let Scale { records, warm_up, .. } = plan.scale;
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
@@ -96,13 +73,14 @@ struct Told<'a, H> {
     told: Cell<u64>,
 }
 
-impl<H: Host> Progress for Told<'_, H> {
+impl<H: Host<RunRecord>> Progress for Told<'_, H> {
     fn records(&self, done: u64) {
         self.host.made(done - self.told.replace(done));
     }
 }
 
-fn checksum(records: &[Record]) -> u32 {
+/// Of other records it is another one.
+pub(crate) fn checksum(records: &[Record]) -> u32 {
     let mut checksum = crc32fast::Hasher::new();
     for Record { gap, kind, line } in records {
         checksum.update(&gap.to_le_bytes());

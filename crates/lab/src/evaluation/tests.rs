@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::*;
 use crate::LabError;
 use crate::report::{Figure, Plot, Verdict, section};
+use crate::{Host, Kept, line_of};
 
 /// A world that counts, and in which each look at the clock takes a second.
 #[derive(Default)]
@@ -17,7 +18,7 @@ struct Counting {
     file: Mutex<String>,
 }
 
-impl Host for Counting {
+impl Host<RunRecord> for Counting {
     fn seconds(&self) -> f64 {
         self.looks.fetch_add(1, Ordering::Relaxed) as f64
     }
@@ -31,7 +32,7 @@ impl Host for Counting {
     }
 
     fn keep(&self, record: &RunRecord) -> Result<(), LabError> {
-        self.file.lock().unwrap().push_str(&record.to_line()?);
+        self.file.lock().unwrap().push_str(&line_of(record)?);
         Ok(())
     }
 
@@ -166,10 +167,12 @@ fn a_line_that_is_no_record_is_told_by_its_number() {
     let first = file.lines().next().unwrap();
     for wrong in ["", "{}", "[1", &first.replace("\"seed\"", "\"seeds\""), "\u{0}"] {
         let file = format!("{first}\n{wrong}\n{first}\n");
-        let error = Kept::read("results.jsonl", file.as_bytes()).unwrap_err().to_string();
+        let error = Kept::<RunRecord>::read("results.jsonl", file.as_bytes());
+        let error = error.unwrap_err().to_string();
         assert!(error.starts_with("line 2 of results.jsonl is no record"), "{wrong}: {error}");
     }
-    assert_eq!(Kept::read("results.jsonl", b"{\"key\"").unwrap(), Kept::default());
+    let torn = Kept::<RunRecord>::read("results.jsonl", b"{\"key\"").unwrap();
+    assert_eq!(torn, Kept { records: Vec::new(), whole_bytes: 0 });
 }
 
 #[test]

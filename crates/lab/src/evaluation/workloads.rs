@@ -76,7 +76,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 pub struct Programs {
     traces: Vec<(&'static str, Trace)>,
     /// What they are, for readers of a figure.
-    pub(super) what: String,
+    pub(crate) what: String,
 }
 
 impl Programs {
@@ -110,7 +110,16 @@ impl Programs {
         }
     }
 
-    fn program(&self, name: &str) -> Option<&Trace> {
+    /// The trace of a program, with its pages at random places of a protected space of `lines`.
+    pub(crate) fn placed(&self, name: &str, lines: u64, seed: u64) -> Result<Trace, LabError> {
+        let trace = self.program(name).ok_or_else(|| missing(name))?;
+        let place = names().position(|known| known == name).unwrap_or_default();
+        let seed = seed.wrapping_add(place as u64);
+        Ok(trace.remap(lines, Placing::Random { seed })?)
+    }
+
+    /// The trace of a program as it is in its file.
+    pub(crate) fn program(&self, name: &str) -> Option<&Trace> {
         self.traces.iter().find(|(program, _)| *program == name).map(|(_, trace)| trace)
     }
 

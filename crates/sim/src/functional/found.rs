@@ -2,11 +2,13 @@
 
 use oblivio_core::geometry::Leaf;
 use oblivio_core::scheme::{Location, PathBackend, TagTree};
+use serde::{Deserialize, Serialize};
 
 use crate::controller::tags::Watch;
 
 /// How many requests for data found their block where.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Found {
     /// In the stash.
     pub stash: u64,

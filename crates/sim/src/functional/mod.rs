@@ -14,6 +14,7 @@
 mod found;
 mod oram;
 mod phase;
+mod reuse;
 mod snapshot;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,12 @@
 //! What a study saw.
 
+use serde::{Deserialize, Serialize};
+
 use super::Found;
 
 /// Paths since a study began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PathCounts {
     /// For data blocks (`PT_d`).
     pub data: u64,
@@ -23,7 +26,8 @@ impl PathCounts {
 }
 
 /// Where blocks are, and where they were found so far.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Snapshot {
     /// The paths so far.
     pub paths: PathCounts,

@@ -1,0 +1,152 @@
+//! What experiments of many runs have in common: traces of programs, a file that keeps runs, this computer.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use indicatif::ProgressBar;
+use oblivio_lab::evaluation::{PROGRAMS, Programs};
+use oblivio_lab::{Host, Kept, LabError, Trace, line_of};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::threads;
+use crate::clock::Stopwatch;
+use crate::error::CliError;
+use crate::{files, output, progress};
+
+/// A line for each run.
+pub(super) const RUNS: &str = "results.jsonl";
+
+/// All figures.
+pub(super) const FIGURES: &str = "figures.json";
+
+/// The traces of a directory that are called by the name of a program.
+pub(super) fn recorded(directory: &Path) -> Result<Programs, CliError> {
+    let entries = fs::read_dir(directory).map_err(|error| files::cannot_read(directory, &error))?;
+    let mut traces = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| files::cannot_read(directory, &error))?.path();
+        let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let program = file_name.split('.').next().unwrap_or_default();
+        if !PROGRAMS.contains(&program) {
+            continue;
+        }
+        if traces.iter().any(|(name, _): &(String, Trace)| name == program) {
+            return Err(CliError::Input(format!(
+                "{} has two traces of {program}: leave one there",
+                directory.display()
+            )));
+        }
+        let trace = Trace::read(&file_name, files::open(&path)?)?;
+        traces.push((program.to_owned(), trace));
+    }
+    Ok(Programs::recorded(traces))
+}
+
+/// The file of runs, which nobody else writes meanwhile.
+pub(super) struct RunsFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl RunsFile {
+    /// Opens it, and gives the records in it. What an interruption left of a line is dropped.
+    pub(super) fn open<R: DeserializeOwned>(path: PathBuf) -> Result<(Self, Vec<R>), CliError> {
+        let mut options = OpenOptions::new();
+        let options = options.create(true).read(true).append(true);
+        let mut file = options.open(&path).map_err(|error| files::cannot_write(&path, &error))?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => CliError::Locked(format!(
+                "another run of the lab writes {}: wait for it, or choose another --output",
+                path.display()
+            )),
+            TryLockError::Error(error) => files::cannot_write(&path, &error),
+        })?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(|error| files::cannot_read(&path, &error))?;
+        let Kept { records, whole_bytes } = Kept::read(&path.display().to_string(), &text)?;
+        if whole_bytes < text.len() {
+            output::remark(&format!(
+                "the last line of {} is torn and was dropped: that run is made again",
+                path.display()
+            ));
+            file.set_len(whole_bytes as u64).map_err(|error| files::cannot_write(&path, &error))?;
+        }
+        Ok((Self { path, file }, records))
+    }
+
+    fn append(&mut self, record: &impl Serialize) -> Result<(), LabError> {
+        let line = line_of(record)?;
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(|error| LabError::Output(files::cannot_write(&self.path, &error).to_string()))
+    }
+}
+
+/// This computer, this program, and where its runs go.
+pub(super) struct Here<R> {
+    stopwatch: Stopwatch,
+    pub(super) bar: ProgressBar,
+    file: Mutex<RunsFile>,
+    machine: String,
+    records: PhantomData<fn(R)>,
+}
+
+/// The version of this program, and the commit if it was built with one.
+const VERSION: &str = match option_env!("OBLIVIO_COMMIT") {
+    Some(commit) => commit,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
+impl<R> Here<R> {
+    /// Its bar counts the steps of an experiment, which are `things`.
+    pub(super) fn new(file: RunsFile, things: &str) -> Self {
+        Self {
+            stopwatch: Stopwatch::start(),
+            bar: progress::bar_of(0, things),
+            file: Mutex::new(file),
+            machine: machine(),
+            records: PhantomData,
+        }
+    }
+}
+
+impl<R: Serialize> Host<R> for Here<R> {
+    fn seconds(&self) -> f64 {
+        self.stopwatch.elapsed().as_secs_f64()
+    }
+
+    fn planned(&self, steps: u64) {
+        self.bar.inc_length(steps);
+    }
+
+    fn made(&self, steps: u64) {
+        self.bar.inc(steps);
+    }
+
+    fn keep(&self, record: &R) -> Result<(), LabError> {
+        self.file.lock().expect("no thread panics while it holds this").append(record)
+    }
+
+    fn machine(&self) -> &str {
+        &self.machine
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+}
+
+/// What the system says of the processor.
+fn machine() -> String {
+    let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = known.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == "model name").then(|| value.trim())
+    });
+    let threads = threads(None);
+    format!("{}, {threads} threads", model.unwrap_or(std::env::consts::ARCH))
+}

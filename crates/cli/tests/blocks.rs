@@ -1,0 +1,54 @@
+//! The study of where blocks are as users meet it: runs that are kept, figures, a report.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use common::{bad, good};
+
+const SMALL: &str =
+    "lab run blocks --quick --initial placed --paths 10000 --reuse-paths 1000 --output out";
+
+#[test]
+fn figures_runs_that_are_kept_and_a_report() {
+    let dir = TempDir::new().unwrap();
+    let table = good(&dir, SMALL);
+    for part in ["## fig03: ", "## fig06", "| last level after chance", "## reuse", "9 runs"] {
+        assert!(table.contains(part), "no {part:?} in {table}");
+    }
+    let file = |name: &str| fs::read_to_string(dir.path().join("out").join(name)).unwrap();
+    let runs = file("results.jsonl");
+    assert_eq!(runs.lines().count(), 9);
+    let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
+    assert_eq!(run["spec"]["initial"], "placed");
+    let figures: Value = serde_json::from_str(&file("figures.json")).unwrap();
+    assert_eq!(figures.as_array().unwrap().len(), 6);
+
+    // Once more, as JSON: nothing is run again.
+    let again: Value = serde_json::from_str(&good(&dir, &format!("{SMALL} --json"))).unwrap();
+    assert_eq!(again, figures);
+    assert_eq!(file("results.jsonl"), runs);
+
+    good(&dir, "lab report out/figures.json --output report.html");
+    let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
+    assert!(page.contains("IR-ORAM, Fig. 13"));
+}
+
+#[test]
+fn figures_are_listed_and_what_cannot_be_made_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let list = good(&dir, "lab list");
+    for part in ["blocks", "fig03", "fig13", "fig13-evictions"] {
+        assert!(list.contains(part), "{list}");
+    }
+    assert!(bad(&dir, "lab run blocks --quick --figure fig7", 3).contains("choose from fig03"));
+    let too_small = bad(&dir, "lab run blocks --quick --levels 10 --initial placed", 3);
+    assert!(too_small.contains("lines or more"), "{too_small}");
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    let empty = bad(&dir, &format!("{SMALL} --figure fig03 --traces empty"), 3);
+    assert!(empty.contains("no trace of any program"), "{empty}");
+}

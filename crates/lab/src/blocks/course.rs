@@ -1,0 +1,112 @@
+//! What is asked of an ORAM, stretch after stretch.
+
+use super::plan::Plan;
+use crate::evaluation::{PROGRAMS, Programs};
+
+/// What is asked for in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// All programs, one after the other, and then chance, as in Fig. 3.
+    Mix,
+    /// One program.
+    Program(&'static str),
+    /// Chance.
+    Uniform,
+    /// Chance with more and more reuse.
+    Reuse,
+}
+
+/// A stretch of a course. Snapshots are taken in it at equal distances, the last one at its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stretch {
+    pub(super) asked: Asked,
+    pub(super) paths: u64,
+    pub(super) snapshots: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Asked {
+    Program(&'static str),
+    Uniform,
+    /// Again for a block of late, with this probability.
+    Reuse(f64),
+}
+
+/// Fig. 3: of 4 billion paths, 3.7 are made by programs.
+const MIX_PARTS: u64 = 40;
+const MIX_PROGRAM_PARTS: u64 = 37;
+
+/// A course of Fig. 4 has this part of the paths of Fig. 3.
+const ALONE_PART: u64 = 4;
+
+/// Snapshots of each stretch.
+const SNAPSHOTS: u64 = 4;
+
+/// Probabilities of reuse, in tenths.
+const REUSE_TENTHS: std::ops::RangeInclusive<u32> = 0..=9;
+
+impl Course {
+    /// What results call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mix => "programs-then-uniform",
+            Self::Program(name) => name,
+            Self::Uniform => Asked::UNIFORM,
+            Self::Reuse => "reuse",
+        }
+    }
+
+    /// Whether there is a trace for it.
+    pub fn is_there(self, programs: &Programs) -> bool {
+        match self {
+            Self::Mix => !those_there(programs).is_empty(),
+            Self::Program(name) => programs.has(name),
+            Self::Uniform | Self::Reuse => true,
+        }
+    }
+
+    pub(super) fn stretches(self, plan: &Plan, programs: &Programs) -> Vec<Stretch> {
+        let stretch = |asked, paths| Stretch { asked, paths, snapshots: SNAPSHOTS };
+        let alone = plan.paths / ALONE_PART;
+        match self {
+            Self::Mix => {
+                let there = those_there(programs);
+                let of_programs = plan.paths * MIX_PROGRAM_PARTS / MIX_PARTS;
+                let each = of_programs / there.len().max(1) as u64;
+                let parts = there.into_iter().map(|name| stretch(Asked::Program(name), each));
+                let uniform = stretch(Asked::Uniform, plan.paths - of_programs);
+                parts.chain([uniform]).collect()
+            }
+            Self::Program(name) => vec![stretch(Asked::Program(name), alone)],
+            Self::Uniform => vec![stretch(Asked::Uniform, alone)],
+            Self::Reuse => {
+                let shares = REUSE_TENTHS.map(|tenths| f64::from(tenths) / 10.0);
+                // The first half of each is not counted.
+                shares
+                    .map(|share| Stretch {
+                        asked: Asked::Reuse(share),
+                        paths: plan.reuse_paths,
+                        snapshots: 2,
+                    })
+                    .collect()
+            }
+        }
+    }
+}
+
+impl Asked {
+    pub(super) const UNIFORM: &str = "uniform";
+
+    /// What results call it.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Program(name) => name.to_owned(),
+            Self::Uniform => Self::UNIFORM.to_owned(),
+            Self::Reuse(share) => format!("reuse {share:.1}"),
+        }
+    }
+}
+
+pub(super) fn those_there(programs: &Programs) -> Vec<&'static str> {
+    PROGRAMS.into_iter().filter(|program| programs.has(program)).collect()
+}

@@ -1,0 +1,190 @@
+//! The figures: which runs each needs, and what all have in common.
+
+use super::course::Course;
+use super::makers;
+use super::plan::{PAPER_LEAF_LEVEL, Plan, Run};
+use super::record::BlocksRecord;
+use crate::LabError;
+use crate::evaluation::Programs;
+use crate::report::{Figure, Plot, Stated};
+
+/// A figure to be made.
+#[derive(Debug)]
+pub struct BlocksFigure {
+    /// What it is called here: `fig03`.
+    pub id: &'static str,
+    /// What it shows, in a line.
+    pub title: &'static str,
+    /// Which figure of which paper it is.
+    pub paper: &'static str,
+    /// The runs it is made of.
+    pub runs: &'static [Run],
+    make: fn(&Made<'_>) -> Result<Content, LabError>,
+}
+
+/// What only this figure has.
+pub(super) struct Content {
+    pub(super) plot: Plot,
+    pub(super) stated: Vec<Stated>,
+    pub(super) remarks: Vec<String>,
+}
+
+/// The runs of a figure that could be made.
+pub(super) struct Made<'a> {
+    pub(super) plan: &'a Plan,
+    runs: Vec<(Run, &'a BlocksRecord)>,
+}
+
+impl<'a> Made<'a> {
+    pub(super) fn runs(&self) -> impl Iterator<Item = (Run, &'a BlocksRecord)> {
+        self.runs.iter().copied()
+    }
+
+    /// The only run, or the first one.
+    pub(super) fn first(&self) -> Result<&'a BlocksRecord, LabError> {
+        let first = self.runs.first().map(|(_, record)| *record);
+        first.ok_or_else(|| LabError::Plan("a figure has none of its runs".to_owned()))
+    }
+
+    /// How its tree differs from the paper's.
+    fn scale(&self) -> Result<Option<String>, LabError> {
+        let leaf_level = self.first()?.spec.leaf_level();
+        let text = || {
+            format!(
+                "On a tree with leaves on level {leaf_level}; the paper's are on level \
+                 {PAPER_LEAF_LEVEL}."
+            )
+        };
+        Ok((leaf_level != PAPER_LEAF_LEVEL).then(text))
+    }
+}
+
+const fn run(variant: &'static str, course: Course) -> Run {
+    Run { variant, course }
+}
+
+const BASELINE: &str = "baseline";
+const IR_ALLOC: &str = "ir-alloc-4";
+
+/// All of them, in the order of the paper.
+pub const FIGURES: &[BlocksFigure] = &[
+    BlocksFigure {
+        id: "fig03",
+        title: "Utilisation of the levels under programs, and then chance",
+        paper: "IR-ORAM, Fig. 3",
+        runs: &[run(BASELINE, Course::Mix)],
+        make: makers::baseline_levels,
+    },
+    BlocksFigure {
+        id: "fig04",
+        title: "Utilisation of the levels under one program, and under chance",
+        paper: "IR-ORAM, Fig. 4",
+        runs: &[
+            run(BASELINE, Course::Program("gcc")),
+            run(BASELINE, Course::Program("lbm")),
+            run(BASELINE, Course::Uniform),
+        ],
+        make: makers::levels_of_each,
+    },
+    BlocksFigure {
+        id: "fig06",
+        title: "Where blocks are found that are asked for",
+        paper: "IR-ORAM, Fig. 6",
+        runs: &[run(BASELINE, Course::Mix)],
+        make: makers::found,
+    },
+    BlocksFigure {
+        id: "fig13",
+        title: "Utilisation of the levels with IR-Alloc 4, under programs, and then chance",
+        paper: "IR-ORAM, Fig. 13",
+        runs: &[run(IR_ALLOC, Course::Mix)],
+        make: makers::alloc_levels,
+    },
+    BlocksFigure {
+        id: "fig13-evictions",
+        title: "Background evictions under each program, and then chance",
+        paper: "beside IR-ORAM, Fig. 13",
+        runs: &[run(BASELINE, Course::Mix), run(IR_ALLOC, Course::Mix)],
+        make: makers::evictions,
+    },
+    BlocksFigure {
+        id: "reuse",
+        title: "Background evictions against reuse past the last-level cache",
+        paper: "not in the paper; it explains the gain of IR-Alloc",
+        runs: &[
+            run("ir-alloc-1", Course::Reuse),
+            run("ir-alloc-2", Course::Reuse),
+            run("ir-alloc-3", Course::Reuse),
+            run(IR_ALLOC, Course::Reuse),
+        ],
+        make: makers::reuse,
+    },
+];
+
+impl BlocksFigure {
+    /// The figures called `ids`, or all if there are none.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] for an id that no figure has.
+    pub fn chosen(ids: &[String]) -> Result<Vec<&'static Self>, LabError> {
+        if let Some(unknown) = ids.iter().find(|id| FIGURES.iter().all(|known| known.id != **id)) {
+            let known: Vec<_> = FIGURES.iter().map(|figure| figure.id).collect();
+            return Err(LabError::Plan(format!(
+                "there is no figure {unknown}: choose from {}",
+                known.join(", ")
+            )));
+        }
+        let is_chosen = |figure: &&Self| ids.is_empty() || ids.iter().any(|id| *id == figure.id);
+        Ok(FIGURES.iter().filter(is_chosen).collect())
+    }
+}
+
+/// The `chosen` figures, from what [`run`](super::run()) gave for `plan`. One that has no run at all is left
+/// out.
+///
+/// # Errors
+/// [`LabError::Plan`] when the records are not those of the plan.
+pub fn figures(
+    chosen: &[&BlocksFigure],
+    plan: &Plan,
+    programs: &Programs,
+    records: &[BlocksRecord],
+) -> Result<Vec<Figure>, LabError> {
+    let mut figures = Vec::new();
+    for figure in chosen {
+        let record = |run: &Run| {
+            let key = plan.key(run);
+            Some((*run, records.iter().find(|record| record.key == key)?))
+        };
+        let made = Made { plan, runs: figure.runs.iter().filter_map(record).collect() };
+        if made.runs.is_empty() {
+            continue;
+        }
+        let Content { plot, stated, mut remarks } = (figure.make)(&made)?;
+        remarks.extend(made.scale()?);
+        figures.push(Figure {
+            id: figure.id.to_owned(),
+            title: figure.title.to_owned(),
+            paper: figure.paper.to_owned(),
+            plot,
+            stated,
+            remarks,
+            origin: origin(plan, programs, &made),
+        });
+    }
+    Ok(figures)
+}
+
+fn origin(plan: &Plan, programs: &Programs, made: &Made<'_>) -> String {
+    let mut versions: Vec<_> = made.runs().map(|(_, record)| record.version.as_str()).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    let Plan { leaf_level, paths, reuse_paths, initial, llc_bytes, seed } = plan;
+    format!(
+        "{paths} paths of programs and chance, {reuse_paths} for each probability of reuse ({}); leaves on \
+         level {leaf_level}; {initial:?} at first; LLC of {} KiB; seed {seed}; version {}",
+        programs.what,
+        llc_bytes >> 10,
+        versions.join(", ")
+    )
+}

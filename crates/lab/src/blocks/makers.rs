@@ -1,0 +1,322 @@
+//! What each figure shows, and what the paper states of it.
+
+use oblivio_sim::functional::Snapshot;
+
+use super::course::Asked;
+use super::figure::{Content, Made};
+use super::record::{BlocksRecord, Taken};
+use crate::LabError;
+use crate::evaluation::Variant;
+use crate::report::{Bars, Curves, Plot, Series, Stated};
+
+/// Parts of the programs' paths after which Fig. 3 shows a snapshot, in quarters.
+const QUARTERS: [usize; 3] = [1, 2, 3];
+
+/// Between the tree top and these lowest levels are the middle levels (section III-B: 10 to 21 of 24).
+const BOTTOM_LEVELS: usize = 3;
+
+/// Fig. 3.
+pub(super) fn baseline_levels(made: &Made<'_>) -> Result<Content, LabError> {
+    let record = made.first()?;
+    let levels = Levels::of(record)?;
+    let top = 3;
+    let each = || {
+        record.snapshots.iter().filter_map(|taken| taken.snapshot.utilisation().get(top).copied())
+    };
+    let last = |utilisation: &[f64]| utilisation.last().copied();
+    let stated = vec![
+        number("level 3, the least of all snapshots", 0.11, 0.1, each().reduce(f64::min)),
+        number("level 3, the most of all snapshots", 0.5, 0.15, each().reduce(f64::max)),
+        number(
+            "middle levels after programs, mean (20 % and lower)",
+            0.1,
+            0.1,
+            levels.middle(&levels.programs),
+        ),
+        number("middle levels after chance, mean", 0.3, 0.05, levels.middle(&levels.chance)),
+        number("last level after programs", 0.8, 0.05, last(&levels.programs)),
+        number("last level after chance", 0.7, 0.05, last(&levels.chance)),
+    ];
+    Ok(Content {
+        plot: curves(record)?,
+        stated,
+        remarks: vec![course_remark(record), mean_remark()],
+    })
+}
+
+/// Fig. 13.
+pub(super) fn alloc_levels(made: &Made<'_>) -> Result<Content, LabError> {
+    let record = made.first()?;
+    let levels = Levels::of(record)?;
+    let top = levels.chance.iter().take(4).copied().collect::<Vec<_>>();
+    let stated = vec![
+        number(
+            "middle levels after chance, mean (more than 50 %)",
+            0.75,
+            0.25,
+            levels.middle(&levels.chance),
+        ),
+        number("levels 0 to 3 after chance, mean (rarely an empty slot)", 1.0, 0.1, mean(&top)),
+    ];
+    let mut remarks = vec![course_remark(record), mean_remark()];
+    remarks.extend(levels.middle(&levels.programs).map(|middle| {
+        format!(
+            "After programs the middle levels are {:.0} % full; the paper says that they are fuller than \
+             without IR-Alloc and still low.",
+            100.0 * middle
+        )
+    }));
+    Ok(Content { plot: curves(record)?, stated, remarks })
+}
+
+/// Fig. 4: what is there at the end of each run.
+pub(super) fn levels_of_each(made: &Made<'_>) -> Result<Content, LabError> {
+    let last =
+        |record: &BlocksRecord| record.snapshots.last().map(|taken| taken.snapshot.utilisation());
+    let series = made.runs().filter_map(|(run, record)| {
+        Some(Series { name: run.course.name().to_owned(), values: by_level(&last(record)?) })
+    });
+    let plot = over_levels(series.collect());
+    let remark =
+        "The paper has three plots and no numbers: the trend is the same for each workload.";
+    Ok(Content { plot, stated: Vec::new(), remarks: vec![remark.to_owned()] })
+}
+
+/// Fig. 6.
+pub(super) fn found(made: &Made<'_>) -> Result<Content, LabError> {
+    let record = made.first()?;
+    let [start, programs, end] = ends(record)?;
+    let (levels, top) = (record.spec.slots.len(), usize::from(record.spec.tree_top_levels));
+    let shares = [("programs", start, programs), ("chance", programs, end), ("all", start, end)]
+        .map(|(name, from, to)| (name, Shares::between(from, to, levels)));
+    let labels = ["stash".to_owned()].into_iter().chain((0..levels).map(|level| level.to_string()));
+    let series = shares.iter().map(|(name, shares)| Series {
+        name: (*name).to_owned(),
+        values: [shares.stash].iter().chain(&shares.levels).copied().map(Some).collect(),
+    });
+    let stated =
+        vec![number("tree top, of all requests", 0.23, 0.05, Some(shares[2].1.above(top)))];
+    let parts = shares.iter().map(|(name, shares)| {
+        format!("{name} {:.1} % and {:.1} %", 100.0 * shares.above(top), 100.0 * shares.stash)
+    });
+    let remarks = vec![
+        course_remark(record),
+        format!(
+            "Found on the {top} levels of the tree top, and in the stash: {}.",
+            parts.collect::<Vec<_>>().join("; ")
+        ),
+    ];
+    let plot = Plot::Bars(Bars {
+        labels: labels.collect(),
+        value: "part of the requests for data".to_owned(),
+        stacked: false,
+        series: series.collect(),
+    });
+    Ok(Content { plot, stated, remarks })
+}
+
+/// Background evictions of each stretch of Fig. 3 and Fig. 13.
+pub(super) fn evictions(made: &Made<'_>) -> Result<Content, LabError> {
+    let labels: Vec<_> =
+        stretches(made.first()?).into_iter().map(|(name, ..)| name.to_owned()).collect();
+    let series = made.runs().map(|(run, record)| Series {
+        name: title(run.variant).to_owned(),
+        values: stretches(record)
+            .into_iter()
+            .map(|(_, from, to)| evictions_per_request(from, to))
+            .collect(),
+    });
+    let plot = Plot::Bars(Bars {
+        labels,
+        value: EVICTIONS.to_owned(),
+        stacked: false,
+        series: series.collect(),
+    });
+    let remark = "The paper has no numbers: background eviction is low in general, and under chance there \
+                  is a high possibility of it.";
+    Ok(Content { plot, stated: Vec::new(), remarks: vec![remark.to_owned()] })
+}
+
+/// Background evictions in the second half of each stretch.
+pub(super) fn reuse(made: &Made<'_>) -> Result<Content, LabError> {
+    let series = made.runs().map(|(run, record)| {
+        let halves = record.snapshots.get(1..).unwrap_or_default().as_chunks::<2>().0;
+        let point = |[half, end]: &[Taken; 2]| {
+            let share = end.after.rsplit(' ').next().and_then(|share| share.parse().ok());
+            Some([share?, evictions_per_request(&half.snapshot, &end.snapshot)?])
+        };
+        Series {
+            name: title(run.variant).to_owned(),
+            values: halves.iter().filter_map(point).collect(),
+        }
+    });
+    let plot = Plot::Curves(Curves {
+        axes: [
+            "probability that a request is for a block of late".to_owned(),
+            EVICTIONS.to_owned(),
+        ],
+        is_log: false,
+        series: series.collect(),
+    });
+    let [cache_lines, window] = made.plan.reuse_lines();
+    let remark = format!(
+        "With this probability a request is for one of the last {window} blocks that left a cache of \
+         {cache_lines} lines, and else for any other block. The probabilities follow each other on one \
+         tree, and the first half of each is not counted."
+    );
+    Ok(Content { plot, stated: Vec::new(), remarks: vec![remark] })
+}
+
+const EVICTIONS: &str = "background evictions per request";
+
+fn evictions_per_request(from: &Snapshot, to: &Snapshot) -> Option<f64> {
+    let requests = to.found.requests() - from.found.requests();
+    let evictions = to.paths.evictions - from.paths.evictions;
+    (requests > 0).then(|| evictions as f64 / requests as f64)
+}
+
+/// What the levels hold after programs, and after chance.
+struct Levels {
+    tree_top: usize,
+    programs: Vec<f64>,
+    chance: Vec<f64>,
+}
+
+impl Levels {
+    fn of(record: &BlocksRecord) -> Result<Self, LabError> {
+        let [_, programs, chance] = ends(record)?.map(Snapshot::utilisation);
+        Ok(Self { tree_top: record.spec.tree_top_levels.into(), programs, chance })
+    }
+
+    fn middle(&self, utilisation: &[f64]) -> Option<f64> {
+        let end = utilisation.len().saturating_sub(BOTTOM_LEVELS);
+        mean(utilisation.get(self.tree_top..end)?)
+    }
+}
+
+/// Where requests found their blocks: parts of all.
+struct Shares {
+    stash: f64,
+    levels: Vec<f64>,
+}
+
+impl Shares {
+    fn between(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
+        let requests = (to.found.requests() - from.found.requests()).max(1) as f64;
+        let of_level = |snapshot: &Snapshot, level: usize| {
+            snapshot.found.levels.get(level).copied().unwrap_or(0)
+        };
+        let part = |from: u64, to: u64| (to - from) as f64 / requests;
+        let level = |level| part(of_level(from, level), of_level(to, level));
+        Self {
+            stash: part(from.found.stash, to.found.stash),
+            levels: (0..levels).map(level).collect(),
+        }
+    }
+
+    fn above(&self, level: usize) -> f64 {
+        self.levels.iter().take(level).sum()
+    }
+}
+
+/// The first snapshot, the last one of programs, and the last one.
+fn ends(record: &BlocksRecord) -> Result<[&Snapshot; 3], LabError> {
+    let snapshots = &record.snapshots;
+    let programs = snapshots.iter().rfind(|taken| taken.after != Asked::UNIFORM);
+    match (snapshots.first(), programs, snapshots.last()) {
+        (Some(start), Some(programs), Some(end)) => {
+            Ok([start, programs, end].map(|taken| &taken.snapshot))
+        }
+        _ => Err(LabError::Plan(format!("the run {} has no snapshots", record.key))),
+    }
+}
+
+/// Each stretch: what was asked for, and the snapshots around it.
+fn stretches(record: &BlocksRecord) -> Vec<(&str, &Snapshot, &Snapshot)> {
+    let mut stretches = Vec::new();
+    let mut before = record.snapshots.first();
+    for stretch in record.snapshots.get(1..).unwrap_or_default().chunk_by(|a, b| a.after == b.after)
+    {
+        let last = stretch.last();
+        if let (Some(before), Some(last)) = (before, last) {
+            stretches.push((last.after.as_str(), &before.snapshot, &last.snapshot));
+        }
+        before = last;
+    }
+    stretches
+}
+
+/// A curve for each of a few snapshots, and the mean over all paths.
+fn curves(record: &BlocksRecord) -> Result<Plot, LabError> {
+    ends(record)?;
+    let snapshots = &record.snapshots;
+    let of_programs = snapshots.iter().filter(|taken| taken.after != Asked::UNIFORM).count() - 1;
+    let shown = [0].into_iter().chain(QUARTERS.map(|quarter| of_programs * quarter / 4));
+    let shown = shown.chain([of_programs, snapshots.len() - 1]);
+    let curve = |number: usize| {
+        let Taken { after, snapshot } = &snapshots[number];
+        let name = match snapshot.paths.paths() {
+            0 => "start".to_owned(),
+            paths => format!("{}, after {after}", millions(paths)),
+        };
+        Series { name, values: by_level(&snapshot.utilisation()) }
+    };
+    let mean = Series { name: "mean".to_owned(), values: by_level(&mean_over_paths(snapshots)) };
+    Ok(over_levels(shown.map(curve).chain([mean]).collect()))
+}
+
+/// Each snapshot stands for the paths since the one before.
+fn mean_over_paths(snapshots: &[Taken]) -> Vec<f64> {
+    let mut sum = vec![0.0; snapshots.first().map_or(0, |taken| taken.snapshot.slots.len())];
+    let mut all = 0;
+    for taken in snapshots {
+        let paths = taken.snapshot.paths.paths() - all;
+        all += paths;
+        for (sum, part) in sum.iter_mut().zip(taken.snapshot.utilisation()) {
+            *sum += part * paths as f64;
+        }
+    }
+    sum.into_iter().map(|sum| sum / all.max(1) as f64).collect()
+}
+
+fn over_levels(series: Vec<Series<[f64; 2]>>) -> Plot {
+    let axes = ["level".to_owned(), "part of the slots that hold blocks".to_owned()];
+    Plot::Curves(Curves { axes, is_log: false, series })
+}
+
+fn by_level(utilisation: &[f64]) -> Vec<[f64; 2]> {
+    utilisation.iter().enumerate().map(|(level, part)| [level as f64, *part]).collect()
+}
+
+fn course_remark(record: &BlocksRecord) -> String {
+    let names: Vec<_> = stretches(record).into_iter().map(|(name, ..)| name).collect();
+    format!(
+        "One after the other: {}. Programs have equal shares of 37 in 40 paths; the paper does not say how \
+         it mixed them.",
+        names.join(", ")
+    )
+}
+
+fn mean_remark() -> String {
+    "The mean is over all paths: each snapshot stands for those since the one before, shown or not."
+        .to_owned()
+}
+
+fn number(what: &str, paper: f64, band: f64, ours: Option<f64>) -> Stated {
+    Stated { what: what.to_owned(), paper, band, ours }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn millions(paths: u64) -> String {
+    match paths {
+        0..1_000_000 => format!("{} K", paths / 1000),
+        _ => format!("{:.1} M", paths as f64 / 1e6),
+    }
+}
+
+fn title(variant: &str) -> &str {
+    Variant::named(variant).map_or(variant, |variant| variant.title)
+}

@@ -1,0 +1,27 @@
+//! Where blocks are in the tree, and where they are found (IR-ORAM, sections III-B, III-C and VI-B).
+//!
+//! ```text
+//!  figures ──► runs: an ORAM × a course of requests ──► snapshots, a line for each run ──► figures
+//! ```
+//!
+//! Nothing is timed: the simulator's [functional mode](oblivio_sim::functional) makes the paths, one after
+//! the other. A [`Course`] says what is asked for, and when snapshots are taken. Runs are kept as those of
+//! the [evaluation](crate::evaluation) are, so that what was interrupted goes on with the next run.
+
+mod course;
+mod figure;
+mod makers;
+mod plan;
+mod record;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use course::Course;
+pub use figure::{BlocksFigure, FIGURES, figures};
+pub use plan::{Plan, Run};
+pub use record::{BlocksRecord, Taken};
+pub use run::run;
+
+/// How the command line calls this experiment.
+pub const NAME: &str = "blocks";

@@ -1,0 +1,174 @@
+//! What to run: the union of what all figures need.
+
+use oblivio_sim::cache::CacheShape;
+use oblivio_sim::controller::{Initial, OramSpec};
+use oblivio_sim::processor::ProcessorSpec;
+use oblivio_sim::{LINE_BYTES, SimError};
+
+use super::course::Course;
+use super::figure::BlocksFigure;
+use crate::LabError;
+use crate::evaluation::{Programs, Switches, Variant};
+
+/// The parameters of the experiment. With the traces they determine every record but for the time it took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The level of the leaves.
+    pub leaf_level: u8,
+    /// Paths of Fig. 3: the other courses are shorter. The paper has 4 billion.
+    pub paths: u64,
+    /// Paths for each probability of reuse.
+    pub reuse_paths: u64,
+    /// What the trees hold at first.
+    pub initial: Initial,
+    /// Bytes of the cache that programs run behind.
+    pub llc_bytes: u64,
+    /// Where all coins come from.
+    pub seed: u64,
+}
+
+/// An ORAM and what is asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The ORAM: that of a machine of the [evaluation](crate::evaluation::VARIANTS).
+    pub variant: &'static str,
+    /// What is asked of it.
+    pub course: Course,
+}
+
+/// A sample's pages fit into no smaller tree, and a larger one takes more memory than machines have.
+const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
+
+/// Each stretch of Fig. 3 has some paths at least, and an hour has no more than these in a year.
+const PATHS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000_000;
+
+/// Reuse is studied on a tree that is large enough for it.
+const REUSE_LEAF_LEVEL_MAX: u8 = 20;
+
+/// The tree of the paper, and the lines of its LLC.
+pub(super) const PAPER_LEAF_LEVEL: u8 = 24;
+const PAPER_LLC_LINES: usize = 1 << 15;
+
+/// Caches' worth of blocks that reuse asks for again.
+const REUSE_WINDOW_CACHES: usize = 8;
+
+impl Plan {
+    /// The paper's tree, and a hundredth of its paths: first looks. Much of their time goes to accessing
+    /// each block once.
+    pub fn full() -> Self {
+        Self {
+            leaf_level: PAPER_LEAF_LEVEL,
+            paths: 40_000_000,
+            reuse_paths: 1_000_000,
+            initial: Initial::EachOnce,
+            llc_bytes: Switches::PAPER.llc_bytes,
+            seed: 1,
+        }
+    }
+
+    /// A small tree and an LLC small enough for samples: the figures are rough.
+    pub fn quick() -> Self {
+        Self {
+            leaf_level: 16,
+            paths: 100_000,
+            reuse_paths: 10_000,
+            llc_bytes: 32 << 10,
+            ..Self::full()
+        }
+    }
+
+    /// The runs that `figures` need, each once. Courses that `programs` lack are left out.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] when nothing is left, or the plan cannot be followed.
+    pub fn runs(
+        &self,
+        figures: &[&BlocksFigure],
+        programs: &Programs,
+    ) -> Result<Vec<Run>, LabError> {
+        self.check()?;
+        let mut runs = Vec::new();
+        for run in figures.iter().flat_map(|figure| figure.runs) {
+            if run.course.is_there(programs) && !runs.contains(run) {
+                runs.push(*run);
+            }
+        }
+        if runs.is_empty() {
+            let message = "there is no trace of any program of these figures: name files as \
+                           `oblivio trace record-set` does, or leave --traces out to use the samples";
+            return Err(LabError::Plan(message.to_owned()));
+        }
+        Ok(runs)
+    }
+
+    /// The level of the leaves of the tree of `course`.
+    pub(super) fn leaf_level_of(&self, course: Course) -> u8 {
+        match course {
+            Course::Reuse => self.leaf_level.min(REUSE_LEAF_LEVEL_MAX),
+            _ => self.leaf_level,
+        }
+    }
+
+    /// The ORAM of `run`.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] when there is none of this name.
+    pub fn spec(&self, run: &Run) -> Result<OramSpec, LabError> {
+        let system = Variant::named(run.variant)
+            .map(|variant| variant.spec(self.leaf_level_of(run.course), &Switches::PAPER));
+        let oram = system.transpose()?.and_then(|system| system.oram);
+        let oram =
+            oram.ok_or_else(|| LabError::Plan(format!("there is no ORAM {}", run.variant)))?;
+        Ok(OramSpec { initial: self.initial, ..oram })
+    }
+
+    /// How `run` is called in results. Runs with the same key, traces and specification are the same.
+    pub fn key(&self, run: &Run) -> String {
+        let Run { variant, course } = run;
+        let what = match course {
+            Course::Reuse => self.reuse_paths.to_string(),
+            Course::Uniform => self.paths.to_string(),
+            Course::Mix | Course::Program(_) => format!("{}/llc{}", self.paths, self.llc_bytes),
+        };
+        let leaf_level = self.leaf_level_of(*course);
+        format!("{variant}/{}/L{leaf_level}/{what}/seed{}", course.name(), self.seed)
+    }
+
+    /// The cache that programs run behind.
+    pub(super) fn llc(&self) -> Result<CacheShape, SimError> {
+        let ways = ProcessorSpec::default().llc_ways;
+        Ok(CacheShape { lines: (self.llc_bytes / LINE_BYTES) as usize, ways })
+    }
+
+    /// Lines of the cache that takes the nearest reuse to itself, and how many blocks are reused past it:
+    /// as large a part of the ORAM as the paper's.
+    pub(super) fn reuse_lines(&self) -> [usize; 2] {
+        let smaller = PAPER_LEAF_LEVEL.saturating_sub(self.leaf_level_of(Course::Reuse));
+        let cache_lines = (PAPER_LLC_LINES >> smaller).max(2);
+        [cache_lines, REUSE_WINDOW_CACHES * cache_lines]
+    }
+
+    fn check(&self) -> Result<(), LabError> {
+        let ranges = [
+            (u64::from(self.leaf_level), bounds(LEAF_LEVELS), "leaves on level", "--levels"),
+            (self.paths, bounds(PATHS), "paths:", "--paths"),
+            (
+                self.reuse_paths,
+                bounds(PATHS),
+                "paths for each probability of reuse:",
+                "--reuse-paths",
+            ),
+        ];
+        match ranges.iter().find(|(value, (least, most), ..)| value < least || value > most) {
+            None => Ok(()),
+            Some((value, (least, most), what, option)) => Err(LabError::Plan(format!(
+                "{what} {value}, and it is {least} to {most}: choose other {option}"
+            ))),
+        }
+    }
+}
+
+fn bounds<T: Into<u64>>(range: std::ops::RangeInclusive<T>) -> (u64, u64) {
+    let (least, most) = range.into_inner();
+    (least.into(), most.into())
+}

@@ -1,0 +1,195 @@
+//! The whole experiment on small trees, with the samples.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use oblivio_sim::controller::Initial;
+
+use super::*;
+use crate::evaluation::Programs;
+use crate::report::{Curves, Figure, Plot};
+use crate::{Host, Kept, LabError, line_of};
+
+/// A world that counts, and in which each look at the clock takes a second.
+#[derive(Default)]
+struct Counting {
+    looks: AtomicU64,
+    planned: AtomicU64,
+    made: AtomicU64,
+    file: Mutex<String>,
+}
+
+impl Host<BlocksRecord> for Counting {
+    fn seconds(&self) -> f64 {
+        self.looks.fetch_add(1, Ordering::Relaxed) as f64
+    }
+
+    fn planned(&self, paths: u64) {
+        self.planned.fetch_add(paths, Ordering::Relaxed);
+    }
+
+    fn made(&self, paths: u64) {
+        self.made.fetch_add(paths, Ordering::Relaxed);
+    }
+
+    fn keep(&self, record: &BlocksRecord) -> Result<(), LabError> {
+        self.file.lock().unwrap().push_str(&line_of(record)?);
+        Ok(())
+    }
+
+    fn machine(&self) -> &str {
+        "an abacus"
+    }
+
+    fn version(&self) -> &str {
+        "0"
+    }
+}
+
+fn small() -> Plan {
+    Plan { paths: 20_000, reuse_paths: 5000, initial: Initial::Placed, ..Plan::quick() }
+}
+
+/// `gcc` and `lbm` alone, whose pages fit a smaller tree.
+fn two_programs() -> (Plan, Programs) {
+    let samples = Programs::samples().unwrap();
+    let named = |name: &str| (name.to_owned(), samples.program(name).unwrap().clone());
+    let plan = Plan { leaf_level: 14, initial: Initial::EachOnce, ..small() };
+    (plan, Programs::recorded([named("gcc"), named("lbm")]))
+}
+
+fn made(
+    plan: &Plan,
+    ids: &[&str],
+    programs: &Programs,
+    kept: &[BlocksRecord],
+    jobs: usize,
+) -> (Vec<BlocksRecord>, Vec<Figure>, Counting) {
+    let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
+    let (chosen, host) = (BlocksFigure::chosen(&ids).unwrap(), Counting::default());
+    let runs = plan.runs(&chosen, programs).unwrap();
+    let jobs = NonZeroUsize::new(jobs).unwrap();
+    let records = run(plan, &runs, programs, kept, jobs, &host).unwrap();
+    let figures = figures(&chosen, plan, programs, &records).unwrap();
+    (records, figures, host)
+}
+
+fn curves(figure: &Figure) -> &Curves {
+    let Plot::Curves(curves) = &figure.plot else { panic!("curves") };
+    curves
+}
+
+fn untimed(records: &[BlocksRecord]) -> Vec<BlocksRecord> {
+    records.iter().map(|record| BlocksRecord { seconds: 0.0, ..record.clone() }).collect()
+}
+
+#[test]
+fn every_figure_is_made_of_the_samples() {
+    let (records, figures, host) = made(&small(), &[], &Programs::samples().unwrap(), &[], 2);
+    assert_eq!(records.len(), 2 + 3 + 4, "each run once");
+    assert_eq!(figures.len(), FIGURES.len());
+    assert_eq!(host.planned.into_inner(), host.made.into_inner());
+    for (figure, known) in figures.iter().zip(FIGURES) {
+        assert_eq!(figure.id, known.id);
+        assert!(figure.stated.iter().all(|stated| stated.ours.is_some()), "{figure:?}");
+    }
+    let json = serde_json::to_string(&figures).unwrap();
+    assert_eq!(crate::report::read(&json).unwrap().len(), figures.len());
+}
+
+#[test]
+fn a_course_is_37_parts_of_programs_and_3_of_chance() {
+    let (plan, programs) = two_programs();
+    let (records, figures, _) = made(&plan, &["fig03", "fig06"], &programs, &[], 1);
+    let [record] = &records[..] else { panic!("one run for both") };
+    let after: Vec<_> = record.snapshots.iter().map(|taken| taken.after.as_str()).collect();
+    let [gcc, lbm, uniform] = ["gcc", "lbm", "uniform"].map(|name| [name; 4]);
+    assert_eq!(after, [&["start"][..], &gcc, &lbm, &uniform].concat());
+    for (number, paths) in [(0, 0), (4, 9250), (8, 18_500), (12, 20_000)] {
+        let there = record.snapshots[number].snapshot.paths.paths();
+        assert!((paths..paths + 12).contains(&there), "{number}: {there}");
+    }
+
+    let curves = curves(&figures[0]);
+    assert_eq!(curves.series.len(), 1 + 3 + 2 + 1);
+    assert_eq!(curves.series[0].name, "start");
+    let last = record.snapshots[12].snapshot.utilisation();
+    let drawn: Vec<_> = curves.series[5].values.iter().map(|[_, part]| *part).collect();
+    assert_eq!(drawn, last);
+    // Last level: chance empties what programs filled, and the mean is in between all.
+    let [programs, chance, mean] = [4, 5, 6].map(|series| curves.series[series].values[14][1]);
+    assert!(chance < programs && mean < programs.max(curves.series[0].values[14][1]), "{curves:?}");
+
+    let Plot::Bars(bars) = &figures[1].plot else { panic!("bars") };
+    assert_eq!(bars.labels.len(), 16);
+    for series in &bars.series {
+        let sum: f64 = series.values.iter().flatten().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{}: {sum}", series.name);
+    }
+    let last_level = |series: usize| bars.series[series].values[15].unwrap();
+    assert!(last_level(0) + 0.1 < last_level(1), "programs find blocks nearer the root: {bars:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_records_and_what_is_kept_is_not_run_again() {
+    let (plan, programs) = two_programs();
+    let plan = Plan { initial: Initial::Placed, ..plan };
+    let ids = ["fig04", "fig13"];
+    let (once, figures, host) = made(&plan, &ids, &programs, &[], 1);
+    let (again, ..) = made(&plan, &ids, &programs, &[], 3);
+    assert_eq!(untimed(&once), untimed(&again));
+    let file = host.file.into_inner().unwrap();
+    let torn = &file.as_bytes()[..file.len() - 10];
+    let kept = Kept::<BlocksRecord>::read("results.jsonl", torn).unwrap();
+    assert_eq!(kept.records, once[..3]);
+    let (resumed, same_figures, host) = made(&plan, &ids, &programs, &kept.records, 2);
+    assert_eq!((untimed(&resumed), same_figures), (untimed(&once), figures));
+    assert_eq!(host.file.into_inner().unwrap().lines().count(), 1);
+    assert_eq!(host.planned.into_inner(), host.made.into_inner());
+
+    // Another tree, another seed, another cache, other first blocks: other runs.
+    let others = [
+        Plan { leaf_level: 13, ..plan.clone() },
+        Plan { seed: 2, ..plan.clone() },
+        Plan { llc_bytes: 64 << 10, ..plan.clone() },
+        Plan { initial: Initial::EachOnce, ..plan.clone() },
+    ];
+    for other in others {
+        let (_, _, host) = made(&other, &["fig13"], &programs, &once, 1);
+        assert_eq!(host.file.into_inner().unwrap().lines().count(), 1, "{other:?}");
+    }
+}
+
+#[test]
+fn reuse_spares_evictions() {
+    let samples = Programs::samples().unwrap();
+    let (_, figures, _) = made(&small(), &["reuse"], &samples, &[], 2);
+    let curves = curves(&figures[0]);
+    assert_eq!(curves.series.len(), 4);
+    for series in &curves.series {
+        let shares: Vec<_> =
+            series.values.iter().map(|[share, _]| (share * 10.0).round()).collect();
+        assert_eq!(shares, (0..10).map(f64::from).collect::<Vec<_>>());
+    }
+    let fourth = &curves.series[3].values;
+    let evictions = |tenths: std::ops::Range<usize>| -> f64 {
+        fourth[tenths].iter().map(|[_, evictions]| evictions).sum()
+    };
+    assert!(evictions(0..5) > 0.1 && evictions(5..10) * 4.0 < evictions(0..5), "{fourth:?}");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    let (plan, programs) = two_programs();
+    let all: Vec<_> = FIGURES.iter().collect();
+    let refused = |plan: &Plan| plan.runs(&all, &programs).unwrap_err().to_string();
+    assert!(refused(&Plan { leaf_level: 9, ..plan.clone() }).contains("choose other --levels"));
+    assert!(refused(&Plan { paths: 10, ..plan.clone() }).contains("choose other --paths"));
+    assert!(refused(&Plan { reuse_paths: 10, ..plan.clone() }).contains("--reuse-paths"));
+    let none = Programs::recorded([]);
+    let fig03 = BlocksFigure::chosen(&["fig03".to_owned()]).unwrap();
+    assert!(plan.runs(&fig03, &none).unwrap_err().to_string().contains("no trace of any program"));
+    let error = BlocksFigure::chosen(&["fig7".to_owned()]).unwrap_err().to_string();
+    assert!(error.contains("no figure fig7: choose from fig03, fig04"), "{error}");
+}

@@ -1,0 +1,70 @@
+//! Experiments of many runs: what came out of each is a line of JSON, written when the run ends, so that an
+//! experiment that was interrupted goes on where it was.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::LabError;
+
+/// The world around an experiment that makes records of type `R`.
+pub trait Host<R>: Sync {
+    /// Seconds since any one point in time.
+    fn seconds(&self) -> f64;
+
+    /// So many steps will be made: of what, each experiment says.
+    fn planned(&self, steps: u64);
+
+    /// So many more have been made.
+    fn made(&self, steps: u64);
+
+    /// A run has ended: whoever wants it after an interruption keeps it now.
+    ///
+    /// # Errors
+    /// What keeps it from being kept. No further run is begun then.
+    fn keep(&self, record: &R) -> Result<(), LabError>;
+
+    /// What computer this is.
+    fn machine(&self) -> &str;
+
+    /// What version of the program.
+    fn version(&self) -> &str;
+}
+
+/// The line of a record, with the end.
+///
+/// # Errors
+/// [`LabError::Results`] when a number is none.
+pub fn line_of(record: &impl Serialize) -> Result<String, LabError> {
+    Ok(serde_json::to_string(record)? + "\n")
+}
+
+/// What a file of records holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept<R> {
+    /// Its records.
+    pub records: Vec<R>,
+    /// Bytes of whole lines. What is behind them was torn off when an experiment was interrupted, and has to
+    /// go before a line is appended.
+    pub whole_bytes: usize,
+}
+
+impl<R: DeserializeOwned> Kept<R> {
+    /// What `text`, that of the file called `file`, holds.
+    ///
+    /// # Errors
+    /// [`LabError::Input`] with the number of the first whole line that is no record.
+    pub fn read(file: &str, text: &[u8]) -> Result<Self, LabError> {
+        let whole_bytes = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        let lines = text[..whole_bytes].split_inclusive(|byte| *byte == b'\n');
+        let record = |(number, line): (usize, &[u8])| {
+            serde_json::from_slice(line).map_err(|error| {
+                LabError::Input(format!(
+                    "line {number} of {file} is no record of a run ({error}): remove the line, or choose \
+                     another --output"
+                ))
+            })
+        };
+        let records = (1..).zip(lines).map(record).collect::<Result<_, _>>()?;
+        Ok(Self { records, whole_bytes })
+    }
+}
