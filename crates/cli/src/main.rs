@@ -73,6 +73,9 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::Blocks(args) } } => {
             lab::run_blocks(&args)
         }
+        Command::Lab { command: LabCommand::Run { experiment: RunCommand::Dram(args) } } => {
+            lab::run_dram(&args)
+        }
         Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
         Command::Lab { command: LabCommand::Report(args) } => report::run(&args),
         Command::Completions { shell } => {

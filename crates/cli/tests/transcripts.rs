@@ -142,6 +142,24 @@ fn the_lab_searches_bucket_sizes_and_draws_again() {
 }
 
 #[test]
+fn the_lab_puts_its_dram_beside_others_and_the_report_draws_it() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "lab list").contains("\ndram "));
+    let tables = good(&dir, "lab run dram --seed 2 --output out");
+    for part in ["| path-like, 4 channels ", "| read anywhere, 1 channel ", "out/figures.json"] {
+        assert!(tables.contains(part), "no {part:?} in {tables}");
+    }
+    assert!(!tables.contains("differs"), "{tables}");
+    let again = good(&dir, "lab draw out/results.json");
+    assert!(tables.starts_with(again.trim_end()), "{again}");
+    let report = good(&dir, "lab report out/figures.json --output page.html");
+    assert!(report.contains("page.html") && size(&dir, "page.html") > 0, "{report}");
+    let json = good(&dir, "lab run dram --seed 2 --output out --json");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&results["experiment"], &results["seed"]), (&"dram".into(), &2.into()));
+}
+
+#[test]
 fn the_lab_compares_techniques_and_shows_the_table_again() {
     let dir = TempDir::new().unwrap();
     assert!(good(&dir, "lab list").contains("techniques"));

@@ -6,6 +6,7 @@
 
 pub mod alloc_search;
 pub mod blocks;
+pub mod dram;
 mod error;
 pub mod evaluation;
 pub mod pen;
@@ -49,6 +50,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: blocks::NAME,
         question: "Where are blocks in the tree, and what does IR-Alloc make of it?",
+    },
+    Experiment {
+        name: dram::NAME,
+        question: "Is the simulated DRAM as fast as that of published simulators?",
     },
 ];
 

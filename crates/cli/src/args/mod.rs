@@ -252,6 +252,15 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run blocks --quick\n  oblivio lab run blocks --figure fig03 fig06 --traces traces --levels 20 --paths 100000000\n  oblivio lab report lab-results/blocks/figures.json\n\nAt --levels 24 a run takes about 1.8 GB: give --jobs if there is not as much for each processor."
     )]
     Blocks(BlocksArgs),
+    /// Is the simulated DRAM as fast as that of published simulators?
+    ///
+    /// Measures the bandwidth of DDR3-1600 under five loads and what a read takes at rest, on 1 and 4
+    /// channels, and puts it beside USIMM, `DRAMsim3` and Ramulator 1. `oblivio lab report` draws the
+    /// figures.
+    #[command(
+        after_help = "Example:\n  oblivio lab run dram && oblivio lab report lab-results/dram/figures.json"
+    )]
+    Dram(DramArgs),
 }
 
 #[derive(Args)]
@@ -354,6 +363,19 @@ pub(crate) struct TechniquesArgs {
     pub(crate) quick: bool,
     /// Where the results go. Made if missing; those of an earlier run are replaced.
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct DramArgs {
+    /// Where all coins come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Where the results and the figures go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/dram")]
     pub(crate) output: PathBuf,
     /// Print the results file instead of the tables.
     #[arg(long)]

@@ -1,10 +1,12 @@
 //! `oblivio lab`: the measurements behind the documentation.
 
 mod blocks;
+mod dram;
 mod evaluation;
 mod runs;
 
 pub(crate) use blocks::run_blocks;
+pub(crate) use dram::run_dram;
 pub(crate) use evaluation::run_evaluation;
 
 use std::num::NonZeroUsize;
@@ -127,6 +129,9 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     let experiment = experiment_of(&text)?;
     if experiment == techniques::NAME {
         return output::print(&Results::from_json(&text)?.text());
+    }
+    if experiment == oblivio_lab::dram::NAME {
+        return dram::draw(&text);
     }
     let (tables, plot_path) = if experiment == alloc_search::NAME {
         let search = Search::from_json(&text)?;

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 use super::{Clock, Dram, DramSpec, Request};
 use crate::trace::Kind;
@@ -24,7 +25,8 @@ const PATH_BUCKETS: usize = 15;
 const REST: std::ops::Range<Clock> = 60..140;
 
 /// Requests without a pause in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Load {
     /// One line after the other is read.
     StreamRead,
@@ -128,7 +130,8 @@ fn replay(dram: &mut Dram, requests: &[(u64, Kind)]) -> Result<Clock, SimError> 
 }
 
 /// Reads that come one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Unloaded {
     /// Of lines of the row that is open.
     RowHit,

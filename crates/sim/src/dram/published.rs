@@ -8,6 +8,8 @@
 //! that a stream fills a row of each bank in turn, and channels last, so that it uses all; the windows
 //! (64 each) and marks (40, 20) are USIMM's. Pages stay open.
 
+use serde::{Deserialize, Serialize};
+
 use super::DramSpec;
 use super::bandwidth::{Load, Unloaded};
 use crate::SimError;
@@ -19,7 +21,8 @@ const REQUESTS: usize = 60_000;
 const READS: u32 = 10_000;
 
 /// What was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// Gigabytes (10⁹) a second.
     Bandwidth(Load),
@@ -28,7 +31,7 @@ pub enum Quantity {
 }
 
 /// A quantity, and what the others measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Channels of the part.
     pub channels: u32,
@@ -43,7 +46,7 @@ pub struct Cell {
 }
 
 /// A cell, measured anew.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What others measured.
     pub cell: Cell,
