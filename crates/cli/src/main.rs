@@ -9,6 +9,7 @@ mod lab;
 mod output;
 mod progress;
 mod report;
+mod simulate;
 mod table;
 mod trace;
 mod view;
@@ -57,6 +58,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Trace { command: TraceCommand::Make(args) } => trace::make(&args),
         Command::Trace { command: TraceCommand::Record(args) } => trace::record(&args),
         Command::Trace { command: TraceCommand::RecordSet(args) } => trace::record_set(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Lab { command: LabCommand::List } => lab::list(),
         Command::Lab { command: LabCommand::Run { experiment: RunCommand::StashStudy(args) } } => {
             lab::run_stash_study(&args)

@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use oblivio_sim::controller::{Initial, Pace};
-use oblivio_sim::system::Layout;
+use clap::Args;
+
+use super::SwitchArgs;
 
 #[derive(Args)]
 pub(crate) struct EvaluationArgs {
@@ -30,28 +30,8 @@ pub(crate) struct EvaluationArgs {
     /// short samples.
     #[arg(long, value_name = "DIR")]
     pub(crate) traces: Option<PathBuf>,
-    /// When paths start: `free`, `when-idle`, `gap` or `start-to-start`; all but the first with a number of
-    /// cycles, if not 1000: `gap:500`.
-    #[arg(long, value_name = "PACE", default_value = "when-idle", value_parser = pace)]
-    pub(crate) pace: Pace,
-    /// Positions in a position-map block: 16, or 32 if they are compressed.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(2..=32))]
-    pub(crate) fan_out: u64,
-    /// Channels of DRAM.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=8))]
-    pub(crate) channels: u32,
-    /// The size of the LLC [default: 2048; 32 with --quick].
-    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u64).range(1..=65536))]
-    pub(crate) llc_kib: Option<u64>,
-    /// A write that misses the LLC fetches its line first.
-    #[arg(long)]
-    pub(crate) fetch_on_write_miss: bool,
-    /// How trees lie in DRAM.
-    #[arg(long, value_enum, default_value_t = LayoutName::Balanced)]
-    pub(crate) layout: LayoutName,
-    /// What the ORAM holds before the first request.
-    #[arg(long, value_enum, default_value_t = InitialName::Placed)]
-    pub(crate) initial: InitialName,
+    #[command(flatten)]
+    pub(crate) switches: SwitchArgs,
     /// Where the seeds of all runs come from.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -65,85 +45,4 @@ pub(crate) struct EvaluationArgs {
     /// Print the figures as JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum LayoutName {
-    /// Level after level.
-    Heap,
-    /// Subtrees that fill a row of every channel together.
-    Subtrees,
-    /// The same, with the lines of each path spread evenly over the channels.
-    Balanced,
-}
-
-impl From<LayoutName> for Layout {
-    fn from(name: LayoutName) -> Self {
-        match name {
-            LayoutName::Heap => Self::Heap,
-            LayoutName::Subtrees => Self::Subtrees,
-            LayoutName::Balanced => Self::Balanced,
-        }
-    }
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum InitialName {
-    /// Nothing: a block comes into being when it is first asked for.
-    Empty,
-    /// Every block, in the deepest free slot of its path.
-    Placed,
-    /// Every block, accessed once in a random order: minutes a run at --levels 24.
-    EachOnce,
-}
-
-impl From<InitialName> for Initial {
-    fn from(name: InitialName) -> Self {
-        match name {
-            InitialName::Empty => Self::Empty,
-            InitialName::Placed => Self::Placed,
-            InitialName::EachOnce => Self::EachOnce,
-        }
-    }
-}
-
-/// Cycles of a pace that names none: T of IR-ORAM.
-const CYCLES: &str = "1000";
-
-/// More than any run has room for.
-const CYCLES_MAX: u64 = 1_000_000;
-
-fn pace(text: &str) -> Result<Pace, String> {
-    let (name, cycles) = text.split_once(':').unwrap_or((text, CYCLES));
-    let cycles = cycles.parse().ok().filter(|cycles| (1..=CYCLES_MAX).contains(cycles));
-    let cycles = cycles.ok_or_else(|| format!("cycles are a number from 1 to {CYCLES_MAX}"))?;
-    match name {
-        "free" if name == text => Ok(Pace::Free),
-        "when-idle" => Ok(Pace::WhenIdle(cycles)),
-        "gap" => Ok(Pace::Gap(cycles)),
-        "start-to-start" => Ok(Pace::StartToStart(cycles)),
-        _ => {
-            Err("a pace is free, when-idle, gap or start-to-start, like gap or gap:500".to_owned())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pace_is_a_name_and_cycles() {
-        for (text, expected) in [
-            ("free", Pace::Free),
-            ("when-idle", Pace::WhenIdle(1000)),
-            ("gap:7", Pace::Gap(7)),
-            ("start-to-start:500", Pace::StartToStart(500)),
-        ] {
-            assert_eq!(pace(text), Ok(expected), "{text}");
-        }
-        for text in ["", "fast", "free:1", "gap:", "gap:0", "gap:-1", "gap:1000001", "gap:1:2"] {
-            assert!(pace(text).is_err(), "{text}");
-        }
-    }
 }

@@ -3,6 +3,8 @@
 mod blocks;
 mod evaluation;
 mod report;
+mod simulate;
+mod switches;
 mod trace;
 mod trace_record;
 mod volume;
@@ -10,6 +12,8 @@ mod volume;
 pub(crate) use blocks::*;
 pub(crate) use evaluation::*;
 pub(crate) use report::*;
+pub(crate) use simulate::*;
+pub(crate) use switches::*;
 pub(crate) use trace::*;
 pub(crate) use trace_record::*;
 pub(crate) use volume::*;
@@ -100,6 +104,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: TraceCommand,
     },
+    /// Run a trace on a simulated processor with ORAM, and say how long it takes and why.
+    #[command(after_help = SIMULATE_EXAMPLES)]
+    Simulate(Box<SimulateArgs>),
     /// Rerun the measurements behind the documentation.
     Lab {
         #[command(subcommand)]

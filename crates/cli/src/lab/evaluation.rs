@@ -1,6 +1,6 @@
 //! `oblivio lab run evaluation`.
 
-use oblivio_lab::evaluation::{Manifest, Plan, Programs, RunRecord, Scale, Switches, figures, run};
+use oblivio_lab::evaluation::{Manifest, Plan, Programs, RunRecord, Scale, figures, run};
 use oblivio_lab::{Host, LabError, report};
 
 use super::runs::{FIGURES, Here, RUNS, RunsFile, recorded};
@@ -53,14 +53,6 @@ fn plan(args: &EvaluationArgs) -> Plan {
         records,
         warm_up: args.warm_up.unwrap_or(records / 4),
     };
-    let switches = Switches {
-        pace: args.pace,
-        fan_out: args.fan_out,
-        channels: args.channels,
-        llc_bytes: args.llc_kib.map_or(plan.switches.llc_bytes, |kib| kib << 10),
-        fetch_on_write_miss: args.fetch_on_write_miss,
-        layout: args.layout.into(),
-        initial: args.initial.into(),
-    };
+    let switches = args.switches.switches(plan.switches.llc_bytes);
     Plan { scale, switches, seed: args.seed }
 }

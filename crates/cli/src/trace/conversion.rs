@@ -24,7 +24,7 @@ const STRIDE_LINES: u64 = 64;
 pub(crate) fn info(args: &TraceInfoArgs) -> Result<(), CliError> {
     let bar = progress::bar_of(args.files.len() as u64, "traces");
     let traces = args.files.iter().map(|path| {
-        let found = report::Entry::of(&read(path, None)?);
+        let found = report::Entry::of(&read(path)?);
         bar.inc(1);
         Ok(found)
     });
@@ -36,7 +36,10 @@ pub(crate) fn info(args: &TraceInfoArgs) -> Result<(), CliError> {
 /// `oblivio trace convert`.
 pub(crate) fn convert(args: &TraceConvertArgs) -> Result<(), CliError> {
     let output = Unnamed::begin_new(&args.output)?;
-    let trace = read(&args.input, args.from.map(Format::from))?;
+    let trace = match args.from {
+        None => read(&args.input)?,
+        Some(format) => read_in(format.into(), &args.input)?,
+    };
     write(&remapped(trace, &args.remap)?, output, &args.write)
 }
 
@@ -63,16 +66,17 @@ pub(crate) fn make(args: &TraceMakeArgs) -> Result<(), CliError> {
 
 /// The traces of several files.
 pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Vec<Trace>, CliError> {
-    paths.iter().map(|path| read(path, None)).collect()
+    paths.iter().map(|path| read(path)).collect()
 }
 
 /// The trace of a file.
-fn read(path: &Path, format: Option<Format>) -> Result<Trace, CliError> {
-    let (name, file) = (name_of_file(path), files::open(path)?);
-    Ok(match format {
-        None => Trace::read(&name, file)?,
-        Some(format) => Trace::read_as(format, &name, file)?,
-    })
+pub(crate) fn read(path: &Path) -> Result<Trace, CliError> {
+    Ok(Trace::read(&name_of_file(path), files::open(path)?)?)
+}
+
+/// The same, whatever format it looks like.
+fn read_in(format: Format, path: &Path) -> Result<Trace, CliError> {
+    Ok(Trace::read_as(format, &name_of_file(path), files::open(path)?)?)
 }
 
 /// A trace is called by its file's name, and not by where that lies.

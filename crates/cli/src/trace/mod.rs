@@ -9,6 +9,6 @@ mod summary;
 mod workloads;
 mod writing;
 
-pub(crate) use conversion::{convert, info, make, mix, read_all};
+pub(crate) use conversion::{convert, info, make, mix, read, read_all};
 pub(crate) use record::record;
 pub(crate) use set::record_set;

@@ -143,7 +143,7 @@ mod tests {
             busy_evicting,
             ..ControllerTally::default()
         };
-        let memory = MemoryTally { controller: Some(tally) };
+        let memory = MemoryTally { controller: Some(tally), ..MemoryTally::default() };
         Outcome { cycles, records: 100, memory, ..Outcome::default() }
     }
 

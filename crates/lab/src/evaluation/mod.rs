@@ -29,7 +29,7 @@ pub(crate) use run::checksum;
 pub use run::run;
 pub use setting::Setting;
 pub use variants::{Switches, VARIANTS, Variant};
-pub use workloads::{MADE, MIX, PROGRAMS, Programs};
+pub use workloads::{MADE, MIX, PROGRAMS, Programs, make, place};
 
 /// How the command line calls this experiment.
 pub const NAME: &str = "evaluation";

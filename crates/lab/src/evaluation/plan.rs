@@ -152,7 +152,7 @@ impl Plan {
     }
 
     /// Lines of the protected space of a tree.
-    pub(super) fn lines(leaf_level: u8) -> u64 {
+    pub fn lines(leaf_level: u8) -> u64 {
         OramSpec::paper(leaf_level).data_blocks
     }
 

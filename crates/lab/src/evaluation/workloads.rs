@@ -131,15 +131,12 @@ impl Programs {
         lines: u64,
         seed: u64,
     ) -> Result<Vec<Record>, LabError> {
-        let mut seeds = StdRng::seed_from_u64(seed);
-        let (made, placed) = (seeds.next_u64(), seeds.next_u64());
         let trace = match workload {
             MIX => self.mix(count as usize, lines)?,
-            name if MADE.contains(&name) => make(name, count as usize, lines, made)?,
+            name if MADE.contains(&name) => make(name, count as usize, lines, seed)?,
             name => self.program(name).cloned().ok_or_else(|| missing(name))?,
         };
-        let moved = trace.remap(lines, Placing::Random { seed: placed })?;
-        Ok(moved.records().iter().copied().cycle().take(count as usize).collect())
+        place(&trace, count, lines, seed)
     }
 
     fn mix(&self, count: usize, lines: u64) -> Result<Trace, LabError> {
@@ -156,7 +153,22 @@ impl Programs {
     }
 }
 
-fn make(name: &str, records: usize, lines: u64, seed: u64) -> Result<Trace, LabError> {
+/// The first `count` records of `trace`, again and again if it has fewer, on the lines of a protected space.
+///
+/// # Errors
+/// [`LabError::Simulation`] when it touches more pages than there are.
+pub fn place(trace: &Trace, count: u64, lines: u64, seed: u64) -> Result<Vec<Record>, LabError> {
+    let (_, seed) = seeds(seed);
+    let moved = trace.remap(lines, Placing::Random { seed })?;
+    Ok(moved.records().iter().copied().cycle().take(count as usize).collect())
+}
+
+/// The trace of [`MADE`] called `name`, over `lines`.
+///
+/// # Errors
+/// [`LabError::Simulation`] when there are no lines or no records.
+pub fn make(name: &str, records: usize, lines: u64, seed: u64) -> Result<Trace, LabError> {
+    let (seed, _) = seeds(seed);
     let of = |workload, writes| (Pattern::Workload { workload, writes }, lines);
     let (pattern, lines) = match name {
         "uniform" => of(Workload::Uniform, UNIFORM_WRITES),
@@ -166,6 +178,12 @@ fn make(name: &str, records: usize, lines: u64, seed: u64) -> Result<Trace, LabE
     };
     let made = Synthetic { pattern, lines, gap: Gap::Constant(MADE_GAP), records, seed };
     Ok(made.make(name)?)
+}
+
+/// Of what is made, and of where pages go.
+fn seeds(seed: u64) -> (u64, u64) {
+    let mut seeds = StdRng::seed_from_u64(seed);
+    (seeds.next_u64(), seeds.next_u64())
 }
 
 fn missing(name: &str) -> LabError {

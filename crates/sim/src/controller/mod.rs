@@ -227,6 +227,11 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
+    /// What carries its paths.
+    pub fn bus(&self) -> &B {
+        &self.bus
+    }
+
     /// What it did so far.
     pub fn tally(&self) -> ControllerTally {
         ControllerTally { early_given_up: self.early.given_up, ..self.tally.clone() }

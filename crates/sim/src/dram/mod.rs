@@ -31,12 +31,14 @@ pub mod published;
 mod refresh;
 mod schedule;
 mod spec;
+mod tally;
 mod timing;
 mod view;
 mod window;
 
 pub use command::{Command, CommandKind, Observer};
 pub use spec::DramSpec;
+pub use tally::DramTally;
 pub use timing::{BankGroups, Queues, Timing};
 
 use crate::SimError;

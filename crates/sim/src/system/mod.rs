@@ -9,6 +9,7 @@
 //! next. Results depend on the specification, the trace and the seed, and on nothing else.
 
 mod behind;
+mod bounds;
 mod oram;
 mod outcome;
 mod plain;
@@ -32,7 +33,8 @@ use plain::PlainMemory;
 
 /// How a run goes on.
 pub trait Progress {
-    /// So many records of the trace have been read.
+    /// So many records of the trace have been read: told when the machine is built, when its warm-up is
+    /// over, and now and then.
     fn records(&self, done: u64);
 }
 
@@ -101,6 +103,7 @@ impl<I: Iterator<Item = Record>, M: Memory> Machine<I, M> {
     }
 
     fn run(mut self, warm_up: u64, progress: &impl Progress) -> Result<Outcome, SimError> {
+        progress.records(0);
         let mut before = (warm_up == 0).then(Outcome::default);
         let mut reported = 0;
         // A request reaches memory some cycles after it is pulled: what memory does before comes first.
@@ -138,6 +141,7 @@ impl<I: Iterator<Item = Record>, M: Memory> Machine<I, M> {
             let read = self.records_read.get();
             if before.is_none() && read >= warm_up {
                 before = Some(self.outcome(now));
+                progress.records(read);
             }
             if read >= reported + RECORDS_AT_ONCE {
                 reported = read;

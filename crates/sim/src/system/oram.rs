@@ -9,20 +9,20 @@ use super::outcome::MemoryTally;
 use super::spec::{Clocks, Layout, SystemSpec};
 use crate::controller::{Bus, Controller, OramSpec, PathAccess, PathTimes, Told, Writes};
 use crate::dram::layout::{BucketLines, Order};
-use crate::dram::{Completion, Dram, Observer, Request};
+use crate::dram::{Completion, Dram, DramTally, Observer, Request};
 use crate::processor::{FetchId, Processor};
 use crate::trace::{Kind, Record};
 use crate::{Cycle, SimError};
 
 /// The controller, and what it has to tell the processor.
 pub(super) struct OramMemory {
-    controller: Controller<DramBus, FetchId>,
+    controller: Controller<DramBus<DramTally>, FetchId>,
     told: Vec<Told<FetchId>>,
 }
 
 impl OramMemory {
     pub(super) fn new(spec: &SystemSpec, oram: &OramSpec, seed: u64) -> Result<Self, SimError> {
-        let bus = DramBus::new(spec, oram, ())?;
+        let bus = DramBus::new(spec, oram, DramTally::default())?;
         let controller = Controller::new(oram, &spec.controller, bus, seed)?;
         Ok(Self { controller, told: Vec::new() })
     }
@@ -70,12 +70,13 @@ impl Memory for OramMemory {
     }
 
     fn tally(&self) -> MemoryTally {
-        MemoryTally { controller: Some(self.controller.tally()) }
+        let dram = *self.controller.bus().dram.observer();
+        MemoryTally { controller: Some(self.controller.tally()), dram }
     }
 }
 
 /// Carries paths to DRAM: all reads of a path at once, and then all its writes.
-pub(super) struct DramBus<O = ()> {
+pub(super) struct DramBus<O> {
     pub(super) dram: Dram<O>,
     clocks: Clocks,
     /// By number of the tree.

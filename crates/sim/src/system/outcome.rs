@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cycle;
 use crate::controller::ControllerTally;
+use crate::dram::DramTally;
 use crate::processor::Tally;
 
 /// What a machine did.
@@ -24,6 +25,9 @@ pub struct Outcome {
 pub struct MemoryTally {
     /// The ORAM controller, if there is one.
     pub controller: Option<ControllerTally>,
+    /// The DRAM. Records of runs that did not count have nothing here.
+    #[serde(default)]
+    pub dram: DramTally,
 }
 
 impl Outcome {
@@ -45,6 +49,6 @@ impl MemoryTally {
             Some(before) => after.since(before),
             None => after,
         });
-        Self { controller }
+        Self { controller, dram: self.dram.since(&before.dram) }
     }
 }

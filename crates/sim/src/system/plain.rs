@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use super::behind::Memory;
 use super::outcome::MemoryTally;
 use super::spec::{Clocks, SystemSpec};
-use crate::dram::{Completion, Dram, Request};
+use crate::dram::{Completion, Dram, DramTally, Request};
 use crate::processor::{FetchId, Processor};
 use crate::trace::{Kind, Record};
 use crate::{Cycle, SimError};
 
 pub(super) struct PlainMemory {
-    dram: Dram,
+    dram: Dram<DramTally>,
     clocks: Clocks,
     /// Whom a request is for; nobody for a write-back.
     readers: HashMap<u64, Option<FetchId>>,
@@ -22,7 +22,7 @@ pub(super) struct PlainMemory {
 impl PlainMemory {
     pub(super) fn new(spec: &SystemSpec) -> Result<Self, SimError> {
         Ok(Self {
-            dram: Dram::new(&spec.dram, spec.channels)?,
+            dram: Dram::observed(&spec.dram, spec.channels, DramTally::default())?,
             clocks: spec.clocks(),
             readers: HashMap::new(),
             next_id: 0,
@@ -81,6 +81,6 @@ impl Memory for PlainMemory {
     }
 
     fn tally(&self) -> MemoryTally {
-        MemoryTally { controller: None }
+        MemoryTally { controller: None, dram: *self.dram.observer() }
     }
 }

@@ -1,7 +1,10 @@
 //! The parameters of a machine.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
+use super::bounds;
 use crate::controller::{ControllerSpec, OramSpec, Remap};
 use crate::dram::{Clock, DramSpec};
 use crate::processor::ProcessorSpec;
@@ -56,8 +59,37 @@ impl SystemSpec {
         })
     }
 
+    /// Reads a machine from the text of a file, in TOML or JSON; `file` is its name for messages.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`], which names the file, when the text describes no machine.
+    pub fn parse(text: &str, file: &str) -> Result<Self, SimError> {
+        let wrong = |error: &dyn fmt::Display| {
+            SimError::Spec(format!("{file} describes no machine: {error}"))
+        };
+        // A document of TOML never begins with a brace.
+        let spec: Self = if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|error| wrong(&error))?
+        } else {
+            toml::from_str(text).map_err(|error| wrong(&error))?
+        };
+        spec.check().map_err(|error| wrong(&error))?;
+        Ok(spec)
+    }
+
+    /// The text of a file in TOML that [`Self::parse`] reads.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`] for a number that TOML has not.
+    pub fn to_toml(&self) -> Result<String, SimError> {
+        toml::to_string(self).map_err(|error| SimError::Spec(error.to_string()))
+    }
+
     /// Refuses parts that do not go together.
     pub(super) fn check(&self) -> Result<(), SimError> {
+        self.processor.check()?;
+        self.dram.check()?;
+        bounds::check(self)?;
         let delayed = self.oram.as_ref().is_some_and(|oram| oram.remap == Remap::Delayed);
         if delayed && !self.processor.fetch_on_write_miss {
             let message = "with delayed remapping a line in the LLC is nowhere in the ORAM, so a write that \
@@ -94,5 +126,100 @@ impl Clocks {
     /// The first cycle of the processor at or after a clock of the DRAM.
     pub(super) fn cycle(self, clock: Clock) -> Cycle {
         (u128::from(clock) * self.processor).div_ceil(self.dram) as Cycle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::{Pace, RhoSpec, Scheme};
+    use crate::system::run;
+    use crate::trace::{Kind, Record};
+
+    fn small() -> SystemSpec {
+        SystemSpec::paper(8).unwrap()
+    }
+
+    #[test]
+    fn a_machine_survives_a_file() {
+        let mut raw = small();
+        raw.controller.pace = Pace::Free;
+        raw.layout = Layout::Heap;
+        let oram = raw.oram.as_mut().unwrap();
+        oram.scheme = Scheme::Raw { evict_period: 5 };
+        oram.tree_top_ways = Some(4);
+        oram.rho = Some(RhoSpec { blocks: 64, small_per_main: 2 });
+        let plain = SystemSpec { oram: None, ..small() };
+        for spec in [small(), raw, plain] {
+            let (toml, json) = (spec.to_toml().unwrap(), serde_json::to_string(&spec).unwrap());
+            for text in [toml, json] {
+                assert_eq!(SystemSpec::parse(&text, "my machine").unwrap(), spec, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_describes_no_machine_is_named() {
+        let good = small().to_toml().unwrap();
+        for (part, wrong, says) in [
+            ("channels", "chanels", "chanels"),
+            ("llc_ways", "llc_way", "llc_way"),
+            ("rob = 128", "rob = 0", "rob"),
+            ("tREFI = 6240", "tREFI = 1", "tREFI"),
+            ("header_lines = 0", "header_lines = 65", "header_lines"),
+            ("slots = [4", "slots = [65", "slots of a bucket = 65"),
+            ("slots = [4", &format!("slots = [{}4", "4, ".repeat(18)), "levels of slots = 27"),
+            ("scheme = \"path\"", "scheme = \"square\"", "square"),
+        ] {
+            assert!(good.contains(part), "{part} in {good}");
+            let error = SystemSpec::parse(&good.replacen(part, wrong, 1), "a.toml").unwrap_err();
+            let error = error.to_string();
+            assert!(
+                error.starts_with("a.toml describes no machine: ") && error.contains(says),
+                "{error}"
+            );
+        }
+        for text in ["", "{", "{}", "[]", "\u{0}"] {
+            assert!(SystemSpec::parse(text, "a.toml").is_err(), "{text:?}");
+        }
+    }
+
+    /// Where numbers are.
+    const PARTS: [&str; 10] = [
+        "/channels",
+        "/header_lines",
+        "/processor",
+        "/controller",
+        "/controller/pace",
+        "/controller/write_marks",
+        "/oram",
+        "/dram",
+        "/dram/queues",
+        "/dram/timing",
+    ];
+
+    /// Whatever a file says, it is run or refused.
+    #[test]
+    fn no_number_of_a_file_is_taken_on_trust() {
+        let good = serde_json::to_value(small()).unwrap();
+        let records = || (0..50).map(|line| Record { gap: 3, kind: Kind::Read, line });
+        for part in PARTS {
+            let part_of = good.pointer(part).unwrap();
+            let names: Vec<_> =
+                part_of.as_object().into_iter().flatten().map(|(name, _)| name).collect();
+            let places = names.iter().map(|name| format!("{part}/{name}"));
+            for place in [part.to_owned()].into_iter().chain(places) {
+                if !good.pointer(&place).unwrap().is_number() {
+                    continue;
+                }
+                for number in [0u64, 1, 3, 255, 65_535, 1 << 20, u64::from(u32::MAX), u64::MAX] {
+                    let mut spoiled = good.clone();
+                    *spoiled.pointer_mut(&place).unwrap() = number.into();
+                    if let Ok(spec) = SystemSpec::parse(&spoiled.to_string(), "a.json") {
+                        let _ = run(&spec, records(), 0, 1, &());
+                    }
+                }
+            }
+        }
     }
 }

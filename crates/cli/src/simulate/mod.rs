@@ -1,0 +1,138 @@
+//! `oblivio simulate`: one run of the simulator.
+
+mod report;
+
+use std::cell::Cell;
+use std::path::Path;
+
+use indicatif::ProgressBar;
+use oblivio_lab::evaluation::{Plan, Switches, Variant, make, place};
+use oblivio_sim::SimError;
+use oblivio_sim::dram::Dram;
+use oblivio_sim::system::{self, Progress, SystemSpec};
+use oblivio_sim::trace::Record;
+
+use crate::args::SimulateArgs;
+use crate::clock::Stopwatch;
+use crate::error::CliError;
+use crate::{files, output, progress, trace};
+use report::Report;
+
+/// Records of a made trace, where nobody says how many.
+const MADE_RECORDS: u64 = 100_000;
+
+/// More than any description of a machine has.
+const SPEC_BYTES_MAX: u64 = 1 << 20;
+
+/// `oblivio simulate`.
+pub(crate) fn run(args: &SimulateArgs) -> Result<(), CliError> {
+    let spec = spec(args)?;
+    if args.print_spec {
+        return print_spec(&spec, args.json);
+    }
+    let work = Work::of(args, lines(args, &spec)?)?;
+    let Work { name, records, counted, warm_up } = work;
+
+    let bar = progress::bar_of(counted + warm_up, "records");
+    let watch = Watch { bar, warm_up, stopwatch: Stopwatch::start(), warm: Cell::new(None) };
+    let outcome = system::run(&spec, records, warm_up, args.seed, &watch)
+        .map_err(|error| refusal(args.spec.as_deref(), error))?;
+    watch.bar.finish_and_clear();
+    let seconds = watch.stopwatch.elapsed().as_secs_f64();
+
+    let machine = args.spec.as_ref().map_or_else(
+        || format!("{}, leaves on level {}", args.variant, args.levels),
+        |path| path.display().to_string(),
+    );
+    let measured_seconds = watch.warm.get().map(|warm| seconds - warm);
+    let report =
+        Report { machine, trace: name, seed: args.seed, spec, outcome, seconds, measured_seconds };
+    output::print(&if args.json { report.json() } else { report.text() })
+}
+
+fn spec(args: &SimulateArgs) -> Result<SystemSpec, CliError> {
+    if let Some(path) = &args.spec {
+        let text = files::read_text(path, SPEC_BYTES_MAX)?;
+        return Ok(SystemSpec::parse(&text, &path.display().to_string())?);
+    }
+    let variant = Variant::named(&args.variant)
+        .ok_or_else(|| CliError::Input(format!("there is no variant {}", args.variant)))?;
+    Ok(variant.spec(args.levels, &args.switches.switches(Switches::PAPER.llc_bytes))?)
+}
+
+fn print_spec(spec: &SystemSpec, as_json: bool) -> Result<(), CliError> {
+    output::print(&if as_json { format!("{:#}", serde_json::json!(spec)) } else { spec.to_toml()? })
+}
+
+/// Why a machine does not run: its file is named, if it has one.
+fn refusal(spec: Option<&Path>, error: SimError) -> CliError {
+    match spec {
+        Some(path) => {
+            CliError::Input(format!("the machine of {} cannot run: {error}", path.display()))
+        }
+        None => error.into(),
+    }
+}
+
+/// Lines of the protected space: without an ORAM as many as with one, or all of DRAM.
+fn lines(args: &SimulateArgs, spec: &SystemSpec) -> Result<u64, CliError> {
+    Ok(match &spec.oram {
+        Some(oram) => oram.data_blocks,
+        None if args.spec.is_none() => Plan::lines(args.levels),
+        None => Dram::new(&spec.dram, spec.channels)?.lines(),
+    })
+}
+
+/// What runs.
+struct Work {
+    name: String,
+    records: Vec<Record>,
+    counted: u64,
+    warm_up: u64,
+}
+
+impl Work {
+    fn of(args: &SimulateArgs, lines: u64) -> Result<Self, CliError> {
+        let seed = args.seed;
+        let scale = |records: u64| (records, args.warm_up.unwrap_or(records / 4));
+        let (trace, (counted, warm_up)) = match (&args.trace, &args.made) {
+            (Some(path), _) => {
+                let trace = trace::read(path)?;
+                let length = trace.records().len() as u64;
+                let scale = args.records.map_or_else(
+                    || {
+                        let warm_up = args.warm_up.unwrap_or(length / 5);
+                        (length.saturating_sub(warm_up).max(1), warm_up)
+                    },
+                    scale,
+                );
+                (trace, scale)
+            }
+            (None, made) => {
+                let (counted, warm_up) = scale(args.records.unwrap_or(MADE_RECORDS));
+                let name = made.as_deref().unwrap_or_default();
+                let trace = make(name, (counted + warm_up) as usize, lines, seed)?;
+                (trace, (counted, warm_up))
+            }
+        };
+        let records = place(&trace, counted + warm_up, lines, seed)?;
+        Ok(Self { name: trace.name().to_owned(), records, counted, warm_up })
+    }
+}
+
+/// Shows how far the run is, and notes when its warm-up is over.
+struct Watch {
+    bar: ProgressBar,
+    warm_up: u64,
+    stopwatch: Stopwatch,
+    warm: Cell<Option<f64>>,
+}
+
+impl Progress for Watch {
+    fn records(&self, done: u64) {
+        self.bar.set_position(done);
+        if done >= self.warm_up && self.warm.get().is_none() {
+            self.warm.set(Some(self.stopwatch.elapsed().as_secs_f64()));
+        }
+    }
+}

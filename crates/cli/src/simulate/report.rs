@@ -1,0 +1,106 @@
+//! What came out of a run, for people and for programs.
+
+use oblivio_sim::LINE_BYTES;
+use oblivio_sim::controller::ControllerTally;
+use oblivio_sim::system::{Outcome, SystemSpec};
+use serde_json::json;
+
+/// A run that is over.
+pub(super) struct Report {
+    pub(super) machine: String,
+    pub(super) trace: String,
+    pub(super) seed: u64,
+    pub(super) spec: SystemSpec,
+    pub(super) outcome: Outcome,
+    /// How long it took.
+    pub(super) seconds: f64,
+    /// How long that took which counts.
+    pub(super) measured_seconds: Option<f64>,
+}
+
+impl Report {
+    pub(super) fn text(&self) -> String {
+        let Outcome { cycles, records, processor, memory } = &self.outcome;
+        let mut rows = vec![
+            ("machine", self.machine.clone()),
+            ("trace", format!("{}, {records} records", self.trace)),
+            ("cycles", format!("{cycles}, {:.1} a record", over(*cycles, *records))),
+            ("instructions", processor.instructions.to_string()),
+            (
+                "LLC misses",
+                format!("{} reads, {} writes", processor.read_misses, processor.write_misses),
+            ),
+        ];
+        rows.extend(memory.controller.as_ref().map(|tally| ("paths", paths(tally))));
+        rows.extend(memory.controller.as_ref().map(|tally| {
+            let on_client = tally.served_on_client + tally.forwarded;
+            ("no path", format!("{on_client} requests were served on the client"))
+        }));
+        rows.push(("DRAM", self.dram()));
+        rows.push(("simulated", self.speed()));
+        rows.into_iter().map(|(what, value)| format!("{what:13} {value}\n")).collect()
+    }
+
+    pub(super) fn json(&self) -> String {
+        let Self { machine, trace, seed, spec, outcome, seconds, measured_seconds } = self;
+        let report = json!({
+            "machine": machine,
+            "trace": trace,
+            "seed": seed,
+            "spec": spec,
+            "outcome": outcome,
+            "cycles_per_record": over(outcome.cycles, outcome.records),
+            "dram_gb_per_second": self.gb_per_second(),
+            "dram_row_hits": outcome.memory.dram.row_hits(),
+            "seconds": seconds,
+            "measured_seconds": measured_seconds,
+            "paths_per_second": self.paths_per_second(),
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        format!("{report:#}")
+    }
+
+    fn dram(&self) -> String {
+        let peak = self.spec.dram.peak_gb_per_second(self.spec.channels);
+        let hits = self.outcome.memory.dram.row_hits();
+        let hits =
+            hits.map(|hits| format!(", {:.1} % of lines in a row that was open", 100.0 * hits));
+        format!("{:.2} of {peak:.1} GB/s{}", self.gb_per_second(), hits.unwrap_or_default())
+    }
+
+    /// Of the simulated time: reads and writes.
+    fn gb_per_second(&self) -> f64 {
+        let bytes = self.outcome.memory.dram.lines() * LINE_BYTES;
+        // Bytes a microsecond are megabytes a second.
+        over(bytes, self.outcome.cycles) * f64::from(self.spec.processor.clock_mhz) / 1000.0
+    }
+
+    fn speed(&self) -> String {
+        let paths = self.paths_per_second();
+        let paths = paths.map(|speed| format!(", {speed:.0} paths a second after the warm-up"));
+        format!("in {:.1} s{}", self.seconds, paths.unwrap_or_default())
+    }
+
+    fn paths_per_second(&self) -> Option<f64> {
+        let paths = self.outcome.memory.controller.as_ref()?.paths();
+        self.measured_seconds.map(|seconds| paths as f64 / seconds)
+    }
+}
+
+fn paths(tally: &ControllerTally) -> String {
+    let position_map = (1..).zip(&tally.position_map);
+    let position_map =
+        position_map.map(|(level, count)| format!("position map {level}: {count}, "));
+    format!(
+        "{}: data {}, {}evictions {}, dummies {}",
+        tally.paths(),
+        tally.data,
+        position_map.collect::<String>(),
+        tally.evictions,
+        tally.dummies
+    )
+}
+
+fn over(count: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { count as f64 / of as f64 }
+}

@@ -1,0 +1,58 @@
+//! How large the numbers of a machine may be. A file may hold any, and none may cost more memory or time than
+//! there is; whether they fit each other is for the parts to say.
+
+use super::SystemSpec;
+use crate::SimError;
+use crate::controller::Pace;
+
+/// The largest tree: a larger one takes more memory than machines have.
+const LEVELS_MAX: usize = 26;
+
+/// Blocks of data: more than the largest tree has room for.
+const BLOCKS_MAX: u64 = 1 << 32;
+
+/// Cycles of anything: a path takes thousands.
+const CYCLES_MAX: u64 = 1 << 24;
+
+/// Blocks of a cache on the chip.
+const CACHE_BLOCKS_MAX: u64 = 1 << 20;
+
+/// Refuses a number that is too large.
+pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
+    let SystemSpec { dram, controller, oram, .. } = spec;
+    let cycles = match controller.pace {
+        Pace::Free => 0,
+        Pace::StartToStart(cycles) | Pace::Gap(cycles) | Pace::WhenIdle(cycles) => cycles,
+    };
+    let mut bounded = vec![
+        ("channels", spec.channels.into(), 64),
+        ("header_lines", spec.header_lines, 64),
+        ("row_bytes", dram.row_bytes, 1 << 20),
+        ("queues.read", dram.queues.read.into(), 4096),
+        ("queues.write", dram.queues.write.into(), 4096),
+        ("clock_mhz", dram.clock_mhz.ceil() as u64, 1 << 20),
+        ("on_chip", controller.on_chip, CYCLES_MAX),
+        ("cycles of a pace", cycles, CYCLES_MAX),
+    ];
+    if let Some(oram) = oram {
+        let slots_most = oram.slots.iter().copied().max().unwrap_or(0);
+        bounded.extend([
+            ("levels of slots", oram.slots.len() as u64, LEVELS_MAX as u64),
+            ("slots of a bucket", slots_most.into(), 64),
+            ("data_blocks", oram.data_blocks, BLOCKS_MAX),
+            ("stash_blocks_max", oram.stash_blocks_max as u64, CACHE_BLOCKS_MAX),
+            ("plb_blocks", oram.plb_blocks as u64, CACHE_BLOCKS_MAX),
+            ("plb_ways", oram.plb_ways as u64, CACHE_BLOCKS_MAX),
+        ]);
+        bounded.extend(oram.rho.iter().flat_map(|rho| {
+            let small_per_main = rho.small_per_main as u64;
+            [("blocks of rho", rho.blocks, BLOCKS_MAX), ("small_per_main", small_per_main, 1024)]
+        }));
+    }
+    match bounded.into_iter().find(|(_, number, most)| number > most) {
+        Some((name, number, most)) => {
+            Err(SimError::Spec(format!("{name} = {number}: must be {most} at most")))
+        }
+        None => Ok(()),
+    }
+}
