@@ -247,7 +247,7 @@ pub(crate) enum RunCommand {
     /// of results.jsonl: an evaluation that was interrupted goes on where it was. The figures go to
     /// figures.json.
     #[command(
-        after_help = "Examples:\n  oblivio lab run evaluation --quick\n  oblivio lab run evaluation --quick --figure fig10 fig14\n  oblivio lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\nAt --levels 24 a run takes about 4 GB: give --jobs if there is not as much for each processor."
+        after_help = "Examples:\n  oblivio lab run evaluation --quick\n  oblivio lab run evaluation --quick --figure fig10 fig14\n  oblivio lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\nAt --levels 24 a run takes about 2 GB: give --jobs if there is not as much for each processor."
     )]
     Evaluation(EvaluationArgs),
     /// Where are blocks in the tree, and what does IR-Alloc make of it?
@@ -256,7 +256,7 @@ pub(crate) enum RunCommand {
     /// and where they were found. Keeps each run as a line of results.jsonl: what was interrupted goes on
     /// with the next run. The figures go to figures.json.
     #[command(
-        after_help = "Examples:\n  oblivio lab run blocks --quick\n  oblivio lab run blocks --figure fig03 fig06 --traces traces --levels 20 --paths 100000000\n  oblivio lab report lab-results/blocks/figures.json\n\nAt --levels 24 a run takes about 1.8 GB: give --jobs if there is not as much for each processor."
+        after_help = "Examples:\n  oblivio lab run blocks --quick\n  oblivio lab run blocks --figure fig03 fig06 --traces traces --levels 20 --paths 100000000\n  oblivio lab report lab-results/blocks/figures.json\n\nAt --levels 24 a run takes about 2 GB: give --jobs if there is not as much for each processor."
     )]
     Blocks(BlocksArgs),
     /// Is the simulated DRAM as fast as that of published simulators?

@@ -18,7 +18,7 @@ use crate::{LabError, workers};
 const PATHS_PER_FIRST_ACCESS: u64 = 2;
 
 /// Makes all `runs` but those that are among `kept`, at most `jobs` at a time, and gives the records of all,
-/// in their order. The steps are paths. A run takes about 1.8 GB while its tree has leaves on level 24, and
+/// in their order. The steps are paths. A run takes about 2 GB while its tree has leaves on level 24, and
 /// half for each level less.
 ///
 /// # Errors

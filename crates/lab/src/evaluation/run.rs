@@ -13,7 +13,7 @@ use crate::records::Host;
 use crate::{LabError, workers};
 
 /// Makes all `runs` but those that are among `kept`, at most `jobs` at a time, and gives the records of all,
-/// in their order. The steps are records, those of warm-ups included. A run takes about 4 GB while its tree has leaves on level 24, and half for each level
+/// in their order. The steps are records, those of warm-ups included. A run takes about 2 GB while its tree has leaves on level 24, and half for each level
 /// less.
 ///
 /// # Errors
