@@ -78,8 +78,8 @@ pub use frontend::{
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
 pub use oram::{
-    Access, CacheConfig, CachedOram, FlatOram, HitPolicy, Oram, PathOram, RawOram, RemapPolicy,
-    RotatingConfig, RotatingOram, TakingOram,
+    Access, BackedOram, CacheConfig, CachedOram, FlatOram, HitPolicy, Oram, PathOram, RawOram,
+    RemapPolicy, RotatingConfig, RotatingOram, TakingOram,
 };
 pub use rho::{RhoConfig, RhoOram};
 pub use scheme::{Op, RawConfig, TreeConfig};

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use oblivio_core::oram::CacheTally;
-use oblivio_core::scheme::{Backend, PathBackend, RawBackend};
+use oblivio_core::scheme::{PathBackend, RawBackend};
 use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
     Access, BucketStore, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig,
@@ -216,9 +216,14 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
         assert!(oram.take(0, &mut block).unwrap());
         assert_eq!(block, [7; 24]);
         let mut found = false;
-        oram.backend_mut().visit_blocks(&mut |_, address, _| found |= address == 0).unwrap();
+        oram.visit_addresses(&mut |address| found |= address == 0).unwrap();
         assert!(!found);
         oram.check_invariants().unwrap();
+        assert!(!oram.take_on_client(0, &mut block).unwrap(), "it is out");
+        oram.put_back(0, &[8; 24]).unwrap();
+        assert!(oram.take_on_client(0, &mut block).unwrap(), "it is in the stash");
+        assert_eq!(block, [8; 24]);
+        assert!(!oram.take(0, &mut block).unwrap(), "it is out again");
         oram.put_back(0, &[8; 24]).unwrap();
         oram.read(0, &mut block).unwrap();
         assert_eq!(block, [8; 24]);
@@ -393,6 +398,7 @@ fn a_bad_request_anywhere_touches_nothing() {
             let behind = oram.oram_mut();
             for error in [
                 behind.take(address, &mut block).unwrap_err(),
+                behind.take_on_client(address, &mut block).unwrap_err(),
                 behind.put_back(address, &block).unwrap_err(),
             ] {
                 assert_eq!(error.kind(), ErrorKind::InvalidRequest);
@@ -483,6 +489,8 @@ fn blocks_are_not_taken_out_of_an_oram_under_pmmac() {
     let cache = CacheConfig { blocks: 4, ways: 4 };
     let refused = CachedOram::new(cache, RemapPolicy::Delayed, make()).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::InvalidConfig);
-    assert_eq!(make().take(1, &mut [0; 32]).unwrap_err().kind(), ErrorKind::InvalidConfig);
+    for refused in [make().take(1, &mut [0; 32]), make().take_on_client(1, &mut [0; 32])] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidConfig);
+    }
     CachedOram::new(cache, RemapPolicy::AtAccess, make()).unwrap().write(1, &[1; 32]).unwrap();
 }

@@ -13,7 +13,8 @@ pub struct FrontendTally {
     /// Requests for which a position-map block was found in the PLB.
     pub plb_hits: u64,
     /// Requests served without a path access, because the block was on the client: see
-    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve).
+    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve) and
+    /// [`TakingOram::take_on_client`](crate::TakingOram::take_on_client).
     pub stash_hits: u64,
     /// Position-map blocks that went to the PLB without a path access, for the same reason.
     pub position_map_stash_hits: u64,

@@ -18,7 +18,7 @@
 //! | position map in the rotating tree | this project | [`Recursion`](crate::Recursion) |
 //! | integrity (PMMAC) | Freecursive ORAM | [`Integrity::Pmmac`](crate::Integrity) |
 //! | delayed remapping (LLC-D) | IR-ORAM, IV-D | [`CachedOram`](crate::CachedOram), [`RemapPolicy::Delayed`](crate::RemapPolicy) |
-//! | ρ | Nagarajan et al. | [`RhoOram`](crate::RhoOram); behind a cache: [`CachedOram::at_access`](crate::CachedOram::at_access) |
+//! | ρ | Nagarajan et al. | [`RhoOram`](crate::RhoOram); behind a cache of either [policy](crate::RemapPolicy): [`CachedOram`](crate::CachedOram) |
 //! | batches | | [`Oram::access`](crate::Oram::access) with more than one request |
 //! | background eviction | Ren et al. | `background_evict`, when a request is refused with [`StashFull`](crate::ErrorKind::StashFull); ρ: `idle_round` |
 //!
@@ -33,7 +33,7 @@
 //! | PMMAC | any other position map | types | its counters are those of Freecursive ORAM; rotating RAW ORAM authenticates everything anyway |
 //! | ρ | trees of one name | config | they would be sealed under one key: another [`TreeConfig::tree`](crate::TreeConfig::tree) |
 //! | ρ | RAW and rotating RAW ORAM | types | a dummy has to look like an access, which it does in Path ORAM |
-//! | ρ | delayed remapping in front | types | it is meant to lie behind a cache [that remaps at accesses](crate::CachedOram::at_access) |
+//! | ρ | ρ | types | it stands before [one backend](crate::BackedOram), and has two trees itself |
 //! | plain recursion | `Serve`, delayed remapping, ρ | types | it is there to be literal: Freecursive ORAM without a PLB makes as many accesses |
 //! | rotating RAW ORAM | plain recursion, Freecursive ORAM | types | its moves are written down before they are made, by a frontend of its own: [`Recursion`](crate::Recursion) |
 //! | rotating RAW ORAM | delayed remapping | types | a block that is out would be lost with the client |
@@ -52,8 +52,8 @@
 //! # What storage learns of a combination
 //! What it learns of each part. The number of accesses depends on the number of requests alone where the
 //! position map is flat or plain recursion, hits make accesses, and there is nothing in front.
-//! Otherwise it depends on the addresses; and behind a cache that remaps at accesses, and with ρ, on
-//! which requests write. The paths are uniform, independent and never used before in every combination
+//! Otherwise it depends on the addresses; and behind a cache that remaps at accesses, and with ρ unless it is behind a cache that remaps with
+//! a delay, on which requests write. The paths are uniform, independent and never used before in every combination
 //! but those that [serve hits](crate::HitPolicy::Serve).
 //!
 //! Two things to know:

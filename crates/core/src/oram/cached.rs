@@ -4,7 +4,7 @@ use super::taking::TakingOram;
 use super::{Access, Oram, check_requests};
 use crate::block_cache::{BlockCache, LineId, Named};
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::scheme::{Backend, Op};
+use crate::scheme::Op;
 
 /// When a block that the cache asks for moves to another path (IR-ORAM, section IV-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,7 @@ pub struct CacheTally {
 ///   of accesses depends on which requests write, too.
 /// - [`Delayed`](RemapPolicy::Delayed): the position-map accesses of each victim, changed or not:
 ///   none at all where the position map is on the client. So the number depends on the addresses alone.
+///   With [ρ](crate::rho) behind, a victim costs rounds of its pattern, and the same holds.
 ///   The leaves are uniform, independent and never used before, as ever.
 ///
 /// # Full stash
@@ -244,7 +245,7 @@ impl<O: TakingOram> CachedOram<O> {
         self.oram.check_invariants()?;
         let Self { oram, cache, policy, .. } = self;
         let mut twice = false;
-        oram.backend_mut().visit_blocks(&mut |_, address, _| {
+        oram.visit_addresses(&mut |address| {
             twice |= *policy == RemapPolicy::Delayed && cache.find(address).is_some();
         })?;
         if twice {

@@ -1,10 +1,12 @@
 //! The logical interface: an array of blocks that hides how it is used.
 
+mod backed;
 mod cached;
 mod hits;
 mod rotating;
 mod taking;
 
+pub use backed::BackedOram;
 pub use cached::{CacheConfig, CacheTally, CachedOram, RemapPolicy};
 pub use hits::HitPolicy;
 pub use rotating::{Kept, RotatingConfig, RotatingOram, nothing_to_do};

@@ -12,15 +12,6 @@ use crate::scheme::{Op, TakingBackend};
 /// leaf that the position map has for it is a fresh one, which storage has never seen. So when it is
 /// put back it goes into the stash as it is (IR-ORAM, section IV-D; Nagarajan et al., ASPLOS'19).
 pub trait TakingOram: Oram {
-    /// What makes the path accesses.
-    type Backend: TakingBackend;
-
-    /// What makes the path accesses.
-    fn backend(&self) -> &Self::Backend;
-
-    /// What makes the path accesses, for whoever wraps it.
-    fn backend_mut(&mut self) -> &mut Self::Backend;
-
     /// Whether blocks can be taken out of it at all.
     ///
     /// # Errors
@@ -35,6 +26,17 @@ pub trait TakingOram: Oram {
     /// # Errors
     /// Those of [`Oram::access`].
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error>;
+
+    /// Takes a block out, into `block`, if the client finds it by its address: in the stash, or in a
+    /// [set-associative](crate::TreeTopKind::SetAssociative) tree top. Answers whether it did; if not,
+    /// `block` is as it was.
+    ///
+    /// Storage sees nothing. So whoever calls this before [`Self::take`] shows storage, by the access
+    /// that does not come, what [`HitPolicy::Serve`](crate::HitPolicy::Serve) says.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`], but it is never refused for want of room.
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error>;
 
     /// Puts a block back that [was taken](Self::take) and is still out: one that is not would be
     /// there twice. Storage sees the accesses that the position map takes, if it lies in the ORAM,
@@ -57,25 +59,29 @@ pub trait TakingOram: Oram {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) with the first violation, and any that
     /// storage causes.
     fn check_invariants(&mut self) -> Result<(), Error>;
+
+    /// Calls `visit` with the address of each block that is there. Those of a position map have
+    /// addresses past the capacity. Storage sees a scan.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error>;
 }
 
 impl<B: TakingBackend, R: CryptoRng> TakingOram for FlatOram<B, R> {
-    type Backend = B;
-
-    fn backend(&self) -> &B {
-        &self.backend
-    }
-
-    fn backend_mut(&mut self) -> &mut B {
-        &mut self.backend
-    }
-
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
         self.backend.check_ready()?;
         let (from, _) = self.position_map.look_up_and_remap(address, &mut self.coins);
         self.tally.data_accesses += 1;
         self.backend.take(address, from, block)
+    }
+
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
+        check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
+        let is_found = self.backend.take_on_client(address, block)?.is_some();
+        self.tally.stash_hits += u64::from(is_found);
+        Ok(is_found)
     }
 
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error> {
@@ -91,5 +97,9 @@ impl<B: TakingBackend, R: CryptoRng> TakingOram for FlatOram<B, R> {
 
     fn check_invariants(&mut self) -> Result<(), Error> {
         self.check_invariants()
+    }
+
+    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+        self.backend.visit_blocks(&mut |_, address, _| visit(address))
     }
 }

@@ -10,9 +10,9 @@ use crate::block_cache::{BlockCache, LineId, Named};
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::frontend::FreecursiveOram;
 use crate::geometry::Leaf;
-use crate::oram::{Access, FlatOram, Oram, TakingOram, check_requests};
+use crate::oram::{Access, BackedOram, FlatOram, Oram, check_requests};
 use crate::posmap::draw_leaf;
-use crate::scheme::{Backend, Indistinct, Location, Op, PathBackend};
+use crate::scheme::{Backend, Indistinct, Op, PathBackend};
 use crate::stash::StashView;
 
 /// A main ORAM with a small tree in front of it. See the [module](super) for what lies where, and for
@@ -49,20 +49,20 @@ use crate::stash::StashView;
 /// ```
 pub struct RhoOram<F, B, R> {
     /// The frontend of the main ORAM, over both trees.
-    main: F,
+    pub(super) main: F,
     trees: PhantomData<TwoTrees<B, R>>,
     /// Which blocks are in the small tree, and where. There, a block's address is its line here.
-    array: BlockCache<Tag>,
+    pub(super) array: BlockCache<Tag>,
     /// The block that an insertion pushed out of the array, until the main stash has room for it.
-    victim: Option<u64>,
+    pub(super) victim: Option<u64>,
     victim_block: Zeroizing<Vec<u8>>,
-    /// A block on its way from the main ORAM to the small tree.
-    inserted: Zeroizing<Vec<u8>>,
+    /// A block on its way to the small tree.
+    pub(super) inserted: Zeroizing<Vec<u8>>,
     small_leaf_level: u8,
     /// Whether a batch ends with a whole round.
-    ends_rounds: bool,
+    pub(super) ends_rounds: bool,
     /// A request was begun and has not ended well.
-    broken: bool,
+    pub(super) broken: bool,
 }
 
 /// ρ over two Path ORAMs whose main one has a flat position map.
@@ -75,9 +75,9 @@ type TwoPaths<S, R> = TwoTrees<PathBackend<S>, R>;
 
 /// A block in the small tree.
 #[derive(Clone, Copy)]
-struct Tag {
-    address: u64,
-    leaf: Leaf,
+pub(super) struct Tag {
+    pub(super) address: u64,
+    pub(super) leaf: Leaf,
 }
 
 impl Named for Tag {
@@ -88,7 +88,7 @@ impl Named for Tag {
 
 impl<F, B, R> RhoOram<F, B, R>
 where
-    F: TakingOram<Backend = TwoTrees<B, R>>,
+    F: BackedOram<Backend = TwoTrees<B, R>>,
     B: Indistinct,
     R: CryptoRng,
 {
@@ -98,7 +98,7 @@ where
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the small tree is not that of `config` or has blocks of
     /// another size, the array's blocks are no multiple of its ways, there is no memory for it, or no
-    /// blocks [can be taken](TakingOram::check_takes) out of `main`.
+    /// blocks [can be taken](crate::TakingOram::check_takes) out of `main`.
     pub fn new(config: &RhoConfig, main: F) -> Result<Self, Error> {
         main.check_takes()?;
         let small = main.backend().small().config();
@@ -181,44 +181,7 @@ where
         self.unless_it_fails(|oram| oram.trees().idle_access())
     }
 
-    /// Checks both trees: each block once at most, on its path, with the leaf that its map says; and
-    /// that those in the small tree are the ones in the array, and none of them in the main ORAM.
-    /// Storage sees scans, out of the pattern.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
-    pub fn check_invariants(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.main.check_invariants()?;
-        let Self { main, array, victim, .. } = self;
-        let mut violation = None;
-        let mut report = |defect: &'static str| {
-            violation.get_or_insert(defect);
-        };
-        main.backend_mut().visit_blocks(&mut |_, address, _| {
-            if array.find(address).is_some() || *victim == Some(address) {
-                report("there is a block in the main ORAM and in front of it");
-            }
-        })?;
-        if victim.is_some_and(|address| array.find(address).is_some()) {
-            report("the victim of the array is still in it");
-        }
-        let mut leaves: std::collections::HashMap<u64, Leaf> =
-            array.blocks().map(|(line, tag)| (line.number(), tag.leaf)).collect();
-        main.backend_mut().small_mut().visit_blocks(&mut |location, line, leaf| {
-            if leaves.remove(&line) != Some(leaf) {
-                report("there is a block in the small tree twice, or other than the array says");
-            } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
-                report("there is a block in the small tree off its path");
-            }
-        })?;
-        if !leaves.is_empty() {
-            report("there is a block in the array and not in the small tree");
-        }
-        violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
-    }
-
-    fn trees(&mut self) -> &mut TwoTrees<B, R> {
+    pub(super) fn trees(&mut self) -> &mut TwoTrees<B, R> {
         self.main.backend_mut()
     }
 
@@ -234,31 +197,54 @@ where
     }
 
     /// Does `work`; if it fails, nothing more is answered.
-    fn unless_it_fails(
+    fn unless_it_fails<T>(
         &mut self,
-        work: impl FnOnce(&mut Self) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        work: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.broken = true;
-        work(self)?;
+        let done = work(self)?;
         self.broken = false;
-        Ok(())
+        Ok(done)
     }
 
-    /// Serves a request, or refuses it before it begins.
-    fn serve(&mut self, address: u64, op: &mut Op<'_>) -> Result<(), Error> {
+    /// Does `work`, and brings the round that it has begun to its end.
+    pub(super) fn in_rounds<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        check_sound(self.broken)?;
+        let done = work(self);
+        if !self.broken && self.ends_rounds {
+            self.unless_it_fails(|oram| oram.trees().end_round())?;
+        }
+        done
+    }
+
+    /// Serves a request, which is `work`, or refuses it before it begins.
+    pub(super) fn serve<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.check_ready()?;
         if self.victim.is_some() {
             self.unless_it_fails(Self::put_victim_back)?;
             self.check_ready()?;
         }
         self.unless_it_fails(|oram| {
-            match oram.array.find_for_use(address) {
-                Some(line) => oram.access_small(line, op)?,
-                None => oram.miss(address, op)?,
-            }
+            let done = work(oram)?;
             // Where the main stash has no room, the victim waits for the next request.
-            if oram.main.backend().check_ready().is_ok() { oram.put_victim_back() } else { Ok(()) }
+            if oram.main.backend().check_ready().is_ok() {
+                oram.put_victim_back()?;
+            }
+            Ok(done)
         })
+    }
+
+    fn request(&mut self, address: u64, op: &mut Op<'_>) -> Result<(), Error> {
+        match self.array.find_for_use(address) {
+            Some(line) => self.access_small(line, op),
+            None => self.miss(address, op),
+        }
     }
 
     /// A request for a block that is in the small tree.
@@ -283,6 +269,12 @@ where
         self.take_victim(line)?;
         self.main.take(address, &mut self.inserted)?;
         op.apply(&mut self.inserted);
+        self.insert(line, address)
+    }
+
+    /// Puts a block which is nowhere, and whose bytes are in `inserted`, into the small tree: into
+    /// its stash, with a place in the array [that is free](Self::take_victim).
+    pub(super) fn insert(&mut self, line: LineId, address: u64) -> Result<(), Error> {
         let leaf = self.draw_small_leaf();
         let trees = self.main.backend_mut();
         trees.tally.inserted += 1;
@@ -293,7 +285,7 @@ where
 
     /// Takes the block of a line out of the small tree. Without one, the access finds nothing: an
     /// insertion costs a small access either way, which makes room in the stash for it.
-    fn take_victim(&mut self, line: LineId) -> Result<(), Error> {
+    pub(super) fn take_victim(&mut self, line: LineId) -> Result<(), Error> {
         let tag = self.array.held(line);
         let from = match tag {
             Some(tag) => tag.leaf,
@@ -324,7 +316,7 @@ where
 
 impl<F, B, R> Oram for RhoOram<F, B, R>
 where
-    F: TakingOram<Backend = TwoTrees<B, R>>,
+    F: BackedOram<Backend = TwoTrees<B, R>>,
     B: Indistinct,
     R: CryptoRng,
 {
@@ -340,12 +332,10 @@ where
     /// the batch takes.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
-        check_sound(self.broken)?;
-        let served =
-            batch.iter_mut().try_for_each(|request| self.serve(request.address, &mut request.op));
-        if !self.broken && self.ends_rounds {
-            self.unless_it_fails(|oram| oram.trees().end_round())?;
-        }
-        served
+        self.in_rounds(|oram| {
+            batch.iter_mut().try_for_each(|Access { address, op }| {
+                oram.serve(|oram| oram.request(*address, op))
+            })
+        })
     }
 }

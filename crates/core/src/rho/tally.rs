@@ -15,7 +15,8 @@ pub struct RhoTally {
     pub hits: u64,
     /// Requests for one that was not.
     pub misses: u64,
-    /// Blocks that were taken out of the main ORAM and inserted.
+    /// Blocks that were put into the small tree: taken out of the main ORAM to be written, or put back
+    /// by whoever had taken them.
     pub inserted: u64,
     /// Victims of the array that went back to the main ORAM.
     pub put_back: u64,

@@ -23,12 +23,13 @@ fn fill(driven: &mut Driven) {
 /// Other operations, and other data: with the same coins, everything that storage sees is the same but
 /// for the ciphertext, whatever the combination.
 ///
-/// Not so where blocks wait in front of an ORAM for a change: a cache gives back what has changed, and
-/// ρ inserts what is written. There, other data.
+/// Not so where blocks wait in front of an ORAM for a change: a cache that remaps at accesses gives back
+/// what has changed, and ρ inserts what is written. There, other data.
 #[test]
 fn of_the_same_addresses_is_the_same() {
     for (seed, combination) in (1..).zip(covering_set(2)) {
-        let may_change_operations = matches!(combination.front, Front::None | Front::CacheDelayed);
+        let may_change_operations =
+            matches!(combination.front, Front::None | Front::CacheDelayed | Front::DelayedRho);
         let view = |kinds: fn(usize) -> Kind, flip| {
             let mut driven = Driven::new(&combination, seed);
             fill(&mut driven);

@@ -8,7 +8,7 @@ use oblivio_core::rho::FreecursiveRho;
 use oblivio_core::scheme::{Backend, TakingBackend};
 use oblivio_core::view::{Event, EventSink, Operation, Recorder};
 use oblivio_core::{
-    Access, CachedOram, Error, FlatOram, FreecursiveOram, MemoryStore, Oram, TakingOram,
+    Access, BackedOram, CachedOram, Error, FlatOram, FreecursiveOram, MemoryStore, Oram, TakingOram,
 };
 use rand::rngs::StdRng;
 
@@ -77,7 +77,7 @@ pub(super) trait Measured {
 }
 
 /// What a frontend did.
-pub(super) trait Tallied: TakingOram {
+pub(super) trait Tallied: BackedOram {
     fn frontend_tally(&self) -> FrontendTally;
 }
 

@@ -6,7 +6,8 @@ use oblivio_core::scheme::{
 };
 use oblivio_core::seal::NoSecrecy;
 use oblivio_core::{
-    Error, FreecursiveOram, MemoryStore, Oram, RawConfig, RhoOram, Sealer, TakingOram, TreeConfig,
+    BackedOram, Error, FreecursiveOram, MemoryStore, Oram, RawConfig, RhoOram, Sealer, TakingOram,
+    TreeConfig,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -120,7 +121,7 @@ impl Builder<'_> {
     }
 
     /// Lets `oram` hold what the specification says. `place` is the quick way to all blocks.
-    fn fill<O: TakingOram>(
+    fn fill<O: BackedOram>(
         &mut self,
         oram: &mut O,
         place: impl FnOnce(&mut O) -> Result<(), Error>,
@@ -132,7 +133,7 @@ impl Builder<'_> {
         }
     }
 
-    /// ρ whose small tree is empty: it fills with what is written.
+    /// ρ whose small tree is empty: it fills with what is written or put back.
     fn rho(mut self, rho: &RhoSpec) -> Result<Box<dyn Engine>, SimError> {
         let config = self.spec.rho(rho)?;
         let frontend = self.spec.frontend()?;
@@ -149,7 +150,7 @@ impl Builder<'_> {
 }
 
 /// Fills an ORAM by writing its blocks. A scan costs little more than a path a block.
-fn write_each<O: TakingOram>(oram: &mut O, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
+fn write_each<O: BackedOram>(oram: &mut O, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
     for block in blocks {
         while oram.backend().check_ready().is_err() {
             oram.background_evict()?;
@@ -169,8 +170,7 @@ impl<B: TakingBackend> Engine for FreecursiveOram<B, StdRng> {
     }
 
     fn take_on_client(&mut self, block: u64) -> Result<bool, Error> {
-        let taken = self.backend_mut().take_on_client(block, &mut [0; BLOCK.len()])?;
-        Ok(taken.is_some())
+        TakingOram::take_on_client(self, block, &mut [0; BLOCK.len()])
     }
 
     fn take(&mut self, block: u64) -> Result<(), Error> {
@@ -204,7 +204,7 @@ impl<B: TakingBackend> Engine for FreecursiveOram<B, StdRng> {
 
 impl<F, B> Engine for RhoOram<F, B, StdRng>
 where
-    F: TakingOram<Backend = TwoTrees<B, StdRng>>,
+    F: BackedOram<Backend = TwoTrees<B, StdRng>>,
     B: Indistinct,
 {
     /// The array decides which stash a block can be in: [`Self::access`] asks it first.
@@ -216,16 +216,16 @@ where
         if writes { self.write(block, &BLOCK) } else { self.read(block, &mut [0; BLOCK.len()]) }
     }
 
-    fn take_on_client(&mut self, _: u64) -> Result<bool, Error> {
-        unreachable!("rho is not remapped with a delay: its specification is refused")
+    fn take_on_client(&mut self, block: u64) -> Result<bool, Error> {
+        TakingOram::take_on_client(self, block, &mut [0; BLOCK.len()])
     }
 
-    fn take(&mut self, _: u64) -> Result<(), Error> {
-        unreachable!("rho is not remapped with a delay: its specification is refused")
+    fn take(&mut self, block: u64) -> Result<(), Error> {
+        TakingOram::take(self, block, &mut [0; BLOCK.len()]).map(drop)
     }
 
-    fn put_back(&mut self, _: u64) -> Result<(), Error> {
-        unreachable!("rho is not remapped with a delay: its specification is refused")
+    fn put_back(&mut self, block: u64) -> Result<(), Error> {
+        TakingOram::put_back(self, block, &BLOCK)
     }
 
     /// Nothing is fetched ahead of its time.

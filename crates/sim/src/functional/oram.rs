@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use oblivio_core::scheme::{Backend, Location, PathBackend, TagTree};
-use oblivio_core::{FreecursiveOram, Oram, TakingOram};
+use oblivio_core::{BackedOram, FreecursiveOram, Oram};
 use rand::rngs::StdRng;
 
 use super::found::Found;

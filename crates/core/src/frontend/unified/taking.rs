@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use super::FreecursiveOram;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::frontend::leaf_prf::Position;
-use crate::oram::{TakingOram, check_request};
+use crate::oram::{BackedOram, TakingOram, check_request};
 use crate::scheme::{Op, TakingBackend};
 
 /// Each way costs the position-map blocks that are not in the PLB, whether the block has changed or
@@ -14,16 +14,6 @@ use crate::scheme::{Op, TakingBackend};
 /// A group whose counters begin anew moves the blocks of it that are out like the others: at an
 /// access each, which finds nothing.
 impl<B: TakingBackend, R: CryptoRng> TakingOram for FreecursiveOram<B, R> {
-    type Backend = B;
-
-    fn backend(&self) -> &B {
-        &self.backend
-    }
-
-    fn backend_mut(&mut self) -> &mut B {
-        &mut self.backend
-    }
-
     fn check_takes(&self) -> Result<(), Error> {
         if self.guard.is_on() {
             let message = "blocks cannot be taken out of an ORAM under PMMAC: one that is out and one \
@@ -43,6 +33,17 @@ impl<B: TakingBackend, R: CryptoRng> TakingOram for FreecursiveOram<B, R> {
         })
     }
 
+    /// The position map is not asked: the block has the leaf that it says.
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
+        self.check_takes()?;
+        check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
+        check_sound(self.broken)?;
+        let address = self.space.address(0, address);
+        let is_found = self.backend.take_on_client(address, block)?.is_some();
+        self.tally.stash_hits += u64::from(is_found);
+        Ok(is_found)
+    }
+
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error> {
         check_request(address, &Op::Write(block), self.capacity, self.block_bytes)?;
         self.with_chain(address, |oram| {
@@ -57,6 +58,23 @@ impl<B: TakingBackend, R: CryptoRng> TakingOram for FreecursiveOram<B, R> {
 
     fn check_invariants(&mut self) -> Result<(), Error> {
         self.check_invariants()
+    }
+
+    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.backend.visit_blocks(&mut |_, address, _| visit(address))
+    }
+}
+
+impl<B: TakingBackend, R: CryptoRng> BackedOram for FreecursiveOram<B, R> {
+    type Backend = B;
+
+    fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    fn backend_mut(&mut self) -> &mut B {
+        &mut self.backend
     }
 }
 

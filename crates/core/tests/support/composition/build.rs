@@ -12,10 +12,10 @@ use oblivio_core::scheme::{Backend, PathBackend, RawBackend, TakingBackend};
 use oblivio_core::store::{TreeId, TreeShape};
 use oblivio_core::view::{Event, EventSink, Recorder};
 use oblivio_core::{
-    CacheConfig, CachedOram, EraSealer, Error, FlatOram, FreecursiveConfig, FreecursiveOram, Key,
-    MasterKey, MemoryStore, Oram, RawConfig, Recursion, RecursiveConfig, RecursiveOram,
-    RemapPolicy, RhoConfig, RhoOram, RotatingConfig, RotatingOram, Sealer, TakingOram, TreeConfig,
-    TreeTopKind,
+    BackedOram, CacheConfig, CachedOram, EraSealer, Error, FlatOram, FreecursiveConfig,
+    FreecursiveOram, Key, MasterKey, MemoryStore, Oram, RawConfig, Recursion, RecursiveConfig,
+    RecursiveOram, RemapPolicy, RhoConfig, RhoOram, RotatingConfig, RotatingOram, Sealer,
+    TakingOram, TreeConfig, TreeTopKind,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -233,11 +233,14 @@ impl Builder {
 
     fn before_main<F>(&self, config: &RhoConfig, main: F) -> Made
     where
-        F: TakingOram<Backend = TwoTrees<PathBackend<Store>, StdRng>> + 'static,
+        F: BackedOram<Backend = TwoTrees<PathBackend<Store>, StdRng>> + 'static,
     {
         let rho = RhoOram::new(config, main)?;
         Ok(match self.combination.front {
             Front::CachedRho => Box::new(AtAccess(CachedOram::at_access(CACHE, rho)?)),
+            Front::DelayedRho => {
+                Box::new(Delayed(CachedOram::new(CACHE, RemapPolicy::Delayed, rho)?))
+            }
             _ => Box::new(rho),
         })
     }

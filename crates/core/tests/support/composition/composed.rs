@@ -6,8 +6,8 @@ use oblivio_core::oram::nothing_to_do;
 use oblivio_core::rho::TwoTrees;
 use oblivio_core::scheme::{Backend, Indistinct, TakingBackend};
 use oblivio_core::{
-    BucketStore, CachedOram, Error, FlatOram, FreecursiveOram, Op, Oram, RecursiveOram, RhoOram,
-    RotatingOram, TakingOram,
+    BackedOram, BucketStore, CachedOram, Error, FlatOram, FreecursiveOram, Op, Oram, RecursiveOram,
+    RhoOram, RotatingOram, TakingOram,
 };
 use oblivio_testkit::workload;
 use rand::rngs::StdRng;
@@ -234,7 +234,7 @@ impl<S: BucketStore> Composed for RotatingOram<S, StdRng> {
 
 impl<F, B> Composed for RhoOram<F, B, StdRng>
 where
-    F: TakingOram<Backend = TwoTrees<B, StdRng>>,
+    F: BackedOram<Backend = TwoTrees<B, StdRng>>,
     B: Indistinct,
 {
     fn oram(&mut self) -> &mut dyn Oram {

@@ -45,8 +45,10 @@ pub(crate) enum Front {
     CacheAtAccess,
     CacheDelayed,
     Rho,
-    /// A cache in front of ρ, as it is meant to be used.
+    /// A cache in front of ρ, whose changed victims are written.
     CachedRho,
+    /// A cache in front of ρ, as it is meant to be used: what the cache has is out of it.
+    DelayedRho,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +87,14 @@ const SLOTS: [Slots; 2] = [Slots::Uniform, Slots::Profile];
 const TOPS: [Top; 3] = [Top::None, Top::Dedicated, Top::Sets];
 const INTEGRITIES: [Integrity; 2] = [Integrity::None, Integrity::Pmmac];
 const HITS: [HitPolicy; 2] = [HitPolicy::Access, HitPolicy::Serve];
-const FRONTS: [Front; 5] =
-    [Front::None, Front::CacheAtAccess, Front::CacheDelayed, Front::Rho, Front::CachedRho];
+const FRONTS: [Front; 6] = [
+    Front::None,
+    Front::CacheAtAccess,
+    Front::CacheDelayed,
+    Front::Rho,
+    Front::CachedRho,
+    Front::DelayedRho,
+];
 const REQUESTS: [Requests; 2] = [Requests::Single, Requests::Batches];
 const BOUNDS: [Bound; 2] = [Bound::Loose, Bound::Tight];
 
@@ -136,11 +144,11 @@ impl Combination {
     }
 
     pub(crate) fn has_rho(&self) -> bool {
-        matches!(self.front, Front::Rho | Front::CachedRho)
+        matches!(self.front, Front::Rho | Front::CachedRho | Front::DelayedRho)
     }
 
     pub(crate) fn has_cache(&self) -> bool {
-        matches!(self.front, Front::CacheAtAccess | Front::CacheDelayed | Front::CachedRho)
+        !matches!(self.front, Front::None | Front::Rho)
     }
 }
 

@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+mod delayed;
+
 use oblivio_core::rho::{RhoTally, TwoTrees};
 use oblivio_core::scheme::PathBackend;
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    Access, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram,
-    Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram, RhoConfig, RhoOram,
-    Sealer, TakingOram, TreeConfig,
+    Access, BackedOram, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig,
+    FreecursiveOram, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram,
+    RhoConfig, RhoOram, Sealer, TreeConfig,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -50,16 +52,65 @@ fn any_rho(coins: &mut StdRng) -> RhoConfig {
     RhoConfig { small, ways, small_per_main: pick(&[1, 2, 2, 5], coins) }
 }
 
+fn any_flat(config: &RhoConfig, seed: u64, coins: &mut StdRng) -> FlatOram<Trees, StdRng> {
+    let slots: Vec<u16> = (0..7).map(|_| coins.random_range(2..5)).collect();
+    let capacity = pick(&[1, 2, 50, 100], coins);
+    let main = TreeConfig::new(capacity, BLOCK_BYTES, Geometry::profile(&slots).unwrap(), 150);
+    FlatOram::new(trees(config, &main, seed), self::coins(seed)).unwrap()
+}
+
+fn any_freecursive(
+    config: &RhoConfig,
+    seed: u64,
+    coins: &mut StdRng,
+) -> FreecursiveOram<Trees, StdRng> {
+    let free = FreecursiveConfig {
+        capacity: pick(&[1, 7, 50, 150], coins),
+        block_bytes: BLOCK_BYTES,
+        fan_out: pick(&[2, 4, 8], coins),
+        counter_bits: pick(&[1, 2, 5, 14], coins),
+        client_entries_max: pick(&[1, 2, 10], coins),
+        plb_blocks: pick(&[0, 1, 4, 64], coins),
+        plb_ways: 1,
+        hits: pick(&[HitPolicy::Access, HitPolicy::Serve], coins),
+        integrity: Integrity::None,
+    };
+    let trees = trees(config, &free.path_tree().unwrap(), seed);
+    FreecursiveOram::new(&free, trees, self::coins(seed)).unwrap()
+}
+
+/// Trees whose stashes are full all the time. The position map of a Freecursive main ORAM fills its stash
+/// in the middle of a request.
+fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
+    let small = TreeConfig {
+        tree: TreeId(1),
+        ..TreeConfig::new(24, BLOCK_BYTES, Geometry::uniform(4, 2).unwrap(), 1)
+    };
+    let config = RhoConfig { small, ways: 8, small_per_main: 1 };
+    let free = FreecursiveConfig {
+        client_entries_max: 1,
+        fan_out: 2,
+        plb_blocks: 4,
+        plb_ways: 4,
+        ..FreecursiveConfig::new(80, BLOCK_BYTES).unwrap()
+    };
+    let main = TreeConfig { stash_blocks_max: 1, ..free.path_tree().unwrap() };
+    let trees = trees(&config, &main, seed);
+    let main = FreecursiveOram::new(&free, trees, coins(seed)).unwrap();
+    (config, main)
+}
+
 /// The literal array: in each set, the addresses, the one unused for longest first.
 struct Array {
     ways: usize,
     sets: Vec<Vec<u64>>,
+    last_victim: Option<u64>,
 }
 
 impl Array {
     fn new(config: &RhoConfig) -> Self {
         let sets = config.small.capacity as usize / config.ways;
-        Self { ways: config.ways, sets: vec![Vec::new(); sets] }
+        Self { ways: config.ways, sets: vec![Vec::new(); sets], last_victim: None }
     }
 
     fn request(&mut self, address: u64, is_write: bool, tally: &mut RhoTally) {
@@ -73,13 +124,28 @@ impl Array {
         }
         tally.misses += 1;
         if is_write {
-            tally.inserted += 1;
-            if set.len() == self.ways {
-                set.remove(0);
-                tally.put_back += 1;
-            }
-            set.push(address);
+            self.put_back(address, tally);
         }
+    }
+
+    fn take(&mut self, address: u64, tally: &mut RhoTally) {
+        let sets = self.sets.len() as u64;
+        let set = &mut self.sets[(address % sets) as usize];
+        let held = set.len();
+        set.retain(|held| *held != address);
+        tally.hits += u64::from(set.len() < held);
+        tally.misses += u64::from(set.len() == held);
+    }
+
+    fn put_back(&mut self, address: u64, tally: &mut RhoTally) {
+        let sets = self.sets.len() as u64;
+        let set = &mut self.sets[(address % sets) as usize];
+        tally.inserted += 1;
+        if set.len() == self.ways {
+            self.last_victim = Some(set.remove(0));
+            tally.put_back += 1;
+        }
+        set.push(address);
     }
 }
 
@@ -90,7 +156,7 @@ fn of_array(tally: RhoTally) -> [u64; 4] {
 
 fn run<F>(config: &RhoConfig, main: F, coins: &mut StdRng) -> RhoTally
 where
-    F: TakingOram<Backend = Trees>,
+    F: BackedOram<Backend = Trees>,
 {
     let mut oram = RhoOram::new(config, main).unwrap();
     let mut model = vec![[0; BLOCK_BYTES]; oram.capacity() as usize];
@@ -145,10 +211,7 @@ fn rho_is_a_map_over_a_flat_main_oram() {
     for seed in 0..40 {
         let coins = &mut coins(seed);
         let config = any_rho(coins);
-        let slots: Vec<u16> = (0..7).map(|_| coins.random_range(2..5)).collect();
-        let capacity = pick(&[1, 2, 50, 100], coins);
-        let main = TreeConfig::new(capacity, BLOCK_BYTES, Geometry::profile(&slots).unwrap(), 150);
-        let main = FlatOram::new(trees(&config, &main, seed), self::coins(seed)).unwrap();
+        let main = any_flat(&config, seed, coins);
         put_back += run(&config, main, coins).put_back;
     }
     assert!(put_back > 500, "{put_back}");
@@ -160,25 +223,13 @@ fn rho_is_a_map_over_a_freecursive_main_oram() {
     for seed in 0..40 {
         let coins = &mut coins(seed);
         let config = any_rho(coins);
-        let free = FreecursiveConfig {
-            capacity: pick(&[1, 7, 50, 150], coins),
-            block_bytes: BLOCK_BYTES,
-            fan_out: pick(&[2, 4, 8], coins),
-            counter_bits: pick(&[1, 2, 5, 14], coins),
-            client_entries_max: pick(&[1, 2, 10], coins),
-            plb_blocks: pick(&[0, 1, 4, 64], coins),
-            plb_ways: 1,
-            hits: pick(&[HitPolicy::Access, HitPolicy::Serve], coins),
-            integrity: Integrity::None,
-        };
-        let trees = trees(&config, &free.path_tree().unwrap(), seed);
-        let main = FreecursiveOram::new(&free, trees, self::coins(seed)).unwrap();
+        let main = any_freecursive(&config, seed, coins);
         put_back += run(&config, main, coins).put_back;
     }
     assert!(put_back > 500, "{put_back}");
 }
 
-/// As it is meant to be used: changed victims of a cache are the writes.
+/// Where the cache has a copy: its changed victims are the writes.
 #[test]
 fn behind_a_cache_nothing_is_lost() {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
@@ -228,22 +279,7 @@ fn a_batch_of_hits_leaves_no_turn_of_the_small_tree_unused() {
 fn a_full_stash_refuses_loses_nothing_and_recovers() {
     let mut refusals = 0;
     for seed in 0..10 {
-        let small = TreeConfig {
-            tree: TreeId(1),
-            ..TreeConfig::new(24, BLOCK_BYTES, Geometry::uniform(4, 2).unwrap(), 1)
-        };
-        let config = RhoConfig { small, ways: 8, small_per_main: 1 };
-        // The position map of a Freecursive main ORAM fills its stash in the middle of a request.
-        let free = FreecursiveConfig {
-            client_entries_max: 1,
-            fan_out: 2,
-            plb_blocks: 4,
-            plb_ways: 4,
-            ..FreecursiveConfig::new(80, BLOCK_BYTES).unwrap()
-        };
-        let main = TreeConfig { stash_blocks_max: 1, ..free.path_tree().unwrap() };
-        let trees = trees(&config, &main, seed);
-        let main = FreecursiveOram::new(&free, trees, coins(seed)).unwrap();
+        let (config, main) = tight(seed);
         let mut oram = RhoOram::new(&config, main).unwrap();
         let (mut coins, mut model) = (coins(!seed), vec![0; 80]);
         for _ in 0..1000 {

@@ -1,0 +1,105 @@
+//! ρ hands blocks out and takes them back: what its paper has it for (Nagarajan et al., ASPLOS'19).
+
+use rand_core::CryptoRng;
+
+use super::{RhoOram, TwoTrees};
+use crate::block_cache::LineId;
+use crate::error::{Error, check_sound};
+use crate::oram::{BackedOram, TakingOram, check_request};
+use crate::scheme::{Indistinct, Op};
+
+/// A block is taken out of the tree that it is in, and put back into the small one, at one small access
+/// and none to data in the main tree.
+///
+/// That access takes the victim of the array out, or finds nothing where there is none. Either way the
+/// stash of the small tree is no fuller after it, as it writes back what it reads. Then the block makes it
+/// fuller by one, as in an insertion and in any access to a block that is new: so the bound holds for the
+/// same reason, and [`StashFull`](crate::ErrorKind::StashFull) is said before anything is done.
+impl<F, B, R> TakingOram for RhoOram<F, B, R>
+where
+    F: BackedOram<Backend = TwoTrees<B, R>>,
+    B: Indistinct,
+    R: CryptoRng,
+{
+    /// Storage sees the rounds that it takes: a small access, if the block is in the array; otherwise what
+    /// the main ORAM takes.
+    fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
+        check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
+        self.in_rounds(|oram| {
+            oram.serve(|oram| match oram.array.find(address) {
+                Some(line) => oram.take_small(line, block),
+                None => {
+                    oram.trees().tally.misses += 1;
+                    oram.main.take(address, block)
+                }
+            })
+        })
+    }
+
+    /// The array says which of the two stashes is asked.
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
+        check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
+        check_sound(self.broken)?;
+        let Some(line) = self.array.find(address) else {
+            let is_found = self.main.take_on_client(address, block)?;
+            self.trees().tally.misses += u64::from(is_found);
+            return Ok(is_found);
+        };
+        let trees = self.main.backend_mut();
+        let is_found = trees.small_mut().take_on_client(line.number(), block)?.is_some();
+        if is_found {
+            trees.tally.hits += 1;
+            self.array.release(line);
+        }
+        Ok(is_found)
+    }
+
+    /// Into the small tree, whether the block has changed or not: it is nowhere else. Storage sees the
+    /// rounds that take one small access, and those that the position map of the main ORAM takes for the
+    /// victim of the array.
+    fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error> {
+        check_request(address, &Op::Write(block), self.main.capacity(), self.main.block_bytes())?;
+        self.in_rounds(|oram| {
+            oram.serve(|oram| {
+                let line = oram.array.line_for(address);
+                oram.take_victim(line)?;
+                oram.inserted.copy_from_slice(block);
+                oram.insert(line, address)
+            })
+        })
+    }
+
+    /// Makes a [round of dummies](Self::idle_round); or where batches do not end rounds, the
+    /// [next access](Self::idle_access) of the pattern.
+    fn background_evict(&mut self) -> Result<(), Error> {
+        if self.ends_rounds { self.idle_round() } else { self.idle_access() }
+    }
+
+    fn check_invariants(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+
+    /// What is in the small tree is in the array.
+    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.array.blocks().map(|(_, tag)| tag.address).chain(self.victim).for_each(&mut *visit);
+        self.main.visit_addresses(visit)
+    }
+}
+
+impl<F, B, R> RhoOram<F, B, R>
+where
+    F: BackedOram<Backend = TwoTrees<B, R>>,
+    B: Indistinct,
+    R: CryptoRng,
+{
+    /// Takes the block of a line, which holds one, out of the small tree.
+    fn take_small(&mut self, line: LineId, block: &mut [u8]) -> Result<bool, Error> {
+        let from = self.array.held(line).expect("the block is in the array").leaf;
+        let trees = self.main.backend_mut();
+        trees.tally.hits += 1;
+        let is_found = trees.access_small(|small| small.take(line.number(), from, block))?;
+        self.array.release(line);
+        Ok(is_found)
+    }
+}
