@@ -82,6 +82,10 @@ pub const VARIANTS: &[Variant] = &[
     Variant { name: "none", title: "no ORAM", build: |_, _| (), has_oram: false },
     oram("baseline", "Baseline", |_, _| ()),
     oram("rho", "Rho", |_, oram| rho(oram)),
+    oram("rho-delayed", "Rho, delayed remapping", |system, oram| {
+        rho(oram);
+        delayed(system, oram);
+    }),
     oram("ir-alloc-1", "IR-Alloc 1", |_, oram| alloc(oram, 1)),
     oram("ir-alloc-2", "IR-Alloc 2", |_, oram| alloc(oram, 2)),
     oram("ir-alloc-3", "IR-Alloc 3", |_, oram| alloc(oram, 3)),

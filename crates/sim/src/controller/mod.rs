@@ -126,10 +126,9 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         bus: B,
         seed: u64,
     ) -> Result<Self, SimError> {
-        if oram.remap == Remap::Delayed && (spec.early_write_backs || oram.rho.is_some()) {
-            let message = "delayed remapping goes with neither early write-backs nor rho: where a block is \
-                           out of the ORAM, there is nothing to write early and nothing to keep in a small \
-                           tree";
+        if oram.remap == Remap::Delayed && spec.early_write_backs {
+            let message = "delayed remapping does not go with early write-backs: where a block is out of the \
+                           ORAM, there is nothing to write early";
             return Err(SimError::Spec(message.to_owned()));
         }
         if spec.write_marks.low >= spec.write_marks.high {

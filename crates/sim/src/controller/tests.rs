@@ -93,6 +93,10 @@ fn with_rho() -> OramSpec {
     OramSpec { rho: Some(RhoSpec { blocks: 128, small_per_main: 2 }), ..small() }
 }
 
+fn with_delayed_rho() -> OramSpec {
+    OramSpec { remap: Remap::Delayed, ..with_rho() }
+}
+
 fn raw() -> OramSpec {
     let slots = vec![5; 10];
     OramSpec { scheme: Scheme::Raw { evict_period: 5 }, slots, data_blocks: 1000, ..small() }
@@ -104,6 +108,9 @@ fn at(pace: Pace) -> ControllerSpec {
 
 const PACES: [Pace; 4] =
     [Pace::Free, Pace::StartToStart(1000), Pace::Gap(200), Pace::WhenIdle(1000)];
+
+/// Lines that the LLC has in [`asked_by_chance`].
+const HELD: usize = 20;
 
 /// Reads and write-backs of few lines, and what must be true of any ORAM and any pace.
 fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
@@ -118,7 +125,7 @@ fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
             bench.read(line);
             held.push(line);
         }
-        if held.len() > 20 {
+        if held.len() > HELD {
             let is_dirty = coins.random();
             let line = held.swap_remove(coins.random_range(0..held.len()));
             // It leaves after it has come.
@@ -144,10 +151,12 @@ fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
     let delayed = OramSpec { remap: Remap::Delayed, ..small() };
     let delayed_in_sets = OramSpec { remap: Remap::Delayed, ..in_sets() };
     let empty = OramSpec { initial: Initial::Empty, ..in_sets() };
-    let each_once = [small(), with_rho(), raw()];
+    let each_once = [small(), with_rho(), with_delayed_rho(), raw()];
     let each_once = each_once.map(|oram| OramSpec { initial: Initial::EachOnce, ..oram });
+    let empty_rho = OramSpec { initial: Initial::Empty, ..with_delayed_rho() };
     let others = [small(), in_sets(), with_rho(), raw(), delayed, delayed_in_sets, empty];
-    for oram in others.into_iter().chain(each_once) {
+    let delayed_rho = [with_delayed_rho(), empty_rho];
+    for oram in others.into_iter().chain(delayed_rho).chain(each_once) {
         for pace in PACES {
             asked_by_chance(&oram, &at(pace), 1);
         }
@@ -157,7 +166,7 @@ fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
 #[test]
 fn the_starts_of_a_fixed_rate_are_the_same_whoever_asks() {
     for pace in [Pace::StartToStart(1000), Pace::Gap(200)] {
-        for oram in [small(), in_sets(), with_rho(), raw()] {
+        for oram in [small(), in_sets(), with_rho(), with_delayed_rho(), raw()] {
             let busy = asked_by_chance(&oram, &at(pace), 1);
             let mut idle = Bench::new(&oram, &at(pace));
             idle.run(busy.now);
@@ -175,13 +184,33 @@ fn the_starts_of_a_fixed_rate_are_the_same_whoever_asks() {
 
 #[test]
 fn rho_keeps_to_two_small_paths_and_a_main_one() {
-    for pace in PACES {
-        let bench = asked_by_chance(&with_rho(), &at(pace), 2);
-        for (number, (path, _)) in bench.carried.borrow().iter().enumerate() {
-            assert_eq!(path.tree, TreeId(u16::from(number % 3 != 2)), "{pace:?}");
+    for oram in [with_rho(), with_delayed_rho()] {
+        for pace in PACES {
+            let bench = asked_by_chance(&oram, &at(pace), 2);
+            for (number, (path, _)) in bench.carried.borrow().iter().enumerate() {
+                assert_eq!(path.tree, TreeId(u16::from(number % 3 != 2)), "{pace:?}");
+            }
+            assert!(bench.controller.tally().small > 100);
         }
-        assert!(bench.controller.tally().small > 100);
     }
+}
+
+#[test]
+fn with_delayed_rho_what_the_llc_gives_back_costs_no_data_path_of_the_main_tree() {
+    let bench = asked_by_chance(&with_delayed_rho(), &at(Pace::Free), 1);
+    let tally = bench.controller.tally();
+    let data = |tree| {
+        let carried = bench.carried.borrow();
+        let paths = carried.iter().map(|(path, _)| (path.tree.0, path.purpose));
+        paths.filter(|path| *path == (tree, Purpose::Data)).count() as u64
+    };
+    let reads = bench.answers.len() as u64;
+    let fetched = reads - tally.served_on_client - tally.forwarded;
+    let given_back = reads - HELD as u64 - tally.forwarded;
+    // A read takes a path of one of the trees; each line that is given back a small one.
+    assert_eq!(data(0) + data(1), fetched + given_back, "{tally:?}");
+    let read_from_small = data(1) - given_back;
+    assert!(data(0) < fetched && read_from_small > 10, "{read_from_small}, {tally:?}");
 }
 
 #[test]
@@ -250,8 +279,6 @@ fn what_does_not_go_together_is_refused() {
     let early = ControllerSpec { early_write_backs: true, ..ControllerSpec::default() };
     let delayed = OramSpec { remap: Remap::Delayed, ..small() };
     assert!(refused(&delayed, &early).contains("early"));
-    let both = OramSpec { remap: Remap::Delayed, ..with_rho() };
-    assert!(refused(&both, &ControllerSpec::default()).contains("rho"));
     let raw_rho = OramSpec { rho: with_rho().rho, ..raw() };
     assert!(refused(&raw_rho, &ControllerSpec::default()).contains("RAW"));
     let marks = WriteMarks { high: 5, low: 5 };

@@ -44,8 +44,8 @@ fn machines() -> Vec<SystemSpec> {
         slots: vec![5; usize::from(LEAF_LEVEL) + 1],
         ..paper.clone()
     };
-    let orams =
-        [paper.clone(), in_sets.clone(), raw, OramSpec { rho: Some(small), ..paper.clone() }];
+    let rho = OramSpec { rho: Some(small), ..paper.clone() };
+    let orams = [paper.clone(), in_sets.clone(), raw, rho.clone()];
     let mut machines: Vec<_> = orams.into_iter().map(|oram| machine(Some(oram))).collect();
     for pace in [Pace::Free, Pace::StartToStart(1000), Pace::Gap(100)] {
         let mut spec = machine(Some(in_sets.clone()));
@@ -53,9 +53,11 @@ fn machines() -> Vec<SystemSpec> {
         spec.controller.early_write_backs = true;
         machines.push(spec);
     }
-    let mut delayed = machine(Some(OramSpec { remap: Remap::Delayed, ..in_sets }));
-    delayed.processor.fetch_on_write_miss = true;
-    machines.push(delayed);
+    for oram in [in_sets, rho] {
+        let mut delayed = machine(Some(OramSpec { remap: Remap::Delayed, ..oram }));
+        delayed.processor.fetch_on_write_miss = true;
+        machines.push(delayed);
+    }
     machines
 }
 
@@ -109,13 +111,14 @@ fn a_seed_gives_one_outcome() {
 #[test]
 fn lines_that_come_back_before_they_were_written_or_leave_before_they_came_are_there_once() {
     // Few lines in few sets, so that what leaves is soon asked for again.
-    let oram = OramSpec { remap: Remap::Delayed, ..OramSpec::paper(LEAF_LEVEL) };
-    let mut spec = machine(Some(oram));
-    spec.processor.fetch_on_write_miss = true;
+    let delayed = OramSpec { remap: Remap::Delayed, ..OramSpec::paper(LEAF_LEVEL) };
+    let rho = Some(RhoSpec { blocks: 16, small_per_main: 2 });
+    let specs = [delayed.clone(), OramSpec { rho, ..delayed }].map(|oram| machine(Some(oram)));
     let mut coins = StdRng::seed_from_u64(5);
-    for seed in 0..20 {
+    for (seed, mut spec) in (0..20).zip(specs.into_iter().cycle()) {
+        spec.processor.fetch_on_write_miss = true;
         // In the smaller cache, lines leave before they have come.
-        spec.processor.llc_bytes = if seed % 2 == 0 { 2 << 10 } else { 512 };
+        spec.processor.llc_bytes = if seed % 4 < 2 { 2 << 10 } else { 512 };
         let record = |_| Record {
             gap: coins.random_range(0..4),
             kind: if coins.random() { Kind::Write } else { Kind::Read },
