@@ -28,7 +28,13 @@ fn text(dir: &TempDir, name: &str) -> String {
 fn a_figure_from_the_runs_that_it_needs_and_no_others() {
     let dir = TempDir::new().unwrap();
     let table = good(&dir, SMALL);
-    for part in ["## Speed of each scheme over Baseline on made traces", "| mean ", "IR-ORAM", "28 runs", "figures.json"] {
+    for part in [
+        "## Speed of each scheme over Baseline on made traces",
+        "| mean ",
+        "IR-ORAM",
+        "28 runs",
+        "figures.json",
+    ] {
         assert!(table.contains(part), "no {part:?} in {table}");
     }
     let runs = text(&dir, "results.jsonl");

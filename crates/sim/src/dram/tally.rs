@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(dram.observer().row_hits(), None);
         let far = dram.lines() / 2;
         for (id, line) in (0..).zip([0, 1, 2, far]) {
-            let kind = if id == 1 { Kind::Write } else { Kind::Read };
+            let kind = if line == far { Kind::Write } else { Kind::Read };
             dram.enqueue(Request { id, line, kind, arrival: 0 }).unwrap();
         }
         dram.run_until_idle(&mut Vec::new());
