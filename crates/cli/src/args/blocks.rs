@@ -1,11 +1,10 @@
 //! `oblivio lab run blocks`.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::InitialName;
+use super::{InitialName, RunsArgs};
 
 #[derive(Args)]
 pub(crate) struct BlocksArgs {
@@ -15,12 +14,12 @@ pub(crate) struct BlocksArgs {
     /// A small tree, few paths, and an LLC of 32 KiB: some seconds, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// The level of the leaves (L). A run takes about 1.8 GB at 24, and half for each level less; reuse is
+    /// The level of the leaves (L). A run takes about 2 GB at 24, and half for each level less; reuse is
     /// studied on level 20 at most [default: 24, the paper's; 16 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(10..=25))]
     pub(crate) levels: Option<u8>,
     /// Paths of fig03, of which programs make 37 in 40 and chance the rest; each run of fig04 has a quarter.
-    /// The paper has 4,000,000,000 [default: 40,000,000; 100,000 with --quick].
+    /// The paper has 4,000,000,000 [default: 400,000,000; 100,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000_000))]
     pub(crate) paths: Option<u64>,
     /// Paths for each probability of reuse [default: 1,000,000; 10,000 with --quick].
@@ -29,24 +28,13 @@ pub(crate) struct BlocksArgs {
     /// What trees hold at first.
     #[arg(long, value_enum, default_value_t = InitialName::EachOnce)]
     pub(crate) initial: InitialName,
-    /// The traces of programs, named as `oblivio trace record-set` does: gcc.trace.gz. Without it, the
-    /// short samples.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) traces: Option<PathBuf>,
     /// The size of the LLC that programs run behind [default: 2048; 32 with --quick].
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u64).range(1..=65536))]
     pub(crate) llc_kib: Option<u64>,
-    /// Where the seeds of all runs come from.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Runs at a time [default: one for each processor]. They change time and memory, not the results.
-    #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<NonZeroUsize>,
     /// Where the records of runs and the figures go. Made if missing. Runs that are recorded there are not
     /// made again.
     #[arg(long, value_name = "DIR", default_value = "lab-results/blocks")]
     pub(crate) output: PathBuf,
-    /// Print the figures as JSON instead of tables.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) runs: RunsArgs,
 }

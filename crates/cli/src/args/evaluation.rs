@@ -1,11 +1,10 @@
 //! `oblivio lab run evaluation`.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::SwitchArgs;
+use super::{RunsArgs, SwitchArgs};
 
 #[derive(Args)]
 pub(crate) struct EvaluationArgs {
@@ -26,23 +25,12 @@ pub(crate) struct EvaluationArgs {
     /// Records before them, which fill the caches [default: a quarter of --records].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) warm_up: Option<u64>,
-    /// The traces of programs, named as `oblivio trace record-set` does: gcc.trace.gz. Without it, the
-    /// short samples.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) traces: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) switches: SwitchArgs,
-    /// Where the seeds of all runs come from.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Runs at a time [default: one for each processor]. They change time and memory, not the results.
-    #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<NonZeroUsize>,
     /// Where the records of runs and the figures go. Made if missing. Runs that are recorded there are not
     /// made again.
     #[arg(long, value_name = "DIR", default_value = "lab-results/evaluation")]
     pub(crate) output: PathBuf,
-    /// Print the figures as JSON instead of tables.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) runs: RunsArgs,
 }

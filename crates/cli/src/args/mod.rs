@@ -3,6 +3,7 @@
 mod blocks;
 mod evaluation;
 mod report;
+mod runs;
 mod simulate;
 mod switches;
 mod trace;
@@ -12,6 +13,7 @@ mod volume;
 pub(crate) use blocks::*;
 pub(crate) use evaluation::*;
 pub(crate) use report::*;
+pub(crate) use runs::*;
 pub(crate) use simulate::*;
 pub(crate) use switches::*;
 pub(crate) use trace::*;

@@ -1,43 +1,25 @@
 //! `oblivio lab run blocks`.
 
 use oblivio_lab::blocks::{BlocksFigure, BlocksRecord, FIGURES, Plan, figures, run};
-use oblivio_lab::evaluation::Programs;
-use oblivio_lab::{Host, LabError, report};
 
-use super::runs::{self, Here, RunsFile, recorded};
+use super::runs::{self, Here, RunsFile};
 use super::threads;
 use crate::args::BlocksArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
-use crate::output;
 
 /// `oblivio lab run blocks`.
 pub(crate) fn run_blocks(args: &BlocksArgs) -> Result<(), CliError> {
     let (plan, chosen) = (plan(args), BlocksFigure::chosen(&args.figure)?);
-    let programs = args.traces.as_deref().map_or_else(|| Ok(Programs::samples()?), recorded)?;
-    let runs = plan.runs(&chosen, &programs)?;
+    let programs = runs::programs(&args.runs)?;
+    let wanted = plan.runs(&chosen, &programs)?;
     let output_dir = OutputDir::prepare(&args.output)?;
-    let (file, kept) = RunsFile::open(output_dir.path(runs::RUNS))?;
+    let (file, kept) = RunsFile::open(&output_dir)?;
 
     let host = Here::<BlocksRecord>::new(file, "paths");
-    let records = run(&plan, &runs, &programs, &kept, threads(args.jobs), &host)?;
-    host.bar.finish_and_clear();
-
+    let records = run(&plan, &wanted, &programs, &kept, threads(args.runs.jobs), &host)?;
     let figures = figures(&chosen, &plan, &programs, &records)?;
-    let json = serde_json::to_string_pretty(&figures).map_err(LabError::from)?;
-    let figures_path = output_dir.write(runs::FIGURES, &json)?;
-    if args.json {
-        return output::print(&json);
-    }
-    let sections: Vec<_> = figures.iter().map(report::section).collect();
-    output::print(&format!(
-        "{}\n{} runs, {:.0} s\nruns     {}\nfigures  {}",
-        sections.join("\n"),
-        records.len(),
-        host.seconds(),
-        output_dir.path(runs::RUNS).display(),
-        figures_path.display()
-    ))
+    runs::show(&figures, &output_dir, &host, records.len(), args.runs.json)
 }
 
 /// What `oblivio lab list` says of it.
@@ -54,6 +36,6 @@ fn plan(args: &BlocksArgs) -> Plan {
         reuse_paths: args.reuse_paths.unwrap_or(plan.reuse_paths),
         initial: args.initial.into(),
         llc_bytes: args.llc_kib.map_or(plan.llc_bytes, |kib| kib << 10),
-        seed: args.seed,
+        seed: args.runs.seed,
     }
 }

@@ -1,42 +1,25 @@
 //! `oblivio lab run evaluation`.
 
-use oblivio_lab::evaluation::{Manifest, Plan, Programs, RunRecord, Scale, figures, run};
-use oblivio_lab::{Host, LabError, report};
+use oblivio_lab::evaluation::{Manifest, Plan, RunRecord, Scale, figures, run};
 
-use super::runs::{FIGURES, Here, RUNS, RunsFile, recorded};
+use super::runs::{self, Here, RunsFile};
 use super::threads;
 use crate::args::EvaluationArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
-use crate::output;
 
 /// `oblivio lab run evaluation`.
 pub(crate) fn run_evaluation(args: &EvaluationArgs) -> Result<(), CliError> {
     let (plan, manifests) = (plan(args), Manifest::chosen(&args.figure)?);
-    let programs = args.traces.as_deref().map_or_else(|| Ok(Programs::samples()?), recorded)?;
-    let runs = plan.runs(&manifests, &programs)?;
+    let programs = runs::programs(&args.runs)?;
+    let wanted = plan.runs(&manifests, &programs)?;
     let output_dir = OutputDir::prepare(&args.output)?;
-    let (file, kept) = RunsFile::open(output_dir.path(RUNS))?;
+    let (file, kept) = RunsFile::open(&output_dir)?;
 
     let host = Here::<RunRecord>::new(file, "records");
-    let records = run(&plan, &runs, &programs, &kept, threads(args.jobs), &host)?;
-    host.bar.finish_and_clear();
-
+    let records = run(&plan, &wanted, &programs, &kept, threads(args.runs.jobs), &host)?;
     let figures = figures(&manifests, &plan, &programs, &records)?;
-    let json = serde_json::to_string_pretty(&figures).map_err(LabError::from)?;
-    let figures_path = output_dir.write(FIGURES, &json)?;
-    if args.json {
-        return output::print(&json);
-    }
-    let sections: Vec<_> = figures.iter().map(report::section).collect();
-    output::print(&format!(
-        "{}\n{} runs, {:.0} s\nruns     {}\nfigures  {}",
-        sections.join("\n"),
-        records.len(),
-        host.seconds(),
-        output_dir.path(RUNS).display(),
-        figures_path.display()
-    ))
+    runs::show(&figures, &output_dir, &host, records.len(), args.runs.json)
 }
 
 /// What `oblivio lab list` says of it.
@@ -54,5 +37,5 @@ fn plan(args: &EvaluationArgs) -> Plan {
         warm_up: args.warm_up.unwrap_or(records / 4),
     };
     let switches = args.switches.switches(plan.switches.llc_bytes);
-    Plan { scale, switches, seed: args.seed }
+    Plan { scale, switches, seed: args.runs.seed }
 }

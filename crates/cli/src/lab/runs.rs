@@ -8,23 +8,55 @@ use std::sync::Mutex;
 
 use indicatif::ProgressBar;
 use oblivio_lab::evaluation::{PROGRAMS, Programs};
+use oblivio_lab::report::{self, Figure};
 use oblivio_lab::{Host, Kept, LabError, Trace, line_of};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::threads;
+use crate::args::RunsArgs;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
+use crate::files::OutputDir;
 use crate::{files, output, progress};
 
 /// A line for each run.
-pub(super) const RUNS: &str = "results.jsonl";
+const RUNS: &str = "results.jsonl";
 
 /// All figures.
-pub(super) const FIGURES: &str = "figures.json";
+const FIGURES: &str = "figures.json";
+
+/// The traces that are asked for.
+pub(super) fn programs(args: &RunsArgs) -> Result<Programs, CliError> {
+    args.traces.as_deref().map_or_else(|| Ok(Programs::samples()?), recorded)
+}
+
+/// Keeps the figures of so many runs, and shows them.
+pub(super) fn show<R: Serialize>(
+    figures: &[Figure],
+    output_dir: &OutputDir,
+    host: &Here<R>,
+    runs: usize,
+    as_json: bool,
+) -> Result<(), CliError> {
+    host.bar.finish_and_clear();
+    let json = serde_json::to_string_pretty(figures).map_err(LabError::from)?;
+    let figures_path = output_dir.write(FIGURES, &json)?;
+    if as_json {
+        return output::print(&json);
+    }
+    let sections: Vec<_> = figures.iter().map(report::section).collect();
+    output::print(&format!(
+        "{}\n{runs} runs, {:.0} s\nruns     {}\nfigures  {}",
+        sections.join("\n"),
+        host.seconds(),
+        output_dir.path(RUNS).display(),
+        figures_path.display()
+    ))
+}
 
 /// The traces of a directory that are called by the name of a program.
-pub(super) fn recorded(directory: &Path) -> Result<Programs, CliError> {
+fn recorded(directory: &Path) -> Result<Programs, CliError> {
     let entries = fs::read_dir(directory).map_err(|error| files::cannot_read(directory, &error))?;
     let mut traces = Vec::new();
     for entry in entries {
@@ -54,7 +86,10 @@ pub(super) struct RunsFile {
 
 impl RunsFile {
     /// Opens it, and gives the records in it. What an interruption left of a line is dropped.
-    pub(super) fn open<R: DeserializeOwned>(path: PathBuf) -> Result<(Self, Vec<R>), CliError> {
+    pub(super) fn open<R: DeserializeOwned>(
+        directory: &OutputDir,
+    ) -> Result<(Self, Vec<R>), CliError> {
+        let path = directory.path(RUNS);
         let mut options = OpenOptions::new();
         let options = options.create(true).read(true).append(true);
         let mut file = options.open(&path).map_err(|error| files::cannot_write(&path, &error))?;
@@ -89,7 +124,7 @@ impl RunsFile {
 /// This computer, this program, and where its runs go.
 pub(super) struct Here<R> {
     stopwatch: Stopwatch,
-    pub(super) bar: ProgressBar,
+    bar: ProgressBar,
     file: Mutex<RunsFile>,
     machine: String,
     records: PhantomData<fn(R)>,

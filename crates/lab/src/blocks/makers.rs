@@ -4,6 +4,7 @@ use oblivio_sim::functional::Snapshot;
 
 use super::course::Asked;
 use super::figure::{Content, Made};
+use super::readings::{Levels, Shares, ends, mean, mean_over_paths, stretches};
 use super::record::{BlocksRecord, Taken};
 use crate::LabError;
 use crate::evaluation::Variant;
@@ -11,9 +12,6 @@ use crate::report::{Bars, Curves, Plot, Series, Stated};
 
 /// Parts of the programs' paths after which Fig. 3 shows a snapshot, in quarters.
 const QUARTERS: [usize; 3] = [1, 2, 3];
-
-/// Between the tree top and these lowest levels are the middle levels (section III-B: 10 to 21 of 24).
-const BOTTOM_LEVELS: usize = 3;
 
 /// Fig. 3.
 pub(super) fn baseline_levels(made: &Made<'_>) -> Result<Content, LabError> {
@@ -175,77 +173,6 @@ fn evictions_per_request(from: &Snapshot, to: &Snapshot) -> Option<f64> {
     (requests > 0).then(|| evictions as f64 / requests as f64)
 }
 
-/// What the levels hold after programs, and after chance.
-struct Levels {
-    tree_top: usize,
-    programs: Vec<f64>,
-    chance: Vec<f64>,
-}
-
-impl Levels {
-    fn of(record: &BlocksRecord) -> Result<Self, LabError> {
-        let [_, programs, chance] = ends(record)?.map(Snapshot::utilisation);
-        Ok(Self { tree_top: record.spec.tree_top_levels.into(), programs, chance })
-    }
-
-    fn middle(&self, utilisation: &[f64]) -> Option<f64> {
-        let end = utilisation.len().saturating_sub(BOTTOM_LEVELS);
-        mean(utilisation.get(self.tree_top..end)?)
-    }
-}
-
-/// Where requests found their blocks: parts of all.
-struct Shares {
-    stash: f64,
-    levels: Vec<f64>,
-}
-
-impl Shares {
-    fn between(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
-        let requests = (to.found.requests() - from.found.requests()).max(1) as f64;
-        let of_level = |snapshot: &Snapshot, level: usize| {
-            snapshot.found.levels.get(level).copied().unwrap_or(0)
-        };
-        let part = |from: u64, to: u64| (to - from) as f64 / requests;
-        let level = |level| part(of_level(from, level), of_level(to, level));
-        Self {
-            stash: part(from.found.stash, to.found.stash),
-            levels: (0..levels).map(level).collect(),
-        }
-    }
-
-    fn above(&self, level: usize) -> f64 {
-        self.levels.iter().take(level).sum()
-    }
-}
-
-/// The first snapshot, the last one of programs, and the last one.
-fn ends(record: &BlocksRecord) -> Result<[&Snapshot; 3], LabError> {
-    let snapshots = &record.snapshots;
-    let programs = snapshots.iter().rfind(|taken| taken.after != Asked::UNIFORM);
-    match (snapshots.first(), programs, snapshots.last()) {
-        (Some(start), Some(programs), Some(end)) => {
-            Ok([start, programs, end].map(|taken| &taken.snapshot))
-        }
-        _ => Err(LabError::Plan(format!("the run {} has no snapshots", record.key))),
-    }
-}
-
-/// Each stretch: what was asked for, and the snapshots around it.
-fn stretches(record: &BlocksRecord) -> Vec<(&str, &Snapshot, &Snapshot)> {
-    let mut stretches = Vec::new();
-    let mut before = record.snapshots.first();
-    for stretch in record.snapshots.get(1..).unwrap_or_default().chunk_by(|a, b| a.after == b.after)
-    {
-        let last = stretch.last();
-        if let (Some(before), Some(last)) = (before, last) {
-            stretches.push((last.after.as_str(), &before.snapshot, &last.snapshot));
-        }
-        before = last;
-    }
-    stretches
-}
-
 /// A curve for each of a few snapshots, and the mean over all paths.
 fn curves(record: &BlocksRecord) -> Result<Plot, LabError> {
     ends(record)?;
@@ -263,20 +190,6 @@ fn curves(record: &BlocksRecord) -> Result<Plot, LabError> {
     };
     let mean = Series { name: "mean".to_owned(), values: by_level(&mean_over_paths(snapshots)) };
     Ok(over_levels(shown.map(curve).chain([mean]).collect()))
-}
-
-/// Each snapshot stands for the paths since the one before.
-fn mean_over_paths(snapshots: &[Taken]) -> Vec<f64> {
-    let mut sum = vec![0.0; snapshots.first().map_or(0, |taken| taken.snapshot.slots.len())];
-    let mut all = 0;
-    for taken in snapshots {
-        let paths = taken.snapshot.paths.paths() - all;
-        all += paths;
-        for (sum, part) in sum.iter_mut().zip(taken.snapshot.utilisation()) {
-            *sum += part * paths as f64;
-        }
-    }
-    sum.into_iter().map(|sum| sum / all.max(1) as f64).collect()
 }
 
 fn over_levels(series: Vec<Series<[f64; 2]>>) -> Plot {
@@ -304,10 +217,6 @@ fn mean_remark() -> String {
 
 fn number(what: &str, paper: f64, band: f64, ours: Option<f64>) -> Stated {
     Stated { what: what.to_owned(), paper, band, ours }
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 fn millions(paths: u64) -> String {

@@ -12,6 +12,7 @@ mod course;
 mod figure;
 mod makers;
 mod plan;
+mod readings;
 mod record;
 mod run;
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub struct Run {
 /// A sample's pages fit into no smaller tree, and a larger one takes more memory than machines have.
 const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 
-/// Each stretch of Fig. 3 has some paths at least, and an hour has no more than these in a year.
+/// Each stretch of Fig. 3 has some paths at least, and no machine makes more than these in a week.
 const PATHS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000_000;
 
 /// Reuse is studied on a tree that is large enough for it.
@@ -53,12 +53,12 @@ const PAPER_LLC_LINES: usize = 1 << 15;
 const REUSE_WINDOW_CACHES: usize = 8;
 
 impl Plan {
-    /// The paper's tree, and a hundredth of its paths: first looks. Much of their time goes to accessing
-    /// each block once.
+    /// The paper's tree, and a tenth of its paths: six for each data block, after which nothing changes but
+    /// by chance.
     pub fn full() -> Self {
         Self {
             leaf_level: PAPER_LEAF_LEVEL,
-            paths: 40_000_000,
+            paths: 400_000_000,
             reuse_paths: 1_000_000,
             initial: Initial::EachOnce,
             llc_bytes: Switches::PAPER.llc_bytes,

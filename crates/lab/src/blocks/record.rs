@@ -41,7 +41,7 @@ pub struct Taken {
 }
 
 impl BlocksRecord {
-    /// Whether `other` is the same run, whatever came out.
+    /// Whether it is the run called `key`, of this trace and this machine, whatever came out.
     pub(super) fn is_same_run(&self, key: &str, trace: u32, spec: &OramSpec) -> bool {
         (self.key.as_str(), self.trace, &self.spec) == (key, trace, spec)
     }

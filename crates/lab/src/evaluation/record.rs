@@ -44,7 +44,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Whether `other` is the same run, whatever came out.
+    /// Whether it is the run called `key`, of this trace and this machine, whatever came out.
     pub(super) fn is_same_run(&self, key: &str, trace: u32, spec: &SystemSpec) -> bool {
         (self.key.as_str(), self.trace, &self.spec) == (key, trace, spec)
     }

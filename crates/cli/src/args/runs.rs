@@ -1,0 +1,23 @@
+//! What experiments of many runs have in common.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Args)]
+pub(crate) struct RunsArgs {
+    /// The traces of programs, named as `oblivio trace record-set` does: gcc.trace.gz. Without it, the
+    /// short samples.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) traces: Option<PathBuf>,
+    /// Where the seeds of all runs come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Runs at a time [default: one for each processor]. They change time and memory, not the results.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Print the figures as JSON instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
