@@ -32,20 +32,20 @@ fn a_figure_from_the_runs_that_it_needs_and_no_others() {
         "## Speed of each scheme over Baseline on made traces",
         "| mean ",
         "IR-ORAM",
-        "28 runs",
+        "32 runs",
         "figures.json",
     ] {
         assert!(table.contains(part), "no {part:?} in {table}");
     }
     let runs = text(&dir, "results.jsonl");
-    assert_eq!(runs.lines().count(), 28);
+    assert_eq!(runs.lines().count(), 32);
     let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
     assert_eq!(run["scale"], serde_json::json!({"leaf_level": 12, "records": 400, "warm_up": 100}));
     assert!((300..=400).contains(&run["outcome"]["records"].as_u64().unwrap()), "{run}");
     assert!(run["seconds"].as_f64().unwrap() > 0.0);
     let figures: Value = serde_json::from_str(&text(&dir, "figures.json")).unwrap();
     assert_eq!(figures[0]["id"], "made");
-    assert_eq!(figures[0]["plot"]["bars"]["series"].as_array().unwrap().len(), 6);
+    assert_eq!(figures[0]["plot"]["bars"]["series"].as_array().unwrap().len(), 7);
 
     // Once more, as JSON: nothing is run again.
     let again: Value = serde_json::from_str(&good(&dir, &format!("{SMALL} --json"))).unwrap();
