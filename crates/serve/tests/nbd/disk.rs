@@ -38,6 +38,7 @@ struct State {
     volatile: Vec<u8>,
     durable: Vec<u8>,
     flushes: usize,
+    asked: usize,
     taken: usize,
     answered: usize,
     held: bool,
@@ -82,6 +83,11 @@ impl MemoryDisk {
         self.contents.state.lock().unwrap().flushes
     }
 
+    /// Requests that somebody has come with, those included that wait for room.
+    pub(crate) fn asked(&self) -> usize {
+        self.contents.state.lock().unwrap().asked
+    }
+
     /// Requests submitted.
     pub(crate) fn taken(&self) -> usize {
         self.contents.state.lock().unwrap().taken
@@ -120,7 +126,8 @@ impl BlockDevice for MemoryDisk {
         match &self.way {
             Way::Thread(sender) => {
                 let full = |state: &mut State| state.taken - state.answered >= self.in_flight_max;
-                let state = self.contents.state.lock().unwrap();
+                let mut state = self.contents.state.lock().unwrap();
+                state.asked += 1;
                 self.contents.changed.wait_while(state, full).unwrap().taken += 1;
                 sender.lock().unwrap().send(request).unwrap();
             }

@@ -5,8 +5,6 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::Duration;
 
 use oblivio_serve::nbd::{Counts, Limits, Listen, NbdOptions, ServeError, serve};
 
@@ -115,8 +113,8 @@ fn requests_in_flight_are_answered_before_the_end() {
 #[test]
 fn a_disk_that_does_not_answer_is_not_waited_for_forever() {
     let limits = Limits { shutdown_seconds_max: 1, ..Limits::default() };
-    // With no room left, it keeps more callers than the server has threads.
-    for (room, clients) in [(1000, 1), (1, 9)] {
+    // With no room left, one request is taken, and it keeps each of the server's four threads with another.
+    for (room, clients, asked) in [(1000, 1, 1), (1, 9, 5)] {
         let options = NbdOptions { limits: limits.clone(), ..NbdOptions::default() };
         let disk = MemoryDisk::new(DISK_BYTES, 1).with_room_for(room);
         let TestServer { disk, handle, folder } = TestServer::start(disk, options);
@@ -126,8 +124,7 @@ fn a_disk_that_does_not_answer_is_not_waited_for_forever() {
         for client in &mut connected {
             client.say(&request(0, 0, 77, 0, 4));
         }
-        wait_until(|| disk.taken() == 1);
-        sleep(Duration::from_millis(100));
+        wait_until(|| disk.asked() == asked);
         let end = handle.shutdown();
         assert!(
             matches!(end, Err(ServeError::Unfinished { connections }) if connections == clients),
