@@ -4,6 +4,9 @@
 use oblivio_lab::alloc_search::{
     self, Allocation, Profile, SEARCHED_LEAF_LEVEL, Search, VolumeTree,
 };
+use oblivio_lab::Kept;
+use oblivio_lab::evaluation::RunRecord;
+use oblivio_lab::report;
 use oblivio_lab::stash_study::{Plan, Study};
 use oblivio_lab::techniques::{self, Results};
 
@@ -60,5 +63,24 @@ fn the_techniques_in_the_documentation_are_the_committed_ones() {
     let details = (0..results.workloads().count()).map(|number| results.detail_table(number));
     for table in details.chain([results.gain_table(), results.paper_table()]) {
         assert!(documentation.contains(&table), "expected this table:\n{table}");
+    }
+}
+
+#[test]
+fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
+    let runs = include_bytes!("../results/evaluation/results.jsonl");
+    let kept = Kept::<RunRecord>::read("results.jsonl", runs).unwrap();
+    assert_eq!(kept.whole_bytes, runs.len());
+    assert!(kept.records.iter().all(|run| run.scale.records == 200_000), "one scale");
+    let figures = report::read(include_str!("../results/evaluation/figures.json")).unwrap();
+    let text = include_str!("../results/evaluation/report.md");
+    for figure in &figures {
+        assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
+    }
+    let documentation = include_str!("../../../docs/simulator.md");
+    for stated in figures.iter().filter(|figure| figure.id == "fig10").flat_map(|f| &f.stated) {
+        let ours = stated.ours.map_or_else(|| "–".to_owned(), |ours| format!("{ours:.2}"));
+        let row = format!("| {} | {:.2} | {ours} |", stated.what, stated.paper);
+        assert!(documentation.contains(&row), "expected this row: {row}");
     }
 }

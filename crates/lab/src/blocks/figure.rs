@@ -110,7 +110,7 @@ pub const FIGURES: &[BlocksFigure] = &[
     BlocksFigure {
         id: "reuse",
         title: "Background evictions against reuse past the last-level cache",
-        paper: "not in the paper; it explains the gain of IR-Alloc",
+        paper: "not in the paper: whether reuse saves IR-Alloc its evictions",
         runs: &[
             run("ir-alloc-1", Course::Reuse),
             run("ir-alloc-2", Course::Reuse),
