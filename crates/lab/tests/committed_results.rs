@@ -1,10 +1,10 @@
 //! The documentation shows what the committed results say, and those are of the plan that
 //! `oblivio lab run` follows.
 
+use oblivio_lab::Kept;
 use oblivio_lab::alloc_search::{
     self, Allocation, Profile, SEARCHED_LEAF_LEVEL, Search, VolumeTree,
 };
-use oblivio_lab::Kept;
 use oblivio_lab::evaluation::RunRecord;
 use oblivio_lab::report;
 use oblivio_lab::stash_study::{Plan, Study};
