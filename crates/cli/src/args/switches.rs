@@ -1,7 +1,7 @@
 //! What all machines of an evaluation have in common, and a single one has too.
 
 use clap::{Args, ValueEnum};
-use oblivio_lab::evaluation::Switches;
+use oblivio_lab::evaluation::{Pages, Switches};
 use oblivio_sim::controller::{Initial, Pace};
 use oblivio_sim::system::Layout;
 
@@ -29,6 +29,18 @@ pub(crate) struct SwitchArgs {
     /// What the ORAM holds before the first request.
     #[arg(long, value_enum, default_value_t = InitialName::Placed)]
     pub(crate) initial: InitialName,
+    /// How many lines the processor may fetch at once [default: as many as its instructions ask for].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub(crate) fetch_room: Option<u64>,
+    /// Where the pages of programs lie in the protected space.
+    #[arg(long, value_enum, default_value_t = PagesName::Scattered)]
+    pub(crate) pages: PagesName,
+    /// Blocks in a set of the S-Stash.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) tree_top_ways: u16,
+    /// Blocks that may stay in the stash; past it, background eviction begins.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) stash_blocks: u32,
 }
 
 impl SwitchArgs {
@@ -42,6 +54,10 @@ impl SwitchArgs {
             fetch_on_write_miss: self.fetch_on_write_miss,
             layout: self.layout.into(),
             initial: self.initial.into(),
+            fetch_room: self.fetch_room,
+            pages: self.pages.into(),
+            tree_top_ways: self.tree_top_ways,
+            stash_blocks: self.stash_blocks as usize,
         }
     }
 }
@@ -82,6 +98,23 @@ impl From<InitialName> for Initial {
             InitialName::Empty => Self::Empty,
             InitialName::Placed => Self::Placed,
             InitialName::EachOnce => Self::EachOnce,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum PagesName {
+    /// At random places.
+    Scattered,
+    /// One after the other, as they are first touched.
+    InOrder,
+}
+
+impl From<PagesName> for Pages {
+    fn from(name: PagesName) -> Self {
+        match name {
+            PagesName::Scattered => Self::Scattered,
+            PagesName::InOrder => Self::InOrder,
         }
     }
 }

@@ -115,7 +115,7 @@ impl Work {
                 (trace, (counted, warm_up))
             }
         };
-        let records = place(&trace, counted + warm_up, lines, seed)?;
+        let records = place(&trace, counted + warm_up, lines, args.switches.pages.into(), seed)?;
         Ok(Self { name: trace.name().to_owned(), records, counted, warm_up })
     }
 }

@@ -96,7 +96,7 @@ pub struct StatedNumber {
 }
 
 /// All of them, in the order of the paper.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 14] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
@@ -109,6 +109,8 @@ const FILES: [(&str, &str); 12] = [
     ("made.toml", include_str!("../../manifests/made.toml")),
     ("settings.toml", include_str!("../../manifests/settings.toml")),
     ("evictions.toml", include_str!("../../manifests/evictions.toml")),
+    ("fetches.toml", include_str!("../../manifests/fetches.toml")),
+    ("pages.toml", include_str!("../../manifests/pages.toml")),
 ];
 
 impl Manifest {

@@ -28,7 +28,7 @@ pub use record::{RunRecord, Scale};
 pub(crate) use run::checksum;
 pub use run::run;
 pub use setting::Setting;
-pub use variants::{Switches, VARIANTS, Variant};
+pub use variants::{Pages, Switches, VARIANTS, Variant};
 pub use workloads::{MADE, MIX, PROGRAMS, Programs, make, place};
 
 /// How the command line calls this experiment.

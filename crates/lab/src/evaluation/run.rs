@@ -17,7 +17,7 @@ use crate::{LabError, workers};
 /// less.
 ///
 /// # Errors
-/// [`LabError::Simulation`] when a run fails, and what [`Host::keep`] fails with.
+/// [`LabError::Simulation`] when a machine cannot run, or a run fails, and what [`Host::keep`] fails with.
 pub fn run(
     plan: &Plan,
     runs: &[Run],
@@ -27,6 +27,10 @@ pub fn run(
     host: &impl Host<RunRecord>,
 ) -> Result<Vec<RunRecord>, LabError> {
     let Scale { records, warm_up, .. } = plan.scale;
+    // A run that cannot be made is refused before hours of others, and not after them.
+    for run in runs {
+        plan.spec(run)?.check()?;
+    }
     host.planned((records + warm_up) * runs.len() as u64);
     workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host))
 }
@@ -41,7 +45,8 @@ fn one(
     let Scale { records, warm_up, .. } = plan.scale;
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
     let lines = Plan::lines(run.leaf_level);
-    let trace = programs.records(&run.workload, records + warm_up, lines, seed)?;
+    let trace =
+        programs.records(&run.workload, records + warm_up, lines, run.switches.pages, seed)?;
     let checksum = checksum(&trace);
     if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, checksum, &spec)) {
         host.made(records + warm_up);

@@ -6,7 +6,7 @@ use oblivio_sim::system::Layout;
 use serde::Deserialize;
 
 use super::plan::Plan;
-use super::variants::Switches;
+use super::variants::{Pages, Switches};
 
 /// Some of the [`Switches`], and the size of the tree. What is not said is as in the evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -30,6 +30,14 @@ pub struct Setting {
     pub layout: Option<Layout>,
     /// What the ORAM holds before the first request.
     pub initial: Option<Initial>,
+    /// How many lines the processor may fetch at once.
+    pub fetch_room: Option<u64>,
+    /// Where the pages of programs lie.
+    pub pages: Option<Pages>,
+    /// Blocks in a set of the S-Stash.
+    pub tree_top_ways: Option<u16>,
+    /// Blocks that may stay in the stash.
+    pub stash_blocks: Option<usize>,
 }
 
 impl Setting {
@@ -43,6 +51,10 @@ impl Setting {
             fetch_on_write_miss: self.fetch_on_write_miss.unwrap_or(switches.fetch_on_write_miss),
             layout: self.layout.unwrap_or(switches.layout),
             initial: self.initial.unwrap_or(switches.initial),
+            fetch_room: self.fetch_room.or(switches.fetch_room),
+            pages: self.pages.unwrap_or(switches.pages),
+            tree_top_ways: self.tree_top_ways.unwrap_or(switches.tree_top_ways),
+            stash_blocks: self.stash_blocks.unwrap_or(switches.stash_blocks),
         }
     }
 

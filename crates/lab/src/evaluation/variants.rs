@@ -2,6 +2,7 @@
 
 use oblivio_sim::controller::{Initial, OramSpec, Pace, Remap, RhoSpec};
 use oblivio_sim::system::{Layout, SystemSpec};
+use serde::Deserialize;
 
 use crate::LabError;
 use crate::alloc_search::{PAPER_PROFILES, PAPER_SLOTS};
@@ -23,6 +24,24 @@ pub struct Switches {
     pub layout: Layout,
     /// What the ORAM holds before the first request.
     pub initial: Initial,
+    /// How many lines the processor may fetch at once. Nothing: as many as its instructions ask for.
+    pub fetch_room: Option<u64>,
+    /// Where the pages of programs lie.
+    pub pages: Pages,
+    /// Blocks in a set of the S-Stash, where there is one.
+    pub tree_top_ways: u16,
+    /// Blocks that may stay in the stash.
+    pub stash_blocks: usize,
+}
+
+/// Where the pages of programs lie in the protected space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pages {
+    /// At random: what a system does that has run for long.
+    Scattered,
+    /// One after the other, as they are first touched: what a fresh system does.
+    InOrder,
 }
 
 impl Switches {
@@ -35,22 +54,38 @@ impl Switches {
         fetch_on_write_miss: false,
         layout: Layout::Balanced,
         initial: Initial::Placed,
+        fetch_room: None,
+        pages: Pages::Scattered,
+        tree_top_ways: 4,
+        stash_blocks: 100,
     };
 
     /// All of them in a word, for the names of runs.
     pub(super) fn key(&self) -> String {
-        let Self { pace, fan_out, channels, llc_bytes, fetch_on_write_miss, layout, initial } =
-            self;
+        let Self { pace, fan_out, channels, llc_bytes, layout, initial, .. } = self;
         let pace = match pace {
             Pace::Free => "free".to_owned(),
             Pace::StartToStart(cycles) => format!("start-to-start-{cycles}"),
             Pace::Gap(cycles) => format!("gap-{cycles}"),
             Pace::WhenIdle(cycles) => format!("when-idle-{cycles}"),
         };
-        let fetches = if *fetch_on_write_miss { ",fetch" } else { "" };
         let (layout, initial) =
             (format!("{layout:?}").to_lowercase(), format!("{initial:?}").to_lowercase());
-        format!("{pace},x{fan_out},{channels}ch,{llc_bytes}b,{layout},{initial}{fetches}")
+        let unusual = self.unusual().concat();
+        format!("{pace},x{fan_out},{channels}ch,{llc_bytes}b,{layout},{initial}{unusual}")
+    }
+
+    /// What is not as in [`Self::PAPER`], of that which few figures touch.
+    fn unusual(&self) -> [String; 5] {
+        let Self { fetch_on_write_miss, fetch_room, pages, tree_top_ways, stash_blocks, .. } = self;
+        let if_set = |is_set: bool, name: String| if is_set { name } else { String::new() };
+        [
+            if_set(*fetch_on_write_miss, ",fetch".to_owned()),
+            fetch_room.map_or_else(String::new, |room| format!(",room{room}")),
+            if_set(*pages == Pages::InOrder, ",in-order".to_owned()),
+            if_set(*tree_top_ways != Self::PAPER.tree_top_ways, format!(",{tree_top_ways}ways")),
+            if_set(*stash_blocks != Self::PAPER.stash_blocks, format!(",stash{stash_blocks}")),
+        ]
     }
 }
 
@@ -73,9 +108,6 @@ const PAPER_TREE_TOP_LEVELS: u8 = 10;
 
 /// A tree with fewer levels on the client would leave IR-Stash nothing to do.
 const TREE_TOP_LEVELS_MIN: u8 = 4;
-
-/// The set-associativity that section VI chooses for IR-Stash.
-const TREE_TOP_WAYS: u16 = 4;
 
 /// All of them.
 pub const VARIANTS: &[Variant] = &[
@@ -127,12 +159,16 @@ impl Variant {
     pub fn spec(&self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
         let mut system = SystemSpec::paper(leaf_level)?;
         system.channels = switches.channels;
+        // As much memory in all: the tree has to fit.
+        system.dram.rows *= (Switches::PAPER.channels / switches.channels).max(1);
         system.layout = switches.layout;
         system.controller.pace = switches.pace;
         system.processor.llc_bytes = switches.llc_bytes;
         system.processor.fetch_on_write_miss = switches.fetch_on_write_miss;
+        system.processor.fetch_room = switches.fetch_room;
         let mut oram = baseline(leaf_level, switches);
         (self.build)(&mut system, &mut oram);
+        oram.tree_top_ways = oram.tree_top_ways.map(|_| switches.tree_top_ways);
         system.oram = self.has_oram.then_some(oram);
         Ok(system)
     }
@@ -143,6 +179,7 @@ fn baseline(leaf_level: u8, switches: &Switches) -> OramSpec {
     OramSpec {
         fan_out: switches.fan_out,
         initial: switches.initial,
+        stash_blocks_max: switches.stash_blocks,
         tree_top_levels: paper.tree_top_levels.max(TREE_TOP_LEVELS_MIN.min(leaf_level / 2)),
         // A deeper tree keeps the two levels of position map in the tree that all others have.
         client_entries_max: paper.client_entries_max << leaf_level.saturating_sub(PAPER_LEAF_LEVEL),
@@ -168,7 +205,7 @@ fn alloc(oram: &mut OramSpec, number: u8) {
 }
 
 fn stash(oram: &mut OramSpec) {
-    oram.tree_top_ways = Some(TREE_TOP_WAYS);
+    oram.tree_top_ways = Some(Switches::PAPER.tree_top_ways);
 }
 
 fn early_write_backs(system: &mut SystemSpec) {
@@ -195,6 +232,29 @@ mod tests {
         let baseline = Variant::named("baseline").unwrap().spec(24, &Switches::PAPER).unwrap();
         assert_eq!(baseline, SystemSpec::paper(24).unwrap());
         assert_eq!(oram("rho", 24).rho.unwrap().blocks, 1 << 18);
+    }
+
+    #[test]
+    fn a_tree_fits_the_memory_of_any_number_of_channels() {
+        for channels in [1, 2, 4, 8] {
+            let switches = Switches { channels, ..Switches::PAPER };
+            Variant::named("baseline").unwrap().spec(24, &switches).unwrap().check().unwrap();
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_run_says_what_is_unusual() {
+        let usual = Switches::PAPER.key();
+        assert_eq!(usual, "when-idle-1000,x16,4ch,2097152b,balanced,placed");
+        let unusual = Switches {
+            fetch_on_write_miss: true,
+            fetch_room: Some(8),
+            pages: Pages::InOrder,
+            tree_top_ways: 16,
+            stash_blocks: 300,
+            ..Switches::PAPER
+        };
+        assert_eq!(unusual.key(), usual + ",fetch,room8,in-order,16ways,stash300");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What runs on the machines: programs from trace files, a mix of three of them, and made traces.
 //!
-//! Every trace is moved into the protected space, page by page, to random pages. One that is shorter than
+//! Every trace is moved into the protected space, page by page, as [`Pages`] says. One that is shorter than
 //! the records asked for begins again.
 
 use oblivio_sim::trace::synthetic::{Gap, Pattern, Synthetic};
@@ -9,6 +9,7 @@ use oblivio_sim::workload::Workload;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use super::variants::Pages;
 use crate::LabError;
 
 /// The programs of IR-ORAM, Table II.
@@ -129,6 +130,7 @@ impl Programs {
         workload: &str,
         count: u64,
         lines: u64,
+        pages: Pages,
         seed: u64,
     ) -> Result<Vec<Record>, LabError> {
         let trace = match workload {
@@ -136,7 +138,7 @@ impl Programs {
             name if MADE.contains(&name) => make(name, count as usize, lines, seed)?,
             name => self.program(name).cloned().ok_or_else(|| missing(name))?,
         };
-        place(&trace, count, lines, seed)
+        place(&trace, count, lines, pages, seed)
     }
 
     fn mix(&self, count: usize, lines: u64) -> Result<Trace, LabError> {
@@ -157,9 +159,19 @@ impl Programs {
 ///
 /// # Errors
 /// [`LabError::Simulation`] when it touches more pages than there are.
-pub fn place(trace: &Trace, count: u64, lines: u64, seed: u64) -> Result<Vec<Record>, LabError> {
+pub fn place(
+    trace: &Trace,
+    count: u64,
+    lines: u64,
+    pages: Pages,
+    seed: u64,
+) -> Result<Vec<Record>, LabError> {
     let (_, seed) = seeds(seed);
-    let moved = trace.remap(lines, Placing::Random { seed })?;
+    let placing = match pages {
+        Pages::Scattered => Placing::Random { seed },
+        Pages::InOrder => Placing::InOrder,
+    };
+    let moved = trace.remap(lines, placing)?;
     Ok(moved.records().iter().copied().cycle().take(count as usize).collect())
 }
 
@@ -204,17 +216,26 @@ mod tests {
         let samples = Programs::samples().unwrap();
         for name in names() {
             assert!(samples.has(name), "{name}");
-            let records = samples.records(name, 7000, LINES, 1).unwrap();
+            let records = samples.records(name, 7000, LINES, Pages::Scattered, 1).unwrap();
             assert_eq!(records.len(), 7000, "{name}");
             assert!(records.iter().all(|record| record.line < LINES), "{name}");
-            assert_eq!(records, samples.records(name, 7000, LINES, 1).unwrap(), "{name}");
-            assert_ne!(records, samples.records(name, 7000, LINES, 2).unwrap(), "{name}");
+            assert_eq!(
+                records,
+                samples.records(name, 7000, LINES, Pages::Scattered, 1).unwrap(),
+                "{name}"
+            );
+            assert_ne!(
+                records,
+                samples.records(name, 7000, LINES, Pages::Scattered, 2).unwrap(),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn a_short_trace_begins_again() {
-        let records = Programs::samples().unwrap().records("mcf", 3005, LINES, 1).unwrap();
+        let records =
+            Programs::samples().unwrap().records("mcf", 3005, LINES, Pages::Scattered, 1).unwrap();
         assert_eq!(records[..5], records[3000..]);
     }
 
@@ -222,7 +243,7 @@ mod tests {
     fn the_mix_has_all_of_its_programs() {
         let samples = Programs::samples().unwrap();
         let pages = |name| {
-            let records = samples.records(name, 20_000, LINES, 1).unwrap();
+            let records = samples.records(name, 20_000, LINES, Pages::Scattered, 1).unwrap();
             let mut pages: Vec<_> = records.iter().map(|record| record.line / 64).collect();
             pages.sort_unstable();
             pages.dedup();
@@ -238,7 +259,8 @@ mod tests {
         let programs = Programs::recorded([named("gcc"), named("doom")]);
         assert!(programs.has("gcc") && programs.has("uniform"));
         assert!(!programs.has("doom") && !programs.has("lbm") && !programs.has(MIX));
-        let error = programs.records("lbm", 10, LINES, 1).unwrap_err().to_string();
+        let error =
+            programs.records("lbm", 10, LINES, Pages::Scattered, 1).unwrap_err().to_string();
         assert!(error.contains("no trace of lbm"), "{error}");
     }
 }

@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::bounds;
+use super::oram::DramBus;
 use crate::controller::{ControllerSpec, OramSpec, Remap};
-use crate::dram::{Clock, DramSpec};
+use crate::dram::{Clock, DramSpec, DramTally};
 use crate::processor::ProcessorSpec;
 use crate::{Cycle, SimError};
 
@@ -85,11 +86,17 @@ impl SystemSpec {
         toml::to_string(self).map_err(|error| SimError::Spec(error.to_string()))
     }
 
-    /// Refuses parts that do not go together.
-    pub(super) fn check(&self) -> Result<(), SimError> {
+    /// Refuses parts that do not go together. It takes no time: what passes here can run.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`], which says what is wrong, and [`SimError::Engine`] for a tree that there is not.
+    pub fn check(&self) -> Result<(), SimError> {
         self.processor.check()?;
         self.dram.check()?;
         bounds::check(self)?;
+        if let Some(oram) = &self.oram {
+            DramBus::new(self, oram, DramTally::default())?;
+        }
         let delayed = self.oram.as_ref().is_some_and(|oram| oram.remap == Remap::Delayed);
         if delayed && !self.processor.fetch_on_write_miss {
             let message = "with delayed remapping a line in the LLC is nowhere in the ORAM, so a write that \
@@ -182,6 +189,15 @@ mod tests {
         for text in ["", "{", "{}", "[]", "\u{0}"] {
             assert!(SystemSpec::parse(text, "a.toml").is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_tree_that_does_not_fit_the_memory_is_refused_before_it_is_made() {
+        let mut spec = SystemSpec::paper(12).unwrap();
+        spec.check().unwrap();
+        spec.dram.rows = 1;
+        let error = spec.check().unwrap_err().to_string();
+        assert!(error.starts_with("the trees have"), "{error}");
     }
 
     /// Where numbers are.
