@@ -59,7 +59,7 @@ pub mod geometry;
 mod hint;
 pub mod layout;
 pub mod manual;
-mod memory;
+pub mod memory;
 pub mod oram;
 pub mod posmap;
 pub mod reference;

@@ -1,5 +1,7 @@
 //! Memory that may not be there, and the pages it comes in.
 
+use std::io;
+
 use memmap2::MmapMut;
 use zeroize::Zeroize;
 
@@ -22,37 +24,52 @@ pub enum Pages {
 
 /// A large zeroed region with huge pages where the system gives them. Pages never touched take no
 /// memory, so a new region of any size is made at once.
-pub(crate) struct Region {
+pub struct Region {
     bytes: MmapMut,
     pages: Pages,
 }
 
 impl Region {
-    /// `bytes` zeros, or why the system refuses.
-    pub(crate) fn new(bytes: u64) -> Result<Self, String> {
-        let length = usize::try_from(bytes).map_err(|cause| cause.to_string())?;
-        let bytes = MmapMut::map_anon(length.max(1)).map_err(|cause| cause.to_string())?;
+    /// `bytes` zeros.
+    ///
+    /// # Errors
+    /// What the system says when it has none.
+    pub fn new(bytes: u64) -> io::Result<Self> {
+        let length = usize::try_from(bytes).map_err(io::Error::other)?;
+        let bytes = MmapMut::map_anon(length.max(1))?;
         let pages = request_huge_pages(&bytes);
         Ok(Self { bytes, pages })
     }
 
-    pub(crate) fn pages(&self) -> Pages {
+    /// What pages it is made of.
+    pub fn pages(&self) -> Pages {
         self.pages
     }
 
+    /// All of it.
     #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
+    /// All of it.
     #[inline]
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
+    }
+
+    /// Asks the processor to bring the start of a range into its cache. A hint: it changes no result.
+    ///
+    /// # Panics
+    /// When the range is not within the region.
+    #[inline]
+    pub fn prefetch(&self, range: std::ops::Range<usize>) {
+        crate::hint::prefetch(&self.bytes[range]);
     }
 
     /// Leaves nothing but zeros. Pages that hold nothing are left untouched: the system never gave
     /// memory for most of a large region.
-    pub(crate) fn wipe(&mut self) {
+    pub fn wipe(&mut self) {
         for page in self.bytes.chunks_mut(PAGE_BYTES) {
             if !is_clear(page) {
                 page.zeroize();

@@ -29,7 +29,7 @@ impl Table {
         };
         let bytes = match entries.checked_mul(entry_bytes as u64).map(Region::new) {
             Some(Ok(bytes)) => bytes,
-            Some(Err(cause)) => return Err(no_memory(entries, &cause)),
+            Some(Err(cause)) => return Err(no_memory(entries, &cause.to_string())),
             None => return Err(no_memory(entries, "that exceeds 2^64 bytes")),
         };
         Ok(Self { bytes, width })

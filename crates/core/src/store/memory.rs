@@ -60,7 +60,7 @@ impl MemoryStore {
                 })?;
             trees.push(Tree::new(shape, &layout, base));
         }
-        let refused = |cause: String| {
+        let refused = |cause: std::io::Error| {
             Error::new(
                 ErrorKind::InvalidConfig,
                 format!("no memory for trees of {bytes} bytes ({cause}): use a smaller capacity"),

@@ -106,7 +106,7 @@ impl Builder<'_> {
         tags: B,
     ) -> Result<FreecursiveOram<TagBackend<B, PathLog>, StdRng>, SimError> {
         let frontend = self.spec.frontend()?;
-        let backend = TagBackend::new(tags, &frontend.level_addresses()?, self.log.clone());
+        let backend = TagBackend::new(tags, &frontend.level_addresses()?, self.log.clone())?;
         let coins = StdRng::from_rng(&mut self.coins);
         Ok(FreecursiveOram::new(&frontend, backend, coins)?)
     }
@@ -140,8 +140,8 @@ impl Builder<'_> {
         let levels = frontend.level_addresses()?;
         let small_tree = TreeConfig { block_bytes: 0, ..config.small.clone() };
         let tree = self.spec.tree()?;
-        let main = TagBackend::new(self.path(&tree)?, &levels, self.log.clone());
-        let small = TagBackend::new(self.path(&small_tree)?, &[], self.log.clone());
+        let main = TagBackend::new(self.path(&tree)?, &levels, self.log.clone())?;
+        let small = TagBackend::new(self.path(&small_tree)?, &[], self.log.clone())?;
         let trees = TwoTrees::new(&config, main, small, StdRng::from_rng(&mut self.coins))?;
         let mut oram = FreecursiveOram::new(&frontend, trees, StdRng::from_rng(&mut self.coins))?;
         self.fill(&mut oram, |oram| oram.populate())?;

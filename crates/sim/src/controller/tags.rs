@@ -7,13 +7,14 @@
 use std::ops::Range;
 
 use oblivio_core::geometry::Leaf;
+use oblivio_core::memory::Region;
 use oblivio_core::scheme::{Backend, Indistinct, Location, Op, Populate, TakingBackend};
 use oblivio_core::stash::StashView;
 use oblivio_core::{Error, TreeConfig};
 use rand::CryptoRng;
 
 use super::path_log::{PathLog, Purpose};
-use crate::LINE_BYTES;
+use crate::{LINE_BYTES, SimError};
 
 const BLOCK_BYTES: usize = LINE_BYTES as usize;
 
@@ -25,6 +26,8 @@ pub(crate) struct TagBackend<B, W> {
     config: TreeConfig,
     contents: Contents,
     watch: W,
+    /// Paths to fetch ahead, each as an access begins: all at once they would wait for each other.
+    fetched_soon: Vec<Leaf>,
 }
 
 /// Whoever is told what happens in a tree of tags, before it does.
@@ -55,9 +58,13 @@ impl<B> Watch<B> for PathLog {
 
 impl<B: Backend, W: Watch<B>> TagBackend<B, W> {
     /// Over `tags`, whose blocks have no bytes. `levels` are the addresses of each level, from the data on.
-    pub(crate) fn new(tags: B, levels: &[Range<u64>], watch: W) -> Self {
+    ///
+    /// # Errors
+    /// [`SimError::Spec`] when there is no memory for the position map.
+    pub(crate) fn new(tags: B, levels: &[Range<u64>], watch: W) -> Result<Self, SimError> {
         let config = TreeConfig { block_bytes: BLOCK_BYTES, ..tags.config().clone() };
-        Self { tags, config, contents: Contents::new(levels), watch }
+        let contents = Contents::new(levels)?;
+        Ok(Self { tags, config, contents, watch, fetched_soon: Vec::new() })
     }
 
     /// Who watches.
@@ -73,10 +80,33 @@ impl<B: Backend, W: Watch<B>> TagBackend<B, W> {
     /// What a block of the position map says, unless it was taken out.
     pub(crate) fn contents(&self, address: u64) -> Option<&[u8]> {
         let number = self.contents.number(address)?;
-        self.contents.bytes.get(number).map(|bytes| &bytes[..])
+        let blocks = self.contents.bytes.bytes().as_chunks::<BLOCK_BYTES>().0;
+        blocks.get(number).map(|bytes| &bytes[..])
+    }
+
+    /// The path to `leaf` will be read soon: it is fetched as one of the next accesses begins.
+    pub(crate) fn prefetch_soon(&mut self, leaf: Leaf) {
+        self.fetched_soon.push(leaf);
+    }
+
+    /// Fetches what [`Self::prefetch_soon`] was told of, where there were not accesses enough.
+    pub(crate) fn prefetch_rest(&mut self) {
+        for leaf in self.fetched_soon.drain(..) {
+            self.tags.prefetch(leaf);
+        }
+    }
+
+    /// The contents of a block of the position map will be asked for soon.
+    pub(crate) fn prefetch_contents(&self, address: u64) {
+        if let Some(number) = self.contents.number(address) {
+            self.contents.bytes.prefetch(number * BLOCK_BYTES..(number + 1) * BLOCK_BYTES);
+        }
     }
 
     fn begin(&mut self, address: u64, leaf: Leaf) {
+        if let Some(leaf) = self.fetched_soon.pop() {
+            self.tags.prefetch(leaf);
+        }
         let level = self.contents.level(address);
         self.watch.access(&mut self.tags, level, address, leaf);
     }
@@ -86,15 +116,18 @@ impl<B: Backend, W: Watch<B>> TagBackend<B, W> {
 struct Contents {
     /// The first address of each level from the position map on.
     starts: Vec<u64>,
-    bytes: Vec<[u8; BLOCK_BYTES]>,
+    bytes: Region,
 }
 
 impl Contents {
-    fn new(levels: &[Range<u64>]) -> Self {
+    fn new(levels: &[Range<u64>]) -> Result<Self, SimError> {
         let starts: Vec<_> = levels.iter().skip(1).map(|level| level.start).collect();
         let end = levels.last().map_or(0, |level| level.end);
         let blocks = starts.first().map_or(0, |first| end - first);
-        Self { starts, bytes: vec![[0; BLOCK_BYTES]; blocks as usize] }
+        let bytes = Region::new(blocks.saturating_mul(LINE_BYTES)).map_err(|cause| {
+            SimError::Spec(format!("no memory for a position map of {blocks} blocks: {cause}"))
+        })?;
+        Ok(Self { starts, bytes })
     }
 
     fn level(&self, address: u64) -> usize {
@@ -103,7 +136,7 @@ impl Contents {
 
     fn get(&mut self, address: u64) -> Option<&mut [u8; BLOCK_BYTES]> {
         let number = self.number(address)?;
-        self.bytes.get_mut(number)
+        self.bytes.bytes_mut().as_chunks_mut().0.get_mut(number)
     }
 
     fn number(&self, address: u64) -> Option<usize> {

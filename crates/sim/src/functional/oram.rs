@@ -37,7 +37,7 @@ impl WatchedOram {
         }
         let frontend = spec.frontend()?;
         let tags = PathBackend::of_tags(&spec.tree()?)?;
-        let backend = TagBackend::new(tags, &frontend.level_addresses()?, Found::default());
+        let backend = TagBackend::new(tags, &frontend.level_addresses()?, Found::default())?;
         Ok(Self {
             oram: FreecursiveOram::new(&frontend, backend, coins)?,
             evictions: 0,
@@ -52,17 +52,28 @@ impl WatchedOram {
 
     /// How many requests to come [`Self::serve`] wants to know.
     pub(super) fn looks_ahead(&self) -> usize {
-        self.oram.depth() + 1
+        self.oram.depth() + 2
     }
 
     /// Serves a request for a data block, before those that are `coming`.
     pub(super) fn serve(&mut self, block: u64, coming: &VecDeque<u64>) -> Result<(), SimError> {
         // The path of each level of a chain is known once the level above is where it will be: so they
         // are fetched one after the other, as the request comes nearer.
+        self.oram.backend_mut().prefetch_rest();
         for (level, block) in (0..=self.oram.depth()).zip(coming) {
             let leaf = self.oram.foresee(level, *block, TagBackend::contents);
             if let Some(leaf) = leaf {
-                self.oram.backend_mut().prefetch(leaf);
+                self.oram.backend_mut().prefetch_soon(leaf);
+            }
+        }
+        // What the position map says of the last of them is fetched a request before it is looked at.
+        if let Some(block) = coming.back() {
+            let fetch = |tags: &Tags, parent| {
+                tags.prefetch_contents(parent);
+                None
+            };
+            for level in 0..self.oram.depth() {
+                let _ = self.oram.foresee(level, *block, fetch);
             }
         }
         while self.oram.backend().check_ready().is_err() {

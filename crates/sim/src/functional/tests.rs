@@ -151,7 +151,7 @@ fn a_study_does_what_the_engine_does() {
     let store = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     let tags = PathBackend::new(&tree, sealer, store).unwrap();
-    let backend = TagBackend::new(tags, &frontend.level_addresses().unwrap(), Blind);
+    let backend = TagBackend::new(tags, &frontend.level_addresses().unwrap(), Blind).unwrap();
     let oram_coins = StdRng::from_rng(&mut coins);
     let mut oram = FreecursiveOram::new(&frontend, backend, oram_coins).unwrap();
     let mut order: Vec<u32> = (0..spec.data_blocks as u32).collect();
