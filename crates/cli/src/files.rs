@@ -1,7 +1,7 @@
 //! Files, with errors that say what to do.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, BufWriter, Read};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -104,7 +104,16 @@ impl Unnamed {
         Ok(Self { path: path.to_owned(), file: temporary_beside(path)? })
     }
 
-    /// The same for a name that no file has yet.
+    /// A file with this in it.
+    pub(crate) fn with(path: &Path, text: &str) -> Result<Self, CliError> {
+        let unnamed = Self::begin(path)?;
+        match unnamed.file().write_all(text.as_bytes()) {
+            Ok(()) => Ok(unnamed),
+            Err(error) => Err(cannot_write(path, &error)),
+        }
+    }
+
+    /// Begins one for a name that no file has yet.
     pub(crate) fn begin_new(path: &Path) -> Result<Self, CliError> {
         if path.symlink_metadata().is_ok() { Err(exists(path)) } else { Self::begin(path) }
     }

@@ -60,24 +60,15 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Trace { command: TraceCommand::RecordSet(args) } => trace::record_set(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Lab { command: LabCommand::List } => lab::list(),
-        Command::Lab { command: LabCommand::Run { experiment: RunCommand::StashStudy(args) } } => {
-            lab::run_stash_study(&args)
-        }
-        Command::Lab { command: LabCommand::Run { experiment: RunCommand::AllocSearch(args) } } => {
-            lab::run_alloc_search(&args)
-        }
-        Command::Lab { command: LabCommand::Run { experiment: RunCommand::Techniques(args) } } => {
-            lab::run_techniques(&args)
-        }
-        Command::Lab { command: LabCommand::Run { experiment: RunCommand::Evaluation(args) } } => {
-            lab::run_evaluation(&args)
-        }
-        Command::Lab { command: LabCommand::Run { experiment: RunCommand::Blocks(args) } } => {
-            lab::run_blocks(&args)
-        }
-        Command::Lab { command: LabCommand::Run { experiment: RunCommand::Dram(args) } } => {
-            lab::run_dram(&args)
-        }
+        Command::Lab { command: LabCommand::Run { all, experiment } } => match experiment {
+            None => lab::run_all(&all),
+            Some(RunCommand::StashStudy(args)) => lab::run_stash_study(&args),
+            Some(RunCommand::AllocSearch(args)) => lab::run_alloc_search(&args),
+            Some(RunCommand::Techniques(args)) => lab::run_techniques(&args),
+            Some(RunCommand::Evaluation(args)) => lab::run_evaluation(&args),
+            Some(RunCommand::Blocks(args)) => lab::run_blocks(&args),
+            Some(RunCommand::Dram(args)) => lab::run_dram(&args),
+        },
         Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
         Command::Lab { command: LabCommand::Report(args) } => report::run(&args),
         Command::Completions { shell } => {

@@ -1,6 +1,5 @@
 //! `oblivio lab report`: figures of files on one page.
 
-use std::io::Write;
 use std::path::Path;
 
 use oblivio_lab::report::{self, About, Figure};
@@ -37,10 +36,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), CliError> {
     };
 
     // Both are whole before either has its name.
-    let page = unnamed(&args.output, &report::html(&figures, &about))?;
+    let page = Unnamed::with(&args.output, &report::html(&figures, &about))?;
     let markdown = args.markdown.as_ref();
-    let markdown =
-        markdown.map(|path| unnamed(path, &report::markdown(&figures, &about))).transpose()?;
+    let markdown = markdown
+        .map(|path| Unnamed::with(path, &report::markdown(&figures, &about)))
+        .transpose()?;
     page.name()?;
     markdown.map(Unnamed::name).transpose()?;
 
@@ -57,12 +57,4 @@ fn read(path: &Path) -> Result<Vec<Figure>, CliError> {
     let text = files::read_text(path, report::BYTES_MAX)?;
     report::read(&text)
         .map_err(|error| CliError::Input(format!("{} cannot be used: {error}", path.display())))
-}
-
-fn unnamed(path: &Path, text: &str) -> Result<Unnamed, CliError> {
-    let unnamed = Unnamed::begin(path)?;
-    match unnamed.file().write_all(text.as_bytes()) {
-        Ok(()) => Ok(unnamed),
-        Err(error) => Err(files::cannot_write(path, &error)),
-    }
 }

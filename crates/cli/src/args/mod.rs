@@ -1,5 +1,6 @@
 //! What can be typed.
 
+mod all;
 mod blocks;
 mod evaluation;
 mod report;
@@ -10,6 +11,7 @@ mod trace;
 mod trace_record;
 mod volume;
 
+pub(crate) use all::*;
 pub(crate) use blocks::*;
 pub(crate) use evaluation::*;
 pub(crate) use report::*;
@@ -204,10 +206,19 @@ pub(crate) struct ExportArgs {
 pub(crate) enum LabCommand {
     /// Name the experiments.
     List,
-    /// Run an experiment.
+    /// Run an experiment, or all that make figures.
+    ///
+    /// Without a name: evaluation, blocks and dram, one after the other, and the report of all their figures.
+    /// What was interrupted goes on with the next run.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "Examples:\n  oblivio lab run --quick\n  oblivio lab run --traces traces --output results\n  oblivio lab run dram"
+    )]
     Run {
+        #[command(flatten)]
+        all: AllArgs,
         #[command(subcommand)]
-        experiment: RunCommand,
+        experiment: Option<RunCommand>,
     },
     /// Draw the table and the plot, if it has one, of a results file again, without measuring.
     #[command(

@@ -13,6 +13,9 @@ A file holds a list of figures as JSON. The page has its plots, style and script
 nothing, and shows all plots and tables without JavaScript too. The same files and words make the same
 page.";
 
+/// The title of a page.
+pub(crate) const TITLE: &str = "Oblivio beside the papers";
+
 #[derive(Args)]
 pub(crate) struct ReportArgs {
     /// The figures, in the order of the page.
@@ -25,7 +28,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
     /// The title of the page.
-    #[arg(long, value_name = "TEXT", default_value = "Oblivio beside the papers")]
+    #[arg(long, value_name = "TEXT", default_value = TITLE)]
     pub(crate) title: String,
     /// The machine that measured, to be told on the page.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]

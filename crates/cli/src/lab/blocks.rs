@@ -2,8 +2,8 @@
 
 use oblivio_lab::blocks::{BlocksFigure, BlocksRecord, FIGURES, Plan, figures, run};
 
-use super::runs::{self, Here, RunsFile};
-use super::threads;
+use super::made::Made;
+use super::runs::{self, Here, Making, RunsFile};
 use crate::args::BlocksArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
@@ -12,14 +12,25 @@ use crate::files::OutputDir;
 pub(crate) fn run_blocks(args: &BlocksArgs) -> Result<(), CliError> {
     let (plan, chosen) = (plan(args), BlocksFigure::chosen(&args.figure)?);
     let programs = runs::programs(&args.runs)?;
-    let wanted = plan.runs(&chosen, &programs)?;
-    let output_dir = OutputDir::prepare(&args.output)?;
+    let making = Making::new(&args.runs, &programs, &args.output);
+    make(&plan, &chosen, &making)?.print(args.runs.json)
+}
+
+/// Makes the runs that are not there yet, and the figures.
+pub(super) fn make(
+    plan: &Plan,
+    chosen: &[&BlocksFigure],
+    making: &Making<'_>,
+) -> Result<Made, CliError> {
+    let Making { programs, jobs, output } = making;
+    let wanted = plan.runs(chosen, programs)?;
+    let output_dir = OutputDir::prepare(output)?;
     let (file, kept) = RunsFile::open(&output_dir)?;
 
     let host = Here::<BlocksRecord>::new(file, "paths");
-    let records = run(&plan, &wanted, &programs, &kept, threads(args.runs.jobs), &host)?;
-    let figures = figures(&chosen, &plan, &programs, &records)?;
-    runs::show(&figures, &output_dir, &host, records.len(), args.runs.json)
+    let records = run(plan, &wanted, programs, &kept, *jobs, &host)?;
+    let figures = figures(chosen, plan, programs, &records)?;
+    runs::keep(figures, &output_dir, &host, records.len())
 }
 
 /// What `oblivio lab list` says of it.

@@ -1,9 +1,11 @@
 //! `oblivio lab run dram`.
 
-use oblivio_lab::LabError;
+use std::path::Path;
+
 use oblivio_lab::dram::{self, Results, figures};
 use oblivio_lab::report;
 
+use super::made::Made;
 use crate::args::DramArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
@@ -11,28 +13,31 @@ use crate::output;
 
 /// `oblivio lab run dram`.
 pub(crate) fn run_dram(args: &DramArgs) -> Result<(), CliError> {
-    let output_dir = OutputDir::prepare(&args.output)?;
-    let measured = dram::run(args.seed)?;
-    let results = measured.to_json()?;
-    let json = serde_json::to_string_pretty(&figures(&measured)).map_err(LabError::from)?;
-    let results_path = output_dir.write("results.json", &results)?;
-    let figures_path = output_dir.write("figures.json", &json)?;
+    let Measured { made, results } = make(args.seed, &args.output)?;
     if args.json {
         return output::print(&results);
     }
-    output::print(&format!(
-        "{}\nresults  {}\nfigures  {}",
-        tables(&measured),
-        results_path.display(),
-        figures_path.display()
-    ))
+    made.print(false)
+}
+
+/// The figures, and the file of results that they are of.
+pub(super) struct Measured {
+    pub(super) made: Made,
+    results: String,
+}
+
+/// Measures, and keeps what came out.
+pub(super) fn make(seed: u64, output: &Path) -> Result<Measured, CliError> {
+    let output_dir = OutputDir::prepare(output)?;
+    let measured = dram::run(seed)?;
+    let results = measured.to_json()?;
+    let path = output_dir.write("results.json", &results)?;
+    let done = format!("results  {}", path.display());
+    Ok(Measured { made: Made::keep(figures(&measured), &output_dir, &done)?, results })
 }
 
 /// Shows a results file again.
 pub(super) fn draw(file: &str) -> Result<(), CliError> {
-    output::print(&tables(&Results::from_json(file)?))
-}
-
-fn tables(results: &Results) -> String {
-    figures(results).iter().map(report::section).collect::<Vec<_>>().join("\n")
+    let results = Results::from_json(file)?;
+    output::print(&figures(&results).iter().map(report::section).collect::<Vec<_>>().join("\n"))
 }

@@ -2,8 +2,8 @@
 
 use oblivio_lab::evaluation::{Manifest, Plan, RunRecord, Scale, figures, run};
 
-use super::runs::{self, Here, RunsFile};
-use super::threads;
+use super::made::Made;
+use super::runs::{self, Here, Making, RunsFile};
 use crate::args::EvaluationArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
@@ -12,14 +12,25 @@ use crate::files::OutputDir;
 pub(crate) fn run_evaluation(args: &EvaluationArgs) -> Result<(), CliError> {
     let (plan, manifests) = (plan(args), Manifest::chosen(&args.figure)?);
     let programs = runs::programs(&args.runs)?;
-    let wanted = plan.runs(&manifests, &programs)?;
-    let output_dir = OutputDir::prepare(&args.output)?;
+    let making = Making::new(&args.runs, &programs, &args.output);
+    make(&plan, &manifests, &making)?.print(args.runs.json)
+}
+
+/// Makes the runs that are not there yet, and the figures.
+pub(super) fn make(
+    plan: &Plan,
+    manifests: &[Manifest],
+    making: &Making<'_>,
+) -> Result<Made, CliError> {
+    let Making { programs, jobs, output } = making;
+    let wanted = plan.runs(manifests, programs)?;
+    let output_dir = OutputDir::prepare(output)?;
     let (file, kept) = RunsFile::open(&output_dir)?;
 
     let host = Here::<RunRecord>::new(file, "records");
-    let records = run(&plan, &wanted, &programs, &kept, threads(args.runs.jobs), &host)?;
-    let figures = figures(&manifests, &plan, &programs, &records)?;
-    runs::show(&figures, &output_dir, &host, records.len(), args.runs.json)
+    let records = run(plan, &wanted, programs, &kept, *jobs, &host)?;
+    let figures = figures(manifests, plan, programs, &records)?;
+    runs::keep(figures, &output_dir, &host, records.len())
 }
 
 /// What `oblivio lab list` says of it.

@@ -1,10 +1,13 @@
 //! `oblivio lab`: the measurements behind the documentation.
 
+mod all;
 mod blocks;
 mod dram;
 mod evaluation;
+mod made;
 mod runs;
 
+pub(crate) use all::run_all;
 pub(crate) use blocks::run_blocks;
 pub(crate) use dram::run_dram;
 pub(crate) use evaluation::run_evaluation;

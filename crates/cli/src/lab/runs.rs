@@ -3,16 +3,18 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::marker::PhantomData;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use indicatif::ProgressBar;
 use oblivio_lab::evaluation::{PROGRAMS, Programs};
-use oblivio_lab::report::{self, Figure};
+use oblivio_lab::report::Figure;
 use oblivio_lab::{Host, Kept, LabError, Trace, line_of};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::made::Made;
 use super::threads;
 use crate::args::RunsArgs;
 use crate::clock::Stopwatch;
@@ -23,36 +25,36 @@ use crate::{files, output, progress};
 /// A line for each run.
 const RUNS: &str = "results.jsonl";
 
-/// All figures.
-const FIGURES: &str = "figures.json";
-
 /// The traces that are asked for.
 pub(super) fn programs(args: &RunsArgs) -> Result<Programs, CliError> {
     args.traces.as_deref().map_or_else(|| Ok(Programs::samples()?), recorded)
 }
 
-/// Keeps the figures of so many runs, and shows them.
-pub(super) fn show<R: Serialize>(
-    figures: &[Figure],
+/// What runs are made with, and where they go.
+pub(super) struct Making<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) jobs: NonZeroUsize,
+    pub(super) output: PathBuf,
+}
+
+impl<'a> Making<'a> {
+    /// As asked for.
+    pub(super) fn new(args: &RunsArgs, programs: &'a Programs, output: &Path) -> Self {
+        Self { programs, jobs: threads(args.jobs), output: output.to_owned() }
+    }
+}
+
+/// Keeps the figures of so many runs.
+pub(super) fn keep<R: Serialize>(
+    figures: Vec<Figure>,
     output_dir: &OutputDir,
     host: &Here<R>,
     runs: usize,
-    as_json: bool,
-) -> Result<(), CliError> {
+) -> Result<Made, CliError> {
     host.bar.finish_and_clear();
-    let json = serde_json::to_string_pretty(figures).map_err(LabError::from)?;
-    let figures_path = output_dir.write(FIGURES, &json)?;
-    if as_json {
-        return output::print(&json);
-    }
-    let sections: Vec<_> = figures.iter().map(report::section).collect();
-    output::print(&format!(
-        "{}\n{runs} runs, {:.0} s\nruns     {}\nfigures  {}",
-        sections.join("\n"),
-        host.seconds(),
-        output_dir.path(RUNS).display(),
-        figures_path.display()
-    ))
+    let (seconds, path) = (host.seconds(), output_dir.path(RUNS));
+    let done = format!("{runs} runs, {seconds:.0} s\nruns     {}", path.display());
+    Made::keep(figures, output_dir, &done)
 }
 
 /// The traces of a directory that are called by the name of a program.
@@ -131,7 +133,7 @@ pub(super) struct Here<R> {
 }
 
 /// The version of this program, and the commit if it was built with one.
-const VERSION: &str = match option_env!("OBLIVIO_COMMIT") {
+pub(super) const VERSION: &str = match option_env!("OBLIVIO_COMMIT") {
     Some(commit) => commit,
     None => env!("CARGO_PKG_VERSION"),
 };
@@ -176,7 +178,7 @@ impl<R: Serialize> Host<R> for Here<R> {
 }
 
 /// What the system says of the processor.
-fn machine() -> String {
+pub(super) fn machine() -> String {
     let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = known.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;

@@ -1,0 +1,89 @@
+//! `oblivio lab run` without a name: every figure, and the report.
+
+use oblivio_lab::blocks::{self, BlocksFigure};
+use oblivio_lab::evaluation::{self, Manifest};
+use oblivio_lab::report::{self, About};
+use oblivio_lab::{LabError, dram};
+
+use super::made::Made;
+use super::runs::{self, Making, VERSION};
+use crate::args::{AllArgs, TITLE};
+use crate::error::CliError;
+use crate::files::{OutputDir, Unnamed};
+use crate::output;
+
+/// `oblivio lab run`: the experiments that make figures, one after the other, and one page of all.
+pub(crate) fn run_all(args: &AllArgs) -> Result<(), CliError> {
+    let AllArgs { quick, figure, output, runs } = args;
+    let chosen = Chosen::of(figure)?;
+    let (blocks_plan, evaluation_plan) = if *quick {
+        (blocks::Plan::quick(), evaluation::Plan::quick())
+    } else {
+        (blocks::Plan::full(), evaluation::Plan::full())
+    };
+    let evaluation_plan = evaluation::Plan { seed: runs.seed, ..evaluation_plan };
+    let blocks_plan = blocks::Plan { seed: runs.seed, ..blocks_plan };
+    let programs = runs::programs(runs)?;
+    let page = OutputDir::prepare(output)?.path("report.html");
+    let making = |name: &str| {
+        let output = output.join(name);
+        output::remark(&format!("{name}: to {}", output.display()));
+        Making::new(runs, &programs, &output)
+    };
+
+    let mut made = Vec::new();
+    if !chosen.evaluation.is_empty() {
+        let making = making(evaluation::NAME);
+        made.push(super::evaluation::make(&evaluation_plan, &chosen.evaluation, &making)?);
+    }
+    if !chosen.blocks.is_empty() {
+        made.push(super::blocks::make(&blocks_plan, &chosen.blocks, &making(blocks::NAME))?);
+    }
+    if chosen.has_dram {
+        made.push(super::dram::make(runs.seed, &making(dram::NAME).output)?.made);
+    }
+
+    let figures: Vec<_> = made.iter().flat_map(|made| made.figures.iter().cloned()).collect();
+    let about = About {
+        title: TITLE.to_owned(),
+        version: VERSION.to_owned(),
+        machine: runs::machine(),
+        when: String::new(),
+    };
+    Unnamed::with(&page, &report::html(&figures, &about))?.name()?;
+    if runs.json {
+        return output::print(&serde_json::to_string_pretty(&figures).map_err(LabError::from)?);
+    }
+    let ends: Vec<_> = made.iter().map(Made::end).collect();
+    let summary = report::summary(&figures);
+    output::print(&format!("{summary}\n{}\nreport   {}", ends.join("\n"), page.display()))
+}
+
+/// Figures of each experiment.
+struct Chosen {
+    evaluation: Vec<Manifest>,
+    blocks: Vec<&'static BlocksFigure>,
+    has_dram: bool,
+}
+
+impl Chosen {
+    /// Those called `ids`, or all if there are none.
+    fn of(ids: &[String]) -> Result<Self, CliError> {
+        let is_chosen = |id: &str| ids.is_empty() || ids.iter().any(|chosen| chosen == id);
+        let (mut evaluation, mut blocks) = (Manifest::all()?, BlocksFigure::chosen(&[])?);
+        let is_known = |id: &&String| {
+            **id == dram::NAME
+                || evaluation.iter().any(|figure| figure.id == **id)
+                || blocks.iter().any(|figure| figure.id == **id)
+        };
+        if let Some(unknown) = ids.iter().find(|id| !is_known(id)) {
+            let message = format!(
+                "there is no figure {unknown}: `oblivio lab list` names them, and dram is one"
+            );
+            return Err(CliError::Input(message));
+        }
+        evaluation.retain(|figure| is_chosen(&figure.id));
+        blocks.retain(|figure| is_chosen(figure.id));
+        Ok(Self { evaluation, blocks, has_dram: is_chosen(dram::NAME) })
+    }
+}

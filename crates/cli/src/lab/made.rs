@@ -1,0 +1,44 @@
+//! What an experiment that makes figures gives.
+
+use oblivio_lab::LabError;
+use oblivio_lab::report::{self, Figure};
+
+use crate::error::CliError;
+use crate::files::OutputDir;
+use crate::output;
+
+/// Figures that are kept.
+pub(super) struct Made {
+    pub(super) figures: Vec<Figure>,
+    json: String,
+    /// How much was done, and where it is.
+    end: String,
+}
+
+impl Made {
+    /// Keeps `figures`. `done` says what was done for them, and where that is.
+    pub(super) fn keep(
+        figures: Vec<Figure>,
+        output_dir: &OutputDir,
+        done: &str,
+    ) -> Result<Self, CliError> {
+        let json = serde_json::to_string_pretty(&figures).map_err(LabError::from)?;
+        let path = output_dir.write("figures.json", &json)?;
+        let end = format!("{done}\nfigures  {}", path.display());
+        Ok(Self { figures, json, end })
+    }
+
+    /// Shows all of it.
+    pub(super) fn print(&self, as_json: bool) -> Result<(), CliError> {
+        if as_json {
+            return output::print(&self.json);
+        }
+        let tables: Vec<_> = self.figures.iter().map(report::section).collect();
+        output::print(&format!("{}\n{}", tables.join("\n"), self.end))
+    }
+
+    /// How much was done, and where it is.
+    pub(super) fn end(&self) -> &str {
+        &self.end
+    }
+}
