@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use indicatif::ProgressBar;
-use oblivio_lab::evaluation::{PROGRAMS, Programs};
+use oblivio_lab::evaluation::Programs;
 use oblivio_lab::report::Figure;
 use oblivio_lab::{Host, Kept, LabError, Trace, line_of};
 use serde::Serialize;
@@ -65,7 +65,7 @@ fn recorded(directory: &Path) -> Result<Programs, CliError> {
         let path = entry.map_err(|error| files::cannot_read(directory, &error))?.path();
         let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let program = file_name.split('.').next().unwrap_or_default();
-        if !PROGRAMS.contains(&program) {
+        if Programs::known(program).is_none() {
             continue;
         }
         if traces.iter().any(|(name, _): &(String, Trace)| name == program) {

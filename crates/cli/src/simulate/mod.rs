@@ -8,6 +8,7 @@ use std::path::Path;
 use indicatif::ProgressBar;
 use oblivio_lab::evaluation::{Plan, Switches, Variant, make, place};
 use oblivio_sim::SimError;
+use oblivio_sim::controller::OramSpec;
 use oblivio_sim::dram::Dram;
 use oblivio_sim::system::{self, Progress, SystemSpec};
 use oblivio_sim::trace::Record;
@@ -41,7 +42,10 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<(), CliError> {
     let seconds = watch.stopwatch.elapsed().as_secs_f64();
 
     let machine = args.spec.as_ref().map_or_else(
-        || format!("{}, leaves on level {}", args.variant, args.levels),
+        || {
+            let leaf_level = spec.oram.as_ref().map_or(args.levels, OramSpec::leaf_level);
+            format!("{}, leaves on level {leaf_level}", args.variant)
+        },
         |path| path.display().to_string(),
     );
     let measured_seconds = watch.warm.get().map(|warm| seconds - warm);

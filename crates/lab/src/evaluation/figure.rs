@@ -15,9 +15,6 @@ use crate::report::{Bars, Figure, Plot, Series, Stated};
 /// What stands under the bars of a mean over workloads.
 const MEAN: &str = "mean";
 
-/// The tree of the paper.
-const PAPER_LEAF_LEVEL: u8 = 24;
-
 /// The figures of `manifests`, from what [`run`](super::run) gave for `plan`. What a figure lacks is left
 /// open.
 ///
@@ -188,14 +185,30 @@ impl Maker<'_> {
                 missing.join(", ")
             ));
         }
-        let leaf_level = self.plan.scale.leaf_level;
-        if leaf_level != PAPER_LEAF_LEVEL {
-            remarks.push(format!(
-                "On a tree with leaves on level {leaf_level}; the paper's are on level \
-                 {PAPER_LEAF_LEVEL}."
-            ));
-        }
+        remarks.extend(self.of_each_machine(|machine| {
+            let (leaf_level, papers) = (self.leaf_level(machine), machine.paper_leaf_level());
+            let text = format!(
+                "On a tree with leaves on level {leaf_level}; the paper's are on level {papers}."
+            );
+            (leaf_level != papers).then_some(text)
+        }));
         Ok(remarks)
+    }
+
+    /// What there is to say of the machines, each thing once.
+    fn of_each_machine(&self, say: impl Fn(&Variant) -> Option<String>) -> Vec<String> {
+        let machines = self.manifest.variant_names().into_iter().filter_map(Variant::named);
+        let mut said = Vec::new();
+        for text in machines.filter_map(say) {
+            if !said.contains(&text) {
+                said.push(text);
+            }
+        }
+        said
+    }
+
+    fn leaf_level(&self, machine: &Variant) -> u8 {
+        machine.leaf_level(self.plan.scale.leaf_level)
     }
 
     /// Of speeds, the other mean.
@@ -214,16 +227,20 @@ impl Maker<'_> {
     }
 
     fn origin(&self) -> String {
-        let Scale { leaf_level, records, warm_up } = self.plan.scale;
+        let Scale { records, warm_up, .. } = self.plan.scale;
+        let machines = self.of_each_machine(|machine| {
+            let switches = machine.switches(&self.plan.switches);
+            Some(format!("leaves on level {}; {switches:?}", self.leaf_level(machine)))
+        });
         let mut versions: Vec<_> =
             self.records.iter().map(|record| record.version.as_str()).collect();
         versions.sort_unstable();
         versions.dedup();
         format!(
             "{records} records of each trace ({}) after {warm_up} to fill the caches, repeated where a \
-             trace is shorter; leaves on level {leaf_level}; {:?}; seed {}; version {}",
+             trace is shorter; {}; seed {}; version {}",
             self.programs.what,
-            self.plan.switches,
+            machines.join("; "),
             self.plan.seed,
             versions.join(", ")
         )

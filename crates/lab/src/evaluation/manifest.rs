@@ -95,8 +95,8 @@ pub struct StatedNumber {
     pub band: f64,
 }
 
-/// All of them, in the order of the paper.
-const FILES: [(&str, &str); 14] = [
+/// All of them, in the order of the papers.
+const FILES: [(&str, &str); 15] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
@@ -111,6 +111,7 @@ const FILES: [(&str, &str); 14] = [
     ("evictions.toml", include_str!("../../manifests/evictions.toml")),
     ("fetches.toml", include_str!("../../manifests/fetches.toml")),
     ("pages.toml", include_str!("../../manifests/pages.toml")),
+    ("tiny07.toml", include_str!("../../manifests/tiny07.toml")),
 ];
 
 impl Manifest {

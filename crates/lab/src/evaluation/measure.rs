@@ -56,6 +56,11 @@ pub enum Measure {
     /// How often the part of the first kind is that of the second: of the means, if it is of several
     /// workloads, since one of them may have none.
     Times(Part, Part),
+    /// Cycles in which paths were under way, whatever they were for, for each request that was answered.
+    CyclesForEachRequest,
+    /// The same for each path that requests take, for data or the position map: an access of the backend,
+    /// with its share of the evictions.
+    CyclesForEachAccess,
 }
 
 impl Measure {
@@ -66,7 +71,10 @@ impl Measure {
             | Self::TimeWithoutEvictionsOver(over)
             | Self::EvictionTimeOver(over)
             | Self::PositionMapOver(over) => Some(over),
-            Self::Share(_) | Self::Times(..) => None,
+            Self::Share(_)
+            | Self::Times(..)
+            | Self::CyclesForEachRequest
+            | Self::CyclesForEachAccess => None,
         }
     }
 
@@ -111,8 +119,20 @@ impl Measure {
             }
             Self::Share(part) => ratio(paths(run, *part)?, run.memory.controller.as_ref()?.paths()),
             Self::Times(first, second) => ratio(paths(run, *first)?, paths(run, *second)?),
+            Self::CyclesForEachRequest => cycles_for_each(run, |tally| {
+                Part::Data.of(tally) + tally.served_on_client + tally.forwarded
+            }),
+            Self::CyclesForEachAccess => {
+                cycles_for_each(run, |tally| Part::Data.of(tally) + Part::PositionMap.of(tally))
+            }
         }
     }
+}
+
+/// How long the controller was busy for each of what `count` counts.
+fn cycles_for_each(run: &Outcome, count: impl Fn(&ControllerTally) -> u64) -> Option<f64> {
+    let tally = run.memory.controller.as_ref()?;
+    ratio(tally.busy, count(tally))
 }
 
 /// How a count for each of some records compares with another for each of others.
@@ -195,11 +215,29 @@ mod tests {
     }
 
     #[test]
+    fn cycles_are_those_of_paths_for_each_request_and_each_access() {
+        let of = |data, [forwarded, served_on_client]: [u64; 2]| {
+            let mut outcome = outcome(9999, [data, 24, 8, 5, 3], 100);
+            let tally = outcome.memory.controller.as_mut().unwrap();
+            (tally.busy, tally.forwarded, tally.served_on_client) =
+                (1760, forwarded, served_on_client);
+            outcome
+        };
+        let run = of(56, [6, 2]);
+        assert_eq!(Measure::CyclesForEachRequest.of(&[(&run, &run)]), Some(1760.0 / 64.0));
+        assert_eq!(Measure::CyclesForEachAccess.of(&[(&run, &run)]), Some(20.0));
+        let idle = of(0, [0, 0]);
+        assert_eq!(Measure::CyclesForEachRequest.of(&[(&idle, &idle)]), None);
+    }
+
+    #[test]
     fn a_machine_without_oram_has_a_speed_and_no_paths() {
         let plain = Outcome { cycles: 10, records: 100, ..Outcome::default() };
         let oram = outcome(80, [1, 0, 0, 0, 0], 0);
         assert_eq!(over(Measure::SpeedOver).of(&[(&plain, &oram)]), Some(8.0));
         assert_eq!(Measure::Share(Part::Data).of(&[(&plain, &plain)]), None);
+        assert_eq!(Measure::CyclesForEachRequest.of(&[(&plain, &plain)]), None);
+        assert_eq!(Measure::CyclesForEachAccess.of(&[(&plain, &plain)]), None);
         assert_eq!(over(Measure::PositionMapOver).of(&[(&plain, &oram)]), None);
         // A workload that fits the LLC asks for nothing.
         assert_eq!(over(Measure::PositionMapOver).of(&[(&oram, &oram)]), None);

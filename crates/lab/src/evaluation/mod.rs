@@ -1,4 +1,5 @@
-//! The evaluation of IR-ORAM (sections III-A and VI): every timed figure of the paper, on the simulator.
+//! The evaluation of IR-ORAM (sections III-A and VI), and Fig. 7 of Tiny ORAM: every timed figure of the
+//! papers, on the simulator.
 //!
 //! ```text
 //!  manifests ──► runs: variant × workload × size ──► records, a line each ──► figures
@@ -17,6 +18,7 @@ mod run;
 mod setting;
 #[cfg(test)]
 mod tests;
+mod tiny;
 mod variants;
 mod workloads;
 
@@ -29,7 +31,7 @@ pub(crate) use run::checksum;
 pub use run::run;
 pub use setting::Setting;
 pub use variants::{Pages, Switches, VARIANTS, Variant};
-pub use workloads::{MADE, MIX, PROGRAMS, Programs, make, place};
+pub use workloads::{MADE, MIX, PROGRAMS, Programs, SJENG, make, place};
 
 /// How the command line calls this experiment.
 pub const NAME: &str = "evaluation";

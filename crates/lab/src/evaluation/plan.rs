@@ -106,11 +106,12 @@ impl Plan {
         workload: &str,
         setting: &Setting,
     ) -> Result<Run, LabError> {
+        let machine = known(variant)?;
         Ok(Run {
             variant: variant.to_owned(),
             workload: workload.to_owned(),
-            leaf_level: self.leaf_level(setting.levels)?,
-            switches: setting.of(&self.switches),
+            leaf_level: machine.leaf_level(self.leaf_level(setting.levels)?),
+            switches: machine.switches(&setting.of(&self.switches)),
         })
     }
 
@@ -131,9 +132,7 @@ impl Plan {
     /// # Errors
     /// [`LabError::Plan`] when there is none of this name.
     pub fn spec(&self, run: &Run) -> Result<SystemSpec, LabError> {
-        let variant = Variant::named(&run.variant)
-            .ok_or_else(|| LabError::Plan(format!("there is no variant {}", run.variant)))?;
-        variant.spec(run.leaf_level, &run.switches)
+        known(&run.variant)?.spec(run.leaf_level, &run.switches)
     }
 
     /// How `run` is called in results. Runs with the same key and specification are the same.
@@ -164,4 +163,8 @@ impl Plan {
         let (least, most) = (RECORDS.start(), RECORDS.end());
         Err(LabError::Plan(format!("a run has {least} to {most} records: choose other --records")))
     }
+}
+
+fn known(variant: &str) -> Result<&'static Variant, LabError> {
+    Variant::named(variant).ok_or_else(|| LabError::Plan(format!("there is no variant {variant}")))
 }

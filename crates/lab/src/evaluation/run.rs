@@ -44,7 +44,7 @@ fn one(
 ) -> Result<RunRecord, LabError> {
     let Scale { records, warm_up, .. } = plan.scale;
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
-    let lines = Plan::lines(run.leaf_level);
+    let lines = spec.oram.as_ref().map_or(Plan::lines(run.leaf_level), |oram| oram.data_blocks);
     let trace =
         programs.records(&run.workload, records + warm_up, lines, run.switches.pages, seed)?;
     let checksum = checksum(&trace);

@@ -92,9 +92,10 @@ fn a_run_that_several_figures_need_is_made_once() {
     }
     // 14 workloads: 13 machines, 3 of them once more without a pace. 8 machines under 4 made workloads, and
     // two of them under one of these on two more trees. 7 under 4 programs in 10 more settings, 3 of them in 3
-    // more. 3 under 4 programs in 4 more, but for 3 that were there; one under 13 in 3 more, but for 4.
+    // more. 3 under 4 programs in 4 more, but for 3 that were there; one under 13 in 3 more, but for 4. The two
+    // of Tiny ORAM, under 3 workloads.
     let of_settings = 7 * 4 * 10 + 3 * 4 * 3 + (3 * 4 * 4 - 3) + (13 * 3 - 4);
-    assert_eq!(runs.len(), 14 * (13 + 3) + 8 * 4 + 2 * 2 + of_settings);
+    assert_eq!(runs.len(), 14 * (13 + 3) + 8 * 4 + 2 * 2 + of_settings + 2 * 3);
     let ids = ["fig14", "fig02"].map(str::to_owned);
     let few = Plan::quick().runs(&Manifest::chosen(&ids).unwrap(), &programs).unwrap();
     assert_eq!(few.len(), 14 * 2);
@@ -264,4 +265,46 @@ fn what_cannot_be_run_is_refused() {
     }
     let fig14 = Manifest::chosen(&["fig14".to_owned()]).unwrap();
     assert!(refused(&small(), &Programs::recorded([]), &fig14).contains("no trace of any program"));
+}
+
+#[test]
+fn what_was_recorded_for_the_figures_is_still_what_would_run() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/results/evaluation/results.jsonl");
+    let kept = Kept::<RunRecord>::read(path, &std::fs::read(path).unwrap()).unwrap().records;
+    let plan = Plan::new(24, 200_000);
+    let runs = plan.runs(&Manifest::all().unwrap(), &Programs::samples().unwrap()).unwrap();
+    let mut found = 0;
+    for run in &runs {
+        let key = plan.key(run);
+        for record in kept.iter().filter(|record| record.key == key) {
+            assert_eq!(record.spec, plan.spec(run).unwrap(), "{key}");
+            assert_eq!(record.seed, plan.seed_of(&run.workload), "{key}");
+            found += 1;
+        }
+    }
+    assert_eq!(found, kept.len());
+}
+
+#[test]
+fn the_machines_of_another_paper_have_its_tree_and_its_switches() {
+    let tiny = Manifest::chosen(&["tiny07".to_owned()]).unwrap().remove(0);
+    let samples = Programs::samples().unwrap();
+    let paced = Switches { channels: 2, fan_out: 16, ..Switches::PAPER };
+    let other = Plan { switches: paced, ..Plan::full() };
+    let runs = [Plan::full(), other].map(|plan| plan.runs(&[tiny.clone()], &samples).unwrap());
+    assert_eq!(runs[0], runs[1]);
+    assert!(runs[0].iter().all(|run| run.leaf_level == 20));
+
+    let full = figure(&Plan::full(), &tiny, &[]);
+    assert!(full.origin.contains("leaves on level 20; Switches { pace: Free, fan_out: 32"));
+    assert!(!full.origin.contains("level 24") && !full.origin.contains("WhenIdle"));
+    let of_trees = |figure: Figure| {
+        let remarks = figure.remarks.into_iter();
+        remarks.filter(|remark| remark.starts_with("On a tree")).collect::<Vec<_>>()
+    };
+    assert_eq!(of_trees(full), [""; 0]);
+    let quick = of_trees(figure(&Plan::quick(), &tiny, &[]));
+    assert_eq!(quick, ["On a tree with leaves on level 16; the paper's are on level 20."]);
+    let both = Manifest { variants: vec!["none".to_owned(), "tiny-raw".to_owned()], ..tiny };
+    assert_eq!(of_trees(figure(&Plan::quick(), &both, &[])).len(), 2);
 }

@@ -1,9 +1,10 @@
-//! Machines by name: Baseline of IR-ORAM, and what section VI compares with it.
+//! Machines by name: Baseline of IR-ORAM, what section VI compares with it, and those of Tiny ORAM.
 
 use oblivio_sim::controller::{Initial, OramSpec, Pace, Remap, RhoSpec};
 use oblivio_sim::system::{Layout, SystemSpec};
 use serde::Deserialize;
 
+use super::tiny::{self, Design};
 use crate::LabError;
 use crate::alloc_search::{PAPER_PROFILES, PAPER_SLOTS};
 
@@ -96,8 +97,18 @@ pub struct Variant {
     pub name: &'static str,
     /// What figures call it.
     pub title: &'static str,
-    build: fn(&mut SystemSpec, &mut OramSpec),
-    has_oram: bool,
+    kind: Kind,
+}
+
+/// How a machine is made.
+#[derive(Debug)]
+enum Kind {
+    /// Table I, where the LLC asks DRAM itself.
+    Plain,
+    /// Baseline, and what is changed of it.
+    Changed(fn(&mut SystemSpec, &mut OramSpec)),
+    /// One of another paper.
+    Tiny(Design),
 }
 
 /// The level of the leaves in the paper.
@@ -111,7 +122,7 @@ const TREE_TOP_LEVELS_MIN: u8 = 4;
 
 /// All of them.
 pub const VARIANTS: &[Variant] = &[
-    Variant { name: "none", title: "no ORAM", build: |_, _| (), has_oram: false },
+    Variant { name: "none", title: "no ORAM", kind: Kind::Plain },
     oram("baseline", "Baseline", |_, _| ()),
     oram("rho", "Rho", |_, oram| rho(oram)),
     oram("rho-delayed", "Rho, delayed remapping", |system, oram| {
@@ -135,6 +146,8 @@ pub const VARIANTS: &[Variant] = &[
         stash(oram);
         alloc(oram, 4);
     }),
+    Variant { name: "tiny-path", title: "Path ORAM of Tiny ORAM", kind: Kind::Tiny(Design::Path) },
+    Variant { name: "tiny-raw", title: "RAW ORAM of Tiny ORAM", kind: Kind::Tiny(Design::Raw) },
 ];
 
 const fn oram(
@@ -142,7 +155,7 @@ const fn oram(
     title: &'static str,
     build: fn(&mut SystemSpec, &mut OramSpec),
 ) -> Variant {
-    Variant { name, title, build, has_oram: true }
+    Variant { name, title, kind: Kind::Changed(build) }
 }
 
 impl Variant {
@@ -151,12 +164,42 @@ impl Variant {
         VARIANTS.iter().find(|variant| variant.name == name)
     }
 
-    /// The machine, with a tree whose leaves are on `leaf_level`: 24 is the paper's. Caches on the chip
-    /// shrink with the tree, but for the LLC, which is as the switches say.
+    /// The level of the leaves of its tree, in an evaluation whose trees have theirs on `leaf_level`.
+    pub fn leaf_level(&self, leaf_level: u8) -> u8 {
+        match self.kind {
+            Kind::Plain | Kind::Changed(_) => leaf_level,
+            Kind::Tiny(_) => tiny::leaf_level(leaf_level),
+        }
+    }
+
+    /// The same in its paper.
+    pub fn paper_leaf_level(&self) -> u8 {
+        match self.kind {
+            Kind::Plain | Kind::Changed(_) => PAPER_LEAF_LEVEL,
+            Kind::Tiny(_) => tiny::PAPER_LEAF_LEVEL,
+        }
+    }
+
+    /// Those of an evaluation, but for what is known of this machine.
+    pub fn switches(&self, switches: &Switches) -> Switches {
+        match self.kind {
+            Kind::Plain | Kind::Changed(_) => switches.clone(),
+            Kind::Tiny(design) => design.switches(switches),
+        }
+    }
+
+    /// The machine, with a tree whose leaves are on `leaf_level`, or where [`Self::leaf_level`] has them:
+    /// 24 is that of IR-ORAM. Caches on the chip shrink with the tree, but for the LLC, which is as the
+    /// switches say.
     ///
     /// # Errors
     /// [`LabError::Simulation`] if the built-in DRAM is none.
     pub fn spec(&self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
+        let changed = match self.kind {
+            Kind::Plain => None,
+            Kind::Changed(change) => Some(change),
+            Kind::Tiny(design) => return design.spec(self.leaf_level(leaf_level), switches),
+        };
         let mut system = SystemSpec::paper(leaf_level)?;
         system.channels = switches.channels;
         // As much memory in all: the tree has to fit.
@@ -166,10 +209,12 @@ impl Variant {
         system.processor.llc_bytes = switches.llc_bytes;
         system.processor.fetch_on_write_miss = switches.fetch_on_write_miss;
         system.processor.fetch_room = switches.fetch_room;
-        let mut oram = baseline(leaf_level, switches);
-        (self.build)(&mut system, &mut oram);
-        oram.tree_top_ways = oram.tree_top_ways.map(|_| switches.tree_top_ways);
-        system.oram = self.has_oram.then_some(oram);
+        system.oram = changed.map(|change| {
+            let mut oram = baseline(leaf_level, switches);
+            change(&mut system, &mut oram);
+            oram.tree_top_ways = oram.tree_top_ways.map(|_| switches.tree_top_ways);
+            oram
+        });
         Ok(system)
     }
 }

@@ -1,0 +1,193 @@
+//! The machines of Tiny ORAM (section V): an ORAM controller on an FPGA, and DRAM on its board.
+//!
+//! The paper drives the controller with traces that a cache has filtered, so the processor here only waits for
+//! one request after the other. What the evaluation leaves open about IR-ORAM is known of these machines:
+//! they take no notice of it.
+
+use oblivio_sim::LINE_BYTES;
+use oblivio_sim::controller::{OramSpec, Pace, Scheme};
+use oblivio_sim::processor::ProcessorSpec;
+use oblivio_sim::system::{Layout, SystemSpec};
+
+use super::variants::Switches;
+use crate::LabError;
+
+/// Which of the two that Table II compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Design {
+    /// Path ORAM with the same frontend.
+    Path,
+    /// RAW ORAM: Tiny ORAM itself.
+    Raw,
+}
+
+/// The level of the leaves in the paper.
+pub(super) const PAPER_LEAF_LEVEL: u8 = 20;
+
+/// A smaller tree has no room for the sample of the paper's program.
+const LEAF_LEVEL_MIN: u8 = 16;
+
+/// The clock of the FPGA, in MHz.
+const CLOCK_MHZ: u32 = 200;
+
+/// Rows of each bank, 2 GiB in all. The board has half, of which these trees fill more than half; subtrees
+/// that begin with a row of their own need room between them.
+const ROWS: u32 = 1 << 15;
+
+/// A bucket's IVs, leaves and addresses: one transfer of 512 bits.
+const HEADER_LINES: u64 = 1;
+
+/// Two blocks for each leaf: with [`FAN_OUT`], two levels of position map in the tree then leave less than
+/// 8 KiB on the chip, as the paper says.
+const BLOCKS_PER_LEAF: u64 = 2;
+
+/// Positions on the chip.
+const CLIENT_ENTRIES: u64 = 1 << 11;
+
+/// Positions in a position-map block, compressed as in Freecursive ORAM.
+const FAN_OUT: u64 = 32;
+
+/// Blocks of the PLB: 8 KiB, as in Freecursive ORAM.
+const PLB_BLOCKS: usize = 128;
+
+impl Design {
+    /// Slots of a bucket.
+    fn slots(self) -> u16 {
+        match self {
+            Self::Path => 4,
+            Self::Raw => 5,
+        }
+    }
+
+    fn scheme(self) -> Scheme {
+        match self {
+            Self::Path => Scheme::Path,
+            Self::Raw => Scheme::Raw { evict_period: 5 },
+        }
+    }
+
+    /// C of sections II-A and IV-B.
+    fn stash_blocks(self) -> usize {
+        match self {
+            Self::Path => 78,
+            Self::Raw => 64,
+        }
+    }
+
+    /// What is known of it, beside what `switches` say of any ORAM: where pages lie, and what it holds at first.
+    pub(super) fn switches(self, switches: &Switches) -> Switches {
+        Switches {
+            pace: Pace::Free,
+            fan_out: FAN_OUT,
+            channels: 1,
+            llc_bytes: LINE_BYTES,
+            fetch_on_write_miss: false,
+            layout: Layout::Subtrees,
+            initial: switches.initial,
+            fetch_room: None,
+            pages: switches.pages,
+            tree_top_ways: Switches::PAPER.tree_top_ways,
+            stash_blocks: self.stash_blocks(),
+        }
+    }
+
+    /// The machine, with a tree whose leaves are on `leaf_level`: 20 is the paper's. Caches on the chip shrink
+    /// with the tree.
+    pub(super) fn spec(self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
+        let switches = self.switches(switches);
+        let mut system = SystemSpec::paper(leaf_level)?;
+        system.processor = ProcessorSpec {
+            clock_mhz: CLOCK_MHZ,
+            width: 1,
+            rob: 1,
+            llc_bytes: switches.llc_bytes,
+            llc_ways: 1,
+            ..system.processor
+        };
+        system.dram.ranks = 1;
+        system.dram.rows = ROWS;
+        system.channels = switches.channels;
+        system.layout = switches.layout;
+        system.header_lines = HEADER_LINES;
+        system.controller.pace = switches.pace;
+        system.oram = Some(self.oram(leaf_level, &switches));
+        Ok(system)
+    }
+
+    fn oram(self, leaf_level: u8, switches: &Switches) -> OramSpec {
+        let smaller = PAPER_LEAF_LEVEL.saturating_sub(leaf_level);
+        OramSpec {
+            data_blocks: BLOCKS_PER_LEAF << leaf_level,
+            slots: vec![self.slots(); usize::from(leaf_level) + 1],
+            scheme: self.scheme(),
+            tree_top_levels: 0,
+            stash_blocks_max: switches.stash_blocks,
+            plb_blocks: (PLB_BLOCKS >> smaller).max(16),
+            fan_out: switches.fan_out,
+            client_entries_max: CLIENT_ENTRIES >> smaller,
+            initial: switches.initial,
+            ..OramSpec::paper(leaf_level)
+        }
+    }
+}
+
+/// The level of the leaves where those of IR-ORAM are on `leaf_level`.
+pub(super) fn leaf_level(leaf_level: u8) -> u8 {
+    leaf_level.clamp(LEAF_LEVEL_MIN, PAPER_LEAF_LEVEL)
+}
+
+#[cfg(test)]
+mod tests {
+    use oblivio_sim::controller::Initial;
+
+    use super::*;
+    use crate::evaluation::{Pages, Variant};
+
+    #[test]
+    fn the_machines_are_those_of_section_5() {
+        for (name, slots, stash_blocks) in [("tiny-path", 4, 78), ("tiny-raw", 5, 64)] {
+            let system = Variant::named(name).unwrap().spec(24, &Switches::PAPER).unwrap();
+            system.check().unwrap();
+            assert_eq!((system.processor.clock_mhz, system.channels), (200, 1));
+            let oram = system.oram.unwrap();
+            assert_eq!(oram.slots, vec![slots; 21]);
+            assert_eq!((oram.stash_blocks_max, oram.tree_top_levels), (stash_blocks, 0));
+            // Two levels of position map, and 20 bits for each position that is left: less than 8 KiB.
+            assert_eq!(oram.data_blocks / FAN_OUT / FAN_OUT, oram.client_entries_max);
+            assert!(oram.client_entries_max * 20 / 8 < 8 << 10);
+        }
+        assert_eq!(Design::Raw.scheme(), Scheme::Raw { evict_period: 5 });
+    }
+
+    #[test]
+    fn a_tree_is_never_larger_than_the_papers_and_holds_the_sample() {
+        assert_eq!([12, 16, 18, 20, 24].map(leaf_level), [16, 16, 18, 20, 20]);
+        for level in LEAF_LEVEL_MIN..=PAPER_LEAF_LEVEL {
+            for design in [Design::Path, Design::Raw] {
+                design.spec(level, &Switches::PAPER).unwrap().check().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn only_pages_and_what_it_holds_at_first_are_open() {
+        let named = Variant::named("tiny-raw").unwrap();
+        let others = Switches {
+            pace: Pace::Gap(7),
+            fan_out: 16,
+            channels: 2,
+            llc_bytes: 1 << 20,
+            fetch_on_write_miss: true,
+            layout: Layout::Heap,
+            fetch_room: Some(1),
+            tree_top_ways: 8,
+            stash_blocks: 7,
+            ..Switches::PAPER
+        };
+        assert_eq!(named.switches(&others), named.switches(&Switches::PAPER));
+        assert_eq!(named.spec(20, &others).unwrap(), named.spec(20, &Switches::PAPER).unwrap());
+        let open = Switches { initial: Initial::Empty, pages: Pages::InOrder, ..Switches::PAPER };
+        assert_eq!(named.switches(&open).pages, Pages::InOrder);
+        assert_eq!(named.spec(20, &open).unwrap().oram.unwrap().initial, Initial::Empty);
+    }
+}
