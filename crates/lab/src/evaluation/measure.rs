@@ -61,6 +61,9 @@ pub enum Measure {
     /// The same for each path that requests take, for data or the position map: an access of the backend,
     /// with its share of the evictions.
     CyclesForEachAccess,
+    /// Cycles in which the reorder buffer was full for each read that missed the LLC. With room for one
+    /// instruction that is how long a read waits for its line, also behind what was under way before it.
+    WaitForEachRead,
 }
 
 impl Measure {
@@ -74,7 +77,8 @@ impl Measure {
             Self::Share(_)
             | Self::Times(..)
             | Self::CyclesForEachRequest
-            | Self::CyclesForEachAccess => None,
+            | Self::CyclesForEachAccess
+            | Self::WaitForEachRead => None,
         }
     }
 
@@ -125,6 +129,7 @@ impl Measure {
             Self::CyclesForEachAccess => {
                 cycles_for_each(run, |tally| Part::Data.of(tally) + Part::PositionMap.of(tally))
             }
+            Self::WaitForEachRead => ratio(run.processor.stalls.rob, run.processor.read_misses),
         }
     }
 }
@@ -226,7 +231,11 @@ mod tests {
         let run = of(56, [6, 2]);
         assert_eq!(Measure::CyclesForEachRequest.of(&[(&run, &run)]), Some(1760.0 / 64.0));
         assert_eq!(Measure::CyclesForEachAccess.of(&[(&run, &run)]), Some(20.0));
+        let mut run = run;
+        (run.processor.stalls.rob, run.processor.read_misses) = (1200, 40);
+        assert_eq!(Measure::WaitForEachRead.of(&[(&run, &run)]), Some(30.0));
         let idle = of(0, [0, 0]);
+        assert_eq!(Measure::WaitForEachRead.of(&[(&idle, &idle)]), None);
         assert_eq!(Measure::CyclesForEachRequest.of(&[(&idle, &idle)]), None);
     }
 

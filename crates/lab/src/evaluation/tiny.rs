@@ -4,10 +4,10 @@
 //! one request after the other. What the evaluation leaves open about IR-ORAM is known of these machines:
 //! they take no notice of it.
 
-use oblivio_sim::LINE_BYTES;
 use oblivio_sim::controller::{OramSpec, Pace, Scheme};
 use oblivio_sim::processor::ProcessorSpec;
 use oblivio_sim::system::{Layout, SystemSpec};
+use oblivio_sim::{Cycle, LINE_BYTES};
 
 use super::variants::Switches;
 use crate::LabError;
@@ -36,6 +36,10 @@ const ROWS: u32 = 1 << 15;
 
 /// A bucket's IVs, leaves and addresses: one transfer of 512 bits.
 const HEADER_LINES: u64 = 1;
+
+/// Until its DRAM controller returns the first line 30 cycles pass, of which ten are those of DRAM; and 21 in
+/// the pipeline of its AES core.
+const MEMORY_LATENCY: Cycle = 20 + 21;
 
 /// Two blocks for each leaf: with [`FAN_OUT`], two levels of position map in the tree then leave less than
 /// 8 KiB on the chip, as the paper says.
@@ -100,8 +104,10 @@ impl Design {
             clock_mhz: CLOCK_MHZ,
             width: 1,
             rob: 1,
+            depth: 1,
             llc_bytes: switches.llc_bytes,
             llc_ways: 1,
+            llc_latency: 0,
             ..system.processor
         };
         system.dram.ranks = 1;
@@ -109,6 +115,7 @@ impl Design {
         system.channels = switches.channels;
         system.layout = switches.layout;
         system.header_lines = HEADER_LINES;
+        system.memory_latency = MEMORY_LATENCY;
         system.controller.pace = switches.pace;
         system.oram = Some(self.oram(leaf_level, &switches));
         Ok(system)

@@ -27,6 +27,7 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
     let mut bounded = vec![
         ("channels", spec.channels.into(), 64),
         ("header_lines", spec.header_lines, 64),
+        ("memory_latency", spec.memory_latency, CYCLES_MAX),
         ("row_bytes", dram.row_bytes, 1 << 20),
         ("queues.read", dram.queues.read.into(), 4096),
         ("queues.write", dram.queues.write.into(), 4096),

@@ -79,6 +79,7 @@ impl Memory for OramMemory {
 pub(super) struct DramBus<O> {
     pub(super) dram: Dram<O>,
     clocks: Clocks,
+    latency: Cycle,
     /// By number of the tree.
     trees: Vec<PlacedTree>,
     done: Vec<Completion>,
@@ -134,7 +135,8 @@ impl<O: Observer> DramBus<O> {
                 dram.lines()
             )));
         }
-        Ok(Self { dram, clocks: spec.clocks(), trees, done: Vec::new() })
+        let (clocks, latency) = (spec.clocks(), spec.memory_latency);
+        Ok(Self { dram, clocks, latency, trees, done: Vec::new() })
     }
 
     /// Asks for all lines of a path, or for those of the headers, at once.
@@ -158,7 +160,7 @@ impl<O: Observer> DramBus<O> {
 impl<O: Observer> Bus for DramBus<O> {
     fn carry(&mut self, path: &PathAccess, start: Cycle) -> PathTimes {
         self.ask(path, Kind::Read, Writes::Buckets, start);
-        let read = self.finish(start);
+        let read = self.finish(start) + self.latency;
         self.ask(path, Kind::Write, path.writes, read);
         PathTimes { read, end: self.finish(read) }
     }

@@ -13,6 +13,7 @@ use crate::{Cycle, SimError};
 pub(super) struct PlainMemory {
     dram: Dram<DramTally>,
     clocks: Clocks,
+    latency: Cycle,
     /// Whom a request is for; nobody for a write-back.
     readers: HashMap<u64, Option<FetchId>>,
     next_id: u64,
@@ -24,6 +25,7 @@ impl PlainMemory {
         Ok(Self {
             dram: Dram::observed(&spec.dram, spec.channels, DramTally::default())?,
             clocks: spec.clocks(),
+            latency: spec.memory_latency,
             readers: HashMap::new(),
             next_id: 0,
             done: Vec::new(),
@@ -73,7 +75,7 @@ impl Memory for PlainMemory {
         for Completion { id, clock } in self.done.drain(..) {
             let at = self.clocks.cycle(clock);
             match self.readers.remove(&id).flatten() {
-                Some(reader) => processor.answer(reader, at),
+                Some(reader) => processor.answer(reader, at + self.latency),
                 None => processor.written_back(at),
             }
         }

@@ -37,6 +37,10 @@ pub struct SystemSpec {
     pub layout: Layout,
     /// Lines of a bucket's header. IR-ORAM counts none; Tiny ORAM has one.
     pub header_lines: u64,
+    /// Cycles from DRAM to whoever asked it, on top of DRAM's own: for the memory controller, and to decipher.
+    /// They pass once for a path, whose lines follow each other. Tables of processors count none.
+    #[serde(default)]
+    pub memory_latency: Cycle,
     /// The controller.
     pub controller: ControllerSpec,
     /// The ORAM. Without one, the LLC asks DRAM itself.
@@ -55,6 +59,7 @@ impl SystemSpec {
             channels: 4,
             layout: Layout::Balanced,
             header_lines: 0,
+            memory_latency: 0,
             controller: ControllerSpec::default(),
             oram: Some(OramSpec::paper(leaf_level)),
         })
@@ -174,6 +179,7 @@ mod tests {
             ("rob = 128", "rob = 0", "rob"),
             ("tREFI = 6240", "tREFI = 1", "tREFI"),
             ("header_lines = 0", "header_lines = 65", "header_lines"),
+            ("memory_latency = 0", "memory_latency = 16777217", "memory_latency"),
             ("slots = [4", "slots = [65", "slots of a bucket = 65"),
             ("slots = [4", &format!("slots = [{}4", "4, ".repeat(18)), "levels of slots = 27"),
             ("scheme = \"path\"", "scheme = \"square\"", "square"),
@@ -201,9 +207,10 @@ mod tests {
     }
 
     /// Where numbers are.
-    const PARTS: [&str; 10] = [
+    const PARTS: [&str; 11] = [
         "/channels",
         "/header_lines",
+        "/memory_latency",
         "/processor",
         "/controller",
         "/controller/pace",

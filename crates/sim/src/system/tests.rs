@@ -185,6 +185,27 @@ fn a_path_of_the_paper_takes_its_time_and_breaks_no_rule() {
 }
 
 #[test]
+fn the_way_from_memory_takes_its_cycles_once_for_each_path_or_line() {
+    const LATENCY: u64 = 41;
+    let small = SystemSpec::paper(LEAF_LEVEL).unwrap();
+    let [near, far] = [0, LATENCY]
+        .map(|memory_latency| carried(&SystemSpec { memory_latency, ..small.clone() }).1);
+    // More lies between a path and the refresh after it.
+    assert!(far.abs_diff(near + LATENCY) <= 2, "{near} and {far} cycles");
+
+    // One read after the other.
+    let mut plain = machine(None);
+    plain.processor.rob = 1;
+    let cycles = |memory_latency| {
+        let spec = SystemSpec { memory_latency, ..plain.clone() };
+        let reads = (0..1000).map(|line| Record { gap: 0, kind: Kind::Read, line });
+        run(&spec, reads, 0, 1, &()).unwrap().cycles
+    };
+    let more = cycles(LATENCY) - cycles(0);
+    assert!(more.abs_diff(1000 * LATENCY) < 1000, "{more} cycles");
+}
+
+#[test]
 fn uneven_buckets_gain_more_where_channels_are_loaded_alike() {
     let slots = [vec![4; 10], vec![1; 6], vec![2; 3], vec![4; 6]].concat();
     let oram = Some(OramSpec { slots, ..OramSpec::paper(24) });
