@@ -289,7 +289,7 @@ fn what_was_recorded_for_the_figures_is_still_what_would_run() {
 fn the_machines_of_another_paper_have_its_tree_and_its_switches() {
     let tiny = Manifest::chosen(&["tiny07".to_owned()]).unwrap().remove(0);
     let samples = Programs::samples().unwrap();
-    let paced = Switches { channels: 2, fan_out: 16, ..Switches::PAPER };
+    let paced = Switches { channels: 2, fan_out: 8, ..Switches::PAPER };
     let other = Plan { switches: paced, ..Plan::full() };
     let runs = [Plan::full(), other].map(|plan| plan.runs(&[tiny.clone()], &samples).unwrap());
     assert_eq!(runs[0], runs[1]);

@@ -160,8 +160,9 @@ mod tests {
             assert_eq!(oram.slots, vec![slots; 21]);
             assert_eq!((oram.stash_blocks_max, oram.tree_top_levels), (stash_blocks, 0));
             // Two levels of position map, and 20 bits for each position that is left: less than 8 KiB.
-            assert_eq!(oram.data_blocks / FAN_OUT / FAN_OUT, oram.client_entries_max);
-            assert!(oram.client_entries_max * 20 / 8 < 8 << 10);
+            let left = oram.data_blocks / oram.fan_out / oram.fan_out;
+            assert_eq!(left, oram.client_entries_max);
+            assert!(left * 20 / 8 < 8 << 10);
         }
         assert_eq!(Design::Raw.scheme(), Scheme::Raw { evict_period: 5 });
     }
@@ -181,7 +182,7 @@ mod tests {
         let named = Variant::named("tiny-raw").unwrap();
         let others = Switches {
             pace: Pace::Gap(7),
-            fan_out: 16,
+            fan_out: 8,
             channels: 2,
             llc_bytes: 1 << 20,
             fetch_on_write_miss: true,
