@@ -291,11 +291,12 @@ fn the_machines_of_another_paper_have_its_tree_and_its_switches() {
     let samples = Programs::samples().unwrap();
     let paced = Switches { channels: 2, fan_out: 8, ..Switches::PAPER };
     let other = Plan { switches: paced, ..Plan::full() };
-    let runs = [Plan::full(), other].map(|plan| plan.runs(&[tiny.clone()], &samples).unwrap());
+    let tiny = std::slice::from_ref(&tiny);
+    let runs = [Plan::full(), other].map(|plan| plan.runs(tiny, &samples).unwrap());
     assert_eq!(runs[0], runs[1]);
     assert!(runs[0].iter().all(|run| run.leaf_level == 20));
 
-    let full = figure(&Plan::full(), &tiny, &[]);
+    let full = figure(&Plan::full(), &tiny[0], &[]);
     assert!(full.origin.contains("leaves on level 20; Switches { pace: Free, fan_out: 32"));
     assert!(!full.origin.contains("level 24") && !full.origin.contains("WhenIdle"));
     let of_trees = |figure: Figure| {
@@ -303,8 +304,9 @@ fn the_machines_of_another_paper_have_its_tree_and_its_switches() {
         remarks.filter(|remark| remark.starts_with("On a tree")).collect::<Vec<_>>()
     };
     assert_eq!(of_trees(full), [""; 0]);
-    let quick = of_trees(figure(&Plan::quick(), &tiny, &[]));
+    let quick = of_trees(figure(&Plan::quick(), &tiny[0], &[]));
     assert_eq!(quick, ["On a tree with leaves on level 16; the paper's are on level 20."]);
-    let both = Manifest { variants: vec!["none".to_owned(), "tiny-raw".to_owned()], ..tiny };
+    let both = vec!["none".to_owned(), "tiny-raw".to_owned()];
+    let both = Manifest { variants: both, ..tiny[0].clone() };
     assert_eq!(of_trees(figure(&Plan::quick(), &both, &[])).len(), 2);
 }
