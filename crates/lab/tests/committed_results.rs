@@ -3,7 +3,8 @@
 
 use oblivio_lab::Kept;
 use oblivio_lab::alloc_search::{
-    self, Allocation, Profile, SEARCHED_LEAF_LEVEL, Search, VolumeTree,
+    self, Allocation, Profile, SEARCHED_LEAF_LEVEL, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS,
+    Search, VolumeTree,
 };
 use oblivio_lab::evaluation::RunRecord;
 use oblivio_lab::report;
@@ -26,6 +27,17 @@ fn the_alloc_search_in_the_documentation_is_the_committed_one() {
     for table in [search.table(), search.paper_table()] {
         assert!(documentation.contains(&table), "expected this table:\n{table}");
     }
+}
+
+#[test]
+fn the_searched_profile_of_the_evaluation_is_the_committed_one() {
+    let file = include_str!("../results/alloc-search-evaluation.json");
+    let search = Search::from_json(file).unwrap();
+    assert_eq!(search.found().profile.slots(), SEARCHED_SLOTS);
+    assert_eq!(search.plan.tree_top_levels, SEARCHED_TREE_TOP_LEVELS);
+    let documentation = include_str!("../../../docs/alloc-search.md");
+    let table = search.paper_table();
+    assert!(documentation.contains(&table), "expected this table:\n{table}");
 }
 
 #[test]

@@ -24,7 +24,10 @@ pub use allocation::Allocation;
 pub use candidate::{Candidate, Verdict};
 pub use measure::Run;
 pub use plan::Plan;
-pub use profile::{PAPER_PROFILES, PAPER_SLOTS, PaperProfile, Profile, paper_tree_top_levels};
+pub use profile::{
+    PAPER_PROFILES, PAPER_SLOTS, PaperProfile, Profile, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS,
+    paper_tree_top_levels, searched_profile,
+};
 pub use results::Search;
 pub use scheme::Scheme;
 pub use search::{Progress, run};

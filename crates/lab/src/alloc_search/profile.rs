@@ -147,9 +147,22 @@ impl PaperProfile {
     }
 }
 
+/// What a search found on a tree like the evaluation's (`results/alloc-search-evaluation.json`): as the
+/// paper's, but for the first six levels, which only make room on the client.
+pub const SEARCHED_SLOTS: [u16; 19] = [4, 4, 4, 4, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4];
+
+/// Levels that the client kept in that search.
+pub const SEARCHED_TREE_TOP_LEVELS: u8 = paper_tree_top_levels(SEARCHED_SLOTS.len() as u8 - 1);
+
+/// The profile of [`SEARCHED_SLOTS`], at the same distance from the leaves of another tree.
+pub fn searched_profile(leaf_level: u8, tree_top_levels: u8) -> Profile {
+    let searched = Profile(SEARCHED_SLOTS.to_vec());
+    searched.carried(SEARCHED_TREE_TOP_LEVELS, PAPER_SLOTS, leaf_level, tree_top_levels)
+}
+
 /// How many levels the client keeps when the tree is cut to `leaf_level` at the root: the paper's
 /// ten, less those that the tree lacks.
-pub fn paper_tree_top_levels(leaf_level: u8) -> u8 {
+pub const fn paper_tree_top_levels(leaf_level: u8) -> u8 {
     (leaf_level + PAPER_TREE_TOP_LEVELS).saturating_sub(PAPER_LEAF_LEVEL)
 }
 
@@ -171,6 +184,13 @@ mod tests {
         }
         let loss = PAPER_PROFILES[0].scaled_to(24).space_loss(&Profile::uniform(24, 4));
         assert!((loss - 0.009).abs() < 0.0005, "the paper says around 0.9 %, this is {loss}");
+    }
+
+    #[test]
+    fn the_profile_found_is_carried_to_the_tree_of_the_paper() {
+        let profile = searched_profile(24, PAPER_TREE_TOP_LEVELS);
+        assert_eq!(profile.to_string(), "0–9: 4, 10–12: 1, 13: 2, 14–19: 3, 20–24: 4");
+        assert_eq!(profile.path_slots(PAPER_TREE_TOP_LEVELS), 43);
     }
 
     #[test]

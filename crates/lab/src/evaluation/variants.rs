@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::tiny::{self, Design};
 use crate::LabError;
-use crate::alloc_search::{PAPER_PROFILES, PAPER_SLOTS};
+use crate::alloc_search::{PAPER_PROFILES, PAPER_SLOTS, searched_profile};
 
 /// What the paper does not say, or may be doubted: the same for all machines of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +133,9 @@ pub const VARIANTS: &[Variant] = &[
     oram("ir-alloc-2", "IR-Alloc 2", |_, oram| alloc(oram, 2)),
     oram("ir-alloc-3", "IR-Alloc 3", |_, oram| alloc(oram, 3)),
     oram("ir-alloc-4", "IR-Alloc 4", |_, oram| alloc(oram, 4)),
+    oram("ir-alloc-searched", "IR-Alloc, searched", |_, oram| {
+        oram.slots = searched_profile(oram.leaf_level(), oram.tree_top_levels).slots().to_vec();
+    }),
     oram("ir-stash", "IR-Stash", |_, oram| stash(oram)),
     oram("ir-dwb", "IR-DWB", |system, _| early_write_backs(system)),
     oram("ir-oram", "IR-ORAM", |system, oram| {
@@ -313,6 +316,7 @@ mod tests {
         }
         assert_eq!(in_memory(oram("ir-alloc-4", 24)), 36);
         assert_eq!(in_memory(oram("ir-oram", 24)), 43);
+        assert_eq!(in_memory(oram("ir-alloc-searched", 24)), 43);
         assert_eq!(in_memory(oram("llc-d-ir-stash-ir-alloc", 18)), 36);
         // What the client keeps is as in Baseline, on trees of every size.
         for leaf_level in [12, 18, 25] {
