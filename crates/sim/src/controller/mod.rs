@@ -304,10 +304,16 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// Makes the next stage of an early write-back, and answers whether there was one.
+    /// Makes the next stage of an early write-back, and answers whether there was one. It may be without a
+    /// path.
     fn write_early(&mut self, slot: Cycle, cache: &mut impl LastLevel) -> Result<bool, SimError> {
         let Some(line) = self.early.line(slot, cache) else { return Ok(false) };
-        if !self.engine.fetch_position(line)? {
+        let was_path = self.engine.fetch_position(line)?;
+        if !was_path && !self.engine.is_ready() {
+            // A block of the position map was in the tree top, and drove another one into the stash.
+            return Ok(true);
+        }
+        if !was_path {
             if !self.engine.serve_on_client(line)? {
                 self.engine.access(line, true)?;
             }

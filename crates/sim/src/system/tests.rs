@@ -214,3 +214,26 @@ fn uneven_buckets_gain_more_where_channels_are_loaded_alike() {
     });
     assert!(balanced * 10 < packed * 9, "{balanced} against {packed} cycles");
 }
+
+#[test]
+fn an_early_write_back_makes_room_first_where_it_finds_positions_on_the_client() {
+    let paper = OramSpec::paper(LEAF_LEVEL);
+    let mut slots = paper.slots.clone();
+    slots[5..9].fill(1);
+    let oram = OramSpec {
+        slots,
+        tree_top_levels: 5,
+        tree_top_ways: Some(4),
+        plb_blocks: 16,
+        stash_blocks_max: 10,
+        ..paper
+    };
+    let mut spec = machine(Some(oram));
+    spec.controller.early_write_backs = true;
+    for seed in 1..=8 {
+        let quiet = trace(4000, seed).into_iter().map(|record| Record { gap: 3000, ..record });
+        let outcome = run(&spec, quiet, 0, seed, &()).unwrap();
+        let tally = outcome.memory.controller.unwrap();
+        assert!(tally.early_write_backs > 0 && tally.evictions > 0, "{tally:?}");
+    }
+}
