@@ -186,7 +186,9 @@ impl From<LabError> for CliError {
 impl From<SimError> for CliError {
     fn from(error: SimError) -> Self {
         match error {
-            SimError::Trace(_) | SimError::Spec(_) => Self::Input(error.to_string()),
+            SimError::Trace(_) | SimError::Spec(_) | SimError::Saved(_) => {
+                Self::Input(error.to_string())
+            }
             SimError::Engine(_) => Self::Engine(error.to_string()),
             SimError::Output(_) => Self::Output(error.to_string()),
         }

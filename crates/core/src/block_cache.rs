@@ -1,5 +1,7 @@
 //! Blocks on the client, each with a name: a cache, whatever it is in front of.
 
+mod image;
+
 use zeroize::Zeroizing;
 
 use crate::error::{Error, ErrorKind};

@@ -42,6 +42,7 @@
 //! | [`rho`] | a small ORAM in front of a large one |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`view`] | the adversary's view, recorded |
+//! | [`image`] | the state of a simulation's ORAM as bytes |
 //! | [`mod@reference`] | slow, literal versions: the oracles |
 //!
 //! # What it does not do
@@ -51,12 +52,14 @@
 //! asks for it: [`RotatingOram`] authenticates all it opens, [`Integrity::Pmmac`] the blocks asked for.
 //! Nobody outside the project has audited it.
 
+mod address_set;
 mod block_cache;
 pub mod bucket;
 pub mod error;
 pub mod frontend;
 pub mod geometry;
 mod hint;
+pub mod image;
 pub mod layout;
 pub mod manual;
 pub mod memory;

@@ -11,6 +11,8 @@ pub enum SimError {
     Spec(String),
     /// The engine refused.
     Engine(oblivio_core::Error),
+    /// What is to go on was not saved, or is damaged. The message says why.
+    Saved(String),
     /// What was made cannot be written to where it should go.
     Output(io::Error),
 }
@@ -18,7 +20,9 @@ pub enum SimError {
 impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Trace(message) | Self::Spec(message) => f.write_str(message),
+            Self::Trace(message) | Self::Spec(message) | Self::Saved(message) => {
+                f.write_str(message)
+            }
             Self::Engine(error) => write!(f, "the engine refused: {error}"),
             Self::Output(error) => write!(f, "the output cannot be written: {error}"),
         }

@@ -1,5 +1,7 @@
 //! The positions of the blocks of the last level: the end of the recursion, in client memory.
 
+use std::io::{self, Read, Write};
+
 use rand_core::CryptoRng;
 
 use super::compressed::{Count, exhausted};
@@ -30,6 +32,22 @@ impl ClientMap {
         match self {
             Self::Leaves(leaves) => leaves.bytes(),
             Self::Counters(counters) => counters.bytes(),
+        }
+    }
+
+    /// For an [`Image`](crate::image::Image).
+    pub(super) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Leaves(leaves) => leaves.write_image(to),
+            Self::Counters(counters) => counters.write_image(to),
+        }
+    }
+
+    /// For an [`Image`](crate::image::Image).
+    pub(super) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        match self {
+            Self::Leaves(leaves) => leaves.read_image(from),
+            Self::Counters(counters) => counters.read_image(from),
         }
     }
 

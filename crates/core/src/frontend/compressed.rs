@@ -20,7 +20,7 @@ pub(super) const COUNTER_BITS_MAX: u32 = 24;
 pub(super) const GROUP_BYTES: usize = 8;
 
 /// How often a block has been moved. A block has each value once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Count {
     pub(super) group: u64,
     pub(super) individual: u32,

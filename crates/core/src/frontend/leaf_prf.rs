@@ -15,7 +15,7 @@ const ADDRESS_BITS: u32 = CAPACITY_MAX.ilog2();
 const _: () = assert!(ADDRESS_BITS + u64::BITS + COUNTER_BITS_MAX == u128::BITS);
 
 /// What the position map says of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Position {
     /// The path that it is on.
     pub(super) leaf: Leaf,
@@ -49,14 +49,23 @@ impl LeafPrf {
         Position { leaf: self.leaf(address, count), count }
     }
 
+    /// What tells this key from others, and says nothing of any leaf: no block is ever moved as often as
+    /// the name of it says.
+    pub(super) fn fingerprint(&self) -> u64 {
+        self.value(u128::MAX)
+    }
+
     fn leaf(&self, address: u64, count: Count) -> Leaf {
         let name = u128::from(address) << (u64::BITS + COUNTER_BITS_MAX)
             | u128::from(count.group) << COUNTER_BITS_MAX
             | u128::from(count.individual);
+        Leaf(self.value(name) & ((1 << self.leaf_level) - 1))
+    }
+
+    fn value(&self, name: u128) -> u64 {
         let mut block = Block::from(name.to_be_bytes());
         self.cipher.encrypt_block(&mut block);
-        let value = u128::from_be_bytes(block.0) as u64;
-        Leaf(value & ((1 << self.leaf_level) - 1))
+        u128::from_be_bytes(block.0) as u64
     }
 }
 

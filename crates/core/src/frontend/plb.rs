@@ -3,15 +3,20 @@
 //! It is *exclusive*: a block in it is not in the ORAM. It has to be, because a block in the ORAM is
 //! moved by each access to it, and this one is used without any.
 
+use std::io::{self, Read, Write};
+
 pub(super) use crate::block_cache::LineId;
 
+use super::compressed::{COUNTER_BITS_MAX, Count};
 use super::leaf_prf::Position;
 use crate::block_cache::{BlockCache, Named};
+use crate::geometry::Leaf;
+use crate::image::{Image, read_below, read_number, write_number};
 
 pub(super) type Plb = BlockCache<Held>;
 
 /// A block in the PLB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) address: u64,
     /// Where it is mapped to: no path that storage has seen for it.
@@ -21,6 +26,25 @@ pub(super) struct Held {
 impl Named for Held {
     fn address(&self) -> u64 {
         self.address
+    }
+}
+
+/// Any leaf: which ones there are the cache does not know.
+impl Image for Held {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        let Position { leaf, count: Count { group, individual } } = self.position;
+        [self.address, leaf.0, group, individual.into()]
+            .into_iter()
+            .try_for_each(|number| write_number(to, number))
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.address = read_number(from)?;
+        let leaf = Leaf(read_number(from)?);
+        let group = read_number(from)?;
+        let individual = read_below(from, 1 << COUNTER_BITS_MAX, "a counter past its end")? as u32;
+        self.position = Position { leaf, count: Count { group, individual } };
+        Ok(())
     }
 }
 
@@ -36,8 +60,6 @@ impl Plb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend::compressed::Count;
-    use crate::geometry::Leaf;
 
     fn at(leaf: u64) -> Position {
         Position { leaf: Leaf(leaf), count: Count::of_moves(leaf) }

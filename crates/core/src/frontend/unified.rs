@@ -1,5 +1,6 @@
 //! Freecursive ORAM (Fletcher et al., ASPLOS'15): the frontend of Tiny ORAM, section V-E.
 
+mod image;
 mod taking;
 
 use rand_core::CryptoRng;
@@ -12,6 +13,7 @@ use super::integrity::Guard;
 use super::leaf_prf::{LeafPrf, Position};
 use super::plb::{Held, LineId, Plb};
 use super::tally::FrontendTally;
+use crate::address_set::AddressSet;
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::geometry::Leaf;
@@ -72,6 +74,9 @@ pub struct FreecursiveOram<B, R> {
     /// A request was begun and has not ended well.
     broken: bool,
 }
+
+/// A defect that [`FreecursiveOram::check_invariants`] finds.
+const TWICE: &str = "twice, or past the last address";
 
 impl<B: TakingBackend + Populate, R: CryptoRng> FreecursiveOram<B, R> {
     /// Fills an ORAM that was never accessed: afterwards each block has been written, with zeros,
@@ -251,20 +256,21 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
                 .find(parent)
                 .map(|line| prf.position(address, counters.count(plb.block(line), child)).leaf),
         };
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = AddressSet::new(space.blocks())?;
         let mut violation = None;
         let mut report = |defect: &str| {
             violation.get_or_insert_with(|| format!("there is a block {defect}"));
         };
         for (_, Held { address, position }) in plb.blocks() {
-            seen.insert(address);
-            if expected(address).is_some_and(|expected| expected != position.leaf) {
+            if !seen.insert(address) {
+                report(TWICE);
+            } else if expected(address).is_some_and(|expected| expected != position.leaf) {
                 report("in the PLB with another leaf than its parent's");
             }
         }
         backend.visit_blocks(&mut |location, address, leaf| {
             if !seen.insert(address) {
-                report("twice");
+                report(TWICE);
             } else if expected(address).is_some_and(|expected| expected != leaf) {
                 report("with another leaf than its parent's");
             } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {

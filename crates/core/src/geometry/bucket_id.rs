@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A leaf label: which of the `2^L` paths. Secret while a block is mapped to it and it has not been
 /// read; public from then on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Leaf(pub u64);
 
 /// The unique name of a bucket in its tree, 41 bits at most. Public.

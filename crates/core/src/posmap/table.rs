@@ -1,11 +1,12 @@
 //! A table of numbers in client memory.
 
+use std::io::{self, Read, Write};
 use std::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 use crate::memory::{PAGE_BYTES, Region, is_clear};
 
-/// One entry a block: 4 bytes where all values fit, 8 where they do not. A fresh table is zeros that
+/// One entry a block: 4 bytes where all values fit, 8 where they do not, little-endian. A fresh table is zeros that
 /// the system gives for nothing. Secret; wiped when dropped.
 pub(crate) struct Table {
     bytes: Region,
@@ -45,9 +46,9 @@ impl Table {
         let (bytes, i) = (self.bytes.bytes(), i as usize);
         match self.width {
             Width::Narrow => {
-                bytes.as_chunks().0.get(i).map(|entry| u64::from(u32::from_ne_bytes(*entry)))
+                bytes.as_chunks().0.get(i).map(|entry| u64::from(u32::from_le_bytes(*entry)))
             }
-            Width::Wide => bytes.as_chunks().0.get(i).map(|entry| u64::from_ne_bytes(*entry)),
+            Width::Wide => bytes.as_chunks().0.get(i).map(|entry| u64::from_le_bytes(*entry)),
         }
     }
 
@@ -57,8 +58,8 @@ impl Table {
     pub(crate) fn set(&mut self, i: u64, value: u64) {
         let (bytes, i) = (self.bytes.bytes_mut(), i as usize);
         match self.width {
-            Width::Narrow => bytes.as_chunks_mut().0[i] = (value as u32).to_ne_bytes(),
-            Width::Wide => bytes.as_chunks_mut().0[i] = value.to_ne_bytes(),
+            Width::Narrow => bytes.as_chunks_mut().0[i] = (value as u32).to_le_bytes(),
+            Width::Wide => bytes.as_chunks_mut().0[i] = value.to_le_bytes(),
         }
     }
 
@@ -75,6 +76,16 @@ impl Table {
     /// Whether all entries of a range are zeros.
     pub(crate) fn is_clear(&self, range: Range<u64>) -> bool {
         is_clear(&self.bytes.bytes()[self.bytes_of(range)])
+    }
+
+    /// For an [`Image`](crate::image::Image).
+    pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        to.write_all(self.bytes.bytes())
+    }
+
+    /// For an [`Image`](crate::image::Image). Entries may have any value then.
+    pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        from.read_exact(self.bytes.bytes_mut())
     }
 
     fn bytes_of(&self, range: Range<u64>) -> Range<usize> {

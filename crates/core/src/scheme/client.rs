@@ -1,5 +1,7 @@
 //! The trusted side of one tree: stash, tree top, and the bytes of their blocks.
 
+mod image;
+
 use super::path_io::{BodyCounters, Trips};
 use super::{Home, Location, Op, TreeConfig};
 use crate::bucket::corrupt;

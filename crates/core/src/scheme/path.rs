@@ -1,5 +1,7 @@
 //! Basic Path ORAM: Tiny ORAM, section II-A (Stefanov et al., CCS'13).
 
+use std::io::{self, Read, Write};
+
 use rand_core::CryptoRng;
 
 use super::client::Client;
@@ -8,6 +10,7 @@ use super::tag_tree::TagTree;
 use super::{Backend, Indistinct, Location, Op, TakingBackend, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Leaf};
+use crate::image::Image;
 use crate::posmap::draw_leaf;
 use crate::seal::Sealer;
 use crate::stash::StashView;
@@ -67,6 +70,19 @@ impl PathBackend<TagTree> {
             let level = self.io.level_of(address, leaf)?;
             Some(Location::Bucket(BucketId::on_path(leaf, level)))
         })
+    }
+}
+
+/// How full the stash was is not in it: that counts anew.
+impl Image for PathBackend<TagTree> {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        self.client.write_image(to)?;
+        self.io.write_image(to)
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.client.read_image(from)?;
+        self.io.read_image(from)
     }
 }
 

@@ -3,6 +3,8 @@
 //! It is all that a simulation needs to know of a tree, at eight bytes a slot in clear. So nothing is
 //! sealed, opened or checked on the way, and a path costs little more than the memory it is in.
 
+mod image;
+
 use super::client::Client;
 use super::path_io::{BodyCounters, PathTree, Trips};
 use super::{Location, TreeConfig};
@@ -118,7 +120,7 @@ impl TagTree {
     /// Empties a bucket, and answers what it held.
     pub(super) fn drain(&mut self, bucket: BucketId) -> Vec<(u64, Leaf)> {
         let held = self.blocks(bucket).collect();
-        self.slots_of_mut(Leaf(bucket.index()), bucket.level().into()).fill(DUMMY.to_ne_bytes());
+        self.slots_of_mut(Leaf(bucket.index()), bucket.level().into()).fill(DUMMY.to_le_bytes());
         held
     }
 
@@ -134,7 +136,7 @@ impl TagTree {
         let (address, leaf) = self.unpack(tag)?;
         for level in (0..self.levels.len()).rev() {
             let mut slots = self.slots_of_mut(leaf, level).iter_mut();
-            if let Some(free) = slots.find(|slot| **slot == DUMMY.to_ne_bytes()) {
+            if let Some(free) = slots.find(|slot| **slot == DUMMY.to_le_bytes()) {
                 *free = tag;
                 return None;
             }
@@ -142,15 +144,15 @@ impl TagTree {
         Some((address, leaf))
     }
 
-    /// Address and leaf, and one more so that no block looks like a dummy.
+    /// Address and leaf, and one more so that no block looks like a dummy. Little-endian.
     #[inline]
     fn pack(&self, address: u64, leaf: Leaf) -> Slot {
-        pack(self.geometry.leaf_level(), address, leaf).to_ne_bytes()
+        pack(self.geometry.leaf_level(), address, leaf).to_le_bytes()
     }
 
     #[inline]
     fn unpack(&self, slot: Slot) -> Option<(u64, Leaf)> {
-        let tag = u64::from_ne_bytes(slot).checked_sub(1)?;
+        let tag = u64::from_le_bytes(slot).checked_sub(1)?;
         let leaf_level = self.geometry.leaf_level();
         Some((tag >> leaf_level, Leaf(tag & ((1 << leaf_level) - 1))))
     }
@@ -210,7 +212,7 @@ impl Trips for TagTree {
         for level in &self.levels[usize::from(self.first_level)..] {
             let bucket: &[Slot] = &slots[level.bucket(leaf)..][..level.bucket_slots];
             for (i, slot) in bucket.iter().enumerate() {
-                let slot = u64::from_ne_bytes(*slot);
+                let slot = u64::from_le_bytes(*slot);
                 let tag = slot.wrapping_sub(1);
                 let (address, leaf) = (tag >> leaf_level, Leaf(tag & leaf_mask));
                 let place = blocks.in_transit(level.path_slot + i);
@@ -237,7 +239,7 @@ impl Trips for TagTree {
             for (slot, entry) in bucket.iter_mut().zip(planned) {
                 let tag = pack(leaf_level, entry.address, entry.leaf);
                 let is_dummy = entry.address == Entry::DUMMY_ADDRESS;
-                *slot = if is_dummy { DUMMY } else { tag }.to_ne_bytes();
+                *slot = if is_dummy { DUMMY } else { tag }.to_le_bytes();
             }
         }
         if let Some(tell) = &mut self.tell {

@@ -2,7 +2,7 @@
 
 use oblivio_core::frontend::FreecursiveConfig;
 use oblivio_core::{Geometry, HitPolicy, RawConfig, RhoConfig, TreeConfig, TreeTopKind};
-use rand::rngs::StdRng;
+use rand::Rng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +118,7 @@ impl OramSpec {
     /// All data blocks, in the random order of [`Initial::EachOnce`].
     pub(crate) fn shuffled_blocks(
         &self,
-        coins: &mut StdRng,
+        coins: &mut impl Rng,
     ) -> Result<impl Iterator<Item = u64>, SimError> {
         let Ok(blocks) = u32::try_from(self.data_blocks) else {
             let message = "more than 2^32 data blocks are not accessed once each: place them";

@@ -4,9 +4,11 @@
 //! What the position map says must be kept, though. Its blocks' contents lie beside the tree, by
 //! address; where they are and which path finds them is the tree's business, as for any block.
 
+use std::io::{self, Read, Write};
 use std::ops::Range;
 
 use oblivio_core::geometry::Leaf;
+use oblivio_core::image::Image;
 use oblivio_core::memory::Region;
 use oblivio_core::scheme::{Backend, Indistinct, Location, Op, Populate, TakingBackend};
 use oblivio_core::stash::StashView;
@@ -249,3 +251,18 @@ impl<B: Populate, W: Watch<B>> Populate for TagBackend<B, W> {
 }
 
 impl<B: Indistinct, W: Watch<B>> Indistinct for TagBackend<B, W> {}
+
+/// What was to be fetched is forgotten: nothing follows from it but time.
+impl<B: Image, W: Image> Image for TagBackend<B, W> {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        self.watch.write_image(to)?;
+        to.write_all(self.contents.bytes.bytes())?;
+        self.tags.write_image(to)
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.watch.read_image(from)?;
+        from.read_exact(self.contents.bytes.bytes_mut())?;
+        self.tags.read_image(from)
+    }
+}

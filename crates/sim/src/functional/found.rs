@@ -1,6 +1,9 @@
 //! Where data blocks were when they were asked for (IR-ORAM, Fig. 6).
 
-use oblivio_core::geometry::Leaf;
+use std::io::{self, Read, Write};
+
+use oblivio_core::geometry::{LEAF_LEVEL_MAX, Leaf};
+use oblivio_core::image::{Image, read_below, read_count, write_number};
 use oblivio_core::scheme::{Location, PathBackend, TagTree};
 use serde::{Deserialize, Serialize};
 
@@ -56,4 +59,21 @@ impl Watch<PathBackend<TagTree>> for Found {
     }
 
     fn idle(&mut self) {}
+}
+
+impl Image for Found {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        [self.stash, self.nowhere, self.levels.len() as u64]
+            .iter()
+            .chain(&self.levels)
+            .try_for_each(|number| write_number(to, *number))
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.stash = read_count(from)?;
+        self.nowhere = read_count(from)?;
+        let levels = read_below(from, u64::from(LEAF_LEVEL_MAX) + 2, "more levels than any tree")?;
+        self.levels = (0..levels).map(|_| read_count(from)).collect::<Result<_, _>>()?;
+        Ok(())
+    }
 }

@@ -10,11 +10,15 @@
 //! from which blocks are asked for and from nothing that takes time. So the ORAM is the one that the
 //! [`controller`](crate::controller) has, on the same parameters, and there is no bus, no pace and no
 //! processor: only requests, one after the other.
+//!
+//! A study can be [saved](Study::save) and [go on](Study::resume) later, as if nothing had been.
 
+mod coins;
 mod found;
 mod oram;
 mod phase;
 mod reuse;
+mod saved;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -30,6 +34,7 @@ use rand::rngs::StdRng;
 
 use crate::SimError;
 use crate::controller::{Initial, OramSpec};
+use coins::Coins;
 use oram::WatchedOram;
 use phase::Lines;
 
@@ -43,8 +48,9 @@ const REQUESTS_WITHOUT_PATH_MAX: u64 = 1 << 18;
 pub struct Study {
     oram: WatchedOram,
     slots: Vec<u64>,
-    data_blocks: u64,
-    coins: StdRng,
+    spec: OramSpec,
+    seed: u64,
+    coins: Coins,
 }
 
 impl Study {
@@ -59,17 +65,22 @@ impl Study {
         seed: u64,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, SimError> {
-        let mut coins = StdRng::seed_from_u64(seed);
-        let oram = WatchedOram::new(spec, StdRng::from_rng(&mut coins))?;
-        let slots = (0..).zip(&spec.slots).map(|(level, z)| u64::from(*z) << level).collect();
-        let mut study = Self { oram, slots, data_blocks: spec.data_blocks, coins };
+        let mut study = Self::empty(spec, seed)?;
         match spec.initial {
             Initial::Empty => (),
             Initial::Placed => study.oram.populate()?,
-            Initial::EachOnce => study.access_each_once(spec, progress)?,
+            Initial::EachOnce => study.access_each_once(progress)?,
         }
         study.oram.clear_counts();
         Ok(study)
+    }
+
+    /// An ORAM that was never accessed.
+    fn empty(spec: &OramSpec, seed: u64) -> Result<Self, SimError> {
+        let mut coins = Coins::seed_from_u64(seed);
+        let oram = WatchedOram::new(spec, Coins::from_rng(&mut coins))?;
+        let slots = (0..).zip(&spec.slots).map(|(level, z)| u64::from(*z) << level).collect();
+        Ok(Self { oram, slots, spec: spec.clone(), seed, coins })
     }
 
     /// Serves the requests of `phases`, one phase after the other, and takes a snapshot as soon as as many
@@ -92,7 +103,7 @@ impl Study {
         for phase in phases {
             end += phase.paths;
             let coins = StdRng::from_rng(&mut self.coins);
-            let mut lines = Lines::new(&phase.requests, self.data_blocks, coins)?;
+            let mut lines = Lines::new(&phase.requests, self.spec.data_blocks, coins)?;
             let mut coming = VecDeque::new();
             let (mut served, mut last_path) = (0u64, (0, 0));
             loop {
@@ -149,14 +160,10 @@ impl Study {
         self.oram.check_invariants()
     }
 
-    fn access_each_once(
-        &mut self,
-        spec: &OramSpec,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), SimError> {
-        let mut rest = spec.shuffled_blocks(&mut self.coins)?;
+    fn access_each_once(&mut self, progress: &mut dyn FnMut(u64)) -> Result<(), SimError> {
+        let mut rest = self.spec.shuffled_blocks(&mut self.coins)?;
         let mut coming: VecDeque<u64> = rest.by_ref().take(self.oram.looks_ahead()).collect();
-        for served in 1..=self.data_blocks {
+        for served in 1..=self.spec.data_blocks {
             coming.extend(rest.next());
             if let Some(line) = coming.pop_front() {
                 self.oram.serve(line, &coming)?;

@@ -5,11 +5,13 @@
 //! that it is read. A path may turn out to be another, or none; nothing follows from that but time.
 
 use std::collections::VecDeque;
+use std::io::{self, Read, Write};
 
+use oblivio_core::image::{Image, read_count, refuse, write_number};
 use oblivio_core::scheme::{Backend, Location, PathBackend, TagTree};
 use oblivio_core::{BackedOram, FreecursiveOram, Oram};
-use rand::rngs::StdRng;
 
+use super::coins::Coins;
 use super::found::Found;
 use super::snapshot::PathCounts;
 use crate::controller::tags::TagBackend;
@@ -20,7 +22,7 @@ type Tags = TagBackend<PathBackend<TagTree>, Found>;
 
 /// See the [module](self).
 pub(super) struct WatchedOram {
-    oram: FreecursiveOram<Tags, StdRng>,
+    oram: FreecursiveOram<Tags, Coins>,
     evictions: u64,
     stash_blocks_max: usize,
     /// What was counted before counting began.
@@ -29,7 +31,7 @@ pub(super) struct WatchedOram {
 
 impl WatchedOram {
     /// An empty one.
-    pub(super) fn new(spec: &OramSpec, coins: StdRng) -> Result<Self, SimError> {
+    pub(super) fn new(spec: &OramSpec, coins: Coins) -> Result<Self, SimError> {
         if spec.scheme != Scheme::Path || spec.rho.is_some() || spec.remap == Remap::Delayed {
             let message = "the functional mode has Path ORAM alone: no RAW ORAM, no rho and no delayed \
                            remapping";
@@ -134,5 +136,36 @@ impl WatchedOram {
             evictions: self.evictions,
             stash_blocks_max: self.stash_blocks_max,
         }
+    }
+}
+
+impl Image for WatchedOram {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        let PathCounts { data, position_map, evictions, stash_blocks_max } = self.before;
+        [self.evictions, self.stash_blocks_max as u64, data, position_map, evictions]
+            .into_iter()
+            .chain([stash_blocks_max as u64])
+            .try_for_each(|count| write_number(to, count))?;
+        self.oram.write_image(to)
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.evictions = read_count(from)?;
+        self.stash_blocks_max = read_count(from)? as usize;
+        self.before = PathCounts {
+            data: read_count(from)?,
+            position_map: read_count(from)?,
+            evictions: read_count(from)?,
+            stash_blocks_max: read_count(from)? as usize,
+        };
+        self.oram.read_image(from)?;
+        let (before, now) = (self.before, self.all_counts());
+        if before.data > now.data
+            || before.position_map > now.position_map
+            || before.evictions > now.evictions
+        {
+            return Err(refuse("fewer paths than before counting began"));
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,86 @@
+//! Freecursive ORAM as bytes, where its backend can be written as bytes.
+//!
+//! Its keys are not written. They follow from the coins that it is made with, and their fingerprint tells
+//! whether those were the same.
+
+use std::io::{self, Read, Write};
+
+use rand_core::CryptoRng;
+
+use super::FreecursiveOram;
+use crate::error::check_sound;
+use crate::frontend::FrontendTally;
+use crate::image::{Image, read_count, read_number, refuse, write_number};
+use crate::scheme::TakingBackend;
+
+impl<B: TakingBackend + Image, R: CryptoRng + Image> Image for FreecursiveOram<B, R> {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        check_sound(self.broken).map_err(io::Error::other)?;
+        write_number(to, self.prf.fingerprint())?;
+        write_tally(to, &self.tally)?;
+        self.table.write_image(to)?;
+        self.plb.write_image(to)?;
+        self.coins.write_image(to)?;
+        self.backend.write_image(to)
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.broken = true;
+        if read_number(from)? != self.prf.fingerprint() {
+            return Err(refuse("the state of an ORAM with other keys, and so from another seed"));
+        }
+        self.tally = read_tally(from)?;
+        self.table.read_image(from)?;
+        self.plb.read_image(from)?;
+        self.check_plb()?;
+        self.coins.read_image(from)?;
+        self.backend.read_image(from)?;
+        self.broken = false;
+        self.check_invariants().map_err(|error| refuse(&error.to_string()))
+    }
+}
+
+impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
+    /// Refuses a PLB with what is no block of the position map.
+    fn check_plb(&self) -> io::Result<()> {
+        let first = match self.space.depth() {
+            0 => self.space.blocks(),
+            _ => self.space.block(1, 0),
+        };
+        let geometry = &self.config().geometry;
+        self.plb.blocks().try_for_each(|(_, held)| {
+            let is_of_position_map = (first..self.space.blocks()).contains(&held.address);
+            if is_of_position_map && geometry.contains_leaf(held.position.leaf) {
+                Ok(())
+            } else {
+                Err(refuse("a line of the PLB with no block of the position map"))
+            }
+        })
+    }
+}
+
+fn write_tally(to: &mut dyn Write, tally: &FrontendTally) -> io::Result<()> {
+    let FrontendTally {
+        data_accesses,
+        position_map_accesses,
+        remap_accesses,
+        plb_hits,
+        stash_hits,
+        position_map_stash_hits,
+    } = *tally;
+    [data_accesses, position_map_accesses, remap_accesses]
+        .into_iter()
+        .chain([plb_hits, stash_hits, position_map_stash_hits])
+        .try_for_each(|count| write_number(to, count))
+}
+
+fn read_tally(from: &mut dyn Read) -> io::Result<FrontendTally> {
+    Ok(FrontendTally {
+        data_accesses: read_count(from)?,
+        position_map_accesses: read_count(from)?,
+        remap_accesses: read_count(from)?,
+        plb_hits: read_count(from)?,
+        stash_hits: read_count(from)?,
+        position_map_stash_hits: read_count(from)?,
+    })
+}

@@ -1,0 +1,121 @@
+//! Coins that can be written down.
+
+use std::convert::Infallible;
+use std::io::{self, Read, Write};
+
+use chacha20::ChaCha12Rng;
+use oblivio_core::image::{Image, refuse};
+use rand::{SeedableRng, TryCryptoRng, TryRng};
+
+/// The same numbers as those of [`StdRng`](rand::rngs::StdRng), which keeps to itself where it is.
+pub(super) struct Coins(ChaCha12Rng);
+
+/// Seed, stream, and words that are gone.
+const STATE_BYTES: usize = 32 + 8 + 9;
+
+/// So many words are never gone: the bytes of their number that are zeros.
+const WORDS_TOP: std::ops::Range<usize> = STATE_BYTES - 2..STATE_BYTES;
+
+impl SeedableRng for Coins {
+    type Seed = [u8; 32];
+
+    fn from_seed(seed: Self::Seed) -> Self {
+        Self(ChaCha12Rng::from_seed(seed))
+    }
+}
+
+impl TryRng for Coins {
+    type Error = Infallible;
+
+    #[inline]
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.0.try_next_u32()
+    }
+
+    #[inline]
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.0.try_next_u64()
+    }
+
+    #[inline]
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.0.try_fill_bytes(bytes)
+    }
+}
+
+impl TryCryptoRng for Coins {}
+
+impl Image for Coins {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        to.write_all(&self.0.serialize_state())
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        let mut state = [0; STATE_BYTES];
+        from.read_exact(&mut state)?;
+        if state[WORDS_TOP].iter().any(|byte| *byte != 0) {
+            return Err(refuse("coins that nobody can have thrown"));
+        }
+        self.0 = ChaCha12Rng::deserialize_state(&state);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, RngExt};
+
+    use super::*;
+
+    /// Numbers of all kinds, and bytes of all lengths.
+    fn throw(coins: &mut impl Rng, number: usize) -> u64 {
+        match number % 5 {
+            0 => coins.next_u32().into(),
+            1 | 2 => coins.next_u64(),
+            3 => coins.random_range(0..1000),
+            _ => {
+                let mut bytes = [0; 8];
+                coins.fill_bytes(&mut bytes[..number % 9]);
+                u64::from_le_bytes(bytes)
+            }
+        }
+    }
+
+    #[test]
+    fn they_are_those_of_the_standard_generator() {
+        let (mut ours, mut theirs) = (Coins::seed_from_u64(7), StdRng::seed_from_u64(7));
+        for number in 0..5000 {
+            assert_eq!(throw(&mut ours, number), throw(&mut theirs, number), "{number}");
+        }
+        let (mut ours, mut theirs) = (Coins::from_rng(&mut ours), StdRng::from_rng(&mut theirs));
+        assert_eq!(throw(&mut ours, 1), throw(&mut theirs, 1));
+    }
+
+    #[test]
+    fn they_go_on_from_wherever_they_were_written_down() {
+        let mut coins = Coins::seed_from_u64(7);
+        for thrown in 0..300 {
+            let mut image = Vec::new();
+            coins.write_image(&mut image).unwrap();
+            let mut again = Coins::seed_from_u64(8);
+            again.read_image(&mut &image[..]).unwrap();
+            let mut ahead = StdRng::seed_from_u64(7);
+            (0..thrown).for_each(|number| {
+                throw(&mut ahead, number);
+            });
+            for number in thrown..thrown + 200 {
+                assert_eq!(throw(&mut again, number), throw(&mut ahead, number), "{thrown}");
+            }
+            throw(&mut coins, thrown);
+        }
+    }
+
+    #[test]
+    fn coins_that_are_none_are_refused() {
+        let mut coins = Coins::seed_from_u64(7);
+        assert!(coins.read_image(&mut &[0; STATE_BYTES - 1][..]).is_err());
+        assert!(coins.read_image(&mut &[1; STATE_BYTES][..]).is_err());
+        coins.read_image(&mut &[0; STATE_BYTES][..]).unwrap();
+    }
+}

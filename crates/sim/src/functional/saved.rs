@@ -1,0 +1,181 @@
+//! A study in a file, to go on from there.
+//!
+//! ```text
+//! ┌───────┬─────────┬───────┬───────┬───────┬─────────────────────────┬────────┐
+//! │ magic │ version │ what  │ note  │ coins │ counts, frontend, tree  │ CRC-32 │
+//! │ 8     │ 8       │ 8 + … │ 8 + … │ 49    │ …                       │ 4 bytes│
+//! └───────┴─────────┴───────┴───────┴───────┴─────────────────────────┴────────┘
+//! ```
+//!
+//! *What* is the specification and the seed, as JSON: the state of one study is of no use to another. The
+//! checksum is over all before it. Numbers are little-endian.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+
+use crc32fast::Hasher;
+use oblivio_core::image::{Image, read_number, refuse, write_number};
+use serde::Serialize;
+
+use super::Study;
+use crate::SimError;
+use crate::controller::OramSpec;
+
+const MAGIC: &[u8; 8] = b"OBLVSTDY";
+const VERSION: u64 = 1;
+
+/// What is read and written at once: little enough to stay in a cache until it is summed up.
+const PIECE_BYTES: usize = 1 << 18;
+
+/// The longest note.
+const NOTE_BYTES_MAX: u64 = 1 << 24;
+
+/// Whose state it is.
+#[derive(Serialize)]
+struct What<'a> {
+    spec: &'a OramSpec,
+    seed: u64,
+}
+
+impl Study {
+    /// Writes all of it, and a note of whoever calls, who can go on with [`Self::resume`]: there will be
+    /// the same snapshots as without.
+    ///
+    /// # Errors
+    /// [`SimError::Output`] when `to` fails, and after an earlier error of the engine;
+    /// [`SimError::Spec`] for a note of more than 16 MiB.
+    pub fn save(&self, note: &str, to: impl Write) -> Result<(), SimError> {
+        if note.len() as u64 > NOTE_BYTES_MAX {
+            return Err(SimError::Spec("a note on a study has 16 MiB at most".to_owned()));
+        }
+        let mut to = BufWriter::with_capacity(PIECE_BYTES, Summed::new(to));
+        self.write(note, &mut to).map_err(SimError::Output)?;
+        let Summed { mut inner, sum } =
+            to.into_inner().map_err(|error| SimError::Output(error.into_error()))?;
+        inner.write_all(&sum.finalize().to_le_bytes()).map_err(SimError::Output)?;
+        inner.flush().map_err(SimError::Output)
+    }
+
+    /// The study of `spec` and `seed` that was [saved](Self::save), and the note. What is read may be
+    /// anybody's: no more memory is taken than for a new study.
+    ///
+    /// # Errors
+    /// [`SimError::Saved`] when it is no such study or damaged, and those of [`Self::new`].
+    pub fn resume(spec: &OramSpec, seed: u64, from: impl Read) -> Result<(Self, String), SimError> {
+        let mut study = Self::empty(spec, seed)?;
+        let mut from = Summed::new(BufReader::with_capacity(PIECE_BYTES, from));
+        let note = study.read(&mut from).map_err(not_saved)?;
+        let Summed { mut inner, sum } = from;
+        check_end(&mut inner, sum.finalize()).map_err(not_saved)?;
+        Ok((study, note))
+    }
+
+    fn write(&self, note: &str, to: &mut dyn Write) -> io::Result<()> {
+        to.write_all(MAGIC)?;
+        write_number(to, VERSION)?;
+        for text in [self.what()?.as_bytes(), note.as_bytes()] {
+            write_number(to, text.len() as u64)?;
+            to.write_all(text)?;
+        }
+        self.coins.write_image(to)?;
+        self.oram.write_image(to)
+    }
+
+    fn read(&mut self, from: &mut dyn Read) -> io::Result<String> {
+        let mut magic = [0; MAGIC.len()];
+        from.read_exact(&mut magic)?;
+        if magic != *MAGIC {
+            return Err(refuse("no study"));
+        }
+        if read_number(from)? != VERSION {
+            return Err(refuse("a study of another version of this program"));
+        }
+        let what = self.what()?;
+        if read_text(from, what.len() as u64)? != what.as_bytes() {
+            return Err(refuse(ANOTHER));
+        }
+        let note = String::from_utf8(read_text(from, NOTE_BYTES_MAX)?)
+            .map_err(|_| refuse("a note that is no text"))?;
+        self.coins.read_image(from)?;
+        self.oram.read_image(from)?;
+        if self.oram.found().levels.len() > self.slots.len() {
+            return Err(refuse("more levels than the tree has"));
+        }
+        Ok(note)
+    }
+
+    fn what(&self) -> io::Result<String> {
+        Ok(serde_json::to_string(&What { spec: &self.spec, seed: self.seed })?)
+    }
+}
+
+const ANOTHER: &str = "the study of another ORAM, or of another seed";
+
+/// A text of `bytes_max` bytes at most.
+fn read_text(from: &mut dyn Read, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let bytes = read_number(from)?;
+    if bytes > bytes_max {
+        return Err(refuse(ANOTHER));
+    }
+    let mut text = Vec::new();
+    match from.take(bytes).read_to_end(&mut text)? as u64 {
+        read if read == bytes => Ok(text),
+        _ => Err(ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// Reads the checksum, which is the last there is.
+fn check_end(from: &mut impl Read, sum: u32) -> io::Result<()> {
+    let mut stored = [0; size_of::<u32>()];
+    from.read_exact(&mut stored)?;
+    if u32::from_le_bytes(stored) != sum {
+        return Err(refuse("other bytes than were written"));
+    }
+    match from.read(&mut [0])? {
+        0 => Ok(()),
+        _ => Err(refuse("more than a study")),
+    }
+}
+
+fn not_saved(error: io::Error) -> SimError {
+    SimError::Saved(match error.kind() {
+        ErrorKind::UnexpectedEof => "the file of the study ends too early".to_owned(),
+        ErrorKind::InvalidData => format!("the file of the study cannot be used: {error}"),
+        _ => format!("the file of the study cannot be read: {error}"),
+    })
+}
+
+/// Sums up what goes through.
+struct Summed<T> {
+    inner: T,
+    sum: Hasher,
+}
+
+impl<T> Summed<T> {
+    fn new(inner: T) -> Self {
+        Self { inner, sum: Hasher::new() }
+    }
+}
+
+impl<T: Write> Write for Summed<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(&bytes[..bytes.len().min(PIECE_BYTES)])?;
+        self.sum.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<T: Read> Read for Summed<T> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let piece = bytes.len().min(PIECE_BYTES);
+        let read = self.inner.read(&mut bytes[..piece])?;
+        self.sum.update(&bytes[..read]);
+        Ok(read)
+    }
+}
