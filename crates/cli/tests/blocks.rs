@@ -4,11 +4,13 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use common::{bad, good};
+use common::{bad, command, good, oblivio};
 
 const SMALL: &str =
     "lab run blocks --quick --initial placed --paths 10000 --reuse-paths 1000 --output out";
@@ -53,4 +55,56 @@ fn figures_are_listed_and_what_cannot_be_made_is_refused() {
     fs::create_dir(dir.path().join("empty")).unwrap();
     let empty = bad(&dir, &format!("{SMALL} --figure fig03 --traces empty"), 3);
     assert!(empty.contains("no trace of any program"), "{empty}");
+}
+
+/// Records without what differs from one time to the next.
+fn untimed(runs: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(runs).unwrap();
+    let record = |line: &str| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record["seconds"] = Value::Null;
+        record
+    };
+    text.lines().map(record).collect()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn what_was_killed_goes_on_and_initial_trees_are_used_again() {
+    const REUSE: &str =
+        "lab run blocks --quick --levels 12 --figure reuse --reuse-paths 30000 --jobs 1";
+    let dir = TempDir::new().unwrap();
+    let (trees, at) = (dir.path().join("trees"), |name: &str| dir.path().join(name));
+    let with_trees = format!("{REUSE} --trees trees --output out");
+    let mut killed = command(dir.path(), &with_trees).spawn().unwrap();
+    let is_run = |name: &String| name.starts_with("run-");
+    while !names(&trees).iter().any(is_run) {
+        assert!(killed.try_wait().unwrap().is_none(), "it ended before a run was kept");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(names(&trees).iter().any(is_run));
+
+    let (code, _, remarks) = oblivio(&dir, &with_trees);
+    assert_eq!((code, remarks.as_str()), (0, ""));
+    let initial = names(&trees);
+    assert!(!initial.iter().any(is_run), "{initial:?}");
+    good(&dir, &format!("{REUSE} --output without"));
+    let expected = untimed(&at("without/results.jsonl"));
+    assert_eq!(expected.len(), 4);
+    assert_eq!(untimed(&at("out/results.jsonl")), expected);
+
+    // What lies there may be anything.
+    let name = initial.iter().find(|name| name.starts_with("initial-L12-seed1-")).unwrap();
+    fs::write(trees.join(name), "a tree?").unwrap();
+    let (code, _, remarks) = oblivio(&dir, &format!("{REUSE} --trees trees --output again"));
+    assert_eq!(code, 0, "{remarks}");
+    assert!(remarks.contains(&format!("{name} is not used, and made again")), "{remarks}");
+    assert_eq!(untimed(&at("again/results.jsonl")), expected);
+    bad(&dir, &format!("{REUSE} --trees out/results.jsonl"), 4);
 }

@@ -19,7 +19,7 @@ mod workers;
 pub use error::LabError;
 pub use oblivio_sim::trace::Trace;
 pub use oblivio_sim::workload::Workload;
-pub use records::{Host, Kept, line_of};
+pub use records::{Host, Kept, Trees, line_of};
 
 /// What the command line lists.
 pub struct Experiment {

@@ -1,6 +1,8 @@
 //! Experiments of many runs: what came out of each is a line of JSON, written when the run ends, so that an
 //! experiment that was interrupted goes on where it was.
 
+use std::io::{Read, Write};
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -23,11 +25,40 @@ pub trait Host<R>: Sync {
     /// What keeps it from being kept. No further run is begun then.
     fn keep(&self, record: &R) -> Result<(), LabError>;
 
+    /// Something went otherwise than expected, and well.
+    fn remark(&self, text: &str);
+
     /// What computer this is.
     fn machine(&self) -> &str;
 
     /// What version of the program.
     fn version(&self) -> &str;
+}
+
+/// A place for what is large and takes long to make: trees. Whatever is lost there can be made again.
+pub trait Trees: Sync {
+    /// What is kept as `name`, if anything is. Nobody vouches for it.
+    ///
+    /// # Errors
+    /// What keeps it from being read.
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError>;
+
+    /// Keeps what `write` writes as `name`, in place of what was there. Whoever opens it meanwhile or after
+    /// an interruption finds either as a whole.
+    ///
+    /// # Errors
+    /// Those of `write`, and what keeps it from being kept. What was there is there still.
+    fn replace(
+        &self,
+        name: &str,
+        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), LabError>,
+    ) -> Result<(), LabError>;
+
+    /// Removes what is kept as `name`, if anything is.
+    ///
+    /// # Errors
+    /// What keeps it from being removed.
+    fn remove(&self, name: &str) -> Result<(), LabError>;
 }
 
 /// The line of a record, with the end.

@@ -37,7 +37,8 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), CliError> {
         made.push(super::evaluation::make(&evaluation_plan, &chosen.evaluation, &making)?);
     }
     if !chosen.blocks.is_empty() {
-        made.push(super::blocks::make(&blocks_plan, &chosen.blocks, &making(blocks::NAME))?);
+        let making = making(blocks::NAME);
+        made.push(super::blocks::make(&blocks_plan, &chosen.blocks, &making, None)?);
     }
     if chosen.has_dram {
         made.push(super::dram::make(runs.seed, &making(dram::NAME).output)?.made);

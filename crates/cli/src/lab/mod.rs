@@ -6,6 +6,7 @@ mod dram;
 mod evaluation;
 mod made;
 mod runs;
+mod trees;
 
 pub(crate) use all::run_all;
 pub(crate) use blocks::run_blocks;

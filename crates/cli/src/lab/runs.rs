@@ -168,6 +168,10 @@ impl<R: Serialize> Host<R> for Here<R> {
         self.file.lock().expect("no thread panics while it holds this").append(record)
     }
 
+    fn remark(&self, text: &str) {
+        self.bar.suspend(|| output::remark(text));
+    }
+
     fn machine(&self) -> &str {
         &self.machine
     }

@@ -6,7 +6,8 @@
 //!
 //! Nothing is timed: the simulator's [functional mode](oblivio_sim::functional) makes the paths, one after
 //! the other. A [`Course`] says what is asked for, and when snapshots are taken. Runs are kept as those of
-//! the [evaluation](crate::evaluation) are, so that what was interrupted goes on with the next run.
+//! the [evaluation](crate::evaluation) are, so that what was interrupted goes on with the next run; and with
+//! [a place for trees](crate::Trees), with the next stretch of a run.
 
 mod course;
 mod figure;
@@ -15,6 +16,7 @@ mod plan;
 mod readings;
 mod record;
 mod run;
+mod saved;
 #[cfg(test)]
 mod tests;
 

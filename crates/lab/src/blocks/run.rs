@@ -9,8 +9,9 @@ use oblivio_sim::functional::{Phase, Requests, Study};
 use super::course::{Asked, Stretch};
 use super::plan::{Plan, Run};
 use super::record::{BlocksRecord, Taken};
+use super::saved::{Begun, Saved};
 use crate::evaluation::{Programs, checksum};
-use crate::records::Host;
+use crate::records::{Host, Trees};
 use crate::{LabError, workers};
 
 /// Paths that a data block takes until it was accessed once, roughly: one for itself, and more for the
@@ -19,7 +20,8 @@ const PATHS_PER_FIRST_ACCESS: u64 = 2;
 
 /// Makes all `runs` but those that are among `kept`, at most `jobs` at a time, and gives the records of all,
 /// in their order. The steps are paths. A run takes about 2 GB while its tree has leaves on level 24, and
-/// half for each level less.
+/// half for each level less. Where there is a place for `trees`, initial trees are made once, and a run goes
+/// on behind the last stretch that it ended: what comes out is the same.
 ///
 /// # Errors
 /// [`LabError::Simulation`] when a run fails, and what [`Host::keep`] fails with.
@@ -30,11 +32,12 @@ pub fn run(
     kept: &[BlocksRecord],
     jobs: NonZeroUsize,
     host: &impl Host<BlocksRecord>,
+    trees: Option<&dyn Trees>,
 ) -> Result<Vec<BlocksRecord>, LabError> {
     for run in runs {
         host.planned(all_paths(&plan.spec(run)?, &run.course.stretches(plan, programs)));
     }
-    workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host))
+    workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host, trees))
 }
 
 fn one(
@@ -43,46 +46,52 @@ fn one(
     programs: &Programs,
     kept: &[BlocksRecord],
     host: &impl Host<BlocksRecord>,
+    trees: Option<&dyn Trees>,
 ) -> Result<BlocksRecord, LabError> {
     let (spec, key) = (plan.spec(run)?, plan.key(run));
     let stretches = run.course.stretches(plan, programs);
     let progress = Told { host, most: all_paths(&spec, &stretches), told: Cell::new(0) };
     let trace = checksum_of(&stretches, programs);
+    let saved = Saved { trees, host, key: &key, trace, spec: &spec, seed: plan.seed };
     if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, trace, &spec)) {
+        saved.forget_run();
         progress.up_to(u64::MAX);
         return Ok(same.clone());
     }
-    let start = host.seconds();
-    let snapshots = snapshots(plan, &spec, &stretches, programs, &progress)?;
+    let (snapshots, seconds) = snapshots(plan, &stretches, programs, &saved, &progress)?;
     progress.up_to(u64::MAX);
     let record = BlocksRecord {
-        key,
+        key: key.clone(),
         variant: run.variant.to_owned(),
         course: run.course.name().to_owned(),
         trace,
         seed: plan.seed,
-        spec,
+        spec: spec.clone(),
         snapshots,
-        seconds: host.seconds() - start,
+        seconds,
         machine: host.machine().to_owned(),
         version: host.version().to_owned(),
     };
     host.keep(&record)?;
+    saved.forget_run();
     Ok(record)
 }
 
-fn snapshots(
+/// And the seconds that they took, those before an interruption too.
+fn snapshots<H: Host<BlocksRecord>>(
     plan: &Plan,
-    spec: &OramSpec,
     stretches: &[Stretch],
     programs: &Programs,
-    progress: &Told<'_, impl Host<BlocksRecord>>,
-) -> Result<Vec<Taken>, LabError> {
-    let first = first_paths(spec);
-    let mut study = Study::new(spec, plan.seed, &mut |paths| progress.up_to(paths.min(first)))?;
-    let mut taken = vec![Taken { after: "start".to_owned(), snapshot: study.snapshot()? }];
-    let mut before = first;
-    for Stretch { asked, paths, snapshots } in stretches {
+    saved: &Saved<'_, H>,
+    progress: &Told<'_, H>,
+) -> Result<(Vec<Taken>, f64), LabError> {
+    let (spec, start) = (saved.spec, saved.host.seconds());
+    let Begun { mut study, mut taken, stretches_done, seconds } =
+        saved.interrupted(stretches).map_or_else(|| begin(saved, progress), Ok)?;
+    let (done, rest) = stretches.split_at(stretches_done);
+    let mut before = first_paths(spec) + paths_of(done);
+    progress.up_to(before);
+    for (left, Stretch { asked, paths, snapshots }) in (0..rest.len()).rev().zip(rest) {
         let trace;
         let requests = match *asked {
             Asked::Program(name) => {
@@ -101,8 +110,30 @@ fn snapshots(
         let after = asked.name();
         taken.extend(seen.into_iter().map(|snapshot| Taken { after: after.clone(), snapshot }));
         before += paths;
+        if left > 0 {
+            saved.keep_run(&study, &taken, seconds + saved.host.seconds() - start);
+        }
     }
-    Ok(taken)
+    Ok((taken, seconds + saved.host.seconds() - start))
+}
+
+/// A run before its first stretch.
+fn begin<H: Host<BlocksRecord>>(
+    saved: &Saved<'_, H>,
+    progress: &Told<'_, H>,
+) -> Result<Begun, LabError> {
+    let first = first_paths(saved.spec);
+    let mut study = match saved.initial() {
+        Some(study) => study,
+        None => {
+            let mut told = |paths: u64| progress.up_to(paths.min(first));
+            let study = Study::new(saved.spec, saved.seed, &mut told)?;
+            saved.keep_initial(&study);
+            study
+        }
+    };
+    let taken = vec![Taken { after: "start".to_owned(), snapshot: study.snapshot()? }];
+    Ok(Begun { study, taken, stretches_done: 0, seconds: 0.0 })
 }
 
 /// Of all traces of a course, as they are in their files. Where their pages go follows from the seed.
@@ -118,7 +149,11 @@ fn checksum_of(stretches: &[Stretch], programs: &Programs) -> u32 {
 }
 
 fn all_paths(spec: &OramSpec, stretches: &[Stretch]) -> u64 {
-    first_paths(spec) + stretches.iter().map(|stretch| stretch.paths).sum::<u64>()
+    first_paths(spec) + paths_of(stretches)
+}
+
+fn paths_of(stretches: &[Stretch]) -> u64 {
+    stretches.iter().map(|stretch| stretch.paths).sum()
 }
 
 /// About as many as it takes to hold the first blocks.

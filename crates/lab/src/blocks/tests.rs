@@ -1,5 +1,7 @@
 //! The whole experiment on small trees, with the samples.
 
+mod trees;
+
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +11,7 @@ use oblivio_sim::controller::Initial;
 use super::*;
 use crate::evaluation::Programs;
 use crate::report::{Curves, Figure, Plot};
-use crate::{Host, Kept, LabError, line_of};
+use crate::{Host, Kept, LabError, Trees, line_of};
 
 /// A world that counts, and in which each look at the clock takes a second.
 #[derive(Default)]
@@ -18,6 +20,7 @@ struct Counting {
     planned: AtomicU64,
     made: AtomicU64,
     file: Mutex<String>,
+    remarks: Mutex<Vec<String>>,
 }
 
 impl Host<BlocksRecord> for Counting {
@@ -36,6 +39,10 @@ impl Host<BlocksRecord> for Counting {
     fn keep(&self, record: &BlocksRecord) -> Result<(), LabError> {
         self.file.lock().unwrap().push_str(&line_of(record)?);
         Ok(())
+    }
+
+    fn remark(&self, text: &str) {
+        self.remarks.lock().unwrap().push(text.to_owned());
     }
 
     fn machine(&self) -> &str {
@@ -66,11 +73,24 @@ fn made(
     kept: &[BlocksRecord],
     jobs: usize,
 ) -> (Vec<BlocksRecord>, Vec<Figure>, Counting) {
+    let made = made_with(plan, ids, programs, kept, jobs, None);
+    assert!(made.2.remarks.lock().unwrap().is_empty());
+    made
+}
+
+fn made_with(
+    plan: &Plan,
+    ids: &[&str],
+    programs: &Programs,
+    kept: &[BlocksRecord],
+    jobs: usize,
+    trees: Option<&dyn Trees>,
+) -> (Vec<BlocksRecord>, Vec<Figure>, Counting) {
     let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
     let (chosen, host) = (BlocksFigure::chosen(&ids).unwrap(), Counting::default());
     let runs = plan.runs(&chosen, programs).unwrap();
     let jobs = NonZeroUsize::new(jobs).unwrap();
-    let records = run(plan, &runs, programs, kept, jobs, &host).unwrap();
+    let records = run(plan, &runs, programs, kept, jobs, &host, trees).unwrap();
     let figures = figures(&chosen, plan, programs, &records).unwrap();
     (records, figures, host)
 }

@@ -36,6 +36,10 @@ impl Host<RunRecord> for Counting {
         Ok(())
     }
 
+    fn remark(&self, text: &str) {
+        panic!("{text}");
+    }
+
     fn machine(&self) -> &str {
         "an abacus"
     }

@@ -1,0 +1,161 @@
+//! Runs that need not make everything again.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+use oblivio_sim::functional::Study;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Trees, and all that were ever put there.
+#[derive(Default)]
+struct Drawer {
+    trees: Mutex<BTreeMap<String, Vec<u8>>>,
+    history: Mutex<Vec<(String, Vec<u8>)>>,
+    is_full: bool,
+}
+
+impl Drawer {
+    fn with(trees: &[(String, Vec<u8>)]) -> Self {
+        Self { trees: Mutex::new(trees.iter().cloned().collect()), ..Self::default() }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.trees.lock().unwrap().keys().cloned().collect()
+    }
+
+    /// Names alone, in the order in which they came.
+    fn put(&self) -> Vec<String> {
+        self.history.lock().unwrap().iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
+impl Trees for Drawer {
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError> {
+        let tree = self.trees.lock().unwrap().get(name).cloned();
+        Ok(tree.map(|bytes| Box::new(std::io::Cursor::new(bytes)) as Box<dyn Read>))
+    }
+
+    fn replace(
+        &self,
+        name: &str,
+        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), LabError>,
+    ) -> Result<(), LabError> {
+        if self.is_full {
+            return Err(LabError::Output("no space is left".to_owned()));
+        }
+        let mut bytes = Vec::new();
+        write(&mut bytes)?;
+        self.history.lock().unwrap().push((name.to_owned(), bytes.clone()));
+        self.trees.lock().unwrap().insert(name.to_owned(), bytes);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> Result<(), LabError> {
+        self.trees.lock().unwrap().remove(name);
+        Ok(())
+    }
+}
+
+const FIGURE: [&str; 1] = ["fig03"];
+
+/// The run of Fig. 3 with a drawer: its record, what the host saw, and the figure's world.
+fn with(plan: &Plan, programs: &Programs, drawer: &Drawer) -> (Vec<BlocksRecord>, Counting) {
+    let (records, _, host) = made_with(plan, &FIGURE, programs, &[], 1, Some(drawer));
+    (untimed(&records), host)
+}
+
+fn remarks(host: &Counting) -> String {
+    host.remarks.lock().unwrap().join("\n")
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_on_behind_its_last_stretch() {
+    let (plan, programs) = two_programs();
+    let (without, ..) = made(&plan, &FIGURE, &programs, &[], 1);
+    let whole = Drawer::default();
+    assert_eq!(with(&plan, &programs, &whole).0, untimed(&without));
+    let history = whole.history.into_inner().unwrap();
+    let [initial, first, second] = &history[..] else { panic!("gcc, lbm and no third stretch") };
+    assert!(initial.0.starts_with("initial-L14-seed1-"));
+    let name = "run-baseline-programs-then-uniform-L14-20000-llc32768-seed1.tree";
+    assert_eq!([&first.0, &second.0], [name; 2]);
+
+    for (cut_off, left) in [(first, vec![name.to_owned()]), (second, vec![])] {
+        // There is no initial tree to begin with: whoever began anew would make one.
+        let drawer = Drawer::with(&[cut_off.clone()]);
+        let (records, host) = with(&plan, &programs, &drawer);
+        assert_eq!(records, untimed(&without));
+        assert_eq!((drawer.put(), remarks(&host)), (left, String::new()));
+        assert!(drawer.names().is_empty(), "what is recorded is not kept");
+        assert_eq!(host.planned.into_inner(), host.made.into_inner());
+    }
+
+    // The record was kept, and the run not yet removed.
+    let drawer = Drawer::with(&[second.clone()]);
+    made_with(&plan, &FIGURE, &programs, &without, 1, Some(&drawer));
+    assert!(drawer.names().is_empty());
+}
+
+#[test]
+fn an_initial_tree_is_made_once() {
+    let (plan, programs) = two_programs();
+    let drawer = Drawer::default();
+    with(&plan, &programs, &drawer);
+    let initial = drawer.names();
+    assert_eq!(initial.len(), 1);
+    let longer = Plan { paths: 30_000, ..plan.clone() };
+    let (records, host) = with(&longer, &programs, &drawer);
+    let (without, ..) = made(&longer, &FIGURE, &programs, &[], 1);
+    assert_eq!(records, untimed(&without));
+    assert_eq!(host.planned.into_inner(), host.made.into_inner());
+    assert_eq!(drawer.put().iter().filter(|name| **name == initial[0]).count(), 1);
+    // Trees that are filled at once need not be kept.
+    let placed = Drawer::default();
+    with(&Plan { initial: Initial::Placed, ..plan }, &programs, &placed);
+    assert!(placed.put().iter().all(|name| name.starts_with("run-")));
+}
+
+#[test]
+fn what_cannot_be_used_is_remarked_and_made_again() {
+    let (plan, programs) = two_programs();
+    let plan = Plan { initial: Initial::Placed, ..plan };
+    let whole = Drawer::default();
+    let (expected, _) = with(&plan, &programs, &whole);
+    let spec = plan.spec(&plan.runs(&[&FIGURES[0]], &programs).unwrap()[0]).unwrap();
+    let (name, saved) = whole.history.into_inner().unwrap().remove(1);
+    let noted = |change: &dyn Fn(&mut Value)| {
+        let (study, note) = Study::resume(&spec, plan.seed, &saved[..]).unwrap();
+        let mut note: Value = serde_json::from_str(&note).unwrap();
+        change(&mut note);
+        let mut bytes = Vec::new();
+        study.save(&note.to_string(), &mut bytes).unwrap();
+        bytes
+    };
+    let mut flipped = saved.clone();
+    flipped[saved.len() / 2] ^= 1;
+    let cases = [
+        (flipped, "cannot be used"),
+        (saved[..1000].to_vec(), "too early"),
+        (noted(&|note| note["key"] = json!("another")), "another run"),
+        (noted(&|note| note["trace"] = json!(7)), "other traces"),
+        (noted(&|note| note["more"] = json!(7)), "no run"),
+        (noted(&|note| note["snapshots"] = json!([])), "of the run"),
+        (noted(&|note| note["snapshots"][3]["after"] = json!("lbm")), "of the run"),
+        (noted(&|note| drop(note["snapshots"].as_array_mut().unwrap().pop())), "of the run"),
+        (noted(&|note| note["snapshots"][3]["snapshot"]["paths"]["data"] = json!(1)), "its tree"),
+        (noted(&|note| note["snapshots"][8]["snapshot"]["blocks"][3] = json!(1)), "its tree"),
+    ];
+    for (bytes, why) in cases {
+        let drawer = Drawer::with(&[(name.clone(), bytes)]);
+        let (records, host) = with(&plan, &programs, &drawer);
+        assert_eq!(records, expected, "{why}");
+        let remarks = remarks(&host);
+        assert!(remarks.contains(why) && remarks.starts_with(&name), "{why}: {remarks}");
+    }
+    let full = Drawer { is_full: true, ..Drawer::default() };
+    let (records, host) = with(&plan, &programs, &full);
+    assert_eq!(records, expected);
+    assert!(remarks(&host).contains("is not kept: no space"), "{}", remarks(&host));
+}
