@@ -35,7 +35,7 @@ pub(crate) struct BlocksArgs {
     /// made again.
     #[arg(long, value_name = "DIR", default_value = "lab-results/blocks")]
     pub(crate) output: PathBuf,
-    /// Keep initial trees and runs under way here, and go on from them: about 1.5 GB each at level 24, and
+    /// Keep initial trees and runs under way here, and go on from them: about 1.4 GB each at level 24, and
     /// half for each level less. Made if missing. A run is kept after each program and each probability of
     /// reuse, until it is recorded; initial trees stay.
     #[arg(long, value_name = "DIR")]

@@ -126,9 +126,8 @@ impl<H: Host<BlocksRecord>> Saved<'_, H> {
     }
 
     fn keep(&self, name: &str, study: &Study, note: &str) {
-        let kept = self
-            .trees
-            .map(|trees| trees.replace(name, &mut |mut file| Ok(study.save(note, &mut file)?)));
+        let kept =
+            self.trees.map(|trees| trees.replace(name, &mut |file| Ok(study.save(note, file)?)));
         if let Some(Err(error)) = kept {
             self.remark_not_kept(name, &error);
         }
