@@ -169,7 +169,12 @@ fn impossible_contents_are_named() {
         sum_up(&mut file);
         refused(&spec, &file)
     };
-    assert!(with(parts.counts, u64::MAX).contains("a count past"));
+    // Counts of this file and of the frontend: to go on from there would be past the end.
+    for count in [0, 1, 7, 12] {
+        for number in [1 << 56, u64::MAX - 1, u64::MAX] {
+            assert!(with(parts.counts + 8 * count, number).contains("a count past"));
+        }
+    }
     assert!(with(parts.counts + 16, 1 << 40).contains("before counting began"));
     assert!(with(parts.table.start, (1 << 9) + 1).contains("outside of the tree"));
     assert!(with(parts.plb, u64::MAX).contains("a count past"));
