@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::geometry::{Geometry, Leaf};
-use crate::scheme::{Backend, Op, PathBackend, TagTree, TreeConfig};
+use crate::scheme::{Backend, Op, PathBackend, TagTree, TakingBackend, TreeConfig};
 use crate::stash::TreeTopKind;
 
 type Tags = PathBackend<TagTree>;
@@ -66,6 +66,17 @@ fn a_tree_goes_on_where_it_was() {
         }
         assert!(image(&again) == image(&tags));
     }
+}
+
+#[test]
+fn the_stash_keeps_its_order() {
+    let mut tags = backend(KINDS[0]);
+    for address in [30, 7, 41] {
+        tags.append(address, Leaf(address % 32), &[]).unwrap();
+    }
+    let mut again = backend(KINDS[0]);
+    again.read_image(&mut &image(&tags)[..]).unwrap();
+    assert_eq!(again.stash().addresses().collect::<Vec<_>>(), [30, 7, 41]);
 }
 
 #[test]

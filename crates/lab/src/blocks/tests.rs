@@ -19,6 +19,7 @@ struct Counting {
     looks: AtomicU64,
     planned: AtomicU64,
     made: AtomicU64,
+    made_at_once: AtomicU64,
     file: Mutex<String>,
     remarks: Mutex<Vec<String>>,
 }
@@ -33,7 +34,9 @@ impl Host<BlocksRecord> for Counting {
     }
 
     fn made(&self, paths: u64) {
-        self.made.fetch_add(paths, Ordering::Relaxed);
+        if self.made.fetch_add(paths, Ordering::Relaxed) == 0 {
+            self.made_at_once.store(paths, Ordering::Relaxed);
+        }
     }
 
     fn keep(&self, record: &BlocksRecord) -> Result<(), LabError> {

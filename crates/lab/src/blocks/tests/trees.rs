@@ -82,12 +82,13 @@ fn a_run_that_was_cut_off_goes_on_behind_its_last_stretch() {
     let name = "run-baseline-programs-then-uniform-L14-20000-llc32768-seed1.tree";
     assert_eq!([&first.0, &second.0], [name; 2]);
 
-    for (cut_off, left) in [(first, vec![name.to_owned()]), (second, vec![])] {
+    for (cut_off, paths, left) in [(first, 9250, vec![name.to_owned()]), (second, 18_500, vec![])] {
         // There is no initial tree to begin with: whoever began anew would make one.
         let drawer = Drawer::with(&[cut_off.clone()]);
         let (records, host) = with(&plan, &programs, &drawer);
         assert_eq!(records, untimed(&without));
         assert_eq!((drawer.put(), remarks(&host)), (left, String::new()));
+        assert_eq!(host.made_at_once.into_inner(), 2 * (4 << 14) + paths);
         assert!(drawer.names().is_empty(), "what is recorded is not kept");
         assert_eq!(host.planned.into_inner(), host.made.into_inner());
     }
