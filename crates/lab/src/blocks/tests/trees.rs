@@ -84,7 +84,7 @@ fn a_run_that_was_cut_off_goes_on_behind_its_last_stretch() {
 
     for (cut_off, paths, left) in [(first, 9250, vec![name.to_owned()]), (second, 18_500, vec![])] {
         // There is no initial tree to begin with: whoever began anew would make one.
-        let drawer = Drawer::with(&[cut_off.clone()]);
+        let drawer = Drawer::with(std::slice::from_ref(cut_off));
         let (records, host) = with(&plan, &programs, &drawer);
         assert_eq!(records, untimed(&without));
         assert_eq!((drawer.put(), remarks(&host)), (left, String::new()));
@@ -94,7 +94,7 @@ fn a_run_that_was_cut_off_goes_on_behind_its_last_stretch() {
     }
 
     // The record was kept, and the run not yet removed.
-    let drawer = Drawer::with(&[second.clone()]);
+    let drawer = Drawer::with(std::slice::from_ref(second));
     made_with(&plan, &FIGURE, &programs, &without, 1, Some(&drawer));
     assert!(drawer.names().is_empty());
 }
