@@ -6,8 +6,9 @@ use oblivio_lab::alloc_search::{
     self, Allocation, Profile, SEARCHED_LEAF_LEVEL, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS,
     Search, VolumeTree,
 };
+use oblivio_lab::blocks::BlocksRecord;
 use oblivio_lab::evaluation::RunRecord;
-use oblivio_lab::report;
+use oblivio_lab::report::{self, Figure};
 use oblivio_lab::stash_study::{Plan, Study};
 use oblivio_lab::techniques::{self, Results};
 
@@ -89,8 +90,23 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
     for figure in &figures {
         assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
     }
+    assert_stated_in_the_documentation(&figures);
+}
+
+#[test]
+fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
+    let runs = include_bytes!("../results/blocks/results.jsonl");
+    let kept = Kept::<BlocksRecord>::read("results.jsonl", runs).unwrap();
+    assert_eq!(kept.whole_bytes, runs.len());
+    assert!(kept.records.iter().all(|run| run.spec.leaf_level() == 24), "the paper's tree");
+    let figures = report::read(include_str!("../results/blocks/figures.json")).unwrap();
+    assert_stated_in_the_documentation(&figures);
+}
+
+/// Each stated number of a figure is a row of docs/simulator.md, beside ours.
+fn assert_stated_in_the_documentation(figures: &[Figure]) {
     let documentation = include_str!("../../../docs/simulator.md");
-    for stated in figures.iter().filter(|figure| figure.id == "fig10").flat_map(|f| &f.stated) {
+    for stated in figures.iter().flat_map(|figure| &figure.stated) {
         let ours = stated.ours.map_or_else(|| "–".to_owned(), |ours| format!("{ours:.2}"));
         let row = format!("| {} | {:.2} | {ours} |", stated.what, stated.paper);
         assert!(documentation.contains(&row), "expected this row: {row}");
