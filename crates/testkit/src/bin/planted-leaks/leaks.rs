@@ -638,8 +638,8 @@ pub(crate) const LEAKS: &[Leak] = &[
         shows: "one leaf never comes: which paths belong to blocks and not to chance",
         edits: &[Edit {
             file: "frontend/leaf_prf.rs",
-            find: "Leaf(value & ((1 << self.leaf_level) - 1))",
-            replacement: "Leaf(value % ((1 << self.leaf_level) - 1u64).max(1))",
+            find: "Leaf(self.value(name) & ((1 << self.leaf_level) - 1))",
+            replacement: "Leaf(self.value(name) % ((1 << self.leaf_level) - 1u64).max(1))",
         }],
         found_by: &["leaves::of_freecursive_are_uniform_independent_and_fresh"],
     },
