@@ -15,7 +15,7 @@ fn figures_of_all_experiments_are_made_and_reported() {
     let dir = TempDir::new().unwrap();
     let run = "lab run --quick --figure fig16 fig06 dram";
     let said = good(&dir, run);
-    for part in ["stated numbers agree", "6 runs", "1 runs", "lab-results/report.html"] {
+    for part in ["stated numbers agree", "9 runs", "1 runs", "lab-results/report.html"] {
         assert!(said.contains(part), "no {part:?} in {said}");
     }
     let text = |name: &str| fs::read_to_string(dir.path().join("lab-results").join(name)).unwrap();
@@ -24,7 +24,7 @@ fn figures_of_all_experiments_are_made_and_reported() {
         assert!(page.contains(part), "no {part:?} in the page");
     }
     let runs = text("evaluation/results.jsonl");
-    assert_eq!(runs.lines().count(), 6);
+    assert_eq!(runs.lines().count(), 9);
     assert_eq!(text("blocks/results.jsonl").lines().count(), 1);
 
     // Once more, as JSON: nothing is run again, and all figures are in one list.
