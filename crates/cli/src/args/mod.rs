@@ -208,10 +208,12 @@ pub(crate) enum LabCommand {
     List,
     /// Run an experiment, or all that make figures.
     ///
-    /// Without a name: evaluation, blocks and dram, one after the other, and the report of all their figures.
+    /// With --quick or another option and no name: evaluation, blocks and dram, one after the other, and the report
+    /// of all their figures.
     /// What was interrupted goes on with the next run.
     #[command(
         args_conflicts_with_subcommands = true,
+        arg_required_else_help = true,
         after_help = "Examples:\n  oblivio lab run --quick\n  oblivio lab run --traces traces --output results\n  oblivio lab run dram"
     )]
     Run {
