@@ -99,10 +99,13 @@ fn clients_that_cannot_be_are_refused() {
         assert!(refused(&endless).contains("than the stash has room for"));
         assert!(refused(&[0, 1, 3, 0, 0]).contains("past the tree top"));
         assert!(refused(&[0, 1, u64::MAX, 0, 0]).contains("past the tree top"));
-        assert!(refused(&[0, 1, 1, 0, 1]).contains("off its path"));
-        // The third block of a bucket of two slots.
-        assert!(refused(&[0, 3, 0, 1, 0, 0, 2, 0, 0, 3, 0]).contains("without room"));
     }
+    // A dedicated tree top lies with the rest of the tree.
+    assert!(refused(KINDS[0], &[0, 1, 0, 0, 0]).contains("past the tree top"));
+    assert!(refused(KINDS[1], &[0, 1, 1, 0, 1]).contains("off its path"));
+    // The third block of a bucket of two slots.
+    let blocks = [0, 3, 0, 1, 0, 0, 2, 0, 0, 3, 0];
+    assert!(refused(KINDS[1], &blocks).contains("without room"));
     // The third block of a set of two ways.
     let same_set = |address: &u64| crate::stash::set_of(*address, 3) == 0;
     let set: Vec<u64> = (0..CAPACITY).filter(same_set).take(3).collect();
@@ -122,7 +125,10 @@ fn trees_that_cannot_be_are_refused() {
     assert!(refused(kind, &with(3, CAPACITY, 0)).contains("past its capacity"));
     assert!(refused(kind, &with(3, u64::MAX >> LEAF_LEVEL, 0)).contains("past its capacity"));
     assert!(refused(kind, &with(3, 1, 1)).contains("off its path"));
-    assert!(refused(kind, &with(TOP_LEVELS - 1, 1, 0)).contains("kept on the client"));
-    let bytes: Vec<u8> = with(3, 1, 8).iter().flat_map(|number| number.to_le_bytes()).collect();
-    backend(kind).read_image(&mut &bytes[..]).unwrap();
+    let in_tree_top = with(TOP_LEVELS - 1, 1, 0);
+    assert!(refused(KINDS[1], &in_tree_top).contains("kept on the client"));
+    for numbers in [with(3, 1, 8), in_tree_top] {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        backend(kind).read_image(&mut &bytes[..]).unwrap();
+    }
 }

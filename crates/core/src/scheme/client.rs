@@ -191,7 +191,8 @@ impl Client {
             return Err(corrupt("more blocks than were written"));
         }
         top.load(leaf, stash);
-        io.open_path(leaf, bodies, blocks, |entry, real| stash.insert_if(entry, real))
+        let mut arrivals = stash.arrivals();
+        io.open_path(leaf, bodies, blocks, |entry, real| arrivals.insert_if(entry, real))
     }
 
     /// Step 5: evicts and encrypts as many blocks as possible to the path to `leaf`, which
@@ -213,8 +214,8 @@ impl Client {
     /// Plans which blocks go where on the path to `leaf`.
     #[inline]
     pub(super) fn plan_path(&mut self, leaf: Leaf) {
-        let Self { stash, top, plan, config, .. } = self;
-        stash.push_to_leaf(leaf, &config.geometry, top, plan);
+        let Self { stash, top, plan, .. } = self;
+        stash.push_to_leaf(leaf, top, plan);
     }
 
     /// What [`Self::plan_path`] planned.
@@ -232,7 +233,7 @@ impl Client {
         for entry in &plan.slots()[first_in_storage..] {
             blocks.give_back(entry.place);
         }
-        top.store(leaf, plan, &config.geometry, blocks);
+        top.store(leaf, plan, blocks);
         stash.settle(blocks);
     }
 

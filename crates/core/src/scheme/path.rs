@@ -13,7 +13,7 @@ use crate::geometry::{BucketId, Leaf};
 use crate::image::Image;
 use crate::posmap::draw_leaf;
 use crate::seal::Sealer;
-use crate::stash::StashView;
+use crate::stash::{StashView, TreeTopKind};
 use crate::store::BucketStore;
 
 /// The Path ORAM backend.
@@ -55,6 +55,7 @@ impl PathBackend<TagTree> {
             return Err(Error::new(ErrorKind::InvalidConfig, message));
         }
         config.shape()?;
+        let config = &with_dedicated_top_in_tree(config);
         Ok(Self { io: TagTree::new(config)?, client: Client::new(config, 0)? })
     }
 
@@ -71,6 +72,16 @@ impl PathBackend<TagTree> {
             Some(Location::Bucket(BucketId::on_path(leaf, level)))
         })
     }
+}
+
+/// Where a block is a tag, a dedicated tree top is memory like any other: its buckets lie with the rest of
+/// the tree, and all blocks take the same way.
+fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
+    let tree_top_levels = match config.tree_top {
+        TreeTopKind::Dedicated => 0,
+        TreeTopKind::SetAssociative { .. } => config.tree_top_levels,
+    };
+    TreeConfig { tree_top_levels, ..config.clone() }
 }
 
 /// How full the stash was is not in it: that counts anew.

@@ -138,7 +138,7 @@ impl<S: BucketStore> PathIo<S> {
     ) -> Result<(), Error> {
         let level = bucket.level();
         self.trip.aim(Leaf(bucket.index()), level..level + 1);
-        self.seal_trip(counter, BodyCounters::Stored, blocks, |_, _| entries)
+        self.seal_trip(counter, BodyCounters::Stored, blocks, |_| entries)
     }
 
     #[inline]
@@ -147,10 +147,9 @@ impl<S: BucketStore> PathIo<S> {
         counter: u64,
         bodies: BodyCounters,
         blocks: &BlockRoom,
-        planned: impl Fn(&Stop<'_>, &BucketFormat) -> &'e [Entry],
+        planned: impl Fn(&Stop<'_>) -> &'e [Entry],
     ) -> Result<(), Error> {
         let Self { format, store, sealer, trip, addresses, leaves, .. } = self;
-        let planned = |stop: &Stop<'_>| planned(stop, format);
         write_sealed(store, trip, |mut blanks| {
             let mut batches = trip.batches(format);
             while let Some(batch) = batches.next() {
@@ -386,9 +385,7 @@ impl<S: BucketStore> Trips for PathIo<S> {
         blocks: &BlockRoom,
     ) -> Result<(), Error> {
         self.aim(leaf);
-        self.seal_trip(counter, bodies, blocks, |stop, format| {
-            plan.bucket(usize::from(stop.sizes.level), format.geometry())
-        })
+        self.seal_trip(counter, bodies, blocks, |stop| plan.bucket(usize::from(stop.sizes.level)))
     }
 
     fn fill(&mut self, tree: TagTree, client: &Client) -> Result<(), Error> {

@@ -193,8 +193,9 @@ impl Trips for TagTree {
     /// The deepest bucket first: no cache holds it.
     #[inline]
     fn prefetch(&mut self, leaf: Leaf) {
-        for level in (usize::from(self.first_level)..self.levels.len()).rev() {
-            hint::prefetch(self.slots_of(leaf, level).as_flattened());
+        let slots: &[Slot] = self.slots.bytes().as_chunks().0;
+        for level in self.levels[usize::from(self.first_level)..].iter().rev() {
+            hint::prefetch(slots[level.bucket(leaf)..][..level.bucket_slots].as_flattened());
         }
     }
 

@@ -18,7 +18,7 @@ use crate::memory::zeros;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
-/// Room for a fixed number of blocks. Wiped when dropped.
+/// Room for a fixed number of blocks. Wiped when dropped. Blocks without bytes need none: any place is theirs.
 pub(crate) struct BlockRoom {
     bytes: Zeroizing<Vec<u8>>,
     block_bytes: usize,
@@ -76,6 +76,9 @@ impl BlockRoom {
     /// When there is none: whoever sizes the room counts what can be on the client at once.
     #[inline]
     pub(crate) fn take(&mut self) -> Place {
+        if self.block_bytes == 0 {
+            return self.zero;
+        }
         self.free_count =
             self.free_count.checked_sub(1).expect("the room was sized for all a client can hold");
         self.free[self.free_count]
@@ -84,6 +87,9 @@ impl BlockRoom {
     /// Frees a place, if it is a lasting one. No branch depends on which.
     #[inline]
     pub(crate) fn give_back(&mut self, place: Place) {
+        if self.block_bytes == 0 {
+            return;
+        }
         if let Some(entry) = self.free.get_mut(self.free_count) {
             *entry = place;
             self.free_count += usize::from(place.0 < self.first_in_transit);
@@ -93,7 +99,7 @@ impl BlockRoom {
     /// A lasting place for a block: its own, or one it moves to out of transit.
     #[inline]
     pub(crate) fn settle(&mut self, place: Place) -> Place {
-        if place.0 < self.first_in_transit {
+        if self.block_bytes == 0 || place.0 < self.first_in_transit {
             return place;
         }
         let lasting = self.take();

@@ -22,7 +22,7 @@ pub(crate) use push_to_leaf::PathPlan;
 pub use tree_top::TreeTopKind;
 pub(crate) use tree_top::{TreeTop, set_of, sets};
 
-use crate::geometry::{Geometry, Leaf};
+use crate::geometry::Leaf;
 
 /// A block on the client: its name, the path it belongs to, and where its bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,14 +83,13 @@ impl Stash {
 
     #[inline]
     pub(crate) fn insert(&mut self, entry: Entry) {
-        self.insert_if(entry, true);
+        self.arrivals().insert_if(entry, true);
     }
 
-    /// Inserts `entry` if it is `real`. No branch depends on it.
+    /// For the blocks of a path, which come one after the other.
     #[inline]
-    pub(crate) fn insert_if(&mut self, entry: Entry, real: bool) {
-        self.entries[self.len] = entry;
-        self.len += usize::from(real);
+    pub(crate) fn arrivals(&mut self) -> Arrivals<'_> {
+        Arrivals { entries: &mut self.entries, len: self.len, settled: &mut self.len }
     }
 
     #[inline]
@@ -128,13 +127,7 @@ impl Stash {
     /// A block whose deepest free bucket is one of `top`, where its set is full, is left out of this
     /// round, and stays (IR-ORAM, section IV-C).
     #[inline]
-    pub(crate) fn push_to_leaf(
-        &mut self,
-        leaf: Leaf,
-        geometry: &Geometry,
-        top: &mut TreeTop,
-        plan: &mut PathPlan,
-    ) {
+    pub(crate) fn push_to_leaf(&mut self, leaf: Leaf, top: &mut TreeTop, plan: &mut PathPlan) {
         plan.clear();
         let newest_first = top.wants_newest_first();
         if newest_first {
@@ -144,7 +137,7 @@ impl Stash {
         for i in 0..self.len {
             let entry = self.entries[i];
             self.entries[stuck] = entry;
-            stuck += usize::from(!plan.place(entry, leaf, geometry, top));
+            stuck += usize::from(!plan.place(entry, leaf, top));
         }
         self.len = stuck;
         if newest_first {
@@ -160,6 +153,30 @@ impl Stash {
             entry.place = blocks.settle(entry.place);
         }
         self.occupancy.count(self.len);
+    }
+}
+
+/// Blocks on their way into the stash. They are in it once this is dropped: until then their number is
+/// in a register, and not in memory after each.
+pub(crate) struct Arrivals<'a> {
+    entries: &'a mut [Entry],
+    len: usize,
+    settled: &'a mut usize,
+}
+
+impl Arrivals<'_> {
+    /// Inserts `entry` if it is `real`. No branch depends on it.
+    #[inline]
+    pub(crate) fn insert_if(&mut self, entry: Entry, real: bool) {
+        self.entries[self.len] = entry;
+        self.len += usize::from(real);
+    }
+}
+
+impl Drop for Arrivals<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.settled = self.len;
     }
 }
 

@@ -7,18 +7,32 @@ use crate::geometry::{Geometry, Leaf};
 pub(crate) struct PathPlan {
     /// A path in one row, from the root to the leaf. A slot without a block holds a dummy.
     slots: Vec<Entry>,
-    occupied: Vec<usize>,
+    /// The buckets of the path, from the root down.
+    buckets: Vec<Bucket>,
     /// Bit `i`: level `i` has no free slot. Bits past the leaf level are set.
     full: u64,
     dummy: Entry,
 }
 
+/// Where the slots of a bucket are in the row of a path.
+#[derive(Clone, Copy)]
+struct Bucket {
+    start: usize,
+    /// The first free one: it and `start` are `Occupied`.
+    free: usize,
+    end: usize,
+}
+
 impl PathPlan {
     pub(crate) fn new(geometry: &Geometry, zero: Place) -> Self {
         let dummy = Entry::dummy(zero);
+        let buckets = (0..geometry.levels()).map(|level| {
+            let start = geometry.path_slots_above(level);
+            Bucket { start, free: start, end: start + geometry.slots(level) }
+        });
         Self {
             slots: vec![dummy; geometry.path_slots()],
-            occupied: vec![0; geometry.levels()],
+            buckets: buckets.collect(),
             full: u64::MAX,
             dummy,
         }
@@ -27,8 +41,8 @@ impl PathPlan {
     /// Empties all slots.
     pub(crate) fn clear(&mut self) {
         self.slots.fill(self.dummy);
-        self.occupied.fill(0);
-        self.full = u64::MAX << self.occupied.len();
+        self.buckets.iter_mut().for_each(|bucket| bucket.free = bucket.start);
+        self.full = u64::MAX << self.buckets.len();
     }
 
     /// All slots of the path.
@@ -39,33 +53,30 @@ impl PathPlan {
 
     /// The slots of the bucket on `level`: its blocks, then dummies.
     #[inline]
-    pub(crate) fn bucket(&self, level: usize, geometry: &Geometry) -> &[Entry] {
-        &self.slots[geometry.path_slots_above(level)..][..geometry.slots(level)]
+    pub(crate) fn bucket(&self, level: usize) -> &[Entry] {
+        let Bucket { start, end, .. } = self.buckets[level];
+        &self.slots[start..end]
     }
 
     /// The blocks that go into the bucket on `level`.
-    pub(crate) fn blocks(&self, level: usize, geometry: &Geometry) -> &[Entry] {
-        &self.bucket(level, geometry)[..self.occupied[level]]
+    #[inline]
+    pub(crate) fn blocks(&self, level: usize) -> &[Entry] {
+        let Bucket { start, free, .. } = self.buckets[level];
+        &self.slots[start..free]
     }
 
     /// Gives `entry` the deepest free slot of the path to `leaf` that its own path shares, if there
     /// is one and, where it is one of the levels of `top`, that agrees: an iteration of Algorithm 1.
     #[inline]
-    pub(crate) fn place(
-        &mut self,
-        entry: Entry,
-        leaf: Leaf,
-        geometry: &Geometry,
-        top: &mut TreeTop,
-    ) -> bool {
+    pub(crate) fn place(&mut self, entry: Entry, leaf: Leaf, top: &mut TreeTop) -> bool {
         let deepest = push_back(leaf, entry.leaf, self.full)
             .filter(|level| *level >= usize::from(top.levels()) || top.promise(entry.address));
         match deepest {
             Some(level) => {
-                let occupied = &mut self.occupied[level];
-                self.slots[geometry.path_slots_above(level) + *occupied] = entry;
-                *occupied += 1;
-                self.full |= u64::from(*occupied == geometry.slots(level)) << level;
+                let bucket = &mut self.buckets[level];
+                self.slots[bucket.free] = entry;
+                bucket.free += 1;
+                self.full |= u64::from(bucket.free == bucket.end) << level;
                 true
             }
             None => false,
@@ -118,15 +129,14 @@ mod tests {
             stash.insert(Entry { address, leaf: Leaf(*leaf), place: zero() });
         }
         let mut plan = PathPlan::new(geometry, zero());
-        stash.push_to_leaf(evicted, geometry, &mut no_top(geometry), &mut plan);
+        stash.push_to_leaf(evicted, &mut no_top(geometry), &mut plan);
 
         let literal_stash =
             (0..).zip(leaves).map(|(address, leaf)| (address, Leaf(*leaf))).collect();
         let (path, left) =
             reference::push_to_leaf(literal_stash, evicted, geometry, |_, _, _| true);
         for (level, bucket) in path.iter().enumerate() {
-            let planned: Vec<_> =
-                plan.blocks(level, geometry).iter().map(|e| (e.address, e.leaf)).collect();
+            let planned: Vec<_> = plan.blocks(level).iter().map(|e| (e.address, e.leaf)).collect();
             assert_eq!(&planned, bucket, "level {level} of {evicted:?}, stash {leaves:?}");
             assert!(bucket.iter().all(|(_, leaf)| share_bucket(*leaf, evicted, level as u8)));
         }
@@ -149,9 +159,8 @@ mod tests {
             stash.insert(Entry { address, leaf: Leaf(leaf), place: zero() });
         }
         let mut plan = PathPlan::new(&geometry, zero());
-        stash.push_to_leaf(Leaf(1), &geometry, &mut no_top(&geometry), &mut plan);
-        let names =
-            |level| plan.blocks(level, &geometry).iter().map(|e| e.address).collect::<Vec<_>>();
+        stash.push_to_leaf(Leaf(1), &mut no_top(&geometry), &mut plan);
+        let names = |level| plan.blocks(level).iter().map(|e| e.address).collect::<Vec<_>>();
         assert_eq!((names(2), names(1), names(0)), (vec![0, 1], vec![2, 3], vec![4]));
         assert_eq!(stash.len(), 0);
     }

@@ -247,7 +247,7 @@ impl<S: BucketStore> RotatingIo<S> {
         store.write(pieces, &mut |mut blanks| {
             filled = true;
             for (i, level) in places.levels().enumerate() {
-                let bucket = plan.bucket(usize::from(level), geometry);
+                let bucket = plan.bucket(usize::from(level));
                 let part = |part| Sealing { eviction: g, level, part };
                 format.put_tables(tables, bucket);
                 sealer.seal(part(SealedPart::Header), tables, &mut blanks, i, 0);

@@ -71,16 +71,10 @@ impl TreeTop {
     }
 
     /// Stores what was planned for the path to `leaf`, which [`Self::load`] has emptied.
-    pub(crate) fn store(
-        &mut self,
-        leaf: Leaf,
-        plan: &PathPlan,
-        geometry: &Geometry,
-        blocks: &mut BlockRoom,
-    ) {
+    pub(crate) fn store(&mut self, leaf: Leaf, plan: &PathPlan, blocks: &mut BlockRoom) {
         for level in 0..self.levels {
             let bucket = BucketId::on_path(leaf, level);
-            for entry in plan.blocks(usize::from(level), geometry) {
+            for entry in plan.blocks(usize::from(level)) {
                 self.put(bucket, Entry { place: blocks.settle(entry.place), ..*entry });
             }
         }

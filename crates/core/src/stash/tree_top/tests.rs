@@ -88,9 +88,9 @@ fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
                 let loaded: Vec<(BucketId, u64, Leaf)> = on_path;
                 assert_eq!(stash.len(), before + loaded.len());
 
-                stash.push_to_leaf(evicted, &geometry, &mut top, &mut plan);
+                stash.push_to_leaf(evicted, &mut top, &mut plan);
                 for level in 0..geometry.levels() {
-                    for entry in plan.blocks(level, &geometry) {
+                    for entry in plan.blocks(level) {
                         let bucket = BucketId::on_path(evicted, level as u8);
                         assert!(bucket.is_on_path(entry.leaf));
                         if level < usize::from(levels) {
@@ -104,13 +104,13 @@ fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
                 }
                 for left in stash.entries() {
                     let has_room = geometry.path(evicted).enumerate().any(|(level, bucket)| {
-                        let taken = plan.blocks(level, &geometry).len();
+                        let taken = plan.blocks(level).len();
                         bucket.is_on_path(left.leaf) && taken < geometry.slots(level)
                     });
                     let is_stuck = !has_room || !model.set_has_room(left.address);
                     assert!(is_stuck, "a block stays in the stash without need");
                 }
-                top.store(evicted, &plan, &geometry, &mut blocks);
+                top.store(evicted, &plan, &mut blocks);
                 stash.settle(&mut blocks);
                 assert!(stash.len() < before + kind.growth_max());
             }
