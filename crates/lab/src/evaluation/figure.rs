@@ -5,7 +5,7 @@ use oblivio_sim::system::Outcome;
 use super::manifest::{Axis, Manifest, NamedMeasure, StatedNumber};
 use super::measure::Measure;
 use super::plan::Plan;
-use super::record::{RunRecord, Scale};
+use super::record::RunRecord;
 use super::setting::Setting;
 use super::variants::Variant;
 use super::workloads::Programs;
@@ -47,7 +47,7 @@ impl Maker<'_> {
             plot: Plot::Bars(self.bars()?),
             stated: stated.collect::<Result<_, _>>()?,
             remarks: self.remarks()?,
-            origin: self.origin(),
+            origin: self.origin()?,
         })
     }
 
@@ -226,8 +226,9 @@ impl Maker<'_> {
         Ok((!means.is_empty()).then(text))
     }
 
-    fn origin(&self) -> String {
-        let Scale { records, warm_up, .. } = self.plan.scale;
+    fn origin(&self) -> Result<String, LabError> {
+        let records = self.plan.scale.records;
+        let warm_up = self.plan.warm_up(self.first_setting())?;
         let machines = self.of_each_machine(|machine| {
             let switches = machine.switches(&self.plan.switches);
             Some(format!("leaves on level {}; {switches:?}", self.leaf_level(machine)))
@@ -236,14 +237,14 @@ impl Maker<'_> {
             self.records.iter().map(|record| record.version.as_str()).collect();
         versions.sort_unstable();
         versions.dedup();
-        format!(
+        Ok(format!(
             "{records} records of each trace ({}) after {warm_up} to fill the caches, repeated where a \
              trace is shorter; {}; seed {}; version {}",
             self.programs.what,
             machines.join("; "),
             self.plan.seed,
             versions.join(", ")
-        )
+        ))
     }
 }
 

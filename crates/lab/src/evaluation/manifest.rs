@@ -96,7 +96,7 @@ pub struct StatedNumber {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 17] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
@@ -108,6 +108,7 @@ const FILES: [(&str, &str); 16] = [
     ("fig16.toml", include_str!("../../manifests/fig16.toml")),
     ("made.toml", include_str!("../../manifests/made.toml")),
     ("settings.toml", include_str!("../../manifests/settings.toml")),
+    ("warm.toml", include_str!("../../manifests/warm.toml")),
     ("near.toml", include_str!("../../manifests/near.toml")),
     ("evictions.toml", include_str!("../../manifests/evictions.toml")),
     ("fetches.toml", include_str!("../../manifests/fetches.toml")),

@@ -30,8 +30,8 @@ pub struct Run {
     pub variant: String,
     /// What runs on it.
     pub workload: String,
-    /// The level of the leaves.
-    pub leaf_level: u8,
+    /// The size of the tree, and how many records run.
+    pub scale: Scale,
     /// What the paper leaves open.
     pub switches: Switches,
 }
@@ -83,7 +83,7 @@ impl Plan {
             return Err(LabError::Plan(message.to_owned()));
         }
         let place = |name: &str| workloads::names().position(|workload| workload == name);
-        runs.sort_by_key(|run| (run.leaf_level, place(&run.workload)));
+        runs.sort_by_key(|run| (run.scale.leaf_level, place(&run.workload)));
         Ok(runs)
     }
 
@@ -110,7 +110,11 @@ impl Plan {
         Ok(Run {
             variant: variant.to_owned(),
             workload: workload.to_owned(),
-            leaf_level: machine.leaf_level(self.leaf_level(setting.levels)?),
+            scale: Scale {
+                leaf_level: machine.leaf_level(self.leaf_level(setting.levels)?),
+                warm_up: self.warm_up(setting)?,
+                ..self.scale
+            },
             switches: machine.switches(&setting.of(&self.switches)),
         })
     }
@@ -127,18 +131,31 @@ impl Plan {
         })
     }
 
+    /// Records that fill the caches.
+    pub(super) fn warm_up(&self, setting: &Setting) -> Result<u64, LabError> {
+        let records = self.scale.warm_up.checked_mul(setting.warm_ups.into());
+        records.filter(|records| records <= RECORDS.end()).ok_or_else(|| {
+            LabError::Plan(format!(
+                "a figure runs {} times as many records to fill the caches, and that is more than {}: \
+                 choose fewer --records, or leave that --figure out",
+                setting.warm_ups,
+                RECORDS.end()
+            ))
+        })
+    }
+
     /// The machine of `run`.
     ///
     /// # Errors
     /// [`LabError::Plan`] when there is none of this name.
     pub fn spec(&self, run: &Run) -> Result<SystemSpec, LabError> {
-        known(&run.variant)?.spec(run.leaf_level, &run.switches)
+        known(&run.variant)?.spec(run.scale.leaf_level, &run.switches)
     }
 
     /// How `run` is called in results. Runs with the same key and specification are the same.
     pub fn key(&self, run: &Run) -> String {
-        let Scale { records, warm_up, .. } = self.scale;
-        let Run { variant, workload, leaf_level, switches } = run;
+        let Run { variant, workload, scale, switches } = run;
+        let Scale { leaf_level, records, warm_up } = scale;
         let (switches, seed) = (switches.key(), self.seed);
         format!("{variant}/{workload}/L{leaf_level}/{switches}/{warm_up}+{records}/seed{seed}")
     }
@@ -156,8 +173,7 @@ impl Plan {
     }
 
     fn check(&self) -> Result<(), LabError> {
-        let Scale { records, warm_up, .. } = self.scale;
-        if RECORDS.contains(&records) && warm_up <= *RECORDS.end() {
+        if RECORDS.contains(&self.scale.records) {
             return Ok(());
         }
         let (least, most) = (RECORDS.start(), RECORDS.end());

@@ -15,6 +15,13 @@ pub struct Scale {
     pub warm_up: u64,
 }
 
+impl Scale {
+    /// Those that count, and those before.
+    pub(super) fn all_records(self) -> u64 {
+        self.records + self.warm_up
+    }
+}
+
 /// A run, and everything to make it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

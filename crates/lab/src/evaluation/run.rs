@@ -7,7 +7,7 @@ use oblivio_sim::system::{self, Progress};
 use oblivio_sim::trace::{Kind, Record};
 
 use super::plan::{Plan, Run};
-use super::record::{RunRecord, Scale};
+use super::record::RunRecord;
 use super::workloads::Programs;
 use crate::records::Host;
 use crate::{LabError, workers};
@@ -26,12 +26,11 @@ pub fn run(
     jobs: NonZeroUsize,
     host: &impl Host<RunRecord>,
 ) -> Result<Vec<RunRecord>, LabError> {
-    let Scale { records, warm_up, .. } = plan.scale;
     // A run that cannot be made is refused before hours of others, and not after them.
     for run in runs {
         plan.spec(run)?.check()?;
     }
-    host.planned((records + warm_up) * runs.len() as u64);
+    host.planned(runs.iter().map(|run| run.scale.all_records()).sum());
     workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host))
 }
 
@@ -42,25 +41,25 @@ fn one(
     kept: &[RunRecord],
     host: &impl Host<RunRecord>,
 ) -> Result<RunRecord, LabError> {
-    let Scale { records, warm_up, .. } = plan.scale;
+    let scale = run.scale;
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
-    let lines = spec.oram.as_ref().map_or(Plan::lines(run.leaf_level), |oram| oram.data_blocks);
-    let trace =
-        programs.records(&run.workload, records + warm_up, lines, run.switches.pages, seed)?;
+    let lines = spec.oram.as_ref().map_or(Plan::lines(scale.leaf_level), |oram| oram.data_blocks);
+    let records = scale.all_records();
+    let trace = programs.records(&run.workload, records, lines, run.switches.pages, seed)?;
     let checksum = checksum(&trace);
     if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, checksum, &spec)) {
-        host.made(records + warm_up);
+        host.made(records);
         return Ok(same.clone());
     }
     let (start, progress) = (host.seconds(), Told { host, told: Cell::new(0) });
-    let outcome = system::run(&spec, trace, warm_up, seed, &progress)?;
-    progress.records(records + warm_up);
+    let outcome = system::run(&spec, trace, scale.warm_up, seed, &progress)?;
+    progress.records(records);
     let record = RunRecord {
         key,
         variant: run.variant.clone(),
         workload: run.workload.clone(),
         trace: checksum,
-        scale: Scale { leaf_level: run.leaf_level, ..plan.scale },
+        scale,
         seed,
         spec,
         outcome,

@@ -300,7 +300,7 @@ fn the_machines_of_another_paper_have_its_tree_and_its_switches() {
     let tiny = std::slice::from_ref(&tiny);
     let runs = [Plan::full(), other].map(|plan| plan.runs(tiny, &samples).unwrap());
     assert_eq!(runs[0], runs[1]);
-    assert!(runs[0].iter().all(|run| run.leaf_level == 20));
+    assert!(runs[0].iter().all(|run| run.scale.leaf_level == 20));
 
     let full = figure(&Plan::full(), &tiny[0], &[]);
     assert!(full.origin.contains("leaves on level 20; Switches { pace: Free, fan_out: 32"));
