@@ -115,9 +115,9 @@ fn clients_that_cannot_be_are_refused() {
 
 #[test]
 fn trees_that_cannot_be_are_refused() {
-    // No block on the client, then each slot from the root down.
+    // No block on the client, then each slot from the root down, and two that fill up a cache line.
     let with = |level: u8, address: u64, leaf: u64| {
-        let mut numbers = vec![0; 2 + 2 * ((2 << LEAF_LEVEL) - 1)];
+        let mut numbers = vec![0; 2 + 2 * ((2 << LEAF_LEVEL) - 1) + 2];
         numbers[2 + 2 * ((1 << level) - 1)] = (address << LEAF_LEVEL | leaf) + 1;
         numbers
     };

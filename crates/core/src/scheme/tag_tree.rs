@@ -4,7 +4,9 @@
 //! sealed, opened or checked on the way, and a path costs little more than the memory it is in.
 
 mod image;
+mod places;
 
+use self::places::Places;
 use super::client::Client;
 use super::path_io::{BodyCounters, PathTree, Trips};
 use super::{Location, TreeConfig};
@@ -20,30 +22,11 @@ pub struct TagTree {
     capacity: u64,
     /// The levels above are kept on the client, and empty here.
     first_level: u8,
-    /// Level after level, bucket after bucket: see [`Self::pack`]. A bucket's blocks come first.
+    /// See [`Self::pack`]. A bucket's blocks come first.
     slots: Region,
-    /// From the root down.
-    levels: Box<[Level]>,
+    places: Places,
     /// Whoever wants to know of each path that is written back.
     tell: Option<Box<dyn FnMut(Leaf)>>,
-}
-
-/// The slots of a level.
-#[derive(Clone, Copy)]
-struct Level {
-    /// The first of them.
-    start: usize,
-    bucket_slots: usize,
-    index_mask: u64,
-    /// The first slot of the level in a path laid out in one row.
-    path_slot: usize,
-}
-
-impl Level {
-    #[inline]
-    fn bucket(&self, leaf: Leaf) -> usize {
-        self.start + (leaf.0 & self.index_mask) as usize * self.bucket_slots
-    }
 }
 
 /// The slot of a dummy: what memory is at first.
@@ -59,26 +42,20 @@ impl TagTree {
     pub(super) fn new(config: &TreeConfig) -> Result<Self, Error> {
         let (geometry, capacity) = (config.geometry.clone(), config.capacity);
         let tag_bits = capacity.ilog2() + 1 + u32::from(geometry.leaf_level());
-        let bytes = geometry.tree_slots().checked_mul(size_of::<Slot>() as u64);
+        let places = Places::new(&geometry);
+        let bytes = places.slots.checked_mul(size_of::<Slot>() as u64);
         // One bit is for the tag of a dummy.
         let slots = bytes.filter(|_| tag_bits < u64::BITS).and_then(|b| Region::new(b).ok());
         let Some(slots) = slots else {
             let message = "no memory for the tags of the whole tree: use a smaller one";
             return Err(Error::new(ErrorKind::InvalidConfig, message));
         };
-        let levels = (0..geometry.levels()).scan(0, |next, level| {
-            let (start, bucket_slots) = (*next, geometry.slots(level));
-            *next += bucket_slots << level;
-            let path_slot = geometry.path_slots_above(level);
-            Some(Level { start, bucket_slots, index_mask: (1 << level) - 1, path_slot })
-        });
-        let levels = levels.collect();
         Ok(Self {
             geometry,
             capacity,
             first_level: config.tree_top_levels,
             slots,
-            levels,
+            places,
             tell: None,
         })
     }
@@ -92,14 +69,15 @@ impl TagTree {
         blocks: &mut dyn Iterator<Item = (u64, Leaf)>,
     ) -> Result<(Self, Vec<(u64, Leaf)>), Error> {
         let mut tree = Self::new(config)?;
-        let shift = tree.geometry.leaf_level().saturating_sub(FILL_PART_BITS);
+        let shift = tree.places.last_root_level.saturating_sub(FILL_PART_BITS);
         let mut parts = vec![Vec::new(); 1 << FILL_PART_BITS];
         for (address, leaf) in blocks {
             if address >= tree.capacity || !tree.geometry.contains_leaf(leaf) {
                 let message = "there is no such address, or no such leaf, in this tree";
                 return Err(Error::new(ErrorKind::InvalidRequest, message));
             }
-            parts[(leaf.0 >> shift) as usize].push(tree.pack(address, leaf));
+            parts[(leaf.0 >> shift) as usize % (1 << FILL_PART_BITS)]
+                .push(tree.pack(address, leaf));
         }
         let tags = parts.into_iter().flatten();
         let left = tags.filter_map(|tag| tree.put_deepest(tag)).collect();
@@ -134,7 +112,7 @@ impl TagTree {
     /// Answers the block if it found no slot.
     fn put_deepest(&mut self, tag: Slot) -> Option<(u64, Leaf)> {
         let (address, leaf) = self.unpack(tag)?;
-        for level in (0..self.levels.len()).rev() {
+        for level in (0..self.places.levels.len()).rev() {
             let mut slots = self.slots_of_mut(leaf, level).iter_mut();
             if let Some(free) = slots.find(|slot| **slot == DUMMY.to_le_bytes()) {
                 *free = tag;
@@ -160,12 +138,12 @@ impl TagTree {
     /// The bucket on `level` of the path to `leaf`.
     #[inline]
     fn slots_of(&self, leaf: Leaf, level: usize) -> &[Slot] {
-        let level = &self.levels[level];
+        let level = &self.places.levels[level];
         &self.slots.bytes().as_chunks().0[level.bucket(leaf)..][..level.bucket_slots]
     }
 
     fn slots_of_mut(&mut self, leaf: Leaf, level: usize) -> &mut [Slot] {
-        let level = self.levels[level];
+        let level = self.places.levels[level];
         &mut self.slots.bytes_mut().as_chunks_mut().0[level.bucket(leaf)..][..level.bucket_slots]
     }
 }
@@ -194,7 +172,7 @@ impl Trips for TagTree {
     #[inline]
     fn prefetch(&mut self, leaf: Leaf) {
         let slots: &[Slot] = self.slots.bytes().as_chunks().0;
-        for level in self.levels[usize::from(self.first_level)..].iter().rev() {
+        for level in self.places.levels[usize::from(self.first_level)..].iter().rev() {
             hint::prefetch(slots[level.bucket(leaf)..][..level.bucket_slots].as_flattened());
         }
     }
@@ -210,13 +188,15 @@ impl Trips for TagTree {
         let leaf_level = self.geometry.leaf_level();
         let leaf_mask = (1 << leaf_level) - 1;
         let slots = self.slots.bytes().as_chunks().0;
-        for level in &self.levels[usize::from(self.first_level)..] {
+        let first_level = usize::from(self.first_level);
+        let mut path_slots = self.geometry.path_slots_above(first_level)..;
+        for level in &self.places.levels[first_level..] {
             let bucket: &[Slot] = &slots[level.bucket(leaf)..][..level.bucket_slots];
-            for (i, slot) in bucket.iter().enumerate() {
+            for (slot, path_slot) in bucket.iter().zip(&mut path_slots) {
                 let slot = u64::from_le_bytes(*slot);
                 let tag = slot.wrapping_sub(1);
                 let (address, leaf) = (tag >> leaf_level, Leaf(tag & leaf_mask));
-                let place = blocks.in_transit(level.path_slot + i);
+                let place = blocks.in_transit(path_slot);
                 each(Entry { address, leaf, place }, slot != DUMMY);
             }
         }
@@ -234,10 +214,10 @@ impl Trips for TagTree {
     ) -> Result<(), Error> {
         let leaf_level = self.geometry.leaf_level();
         let slots = self.slots.bytes_mut().as_chunks_mut().0;
-        for level in &self.levels[usize::from(self.first_level)..] {
+        let first_level = usize::from(self.first_level);
+        for (number, level) in (first_level..).zip(&self.places.levels[first_level..]) {
             let bucket: &mut [Slot] = &mut slots[level.bucket(leaf)..][..level.bucket_slots];
-            let planned = &plan.slots()[level.path_slot..][..level.bucket_slots];
-            for (slot, entry) in bucket.iter_mut().zip(planned) {
+            for (slot, entry) in bucket.iter_mut().zip(plan.bucket(number)) {
                 let tag = pack(leaf_level, entry.address, entry.leaf);
                 let is_dummy = entry.address == Entry::DUMMY_ADDRESS;
                 *slot = if is_dummy { DUMMY } else { tag }.to_le_bytes();
