@@ -6,6 +6,7 @@
 
 pub mod alloc_search;
 pub mod blocks;
+mod choice;
 pub mod dram;
 mod error;
 pub mod evaluation;
@@ -16,6 +17,7 @@ pub mod stash_study;
 pub mod techniques;
 mod workers;
 
+pub use choice::chosen;
 pub use error::LabError;
 pub use oblivio_sim::trace::Trace;
 pub use oblivio_sim::workload::Workload;

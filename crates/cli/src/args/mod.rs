@@ -208,9 +208,8 @@ pub(crate) enum LabCommand {
     List,
     /// Run an experiment, or all that make figures.
     ///
-    /// With --quick or another option and no name: evaluation, blocks and dram, one after the other, and the report
-    /// of all their figures.
-    /// What was interrupted goes on with the next run.
+    /// With --quick or another option and no name: evaluation, blocks and dram, one after the other, and the
+    /// report of all their figures. What was interrupted goes on with the next run.
     #[command(
         args_conflicts_with_subcommands = true,
         arg_required_else_help = true,

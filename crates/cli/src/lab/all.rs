@@ -1,9 +1,9 @@
-//! `oblivio lab run` without a name: every figure, and the report.
+//! `oblivio lab run` without the name of an experiment: every figure, or those chosen, and the report.
 
-use oblivio_lab::blocks::{self, BlocksFigure};
+use oblivio_lab::blocks::{self, BlocksFigure, FIGURES};
 use oblivio_lab::evaluation::{self, Manifest};
 use oblivio_lab::report::{self, About};
-use oblivio_lab::{LabError, dram};
+use oblivio_lab::{LabError, chosen, dram};
 
 use super::made::Made;
 use super::runs::{self, Making, VERSION};
@@ -61,6 +61,7 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), CliError> {
 }
 
 /// Figures of each experiment.
+#[derive(Default)]
 struct Chosen {
     evaluation: Vec<Manifest>,
     blocks: Vec<&'static BlocksFigure>,
@@ -70,21 +71,34 @@ struct Chosen {
 impl Chosen {
     /// Those called `ids`, or all if there are none.
     fn of(ids: &[String]) -> Result<Self, CliError> {
-        let is_chosen = |id: &str| ids.is_empty() || ids.iter().any(|chosen| chosen == id);
-        let (mut evaluation, mut blocks) = (Manifest::all()?, BlocksFigure::chosen(&[])?);
-        let is_known = |id: &&String| {
-            **id == dram::NAME
-                || evaluation.iter().any(|figure| figure.id == **id)
-                || blocks.iter().any(|figure| figure.id == **id)
-        };
-        if let Some(unknown) = ids.iter().find(|id| !is_known(id)) {
-            let message = format!(
-                "there is no figure {unknown}: `oblivio lab list` names them, and dram is one"
-            );
-            return Err(CliError::Input(message));
+        let evaluation = Manifest::all()?.into_iter().map(Figure::Evaluation);
+        let blocks = FIGURES.iter().map(Figure::Blocks);
+        let all = evaluation.chain(blocks).chain([Figure::Dram]).collect();
+        let mut of = Self::default();
+        for figure in chosen(all, Figure::id, ids)? {
+            match figure {
+                Figure::Evaluation(figure) => of.evaluation.push(figure),
+                Figure::Blocks(figure) => of.blocks.push(figure),
+                Figure::Dram => of.has_dram = true,
+            }
         }
-        evaluation.retain(|figure| is_chosen(&figure.id));
-        blocks.retain(|figure| is_chosen(figure.id));
-        Ok(Self { evaluation, blocks, has_dram: is_chosen(dram::NAME) })
+        Ok(of)
+    }
+}
+
+/// A figure, or the table of DRAM, which is made as a whole.
+enum Figure {
+    Evaluation(Manifest),
+    Blocks(&'static BlocksFigure),
+    Dram,
+}
+
+impl Figure {
+    fn id(&self) -> &str {
+        match self {
+            Self::Evaluation(figure) => &figure.id,
+            Self::Blocks(figure) => figure.id,
+            Self::Dram => dram::NAME,
+        }
     }
 }

@@ -34,7 +34,8 @@ pub(crate) fn list() -> Result<(), CliError> {
         .map(|experiment| format!("{:14} {}", experiment.name, experiment.question));
     let experiments = lines.collect::<Vec<_>>().join("\n");
     output::print(&format!(
-        "{experiments}\n\nfigures of evaluation:\n{}\n\nfigures of blocks:\n{}",
+        "{experiments}\n\nfigures of evaluation:\n{}\n\nfigures of blocks:\n{}\n\n\
+         dram makes its own, and is chosen as a whole: `oblivio lab run --figure fig10 fig03 dram`",
         evaluation::list()?,
         blocks::list()
     ))

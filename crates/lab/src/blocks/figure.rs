@@ -5,6 +5,7 @@ use super::makers;
 use super::plan::{PAPER_LEAF_LEVEL, Plan, Run};
 use super::record::BlocksRecord;
 use crate::LabError;
+use crate::choice::chosen;
 use crate::evaluation::Programs;
 use crate::report::{Figure, Plot, Stated};
 
@@ -127,15 +128,7 @@ impl BlocksFigure {
     /// # Errors
     /// [`LabError::Plan`] for an id that no figure has.
     pub fn chosen(ids: &[String]) -> Result<Vec<&'static Self>, LabError> {
-        if let Some(unknown) = ids.iter().find(|id| FIGURES.iter().all(|known| known.id != **id)) {
-            let known: Vec<_> = FIGURES.iter().map(|figure| figure.id).collect();
-            return Err(LabError::Plan(format!(
-                "there is no figure {unknown}: choose from {}",
-                known.join(", ")
-            )));
-        }
-        let is_chosen = |figure: &&Self| ids.is_empty() || ids.iter().any(|id| *id == figure.id);
-        Ok(FIGURES.iter().filter(is_chosen).collect())
+        chosen(FIGURES.iter().collect(), |figure| figure.id, ids)
     }
 }
 

@@ -7,6 +7,7 @@ use super::setting::Setting;
 use super::variants::Variant;
 use super::workloads::{self, PROGRAMS};
 use crate::LabError;
+use crate::choice::chosen;
 
 /// A figure to be made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -130,16 +131,7 @@ impl Manifest {
     /// # Errors
     /// [`LabError::Plan`] for an id that no figure has.
     pub fn chosen(ids: &[String]) -> Result<Vec<Self>, LabError> {
-        let all = Self::all()?;
-        if let Some(unknown) = ids.iter().find(|id| all.iter().all(|figure| figure.id != **id)) {
-            let known: Vec<_> = all.iter().map(|figure| figure.id.as_str()).collect();
-            return Err(LabError::Plan(format!(
-                "there is no figure {unknown}: choose from {}",
-                known.join(", ")
-            )));
-        }
-        let is_chosen = |figure: &Self| ids.is_empty() || ids.contains(&figure.id);
-        Ok(all.into_iter().filter(is_chosen).collect())
+        chosen(Self::all()?, |figure| &figure.id, ids)
     }
 
     /// What the file called `file` says.
