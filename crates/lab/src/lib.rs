@@ -7,6 +7,8 @@
 pub mod alloc_search;
 pub mod blocks;
 mod choice;
+#[cfg(test)]
+mod counting;
 pub mod dram;
 mod error;
 pub mod evaluation;

@@ -3,59 +3,14 @@
 mod trees;
 
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use oblivio_sim::controller::Initial;
 
 use super::*;
+use crate::counting::Counting;
 use crate::evaluation::Programs;
 use crate::report::{Curves, Figure, Plot};
-use crate::{Host, Kept, LabError, Trees, line_of};
-
-/// A world that counts, and in which each look at the clock takes a second.
-#[derive(Default)]
-struct Counting {
-    looks: AtomicU64,
-    planned: AtomicU64,
-    made: AtomicU64,
-    made_at_once: AtomicU64,
-    file: Mutex<String>,
-    remarks: Mutex<Vec<String>>,
-}
-
-impl Host<BlocksRecord> for Counting {
-    fn seconds(&self) -> f64 {
-        self.looks.fetch_add(1, Ordering::Relaxed) as f64
-    }
-
-    fn planned(&self, paths: u64) {
-        self.planned.fetch_add(paths, Ordering::Relaxed);
-    }
-
-    fn made(&self, paths: u64) {
-        if self.made.fetch_add(paths, Ordering::Relaxed) == 0 {
-            self.made_at_once.store(paths, Ordering::Relaxed);
-        }
-    }
-
-    fn keep(&self, record: &BlocksRecord) -> Result<(), LabError> {
-        self.file.lock().unwrap().push_str(&line_of(record)?);
-        Ok(())
-    }
-
-    fn remark(&self, text: &str) {
-        self.remarks.lock().unwrap().push(text.to_owned());
-    }
-
-    fn machine(&self) -> &str {
-        "an abacus"
-    }
-
-    fn version(&self) -> &str {
-        "0"
-    }
-}
+use crate::{Kept, Trees};
 
 fn small() -> Plan {
     Plan { paths: 20_000, reuse_paths: 5000, initial: Initial::Placed, ..Plan::quick() }

@@ -1,9 +1,10 @@
 //! Making the runs, on all processors.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-use oblivio_sim::system::{self, Progress};
+use oblivio_sim::system::{self, Progress, SystemSpec};
 use oblivio_sim::trace::{Kind, Record};
 
 use super::plan::{Plan, Run};
@@ -26,9 +27,15 @@ pub fn run(
     jobs: NonZeroUsize,
     host: &impl Host<RunRecord>,
 ) -> Result<Vec<RunRecord>, LabError> {
-    // A run that cannot be made is refused before hours of others, and not after them.
+    // What cannot be run is refused before hours of others, and not after them.
+    let mut seen = HashSet::new();
     for run in runs {
-        plan.spec(run)?.check()?;
+        let spec = plan.spec(run)?;
+        spec.check()?;
+        let (lines, records) = (lines_of(&spec, run.scale.leaf_level), run.scale.all_records());
+        if seen.insert((&run.workload, records, lines)) {
+            programs.records(&run.workload, records, lines, run.switches.pages, plan.seed)?;
+        }
     }
     host.planned(runs.iter().map(|run| run.scale.all_records()).sum());
     workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host))
@@ -43,7 +50,7 @@ fn one(
 ) -> Result<RunRecord, LabError> {
     let scale = run.scale;
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
-    let lines = spec.oram.as_ref().map_or(Plan::lines(scale.leaf_level), |oram| oram.data_blocks);
+    let lines = lines_of(&spec, scale.leaf_level);
     let records = scale.all_records();
     let trace = programs.records(&run.workload, records, lines, run.switches.pages, seed)?;
     let checksum = checksum(&trace);
@@ -69,6 +76,11 @@ fn one(
     };
     host.keep(&record)?;
     Ok(record)
+}
+
+/// Lines of the protected space.
+fn lines_of(spec: &SystemSpec, leaf_level: u8) -> u64 {
+    spec.oram.as_ref().map_or(Plan::lines(leaf_level), |oram| oram.data_blocks)
 }
 
 /// What is told of a run: the records since the last time.

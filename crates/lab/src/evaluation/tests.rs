@@ -1,53 +1,14 @@
 //! Evaluations on small trees.
 
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use oblivio_sim::trace::{Kind, Record, Trace};
 
 use super::*;
+use crate::Kept;
 use crate::LabError;
+use crate::counting::Counting;
 use crate::report::{Figure, Plot, Verdict, section};
-use crate::{Host, Kept, line_of};
-
-/// A world that counts, and in which each look at the clock takes a second.
-#[derive(Default)]
-struct Counting {
-    looks: AtomicU64,
-    planned: AtomicU64,
-    made: AtomicU64,
-    file: Mutex<String>,
-}
-
-impl Host<RunRecord> for Counting {
-    fn seconds(&self) -> f64 {
-        self.looks.fetch_add(1, Ordering::Relaxed) as f64
-    }
-
-    fn planned(&self, records: u64) {
-        self.planned.fetch_add(records, Ordering::Relaxed);
-    }
-
-    fn made(&self, records: u64) {
-        self.made.fetch_add(records, Ordering::Relaxed);
-    }
-
-    fn keep(&self, record: &RunRecord) -> Result<(), LabError> {
-        self.file.lock().unwrap().push_str(&line_of(record)?);
-        Ok(())
-    }
-
-    fn remark(&self, text: &str) {
-        panic!("{text}");
-    }
-
-    fn machine(&self) -> &str {
-        "an abacus"
-    }
-
-    fn version(&self) -> &str {
-        "0"
-    }
-}
 
 fn small() -> Plan {
     let quick = Plan::quick();
@@ -74,7 +35,9 @@ fn evaluate(
     let (programs, host) = (Programs::samples().unwrap(), Counting::default());
     let runs = plan.runs(figures, &programs).unwrap();
     let jobs = NonZeroUsize::new(jobs).unwrap();
-    (run(plan, &runs, &programs, kept, jobs, &host).unwrap(), host)
+    let records = run(plan, &runs, &programs, kept, jobs, &host).unwrap();
+    assert!(host.remarks.lock().unwrap().is_empty());
+    (records, host)
 }
 
 fn untimed(records: &[RunRecord]) -> Vec<RunRecord> {
@@ -271,6 +234,20 @@ fn what_cannot_be_run_is_refused() {
     }
     let fig14 = Manifest::chosen(&["fig14".to_owned()]).unwrap();
     assert!(refused(&small(), &Programs::recorded([]), &fig14).contains("no trace of any program"));
+}
+
+#[test]
+fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
+    let (plan, pages) = (small(), Plan::lines(12) / 64);
+    let record = |page| Record { gap: 1, kind: Kind::Read, line: page * 64 };
+    let wide = Trace::new("gcc", (0..=pages).map(record).collect()).unwrap();
+    let programs = Programs::recorded([("gcc".to_owned(), wide)]);
+    let workloads = ["uniform", "gcc"].map(str::to_owned).to_vec();
+    let runs = plan.runs(&[Manifest { workloads, ..manifest() }], &programs).unwrap();
+    let host = Counting::default();
+    let error = run(&plan, &runs, &programs, &[], NonZeroUsize::MIN, &host).unwrap_err();
+    assert!(error.to_string().contains("gcc touches 257 pages"), "{error}");
+    assert_eq!(host.file.into_inner().unwrap(), "");
 }
 
 #[test]

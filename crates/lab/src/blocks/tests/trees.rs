@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::sync::Mutex;
 
 use oblivio_sim::functional::Study;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::LabError;
 
 /// Trees, and all that were ever put there.
 #[derive(Default)]
