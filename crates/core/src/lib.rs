@@ -42,6 +42,7 @@
 //! | [`rho`] | a small ORAM in front of a large one |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`view`] | the adversary's view, recorded |
+//! | [`memory`] | large regions of it, with huge pages |
 //! | [`image`] | the state of a simulation's ORAM as bytes |
 //! | [`mod@reference`] | slow, literal versions: the oracles |
 //!

@@ -69,7 +69,7 @@ impl Region {
 
     /// Leaves nothing but zeros. Pages that hold nothing are left untouched: the system never gave
     /// memory for most of a large region.
-    pub fn wipe(&mut self) {
+    pub(crate) fn wipe(&mut self) {
         for page in self.bytes.chunks_mut(PAGE_BYTES) {
             if !is_clear(page) {
                 page.zeroize();

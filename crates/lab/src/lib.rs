@@ -12,6 +12,7 @@ mod counting;
 pub mod dram;
 mod error;
 pub mod evaluation;
+pub mod paper;
 pub mod pen;
 mod records;
 pub mod report;

@@ -6,8 +6,8 @@ use std::ops::Range;
 use crate::error::{Error, ErrorKind};
 use crate::memory::{PAGE_BYTES, Region, is_clear};
 
-/// One entry a block: 4 bytes where all values fit, 8 where they do not, little-endian. A fresh table is zeros that
-/// the system gives for nothing. Secret; wiped when dropped.
+/// One entry a block: 4 bytes where all values fit, 8 where they do not, little-endian. A fresh table is
+/// zeros that the system gives for nothing. Secret; wiped when dropped.
 pub(crate) struct Table {
     bytes: Region,
     width: Width,

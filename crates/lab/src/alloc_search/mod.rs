@@ -25,8 +25,8 @@ pub use candidate::{Candidate, Verdict};
 pub use measure::Run;
 pub use plan::Plan;
 pub use profile::{
-    PAPER_PROFILES, PAPER_SLOTS, PaperProfile, Profile, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS,
-    paper_tree_top_levels, searched_profile,
+    PAPER_PROFILES, PaperProfile, Profile, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS,
+    searched_profile,
 };
 pub use results::Search;
 pub use scheme::Scheme;

@@ -4,8 +4,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::profile::paper_tree_top_levels;
-use super::{PAPER_SLOTS, Profile, Scheme};
+use super::{Profile, Scheme};
+use crate::paper::{PAPER_SLOTS, paper_tree_top_levels};
 use crate::{LabError, Workload};
 
 /// What to search. It determines the results to the last bit.

@@ -6,6 +6,7 @@ use oblivio_core::Geometry;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
+use crate::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, paper_tree_top_levels};
 
 /// Slots in each bucket of a level, from the root to the leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,12 +124,6 @@ pub const PAPER_PROFILES: [PaperProfile; 4] = [
     PaperProfile { number: 4, ranges: [(10, 15, 1), (16, 18, 2)], stated_path_slots: 36 },
 ];
 
-/// The slots of a bucket that the paper starts from (Z).
-pub const PAPER_SLOTS: u16 = 4;
-
-const PAPER_LEAF_LEVEL: u8 = 24;
-const PAPER_TREE_TOP_LEVELS: u8 = 10;
-
 impl PaperProfile {
     /// The same buckets at the same distance from the leaves of another tree. A smaller tree lacks
     /// levels at the root, a larger one has more of them.
@@ -160,15 +155,10 @@ pub fn searched_profile(leaf_level: u8, tree_top_levels: u8) -> Profile {
     searched.carried(SEARCHED_TREE_TOP_LEVELS, PAPER_SLOTS, leaf_level, tree_top_levels)
 }
 
-/// How many levels the client keeps when the tree is cut to `leaf_level` at the root: the paper's
-/// ten, less those that the tree lacks.
-pub const fn paper_tree_top_levels(leaf_level: u8) -> u8 {
-    (leaf_level + PAPER_TREE_TOP_LEVELS).saturating_sub(PAPER_LEAF_LEVEL)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paper::PAPER_TREE_TOP_LEVELS;
 
     #[test]
     fn the_profiles_of_the_paper_have_its_path_lengths_and_lose_under_one_percent() {

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 
 use super::measure::measure;
-use super::{Candidate, PAPER_PROFILES, PAPER_SLOTS, Plan, Profile, Run, Scheme, Search, Verdict};
+use super::{Candidate, PAPER_PROFILES, Plan, Profile, Run, Scheme, Search, Verdict};
+use crate::paper::PAPER_SLOTS;
 use crate::{LabError, workers};
 
 /// How far a search is.

@@ -2,11 +2,12 @@
 
 use super::course::Course;
 use super::makers;
-use super::plan::{PAPER_LEAF_LEVEL, Plan, Run};
+use super::plan::{Plan, Run};
 use super::record::BlocksRecord;
 use crate::LabError;
 use crate::choice::chosen;
 use crate::evaluation::Programs;
+use crate::paper::PAPER_LEAF_LEVEL;
 use crate::report::{Figure, Plot, Stated};
 
 /// A figure to be made.

@@ -9,6 +9,7 @@ use super::course::Course;
 use super::figure::BlocksFigure;
 use crate::LabError;
 use crate::evaluation::{Programs, Switches, Variant};
+use crate::paper::PAPER_LEAF_LEVEL;
 
 /// The parameters of the experiment. With the traces they determine every record but for the time it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +46,7 @@ const PATHS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000_000;
 /// Reuse is studied on a tree that is large enough for it.
 const REUSE_LEAF_LEVEL_MAX: u8 = 20;
 
-/// The tree of the paper, and the lines of its LLC.
-pub(super) const PAPER_LEAF_LEVEL: u8 = 24;
+/// The lines of the paper's LLC.
 const PAPER_LLC_LINES: usize = 1 << 15;
 
 /// Caches' worth of blocks that reuse asks for again.

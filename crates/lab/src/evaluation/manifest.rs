@@ -97,7 +97,7 @@ pub struct StatedNumber {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 18] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
@@ -111,6 +111,7 @@ const FILES: [(&str, &str); 17] = [
     ("settings.toml", include_str!("../../manifests/settings.toml")),
     ("warm.toml", include_str!("../../manifests/warm.toml")),
     ("near.toml", include_str!("../../manifests/near.toml")),
+    ("near-warm.toml", include_str!("../../manifests/near-warm.toml")),
     ("evictions.toml", include_str!("../../manifests/evictions.toml")),
     ("fetches.toml", include_str!("../../manifests/fetches.toml")),
     ("pages.toml", include_str!("../../manifests/pages.toml")),

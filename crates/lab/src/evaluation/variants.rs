@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use super::tiny::{self, Design};
 use crate::LabError;
-use crate::alloc_search::{PAPER_PROFILES, PAPER_SLOTS, searched_profile};
+use crate::alloc_search::{PAPER_PROFILES, searched_profile};
+use crate::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, PAPER_TREE_TOP_LEVELS};
 
 /// What the paper does not say, or may be doubted: the same for all machines of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,12 +111,6 @@ enum Kind {
     /// One of another paper.
     Tiny(Design),
 }
-
-/// The level of the leaves in the paper.
-const PAPER_LEAF_LEVEL: u8 = 24;
-
-/// The levels on the client in the paper.
-const PAPER_TREE_TOP_LEVELS: u8 = 10;
 
 /// A tree with fewer levels on the client would leave IR-Stash nothing to do.
 const TREE_TOP_LEVELS_MIN: u8 = 4;

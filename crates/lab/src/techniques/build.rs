@@ -13,7 +13,8 @@ use super::Plan;
 use super::subject::{Measured, Meter, RhoUnderCache, Store, Subject, Tallied, UnderCache};
 use super::technique::{Front, Map, Scheme, Setup, Top};
 use crate::LabError;
-use crate::alloc_search::{PAPER_PROFILES, PAPER_SLOTS, Profile, paper_tree_top_levels};
+use crate::alloc_search::{PAPER_PROFILES, Profile};
+use crate::paper::{PAPER_SLOTS, paper_tree_top_levels};
 
 /// Bytes of a block: a line of memory, as in the papers.
 pub(super) const BLOCK_BYTES: usize = 64;

@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::alloc_search::{PAPER_SLOTS, paper_tree_top_levels};
+use crate::paper::{PAPER_SLOTS, PAPER_TREE_TOP_LEVELS, paper_tree_top_levels};
 
 /// What to measure. With the traces it determines the results to the last bit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,9 +43,6 @@ const LEAF_LEVEL_MIN: u8 = 8;
 
 /// The deepest tree that is built in memory: twice some gigabytes.
 const LEAF_LEVEL_MAX: u8 = 20;
-
-/// The levels of the paper's tree top: 1023 buckets.
-const PAPER_TREE_TOP_LEVELS: u8 = 10;
 
 /// Levels that stay in storage whatever the client keeps.
 const STORAGE_LEVELS_MIN: u8 = 6;
