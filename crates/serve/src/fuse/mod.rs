@@ -10,10 +10,12 @@ mod image;
 mod program;
 mod users;
 
+use std::ffi::OsStr;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 use oblivio_volume::device::{BlockDevice, DiskOp, call};
@@ -33,6 +35,10 @@ const PAGE_BYTES: u32 = 4096;
 
 /// How long an unmounted file system may take to be let go of by the kernel.
 const LETTING_GO: Duration = Duration::from_secs(5);
+
+/// How long a mount may be in use by somebody who does not know it: a program that is being started has all
+/// files open that the one has that starts it, until it is itself.
+const MOMENT: Duration = Duration::from_millis(250);
 
 /// How long the session takes to end once nobody has the file open.
 const ENDING: Duration = Duration::from_millis(500);
@@ -176,5 +182,21 @@ pub(crate) fn unmount_fuse(directory: &Path, lazily: bool) -> Result<(), MountEr
         arguments.push(lazy.as_ref());
     }
     arguments.push(directory.as_os_str());
-    program.run(&arguments).map(drop).map_err(|error| error.or_busy(directory))
+    unmount_with(program, &arguments, directory)
+}
+
+/// Has `program` unmount `directory`, and tries again for a [`MOMENT`] while that is in use.
+pub(crate) fn unmount_with(
+    program: Program,
+    arguments: &[&OsStr],
+    directory: &Path,
+) -> Result<(), MountError> {
+    let start = Instant::now();
+    loop {
+        let unmounted = program.run(arguments).map(drop);
+        match unmounted.map_err(|error| error.or_busy(directory)) {
+            Err(MountError::Busy(_)) if start.elapsed() < MOMENT => thread::sleep(MOMENT / 10),
+            result => return result,
+        }
+    }
 }

@@ -29,7 +29,7 @@ pub(super) fn unmount_ours(directory: &Path, disk: &Path, lazily: bool) -> Resul
         Seen::Filesystem => {
             let lazy = lazily.then_some("--lazy".as_ref());
             let arguments: Vec<_> = lazy.into_iter().chain([directory.as_os_str()]).collect();
-            UMOUNT.run(&arguments).map(drop).map_err(|error| error.or_busy(directory))
+            fuse::unmount_with(UMOUNT, &arguments, directory)
         }
         Seen::Other => Ok(()),
     };
