@@ -235,10 +235,12 @@ impl Trips for TagTree {
         _: &mut BlockRoom,
         visit: &mut dyn FnMut(Location, u64, Leaf),
     ) -> Result<(), Error> {
-        for bucket in (0..self.geometry.buckets()).map(BucketId) {
-            self.blocks(bucket).for_each(|(address, leaf)| {
-                visit(Location::Bucket(bucket), address, leaf);
-            });
+        for (number, level) in (0..).zip(&self.places.levels) {
+            for bucket in level.indices().map(|index| BucketId::new(number, index)) {
+                self.blocks(bucket).for_each(|(address, leaf)| {
+                    visit(Location::Bucket(bucket), address, leaf);
+                });
+            }
         }
         Ok(())
     }

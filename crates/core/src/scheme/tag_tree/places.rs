@@ -38,6 +38,13 @@ impl Level {
         let within = (leaf.0 >> self.root_level & self.mask) as usize;
         self.start + subtree * self.subtree_slots + within * self.bucket_slots
     }
+
+    /// The buckets of the level in the order in which they lie.
+    pub(super) fn indices(&self) -> impl Iterator<Item = u64> {
+        let Self { root_level, root_mask, mask, .. } = *self;
+        (0..=root_mask)
+            .flat_map(move |root| (0..=mask).map(move |within| within << root_level | root))
+    }
 }
 
 /// The levels of a whole tree.
@@ -125,7 +132,11 @@ mod tests {
             let mut seen = HashSet::new();
             for (level, place) in places.levels.iter().enumerate() {
                 assert_eq!(place.bucket_slots, tree.slots(level));
-                for leaf in 0..1 << level {
+                let mut indices: Vec<_> = place.indices().collect();
+                assert!(indices.is_sorted_by_key(|index| place.bucket(Leaf(*index))));
+                indices.sort_unstable();
+                assert!(indices.iter().copied().eq(0..1 << level));
+                for leaf in indices {
                     let first = place.bucket(Leaf(leaf));
                     seen.extend(first..first + place.bucket_slots);
                     // Bits of a leaf that the level does not have are nothing to it.
