@@ -35,6 +35,9 @@ const DUMMY: u64 = 0;
 /// A tree is filled in so many parts, as a power of two: the buckets of one fit a processor's cache.
 const FILL_PART_BITS: u8 = 8;
 
+/// So many levels from the root down are in a processor's cache: 1023 buckets.
+const CACHED_LEVELS: usize = 10;
+
 type Slot = [u8; size_of::<u64>()];
 
 impl TagTree {
@@ -168,11 +171,11 @@ impl Trips for TagTree {
         0
     }
 
-    /// The deepest bucket first: no cache holds it.
+    /// The deepest bucket first: no cache holds it, and every cache holds those near the root.
     #[inline]
     fn prefetch(&mut self, leaf: Leaf) {
         let slots: &[Slot] = self.slots.bytes().as_chunks().0;
-        for level in self.places.levels[usize::from(self.first_level)..].iter().rev() {
+        for level in self.places.levels.iter().skip(CACHED_LEVELS).rev() {
             hint::prefetch(slots[level.bucket(leaf)..][..level.bucket_slots].as_flattened());
         }
     }
