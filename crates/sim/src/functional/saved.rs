@@ -24,7 +24,7 @@ use crate::SimError;
 use crate::controller::OramSpec;
 
 const MAGIC: &[u8; 8] = b"OBLVSTDY";
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// What is read and written at once: little enough to stay in a cache until it is summed up.
 const PIECE_BYTES: usize = 1 << 18;

@@ -97,7 +97,7 @@ fn what_is_no_file_of_a_study_is_refused() {
         refused(&spec, &file)
     };
     assert!(with(0, b'X').contains("no study"));
-    assert!(with(8, 2).contains("another version"));
+    assert!(with(8, 1).contains("another version"));
     assert!(with(saved.len() - 1, !saved[saved.len() - 1]).contains("other bytes"));
     for bytes in (0..saved.len()).step_by(97).chain(saved.len() - 5..saved.len()) {
         assert!(refused(&spec, &saved[..bytes]).contains("too early"), "{bytes}");
