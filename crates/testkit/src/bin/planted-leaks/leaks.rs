@@ -247,10 +247,9 @@ pub(crate) const LEAKS: &[Leak] = &[
         shows: "how deep blocks are on a path: empty buckets below them are not sealed anew",
         edits: &[Edit {
             file: "scheme/path_io.rs",
-            find: "let planned = |stop: &Stop<'_>| planned(stop, format);",
-            replacement:
-                "let planned = |stop: &Stop<'_>| planned(stop, format);
-        let leaf = trip.stops(format).next().map_or(Leaf(0), |stop| stop.leaf);
+            find: "write_sealed(store, trip, |mut blanks| {
+            let mut batches",
+            replacement: "let leaf = trip.stops(format).next().map_or(Leaf(0), |stop| stop.leaf);
         let levels: Vec<u8> = trip.stops(format).map(|stop| stop.sizes.level).collect();
         let real = |address: u64| address != Entry::DUMMY_ADDRESS;
         let filled = trip.stops(format).filter(|stop| {
@@ -259,7 +258,9 @@ pub(crate) const LEAKS: &[Leak] = &[
                 || planned(stop).iter().any(|entry| real(entry.address))
         });
         let deepest = filled.map(|stop| stop.sizes.level).last().unwrap_or(levels[0]);
-        trip.aim(leaf, levels[0]..deepest + 1);",
+        trip.aim(leaf, levels[0]..deepest + 1);
+        write_sealed(store, trip, |mut blanks| {
+            let mut batches",
         }],
         found_by: &["paths::are_read_and_written_back_as_a_whole"],
     },
