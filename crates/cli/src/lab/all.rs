@@ -71,13 +71,14 @@ struct Chosen {
 impl Chosen {
     /// Those called `ids`, or all if there are none.
     fn of(ids: &[String]) -> Result<Self, CliError> {
-        let evaluation = Manifest::all()?.into_iter().map(Figure::Evaluation);
+        let evaluation =
+            Manifest::all()?.into_iter().map(|figure| Figure::Evaluation(figure.into()));
         let blocks = FIGURES.iter().map(Figure::Blocks);
         let all = evaluation.chain(blocks).chain([Figure::Dram]).collect();
         let mut of = Self::default();
         for figure in chosen(all, Figure::id, ids)? {
             match figure {
-                Figure::Evaluation(figure) => of.evaluation.push(figure),
+                Figure::Evaluation(figure) => of.evaluation.push(*figure),
                 Figure::Blocks(figure) => of.blocks.push(figure),
                 Figure::Dram => of.has_dram = true,
             }
@@ -88,7 +89,7 @@ impl Chosen {
 
 /// A figure, or the table of DRAM, which is made as a whole.
 enum Figure {
-    Evaluation(Manifest),
+    Evaluation(Box<Manifest>),
     Blocks(&'static BlocksFigure),
     Dram,
 }

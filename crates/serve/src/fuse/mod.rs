@@ -15,7 +15,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 use oblivio_volume::device::{BlockDevice, DiskOp, call};
@@ -36,9 +36,12 @@ const PAGE_BYTES: u32 = 4096;
 /// How long an unmounted file system may take to be let go of by the kernel.
 const LETTING_GO: Duration = Duration::from_secs(5);
 
-/// How long a mount may be in use by somebody who does not know it: a program that is being started has all
-/// files open that the one has that starts it, until it is itself.
-const MOMENT: Duration = Duration::from_millis(250);
+/// How often a mount may be found in use by somebody who does not know it: a program that is being started
+/// has all files open that the one has that starts it, until it is itself.
+const BUSY_MAX: u32 = 10;
+
+/// How long to wait then.
+const MOMENT: Duration = Duration::from_millis(25);
 
 /// How long the session takes to end once nobody has the file open.
 const ENDING: Duration = Duration::from_millis(500);
@@ -185,18 +188,21 @@ pub(crate) fn unmount_fuse(directory: &Path, lazily: bool) -> Result<(), MountEr
     unmount_with(program, &arguments, directory)
 }
 
-/// Has `program` unmount `directory`, and tries again for a [`MOMENT`] while that is in use.
+/// Has `program` unmount `directory`, and try again a moment later if that is in use: [`BUSY_MAX`] times.
 pub(crate) fn unmount_with(
     program: Program,
     arguments: &[&OsStr],
     directory: &Path,
 ) -> Result<(), MountError> {
-    let start = Instant::now();
-    loop {
+    let unmount = || {
         let unmounted = program.run(arguments).map(drop);
-        match unmounted.map_err(|error| error.or_busy(directory)) {
-            Err(MountError::Busy(_)) if start.elapsed() < MOMENT => thread::sleep(MOMENT / 10),
+        unmounted.map_err(|error| error.or_busy(directory))
+    };
+    for _ in 0..BUSY_MAX {
+        match unmount() {
+            Err(MountError::Busy(_)) => thread::sleep(MOMENT),
             result => return result,
         }
     }
+    unmount()
 }
