@@ -244,12 +244,13 @@ fn a_mount_that_is_in_use_for_a_moment_is_waited_for() {
     }
     let mut raw = Raw::new(MIB, &FuseOptions::default());
     let disk = raw.open();
-    let user = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(50));
-        drop(disk);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            drop(disk);
+        });
+        raw.mount.unmount().unwrap();
     });
-    raw.mount.unmount().unwrap();
-    user.join().unwrap();
 }
 
 #[test]
