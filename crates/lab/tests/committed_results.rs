@@ -8,7 +8,7 @@ use oblivio_lab::alloc_search::{
 };
 use oblivio_lab::blocks::BlocksRecord;
 use oblivio_lab::evaluation::RunRecord;
-use oblivio_lab::report::{self, Figure};
+use oblivio_lab::report::{self, Figure, Verdict};
 use oblivio_lab::stash_study::{Plan, Study};
 use oblivio_lab::techniques::{self, Results};
 
@@ -103,8 +103,13 @@ fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
     assert_stated_in_the_documentation(&figures);
 }
 
-/// Each stated number of a figure is a row of docs/simulator.md, beside ours.
+/// Each stated number of a figure is a row of docs/simulator.md, beside ours, and a figure that differs says
+/// why.
 fn assert_stated_in_the_documentation(figures: &[Figure]) {
+    for figure in figures.iter().filter(|figure| figure.verdict() == Verdict::Differs) {
+        let says_why = figure.remarks.iter().any(|remark| remark.starts_with("Why it differs"));
+        assert!(says_why, "{} differs from the paper, and does not say why", figure.id);
+    }
     let documentation = include_str!("../../../docs/simulator.md");
     for stated in figures.iter().flat_map(|figure| &figure.stated) {
         let ours = stated.ours.map_or_else(|| "–".to_owned(), |ours| format!("{ours:.2}"));

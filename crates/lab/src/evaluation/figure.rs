@@ -48,7 +48,8 @@ impl Maker<'_> {
             stated: stated.collect::<Result<_, _>>()?,
             remarks: self.remarks()?,
             origin: self.origin()?,
-        })
+        }
+        .explained(&self.manifest.reasons))
     }
 
     fn bars(&self) -> Result<Bars, LabError> {

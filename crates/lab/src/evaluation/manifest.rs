@@ -35,6 +35,9 @@ pub struct Manifest {
     /// Paragraphs for readers of the figure.
     #[serde(default)]
     pub remarks: Vec<String>,
+    /// Why ours differ from the paper's numbers, where they do.
+    #[serde(default)]
+    pub reasons: Vec<String>,
 }
 
 fn as_it_is() -> Vec<Setting> {

@@ -112,6 +112,16 @@ impl Figure {
             Verdict::Agrees
         }
     }
+
+    /// The figure, which says why if it differs from what the paper states.
+    pub(crate) fn explained(mut self, reasons: &[impl AsRef<str>]) -> Self {
+        if self.verdict() == Verdict::Differs {
+            let reasons =
+                reasons.iter().map(|reason| format!("Why it differs: {}", reason.as_ref()));
+            self.remarks.extend(reasons);
+        }
+        self
+    }
 }
 
 #[cfg(test)]
@@ -140,7 +150,13 @@ mod tests {
         };
         let [good, bad, open] = [Some(1.5), Some(1.52), None].map(stated);
         let all = |stated: &[&Stated]| {
-            figure(stated.iter().map(|stated| (*stated).clone()).collect()).verdict()
+            let figure = figure(stated.iter().map(|stated| (*stated).clone()).collect());
+            let explained = figure.clone().explained(&["it is small"]).remarks;
+            assert_eq!(
+                explained.concat().contains("it is small"),
+                figure.verdict() == Verdict::Differs
+            );
+            figure.verdict()
         };
         assert_eq!(all(&[&good, &good]), Verdict::Agrees);
         assert_eq!(all(&[&good, &open]), Verdict::Open);
