@@ -129,11 +129,12 @@ fn work<B: TakingBackend + Populate>(backend: &mut B, full: bool) -> Vec<String>
         }
         seen.push(format!("{:?}", backend.stash().addresses().collect::<Vec<_>>()));
         if step % 100 == 99 {
-            backend
-                .visit_blocks(&mut |at, address, leaf| {
-                    seen.push(format!("{at:?} {address} {leaf:?}"))
-                })
-                .unwrap();
+            let mut blocks = Vec::new();
+            let mut note = |at, address, leaf| blocks.push((format!("{at:?}"), address, leaf));
+            backend.visit_blocks(&mut note).unwrap();
+            // Each goes through its buckets in an order of its own.
+            blocks.sort_by(|(at, ..), (other, ..)| at.cmp(other));
+            seen.extend(blocks.iter().map(|block| format!("{block:?}")));
         }
     }
     seen
