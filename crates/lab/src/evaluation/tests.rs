@@ -241,13 +241,15 @@ fn what_cannot_be_run_is_refused() {
 fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
     let (plan, pages) = (small(), Plan::lines(12) / 64);
     let record = |page| Record { gap: 1, kind: Kind::Read, line: page * 64 };
-    let wide = Trace::new("gcc", (0..=pages).map(record).collect()).unwrap();
-    let programs = Programs::recorded([("gcc".to_owned(), wide)]);
-    let workloads = ["uniform", "gcc"].map(str::to_owned).to_vec();
+    let wide = Trace::new(SJENG, (0..=pages).map(record).collect()).unwrap();
+    let programs = Programs::recorded([(SJENG.to_owned(), wide)]);
+    let workloads = ["uniform", SJENG].map(str::to_owned).to_vec();
+    // The one that fits would run first.
     let runs = plan.runs(&[Manifest { workloads, ..manifest() }], &programs).unwrap();
+    assert_eq!((&*runs[0].workload, &*runs[runs.len() - 1].workload), ("uniform", SJENG));
     let host = Counting::default();
     let error = run(&plan, &runs, &programs, &[], NonZeroUsize::MIN, &host).unwrap_err();
-    assert!(error.to_string().contains("gcc touches 257 pages"), "{error}");
+    assert!(error.to_string().contains("sjeng touches 257 pages"), "{error}");
     assert_eq!(host.file.into_inner().unwrap(), "");
 }
 
