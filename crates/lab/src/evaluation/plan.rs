@@ -133,12 +133,12 @@ impl Plan {
 
     /// Records that fill the caches.
     pub(super) fn warm_up(&self, setting: &Setting) -> Result<u64, LabError> {
-        let records = self.scale.warm_up.checked_mul(setting.warm_ups.into());
+        let warm_ups = setting.warm_ups.unwrap_or(1);
+        let records = self.scale.warm_up.checked_mul(warm_ups.into());
         records.filter(|records| records <= RECORDS.end()).ok_or_else(|| {
             LabError::Plan(format!(
-                "a figure runs {} times as many records to fill the caches, and that is more than {}: \
-                 choose fewer --records, or leave that --figure out",
-                setting.warm_ups,
+                "a figure runs {warm_ups} times as many records to fill the caches, and that is more than \
+                 {}: choose fewer --records, or leave that --figure out",
                 RECORDS.end()
             ))
         })

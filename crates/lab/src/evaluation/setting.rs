@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::variants::{Pages, Switches};
 
 /// Some of the [`Switches`], the size of the tree, and the length of the warm-up. What is not said is as in the evaluation.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Setting {
     /// What a figure calls it. Nothing: by the size of the protected space.
@@ -17,7 +17,7 @@ pub struct Setting {
     /// The level of the leaves, counted from that of the evaluation.
     pub levels: i8,
     /// How many times as many records fill the caches.
-    pub warm_ups: u32,
+    pub warm_ups: Option<u32>,
     /// When paths start.
     pub pace: Option<Pace>,
     /// Positions in a position-map block.
@@ -40,28 +40,6 @@ pub struct Setting {
     pub tree_top_ways: Option<u16>,
     /// Blocks that may stay in the stash.
     pub stash_blocks: Option<usize>,
-}
-
-impl Default for Setting {
-    /// All as in the evaluation.
-    fn default() -> Self {
-        Self {
-            name: None,
-            levels: 0,
-            warm_ups: 1,
-            pace: None,
-            fan_out: None,
-            channels: None,
-            llc_halvings: 0,
-            fetch_on_write_miss: None,
-            layout: None,
-            initial: None,
-            fetch_room: None,
-            pages: None,
-            tree_top_ways: None,
-            stash_blocks: None,
-        }
-    }
 }
 
 impl Setting {
