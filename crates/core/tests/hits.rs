@@ -245,8 +245,8 @@ fn era_sealer(seed: u64) -> EraSealer {
 }
 
 fn rotating(config: &RawConfig, seed: u64) -> Rotating {
-    let shape = config.rotating_shape().unwrap();
-    let store = MemoryStore::new(&[shape], MemoryStore::default_layout()).unwrap();
+    let shapes = config.rotating_shapes().unwrap();
+    let store = MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap();
     RotatingOram::rotating(config, era_sealer(seed), store, coins(seed)).unwrap()
 }
 

@@ -20,6 +20,11 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
+#[path = "support/heads.rs"]
+mod heads;
+
+use heads::without_heads;
+
 type Store = Recorder<MemoryStore, Vec<Event>>;
 type Rotating = RotatingOram<Store, StdRng>;
 
@@ -74,9 +79,9 @@ fn any_recursive_config(coins: &mut StdRng) -> RotatingConfig {
 }
 
 fn store(config: &RotatingConfig) -> Store {
-    let (data, taken) = config.shapes().unwrap();
-    let mut shapes = vec![data; usize::from(config.raw.tree.tree.0) + 1];
-    shapes.extend(taken);
+    let trees = config.shapes().unwrap().into_trees();
+    let mut shapes = vec![trees[0].clone(); usize::from(config.raw.tree.tree.0)];
+    shapes.extend(trees);
     Recorder::new(MemoryStore::new(&shapes, LayoutKind::Striped).unwrap(), Vec::new())
 }
 
@@ -139,18 +144,22 @@ impl Expected {
 
 /// The trips that moved bytes.
 fn trips(events: &[Event]) -> Vec<(Operation, Vec<BucketId>)> {
-    let mut trips: Vec<(u64, Operation, Vec<BucketId>)> = Vec::new();
+    let mut trips: Vec<(u64, Operation, Vec<Piece>)> = Vec::new();
     for event in events {
         let Some(piece) = event.piece.filter(|_| event.operation != Operation::Prefetch) else {
             continue;
         };
         assert_eq!(piece.part, Part::Whole);
         match trips.last_mut().filter(|(trip, ..)| *trip == event.trip) {
-            Some((.., buckets)) => buckets.push(piece.bucket),
-            None => trips.push((event.trip, event.operation, vec![piece.bucket])),
+            Some((.., pieces)) => pieces.push(piece),
+            None => trips.push((event.trip, event.operation, vec![piece])),
         }
     }
-    trips.into_iter().map(|(_, operation, buckets)| (operation, buckets)).collect()
+    let buckets = |pieces: Vec<Piece>| {
+        let slots = pieces[0].tree;
+        without_heads(slots, pieces).into_iter().map(|piece| piece.bucket).collect()
+    };
+    trips.into_iter().map(|(_, operation, pieces)| (operation, buckets(pieces))).collect()
 }
 
 #[test]
@@ -496,9 +505,12 @@ fn places(config: &RotatingConfig, oram: &Rotating) -> (Vec<BucketId>, Vec<Bucke
     (current, stale)
 }
 
-fn bytes_of(oram: &mut Rotating, bucket: BucketId) -> &mut [u8] {
+/// Where the slots and the head of a bucket are.
+const HALVES: [TreeId; 2] = [TreeId(0), TreeId(1)];
+
+fn bytes_of(oram: &mut Rotating, tree: TreeId, bucket: BucketId) -> &mut [u8] {
     let store = oram.backend_mut().store_mut().store_mut();
-    let span = store.span(&Piece { tree: TreeId(0), bucket, part: Part::Whole }).unwrap();
+    let span = store.span(&Piece { tree, bucket, part: Part::Whole }).unwrap();
     &mut store.contents_mut()[span.start..span.start + span.bytes]
 }
 
@@ -515,18 +527,19 @@ fn every_flipped_bit_that_could_be_read_is_found() {
     let (current, stale) = places(&config, &oram);
     let kept = keep(&mut oram);
     let (mut flipped, mut store) = (0, take_store(&mut oram, &config));
-    for bucket in current {
+    let halves = current.into_iter().flat_map(|bucket| HALVES.map(|tree| (tree, bucket)));
+    for (tree, bucket) in halves {
         let bytes = {
             let mut reopened = resume(&config, &kept, store, 1);
-            let bytes = bytes_of(&mut reopened, bucket).len();
+            let bytes = bytes_of(&mut reopened, tree, bucket).len();
             store = take_store(&mut reopened, &config);
             bytes
         };
         for byte in 0..bytes {
             let mut oram = resume(&config, &kept, store, 1);
-            bytes_of(&mut oram, bucket)[byte] ^= 1 << (byte % 8);
+            bytes_of(&mut oram, tree, bucket)[byte] ^= 1 << (byte % 8);
             refused(&mut oram, "changed bytes");
-            bytes_of(&mut oram, bucket)[byte] ^= 1 << (byte % 8);
+            bytes_of(&mut oram, tree, bucket)[byte] ^= 1 << (byte % 8);
             store = take_store(&mut oram, &config);
             flipped += 1;
         }
@@ -534,7 +547,9 @@ fn every_flipped_bit_that_could_be_read_is_found() {
     assert!(flipped > 1000);
     // What is stale may say what it likes.
     let mut oram = resume(&config, &kept, store, 1);
-    stale.into_iter().for_each(|bucket| bytes_of(&mut oram, bucket).fill(0xEE));
+    for bucket in stale {
+        HALVES.iter().for_each(|tree| bytes_of(&mut oram, *tree, bucket).fill(0xEE));
+    }
     oram.check(&mut |_| {}).unwrap();
 }
 
@@ -555,8 +570,10 @@ fn swapped_replayed_and_lost_buckets_are_found_and_named() {
         let [a, b] = [leaf_places[0], leaf_places[1]];
         match tamper {
             0 => {
-                let of_b = bytes_of(&mut oram, b).to_vec();
-                bytes_of(&mut oram, a).copy_from_slice(&of_b);
+                for tree in HALVES {
+                    let of_b = bytes_of(&mut oram, tree, b).to_vec();
+                    bytes_of(&mut oram, tree, a).copy_from_slice(&of_b);
+                }
             }
             1 => {
                 // Let storage answer with what it held before the latest round.
@@ -567,7 +584,7 @@ fn swapped_replayed_and_lost_buckets_are_found_and_named() {
                 }
                 oram.backend_mut().store_mut().store_mut().contents_mut().copy_from_slice(&intact);
             }
-            _ => bytes_of(&mut oram, a).fill(0),
+            _ => HALVES.iter().for_each(|tree| bytes_of(&mut oram, *tree, a).fill(0)),
         }
         refused(&mut oram, defect);
         oram.backend_mut().store_mut().store_mut().contents_mut().copy_from_slice(&intact);

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use oblivio_core::RotatingConfig;
 use oblivio_core::store::BucketStore;
-use oblivio_core::{RotatingConfig, RotatingOram};
 use rand::Rng;
-use rand::rngs::StdRng;
 
 use crate::anchor::{self, AnchorKey};
+use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::state::file::{Header, StateKey, StateReader, StateWriter};
@@ -15,7 +15,8 @@ use crate::state::history::History;
 use crate::state::record::{self, CheckpointName, Head, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::VolumeId;
-use crate::volume::SyncMoves;
+use crate::tampering;
+use crate::volume::{SyncMoves, VolumeOram};
 
 /// Entries of the position map in one record.
 const MAP_RECORD_ENTRIES: u64 = 8192;
@@ -120,6 +121,8 @@ pub(crate) struct Ledger {
     snapshot_bytes: u64,
     /// Bytes of the records of forgotten ranges since then.
     forgets_bytes: u64,
+    /// No eviction was made since the opening or the latest checkpoint.
+    fence_is_due: bool,
 }
 
 impl Ledger {
@@ -128,7 +131,7 @@ impl Ledger {
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         opening: Opening,
-        oram: &mut RotatingOram<S, StdRng>,
+        oram: &mut VolumeOram<S>,
     ) -> Result<Self, VolumeError> {
         if latest_generation(&*dir)?.is_some() {
             return Err(VolumeError::new(
@@ -146,7 +149,7 @@ impl Ledger {
         keys: LedgerKeys,
         opening: Opening,
         Last { generation, latest, shown }: Last,
-        oram: &mut RotatingOram<S, StdRng>,
+        oram: &mut VolumeOram<S>,
     ) -> Result<Self, VolumeError> {
         // A number that no checkpoint had, and whose anchor does not go where the one shown is.
         let number = latest.number + if shown == latest { 1 } else { 2 };
@@ -161,14 +164,14 @@ impl Ledger {
         opening: Opening,
         generation: u64,
         (previous, number): (CheckpointName, u64),
-        oram: &mut RotatingOram<S, StdRng>,
+        oram: &mut VolumeOram<S>,
     ) -> Result<Self, VolumeError> {
         let checkpoint = CheckpointName { number, name: draw(oram.coins_mut()) };
         let volume = opening.volume_id.0;
         let header = Header { volume, generation, salt: draw(oram.coins_mut()) };
         let head = head(oram, checkpoint, previous, &opening, IsClean(false));
         let log = write_snapshot(&mut *dir, &header, &keys.state, &head, oram)?;
-        anchor::write(oram.backend_mut().store_mut(), &keys.anchor, &checkpoint)?;
+        write_anchor(&keys.anchor, &checkpoint, oram)?;
         oram.backend_mut().keep_state();
         let snapshot_bytes = log.bytes();
         Ok(Self {
@@ -181,6 +184,7 @@ impl Ledger {
             previous,
             snapshot_bytes,
             forgets_bytes: 0,
+            fence_is_due: true,
         })
     }
 
@@ -207,12 +211,15 @@ impl Ledger {
     /// Makes storage durable, and keeps the state as it is now: a crash will go back no further.
     pub(crate) fn checkpoint<S: BucketStore>(
         &mut self,
-        oram: &mut RotatingOram<S, StdRng>,
+        oram: &mut VolumeOram<S>,
         is_clean: IsClean,
         bytes_max: u64,
     ) -> Result<(), VolumeError> {
         oram.backend_mut().flush()?;
         self.check_fence(oram)?;
+        // Copies of this client, if there are any, draw other names and keys from here on.
+        oram.coins_mut().renew()?;
+        oram.begin_era_at_checkpoint();
         let number = self.checkpoint.number + 1;
         let next = CheckpointName { number, name: draw(oram.coins_mut()) };
         self.previous = std::mem::replace(&mut self.checkpoint, next);
@@ -230,17 +237,33 @@ impl Ledger {
             put_state(&mut self.log, &head, oram, map)?;
             self.log.sync()?;
         }
-        anchor::write(oram.backend_mut().store_mut(), &self.keys.anchor, &self.checkpoint)?;
+        write_anchor(&self.keys.anchor, &self.checkpoint, oram)?;
         oram.backend_mut().keep_state();
+        self.fence_is_due = true;
         Ok(())
+    }
+
+    /// An eviction is about to be made, which overwrites a place. Before the first one after an opening or a
+    /// checkpoint storage must show that checkpoint: if it shows another, a second client has overtaken this one.
+    pub(crate) fn before_eviction<S: BucketStore>(
+        &mut self,
+        oram: &mut VolumeOram<S>,
+    ) -> Result<(), VolumeError> {
+        if self.fence_is_due {
+            self.check_fence(oram)?;
+            self.fence_is_due = false;
+        }
+        Ok(())
+    }
+
+    /// Keeps for the next opening that storage was found to be changed, if that is what `error` says.
+    pub(crate) fn note_tampering(&mut self, error: &VolumeError) {
+        tampering::note(&mut *self.dir, error);
     }
 
     /// Whether storage still shows what this client left there: if not, somebody else uses the
     /// volume.
-    fn check_fence<S: BucketStore>(
-        &self,
-        oram: &mut RotatingOram<S, StdRng>,
-    ) -> Result<(), VolumeError> {
+    fn check_fence<S: BucketStore>(&self, oram: &mut VolumeOram<S>) -> Result<(), VolumeError> {
         let shown = anchor::read(oram.backend_mut().store_mut(), &self.keys.anchor)?;
         if shown == Some(self.checkpoint) {
             return Ok(());
@@ -253,8 +276,19 @@ impl Ledger {
     }
 }
 
+/// Writes an anchor, and returns when it is durable: before the evictions that follow the checkpoint, so that
+/// whoever sees one of them sees the checkpoint too.
+fn write_anchor<S: BucketStore>(
+    key: &AnchorKey,
+    checkpoint: &CheckpointName,
+    oram: &mut VolumeOram<S>,
+) -> Result<(), VolumeError> {
+    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)?;
+    Ok(oram.backend_mut().flush()?)
+}
+
 fn head<S: BucketStore>(
-    oram: &RotatingOram<S, StdRng>,
+    oram: &VolumeOram<S>,
     checkpoint: CheckpointName,
     previous: CheckpointName,
     opening: &Opening,
@@ -287,7 +321,7 @@ fn write_snapshot<S: BucketStore>(
     header: &Header,
     key: &StateKey,
     head: &Head,
-    oram: &RotatingOram<S, StdRng>,
+    oram: &VolumeOram<S>,
 ) -> Result<StateWriter, VolumeError> {
     let name = name(header.generation);
     let unfinished = format!("{name}{UNFINISHED}");
@@ -310,7 +344,7 @@ fn write_snapshot<S: BucketStore>(
 fn put_state<S: BucketStore>(
     log: &mut StateWriter,
     head: &Head,
-    oram: &RotatingOram<S, StdRng>,
+    oram: &VolumeOram<S>,
     map: Map,
 ) -> Result<(), VolumeError> {
     log.append(|out| Record::Head(head.clone()).put(out))?;
@@ -334,7 +368,7 @@ fn put_state<S: BucketStore>(
     Ok(log.append(|out| Record::End.put(out))?)
 }
 
-fn draw<const N: usize>(coins: &mut StdRng) -> [u8; N] {
+fn draw<const N: usize>(coins: &mut Coins) -> [u8; N] {
     let mut bytes = [0; N];
     coins.fill_bytes(&mut bytes);
     bytes

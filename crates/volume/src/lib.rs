@@ -5,10 +5,13 @@
 //! | [`volume`] | a durable array of blocks: the commit protocol |
 //! | `ledger`, `state` | what the client keeps of it: state files |
 //! | [`state_dir`] | where the client keeps it |
+//! | [`Coins`] | randomness that is renewed |
 //! | `anchor` | what storage keeps of it, so that neither side can go back |
+//! | `tampering` | that storage was found to be changed |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
 //! | [`plan`] | parameters, and what they cost |
+//! | [`rescue`] | what is left of a damaged volume |
 //! | [`disk`] | a volume as a disk of bytes, with a cache |
 //! | [`device`] | a disk, as servers see it |
 //!
@@ -16,17 +19,21 @@
 //! `docs/adr/0005-commit-protocol.md` argues why nothing is lost, `docs/format.md` has every byte.
 
 mod anchor;
+mod coins;
 pub mod device;
 pub mod disk;
 mod error;
 pub mod keys;
 mod ledger;
 pub mod plan;
+pub mod rescue;
 mod state;
 pub mod state_dir;
 pub mod superblock;
+mod tampering;
 pub mod volume;
 
+pub use coins::Coins;
 pub use disk::{Disk, DiskOptions, Schedule};
 pub use error::{VolumeError, VolumeErrorKind};
 pub use plan::Wish;

@@ -1,5 +1,6 @@
 //! The parameters of a volume, and what they cost, before anything is created.
 
+use oblivio_core::store::TreeShape;
 use oblivio_core::{RawConfig, Recursion};
 
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -161,17 +162,17 @@ impl VolumeParams {
     /// [`VolumeErrorKind::InvalidConfig`] when there is no such volume.
     pub fn cost(&self) -> Result<Cost, VolumeError> {
         let config = config(self)?;
-        let (shape, taken) = config.shapes()?;
+        let shapes = config.shapes()?;
         let tree = &config.raw.tree;
         let sweeps = config.raw.swept_bytes_per_eviction(config.recursion.is_some());
-        let path_bytes = shape.path_bytes() as f64;
+        let path_bytes = (shapes.slots.path_bytes() + shapes.heads.path_bytes()) as f64;
         let period = f64::from(self.evict_period);
         let in_top: u64 = (0..self.tree_top_levels)
             .map(|level| (tree.geometry.slots(usize::from(level)) as u64) << level)
             .sum();
         let in_stash = u64::from(self.stash_blocks_max) + tree.geometry.path_slots() as u64;
         let entry_bytes = if self.leaf_level + 2 <= 32 { 4 } else { 8 };
-        let all_bytes = shape.tree_bytes() + taken.map_or(0, |taken| taken.tree_bytes());
+        let all_bytes: u128 = shapes.into_trees().iter().map(TreeShape::tree_bytes).sum();
         let mut position_map_bytes = config.client_entries()? * entry_bytes;
         let mut position_map_depth = 0;
         if let (Some(recursion), Some(core)) = (self.recursion, config.recursion) {
@@ -230,8 +231,8 @@ mod tests {
         let params = VolumeParams::plan(&Wish::new(1 << 30)).unwrap();
         assert_eq!((params.blocks, params.leaf_level, params.tree_top_levels), (1 << 18, 17, 10));
         let cost = params.cost().unwrap();
-        // Eight levels in storage, five slots of a block and a tag, and a header.
-        let path = 8.0 * (5.0 * 4112.0 + 5.0 * 6.0 + 16.0);
+        // Eight levels in storage, five slots of a block, and a head.
+        let path = 8.0 * (5.0 * 4096.0 + 5.0 * 6.0 + 56.0);
         assert!((cost.written_bytes_per_access - path / 5.0).abs() < 100.0, "{cost:?}");
         assert!((cost.read_bytes_per_access - path * 1.2).abs() < 500.0, "{cost:?}");
         assert_eq!((cost.position_map_bytes, cost.accesses_per_checkpoint), (1 << 20, 5120));

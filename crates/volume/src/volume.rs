@@ -4,28 +4,33 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use oblivio_core::oram::{Kept, nothing_to_do};
-use oblivio_core::scheme::Move;
+use oblivio_core::oram::{Kept, RotatingShapes, nothing_to_do};
+use oblivio_core::scheme::{Move, RotatingTrees};
 use oblivio_core::store::{BucketStore, TreeId, TreeShape};
 use oblivio_core::{
     Access, EraSealer, ErrorKind, HitPolicy, MasterKey, Op, Oram, RotatingConfig, RotatingOram,
     TreeConfig,
 };
-use rand::rngs::StdRng;
+use zeroize::Zeroizing;
 
 use crate::anchor;
+use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Opening, Past};
+use crate::state::history::Pending;
 use crate::state::record::{self, Head, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::{self, Superblock, Unlocked, VolumeParams};
+use crate::tampering;
 
-/// Which tree of the store holds the blocks. Superblocks are before and after it.
-const DATA_TREE: TreeId = TreeId(2);
+/// Which trees of the store are those of the ORAM. The first has a superblock before and after it; the last
+/// is there if the position map lies in the tree.
+pub(crate) const TREES: RotatingTrees =
+    RotatingTrees { slots: TreeId(2), heads: TreeId(4), taken: TreeId(5) };
 
-/// Which tree of the store holds the notes on taken slots, where the position map lies in the tree.
-const TAKEN_TREE: TreeId = TreeId(4);
+/// The ORAM of a volume.
+pub(crate) type VolumeOram<S> = RotatingOram<S, Coins>;
 
 /// When the moves of accesses become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +53,9 @@ pub struct VolumeOptions {
     /// storage sees how often blocks are asked for again, and the accesses that are left follow the
     /// evictions before them more often than chance has it: at a fixed rate, too.
     pub hits: HitPolicy,
+    /// Open a volume whose storage was found to be changed when it was last used: the owner says that it
+    /// holds again what it held.
+    pub after_tampering: bool,
 }
 
 impl Default for VolumeOptions {
@@ -56,6 +64,7 @@ impl Default for VolumeOptions {
             sync_moves: SyncMoves::BeforeReads,
             state_file_bytes_max: 64 << 20,
             hits: HitPolicy::Access,
+            after_tampering: false,
         }
     }
 }
@@ -74,11 +83,10 @@ pub struct Recovery {
 /// # Errors
 /// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
 pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
-    let (data, taken) = config(params)?.shapes()?;
-    let mut shapes =
-        vec![superblock::copies::shape(), anchor::shape(), data, superblock::copies::shape()];
-    shapes.extend(taken);
-    Ok(shapes)
+    let RotatingShapes { slots, heads, taken } = config(params)?.shapes()?;
+    let superblocks = superblock::copies::shape;
+    let trees = [superblocks(), anchor::shape(), slots, superblocks(), heads];
+    Ok(trees.into_iter().chain(taken).collect())
 }
 
 /// The ORAM of a volume.
@@ -86,7 +94,7 @@ pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
 /// # Errors
 /// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
 pub fn config(params: &VolumeParams) -> Result<RotatingConfig, VolumeError> {
-    params.config(DATA_TREE, TAKEN_TREE)
+    params.config(TREES)
 }
 
 /// Whether the volume was not closed when it was last used, and will be recovered when it is opened.
@@ -99,14 +107,14 @@ pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, Volu
     let config = config(superblock.params())?;
     let keys = LedgerKeys::new(volume_key);
     let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
-    Ok(!past.history.head.is_clean || past.history.has_pending)
+    Ok(!past.history.head.is_clean || past.history.pending.is_any())
 }
 
 /// A durable array of blocks. One thread uses it; [`Disk`](crate::disk::Disk) serves many.
 ///
 /// After any error but [`VolumeErrorKind::InvalidRequest`] it answers nothing more: open it again.
 pub struct Volume<S> {
-    oram: RotatingOram<S, StdRng>,
+    oram: VolumeOram<S>,
     ledger: Ledger,
     options: VolumeOptions,
     /// Something failed half way.
@@ -124,17 +132,16 @@ impl<S: BucketStore> Volume<S> {
         dir: Box<dyn StateDir>,
         owner: &Unlocked,
         options: VolumeOptions,
-        mut coins: StdRng,
+        coins: impl Into<Coins>,
     ) -> Result<Self, VolumeError> {
         let Unlocked { superblock, volume_key: key, .. } = owner;
         let params = superblock.params();
         let config = config(params)?;
-        let sealer = EraSealer::fresh(seal_key(key), DATA_TREE, &mut coins);
+        let mut coins = coins.into();
+        let sealer = EraSealer::fresh(seal_key(key), TREES.slots, &mut coins);
         let mut oram = RotatingOram::new(&config, sealer, store, coins)?;
         let opening = opening(superblock, &options);
         let ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut oram)?;
-        // Storage shows an anchor from the beginning.
-        oram.backend_mut().flush()?;
         superblock::copies::write_copies(oram.backend_mut().store_mut(), superblock)?;
         Ok(Self { oram, ledger, options, is_broken: false })
     }
@@ -148,7 +155,7 @@ impl<S: BucketStore> Volume<S> {
         mut dir: Box<dyn StateDir>,
         owner: &Unlocked,
         options: VolumeOptions,
-        coins: StdRng,
+        coins: impl Into<Coins>,
     ) -> Result<(Self, Recovery), VolumeError> {
         let Unlocked { superblock, volume_key: key, .. } = owner;
         let volume_id = superblock.volume_id();
@@ -167,34 +174,18 @@ impl<S: BucketStore> Volume<S> {
         }
         let shown = anchor::read(&mut store, &keys.anchor)?;
         let shown = anchor::check(shown, &head.checkpoint, &head.previous)?;
-        // A sync that failed may have dropped it, and left it in a cache: written again, it becomes
-        // durable with the rest.
-        anchor::write(&mut store, &keys.anchor, &shown)?;
-
-        let sealer = EraSealer::new(seal_key(key), DATA_TREE, head.eras);
+        let sealer = EraSealer::new(seal_key(key), TREES.slots, head.eras);
         let Head { evictions, accesses_since_eviction, .. } = head;
         let mut history = past.history;
         let table = history.table(&config)?;
         let kept = Kept { evictions, accesses_since_eviction, table };
-        let mut oram = RotatingOram::resume(&config, sealer, store, kept, coins)?;
-        let mut taken = Vec::new();
-        history.each_block(
-            |block| Ok(oram.bring_back(block.home, block.address, block.leaf, &block.bytes)?),
-            |slot| {
-                taken.push(slot);
-                Ok(())
-            },
-        )?;
-        taken.into_iter().try_for_each(|slot| oram.bring_back_taken(slot))?;
-        // What is written from here on is not what was lost.
-        oram.begin_era();
-        let mut recovery = Recovery { was_needed: !head.is_clean, accesses: 0 };
-        history.each_pending(|record| {
-            recovery.accesses += repeat(&mut oram, record)?;
-            Ok(())
-        })?;
-        // In an honest past, storage saw nothing before the directory held it.
-        if !head.may_lose_moves && oram.backend_mut().is_behind_storage()? {
+        let mut oram = RotatingOram::resume(&config, sealer, store, kept, coins.into())?;
+        history.bring_back(&mut oram)?;
+        // In an honest past, storage saw nothing before the directory held it. Up to here nothing was
+        // written: what the right directory needs is still there.
+        let Pending { accesses, evictions, .. } = history.pending;
+        let next = oram.backend().evictions_after(accesses, evictions);
+        if !head.may_lose_moves && oram.backend_mut().shows_eviction(next)? {
             return Err(VolumeError::new(
                 VolumeErrorKind::StateRolledBack,
                 "storage has seen accesses that the client's directory does not know of: it was \
@@ -202,8 +193,21 @@ impl<S: BucketStore> Volume<S> {
                  directory",
             ));
         }
+        tampering::check(&*dir, options.after_tampering)?;
+        // A sync that failed may have dropped it, and left it in a cache: written again, it becomes
+        // durable with the rest.
+        anchor::write(oram.backend_mut().store_mut(), &keys.anchor, &shown)?;
+        // What is written from here on is not what was lost.
+        oram.begin_era();
+        let mut recovery = Recovery { was_needed: !head.is_clean, accesses: 0 };
+        let repeated = history.each_pending(|record| {
+            recovery.accesses += repeat(&mut oram, record)?;
+            Ok(())
+        });
+        repeated.inspect_err(|error| tampering::note(&mut *dir, error))?;
         oram.backend_mut().flush()?;
         let last = Last { generation: past.generation, latest: head.checkpoint, shown };
+        tampering::forget(&mut *dir)?;
         let ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut oram)?;
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
     }
@@ -437,7 +441,7 @@ impl<S: BucketStore> Volume<S> {
         work: impl FnOnce(&mut Self) -> Result<T, VolumeError>,
     ) -> Result<T, VolumeError> {
         self.is_broken = true;
-        let done = work(self)?;
+        let done = work(self).inspect_err(|error| self.ledger.note_tampering(error))?;
         self.is_broken = false;
         Ok(done)
     }
@@ -469,6 +473,7 @@ impl<S: BucketStore> Volume<S> {
             if self.oram.backend().evictions_left() == 0 {
                 self.checkpoint()?;
             }
+            self.ledger.before_eviction(&mut self.oram)?;
             self.ledger.log.append(|out| Record::Evict.put(out))?;
             self.sync_moves()?;
             self.oram.background_evict()?;
@@ -518,6 +523,10 @@ impl<S: BucketStore> Volume<S> {
 
     /// Logs accesses, and makes them.
     fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), VolumeError> {
+        let backend = self.oram.backend();
+        if backend.evictions_after(steps.len() as u64, 0) > backend.evictions() {
+            self.ledger.before_eviction(&mut self.oram)?;
+        }
         let logged = steps.iter().zip(&*ops).map(|(step, op)| match op {
             Op::Write(data) if !data.is_empty() => (step, Some(*data)),
             _ => (step, None),
@@ -548,19 +557,17 @@ fn opening(superblock: &Superblock, options: &VolumeOptions) -> Opening {
     }
 }
 
-fn seal_key(key: &VolumeKey) -> MasterKey {
+pub(crate) fn seal_key(key: &VolumeKey) -> MasterKey {
     MasterKey::from_bytes(*key.derive("buckets"))
 }
 
 /// Does again what a record says, and counts the accesses.
-fn repeat<S: BucketStore>(
-    oram: &mut RotatingOram<S, StdRng>,
-    record: Record,
-) -> Result<u64, VolumeError> {
+fn repeat<S: BucketStore>(oram: &mut VolumeOram<S>, record: Record) -> Result<u64, VolumeError> {
     match record {
         Record::Batch(accesses) => {
             let steps: Vec<_> = accesses.iter().map(|access| access.step).collect();
-            let mut nowhere = vec![vec![0; oram.block_bytes()]; accesses.len()];
+            let block = Zeroizing::new(vec![0; oram.block_bytes()]);
+            let mut nowhere = vec![block; accesses.len()];
             let ops = accesses.iter().zip(&mut nowhere).map(|(access, nowhere)| {
                 access.data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
             });

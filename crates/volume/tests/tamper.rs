@@ -22,7 +22,8 @@ use rand::rngs::StdRng;
 use ring::digest;
 
 const ANCHORS: TreeId = TreeId(1);
-const DATA_TREE: TreeId = TreeId(2);
+/// Slots and heads of buckets.
+const HALVES: [TreeId; 2] = [TreeId(2), TreeId(4)];
 
 /// All copies of the superblock.
 fn superblocks() -> [(TreeId, BucketId); 4] {
@@ -109,15 +110,17 @@ fn a_flipped_bit_is_noticed_in_every_bucket_in_use() {
         let (volume, _) = bench.open().unwrap();
         volume.buckets_in_storage()
     };
-    let bytes = bench.bucket_bytes();
-    for byte in [0, bytes / 2, bytes - 1] {
-        let mut noticed = 0;
-        for bucket in bench.buckets() {
-            bench.restore();
-            bench.world.flip_bit(DATA_TREE, bucket, byte as usize, 7);
-            noticed += u64::from(bench.is_noticed());
+    for tree in HALVES {
+        let bytes = bench.bucket_bytes(tree);
+        for byte in [0, bytes / 2, bytes - 1] {
+            let mut noticed = 0;
+            for bucket in bench.buckets() {
+                bench.restore();
+                bench.world.flip_bit(tree, bucket, byte as usize, 7);
+                noticed += u64::from(bench.is_noticed());
+            }
+            assert_eq!(noticed, in_use, "byte {byte} of {tree:?}");
         }
-        assert_eq!(noticed, in_use, "byte {byte}");
     }
     bench.is_whole_again();
 }
@@ -129,15 +132,20 @@ fn buckets_that_are_swapped_or_replayed_are_noticed() {
     let mut swapped = 0;
     for pair in buckets.windows(2).filter(|pair| pair[0].level() == pair[1].level()) {
         bench.restore();
-        bench.world.swap_buckets((DATA_TREE, pair[0]), (DATA_TREE, pair[1]));
+        for tree in HALVES {
+            bench.world.swap_buckets((tree, pair[0]), (tree, pair[1]));
+        }
         swapped += usize::from(bench.is_noticed());
     }
     let mut replayed = 0;
     for bucket in &buckets {
         bench.restore();
-        let before = bench.get(DATA_TREE, *bucket);
-        bench.world.replace_bucket(bench.past.first().unwrap(), DATA_TREE, *bucket);
-        let is_old = bench.get(DATA_TREE, *bucket) != before;
+        let contents = || HALVES.map(|tree| bench.get(tree, *bucket));
+        let before = contents();
+        for tree in HALVES {
+            bench.world.replace_bucket(bench.past.first().unwrap(), tree, *bucket);
+        }
+        let is_old = contents() != before;
         let is_noticed = bench.is_noticed();
         assert!(is_old || !is_noticed);
         replayed += usize::from(is_noticed);
@@ -163,7 +171,7 @@ fn a_store_that_was_emptied_or_cut_off_is_noticed() {
     for kept in [0, buckets.len() / 4, buckets.len() / 2] {
         bench.restore();
         for bucket in &buckets[kept..] {
-            bench.world.replace_bucket(&empty, DATA_TREE, *bucket);
+            HALVES.iter().for_each(|tree| bench.world.replace_bucket(&empty, *tree, *bucket));
         }
         bench.world.replace_bucket(&empty, TreeId(3), BucketId::new(1, 0));
         bench.world.replace_bucket(&empty, TreeId(3), BucketId::new(1, 1));
@@ -178,7 +186,7 @@ fn a_store_that_was_emptied_or_cut_off_is_noticed() {
 fn an_older_store_is_noticed_however_little_older() {
     let bench = Bench::new();
     let mut kinds = BTreeSet::new();
-    let data = || bench.buckets().map(|bucket| bench.get(DATA_TREE, bucket)).collect::<Vec<_>>();
+    let data = || bench.buckets().map(|bucket| bench.get(HALVES[1], bucket)).collect::<Vec<_>>();
     let latest = data();
     for (i, past) in bench.past.iter().enumerate() {
         bench.restore();
@@ -348,7 +356,13 @@ impl Bench {
     }
 
     fn with_seed(seed: u64) -> Self {
-        let setup = SmallVolume { seed, state_file_bytes_max: 1 << 20, ..SmallVolume::default() };
+        let setup = SmallVolume {
+            seed,
+            state_file_bytes_max: 1 << 20,
+            // Tests put right what they changed, and go on.
+            after_tampering: true,
+            ..SmallVolume::default()
+        };
         let world = setup.world();
         let coins = StdRng::seed_from_u64(seed);
         let mut volume = setup.create(world.store(), world.dir(), coins).unwrap();
@@ -425,8 +439,8 @@ impl Bench {
             .flat_map(|(level, buckets)| (0..buckets).map(move |index| BucketId::new(level, index)))
     }
 
-    fn bucket_bytes(&self) -> u64 {
-        let data = shapes(&self.setup.params()).unwrap().swap_remove(2);
+    fn bucket_bytes(&self, tree: TreeId) -> u64 {
+        let data = shapes(&self.setup.params()).unwrap().swap_remove(usize::from(tree.0));
         data.levels().last().unwrap().bucket_bytes
     }
 

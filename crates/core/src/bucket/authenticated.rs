@@ -1,19 +1,20 @@
-//! A bucket of parts that are sealed one by one.
+//! A bucket that is verified as a whole: its head in one tree of the store, its slots in another.
 //!
 //! ```text
-//! ┌──────────────────────┬───────────────────┬─────┬─────────┬─────┬───┬───────────┬─────┐
-//! │ address of each slot │ leaf of each slot │ tag │ block 0 │ tag │ … │ block Z-1 │ tag │
-//! └──────────────────────┴───────────────────┴─────┴─────────┴─────┴───┴───────────┴─────┘
-//!  ╰──────────── header ───────────────────────╯    ╰── slot ──────╯
+//! head   ┌──────┬──────────────────────┬───────────────────┐   slots  ┌─────────┬───┬───────────┐
+//!        │ seal │ address of each slot │ leaf of each slot │          │ block 0 │ … │ block Z-1 │
+//!        └──────┴──────────────────────┴───────────────────┘          └─────────┴───┴───────────┘
+//!                ╰──────────── table ─────────────────────╯
 //! ```
 //!
-//! Nothing stands in clear. The leaf stands beside the address: a copy counts only if the position
-//! map agrees with both.
+//! Nothing of table and blocks stands in clear. The leaf stands beside the address: a copy counts only if the
+//! position map agrees with both. The slots have a tree to themselves so that blocks of whole pages stay
+//! whole pages in storage.
 
 use super::Field;
 use crate::geometry::{Geometry, Leaf};
 use crate::scheme::TreeConfig;
-use crate::seal::TAG_BYTES;
+use crate::seal::SEAL_BYTES;
 use crate::stash::Entry;
 use crate::store::LevelShape;
 
@@ -37,63 +38,59 @@ impl AuthenticatedFormat {
         }
     }
 
-    /// Bytes of the two tables of a bucket of `slots` slots.
+    /// Bytes of the table of a bucket of `slots` slots.
     pub(crate) fn table_bytes(&self, slots: usize) -> usize {
         slots * (self.addresses.bytes + self.leaves.bytes)
     }
 
-    /// Bytes of a sealed header.
-    pub(crate) fn header_bytes(&self, slots: usize) -> usize {
-        self.table_bytes(slots) + TAG_BYTES
+    /// Bytes of a head.
+    pub(crate) fn head_bytes(&self, slots: usize) -> usize {
+        SEAL_BYTES + self.table_bytes(slots)
     }
 
-    /// Where `slot` starts.
-    pub(crate) fn slot_offset(&self, slots: usize, slot: usize) -> usize {
-        self.header_bytes(slots) + slot * self.slot_bytes()
+    /// Bytes of all slots of a bucket.
+    pub(crate) fn slots_bytes(&self, slots: usize) -> usize {
+        slots * self.block_bytes
     }
 
-    /// Bytes of a sealed slot.
-    pub(crate) fn slot_bytes(&self) -> usize {
-        self.block_bytes + TAG_BYTES
+    /// What a store must know of `buckets` heads of buckets with `slots` slots.
+    pub(crate) fn heads_shape(&self, buckets: u64, slots: usize) -> LevelShape {
+        LevelShape::of_heads(buckets, self.head_bytes(slots))
     }
 
-    pub(crate) fn bucket_bytes(&self, slots: usize) -> usize {
-        self.slot_offset(slots, slots)
-    }
-
-    /// What a store must know of `buckets` buckets with `slots` slots.
-    pub(crate) fn shape(&self, buckets: u64, slots: usize) -> LevelShape {
+    /// What a store must know of the slots of `buckets` buckets.
+    pub(crate) fn slots_shape(&self, buckets: u64, slots: usize) -> LevelShape {
         LevelShape {
             buckets,
             slots: slots as u16,
-            header_bytes: self.header_bytes(slots) as u64,
-            slots_offset: self.slot_offset(slots, 0) as u64,
-            slot_bytes: self.slot_bytes() as u64,
-            bucket_bytes: self.bucket_bytes(slots) as u64,
+            header_bytes: 0,
+            slots_offset: 0,
+            slot_bytes: self.block_bytes as u64,
+            bucket_bytes: self.slots_bytes(slots) as u64,
         }
     }
 
-    /// Writes the tables of a bucket.
-    pub(crate) fn put_tables(&self, tables: &mut Vec<u8>, bucket: &[Entry]) {
-        tables.clear();
+    /// Writes the table of a bucket.
+    pub(crate) fn put_table(&self, table: &mut Vec<u8>, bucket: &[Entry]) {
+        table.clear();
         for entry in bucket {
-            tables.extend_from_slice(&entry.address.to_le_bytes()[..self.addresses.bytes]);
+            table.extend_from_slice(&entry.address.to_le_bytes()[..self.addresses.bytes]);
         }
         for entry in bucket {
-            tables.extend_from_slice(&entry.leaf.0.to_le_bytes()[..self.leaves.bytes]);
+            table.extend_from_slice(&entry.leaf.0.to_le_bytes()[..self.leaves.bytes]);
         }
     }
 
-    /// The address and leaf in `slot` of opened tables; the address is [`Entry::DUMMY_ADDRESS`] for
+    /// The address and leaf in `slot` of an opened table; the address is [`Entry::DUMMY_ADDRESS`] for
     /// a dummy. They are authentic, and checked against the geometry all the same.
     pub(crate) fn name(
         &self,
-        tables: &[u8],
+        table: &[u8],
         slots: usize,
         slot: usize,
         geometry: &Geometry,
     ) -> Option<(u64, Leaf)> {
-        let (addresses, leaves) = tables.split_at(slots * self.addresses.bytes);
+        let (addresses, leaves) = table.split_at(slots * self.addresses.bytes);
         let address = self.addresses.read(addresses, slot);
         let leaf = Leaf(self.leaves.read(leaves, slot));
         if address == self.addresses.mask {

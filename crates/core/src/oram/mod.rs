@@ -9,7 +9,9 @@ mod taking;
 pub use backed::BackedOram;
 pub use cached::{CacheConfig, CacheTally, CachedOram, RemapPolicy};
 pub use hits::HitPolicy;
-pub use rotating::{Kept, RotatingConfig, RotatingOram, nothing_to_do};
+pub use rotating::{
+    Fate, Kept, RotatingConfig, RotatingOram, RotatingShapes, Salvage, nothing_to_do,
+};
 pub use taking::TakingOram;
 
 use rand_core::CryptoRng;

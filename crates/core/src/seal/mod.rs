@@ -20,21 +20,23 @@
 //!
 //! The masks of a whole path are made in one batched AES call.
 //!
-//! A store that keeps data beyond the life of a process needs more: [`EraSealer`] seals with AES-256
-//! in Galois/counter mode under names that never come twice.
+//! A store that keeps data beyond the life of a process needs more: [`EraSealer`] seals whole buckets
+//! with one tag each, under keys that change and names that no two buckets share.
 
-mod authenticated;
 mod blanks;
+mod bucket;
 pub(crate) mod counter;
+mod era;
 mod key;
 mod masks;
 mod opened;
 mod xor;
 
-pub use authenticated::{Era, EraSealer, MasterKey, TAG_BYTES};
-pub(crate) use authenticated::{SealedPart, Sealing as AuthenticatedSealing};
 pub use blanks::{Blanks, Sealed};
+pub use bucket::SEAL_BYTES;
+pub(crate) use bucket::{BucketKind, BucketName, BucketPieces, VerifiedBucket};
 pub use counter::WriteCounter;
+pub use era::{Era, EraSealer, MasterKey};
 pub use key::Key;
 pub(crate) use masks::{BATCH_BYTES, MaskBatch, MaskReader, MaskRun};
 pub use masks::{BODY_BYTES_MAX, Region};

@@ -21,6 +21,21 @@ pub struct LevelShape {
     pub bucket_bytes: u64,
 }
 
+impl LevelShape {
+    /// Buckets without slots: a head of `bytes` bytes each.
+    pub(crate) fn of_heads(buckets: u64, bytes: usize) -> Self {
+        let bytes = bytes as u64;
+        Self {
+            buckets,
+            slots: 0,
+            header_bytes: bytes,
+            slots_offset: bytes,
+            slot_bytes: 0,
+            bucket_bytes: bytes,
+        }
+    }
+}
+
 /// The sizes of all buckets of a tree, a level an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeShape {

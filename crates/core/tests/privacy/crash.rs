@@ -11,7 +11,7 @@ use oblivio_core::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::run::{BLOCK_BYTES, CAPACITY, Data, Scheme, Setup, Store, store};
+use crate::run::{BLOCK_BYTES, CAPACITY, Data, Scheme, Setup, Store, store_of};
 
 type Rotating = RotatingOram<Store, StdRng>;
 type Block = [u8; BLOCK_BYTES];
@@ -34,7 +34,7 @@ pub(crate) fn lose_and_repeat(setup: &Setup) -> Lost {
     let mut coins = StdRng::seed_from_u64(setup.seed);
     let master = MasterKey::draw(&mut coins);
     let sealer = EraSealer::fresh(master.clone(), config.tree.tree, &mut coins);
-    let store = store(config.rotating_shape().unwrap());
+    let store = store_of(&config.rotating_shapes().unwrap());
     let oram_coins = StdRng::from_rng(&mut coins);
     let mut oram = Rotating::rotating(&config, sealer, store, oram_coins).unwrap();
     (0..CAPACITY).for_each(|address| oram.write(address, &draw(setup, &mut coins)).unwrap());

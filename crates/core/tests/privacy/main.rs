@@ -17,6 +17,8 @@ mod composition;
 mod crash;
 mod delayed;
 mod grid;
+#[path = "../support/heads.rs"]
+mod heads;
 mod hits;
 mod leaves;
 #[path = "../support/noting.rs"]

@@ -149,7 +149,7 @@ impl Setup {
             Scheme::Path | Scheme::Raw(_) => self.tree().shape().unwrap().levels()[level],
             Scheme::Rotating(evict_period) => {
                 let config = RawConfig { tree: self.tree(), evict_period };
-                config.rotating_shape().unwrap().levels()[level + 1]
+                config.rotating_shapes().unwrap()[0].levels()[level + 1]
             }
         }
     }
@@ -234,7 +234,7 @@ impl Setup {
                 let master = MasterKey::draw(&mut coins);
                 let sealer = EraSealer::fresh(master, tree.tree, &mut coins);
                 let config = RawConfig { tree, evict_period };
-                let store = store(config.rotating_shape().unwrap());
+                let store = store_of(&config.rotating_shapes().unwrap());
                 let mut oram = RotatingOram::rotating(&config, sealer, store, oram_coins).unwrap();
                 let states = self.drive(&mut oram, &requests, &mut coins);
                 (oram.into_store().into_parts().1, states, requests.clone())
@@ -287,7 +287,11 @@ impl Setup {
 pub(crate) type Store = Recorder<MemoryStore, Contents>;
 
 pub(crate) fn store(shape: TreeShape) -> Store {
-    let memory = MemoryStore::new(&[shape], MemoryStore::default_layout()).unwrap();
+    store_of(&[shape])
+}
+
+pub(crate) fn store_of(shapes: &[TreeShape]) -> Store {
+    let memory = MemoryStore::new(shapes, MemoryStore::default_layout()).unwrap();
     Recorder::new(memory, Contents::new())
 }
 

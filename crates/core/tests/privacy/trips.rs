@@ -1,8 +1,9 @@
 //! What storage can work out from the order of events: calls, accesses and evictions.
 
-use oblivio_core::store::{Part, Piece};
+use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::{Event, Operation};
 
+use crate::heads::without_heads;
 use crate::rings::Rings;
 use crate::run::{LEAF_LEVEL, Run, Scheme};
 
@@ -57,9 +58,11 @@ pub(crate) fn trips(run: &Run) -> Vec<Trip> {
             let operation = events[0].operation;
             let mut pieces: Vec<Piece> = events.iter().filter_map(|event| event.piece).collect();
             if let Some(rings) = &mut rings {
+                pieces = without_heads(TreeId(0), pieces);
                 rings.name_buckets(operation, &mut pieces);
             }
-            Trip { operation, pieces, bytes: events.iter().map(|event| event.bytes).collect() }
+            let bytes = events.iter().take(pieces.len()).map(|event| event.bytes).collect();
+            Trip { operation, pieces, bytes }
         })
         .collect()
 }

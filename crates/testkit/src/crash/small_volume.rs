@@ -61,6 +61,8 @@ pub struct SmallVolume {
     pub state_file_bytes_max: u64,
     /// What requests go through.
     pub device: Device,
+    /// The owner says that storage holds again what it held, whatever was found before.
+    pub after_tampering: bool,
 }
 
 /// What stands between requests and the volume.
@@ -99,6 +101,7 @@ impl Default for SmallVolume {
             stash_blocks_max: 40,
             state_file_bytes_max: 20_000,
             device: Device::Disk { cache_blocks_max: 8 },
+            after_tampering: false,
         }
     }
 }
@@ -208,7 +211,7 @@ impl SmallVolume {
         dir: CrashDir,
         coins: StdRng,
     ) -> Result<(Volume<S>, Recovery), VolumeError> {
-        let owner = read_copies(&mut store).newest()?.unlock(&secret())?;
+        let owner = owner_of(&mut store)?;
         Volume::open(store, Box::new(dir), &owner, self.options(), coins)
     }
 
@@ -217,7 +220,7 @@ impl SmallVolume {
     /// # Errors
     /// When the superblock does not open.
     pub fn change_slots(&self, store: &mut CrashStore) -> Result<(), VolumeError> {
-        let mut owner = read_copies(store).newest()?.unlock(&secret())?;
+        let mut owner = owner_of(store)?;
         let secret = Secret::KeyFile(Zeroizing::new(vec![6; KEY_FILE.len()]));
         let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
         let mut coins = StdRng::seed_from_u64(self.seed);
@@ -251,10 +254,18 @@ impl SmallVolume {
     }
 
     fn options(&self) -> VolumeOptions {
-        let Self { sync_moves, state_file_bytes_max, .. } = *self;
+        let Self { sync_moves, state_file_bytes_max, after_tampering, .. } = *self;
         let hits = if self.tree_top_ways > 0 { HitPolicy::Serve } else { HitPolicy::Access };
-        VolumeOptions { sync_moves, state_file_bytes_max, hits }
+        VolumeOptions { sync_moves, state_file_bytes_max, hits, after_tampering }
     }
+}
+
+/// What the key file of every volume here unlocks.
+///
+/// # Errors
+/// When the superblock does not open.
+pub fn owner_of(store: &mut impl BucketStore) -> Result<Unlocked, VolumeError> {
+    Ok(read_copies(store).newest()?.unlock(&secret())?)
 }
 
 fn secret() -> Secret {

@@ -21,7 +21,7 @@ pub fn read(bytes: Vec<u8>, params: &VolumeParams) -> Result<(), VolumeError> {
     let config = crate::volume::config(params)?;
     let mut history = History::read(reader, &config)?;
     history.table(&config)?;
-    history.each_block(|_| Ok(()), |_| Ok(()))?;
+    history.each_kept(|_| Ok(()))?;
     history.each_pending(|_| Ok(()))
 }
 

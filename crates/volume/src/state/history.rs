@@ -3,11 +3,12 @@
 use oblivio_core::RotatingConfig;
 use oblivio_core::geometry::Leaf;
 use oblivio_core::posmap::{LivePosMap, Mapping};
-use oblivio_core::scheme::TakenSlot;
+use oblivio_core::store::BucketStore;
 
 use super::file::{Position, StateReader, damaged};
 use super::record::{ClientBlock, Head, Record};
 use crate::error::VolumeError;
+use crate::volume::VolumeOram;
 
 /// What a state file says, but for what is large: blocks, and what has to be done again, are read
 /// when they are needed.
@@ -18,9 +19,33 @@ pub(crate) struct History {
     is_flat: bool,
     /// Where the last complete state starts and ends.
     state: (Position, Position),
-    /// Whether anything came in after the last complete state.
-    pub(crate) has_pending: bool,
+    /// What came in after the last complete state.
+    pub(crate) pending: Pending,
     reader: StateReader,
+}
+
+/// How much is to be done again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pending {
+    pub(crate) records: u64,
+    pub(crate) accesses: u64,
+    /// Evictions ahead of their time.
+    pub(crate) evictions: u64,
+}
+
+impl Pending {
+    pub(crate) fn is_any(&self) -> bool {
+        self.records > 0
+    }
+
+    fn add(&mut self, record: &Record) {
+        self.records += 1;
+        match record {
+            Record::Batch(accesses) => self.accesses += accesses.len() as u64,
+            Record::Evict => self.evictions += 1,
+            _ => (),
+        }
+    }
 }
 
 impl History {
@@ -30,10 +55,10 @@ impl History {
         config: &RotatingConfig,
     ) -> Result<Self, VolumeError> {
         let (first, is_flat) = (reader.position(), config.recursion.is_none());
-        let Outline { complete, has_pending, .. } = Outline::read(&mut reader, is_flat)?;
+        let Outline { complete, pending, .. } = Outline::read(&mut reader, is_flat)?;
         let (head, state) =
             complete.ok_or_else(|| damaged("the client's state is not complete"))?;
-        Ok(Self { head, first, is_flat, state, has_pending, reader })
+        Ok(Self { head, first, is_flat, state, pending, reader })
     }
 
     /// The position map, or the entries of it that are on the client.
@@ -52,21 +77,32 @@ impl History {
         Ok(map.map)
     }
 
-    /// Hands over the blocks on the client, and the slots that it notes to be taken.
-    pub(crate) fn each_block(
+    /// Puts back what was on the client: blocks, and notes on taken slots.
+    pub(crate) fn bring_back<S: BucketStore>(
         &mut self,
-        mut block: impl FnMut(ClientBlock) -> Result<(), VolumeError>,
-        mut taken: impl FnMut(TakenSlot) -> Result<(), VolumeError>,
+        oram: &mut VolumeOram<S>,
+    ) -> Result<(), VolumeError> {
+        self.each_kept(|record| match record {
+            Record::Block(ClientBlock { home, address, leaf, bytes }) => {
+                Ok(oram.bring_back(home, address, leaf, &bytes)?)
+            }
+            Record::Taken(slots) => {
+                Ok(slots.into_iter().try_for_each(|slot| oram.bring_back_taken(slot))?)
+            }
+            _ => Ok(()),
+        })
+    }
+
+    /// Hands over the records of the last complete state.
+    pub(super) fn each_kept(
+        &mut self,
+        mut each: impl FnMut(Record) -> Result<(), VolumeError>,
     ) -> Result<(), VolumeError> {
         self.reader.go_to(self.state.0);
         while self.reader.position() < self.state.1
             && let Some(record) = self.reader.next()?
         {
-            match record {
-                Record::Block(found) => block(found)?,
-                Record::Taken(slots) => slots.into_iter().try_for_each(&mut taken)?,
-                _ => (),
-            }
+            each(record)?;
         }
         Ok(())
     }
@@ -96,18 +132,18 @@ struct Outline {
     complete: Option<(Head, (Position, Position))>,
     /// One of which not all records have come.
     incomplete: Option<(Head, Position)>,
-    has_pending: bool,
+    pending: Pending,
 }
 
 impl Outline {
     fn read(reader: &mut StateReader, is_flat: bool) -> Result<Self, VolumeError> {
-        let mut outline = Self { complete: None, incomplete: None, has_pending: false };
+        let mut outline = Self { complete: None, incomplete: None, pending: Pending::default() };
         loop {
             let start = reader.position();
             let Some(record) = reader.next()? else {
                 return Ok(outline);
             };
-            let Self { complete, incomplete, has_pending } = &mut outline;
+            let Self { complete, incomplete, pending } = &mut outline;
             match (record, incomplete.is_some(), complete.is_some()) {
                 (Record::Head(head), false, _) => *incomplete = Some((head, start)),
                 (Record::Block(_), true, _) => (),
@@ -118,16 +154,16 @@ impl Outline {
                 (Record::End, true, _) => {
                     *complete =
                         incomplete.take().map(|(head, start)| (head, (start, reader.position())));
-                    *has_pending = false;
+                    *pending = Pending::default();
                 }
                 (
-                    Record::Batch(_)
+                    record @ (Record::Batch(_)
                     | Record::Forget { .. }
                     | Record::Evict
-                    | Record::InPlace { .. },
+                    | Record::InPlace { .. }),
                     false,
                     true,
-                ) => *has_pending = true,
+                ) => pending.add(&record),
                 _ => return Err(damaged("the client's state holds a record out of place")),
             }
         }

@@ -26,8 +26,9 @@ const SLOTS_AT: usize = 256;
 /// The versions of the format. A line says what each one brought.
 #[derive(Clone, Copy)]
 enum Version {
-    /// The first.
-    V1 = 1,
+    /// Buckets have one tag each, and their slots and heads lie apart. Before it, in no release, each part of
+    /// a bucket had a tag.
+    V2 = 2,
 }
 
 /// No honest program counts so far, so counting on never overflows.
@@ -47,7 +48,7 @@ impl Body {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut fields = FieldWriter::default();
         fields.put(&MAGIC);
-        fields.put(&(Version::V1 as u32).to_le_bytes());
+        fields.put(&(Version::V2 as u32).to_le_bytes());
         fields.put(&[0; 4]);
         fields.put(&self.sequence.to_le_bytes());
         fields.put(&self.volume_id.0);
@@ -166,13 +167,19 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Body, [u8; MAC_BYTES]), Superblock
     }
     let mut after_magic = FieldReader::new(&content[MAGIC.len()..]);
     let version = after_magic.u32();
-    if version != Version::V1 as u32 {
+    let known = Version::V2 as u32;
+    if version != known {
+        let advice = if version < known {
+            "it was made before the first release. Copy its data with the program that made it, and make \
+             a new volume"
+        } else {
+            "upgrade this program"
+        };
         return Err(SuperblockError::new(
             SuperblockErrorKind::UnknownVersion,
             format!(
-                "the volume has format version {version}, and this program knows version {} alone: \
-                 upgrade it",
-                Version::V1 as u32
+                "the volume has format version {version}, and this program knows version {known} \
+                 alone: {advice}"
             ),
         ));
     }

@@ -1,5 +1,6 @@
 //! The parameters of a volume: chosen when it is made, and never changed.
 
+use oblivio_core::scheme::RotatingTrees;
 use oblivio_core::store::TreeId;
 use oblivio_core::{Geometry, RawConfig, Recursion, RotatingConfig, TreeConfig, TreeTopKind};
 
@@ -78,12 +79,8 @@ impl VolumeParams {
         })
     }
 
-    /// The ORAM, whose blocks are in `tree`, and its notes on taken slots in `taken_tree`.
-    pub(crate) fn config(
-        &self,
-        tree: TreeId,
-        taken_tree: TreeId,
-    ) -> Result<RotatingConfig, VolumeError> {
+    /// The ORAM in these trees of the store.
+    pub(crate) fn config(&self, trees: RotatingTrees) -> Result<RotatingConfig, VolumeError> {
         let geometry = self.geometry()?;
         let block_bytes = self.block_bytes as usize;
         let recursion = self.recursion.map(|recursion| Recursion {
@@ -102,11 +99,11 @@ impl VolumeParams {
                 0 => TreeTopKind::Dedicated,
                 ways => TreeTopKind::SetAssociative { ways },
             },
-            tree,
+            tree: trees.slots,
             ..TreeConfig::new(blocks, block_bytes, geometry, stash_blocks_max)
         };
         let raw = RawConfig { tree, evict_period: self.evict_period };
-        Ok(RotatingConfig { raw, recursion, taken_tree })
+        Ok(RotatingConfig { raw, recursion, trees })
     }
 
     /// Whether there can be such a volume; if not, why.
@@ -125,7 +122,8 @@ impl VolumeParams {
                 return Err("the slots of its levels are all the same, and told one by one".into());
             }
         }
-        let config = self.config(TreeId(0), TreeId(1)).map_err(|error| error.to_string())?;
+        let config =
+            self.config(RotatingTrees::from(TreeId(0))).map_err(|error| error.to_string())?;
         config.shapes().map(drop).map_err(|error| error.to_string())
     }
 }

@@ -40,6 +40,16 @@ fn the_format_is_as_it_was() {
     }
 }
 
+/// As volumes were before there was a release.
+#[test]
+fn a_superblock_of_version_1_is_refused_by_its_version() {
+    let golden = std::fs::read_to_string(path("superblock_v1")).unwrap();
+    let error = LockedSuperblock::decode(&undump(&golden)[..]).unwrap_err();
+    assert_eq!(error.kind(), Kind::UnknownVersion);
+    assert!(error.to_string().contains("version 1"), "{error}");
+    assert!(error.to_string().contains("make a new volume"), "{error}");
+}
+
 type Defect = (&'static str, Kind, fn(&mut Bytes));
 
 /// All but the first have a right checksum; none is opened with a wrong key.
@@ -47,7 +57,7 @@ const DEFECTS: [Defect; 21] = [
     ("checksum_wrong", Kind::Damaged, |bytes| bytes[SUPERBLOCK_BYTES - 1] ^= 1),
     ("magic_wrong", Kind::NotAVolume, |bytes| bytes[0] = b'O'),
     ("version_0", Kind::UnknownVersion, |bytes| bytes[8] = 0),
-    ("version_2", Kind::UnknownVersion, |bytes| bytes[8] = 2),
+    ("version_3", Kind::UnknownVersion, |bytes| bytes[8] = 3),
     ("reserved_after_version", Kind::Tampered, |bytes| bytes[12] = 1),
     ("sequence_0", Kind::Tampered, |bytes| bytes[16] = 0),
     ("sequence_too_high", Kind::Tampered, |bytes| bytes[16..24].fill(0xFF)),

@@ -1,10 +1,9 @@
 //! Whether everything is there.
 
-use std::collections::HashMap;
-
 use rand_core::CryptoRng;
 
 use super::RotatingOram;
+use super::bits::Bits;
 use super::positions::Positions;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::frontend::NestedPosMap;
@@ -24,7 +23,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         check_sound(self.broken)?;
         let blocks = self.config.raw.tree.capacity;
         let mut found = Bits::new(blocks);
-        let mut expected = Expected { live: Bits::new(blocks), defect: None };
+        let mut expected = Expected::new(blocks);
         match &self.positions {
             Positions::Flat(map) => expected.add_table(map, |entry| entry),
             Positions::Nested(map) => {
@@ -57,6 +56,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
                     expected.report(format!("there is a block off its path ({location:?})"));
                 }
             },
+            &mut |_, error| Err(error),
             progress,
         )?;
         let Expected { live, defect } = expected;
@@ -84,14 +84,18 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
 }
 
 /// What the position map says.
-struct Expected {
-    live: Bits,
+pub(super) struct Expected {
+    pub(super) live: Bits,
     /// The first thing that is not as it must be.
-    defect: Option<String>,
+    pub(super) defect: Option<String>,
 }
 
 impl Expected {
-    fn add_table(&mut self, table: &LivePosMap, address_of: impl Fn(u64) -> u64) {
+    pub(super) fn new(end: u64) -> Self {
+        Self { live: Bits::new(end), defect: None }
+    }
+
+    pub(super) fn add_table(&mut self, table: &LivePosMap, address_of: impl Fn(u64) -> u64) {
         for (entry, mapping) in table.mapped(0..table.capacity()) {
             if mapping.live {
                 self.live.insert(address_of(entry));
@@ -99,7 +103,7 @@ impl Expected {
         }
     }
 
-    fn add_block(&mut self, map: &NestedPosMap, address: u64, bytes: &[u8]) {
+    pub(super) fn add_block(&mut self, map: &NestedPosMap, address: u64, bytes: &[u8]) {
         match map.entries_of(address, bytes) {
             Ok(entries) => {
                 let live = entries.into_iter().filter(|(_, mapping)| mapping.live);
@@ -111,35 +115,5 @@ impl Expected {
 
     fn report(&mut self, defect: String) {
         self.defect.get_or_insert(defect);
-    }
-}
-
-/// A set of addresses, of which most are never there: only parts that are take memory.
-struct Bits {
-    words: HashMap<u64, Box<[u64; WORDS]>>,
-    end: u64,
-}
-
-const WORDS: usize = 512;
-const BITS: u64 = 64 * WORDS as u64;
-
-impl Bits {
-    fn new(end: u64) -> Self {
-        Self { words: HashMap::new(), end }
-    }
-
-    fn contains(&self, address: u64) -> bool {
-        let (part, word, bit) = Self::place(address);
-        self.words.get(&part).is_some_and(|words| words[word] >> bit & 1 == 1)
-    }
-
-    fn insert(&mut self, address: u64) {
-        debug_assert!(address < self.end, "an address of this tree");
-        let (part, word, bit) = Self::place(address);
-        self.words.entry(part).or_insert_with(|| Box::new([0; WORDS]))[word] |= 1 << bit;
-    }
-
-    fn place(address: u64) -> (u64, usize, u64) {
-        (address / BITS, (address % BITS / 64) as usize, address % 64)
     }
 }

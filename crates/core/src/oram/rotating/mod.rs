@@ -1,8 +1,10 @@
 //! The frontend of rotating RAW ORAM: every access in two steps, so that it can be written down
 //! before storage sees it.
 
+mod bits;
 mod check;
 mod positions;
+mod salvage;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -16,11 +18,13 @@ use crate::frontend::{HeldBlock, Missing, Recursion};
 use crate::geometry::Leaf;
 use crate::posmap::{LivePosMap, Mapping};
 use crate::scheme::{
-    Home, Move, Op, RawConfig, RotatingBackend, TakenSlot, TreeConfig, WINDOW_ACCESSES_MAX,
+    Home, Move, Op, RawConfig, RotatingBackend, RotatingTrees, TakenSlot, TreeConfig,
+    WINDOW_ACCESSES_MAX,
 };
 use crate::seal::EraSealer;
-use crate::store::{BucketStore, TreeId, TreeShape};
+use crate::store::{BucketStore, TreeShape};
 use positions::Positions;
+pub use salvage::{Fate, Salvage};
 
 /// Parameters of rotating RAW ORAM.
 #[derive(Clone, Debug)]
@@ -29,15 +33,33 @@ pub struct RotatingConfig {
     pub raw: RawConfig,
     /// What part of the position map lies in the tree. None: all of it is client memory.
     pub recursion: Option<Recursion>,
-    /// The store's tree in which taken slots are noted down. It has one if there is a recursion.
-    pub taken_tree: TreeId,
+    /// The store's trees. It has one for notes on taken slots if there is a recursion.
+    pub trees: RotatingTrees,
+}
+
+/// What a store must have room for. The trees of [`RotatingTrees`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RotatingShapes {
+    /// Sealed blocks.
+    pub slots: TreeShape,
+    /// Tags and tables of buckets.
+    pub heads: TreeShape,
+    /// Notes on taken slots, if they are noted down.
+    pub taken: Option<TreeShape>,
+}
+
+impl RotatingShapes {
+    /// All of them in this order, as [`RotatingTrees::from`] numbers them.
+    pub fn into_trees(self) -> Vec<TreeShape> {
+        [self.slots, self.heads].into_iter().chain(self.taken).collect()
+    }
 }
 
 impl RotatingConfig {
     /// A position map in client memory.
     pub fn flat(raw: RawConfig) -> Self {
-        let taken_tree = TreeId(raw.tree.tree.0 + 1);
-        Self { raw, recursion: None, taken_tree }
+        let trees = RotatingTrees::from(raw.tree.tree);
+        Self { raw, recursion: None, trees }
     }
 
     /// A position map of which no more than `client_entries_max` entries and `plb_blocks` blocks are in
@@ -72,14 +94,14 @@ impl RotatingConfig {
         }
     }
 
-    /// What a store must have room for: the tree with the blocks, and the one with the notes on taken
-    /// slots, if it has one.
+    /// What a store must have room for.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
-    pub fn shapes(&self) -> Result<(TreeShape, Option<TreeShape>), Error> {
+    pub fn shapes(&self) -> Result<RotatingShapes, Error> {
+        let [slots, heads] = self.raw.rotating_shapes()?;
         let Some(recursion) = &self.recursion else {
-            return Ok((self.raw.rotating_shape()?, None));
+            return Ok(RotatingShapes { slots, heads, taken: None });
         };
         let TreeConfig { capacity, block_bytes, geometry, .. } = &self.raw.tree;
         let blocks = recursion.tree_blocks(*block_bytes, geometry.leaf_level())?;
@@ -89,7 +111,7 @@ impl RotatingConfig {
                 format!("data and position map are {blocks} blocks, the tree is for {capacity}"),
             ));
         }
-        Ok((self.raw.rotating_shape()?, Some(self.raw.taken_shape()?)))
+        Ok(RotatingShapes { slots, heads, taken: Some(self.raw.taken_shape()?) })
     }
 }
 
@@ -120,7 +142,7 @@ pub struct Kept {
 /// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
 /// let mut config = RawConfig::new(1000, 64)?;
 /// config.tree.tree_top_levels = 4;
-/// let store = MemoryStore::new(&[config.rotating_shape()?], MemoryStore::default_layout())?;
+/// let store = MemoryStore::new(&config.rotating_shapes()?, MemoryStore::default_layout())?;
 /// let sealer = EraSealer::fresh(MasterKey::draw(&mut coins), config.tree.tree, &mut coins);
 /// let mut oram = RotatingOram::rotating(&config, sealer, store, coins)?;
 ///
@@ -189,11 +211,10 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     ) -> Result<Self, Error> {
         config.shapes()?;
         let Kept { evictions, accesses_since_eviction, table } = kept;
-        let raw = &config.raw;
-        let mut backend =
-            RotatingBackend::resume(raw, sealer, store, evictions, accesses_since_eviction)?;
+        let since = (evictions, accesses_since_eviction);
+        let mut backend = RotatingBackend::resume(&config.raw, config.trees, sealer, store, since)?;
         if config.recursion.is_some() {
-            backend = backend.noting_taken_slots(config.taken_tree)?;
+            backend = backend.noting_taken_slots()?;
         }
         let positions = Positions::new(config, table)?;
         Ok(Self { backend, positions, config: config.clone(), coins, broken: false })
@@ -296,10 +317,15 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         &mut self.coins
     }
 
-    /// Begins an era of the seal: from the next eviction on, everything is sealed under a fresh key.
+    /// Begins an era of the seal: from the next eviction on, everything is sealed under fresh keys.
     pub fn begin_era(&mut self) {
-        let next = self.backend.evictions();
-        self.backend.sealer_mut().begin_era(next, &mut self.coins);
+        self.backend.begin_era(&mut self.coins);
+    }
+
+    /// The same at a checkpoint. A tree with very many checkpoints in a round begins an era at every n-th of
+    /// them, so that no more than 2^14 have to be kept.
+    pub fn begin_era_at_checkpoint(&mut self) {
+        self.backend.begin_era_at_checkpoint(&mut self.coins);
     }
 
     /// How many requests can be served together, whatever part of the position map they need.

@@ -3,13 +3,16 @@
 
 use std::collections::BTreeSet;
 
+use zeroize::Zeroizing;
+
 use super::super::{RawConfig, TreeConfig};
+use super::RotatingTrees;
 use super::places::{Places, Version};
 use super::taken::{PageVersion, TakenSlot, TakenSlots};
 use crate::bucket::AuthenticatedFormat;
 use crate::error::{Error, ErrorKind, StoreError};
 use crate::geometry::{BucketId, Geometry, Leaf};
-use crate::seal::{AuthenticatedSealing as Sealing, EraSealer, SealedPart};
+use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer, VerifiedBucket};
 use crate::stash::{BlockRoom, Entry, PathPlan};
 use crate::store::{BucketStore, Frames, LevelShape, Part, Piece, TreeId, TreeShape};
 
@@ -18,59 +21,65 @@ pub(super) struct RotatingIo<S> {
     pub(super) places: Places,
     geometry: Geometry,
     format: AuthenticatedFormat,
-    tree: TreeId,
+    pub(super) trees: RotatingTrees,
     store: S,
     sealer: EraSealer,
-    /// The trip under way.
+    /// The trip under way: the slots of buckets, then their heads, then pages.
     pieces: Vec<Piece>,
     /// The bytes that each piece has.
     piece_bytes: Vec<usize>,
     versions: Vec<Version>,
-    /// The tables of the bucket at hand, in clear.
-    tables: Vec<u8>,
+    /// The table of the bucket at hand, in clear.
+    table: Zeroizing<Vec<u8>>,
 }
 
-/// What a store must have room for.
-pub(super) fn shape(config: &RawConfig) -> Result<TreeShape, Error> {
+/// What a store must have room for: slots, and heads.
+pub(super) fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
     config.tree.format()?;
     let TreeConfig { geometry, tree_top_levels, .. } = &config.tree;
     let places = Places::new(geometry, *tree_top_levels);
     let format = AuthenticatedFormat::new(&config.tree);
-    let absent = LevelShape {
-        buckets: 0,
-        slots: 0,
-        header_bytes: 0,
-        slots_offset: 0,
-        slot_bytes: 0,
-        bucket_bytes: 0,
+    let absent = LevelShape::of_heads(0, 0);
+    let tree_of = |level_of: &dyn Fn(u64, usize) -> LevelShape| {
+        let mut levels = vec![absent; usize::from(Places::store_level(*tree_top_levels))];
+        levels.extend(
+            places
+                .levels()
+                .map(|level| level_of(places.on_level(level), geometry.slots(usize::from(level)))),
+        );
+        TreeShape::new(levels)
     };
-    let mut levels = vec![absent; usize::from(Places::store_level(*tree_top_levels))];
-    levels.extend(
-        places
-            .levels()
-            .map(|level| format.shape(places.on_level(level), geometry.slots(usize::from(level)))),
-    );
-    Ok(TreeShape::new(levels))
+    Ok([
+        tree_of(&|buckets, slots| format.slots_shape(buckets, slots)),
+        tree_of(&|buckets, slots| format.heads_shape(buckets, slots)),
+    ])
 }
 
 impl<S: BucketStore> RotatingIo<S> {
     /// # Errors
     /// When the configuration contradicts itself, or `store` has no tree of that shape.
-    pub(super) fn new(config: &RawConfig, sealer: EraSealer, store: S) -> Result<Self, Error> {
-        let RawConfig { tree: TreeConfig { geometry, tree, tree_top_levels, .. }, .. } = config;
+    pub(super) fn new(
+        config: &RawConfig,
+        trees: RotatingTrees,
+        sealer: EraSealer,
+        store: S,
+    ) -> Result<Self, Error> {
+        let RawConfig { tree: TreeConfig { geometry, tree_top_levels, .. }, .. } = config;
         let io = Self {
             places: Places::new(geometry, *tree_top_levels),
             geometry: geometry.clone(),
             format: AuthenticatedFormat::new(&config.tree),
-            tree: *tree,
+            trees,
             store,
             sealer,
             pieces: Vec::new(),
             piece_bytes: Vec::new(),
             versions: Vec::new(),
-            tables: Vec::new(),
+            table: Zeroizing::default(),
         };
-        io.check_shape(*tree, &shape(config)?)?;
+        let [slots, heads] = shapes(config)?;
+        io.check_shape(trees.slots, &slots)?;
+        io.check_shape(trees.heads, &heads)?;
         Ok(io)
     }
 
@@ -120,12 +129,13 @@ impl<S: BucketStore> RotatingIo<S> {
         self.store.prefetch(&self.pieces);
     }
 
-    /// The trip of an access-only access: reads the whole path to `leaf`, opens its headers and one
-    /// slot, and answers where that is if it holds the block `wanted`, which then is in `block`.
+    /// The trip of an access-only access: reads the whole path to `leaf`, verifies every byte of it, and
+    /// opens one slot. Answers where that is if it holds the block `wanted`, which then is in `block`.
     ///
-    /// Of several copies with this leaf the one nearest the root is the latest: an eviction writes
-    /// all of a path, so no bucket is older than one below it. If nothing is wanted or found, some
-    /// slot is opened and forgotten, so that the work is the same.
+    /// All of the path is verified before anything is opened: whether an access fails does not depend on
+    /// what it is for. Of several copies with this leaf the one nearest the root is the latest: an
+    /// eviction writes all of a path, so no bucket is older than one below it. If nothing is wanted or
+    /// found, some slot is opened and forgotten, so that the work is the same.
     pub(super) fn read_block(
         &mut self,
         g: u64,
@@ -134,37 +144,26 @@ impl<S: BucketStore> RotatingIo<S> {
         block: &mut [u8],
     ) -> Result<Option<(BucketId, usize)>, Error> {
         self.aim(g, leaf);
-        let Self {
-            geometry,
-            format,
-            store,
-            sealer,
-            pieces,
-            piece_bytes,
-            versions,
-            tables,
-            places,
-            ..
-        } = self;
+        let Self { store, pieces, piece_bytes, versions, table, .. } = self;
         let frames = read_checked(store, pieces, piece_bytes)?;
-        let opener = Opener { geometry, format, sealer, places, g };
+        let verifier = Verifier { sealer: &self.sealer, places: &self.places, g };
+        let path = verifier.verify_all(versions, &frames)?;
         let mut found = None;
-        let mut some_slot = None;
-        for (i, version) in versions.iter().enumerate().filter(|(_, version)| version.is_written) {
-            opener.open_header(version, frames.get(i), tables)?;
-            some_slot = some_slot.or(Some((i, 0)));
-            for slot in 0..geometry.slots(usize::from(version.level)) {
-                let name = opener.name(version, tables, slot)?;
+        for (i, (version, bucket)) in path.iter().enumerate() {
+            bucket.open_table(table);
+            for slot in 0..self.geometry.slots(usize::from(version.level)) {
+                let name = name(&self.format, &self.geometry, version, table, slot)?;
                 let is_wanted = wanted.is_some_and(|address| name == (address, leaf));
                 if is_wanted && found.is_none() {
                     found = Some((i, slot));
                 }
             }
         }
+        let some_slot = (!path.is_empty()).then_some((0, 0));
         if let Some((i, slot)) = found.or(some_slot) {
-            opener.open_slot(&versions[i], frames.get(i), slot, block)?;
+            path[i].1.open_slot(slot, block);
         }
-        Ok(found.map(|(i, slot)| (versions[i].bucket, slot)))
+        Ok(found.map(|(i, slot)| (path[i].0.bucket, slot)))
     }
 
     /// Reads what eviction `g` reads: the path to `leaf`, and the pages of `taken`. Opens all of it,
@@ -186,13 +185,18 @@ impl<S: BucketStore> RotatingIo<S> {
     }
 
     /// Reads the whole tree, level by level from the root down, and names each copy of a block that
-    /// was not taken, with its bytes. `progress` is told how many buckets have been read.
+    /// was not taken, with its bytes. What was never written is not read: that it was not is public.
+    /// `progress` is told how many buckets have been done.
+    ///
+    /// `damaged` is told of a bucket, or of the page about it, that cannot be read or is not what was
+    /// written: it goes on without it, or ends the visit with an error.
     pub(super) fn visit_blocks(
         &mut self,
         g: u64,
         blocks: &mut BlockRoom,
         taken: Option<&TakenSlots>,
         mut each: impl FnMut(BucketId, Entry, &[u8]),
+        damaged: &mut dyn FnMut(BucketId, Error) -> Result<(), Error>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
         let mut visited = 0;
@@ -202,16 +206,26 @@ impl<S: BucketStore> RotatingIo<S> {
                 let bucket = BucketId::new(level, index);
                 if let Some((taken, page)) = taken.and_then(|t| Some((t, t.page_from(bucket, g)?)))
                 {
-                    taken_here = taken.taken_with(&page, &self.read_page(taken, &page)?, g);
+                    let bits = match self.read_page(taken, &page) {
+                        Ok(bits) => bits,
+                        Err(error) => {
+                            damaged(bucket, error)?;
+                            taken.blank_page(&page)
+                        }
+                    };
+                    taken_here = taken.taken_with(&page, &bits, g);
                 }
                 self.versions.clear();
                 self.versions.push(self.places.version(g, Leaf(index), level));
-                self.lay_pieces();
-                self.open_trip(g, blocks, None, |slot, entry, bytes| {
-                    if !taken_here.contains(&TakenSlot { bucket, slot: slot as u16 }) {
-                        each(bucket, entry, bytes);
-                    }
-                })?;
+                if self.versions[0].is_written {
+                    self.lay_pieces();
+                    let opened = self.open_trip(g, blocks, None, |slot, entry, bytes| {
+                        if !taken_here.contains(&TakenSlot { bucket, slot: slot as u16 }) {
+                            each(bucket, entry, bytes);
+                        }
+                    });
+                    opened.or_else(|error| damaged(bucket, error))?;
+                }
                 visited += 1;
                 progress(visited);
             }
@@ -228,14 +242,16 @@ impl<S: BucketStore> RotatingIo<S> {
         blocks: &BlockRoom,
         taken: Option<&mut TakenSlots>,
     ) -> Result<(), Error> {
-        let Self { places, geometry, format, tree, store, sealer, pieces, tables, .. } = self;
+        let Self { places, geometry, format, trees, store, sealer, pieces, table, .. } = self;
         pieces.clear();
-        pieces.extend(places.levels().map(|level| Piece {
-            tree: *tree,
-            bucket: places.written(g, level),
-            part: Part::Whole,
-        }));
-        let path_pieces = pieces.len();
+        for tree in [trees.slots, trees.heads] {
+            pieces.extend(places.levels().map(|level| Piece {
+                tree,
+                bucket: places.written(g, level),
+                part: Part::Whole,
+            }));
+        }
+        let (levels, path_pieces) = (pieces.len() / 2, pieces.len());
         let mut pages = Vec::new();
         if let Some(taken) = taken {
             let leaf = Leaf(g & (geometry.leaves() - 1));
@@ -248,38 +264,33 @@ impl<S: BucketStore> RotatingIo<S> {
             filled = true;
             for (i, level) in places.levels().enumerate() {
                 let bucket = plan.bucket(usize::from(level));
-                let part = |part| Sealing { eviction: g, level, part };
-                format.put_tables(tables, bucket);
-                sealer.seal(part(SealedPart::Header), tables, &mut blanks, i, 0);
-                for (slot, entry) in bucket.iter().enumerate() {
-                    let offset = format.slot_offset(bucket.len(), slot);
-                    let part = part(SealedPart::Slot(slot as u16));
-                    sealer.seal(part, blocks.get(entry.place), &mut blanks, i, offset);
-                }
+                format.put_table(table, bucket);
+                let name = BucketName { eviction: g, level, kind: BucketKind::Blocks };
+                let in_slots = bucket.iter().map(|entry| blocks.get(entry.place));
+                let pieces = BucketPieces { head: levels + i, slots: Some(i) };
+                sealer.seal(name, table, in_slots, &mut blanks, pieces);
             }
             for (i, (page, bits)) in pages.iter().enumerate() {
-                sealer.seal(of_page(page), bits, &mut blanks, path_pieces + i, 0);
+                let pieces = BucketPieces { head: path_pieces + i, slots: None };
+                sealer.seal(of_page(page), bits, std::iter::empty(), &mut blanks, pieces);
             }
             blanks.sealed()
         })?;
         if filled { Ok(()) } else { Err(StoreError::new("it took no bytes of a write").into()) }
     }
 
-    /// Whether storage holds what eviction `g` wrote in the era before the latest. Reads one bucket,
-    /// the one on the level of the leaves that is written next.
-    pub(super) fn shows_ended_era(&mut self, g: u64) -> Result<bool, Error> {
+    /// Whether storage holds what eviction `g`, the next one or one to come, would write in the latest
+    /// era. Reads one bucket, on the level of the leaves.
+    pub(super) fn shows_eviction(&mut self, g: u64) -> Result<bool, Error> {
         let leaf = Leaf(g & (self.geometry.leaves() - 1));
         let level = self.geometry.leaf_level();
         self.versions.clear();
         self.versions.push(self.places.version(g + 1, leaf, level));
         self.lay_pieces();
-        let Self { geometry, format, store, sealer, pieces, piece_bytes, tables, .. } = self;
+        let Self { store, sealer, pieces, piece_bytes, .. } = self;
         let frames = read_checked(store, pieces, piece_bytes)?;
-        let slots = geometry.slots(usize::from(level));
-        tables.resize(format.table_bytes(slots), 0);
-        let sealed = &frames.get(0)[..format.header_bytes(slots)];
-        let header = Sealing { eviction: g, level, part: SealedPart::Header };
-        Ok(sealer.open_in_ended_era(header, sealed, tables))
+        let name = BucketName { eviction: g, level, kind: BucketKind::Blocks };
+        Ok(sealer.verify(name, frames.get(1), frames.get(0)).is_some())
     }
 
     /// Returns once all writes so far are durable.
@@ -297,14 +308,17 @@ impl<S: BucketStore> RotatingIo<S> {
     }
 
     fn lay_pieces(&mut self) {
-        let Self { versions, pieces, piece_bytes, tree, format, geometry, .. } = self;
+        let Self { versions, pieces, piece_bytes, trees, format, geometry, .. } = self;
         pieces.clear();
         piece_bytes.clear();
-        for version in versions {
-            pieces.push(Piece { tree: *tree, bucket: version.place, part: Part::Whole });
-            let slots = geometry.slots(usize::from(version.level));
-            piece_bytes.push(format.bucket_bytes(slots));
-        }
+        let mut lay = |tree, bytes: &dyn Fn(usize) -> usize| {
+            for version in &*versions {
+                pieces.push(Piece { tree, bucket: version.place, part: Part::Whole });
+                piece_bytes.push(bytes(geometry.slots(usize::from(version.level))));
+            }
+        };
+        lay(trees.slots, &|slots| format.slots_bytes(slots));
+        lay(trees.heads, &|slots| format.head_bytes(slots));
     }
 
     /// Adds pages to the trip.
@@ -317,13 +331,16 @@ impl<S: BucketStore> RotatingIo<S> {
 
     /// Reads a page in a trip of its own.
     fn read_page(&mut self, taken: &TakenSlots, page: &PageVersion) -> Result<Vec<u8>, Error> {
-        let frames = self.store.read(&[taken.piece(page)])?;
-        let sealed = if frames.len() == 1 { frames.get(0) } else { &[] };
-        open_page(&self.sealer, taken, page, sealed)
+        if !page.is_written {
+            return Ok(taken.blank_page(page));
+        }
+        let frames =
+            read_checked(&mut self.store, &[taken.piece(page)], &[taken.sealed_bytes(page)])?;
+        open_page(&self.sealer, taken, page, frames.get(0))
     }
 
-    /// Reads the buckets and pages of a trip. Opens the pages for `taken`, then all buckets, and hands
-    /// over each block that was not taken.
+    /// Reads the buckets and pages of a trip. Verifies all of it; then opens the pages for `taken` and
+    /// all buckets, and hands over each block that was not taken.
     fn open_trip(
         &mut self,
         g: u64,
@@ -331,34 +348,24 @@ impl<S: BucketStore> RotatingIo<S> {
         mut taken: Option<&mut TakenSlots>,
         mut each: impl FnMut(usize, Entry, &[u8]),
     ) -> Result<(), Error> {
-        let Self {
-            geometry,
-            format,
-            store,
-            sealer,
-            pieces,
-            piece_bytes,
-            versions,
-            tables,
-            places,
-            ..
-        } = self;
+        let Self { store, pieces, piece_bytes, versions, table, sealer, geometry, .. } = self;
         let frames = read_checked(store, pieces, piece_bytes)?;
+        let verifier = Verifier { sealer, places: &self.places, g };
+        let path = verifier.verify_all(versions, &frames)?;
         if let Some(taken) = &mut taken {
-            let sealed = (versions.len()..).map(|i| frames.get(i));
+            let sealed = (2 * versions.len()..).map(|i| frames.get(i));
             let opened = taken.read_by(g).zip(sealed);
             let pages = opened.map(|(page, sealed)| open_page(sealer, taken, &page, sealed));
             let pages = pages.collect::<Result<Vec<_>, _>>()?;
             taken.begin_eviction(g, pages);
         }
-        let opener = Opener { geometry, format, sealer, places, g };
-        for (i, version) in versions.iter().enumerate().filter(|(_, version)| version.is_written) {
-            opener.open_header(version, frames.get(i), tables)?;
+        for (version, bucket) in path {
+            bucket.open_table(table);
             let level = usize::from(version.level);
             for slot in 0..geometry.slots(level) {
                 let place = blocks.in_transit(geometry.path_slots_above(level) + slot);
-                opener.open_slot(version, frames.get(i), slot, blocks.get_mut(place))?;
-                let (address, leaf) = opener.name(version, tables, slot)?;
+                bucket.open_slot(slot, blocks.get_mut(place));
+                let (address, leaf) = name(&self.format, geometry, version, table, slot)?;
                 let was_taken = taken.as_ref().is_some_and(|t| t.is_taken(version.bucket, slot));
                 if address != Entry::DUMMY_ADDRESS && !was_taken {
                     each(slot, Entry { address, leaf, place }, blocks.get(place));
@@ -385,9 +392,9 @@ fn read_checked<'s, S: BucketStore>(
     }
 }
 
-fn of_page(page: &PageVersion) -> Sealing {
-    let PageVersion { eviction, part, .. } = *page;
-    Sealing { eviction, level: page.page.level(), part: SealedPart::Page(part) }
+fn of_page(page: &PageVersion) -> BucketName {
+    let PageVersion { eviction, number, .. } = *page;
+    BucketName { eviction, level: page.page.level(), kind: BucketKind::Page(number) }
 }
 
 /// Opens a page. One that was never swept is zeros.
@@ -397,107 +404,95 @@ fn open_page(
     page: &PageVersion,
     sealed: &[u8],
 ) -> Result<Vec<u8>, Error> {
-    let mut bits = vec![0; taken.page_bytes(page)];
-    let is_genuine = !page.is_written
-        || sealed.len() == taken.sealed_bytes(page)
-            && sealer.open(of_page(page), sealed, &mut bits);
-    if is_genuine {
-        Ok(bits)
-    } else {
-        Err(Error::new(
-            ErrorKind::Corrupt,
-            format!(
-                "page {} of the store holds changed bytes, or an older version. The storage is \
-                 damaged or was tampered with: nothing of it was used",
-                page.place
-            ),
-        ))
+    let mut bits = taken.blank_page(page);
+    if page.is_written {
+        let verified = sealer.verify(of_page(page), sealed, &[]).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Corrupt,
+                format!(
+                    "page {} of the store holds changed bytes, or an older version. The storage is \
+                     damaged or was tampered with: nothing of it was used",
+                    page.place
+                ),
+            )
+        })?;
+        verified.open_table(&mut bits);
     }
+    Ok(bits)
 }
 
-/// Opens the buckets of a trip.
-struct Opener<'a> {
-    geometry: &'a Geometry,
-    format: &'a AuthenticatedFormat,
+/// The address and the leaf in `slot` of an opened table.
+fn name(
+    format: &AuthenticatedFormat,
+    geometry: &Geometry,
+    version: &Version,
+    table: &[u8],
+    slot: usize,
+) -> Result<(u64, Leaf), Error> {
+    let slots = geometry.slots(usize::from(version.level));
+    let name = format.name(table, slots, slot, geometry);
+    name.ok_or_else(|| forged(version, "an address or a leaf that cannot be there"))
+}
+
+/// Verifies the buckets of a trip.
+struct Verifier<'a> {
     sealer: &'a EraSealer,
     places: &'a Places,
     /// How many evictions there have been.
     g: u64,
 }
 
-impl Opener<'_> {
-    fn slots(&self, version: &Version) -> usize {
-        self.geometry.slots(usize::from(version.level))
-    }
-
-    /// Opens the tables of a bucket.
-    fn open_header(
+impl<'a> Verifier<'a> {
+    /// All buckets of a trip that were ever written, in order. The frames are those of
+    /// [`RotatingIo::lay_pieces`].
+    fn verify_all<'v, 'f>(
         &self,
-        version: &Version,
-        frame: &[u8],
-        tables: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        let slots = self.slots(version);
-        tables.resize(self.format.table_bytes(slots), 0);
-        let sealed = &frame[..self.format.header_bytes(slots)];
-        if self.opens(version.eviction, version, SealedPart::Header, sealed, tables) {
-            Ok(())
-        } else {
-            Err(self.diagnose(version, sealed, tables))
-        }
+        versions: &'v [Version],
+        frames: &Frames<'f>,
+    ) -> Result<Vec<(&'v Version, VerifiedBucket<'a, 'f>)>, Error> {
+        let written = versions.iter().enumerate().filter(|(_, version)| version.is_written);
+        written
+            .map(|(i, version)| {
+                let (slots, head) = (frames.get(i), frames.get(versions.len() + i));
+                let bucket = self.verify(version.eviction, version, head, slots);
+                bucket
+                    .map(|bucket| (version, bucket))
+                    .ok_or_else(|| self.diagnose(version, head, slots))
+            })
+            .collect()
     }
 
-    fn open_slot(
-        &self,
-        version: &Version,
-        frame: &[u8],
-        slot: usize,
-        block: &mut [u8],
-    ) -> Result<(), Error> {
-        let offset = self.format.slot_offset(self.slots(version), slot);
-        let sealed = &frame[offset..][..self.format.slot_bytes()];
-        if self.opens(version.eviction, version, SealedPart::Slot(slot as u16), sealed, block) {
-            Ok(())
-        } else {
-            Err(forged(version, "a block with changed bytes"))
-        }
-    }
-
-    fn opens(
+    fn verify<'f>(
         &self,
         eviction: u64,
         version: &Version,
-        part: SealedPart,
-        sealed: &[u8],
-        plain: &mut [u8],
-    ) -> bool {
-        self.sealer.open(Sealing { eviction, level: version.level, part }, sealed, plain)
+        head: &'f [u8],
+        slots: &'f [u8],
+    ) -> Option<VerifiedBucket<'a, 'f>> {
+        let name = BucketName { eviction, level: version.level, kind: BucketKind::Blocks };
+        self.sealer.verify(name, head, slots)
     }
 
-    /// The address and the leaf in `slot` of opened tables.
-    fn name(&self, version: &Version, tables: &[u8], slot: usize) -> Result<(u64, Leaf), Error> {
-        let name = self.format.name(tables, self.slots(version), slot, self.geometry);
-        name.ok_or_else(|| forged(version, "an address or a leaf that cannot be there"))
-    }
-
-    /// What is in the place of a bucket whose header does not open.
+    /// What is in the place of a bucket that is not what was written there.
     #[cold]
-    fn diagnose(&self, version: &Version, sealed: &[u8], tables: &mut [u8]) -> Error {
-        /// Openings tried of each kind before giving up.
+    fn diagnose(&self, version: &Version, head: &[u8], slots: &[u8]) -> Error {
+        /// Names and bytes tried of each kind before giving up.
         const TRIES_MAX: u64 = 1 << 14;
+        const TRIED_BYTES_MAX: u64 = 1 << 28;
         let Version { level, eviction, .. } = *version;
-        if sealed.iter().all(|byte| *byte == 0) {
+        if head.iter().all(|byte| *byte == 0) {
             return forged(version, "nothing, although it was written: a write was lost");
         }
-        let mut is_of = |other: u64| self.opens(other, version, SealedPart::Header, sealed, tables);
+        let tries_max = (TRIED_BYTES_MAX / (head.len() + slots.len()) as u64).min(TRIES_MAX);
+        let mut is_of = |other: u64| self.verify(other, version, head, slots).is_some();
         let ring = self.places.on_level(level);
         let older =
-            |step: u64| (1..=TRIES_MAX).map_while(move |times| eviction.checked_sub(step * times));
+            |step: u64| (1..=tries_max).map_while(move |times| eviction.checked_sub(step * times));
         let first = self.places.first_eviction();
         if older(ring).chain(older(1 << level)).filter(|e| *e >= first).any(&mut is_of) {
             return forged(version, "an older version: storage was rolled back, or lost a write");
         }
-        let oldest = self.g.saturating_sub(ring.min(TRIES_MAX)).max(first);
+        let oldest = self.g.saturating_sub(ring.min(tries_max)).max(first);
         if (oldest..self.g).any(is_of) {
             return forged(version, "the contents of another bucket");
         }

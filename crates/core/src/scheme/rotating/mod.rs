@@ -24,6 +24,8 @@ mod io;
 mod places;
 mod taken;
 
+use rand_core::CryptoRng;
+
 use super::client::Client;
 use super::config::check_evict_period;
 use super::{Location, Op, RawConfig, TreeConfig};
@@ -37,15 +39,34 @@ use io::RotatingIo;
 pub use taken::TakenSlot;
 use taken::TakenSlots;
 
+/// The trees of a store that one rotating RAW ORAM uses. Public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RotatingTrees {
+    /// Sealed blocks.
+    pub slots: TreeId,
+    /// Tags of buckets, and tables that say what is in their slots.
+    pub heads: TreeId,
+    /// Notes on taken slots. The store has this tree where they are noted down.
+    pub taken: TreeId,
+}
+
+impl RotatingTrees {
+    /// Three trees in a row.
+    pub fn from(first: TreeId) -> Self {
+        let [slots, heads, taken] = [0, 1, 2].map(|more| TreeId(first.0 + more));
+        Self { slots, heads, taken }
+    }
+}
+
 impl RawConfig {
-    /// What a store must have room for under rotating RAW ORAM: on each level in storage as many
-    /// buckets as the tree has, and [`Self::spare_evictions`] more. They stand on the store's next
-    /// level, whose names they need.
+    /// What a store must have room for under rotating RAW ORAM, in [`RotatingTrees::slots`] and in
+    /// [`RotatingTrees::heads`]: on each level in storage as many buckets as the tree has, and
+    /// [`Self::spare_evictions`] more. They stand on the store's next level, whose names they need.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
-    pub fn rotating_shape(&self) -> Result<TreeShape, Error> {
-        io::shape(self)
+    pub fn rotating_shapes(&self) -> Result<[TreeShape; 2], Error> {
+        io::shapes(self)
     }
 
     /// What a store must have room for besides, where taken slots are noted down: see
@@ -54,7 +75,7 @@ impl RawConfig {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
     pub fn taken_shape(&self) -> Result<TreeShape, Error> {
-        self.rotating_shape()?;
+        self.rotating_shapes()?;
         Ok(TakenSlots::shape(&self.tree.geometry, self.tree.tree_top_levels))
     }
 
@@ -78,6 +99,10 @@ impl RawConfig {
         1 << self.tree.tree_top_levels
     }
 }
+
+/// As many eras as come with checkpoints are kept at most. A tree of 2^24 leaves with 2^10 spare places has so
+/// many checkpoints in two rounds.
+const ERAS_MAX: u64 = 1 << 14;
 
 /// An access that is about to happen: step 1 of it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,13 +165,13 @@ impl<S: BucketStore> RotatingBackend<S> {
     /// [`ErrorKind::StoreMismatch`].
     pub fn resume(
         config: &RawConfig,
+        trees: RotatingTrees,
         sealer: EraSealer,
         store: S,
-        evictions: u64,
-        accesses_since_eviction: u32,
+        (evictions, accesses_since_eviction): (u64, u32),
     ) -> Result<Self, Error> {
         check_evict_period(config.evict_period)?;
-        let io = RotatingIo::new(config, sealer, store)?;
+        let io = RotatingIo::new(config, trees, sealer, store)?;
         if evictions < io.places.first_eviction() || accesses_since_eviction >= config.evict_period
         {
             return Err(Error::new(
@@ -166,11 +191,13 @@ impl<S: BucketStore> RotatingBackend<S> {
     }
 
     /// The same, for a position map that lies in the tree: slots that accesses take blocks out of are
-    /// noted down in the store's tree `tree`, which has the shape [`RawConfig::taken_shape`].
+    /// noted down in the store's tree [`RotatingTrees::taken`], which has the shape
+    /// [`RawConfig::taken_shape`].
     ///
     /// # Errors
     /// [`ErrorKind::StoreMismatch`] when it has not.
-    pub fn noting_taken_slots(mut self, tree: TreeId) -> Result<Self, Error> {
+    pub fn noting_taken_slots(mut self) -> Result<Self, Error> {
+        let tree = self.io.trees.taken;
         let TreeConfig { geometry, tree_top_levels, .. } = &self.client.config;
         let shape = TakenSlots::shape(geometry, *tree_top_levels);
         self.io.check_shape(tree, &shape)?;
@@ -191,11 +218,6 @@ impl<S: BucketStore> RotatingBackend<S> {
     /// The seal.
     pub fn sealer(&self) -> &EraSealer {
         self.io.sealer()
-    }
-
-    /// The seal, to begin an era.
-    pub fn sealer_mut(&mut self) -> &mut EraSealer {
-        self.io.sealer_mut()
     }
 
     /// The parameters of the tree. Public.
@@ -241,19 +263,45 @@ impl<S: BucketStore> RotatingBackend<S> {
         self.kept_evictions = self.evictions;
         // All buckets have been written since a round ago. What the round before wrote is still
         // recognised, if storage shows it again.
-        let two_rounds = 2 * (self.config().geometry.leaves() + self.io.places.spare());
-        self.io.sealer_mut().forget_before(self.evictions.saturating_sub(two_rounds));
+        let oldest = self.evictions.saturating_sub(self.recognised_evictions());
+        self.io.sealer_mut().forget_before(oldest);
     }
 
-    /// Whether storage holds an eviction that this state does not know of, and that was made before
-    /// the latest era began: then the state is older than storage. Reads the bucket that the next
-    /// eviction writes.
+    /// Evictions of two rounds.
+    fn recognised_evictions(&self) -> u64 {
+        2 * (self.config().geometry.leaves() + self.io.places.spare())
+    }
+
+    /// Begins an era of the seal: from the next eviction on, everything is sealed under fresh keys.
+    pub(crate) fn begin_era(&mut self, coins: &mut impl CryptoRng) {
+        let next = self.evictions;
+        self.io.sealer_mut().begin_era(next, coins);
+    }
+
+    /// The same at a checkpoint, unless the latest era is so young that the client would have to know more
+    /// than [`ERAS_MAX`] of them. Which checkpoints those are follows from public numbers.
+    pub(crate) fn begin_era_at_checkpoint(&mut self, coins: &mut impl CryptoRng) {
+        let age_min = self.recognised_evictions() / ERAS_MAX;
+        if self.evictions - self.io.sealer().latest().first_eviction >= age_min {
+            self.begin_era(coins);
+        }
+    }
+
+    /// Whether storage holds eviction `g`, the next one or one to come, of the latest era: if this state
+    /// knows of no such eviction, it is older than storage. Reads the bucket that `g` writes.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`], [`ErrorKind::Store`], [`ErrorKind::Corrupt`].
-    pub fn is_behind_storage(&mut self) -> Result<bool, Error> {
+    pub fn shows_eviction(&mut self, g: u64) -> Result<bool, Error> {
         self.client.check_sound()?;
-        self.io.shows_ended_era(self.evictions)
+        self.io.shows_eviction(g)
+    }
+
+    /// How many evictions there will have been after `accesses` more accesses, and as many
+    /// [background evictions](Self::background_evict) more.
+    pub fn evictions_after(&self, accesses: u64, background: u64) -> u64 {
+        let due = u64::from(self.accesses_since_eviction) + accesses;
+        self.evictions + due / u64::from(self.evict_period) + background
     }
 
     /// Makes everything in storage durable.
@@ -451,14 +499,15 @@ impl<S: BucketStore> RotatingBackend<S> {
 
     /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be taken,
     /// from the client's and the root's on down; `progress` is told how many buckets of
-    /// [`Self::buckets_in_storage`] have been read. Storage sees a scan.
+    /// [`Self::buckets_in_storage`] have been done. Storage sees a scan. `damaged` is told of each bucket
+    /// that cannot be read or is not what was written: it goes on without it, or ends the visit.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] for the first thing that is not what was written, and any that storage
-    /// causes.
+    /// [`ErrorKind::MustReopen`], and what `damaged` answers.
     pub(crate) fn visit_blocks(
         &mut self,
         visit: &mut VisitBlocks<'_>,
+        damaged: &mut dyn FnMut(BucketId, Error) -> Result<(), Error>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
         self.client.begin()?;
@@ -477,6 +526,7 @@ impl<S: BucketStore> RotatingBackend<S> {
             |bucket, entry, bytes| {
                 visit(Location::Bucket(bucket), entry.address, entry.leaf, bytes);
             },
+            damaged,
             progress,
         )?;
         self.client.end();

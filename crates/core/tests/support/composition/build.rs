@@ -264,8 +264,7 @@ impl Builder {
                 RotatingConfig { recursion: Some(recursion), ..flat }
             }
         };
-        let (tree, taken) = config.shapes()?;
-        let shapes: Vec<_> = std::iter::once(tree).chain(taken).collect();
+        let shapes = config.shapes()?.into_trees();
         let mut coins = self.coins();
         let master = MasterKey::draw(&mut coins);
         let sealer = EraSealer::fresh(master, config.raw.tree.tree, &mut coins);

@@ -86,8 +86,9 @@ impl TakenSlots {
         self.pages.sealed_bytes(version.page.level())
     }
 
-    pub(super) fn page_bytes(&self, version: &PageVersion) -> usize {
-        self.pages.page_bytes(version.page.level())
+    /// A page that was never swept.
+    pub(super) fn blank_page(&self, version: &PageVersion) -> Vec<u8> {
+        vec![0; self.pages.page_bytes(version.page.level())]
     }
 
     /// Begins eviction `g` with the pages of [`Self::read_by`], opened, in that order. A page never

@@ -16,7 +16,7 @@ use std::ops::{Range, RangeInclusive};
 
 use super::{TakenSlot, slots_of};
 use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
-use crate::seal::TAG_BYTES;
+use crate::seal::SEAL_BYTES;
 use crate::store::{LevelShape, TreeShape};
 
 /// A round of sweeps is so long where there are enough pages, so that no more than as many accesses
@@ -45,8 +45,8 @@ pub(in super::super) struct PageVersion {
     pub(in super::super) page: BucketId,
     /// The eviction that swept it.
     pub(in super::super) eviction: u64,
-    /// The how manieth page of that eviction it was.
-    pub(in super::super) part: u16,
+    /// Its number among the pages of that eviction.
+    pub(in super::super) number: u16,
     /// Whether that eviction was made at all: a new tree has no pages yet.
     pub(in super::super) is_written: bool,
     pub(in super::super) place: BucketId,
@@ -64,17 +64,9 @@ impl Pages {
 
     /// What a store must have room for.
     pub(super) fn shape(&self) -> TreeShape {
-        let level = |buckets, bytes: usize| LevelShape {
-            buckets,
-            slots: 0,
-            header_bytes: bytes as u64,
-            slots_offset: bytes as u64,
-            slot_bytes: 0,
-            bucket_bytes: bytes as u64,
-        };
         let pages = (0..self.slots.len() as u8)
-            .map(|level_of_pages| level(2 << level_of_pages, self.sealed_bytes(level_of_pages)));
-        TreeShape::new(std::iter::once(level(0, 0)).chain(pages).collect())
+            .map(|level| LevelShape::of_heads(2 << level, self.sealed_bytes(level)));
+        TreeShape::new(std::iter::once(LevelShape::of_heads(0, 0)).chain(pages).collect())
     }
 
     /// Evictions of a round.
@@ -98,7 +90,7 @@ impl Pages {
     }
 
     pub(super) fn sealed_bytes(&self, level: u8) -> usize {
-        self.page_bytes(level) + TAG_BYTES
+        SEAL_BYTES + self.page_bytes(level)
     }
 
     /// The buckets of the tree that a page is about, in order.
@@ -166,7 +158,7 @@ impl Pages {
         PageVersion {
             page,
             eviction,
-            part: (page.0 % each) as u16,
+            number: (page.0 % each) as u16,
             is_written: eviction >= 1 << self.leaf_level,
             place: BucketId::new(page.level() + 1, 2 * page.index() + odd),
         }

@@ -1,0 +1,131 @@
+//! What is left of an ORAM whose storage is damaged.
+
+use std::cell::RefCell;
+
+use rand_core::CryptoRng;
+
+use super::RotatingOram;
+use super::bits::Bits;
+use super::check::Expected;
+use super::positions::Positions;
+use crate::error::{Error, check_sound};
+use crate::geometry::BucketId;
+use crate::scheme::Location;
+use crate::store::BucketStore;
+
+/// What became of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It has no contents.
+    Empty,
+    /// It was found, and is the latest.
+    Found,
+    /// It was found and is authentic; but what would say whether it is the latest is damaged.
+    Doubtful,
+    /// It had contents, or may have had, and was not found.
+    Lost,
+}
+
+/// What a look through damaged storage found. Secret.
+pub struct Salvage {
+    found: Bits,
+    doubtful: Bits,
+    /// Blocks of which the map says that they have contents, where it is known.
+    live: Bits,
+}
+
+impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
+    /// Reads the whole tree, and hands over each block of which an authentic copy is found, the better one
+    /// last if there are two. [`Self::fate`] says what became of each block. `damaged` is told of what cannot be read
+    /// or is not what was written. Nothing is changed; storage sees a scan.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen). Damage is none.
+    pub fn salvage(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        check_sound(self.broken)?;
+        let blocks = self.config.raw.tree.capacity;
+        let (mut found, mut doubtful) = (Bits::new(blocks), Bits::new(blocks));
+        let mut expected = Expected::new(blocks);
+        match &self.positions {
+            Positions::Flat(map) => expected.add_table(map, |entry| entry),
+            Positions::Nested(map) => {
+                expected.add_table(map.table(), |entry| map.address_of_entry(entry));
+                for block in map.held() {
+                    found.insert(block.address);
+                    expected.add_block(map, block.address, &block.bytes);
+                }
+            }
+        }
+        let Self { backend, positions, config, .. } = self;
+        let (positions, data_blocks) = (&*positions, config.data_blocks());
+        let damage = RefCell::new(Vec::<BucketId>::new());
+        backend.visit_blocks(
+            &mut |location, address, leaf, bytes| {
+                let is_mapped = positions.flat().is_none_or(|map| map.is_live_at(address, leaf));
+                let was_sure = found.contains(address) && !doubtful.contains(address);
+                if !is_mapped || was_sure {
+                    return;
+                }
+                // With a flat map a later copy would be nearer the root, in what is damaged; otherwise what
+                // says that this copy was taken may be.
+                let is_doubtful = match location {
+                    Location::Bucket(bucket) => damage.borrow().iter().any(|damaged| {
+                        let nearer = damaged.level() < bucket.level() && damaged.is_on_path(leaf);
+                        nearer || positions.flat().is_none() && damaged.level() == bucket.level()
+                    }),
+                    Location::Stash => false,
+                };
+                if found.contains(address) && is_doubtful {
+                    return;
+                }
+                found.insert(address);
+                doubtful.remove(address);
+                if is_doubtful {
+                    doubtful.insert(address);
+                }
+                match positions {
+                    Positions::Nested(map) if map.is_position_map(address) => {
+                        expected.add_block(map, address, bytes);
+                    }
+                    _ if address < data_blocks => each(address, bytes),
+                    _ => (),
+                }
+            },
+            &mut |bucket, error| {
+                damage.borrow_mut().push(bucket);
+                damaged(&error);
+                Ok(())
+            },
+            progress,
+        )?;
+        let Expected { live, .. } = expected;
+        Ok(Salvage { found, doubtful, live })
+    }
+
+    /// What became of the block `address`.
+    pub fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
+        let Salvage { found, doubtful, live } = salvage;
+        let mut is_known = true;
+        if let Positions::Nested(map) = &self.positions {
+            // Nothing below a block of the map counts if it does not, and nobody knows if it is lost.
+            for above in std::iter::successors(map.parent(address), |above| map.parent(*above)) {
+                is_known &= found.contains(above) && !doubtful.contains(above);
+                if is_known && !live.contains(above) {
+                    return Fate::Empty;
+                }
+            }
+        }
+        match (live.contains(address), found.contains(address)) {
+            (_, false) if !is_known => Fate::Lost,
+            (_, true) if !is_known || doubtful.contains(address) => Fate::Doubtful,
+            (false, _) => Fate::Empty,
+            (true, false) => Fate::Lost,
+            (true, true) => Fate::Found,
+        }
+    }
+}

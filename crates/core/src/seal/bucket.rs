@@ -1,0 +1,337 @@
+//! The authenticated seal of a bucket: one tag for all of it.
+//!
+//! ```text
+//! head    ┌───────┬─────┬──────────────┐     slots  ┌─────────┬───┬───────────┐
+//!         │ nonce │ tag │ sealed table │            │ block 0 │ … │ block Z-1 │    sealed one by one
+//!         └───────┴─────┴──────────────┘            └─────────┴───┴───────────┘
+//!          24 bytes, 32 bytes                        nothing but blocks: whole pages, if blocks are
+//! ```
+//!
+//! - The **tag** is AEGIS-256X4-MAC over the name of the bucket, the nonce and all that is sealed. The
+//!   name says which eviction wrote the bucket and on which level; a client derives it from public
+//!   counters, and storage never says it. So a bucket is what that eviction put there, or is refused
+//!   as a whole: flipped bits, another bucket's bytes and the bucket's own older bytes.
+//! - **Verifying comes first, by type.** Only a [`VerifiedBucket`] can be opened. An access verifies all
+//!   buckets of its path, and opens one slot: whether it fails does not depend on which.
+//! - Table and blocks are sealed with the key stream of AEGIS-256X4, each part under the nonce and its own
+//!   number. Opening one slot does not need the others.
+//! - The **nonce** is synthetic: a MAC, under a key of its own, over the name and everything that is
+//!   sealed. If a client is cloned while it runs, both clones seal the same eviction under the same
+//!   key, but other contents have another nonce: key streams repeat for equal contents alone.
+//!
+//! `docs/adr/0009-bucket-seal.md` says what was measured and what was discarded.
+
+use aegis::aegis256x4::{Aegis256X4, Aegis256X4Mac};
+use zeroize::Zeroizing;
+
+use super::Blanks;
+
+const NONCE_BYTES: usize = 24;
+const TAG_BYTES: usize = 32;
+
+/// Bytes that the seal adds to the table of a bucket.
+pub const SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
+
+/// Bytes of a key of AEGIS-256X4, of its own nonces, and of a name.
+const KEY_BYTES: usize = 32;
+const CIPHER_NONCE_BYTES: usize = 32;
+const NAME_BYTES: usize = 16;
+
+/// Bytes of all keys of a bucket seal.
+pub(super) const KEYS_BYTES: usize = 3 * KEY_BYTES;
+
+/// Which bucket, as its client knows it. Public. Under one set of keys a name is sealed once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BucketName {
+    /// The eviction that writes it.
+    pub(crate) eviction: u64,
+    pub(crate) level: u8,
+    pub(crate) kind: BucketKind,
+}
+
+/// What a bucket holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BucketKind {
+    /// Blocks of the tree.
+    Blocks,
+    /// A page of notes, by its number among those that the eviction sweeps.
+    Page(u16),
+}
+
+impl BucketName {
+    fn bytes(self) -> [u8; NAME_BYTES] {
+        let (kind, number) = match self.kind {
+            BucketKind::Blocks => (0, 0),
+            BucketKind::Page(number) => (1, number),
+        };
+        let mut bytes = [0; NAME_BYTES];
+        bytes[..8].copy_from_slice(&self.eviction.to_be_bytes());
+        bytes[8] = self.level;
+        bytes[9] = kind;
+        bytes[10..12].copy_from_slice(&number.to_be_bytes());
+        bytes
+    }
+}
+
+/// Where in a write the bucket is sealed to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BucketPieces {
+    /// The piece of the head.
+    pub(crate) head: usize,
+    /// The piece of the slots. A page has none.
+    pub(crate) slots: Option<usize>,
+}
+
+/// The keys of a bucket seal: for tags, for nonces, and of the cipher. Secret; wiped when dropped.
+#[derive(Clone)]
+pub(super) struct BucketKeys(Zeroizing<[u8; KEYS_BYTES]>);
+
+impl BucketKeys {
+    pub(super) fn new(keys: Zeroizing<[u8; KEYS_BYTES]>) -> Self {
+        Self(keys)
+    }
+
+    fn key(&self, number: usize) -> &[u8; KEY_BYTES] {
+        &self.0.as_chunks().0[number]
+    }
+
+    fn tag_mac(&self) -> Aegis256X4Mac<TAG_BYTES> {
+        Aegis256X4Mac::new(self.key(0))
+    }
+
+    fn nonce_mac(&self) -> Aegis256X4Mac<TAG_BYTES> {
+        Aegis256X4Mac::new(self.key(1))
+    }
+
+    /// XORs the key stream of a part to `bytes`: seals what is open, opens what is sealed.
+    fn mask(&self, nonce: &[u8; NONCE_BYTES], part: Part, bytes: &mut [u8]) {
+        let mut cipher_nonce = [0; CIPHER_NONCE_BYTES];
+        cipher_nonce[..NONCE_BYTES].copy_from_slice(nonce);
+        cipher_nonce[NONCE_BYTES..][..2].copy_from_slice(&part.number().to_be_bytes());
+        Aegis256X4::<TAG_BYTES>::new(self.key(2), &cipher_nonce).stream_xor_in_place(bytes);
+    }
+
+    /// Seals a bucket with this table and these blocks. `scratch` is room to work in: plaintext never
+    /// touches a blank.
+    pub(super) fn seal<'p>(
+        &self,
+        name: BucketName,
+        table: &[u8],
+        blocks: impl Iterator<Item = &'p [u8]> + Clone,
+        (blanks, pieces): (&mut Blanks<'_>, BucketPieces),
+        scratch: &mut Zeroizing<Vec<u8>>,
+    ) {
+        let mut nonce_mac = self.nonce_mac();
+        nonce_mac.update(&name.bytes());
+        nonce_mac.update(table);
+        blocks.clone().for_each(|block| nonce_mac.update(block));
+        let drawn = nonce_mac.finalize();
+        let nonce: &[u8; NONCE_BYTES] = drawn.first_chunk().expect("a MAC is longer than a nonce");
+
+        let mut tag = self.tag_mac();
+        tag.update(&name.bytes());
+        tag.update(nonce);
+        let mut put = |part, plain: &[u8], piece, offset| {
+            scratch.clear();
+            scratch.extend_from_slice(plain);
+            self.mask(nonce, part, scratch);
+            tag.update(scratch);
+            blanks.sealed_elsewhere(piece, offset, scratch);
+        };
+        put(Part::Table, table, pieces.head, SEAL_BYTES);
+        if let Some(piece) = pieces.slots {
+            let mut offset = 0;
+            for (slot, block) in (0..).zip(blocks) {
+                put(Part::Slot(slot), block, piece, offset);
+                offset += block.len();
+            }
+        }
+        blanks.sealed_elsewhere(pieces.head, 0, nonce);
+        blanks.sealed_elsewhere(pieces.head, NONCE_BYTES, &tag.finalize());
+    }
+
+    /// The bucket, if it is what was sealed under this name.
+    pub(super) fn verify<'f>(
+        &self,
+        name: BucketName,
+        head: &'f [u8],
+        slots: &'f [u8],
+    ) -> Option<VerifiedBucket<'_, 'f>> {
+        let (nonce, rest) = head.split_first_chunk()?;
+        let (tag, table) = rest.split_first_chunk()?;
+        let mut mac = self.tag_mac();
+        mac.update(&name.bytes());
+        mac.update(nonce);
+        mac.update(table);
+        mac.update(slots);
+        mac.verify(tag).ok()?;
+        Some(VerifiedBucket { keys: self, nonce, table, slots })
+    }
+}
+
+/// A part of a bucket that is opened alone.
+#[derive(Clone, Copy)]
+enum Part {
+    Table,
+    Slot(u16),
+}
+
+impl Part {
+    fn number(self) -> u16 {
+        match self {
+            Self::Table => 0,
+            // A bucket has 255 slots at most.
+            Self::Slot(slot) => slot + 1,
+        }
+    }
+}
+
+/// A bucket that is what was sealed, every byte of it. The only thing that can be opened.
+pub(crate) struct VerifiedBucket<'k, 'f> {
+    keys: &'k BucketKeys,
+    nonce: &'f [u8; NONCE_BYTES],
+    table: &'f [u8],
+    slots: &'f [u8],
+}
+
+impl VerifiedBucket<'_, '_> {
+    /// Opens the table.
+    pub(crate) fn open_table(&self, table: &mut Vec<u8>) {
+        table.clear();
+        table.extend_from_slice(self.table);
+        self.keys.mask(self.nonce, Part::Table, table);
+    }
+
+    /// Opens the block in `slot`. All blocks are as long as `block`.
+    ///
+    /// # Panics
+    /// When the bucket has no such slot: its shape is checked before it is verified.
+    pub(crate) fn open_slot(&self, slot: usize, block: &mut [u8]) {
+        block.copy_from_slice(&self.slots[slot * block.len()..][..block.len()]);
+        self.keys.mask(self.nonce, Part::Slot(slot as u16), block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Span;
+    use sha2::{Digest, Sha256};
+    use std::collections::HashSet;
+
+    const GOLDEN: [u8; 8] = [25, 153, 171, 28, 102, 216, 15, 80];
+    const TABLE: &[u8] = b"the table";
+    const BLOCKS: [[u8; 40]; 3] = [[1; 40], [2; 40], [0xFF; 40]];
+    const NAME: BucketName = BucketName { eviction: 70_000, level: 9, kind: BucketKind::Blocks };
+
+    fn keys(fill: u8) -> BucketKeys {
+        let mut keys = Zeroizing::new([fill; KEYS_BYTES]);
+        keys[KEY_BYTES..2 * KEY_BYTES].fill(fill + 1);
+        keys[2 * KEY_BYTES..].fill(fill + 2);
+        BucketKeys::new(keys)
+    }
+
+    /// Head and slots.
+    fn sealed(keys: &BucketKeys, name: BucketName, blocks: &[[u8; 40]; 3]) -> (Vec<u8>, Vec<u8>) {
+        let head_bytes = SEAL_BYTES + TABLE.len();
+        let mut bytes = vec![0; head_bytes + 120];
+        let spans = [Span { start: 0, bytes: head_bytes }, Span { start: head_bytes, bytes: 120 }];
+        let mut blanks = Blanks::new(&mut bytes, &spans);
+        let pieces = BucketPieces { head: 0, slots: Some(1) };
+        let blocks = blocks.iter().map(|block| &block[..]);
+        keys.seal(name, TABLE, blocks, (&mut blanks, pieces), &mut Zeroizing::default());
+        let _ = blanks.sealed();
+        let slots = bytes.split_off(head_bytes);
+        (bytes, slots)
+    }
+
+    #[test]
+    fn a_bucket_comes_back_as_it_was() {
+        let keys = keys(1);
+        let (head, slots) = sealed(&keys, NAME, &BLOCKS);
+        let bucket = keys.verify(NAME, &head, &slots).unwrap();
+        let mut table = Vec::new();
+        bucket.open_table(&mut table);
+        assert_eq!(table, TABLE);
+        for (slot, expected) in BLOCKS.iter().enumerate() {
+            let mut block = [7; 40];
+            bucket.open_slot(slot, &mut block);
+            assert_eq!(block, *expected);
+        }
+    }
+
+    /// To be the same on every processor, and in `docs/format.md`.
+    #[test]
+    fn the_seal_is_as_it_was() {
+        let (head, slots) = sealed(&keys(1), NAME, &BLOCKS);
+        let digest = Sha256::digest([head, slots].concat());
+        assert_eq!(digest[..8], GOLDEN);
+    }
+
+    #[test]
+    fn only_the_very_bucket_of_the_very_eviction_is_verified() {
+        let own = keys(1);
+        let (head, slots) = sealed(&own, NAME, &BLOCKS);
+        for other in [
+            BucketName { eviction: 70_001, ..NAME },
+            BucketName { eviction: 70_000 + (1 << 32), ..NAME },
+            BucketName { level: 8, ..NAME },
+            BucketName { kind: BucketKind::Page(0), ..NAME },
+        ] {
+            assert!(own.verify(other, &head, &slots).is_none(), "{other:?}");
+        }
+        assert!(keys(2).verify(NAME, &head, &slots).is_none());
+        let whole = [&head[..], &slots].concat();
+        for byte in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[byte] ^= 0x10;
+            let (head, slots) = flipped.split_at(head.len());
+            assert!(own.verify(NAME, head, slots).is_none(), "byte {byte}");
+        }
+        for bytes in 0..whole.len() {
+            let (head, slots) = whole[..bytes].split_at(head.len().min(bytes));
+            assert!(own.verify(NAME, head, slots).is_none(), "cut to {bytes} bytes");
+        }
+        // Two slots in each other's place.
+        let swapped = [&slots[40..80], &slots[..40], &slots[80..]].concat();
+        assert!(own.verify(NAME, &head, &swapped).is_none());
+    }
+
+    /// Two continuations of one state, as of a machine that was cloned.
+    #[test]
+    fn one_name_sealed_twice_with_other_contents_shares_no_key_stream() {
+        let keys = keys(1);
+        let others = [[1; 40], [2; 40], [0xFE; 40]];
+        let (head, slots) = sealed(&keys, NAME, &BLOCKS);
+        let (other_head, other_slots) = sealed(&keys, NAME, &others);
+        let shared = |a: &[u8], b: &[u8]| a.iter().zip(b).filter(|(a, b)| a == b).count();
+        assert!(shared(&head[..SEAL_BYTES], &other_head[..SEAL_BYTES]) < 8);
+        assert!(shared(&slots[..80], &other_slots[..80]) < 8, "blocks that are alike");
+        let difference: HashSet<u8> =
+            slots[80..].iter().zip(&other_slots[80..]).map(|(a, b)| a ^ b).collect();
+        assert!(difference.len() > 20, "the XOR of two blocks that differ by 1: {difference:?}");
+        assert_eq!(sealed(&keys, NAME, &BLOCKS), (head, slots), "equal contents alone are alike");
+    }
+
+    #[test]
+    fn parts_of_a_bucket_have_key_streams_of_their_own() {
+        let keys = keys(1);
+        let (head, slots) = sealed(&keys, NAME, &[[0; 40]; 3]);
+        let streams: HashSet<_> = slots.chunks(8).collect();
+        assert_eq!(streams.len(), 15);
+        let table: Vec<u8> = head[SEAL_BYTES..].iter().zip(TABLE).map(|(a, b)| a ^ b).collect();
+        assert!(!slots.windows(8).any(|window| table.starts_with(window)));
+    }
+
+    #[test]
+    fn names_are_distinct() {
+        let mut names = HashSet::new();
+        for eviction in [0, 1, 255, 256, u64::MAX] {
+            for level in [0, 1, 40] {
+                for kind in [BucketKind::Blocks, BucketKind::Page(0), BucketKind::Page(257)] {
+                    assert!(names.insert(BucketName { eviction, level, kind }.bytes()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Eras: under which keys the buckets of a tree are sealed.
+//!
+//! The name of a bucket follows from the number of the eviction that wrote it, which a client derives
+//! from how many there have been (path eviction predictability: Tiny ORAM, section IV-D). So neither a
+//! version nor a counter is stored anywhere.
+//!
+//! The keys change with every *era*. An era begins when a client opens the store, and with
+//! checkpoints, with a salt drawn then; what evictions from its first on have written is sealed under
+//! its keys. In one era an eviction is sealed once. After a crash, evictions that were lost are made
+//! again, with other contents, under the keys of another era.
+
+use hkdf::Hkdf;
+use rand_core::CryptoRng;
+use sha2::Sha256;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::Blanks;
+use super::bucket::{BucketKeys, BucketName, BucketPieces, KEYS_BYTES, VerifiedBucket};
+use crate::store::TreeId;
+
+/// Bytes of a master key, and of a salt.
+const KEY_BYTES: usize = 32;
+
+/// The key that the keys of all eras are derived from. Secret; wiped from memory when dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct MasterKey([u8; KEY_BYTES]);
+
+impl MasterKey {
+    /// A fresh key.
+    pub fn draw(coins: &mut impl CryptoRng) -> Self {
+        let mut key = Self([0; KEY_BYTES]);
+        coins.fill_bytes(&mut key.0);
+        key
+    }
+
+    /// A key that comes from elsewhere.
+    pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    fn for_era(&self, tree: TreeId, era: &Era) -> BucketKeys {
+        let mut info = *b"oblivio era seal v2 ..";
+        let number_at = info.len() - 2;
+        info[number_at..].copy_from_slice(&tree.0.to_be_bytes());
+        let mut derived = Zeroizing::new([0; KEYS_BYTES]);
+        Hkdf::<Sha256>::new(Some(&era.salt), &self.0)
+            .expand(&info, derived.as_mut())
+            .expect("96 bytes are less than the 255 hashes HKDF can give");
+        BucketKeys::new(derived)
+    }
+}
+
+impl std::fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MasterKey(secret)")
+    }
+}
+
+/// Evictions in a row whose buckets are sealed under the same keys. Public, but for the client to keep: storage
+/// does not need it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Era {
+    /// The first of them.
+    pub first_eviction: u64,
+    /// What tells its key from those of all other eras.
+    pub salt: [u8; KEY_BYTES],
+}
+
+impl Era {
+    /// An era that begins now.
+    pub fn begin(first_eviction: u64, coins: &mut impl CryptoRng) -> Self {
+        let mut salt = [0; KEY_BYTES];
+        coins.fill_bytes(&mut salt);
+        Self { first_eviction, salt }
+    }
+}
+
+/// Seals and verifies the buckets of one tree.
+pub struct EraSealer {
+    master: MasterKey,
+    tree: TreeId,
+    /// In order; the last one goes on.
+    eras: Vec<(Era, BucketKeys)>,
+    /// Where a part is sealed before storage gets it: plaintext never touches a blank.
+    scratch: Zeroizing<Vec<u8>>,
+}
+
+impl EraSealer {
+    /// For a tree that `eras` have written, in order. The evictions to come belong to the last.
+    ///
+    /// # Panics
+    /// When there is no era, or they are not in order.
+    pub fn new(master: MasterKey, tree: TreeId, eras: Vec<Era>) -> Self {
+        assert!(!eras.is_empty(), "there is an era for the evictions to come");
+        assert!(eras.is_sorted_by_key(|era| era.first_eviction), "eras follow each other");
+        let keyed = |era: Era| {
+            let keys = master.for_era(tree, &era);
+            (era, keys)
+        };
+        let eras = eras.into_iter().map(keyed).collect();
+        Self { master, tree, eras, scratch: Zeroizing::default() }
+    }
+
+    /// For a tree that nobody has written.
+    pub fn fresh(master: MasterKey, tree: TreeId, coins: &mut impl CryptoRng) -> Self {
+        Self::new(master, tree, vec![Era::begin(0, coins)])
+    }
+
+    /// The eras, in order.
+    pub fn eras(&self) -> impl Iterator<Item = &Era> {
+        self.eras.iter().map(|(era, _)| era)
+    }
+
+    /// The era that goes on.
+    pub(crate) fn latest(&self) -> &Era {
+        let (era, _) = self.eras.last().expect("there is an era for the evictions to come");
+        era
+    }
+
+    /// Begins an era: from `first_eviction` on, everything is sealed under new keys, whatever an
+    /// earlier era has sealed there.
+    pub(crate) fn begin_era(&mut self, first_eviction: u64, coins: &mut impl CryptoRng) {
+        self.eras.retain(|(era, _)| era.first_eviction < first_eviction);
+        let era = Era::begin(first_eviction, coins);
+        let keys = self.master.for_era(self.tree, &era);
+        self.eras.push((era, keys));
+    }
+
+    /// Forgets the eras of which no eviction from `oldest` on is part.
+    pub(crate) fn forget_before(&mut self, oldest: u64) {
+        let first_needed = self.era_of(oldest);
+        self.eras.drain(..first_needed);
+    }
+
+    /// Which era made `eviction`.
+    #[inline]
+    fn era_of(&self, eviction: u64) -> usize {
+        let begun = self.eras.partition_point(|(era, _)| era.first_eviction <= eviction);
+        begun.saturating_sub(1)
+    }
+
+    /// Seals a bucket with this table and these blocks into pieces of `blanks`.
+    #[inline]
+    pub(crate) fn seal<'p>(
+        &mut self,
+        name: BucketName,
+        table: &[u8],
+        blocks: impl Iterator<Item = &'p [u8]> + Clone,
+        blanks: &mut Blanks<'_>,
+        pieces: BucketPieces,
+    ) {
+        let era = self.era_of(name.eviction);
+        let Self { eras, scratch, .. } = self;
+        eras[era].1.seal(name, table, blocks, (blanks, pieces), scratch);
+    }
+
+    /// The bucket, if it is what the eviction of its name has sealed.
+    #[inline]
+    pub(crate) fn verify<'f>(
+        &self,
+        name: BucketName,
+        head: &'f [u8],
+        slots: &'f [u8],
+    ) -> Option<VerifiedBucket<'_, 'f>> {
+        self.eras[self.era_of(name.eviction)].1.verify(name, head, slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seal::{BucketKind, SEAL_BYTES};
+    use crate::store::Span;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    const TABLE: &[u8] = b"a page";
+
+    fn page(eviction: u64) -> BucketName {
+        BucketName { eviction, level: 1, kind: BucketKind::Page(0) }
+    }
+
+    fn seal(sealer: &mut EraSealer, name: BucketName) -> Vec<u8> {
+        let mut bytes = vec![0; TABLE.len() + SEAL_BYTES];
+        let spans = [Span { start: 0, bytes: bytes.len() }];
+        let mut blanks = Blanks::new(&mut bytes, &spans);
+        let pieces = BucketPieces { head: 0, slots: None };
+        sealer.seal(name, TABLE, std::iter::empty(), &mut blanks, pieces);
+        let _ = blanks.sealed();
+        bytes
+    }
+
+    fn opens(sealer: &EraSealer, name: BucketName, sealed: &[u8]) -> bool {
+        let mut table = Vec::new();
+        let opened = sealer.verify(name, sealed, &[]).map(|bucket| bucket.open_table(&mut table));
+        assert!(opened.is_none() || table == TABLE);
+        opened.is_some()
+    }
+
+    #[test]
+    fn what_an_era_lost_does_not_open_in_the_next() {
+        let mut coins = StdRng::seed_from_u64(2);
+        let master = MasterKey::draw(&mut coins);
+        let mut sealer = EraSealer::fresh(master.clone(), TreeId(0), &mut coins);
+        let [kept, lost] = [9, 10].map(page);
+        let (kept_bytes, lost_bytes) = (seal(&mut sealer, kept), seal(&mut sealer, lost));
+        // Recovery goes back to before eviction 10.
+        sealer.begin_era(10, &mut coins);
+        assert!(opens(&sealer, kept, &kept_bytes) && !opens(&sealer, lost, &lost_bytes));
+        let again = seal(&mut sealer, lost);
+        assert!(again != lost_bytes && opens(&sealer, lost, &again));
+
+        let eras: Vec<_> = sealer.eras().cloned().collect();
+        let mut reopened = EraSealer::new(master.clone(), TreeId(0), eras.clone());
+        assert!(opens(&reopened, kept, &kept_bytes) && opens(&reopened, lost, &again));
+        let other_tree = EraSealer::new(master, TreeId(1), eras.clone());
+        assert!(!opens(&other_tree, kept, &kept_bytes));
+
+        reopened.forget_before(10);
+        assert!(reopened.eras().eq(&eras[1..]) && opens(&reopened, lost, &again));
+        // A second recovery at the same place replaces the era that made nothing.
+        reopened.begin_era(10, &mut coins);
+        assert!(reopened.eras().count() == 1 && !opens(&reopened, lost, &again));
+    }
+}

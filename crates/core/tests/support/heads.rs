@@ -1,0 +1,21 @@
+//! Calls of rotating RAW ORAM name each bucket twice: its slots in one tree of the store, and its head,
+//! which is in the same place of the next tree.
+
+use oblivio_core::store::{Piece, TreeId};
+
+/// The pieces of a call without heads.
+///
+/// # Panics
+/// When the heads of a call are not those of its slots.
+#[track_caller]
+pub(crate) fn without_heads(slots: TreeId, pieces: Vec<Piece>) -> Vec<Piece> {
+    let heads = TreeId(slots.0 + 1);
+    let (mut kept, rest): (Vec<_>, Vec<_>) =
+        pieces.into_iter().partition(|piece| piece.tree == slots);
+    let (of_heads, others): (Vec<_>, Vec<_>) =
+        rest.into_iter().partition(|piece| piece.tree == heads);
+    let expected: Vec<_> = kept.iter().map(|piece| Piece { tree: heads, ..*piece }).collect();
+    assert_eq!(of_heads, expected, "a head for the slots of each bucket");
+    kept.extend(others);
+    kept
+}

@@ -1,0 +1,171 @@
+//! What is left of a volume whose storage is damaged.
+//!
+//! A rescue reads all of storage as it was at the last checkpoint, takes every block that still authenticates,
+//! and lays over it what came in since, which the client's directory has. It changes nothing, on neither
+//! side, and makes no access: storage sees a scan, and so nothing of what is in use.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+
+use oblivio_core::oram::{Fate, Kept};
+use oblivio_core::store::BucketStore;
+use oblivio_core::{EraSealer, Oram, RotatingOram};
+
+use crate::coins::Coins;
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::ledger::{LedgerKeys, Past};
+use crate::state::record::{Head, Record};
+use crate::state_dir::StateDir;
+use crate::superblock::Unlocked;
+use crate::volume::{self, TREES, VolumeOram, seal_key};
+
+/// Where rescued blocks go. What is never put is zeros.
+pub trait RescueTarget {
+    /// The contents of a block. Of several for one block the last counts.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()>;
+
+    /// A block has no contents after all.
+    ///
+    /// # Errors
+    /// When that cannot be kept.
+    fn clear(&mut self, block: u64) -> io::Result<()>;
+}
+
+/// What was rescued. Secret, but for what is damaged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rescued {
+    /// Blocks with contents that were found.
+    pub blocks: u64,
+    /// Blocks that had contents, or may have had, and were not found.
+    pub lost: Vec<Range<u64>>,
+    /// Blocks that were found and may be older than the latest: what would say so is damaged.
+    pub doubtful: Vec<Range<u64>>,
+    /// What is wrong with storage, a bucket each.
+    pub damage: Vec<String>,
+}
+
+/// Gives every block that still authenticates to `target`. `progress` is told of how many buckets how many
+/// have been read.
+///
+/// # Errors
+/// When the client's directory does not open, or `target` takes no more. Damaged storage is no error.
+pub fn rescue(
+    store: impl BucketStore,
+    dir: &dyn StateDir,
+    owner: &Unlocked,
+    target: &mut dyn RescueTarget,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Rescued, VolumeError> {
+    let Unlocked { superblock, volume_key, .. } = owner;
+    let config = volume::config(superblock.params())?;
+    let Past { mut history, .. } =
+        Past::read(dir, &LedgerKeys::new(volume_key), &superblock.volume_id(), &config)?;
+    let Head { evictions, accesses_since_eviction, ref eras, .. } = history.head;
+    let sealer = EraSealer::new(seal_key(volume_key), TREES.slots, eras.clone());
+    let kept = Kept { evictions, accesses_since_eviction, table: history.table(&config)? };
+    let coins = Coins::from_system()?;
+    let mut oram: VolumeOram<_> = RotatingOram::resume(&config, sealer, store, kept, coins)?;
+    history.bring_back(&mut oram)?;
+
+    let buckets = oram.backend().buckets_in_storage();
+    let (mut damage, mut failure) = (Vec::new(), None);
+    let salvage = oram.salvage(
+        &mut |block, data| {
+            if failure.is_none() {
+                failure = target.put(block, data).err();
+            }
+        },
+        &mut |error| damage.push(error.to_string()),
+        &mut |read| progress(read, buckets),
+    )?;
+    failure.map_or(Ok(()), |error| Err(unusable(error)))?;
+
+    let mut fates = Fates { of: |block| oram.fate(&salvage, block), since: Since::default() };
+    history.each_pending(|record| fates.since.add(record, target).map_err(unusable))?;
+    let mut rescued = Rescued { damage, ..Rescued::default() };
+    for block in 0..oram.capacity() {
+        match fates.fate(block) {
+            Fate::Empty => target.clear(block).map_err(unusable)?,
+            Fate::Found => rescued.blocks += 1,
+            Fate::Doubtful => extend(&mut rescued.doubtful, block),
+            Fate::Lost => extend(&mut rescued.lost, block),
+        }
+    }
+    rescued.blocks += count(&rescued.doubtful);
+    Ok(rescued)
+}
+
+/// What became of blocks, what came in since the checkpoint included.
+struct Fates<F> {
+    of: F,
+    since: Since,
+}
+
+impl<F: Fn(u64) -> Fate> Fates<F> {
+    fn fate(&self, block: u64) -> Fate {
+        self.since.fate(block).unwrap_or_else(|| (self.of)(block))
+    }
+}
+
+/// What came in since the checkpoint: which blocks were written, and which ranges forgotten, each with its
+/// place in the order.
+#[derive(Default)]
+struct Since {
+    writes: HashMap<u64, usize>,
+    forgets: Vec<(usize, Range<u64>)>,
+    records: usize,
+}
+
+impl Since {
+    fn add(&mut self, record: Record, target: &mut dyn RescueTarget) -> io::Result<()> {
+        self.records += 1;
+        match record {
+            Record::Batch(accesses) => accesses.iter().try_for_each(|access| match &access.data {
+                Some(data) => self.write(access.step.address, data, target),
+                None => Ok(()),
+            }),
+            Record::InPlace { address, data } => self.write(address, &data, target),
+            Record::Forget { start, end } => {
+                self.forgets.push((self.records, start..end));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&mut self, block: u64, data: &[u8], target: &mut dyn RescueTarget) -> io::Result<()> {
+        self.writes.insert(block, self.records);
+        target.put(block, data)
+    }
+
+    fn fate(&self, block: u64) -> Option<Fate> {
+        let written = self.writes.get(&block).copied();
+        let covering = self.forgets.iter().rev().find(|(_, range)| range.contains(&block));
+        let forgotten = covering.map(|(at, _)| *at);
+        match (written, forgotten) {
+            (None, None) => None,
+            (written, forgotten) if written > forgotten => Some(Fate::Found),
+            _ => Some(Fate::Empty),
+        }
+    }
+}
+
+fn extend(ranges: &mut Vec<Range<u64>>, block: u64) {
+    match ranges.last_mut() {
+        Some(last) if last.end == block => last.end += 1,
+        _ => ranges.push(block..block + 1),
+    }
+}
+
+fn count(ranges: &[Range<u64>]) -> u64 {
+    ranges.iter().map(|range| range.end - range.start).sum()
+}
+
+fn unusable(error: io::Error) -> VolumeError {
+    let message = format!("what was rescued cannot be kept: {error}");
+    VolumeError::caused_by(VolumeErrorKind::Io, message, error)
+}

@@ -1,0 +1,207 @@
+//! An old client's directory is refused before anything is written: what the right one needs is still there.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use std::collections::HashMap;
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
+use oblivio_core::view::Operation;
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, Seen, Snapshot, Survival, World};
+use oblivio_volume::volume::shapes;
+use oblivio_volume::{Volume, VolumeErrorKind};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// Heads of buckets: they differ with every eviction.
+const HEADS: TreeId = TreeId(4);
+const ANCHORS: TreeId = TreeId(1);
+
+type Outcome = Result<(), VolumeErrorKind>;
+
+fn contents(address: u64) -> [u8; BLOCK_BYTES as usize] {
+    std::array::from_fn(|i| (address as usize * 7 + i + 1) as u8)
+}
+
+fn setup() -> SmallVolume {
+    SmallVolume { state_file_bytes_max: 1 << 20, ..SmallVolume::default() }
+}
+
+fn open(
+    setup: &SmallVolume,
+    world: &World,
+    seed: u64,
+) -> Result<Volume<CrashStore>, VolumeErrorKind> {
+    let opened = setup.open(world.store(), world.dir(), StdRng::seed_from_u64(seed));
+    opened.map(|(volume, _)| volume).map_err(|error| error.kind())
+}
+
+fn write(volume: &mut Volume<CrashStore>, address: u64) {
+    let data = contents(address);
+    volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+}
+
+/// A volume with [`contents`] in every block, closed.
+fn filled(setup: &SmallVolume) -> World {
+    let world = setup.world();
+    let coins = StdRng::seed_from_u64(1);
+    let mut volume = setup.create(world.store(), world.dir(), coins).unwrap();
+    (0..BLOCKS).for_each(|address| write(&mut volume, address));
+    volume.close().unwrap();
+    world
+}
+
+/// Opens, checks everything and reads all blocks.
+fn outcome(setup: &SmallVolume, world: &World) -> Outcome {
+    let mut volume = open(setup, world, 77)?;
+    volume.check(&mut |_| ()).map_err(|error| error.kind())?;
+    for address in 0..BLOCKS {
+        let mut block = [0; BLOCK_BYTES as usize];
+        let read = volume.access(&mut [Access { address, op: Op::Read(&mut block) }]);
+        read.map_err(|error| error.kind())?;
+        assert!(block == contents(address), "another block was read");
+    }
+    Ok(())
+}
+
+/// A copy of the directory is made after `before` accesses of a session, `after` more come, and the power
+/// goes. The copy is tried, and then the right directory.
+#[test]
+fn a_directory_that_is_refused_leaves_the_right_one_what_it_needs() {
+    let setup = setup();
+    let mut refused = 0;
+    for before in 0..12 {
+        for after in 1..24 {
+            let world = filled(&setup);
+            let mut volume = open(&setup, &world, 5).unwrap();
+            (0..before).for_each(|n| write(&mut volume, n % BLOCKS));
+            let copy = world.snapshot();
+            (before..before + after).for_each(|n| write(&mut volume, n % BLOCKS));
+            // A power loss: what was not synced is gone on both sides.
+            world.crash(&mut StdRng::seed_from_u64(3), Survival::None);
+            drop(volume);
+            let latest = world.snapshot();
+            let history = format!("{before} accesses, a copy, {after} more");
+            assert_eq!(outcome(&setup, &world), Ok(()), "{history}: the right one alone");
+
+            world.restore_store(&latest);
+            world.restore_dir(&copy);
+            let seen_before = writes(&world);
+            let wrong = open(&setup, &world, 6).map(drop);
+            if wrong == Ok(()) {
+                // Storage has lost everything that the copy does not know of: it cannot be told.
+                continue;
+            }
+            assert_eq!(wrong, Err(VolumeErrorKind::StateRolledBack), "{history}");
+            assert_eq!(writes(&world), seen_before, "{history}: something was written");
+            refused += 1;
+            world.restore_dir(&latest);
+            assert_eq!(
+                outcome(&setup, &world),
+                Ok(()),
+                "{history}: the right one after the wrong one"
+            );
+        }
+    }
+    assert!(refused > 100, "{refused} of 276");
+}
+
+/// How many pieces have been written.
+fn writes(world: &World) -> usize {
+    let is_write =
+        |seen: &Seen| matches!(seen, Seen::Event(event) if event.operation == Operation::Write);
+    world.view().iter().filter(|seen| is_write(seen)).count()
+}
+
+/// A copy of the directory was made while the volume was closed. The next session ends with a power loss of
+/// storage in which any of its writes may survive.
+#[test]
+fn a_session_that_left_anything_in_storage_is_missed() {
+    let setup = setup();
+    let mut tally: HashMap<(bool, Outcome), u64> = HashMap::new();
+    for seed in 0..400 {
+        let world = filled(&setup);
+        let copy = world.snapshot();
+        let mut volume = open(&setup, &world, 5).unwrap();
+        for address in 0..9 {
+            let data = [0xEE; BLOCK_BYTES as usize];
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        }
+        volume.flush().unwrap();
+        let mut coins = StdRng::seed_from_u64(seed);
+        world.crash_apart(&mut coins, Survival::Random { torn: false }, Survival::All);
+        drop(volume);
+        let after = world.snapshot();
+        let has_survived = heads(&setup, &world, &copy) != heads(&setup, &world, &after);
+        world.restore_store(&after);
+        world.restore_dir(&copy);
+        let opened = open(&setup, &world, 6).map(drop);
+        *tally.entry((has_survived, opened)).or_default() += 1;
+    }
+    assert!(tally[&(true, Err(VolumeErrorKind::StateRolledBack))] > 300, "{tally:?}");
+    assert_eq!(tally.get(&(true, Ok(()))), None, "{tally:?}");
+    // The anchor of an opening is durable before its first access.
+    assert_eq!(tally.get(&(false, Ok(()))), None, "{tally:?}");
+}
+
+/// The heads of all buckets.
+fn heads(setup: &SmallVolume, world: &World, snapshot: &Snapshot) -> Vec<Vec<u8>> {
+    world.restore_store(snapshot);
+    let shape = shapes(&setup.params()).unwrap().swap_remove(usize::from(HEADS.0));
+    let levels = (0..).zip(shape.levels().iter().map(|level| level.buckets));
+    let buckets = levels
+        .flat_map(|(level, buckets)| (0..buckets).map(move |index| BucketId::new(level, index)));
+    let mut store = world.store();
+    let mut read = |bucket| {
+        let piece = Piece { tree: HEADS, bucket, part: Part::Whole };
+        store.read(&[piece]).unwrap().get(0).to_vec()
+    };
+    buckets.map(&mut read).collect()
+}
+
+/// Two clients go on from one state, as when a machine is copied while it runs: with the same coins, and other
+/// data.
+#[test]
+fn a_client_that_was_cloned_gives_away_no_plaintext() {
+    let setup = setup();
+    let run = |fill: u8| {
+        let world = filled(&setup);
+        let mut volume = open(&setup, &world, 5).unwrap();
+        for address in 0..12 {
+            let data = [fill; BLOCK_BYTES as usize];
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        }
+        world.snapshot().store().to_vec()
+    };
+    let (one, other) = (run(0x00), run(0xFF));
+    let (mut longest, mut length) = (0, 0);
+    for (a, b) in one.iter().zip(&other) {
+        length = if a ^ b == 0xFF { length + 1 } else { 0 };
+        longest = length.max(longest);
+    }
+    assert!(one != other && longest < 8, "the XOR of {longest} bytes of plaintext in a row");
+}
+
+/// Before the first eviction after an opening, storage must show that opening's checkpoint.
+#[test]
+fn a_second_client_is_noticed_before_a_bucket_is_overwritten() {
+    let setup = setup();
+    let world = filled(&setup);
+    let mut volume = open(&setup, &world, 5).unwrap();
+    // Another client overtakes: storage shows another checkpoint.
+    let other = filled(&setup).snapshot();
+    for place in 0..2 {
+        world.replace_bucket(&other, ANCHORS, BucketId::new(1, place));
+    }
+    world.take_view();
+    let kind = loop {
+        let data = contents(0);
+        match volume.access(&mut [Access { address: 0, op: Op::Write(&data) }]) {
+            Ok(()) => assert_eq!(writes(&world), 0, "a bucket was written"),
+            Err(error) => break error.kind(),
+        }
+    };
+    assert_eq!((kind, writes(&world)), (VolumeErrorKind::Locked, 0));
+}

@@ -1,0 +1,221 @@
+//! Storage that changes bytes learns nothing from whether an access fails: not whether there was a request,
+//! nor where its block was. And what it changed is found once, not again with every opening.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::TreeId;
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, Seen, Snapshot, World};
+use oblivio_testkit::statistics::{Verdicts, homogeneity};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
+use oblivio_volume::volume::shapes;
+use oblivio_volume::{Disk, Volume, VolumeError, VolumeErrorKind};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// Slots of buckets.
+const SLOTS: TreeId = TreeId(2);
+
+/// Of each kind of access.
+const PROBES: u64 = 400;
+
+/// A wrong alarm in a million runs with other seeds.
+const FALSE_ALARMS: f64 = 1e-6;
+
+fn contents(address: u64) -> [u8; BLOCK_BYTES as usize] {
+    std::array::from_fn(|i| (address as usize * 7 + i + 1) as u8)
+}
+
+/// A volume that is in use: half of its blocks were written, and it was closed.
+struct Bench {
+    setup: SmallVolume,
+    world: World,
+    good: Snapshot,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let setup = SmallVolume {
+            blocks: 600,
+            leaf_level: 8,
+            state_file_bytes_max: 1 << 20,
+            ..SmallVolume::default()
+        };
+        let world = setup.world();
+        let coins = StdRng::seed_from_u64(1);
+        let mut volume = setup.create(world.store(), world.dir(), coins).unwrap();
+        for address in 0..setup.blocks / 2 {
+            write(&mut volume, address, &contents(address)).unwrap();
+        }
+        // The next access is the first after an eviction.
+        assert_eq!((setup.blocks / 2) % 3, 0);
+        volume.close().unwrap();
+        let good = world.snapshot();
+        Self { setup, world, good }
+    }
+
+    fn restore(&self) {
+        self.world.restore_store(&self.good);
+        self.world.restore_dir(&self.good);
+    }
+
+    fn open(&self, seed: u64) -> Result<Volume<CrashStore>, VolumeError> {
+        let coins = StdRng::seed_from_u64(seed);
+        let opened = self.setup.open(self.world.store(), self.world.dir(), coins);
+        opened.map(|(volume, _)| volume)
+    }
+
+    /// Changes one slot in about half of the places of the first level in storage. Changing them again puts
+    /// them right.
+    fn change(&self, seed: u64) {
+        let mut coins = StdRng::seed_from_u64(seed);
+        let level = usize::from(self.setup.tree_top_levels) + 1;
+        let shape = shapes(&self.setup.params()).unwrap()[usize::from(SLOTS.0)].levels()[level];
+        for index in (0..shape.buckets).filter(|_| coins.random()) {
+            let bucket = BucketId::new(level as u8, index);
+            self.world.flip_bit(SLOTS, bucket, 5, 3);
+        }
+    }
+}
+
+fn read(volume: &mut Volume<CrashStore>, address: u64) -> Result<(), VolumeError> {
+    volume.access(&mut [Access { address, op: Op::Read(&mut [0; BLOCK_BYTES as usize]) }])
+}
+
+fn write(volume: &mut Volume<CrashStore>, address: u64, data: &[u8]) -> Result<(), VolumeError> {
+    volume.access(&mut [Access { address, op: Op::Write(data) }])
+}
+
+/// What an access is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// A block that the access before has brought to the client.
+    Again,
+    Another,
+    NeverWritten,
+    Written,
+}
+
+/// How many of [`PROBES`] accesses fail, and how many do not.
+fn failures(bench: &Bench, wanted: Wanted) -> [u64; 2] {
+    let failed = (0..PROBES).filter(|seed| {
+        bench.restore();
+        let mut volume = bench.open(*seed).unwrap();
+        let mut coins = StdRng::seed_from_u64(*seed);
+        let written = bench.setup.blocks / 2;
+        let one = coins.random_range(0..written / 2);
+        read(&mut volume, one).unwrap();
+        bench.change(*seed);
+        let other = coins.random_range(written / 2..written);
+        let outcome = match wanted {
+            Wanted::Again => read(&mut volume, one),
+            Wanted::Another => read(&mut volume, other),
+            Wanted::NeverWritten => read(&mut volume, written + one),
+            Wanted::Written => write(&mut volume, other, &contents(1)),
+        };
+        assert!(outcome.is_ok() || kind(&outcome) == VolumeErrorKind::Tampered);
+        outcome.is_err()
+    });
+    let failed = failed.count() as u64;
+    [failed, PROBES - failed]
+}
+
+fn kind(outcome: &Result<(), VolumeError>) -> VolumeErrorKind {
+    outcome.as_ref().unwrap_err().kind()
+}
+
+#[test]
+fn whether_an_access_fails_does_not_depend_on_what_it_is_for() {
+    let bench = Bench::new();
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    let another = failures(&bench, Wanted::Another);
+    assert!(another.iter().all(|count| *count > PROBES / 3), "half of them: {another:?}");
+    for wanted in [Wanted::Again, Wanted::NeverWritten, Wanted::Written] {
+        let found = failures(&bench, wanted);
+        verdicts.add(format!("{wanted:?} {found:?} {another:?}"), homogeneity(&found, &another));
+    }
+    verdicts.conclude();
+}
+
+fn submit(disk: &Disk, op: DiskOp) -> Receiver<Result<Vec<u8>, DiskError>> {
+    let (sender, answer) = sync_channel(1);
+    let done = Box::new(move |it| drop(sender.send(it)));
+    disk.submit(Request { op, done });
+    answer
+}
+
+/// How many of [`PROBES`] ticks fail, and how many do not.
+fn failed_ticks(bench: &Bench, is_busy: bool) -> [u64; 2] {
+    let failed = (0..PROBES).filter(|seed| {
+        bench.restore();
+        let volume = bench.open(*seed).unwrap();
+        let (disk, ticks) = Disk::start_without_clock(volume, 0, 1, false).unwrap();
+        let mut coins = StdRng::seed_from_u64(*seed);
+        let wanted = coins.random_range(0..bench.setup.blocks / 2) * u64::from(BLOCK_BYTES);
+        let asked =
+            is_busy.then(|| submit(&disk, DiskOp::Read { offset: wanted, bytes: BLOCK_BYTES }));
+        bench.change(*seed);
+        ticks.tick();
+        bench.change(*seed);
+        drop(asked);
+        let past_the_end = bench.setup.blocks * u64::from(BLOCK_BYTES);
+        let after = submit(&disk, DiskOp::Read { offset: past_the_end, bytes: 1 });
+        after.recv().unwrap().unwrap_err().kind != DiskErrorKind::OutOfRange
+    });
+    let failed = failed.count() as u64;
+    [failed, PROBES - failed]
+}
+
+#[test]
+fn whether_a_tick_fails_does_not_depend_on_whether_somebody_asks() {
+    let bench = Bench::new();
+    let (idle, busy) = (failed_ticks(&bench, false), failed_ticks(&bench, true));
+    assert!(idle.iter().all(|count| *count > PROBES / 3), "half of them: {idle:?}");
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    verdicts.add(format!("idle {idle:?}, busy {busy:?}"), homogeneity(&idle, &busy));
+    verdicts.conclude();
+}
+
+/// Storage could ask another question with every opening.
+#[test]
+fn what_failed_is_not_repeated_until_the_owner_says_so() {
+    let bench = Bench::new();
+    let seed = (0..)
+        .find(|seed| {
+            bench.restore();
+            bench.change(*seed);
+            read(&mut bench.open(1).unwrap(), 7).is_err()
+        })
+        .unwrap();
+    for _ in 0..3 {
+        bench.world.take_view();
+        let error = bench.open(2).map(drop).unwrap_err();
+        assert_eq!(error.kind(), VolumeErrorKind::Tampered);
+        assert!(error.to_string().contains("--after-tampering"), "{error}");
+        let first_level = bench.setup.tree_top_levels + 1;
+        let is_of_a_path = |seen: &Seen| match seen {
+            Seen::Event(event) => event
+                .piece
+                .is_some_and(|piece| piece.tree == SLOTS && piece.bucket.level() == first_level),
+            Seen::Crash => false,
+        };
+        assert!(!bench.world.take_view().iter().any(is_of_a_path), "a path was read again");
+    }
+    let setup = SmallVolume { after_tampering: true, ..bench.setup };
+    let bench = Bench { setup, ..bench };
+    assert_eq!(kind(&bench.open(2).map(drop)), VolumeErrorKind::Tampered, "it is still changed");
+    bench.change(seed);
+    let mut volume = bench.open(2).unwrap();
+    for address in 0..setup.blocks / 2 {
+        let mut block = [0; BLOCK_BYTES as usize];
+        volume.access(&mut [Access { address, op: Op::Read(&mut block) }]).unwrap();
+        assert!(block == contents(address));
+    }
+    drop(volume);
+    let setup = SmallVolume { after_tampering: false, ..setup };
+    Bench { setup, ..bench }.open(3).map(drop).unwrap();
+}

@@ -1,0 +1,160 @@
+//! A damaged volume gives back every block that still authenticates, and says which are lost.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use std::io;
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::TreeId;
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::owner_of;
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, Seen, World};
+use oblivio_volume::Volume;
+use oblivio_volume::rescue::{RescueTarget, Rescued, rescue};
+use oblivio_volume::volume::shapes;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+type Block = [u8; BLOCK_BYTES as usize];
+
+/// Slots and heads of buckets, and notes on taken slots.
+const TREES: [TreeId; 3] = [TreeId(2), TreeId(4), TreeId(5)];
+
+#[derive(Default)]
+struct Target(Vec<Option<Block>>);
+
+impl RescueTarget for Target {
+    fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()> {
+        self.0[block as usize] = Some(data.try_into().unwrap());
+        Ok(())
+    }
+
+    fn clear(&mut self, block: u64) -> io::Result<()> {
+        self.0[block as usize] = None;
+        Ok(())
+    }
+}
+
+/// A volume, what is in it, and storage that nobody has touched.
+struct Bench {
+    world: World,
+    array: Vec<Option<Block>>,
+}
+
+impl Bench {
+    /// In use for a while, and then killed.
+    fn new(setup: SmallVolume) -> Self {
+        let world = setup.world();
+        let mut coins = StdRng::seed_from_u64(setup.seed);
+        let mut volume =
+            setup.create(world.store(), world.dir(), StdRng::from_rng(&mut coins)).unwrap();
+        let mut array = vec![None; setup.blocks as usize];
+        for n in 0..3 * setup.blocks {
+            step(&mut volume, &mut array, n, &mut coins);
+        }
+        volume.flush().unwrap();
+        Self { world, array }
+    }
+
+    fn rescue(&self) -> (Target, Rescued) {
+        let mut target = Target(vec![None; self.array.len()]);
+        let mut store = self.world.store();
+        let owner = owner_of(&mut store).unwrap();
+        self.world.take_view();
+        let rescued =
+            rescue(store, &self.world.dir(), &owner, &mut target, &mut |_, _| ()).unwrap();
+        assert!(!self.world.take_view().iter().any(changes), "a rescue changes nothing");
+        (target, rescued)
+    }
+}
+
+fn changes(seen: &Seen) -> bool {
+    use oblivio_core::view::Operation::{Flush, Write};
+    matches!(seen, Seen::Event(event) if [Flush, Write].contains(&event.operation))
+}
+
+fn step(volume: &mut Volume<CrashStore>, array: &mut [Option<Block>], n: u64, coins: &mut StdRng) {
+    let address = coins.random_range(0..array.len() as u64);
+    if coins.random_range(0..20) == 0 {
+        let end = (address + 5).min(array.len() as u64);
+        volume.forget(address..end).unwrap();
+        array[address as usize..end as usize].fill(None);
+        return;
+    }
+    let data: Block = std::array::from_fn(|i| (n as usize + i) as u8);
+    volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+    array[address as usize] = Some(data);
+}
+
+fn setups() -> impl Iterator<Item = SmallVolume> {
+    (1..=6).flat_map(|seed| {
+        let flat = SmallVolume {
+            seed,
+            blocks: 300,
+            leaf_level: 7,
+            state_file_bytes_max: 1 << 20,
+            ..SmallVolume::default()
+        };
+        [
+            flat,
+            SmallVolume { state_file_bytes_max: 1 << 20, seed, ..SmallVolume::default() }
+                .with_map_in_tree(),
+        ]
+    })
+}
+
+#[test]
+fn of_a_sound_volume_is_everything() {
+    for setup in setups() {
+        let bench = Bench::new(setup);
+        let (target, rescued) = bench.rescue();
+        assert!(target.0 == bench.array, "{setup:?}");
+        let blocks = bench.array.iter().flatten().count() as u64;
+        assert_eq!(rescued, Rescued { blocks, ..Rescued::default() }, "{setup:?}");
+    }
+}
+
+/// Whatever is damaged: what is not said to be lost or doubtful is right, and not much is lost.
+#[test]
+fn of_a_damaged_volume_is_all_but_what_was_in_the_damage() {
+    let (mut lost, mut doubtful, mut damaged) = (0, 0, 0);
+    for setup in setups() {
+        let bench = Bench::new(setup);
+        let good = bench.world.snapshot();
+        let shapes = shapes(&setup.params()).unwrap();
+        let mut coins = StdRng::seed_from_u64(setup.seed);
+        for _ in 0..25 {
+            bench.world.restore_store(&good);
+            let tree = TREES[coins.random_range(0..shapes.len() - 3)];
+            let tree = if shapes.len() == 5 { TREES[usize::from(tree == TREES[1])] } else { tree };
+            let levels = shapes[usize::from(tree.0)].levels();
+            let level = loop {
+                let level = coins.random_range(0..levels.len());
+                if levels[level].buckets > 0 {
+                    break level;
+                }
+            };
+            let index = coins.random_range(0..levels[level].buckets);
+            bench.world.flip_bit(tree, BucketId::new(level as u8, index), 3, 1);
+            let (target, rescued) = bench.rescue();
+            let is_in = |ranges: &[std::ops::Range<u64>], block: usize| {
+                ranges.iter().any(|range| range.contains(&(block as u64)))
+            };
+            for (block, expected) in bench.array.iter().enumerate() {
+                if is_in(&rescued.lost, block) {
+                    assert_eq!(target.0[block], None);
+                    lost += 1;
+                } else if is_in(&rescued.doubtful, block) {
+                    assert!(target.0[block].is_some());
+                    doubtful += 1;
+                } else {
+                    assert!(target.0[block] == *expected, "{block} of {setup:?}");
+                }
+            }
+            damaged += rescued.damage.len();
+            assert!(rescued.damage.len() <= 1 + usize::from(tree == TREES[2]));
+        }
+    }
+    assert!(damaged > 100 && lost > 20 && doubtful > 20, "{damaged} {lost} {doubtful}");
+}
