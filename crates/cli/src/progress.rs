@@ -1,6 +1,8 @@
 //! Progress bars: on a terminal only.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt::Write;
+
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
 /// A bar of `accesses` accesses, on standard error.
 pub(crate) fn bar(accesses: u64) -> ProgressBar {
@@ -27,10 +29,33 @@ pub(crate) fn position(parts_done: u64, part: f64) -> u64 {
 /// A bar of `count` things, on standard error.
 pub(crate) fn bar_of(count: u64, things: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!(
-        "{{bar:40}} {{human_pos}} of {{human_len}} {things}, {{per_sec}}, {{eta}} left"
+        "{{bar:40}} {{human_pos}} of {{human_len}} {things}, {{rate}}, {{eta}} left"
     ));
+    let rate = |state: &ProgressState, out: &mut dyn Write| {
+        let _ = out.write_str(&rate(state.per_sec()));
+    };
     match style {
-        Ok(style) => ProgressBar::new(count).with_style(style),
+        Ok(style) => ProgressBar::new(count).with_style(style.with_key("rate", rate)),
         Err(_) => ProgressBar::new(count),
+    }
+}
+
+/// Things a second: whole ones, unless there are few.
+fn rate(per_second: f64) -> String {
+    if per_second < 10.0 {
+        format!("{per_second:.1}/s")
+    } else {
+        format!("{}/s", HumanCount(per_second.round() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_has_no_digits_that_nobody_reads() {
+        let rates = [0.0, 0.26, 9.96, 33_125.6].map(rate);
+        assert_eq!(rates, ["0.0/s", "0.3/s", "10.0/s", "33,126/s"]);
     }
 }

@@ -6,8 +6,8 @@ use oblivio_lab::alloc_search::{
     self, Allocation, Profile, SEARCHED_LEAF_LEVEL, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS,
     Search, VolumeTree,
 };
-use oblivio_lab::blocks::BlocksRecord;
-use oblivio_lab::evaluation::RunRecord;
+use oblivio_lab::blocks::{self, BlocksRecord};
+use oblivio_lab::evaluation::{Manifest, RunRecord};
 use oblivio_lab::report::{self, Figure, Verdict};
 use oblivio_lab::stash_study::{Plan, Study};
 use oblivio_lab::techniques::{self, Results};
@@ -91,6 +91,9 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
         assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
     }
     assert_stated_in_the_documentation(&figures);
+    for manifest in Manifest::all().unwrap() {
+        assert_has_the_reasons(&figures, &manifest.id, &manifest.reasons);
+    }
 }
 
 #[test]
@@ -101,6 +104,18 @@ fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
     assert!(kept.records.iter().all(|run| run.spec.leaf_level() == 24), "the paper's tree");
     let figures = report::read(include_str!("../results/blocks/figures.json")).unwrap();
     assert_stated_in_the_documentation(&figures);
+    for figure in blocks::FIGURES {
+        assert_has_the_reasons(&figures, figure.id, figure.reasons);
+    }
+}
+
+/// A committed figure that differs gives the reasons that a new run would give.
+fn assert_has_the_reasons(figures: &[Figure], id: &str, reasons: &[impl AsRef<str>]) {
+    let figure = figures.iter().find(|figure| figure.id == id);
+    for figure in figure.into_iter().filter(|figure| figure.verdict() == Verdict::Differs) {
+        let said = figure.remarks.iter().filter_map(|said| said.strip_prefix("Why it differs: "));
+        assert!(said.eq(reasons.iter().map(AsRef::as_ref)), "{id} gives other reasons");
+    }
 }
 
 /// Each stated number of a figure is a row of docs/simulator.md, beside ours, and a figure that differs says

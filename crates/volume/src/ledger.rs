@@ -19,10 +19,10 @@ use crate::tampering;
 use crate::volume::{SyncMoves, VolumeOram};
 
 /// Entries of the position map in one record.
-const MAP_RECORD_ENTRIES: u64 = 8192;
+pub(crate) const MAP_RECORD_ENTRIES: u64 = 8192;
 
 /// Taken slots in one record.
-const TAKEN_RECORD_SLOTS: usize = 8192;
+pub(crate) const TAKEN_RECORD_SLOTS: usize = 8192;
 
 /// A state file is `state-` and its generation. While it is being made, this is added.
 const UNFINISHED: &str = ".new";

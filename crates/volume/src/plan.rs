@@ -1,11 +1,13 @@
 //! The parameters of a volume, and what they cost, before anything is created.
 
 use oblivio_core::store::TreeShape;
-use oblivio_core::{RawConfig, Recursion};
+use oblivio_core::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, RawConfig, Recursion};
 
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::superblock::{MapRecursion, SchemeId, Slots, VolumeParams};
 use crate::volume::config;
+
+pub use crate::state::room::StateRoom;
 
 /// What is wished of a new volume.
 #[derive(Clone, Debug)]
@@ -26,13 +28,13 @@ pub struct Wish {
     /// they are not.
     pub tree_top_ways: u16,
     /// Bytes of client memory for tree top, stash and position map together. A position map that does
-    /// not fit lies in the tree.
+    /// not fit lies in the tree; where that is not enough, the client keeps fewer levels.
     pub client_bytes_max: u64,
 }
 
 impl Wish {
     /// A disk of so many bytes, with Z5A5 of Tiny ORAM on blocks of 4 KiB, and a client that with its
-    /// cache stays below 64 MiB.
+    /// cache stays below 64 MiB. The data of large requests come on top while they are under way.
     pub fn new(bytes: u64) -> Self {
         Self {
             bytes,
@@ -80,33 +82,59 @@ impl VolumeParams {
     /// The parameters that fulfil a wish.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidConfig`] when there is no such volume.
+    /// [`VolumeErrorKind::InvalidConfig`] when there is no such volume, or none in so little client memory.
     pub fn plan(wish: &Wish) -> Result<Self, VolumeError> {
-        if wish.bytes == 0 || wish.block_bytes == 0 {
-            return Err(invalid("a volume has at least one block of at least one byte"));
+        if wish.bytes == 0 {
+            return Err(invalid("a volume has at least one byte"));
+        }
+        if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(wish.block_bytes as usize)) {
+            return Err(invalid(format!(
+                "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes: choose another size"
+            )));
         }
         let blocks = wish.bytes.div_ceil(u64::from(wish.block_bytes));
-        let flat = Self::with_map(wish, blocks, None)?;
-        if flat.cost()?.client_bytes() <= wish.client_bytes_max {
-            return Ok(flat);
+        let mut flat = Self::with_map(wish, blocks, None, TREE_TOP_LEVELS_MAX)?;
+        let mut least = u64::MAX;
+        loop {
+            // Of a small volume with large blocks, the map is smaller than what goes with a recursion. Of
+            // one with the smallest blocks, there may be no recursion at all.
+            let nested = flat.with_map_in_tree(wish, blocks);
+            for params in [Ok(&flat), nested.as_ref()].into_iter().flatten() {
+                let client_bytes = params.cost()?.client_bytes();
+                if client_bytes <= wish.client_bytes_max {
+                    return Ok(params.clone());
+                }
+                least = least.min(client_bytes);
+            }
+            let fewer_levels = flat.tree_top_levels.checked_sub(1);
+            match fewer_levels.map(|levels| Self::with_map(wish, blocks, None, levels)) {
+                Some(Ok(smaller)) => flat = smaller,
+                // A tree top in sets has one level at least.
+                Some(Err(_)) | None => break,
+            }
         }
-        let on_client = flat.cost()?.blocks_on_client_bytes;
+        Err(invalid(format!(
+            "such a volume takes {least} bytes of client memory at least: allow as many, or choose \
+             smaller blocks or a smaller disk"
+        )))
+    }
+
+    /// The same with as much of the position map in the tree as does not fit on the client.
+    fn with_map_in_tree(&self, wish: &Wish, blocks: u64) -> Result<Self, VolumeError> {
         let plb_blocks = (PLB_BYTES / wish.block_bytes).clamp(PLB_BLOCKS_MIN, PLB_BLOCKS_MAX);
         let plb_bytes = u64::from(plb_blocks) * u64::from(wish.block_bytes);
-        let room =
-            wish.client_bytes_max.saturating_sub(on_client + plb_bytes + marks_bytes(&flat)?);
+        let others = self.cost()?.blocks_on_client_bytes + plb_bytes + marks_bytes(self)?;
+        let room = wish.client_bytes_max.saturating_sub(others);
         let client_entries_max = (room / WIDEST_ENTRY_BYTES).max(CLIENT_ENTRIES_MIN);
-        let nested =
-            Self::with_map(wish, blocks, Some(MapRecursion { client_entries_max, plb_blocks }))?;
-        // Of a small volume with large blocks, the map is smaller than what goes with a recursion.
-        let is_smaller = nested.cost()?.client_bytes() < flat.cost()?.client_bytes();
-        Ok(if is_smaller { nested } else { flat })
+        let recursion = MapRecursion { client_entries_max, plb_blocks };
+        Self::with_map(wish, blocks, Some(recursion), self.tree_top_levels)
     }
 
     fn with_map(
         wish: &Wish,
         blocks: u64,
         recursion: Option<MapRecursion>,
+        tree_top_levels_max: u8,
     ) -> Result<Self, VolumeError> {
         let block_bytes = wish.block_bytes as usize;
         let tree_blocks = match recursion {
@@ -139,7 +167,7 @@ impl VolumeParams {
         };
         let bucket_bytes = u64::from(bucket_slots_max) * u64::from(wish.block_bytes);
         let fits = |levels: &u8| ((1u64 << levels) - 1) * bucket_bytes <= wish.tree_top_bytes_max;
-        let tree_top_levels = (0..=leaf_level.min(TREE_TOP_LEVELS_MAX)).rfind(fits).unwrap_or(0);
+        let tree_top_levels = (0..=leaf_level.min(tree_top_levels_max)).rfind(fits).unwrap_or(0);
         let params = Self {
             blocks,
             block_bytes: wish.block_bytes,
@@ -167,10 +195,6 @@ impl VolumeParams {
         let sweeps = config.raw.swept_bytes_per_eviction(config.recursion.is_some());
         let path_bytes = (shapes.slots.path_bytes() + shapes.heads.path_bytes()) as f64;
         let period = f64::from(self.evict_period);
-        let in_top: u64 = (0..self.tree_top_levels)
-            .map(|level| (tree.geometry.slots(usize::from(level)) as u64) << level)
-            .sum();
-        let in_stash = u64::from(self.stash_blocks_max) + tree.geometry.path_slots() as u64;
         let entry_bytes = if self.leaf_level + 2 <= 32 { 4 } else { 8 };
         let all_bytes: u128 = shapes.into_trees().iter().map(TreeShape::tree_bytes).sum();
         let mut position_map_bytes = config.client_entries()? * entry_bytes;
@@ -187,10 +211,24 @@ impl VolumeParams {
             trips_per_access: 1.0 + 2.0 / period,
             position_map_depth,
             position_map_bytes,
-            blocks_on_client_bytes: (in_top + in_stash) * u64::from(self.block_bytes),
+            blocks_on_client_bytes: in_tree_top_and_stash(self)? * u64::from(self.block_bytes),
             accesses_per_checkpoint: config.raw.spare_evictions() * u64::from(self.evict_period),
         })
     }
+}
+
+/// Blocks that a client has at most, those of the position map among them.
+pub(crate) fn blocks_on_client(params: &VolumeParams) -> Result<u64, VolumeError> {
+    let of_map = params.recursion.map_or(0, |recursion| recursion.plb_blocks);
+    Ok(in_tree_top_and_stash(params)? + u64::from(of_map))
+}
+
+fn in_tree_top_and_stash(params: &VolumeParams) -> Result<u64, VolumeError> {
+    let geometry = config(params)?.raw.tree.geometry;
+    let in_top: u64 = (0..params.tree_top_levels)
+        .map(|level| (geometry.slots(usize::from(level)) as u64) << level)
+        .sum();
+    Ok(in_top + u64::from(params.stash_blocks_max) + geometry.path_slots() as u64)
 }
 
 /// The most memory that a client takes for notes on taken slots.
@@ -198,7 +236,7 @@ fn marks_bytes(params: &VolumeParams) -> Result<u64, VolumeError> {
     Ok(config(params)?.raw.marked_slots_max() * MARK_BYTES)
 }
 
-fn invalid(message: &str) -> VolumeError {
+fn invalid(message: impl Into<String>) -> VolumeError {
     VolumeError::new(VolumeErrorKind::InvalidConfig, message)
 }
 
@@ -240,7 +278,7 @@ mod tests {
 
     #[test]
     fn every_size_has_a_plan_and_impossible_ones_do_not() {
-        for bytes in [1, 4096, 4097, 1 << 20, (1 << 40) + 1, 1 << 51] {
+        for bytes in [1, 4096, 4097, 1 << 20, (1 << 40) + 1, 1 << 50] {
             let params = VolumeParams::plan(&Wish::new(bytes)).unwrap();
             assert!(params.blocks * 4096 >= bytes && params.cost().unwrap().tree_bytes >= bytes);
         }
@@ -248,11 +286,18 @@ mod tests {
             Wish::new(0),
             Wish::new(u64::MAX),
             Wish { block_bytes: 0, ..Wish::new(1) },
+            Wish { block_bytes: 15, ..Wish::new(1) },
+            Wish { block_bytes: (1 << 20) + 1, ..Wish::new(1) },
+            Wish { client_bytes_max: 0, ..Wish::new(1) },
+            // It takes a little more client memory than a client has unless it is told.
+            Wish::new(1 << 51),
             Wish { evict_period: 0, ..Wish::new(1) },
             Wish { slots: Slots::Same(0), ..Wish::new(1) },
         ] {
             let error = VolumeParams::plan(&wish).unwrap_err();
             assert_eq!(error.kind(), VolumeErrorKind::InvalidConfig, "{wish:?}");
         }
+        let roomy = Wish { client_bytes_max: 64 << 20, ..Wish::new(1 << 51) };
+        assert!(VolumeParams::plan(&roomy).is_ok());
     }
 }

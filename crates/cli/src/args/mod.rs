@@ -46,7 +46,7 @@ Exit codes:
   13  a newer version of this program wrote it
   14  the volume was not closed and needs recovery (`info --require-clean` only)";
 
-/// Oblivious storage: a disk on storage you do not trust, which sees that it is used and nothing of how.
+/// Oblivious storage: a disk on storage you do not trust, which does not learn which blocks you use.
 #[derive(Parser)]
 #[command(name = "oblivio", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -74,6 +74,9 @@ pub(crate) enum Command {
     /// Say what a volume is.
     Info(InfoArgs),
     /// Read all of a volume, and check that everything is what was written last.
+    ///
+    /// It reads every bucket, also those never written, so its time grows with the size of the disk and not
+    /// with what it holds: for a disk of a TiB that is hours.
     Check(CheckArgs),
     /// Serve a volume to other programs.
     Serve {

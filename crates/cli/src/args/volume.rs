@@ -10,7 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
 use oblivio_volume::{DiskOptions, Schedule, SyncMoves};
 
-/// Bytes, with a unit: `64M`, `1GiB`, `4096`.
+/// Bytes, with a unit: `64M`, `1GiB`, `2P`, `4096`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -21,7 +21,9 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
         "t" | "tb" | "tib" => 40,
-        _ => return Err("the unit is none of K, M, G, T (of 1024)".into()),
+        "p" | "pb" | "pib" => 50,
+        "e" | "eb" | "eib" => 60,
+        _ => return Err("the unit is none of K, M, G, T, P, E (of 1024)".into()),
     };
     number.checked_mul(1 << shift).ok_or_else(|| "more bytes than 2^64".into())
 }
@@ -115,7 +117,9 @@ pub(crate) struct WishArgs {
     #[arg(long, value_name = "WAYS", default_value_t = 0)]
     pub(crate) tree_top_ways: u16,
     /// Bytes of client memory for those buckets, the stash and the position map together. A position
-    /// map that does not fit lies in the tree, which costs accesses. The cache comes on top.
+    /// map that does not fit lies in the tree, which costs accesses; where that is not enough, the client
+    /// keeps fewer buckets, which makes accesses move more. The cache and the data of requests under way
+    /// come on top.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "40M")]
     pub(crate) client_memory: u64,
     /// Take the slots of each level from a file that `oblivio plan --alloc-output` wrote.

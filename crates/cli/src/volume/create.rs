@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use oblivio_store::{FileOptions, FileStore};
-use oblivio_volume::keys::{NewSlot, VolumeKey};
+use oblivio_volume::keys::{NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::{Superblock, Unlocked};
 use oblivio_volume::volume::shapes;
@@ -12,8 +12,8 @@ use oblivio_volume::{Volume, VolumeError, VolumeOptions};
 use rand::rngs::StdRng;
 use serde_json::json;
 
-use super::plan::Plan;
-use super::{opening, secret, state_home};
+use super::plan::{Plan, opening_line};
+use super::{opening, room, secret, state_home};
 use crate::args::CreateArgs;
 use crate::error::CliError;
 use crate::output;
@@ -22,13 +22,9 @@ use crate::output;
 pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     let plan = Plan::new(args.size, &args.wish)?;
     let path = &args.at.volume;
-    // Not to be asked for a passphrase in vain. The store will refuse it again.
-    if path.exists() {
-        return Err(CliError::Input(format!(
-            "{} exists: choose another name, or remove it first",
-            path.display()
-        )));
-    }
+    // Not to be asked for a passphrase in vain. The store will refuse what exists again.
+    refuse_what_exists(path)?;
+    room::check_file(&plan, path)?;
     let secret = secret::choose(&args.at.secret)?;
     let cost = secret::cost(&secret, args.unlock_millis)?;
     let mut coins = opening::coins()?;
@@ -39,6 +35,7 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     let owner = Unlocked { superblock, volume_key, slot: 0 };
     let state = state_home::directory(args.at.state.as_deref(), owner.superblock.volume_id())?;
 
+    room::check_state(&plan, &state);
     let had_state = state.exists();
     if let Err(error) = make(path, &state, &owner, coins) {
         // What is no volume is in the way of the next attempt.
@@ -53,14 +50,28 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
         json["state"] = json!(state);
         output::print(&format!("{json:#}"))
     } else {
+        let passphrase = matches!(secret, Secret::Passphrase(_)).then_some(cost);
+        let lines = [plan.text()].into_iter().chain(opening_line(passphrase));
         output::print(&format!(
             "{}\n\ncreated           {}\nstate             {}\n\nKeep the state as you keep the \
              volume: without it the data cannot be found.",
-            plan.text(),
+            lines.collect::<Vec<_>>().join("\n"),
             path.display(),
             state.display()
         ))
     }
+}
+
+fn refuse_what_exists(path: &Path) -> Result<(), CliError> {
+    let Ok(there) = path.metadata() else { return Ok(()) };
+    let what = match there.file_type() {
+        kind if kind.is_file() => "exists: choose another name, or remove it first",
+        kind if kind.is_dir() => "is a directory: name a file in it that does not exist",
+        _ => {
+            "is a device, a pipe or a socket, and a volume is a file: name one that does not exist"
+        }
+    };
+    Err(CliError::Input(format!("{} {what}", path.display())))
 }
 
 /// Makes file and directory. A file that does not become a volume is removed.

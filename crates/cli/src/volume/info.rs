@@ -1,7 +1,7 @@
 //! `oblivio info`: what a volume is.
 
 use oblivio_store::{FileOptions, FileStore};
-use oblivio_volume::keys::{SecretKind, SlotInfo};
+use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
@@ -9,7 +9,7 @@ use oblivio_volume::volume::needs_recovery;
 use serde_json::{Value, json};
 
 use super::opening::{self, Unlocking};
-use super::plan::{Plan, size};
+use super::plan::{Plan, opening_line, size};
 use crate::args::InfoArgs;
 use crate::error::CliError;
 use crate::output;
@@ -67,18 +67,20 @@ impl Facts {
 
     fn text(&self) -> Result<String, CliError> {
         let plan = Plan::of(self.params.clone())?;
-        let mut lines = vec![
-            format!("volume            {}", self.id()),
-            plan.text(),
+        let mut lines = vec![format!("volume            {}", self.id()), plan.text()];
+        let passphrases = self.slots.iter().filter(|slot| slot.kind == SecretKind::Passphrase);
+        let dearest = passphrases.filter_map(|slot| slot.cost).max_by_key(Cost::memory_kib);
+        lines.extend(opening_line(dearest));
+        lines.extend([
             format!("in use            {} of storage", size(self.allocated_bytes as f64)),
-        ];
-        lines.push(match self.needs_recovery {
-            None => "nothing of this is vouched for: name a key to have it checked".into(),
-            Some(true) => "closed            no: it will be recovered when it is opened".into(),
-            Some(false) => "closed            yes".into(),
-        });
-        lines.push(String::new());
-        lines.push(slots_text(&self.slots));
+            match self.needs_recovery {
+                None => "nothing of this is vouched for: name a key to have it checked".into(),
+                Some(true) => "closed            no: it will be recovered when it is opened".into(),
+                Some(false) => "closed            yes".into(),
+            },
+            String::new(),
+            slots_text(&self.slots),
+        ]);
         Ok(lines.join("\n"))
     }
 

@@ -12,6 +12,7 @@ mod opening;
 mod plan;
 mod rate_watch;
 mod recording;
+mod room;
 mod secret;
 mod serve;
 mod signals;

@@ -1,13 +1,15 @@
 //! `oblivio plan`: what a volume would cost.
 
 use oblivio_store::FileStore;
-use oblivio_volume::Wish;
-use oblivio_volume::plan::Cost;
+use oblivio_volume::keys::Cost as UnlockCost;
+use oblivio_volume::plan::{Cost, StateRoom};
 use oblivio_volume::superblock::{Slots, VolumeParams};
 use oblivio_volume::volume::shapes;
+use oblivio_volume::{VolumeOptions, Wish};
 use serde_json::{Value, json};
 
 use super::alloc::{self, Allocated};
+use super::room::EXT4_FILE_BYTES_MAX;
 use super::sizes;
 use crate::args::{PlanArgs, WishArgs};
 use crate::error::CliError;
@@ -26,7 +28,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     if args.json {
         output::print(&format!("{:#}", plan.json()))
     } else {
-        output::print(&plan.text())
+        output::print(&format!("{}\n{}", plan.text(), plan.notes()))
     }
 }
 
@@ -36,6 +38,8 @@ pub(crate) struct Plan {
     pub(super) cost: Cost,
     /// Of the file that holds the volume.
     pub(super) file_bytes: u64,
+    /// Of the client's directory.
+    pub(super) state_room: StateRoom,
     /// Where the slots of each level come from, when they were searched.
     pub(super) allocated: Option<Allocated>,
 }
@@ -69,12 +73,15 @@ impl Plan {
     pub(crate) fn of(params: VolumeParams) -> Result<Self, CliError> {
         let cost = params.cost()?;
         let file_bytes = FileStore::bytes_needed(&shapes(&params)?)?;
-        Ok(Self { params, cost, file_bytes, allocated: None })
+        let state_file_bytes_max = VolumeOptions::default().state_file_bytes_max;
+        let state_room = StateRoom::of(&params, state_file_bytes_max)?;
+        Ok(Self { params, cost, file_bytes, state_room, allocated: None })
     }
 
     pub(super) fn storage_line(&self) -> String {
         format!(
-            "storage           {}, {:.1} times the disk (sparse until written)",
+            "storage           up to {}, {:.1} times the disk: sparse at first, and grows with every \
+             access, reads included",
             size(self.file_bytes as f64),
             self.expansion()
         )
@@ -122,7 +129,11 @@ impl Plan {
         let Self { params, cost, allocated, .. } = self;
         let levels = u32::from(params.leaf_level) + 1;
         let mut lines = vec![
-            format!("disk              {}", size(params.capacity_bytes() as f64)),
+            format!(
+                "disk              {} ({} bytes)",
+                size(params.capacity_bytes() as f64),
+                params.capacity_bytes()
+            ),
             format!("blocks            {} of {}", params.blocks, size(params.block_bytes.into())),
             format!(
                 "tree              {levels} levels, {} of them on the client; Z = {}, A = {}",
@@ -131,10 +142,16 @@ impl Plan {
                 params.evict_period
             ),
             self.storage_line(),
+            format!(
+                "state             up to {} in the client's directory, {} while in use",
+                size(self.state_room.closed_bytes_max as f64),
+                size(self.state_room.in_use_bytes_max as f64)
+            ),
             self.access_line(),
             format!("position map      {}", self.position_map()),
             format!(
-                "client memory     {}: up to {} for the position map, {} for blocks; and the cache",
+                "client memory     {}: up to {} for the position map, {} for blocks; and the cache, \
+                 and the data of requests under way",
                 size(cost.client_bytes() as f64),
                 size(cost.position_map_bytes as f64),
                 size(cost.blocks_on_client_bytes as f64)
@@ -149,8 +166,25 @@ impl Plan {
         lines.join("\n")
     }
 
+    /// What holds wherever it is made, and however it is opened.
+    fn notes(&self) -> String {
+        let mut lines = vec![format!(
+            "opening           with a passphrase takes up to {} more for a moment, with a key file \
+             nothing",
+            kibibytes(UnlockCost::CALIBRATED_MEMORY_KIB_MAX)
+        )];
+        if self.file_bytes > EXT4_FILE_BYTES_MAX {
+            lines.push(
+                "note              too large for one file on ext4 (16 TiB): use another file \
+                 system, such as XFS"
+                    .into(),
+            );
+        }
+        lines.join("\n")
+    }
+
     pub(crate) fn json(&self) -> Value {
-        let Self { params, cost, file_bytes, allocated } = self;
+        let Self { params, cost, file_bytes, state_room, allocated } = self;
         let mut json = json!({
             "disk_bytes": params.capacity_bytes(),
             "blocks": params.blocks,
@@ -164,6 +198,8 @@ impl Plan {
             "stash_blocks_max": params.stash_blocks_max,
             "storage_bytes": file_bytes,
             "expansion": self.expansion(),
+            "state_bytes_closed_max": state_room.closed_bytes_max,
+            "state_bytes_in_use_max": state_room.in_use_bytes_max,
             "read_bytes_per_access": cost.read_bytes_per_access,
             "written_bytes_per_access": cost.written_bytes_per_access,
             "trips_per_access": cost.trips_per_access,
@@ -192,6 +228,16 @@ fn slots_json(slots: &Slots) -> Value {
         Slots::Same(slots) => json!(slots),
         Slots::PerLevel(slots) => json!(slots),
     }
+}
+
+/// What opening takes for a moment beside client memory, if a passphrase opens.
+pub(super) fn opening_line(passphrase: Option<UnlockCost>) -> Option<String> {
+    let memory = kibibytes(passphrase?.memory_kib());
+    Some(format!("opening           takes {memory} more for a moment with the passphrase"))
+}
+
+fn kibibytes(kib: u32) -> String {
+    size(f64::from(kib) * 1024.0)
 }
 
 /// Bytes for people.

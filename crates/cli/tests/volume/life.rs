@@ -15,7 +15,7 @@ fn assert_fields(report: &Value, names: &[&str]) {
     assert_eq!(found, wanted);
 }
 
-const PLAN: [&str; 20] = [
+const PLAN: [&str; 22] = [
     "accesses_per_checkpoint",
     "block_bytes",
     "blocks",
@@ -31,6 +31,8 @@ const PLAN: [&str; 20] = [
     "scheme",
     "slots",
     "stash_blocks_max",
+    "state_bytes_closed_max",
+    "state_bytes_in_use_max",
     "storage_bytes",
     "tree_top_levels",
     "tree_top_ways",

@@ -11,6 +11,7 @@ mod full_disk;
 mod kill;
 mod life;
 mod mount;
+mod planning;
 mod rate;
 mod secrets;
 // What the tests of both crates need is said once.

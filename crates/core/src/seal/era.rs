@@ -21,6 +21,10 @@ use crate::store::TreeId;
 /// Bytes of a master key, and of a salt.
 const KEY_BYTES: usize = 32;
 
+/// As many eras that checkpoints began are kept at most. A tree of 2^24 leaves with 2^10 spare places has so
+/// many checkpoints in two rounds.
+pub const CHECKPOINT_ERAS_MAX: u64 = 1 << 14;
+
 /// The key that the keys of all eras are derived from. Secret; wiped from memory when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct MasterKey([u8; KEY_BYTES]);

@@ -36,7 +36,7 @@ pub use blanks::{Blanks, Sealed};
 pub use bucket::SEAL_BYTES;
 pub(crate) use bucket::{BucketKind, BucketName, BucketPieces, VerifiedBucket};
 pub use counter::WriteCounter;
-pub use era::{Era, EraSealer, MasterKey};
+pub use era::{CHECKPOINT_ERAS_MAX, Era, EraSealer, MasterKey};
 pub use key::Key;
 pub(crate) use masks::{BATCH_BYTES, MaskBatch, MaskReader, MaskRun};
 pub use masks::{BODY_BYTES_MAX, Region};

@@ -24,10 +24,13 @@ use crate::state_dir::{StateFile, StateSource};
 const MAGIC: [u8; 8] = *b"oblstate";
 const VERSION: u32 = 1;
 const SALT_BYTES: usize = 32;
-const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + SALT_BYTES;
+pub(super) const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + SALT_BYTES;
 const LENGTH_BYTES: usize = 4;
 const SYNCED_BYTES: usize = 8;
 const TAG_BYTES: usize = 16;
+
+/// Bytes that a record takes beside its own.
+pub(super) const RECORD_OVERHEAD_BYTES: usize = LENGTH_BYTES + SYNCED_BYTES + TAG_BYTES;
 
 /// The longest record, in bytes: a batch of the most and the largest blocks.
 pub(crate) const RECORD_BYTES_MAX: usize = 80 << 20;

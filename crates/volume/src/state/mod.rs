@@ -7,6 +7,7 @@
 //! - [`file`](mod@file): a file of sealed records, read up to where a crash tore it.
 //! - [`record`]: the records.
 //! - [`history`]: from records to a state, and what has to be done again.
+//! - [`room`]: how much room the files take.
 //!
 //! `docs/format.md` has every byte; `docs/adr/0005-commit-protocol.md` says why.
 
@@ -15,3 +16,4 @@ pub(crate) mod file;
 pub mod fuzzing;
 pub(crate) mod history;
 pub(crate) mod record;
+pub(crate) mod room;

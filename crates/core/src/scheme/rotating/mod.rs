@@ -32,7 +32,7 @@ use super::{Location, Op, RawConfig, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Leaf, reverse_lexicographic};
 use crate::posmap::LivePosMap;
-use crate::seal::{EraSealer, counter};
+use crate::seal::{CHECKPOINT_ERAS_MAX, EraSealer, counter};
 use crate::stash::{Entry, StashView};
 use crate::store::{BucketStore, TreeId, TreeShape};
 use io::RotatingIo;
@@ -99,10 +99,6 @@ impl RawConfig {
         1 << self.tree.tree_top_levels
     }
 }
-
-/// As many eras as come with checkpoints are kept at most. A tree of 2^24 leaves with 2^10 spare places has so
-/// many checkpoints in two rounds.
-const ERAS_MAX: u64 = 1 << 14;
 
 /// An access that is about to happen: step 1 of it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,9 +275,9 @@ impl<S: BucketStore> RotatingBackend<S> {
     }
 
     /// The same at a checkpoint, unless the latest era is so young that the client would have to know more
-    /// than [`ERAS_MAX`] of them. Which checkpoints those are follows from public numbers.
+    /// than [`CHECKPOINT_ERAS_MAX`] of them. Which checkpoints those are follows from public numbers.
     pub(crate) fn begin_era_at_checkpoint(&mut self, coins: &mut impl CryptoRng) {
-        let age_min = self.recognised_evictions() / ERAS_MAX;
+        let age_min = self.recognised_evictions() / CHECKPOINT_ERAS_MAX;
         if self.evictions - self.io.sealer().latest().first_eviction >= age_min {
             self.begin_era(coins);
         }

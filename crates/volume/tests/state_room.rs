@@ -1,0 +1,121 @@
+//! How much room the client's directory takes, while files come and go in it.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::{CrashDir, CrashStore};
+use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::plan::StateRoom;
+use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
+use oblivio_volume::superblock::{Superblock, Unlocked};
+use oblivio_volume::{Volume, VolumeOptions};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use zeroize::Zeroizing;
+
+/// A directory that is measured when it holds most: with the old state file and the new one.
+struct MeasuredDir {
+    dir: CrashDir,
+    bytes_max: Arc<AtomicU64>,
+}
+
+impl StateDir for MeasuredDir {
+    fn names(&self) -> io::Result<Vec<String>> {
+        self.dir.names()
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
+        self.dir.open(name)
+    }
+
+    fn sync(&mut self, name: &str) -> io::Result<()> {
+        self.dir.sync(name)
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
+        self.dir.create(name)
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        self.dir.rename(from, to)
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        self.bytes_max.fetch_max(bytes_in(&self.dir)?, Ordering::Relaxed);
+        self.dir.remove(name)
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        self.dir.sync_names()
+    }
+}
+
+fn bytes_in(dir: &CrashDir) -> io::Result<u64> {
+    dir.names()?.iter().map(|name| Ok(dir.read(name)?.len() as u64)).sum()
+}
+
+/// Writes and forgets blocks at random, closes the volume, and returns how much its directory held in
+/// between at most, and at the end.
+fn measure(setup: &SmallVolume, steps: usize, forgets: f64) -> StateRoom {
+    let world = setup.world();
+    let mut coins = StdRng::seed_from_u64(7);
+    let bytes_max = Arc::new(AtomicU64::new(0));
+    let dir = MeasuredDir { dir: world.dir(), bytes_max: bytes_max.clone() };
+    let mut volume = create(setup, world.store(), dir);
+    for _ in 0..steps {
+        let address = coins.random_range(0..setup.blocks);
+        if coins.random_bool(forgets) {
+            volume.forget(address..address + 1).unwrap();
+        } else {
+            let data = [coins.random(); BLOCK_BYTES as usize];
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        }
+    }
+    volume.close().unwrap();
+    StateRoom {
+        in_use_bytes_max: bytes_max.load(Ordering::Relaxed),
+        closed_bytes_max: bytes_in(&world.dir()).unwrap(),
+    }
+}
+
+fn create(setup: &SmallVolume, store: CrashStore, dir: MeasuredDir) -> Volume<CrashStore> {
+    let mut coins = StdRng::seed_from_u64(setup.seed);
+    let volume_key = VolumeKey::draw(&mut coins);
+    let secret = Secret::KeyFile(Zeroizing::new(vec![5; 32]));
+    let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
+    let superblock = Superblock::create(setup.params(), &volume_key, &slot, &mut coins).unwrap();
+    let owner = Unlocked { superblock, volume_key, slot: 0 };
+    let state_file_bytes_max = setup.state_file_bytes_max;
+    let options = VolumeOptions { state_file_bytes_max, ..VolumeOptions::default() };
+    Volume::create(store, Box::new(dir), &owner, options, coins).unwrap()
+}
+
+#[test]
+fn the_clients_directory_stays_within_its_room_and_comes_near_it() {
+    // As in a volume of the usual size, the tree top decides how much there is.
+    let flat = SmallVolume {
+        blocks: 200,
+        leaf_level: 6,
+        tree_top_levels: 5,
+        stash_blocks_max: 8,
+        state_file_bytes_max: 1000,
+        ..SmallVolume::default()
+    };
+    let in_sets = SmallVolume { tree_top_ways: 4, ..flat };
+    for setup in [flat, flat.with_map_in_tree(), in_sets] {
+        let room = StateRoom::of(&setup.params(), setup.state_file_bytes_max).unwrap();
+        let held = [0.0, 0.5, 0.99].map(|forgets| measure(&setup, 2000, forgets));
+        for held in &held {
+            assert!(held.in_use_bytes_max <= room.in_use_bytes_max, "{held:?} {room:?} {setup:?}");
+            assert!(held.closed_bytes_max <= room.closed_bytes_max, "{held:?} {room:?} {setup:?}");
+        }
+        // Where nothing is forgotten there is most to keep.
+        let most = held[0].in_use_bytes_max;
+        assert!(most > room.in_use_bytes_max / 8, "{held:?} {room:?} {setup:?}");
+    }
+}
