@@ -6,8 +6,10 @@
 //! | `ledger`, `state` | what the client keeps of it: state files |
 //! | [`state_dir`] | where the client keeps it |
 //! | `anchor` | what storage keeps of it, so that neither side can go back |
+//! | `newest` | which superblock the client takes |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
+//! | [`key_change`] | how that is changed |
 //! | [`plan`] | parameters, and what they cost |
 //! | [`disk`] | a volume as a disk of bytes, with a cache |
 //! | [`device`] | a disk, as servers see it |
@@ -19,8 +21,10 @@ mod anchor;
 pub mod device;
 pub mod disk;
 mod error;
+pub mod key_change;
 pub mod keys;
 mod ledger;
+mod newest;
 pub mod plan;
 mod state;
 pub mod state_dir;

@@ -17,6 +17,7 @@ use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Opening, Past};
+use crate::newest;
 use crate::state::record::{self, Head, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::{self, Superblock, Unlocked, VolumeParams};
@@ -67,6 +68,8 @@ pub struct Recovery {
     pub was_needed: bool,
     /// Accesses that were made again.
     pub accesses: u64,
+    /// Copies of the superblock that were damaged, and written again.
+    pub superblocks_mended: usize,
 }
 
 /// What storage must have room for: the trees of a volume, `TreeId(0)` first.
@@ -93,12 +96,13 @@ pub fn config(params: &VolumeParams) -> Result<RotatingConfig, VolumeError> {
 /// Looks at the client's directory alone.
 ///
 /// # Errors
-/// When the directory has no state of this volume.
+/// When the directory has no state of this volume, or knows of a newer superblock.
 pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
     let config = config(superblock.params())?;
     let keys = LedgerKeys::new(volume_key);
     let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
+    newest::check(dir, owner)?;
     Ok(!past.history.head.is_clean || past.history.has_pending)
 }
 
@@ -132,9 +136,11 @@ impl<S: BucketStore> Volume<S> {
         let sealer = EraSealer::fresh(seal_key(key), DATA_TREE, &mut coins);
         let mut oram = RotatingOram::new(&config, sealer, store, coins)?;
         let opening = opening(superblock, &options);
-        let ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut oram)?;
+        let mut ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut oram)?;
         // Storage shows an anchor from the beginning.
         oram.backend_mut().flush()?;
+        // No crash leaves a volume whose client does not know its superblock.
+        newest::record(&mut *ledger.dir, owner)?;
         superblock::copies::write_copies(oram.backend_mut().store_mut(), superblock)?;
         Ok(Self { oram, ledger, options, is_broken: false })
     }
@@ -158,13 +164,7 @@ impl<S: BucketStore> Volume<S> {
         // A process that was killed may have left moves in a cache alone, before storage saw them.
         past.make_durable(&mut *dir)?;
         let head = past.history.head.clone();
-        if superblock.sequence() < head.superblock_sequence {
-            return Err(VolumeError::new(
-                VolumeErrorKind::StoreRolledBack,
-                "the superblock is older than the one that the volume was opened with last: its key \
-                 slots went back. Restore the latest copy of the volume",
-            ));
-        }
+        newest::check(&*dir, owner)?;
         let shown = anchor::read(&mut store, &keys.anchor)?;
         let shown = anchor::check(shown, &head.checkpoint, &head.previous)?;
         // A sync that failed may have dropped it, and left it in a cache: written again, it becomes
@@ -188,7 +188,7 @@ impl<S: BucketStore> Volume<S> {
         taken.into_iter().try_for_each(|slot| oram.bring_back_taken(slot))?;
         // What is written from here on is not what was lost.
         oram.begin_era();
-        let mut recovery = Recovery { was_needed: !head.is_clean, accesses: 0 };
+        let mut recovery = Recovery { was_needed: !head.is_clean, ..Recovery::default() };
         history.each_pending(|record| {
             recovery.accesses += repeat(&mut oram, record)?;
             Ok(())
@@ -203,6 +203,8 @@ impl<S: BucketStore> Volume<S> {
             ));
         }
         oram.backend_mut().flush()?;
+        recovery.superblocks_mended =
+            newest::adopt(oram.backend_mut().store_mut(), &mut *dir, owner)?;
         let last = Last { generation: past.generation, latest: head.checkpoint, shown };
         let ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut oram)?;
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
@@ -541,11 +543,7 @@ impl<S: BucketStore> Volume<S> {
 }
 
 fn opening(superblock: &Superblock, options: &VolumeOptions) -> Opening {
-    Opening {
-        volume_id: superblock.volume_id(),
-        superblock_sequence: superblock.sequence(),
-        sync_moves: options.sync_moves,
-    }
+    Opening { volume_id: superblock.volume_id(), sync_moves: options.sync_moves }
 }
 
 fn seal_key(key: &VolumeKey) -> MasterKey {

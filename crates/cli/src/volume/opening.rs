@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use oblivio_core::HitPolicy;
-use oblivio_core::store::BucketStore;
 use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::state_dir::FsStateDir;
-use oblivio_volume::superblock::copies::{self, Copies, read_copies};
+use oblivio_volume::superblock::copies::{Copies, read_copies};
 use oblivio_volume::superblock::{LockedSuperblock, SuperblockErrorKind, Unlocked};
 use oblivio_volume::{Recovery, Volume, VolumeError, VolumeOptions};
 use rand::SeedableRng;
@@ -34,19 +33,15 @@ pub(crate) fn coins() -> Result<StdRng, CliError> {
 /// Opens the file, and unlocks its superblock.
 pub(crate) fn unlock(args: &VolumeArgs, options: &FileOptions) -> Result<Unlocking, CliError> {
     let mut store = FileStore::open(&args.volume, options)?;
+    if store.damaged_header_copies() > 0 && !options.read_only {
+        output::remark("damaged copies of the file's header were mended");
+    }
     let copies = read_copies(&mut store);
     let superblock = newest(&copies)?;
     // What anyone can see is told before anyone is asked for a secret.
     let state =
         state_home::directory(args.state.as_deref(), superblock.unauthenticated_volume_id())?;
     let owner = superblock.unlock(&secret::read(&args.secret)?).map_err(VolumeError::from)?;
-    if !options.read_only {
-        let mended = copies::repair(&mut store, &owner.superblock).map_err(VolumeError::from)?;
-        store.flush().map_err(VolumeError::from)?;
-        if mended + store.damaged_header_copies() > 0 {
-            output::remark("damaged copies of the superblock or the file's header were mended");
-        }
-    }
     Ok(Unlocking { store, owner, state })
 }
 
@@ -89,6 +84,9 @@ pub(crate) fn open(args: &VolumeArgs, run: &RunArgs) -> Result<Opened, CliError>
             "the volume had not been closed: recovered, {} accesses were made again",
             recovery.accesses
         ));
+    }
+    if recovery.superblocks_mended > 0 {
+        output::remark("damaged copies of the superblock were mended");
     }
     Ok(Opened { volume, recovery, state, recording })
 }

@@ -22,7 +22,7 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::state_dir::{StateFile, StateSource};
 
 const MAGIC: [u8; 8] = *b"oblstate";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const SALT_BYTES: usize = 32;
 const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + SALT_BYTES;
 const LENGTH_BYTES: usize = 4;

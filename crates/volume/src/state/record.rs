@@ -33,8 +33,6 @@ pub(crate) struct Head {
     pub(crate) is_clean: bool,
     /// Storage may see moves before they are durable: after a power loss it may know more.
     pub(crate) may_lose_moves: bool,
-    /// Of the superblock that the volume was opened with: there is no going back behind it.
-    pub(crate) superblock_sequence: u64,
 }
 
 /// A block on the client.
@@ -155,7 +153,6 @@ impl Record {
                 out.extend_from_slice(&head.accesses_since_eviction.to_le_bytes());
                 out.push(u8::from(head.is_clean));
                 out.push(u8::from(head.may_lose_moves));
-                out.extend_from_slice(&head.superblock_sequence.to_le_bytes());
                 out.extend_from_slice(&(head.eras.len() as u32).to_le_bytes());
                 for era in &head.eras {
                     out.extend_from_slice(&era.first_eviction.to_le_bytes());
@@ -211,7 +208,6 @@ impl Record {
                 accesses_since_eviction: reader.u32()?,
                 is_clean: reader.bool()?,
                 may_lose_moves: reader.bool()?,
-                superblock_sequence: reader.u64()?,
                 eras: reader.list(|reader| {
                     Some(Era { first_eviction: reader.u64()?, salt: *reader.array()? })
                 })?,
@@ -331,7 +327,6 @@ mod tests {
                 accesses_since_eviction: 3,
                 is_clean: true,
                 may_lose_moves: false,
-                superblock_sequence: 4,
                 eras: vec![
                     Era { first_eviction: 0, salt: [1; 32] },
                     Era { first_eviction: 77, salt: [2; 32] },

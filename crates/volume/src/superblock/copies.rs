@@ -95,8 +95,12 @@ impl Copies {
     fn newest_of_pair(&self, pair: usize) -> usize {
         let sequence = LockedSuperblock::unauthenticated_sequence;
         let newest = self.sound().map(sequence).max();
-        let of_pair = &self.found[pair * COPIES_OF_PAIR..][..COPIES_OF_PAIR];
-        of_pair.iter().flatten().filter(|copy| Some(sequence(copy)) == newest).count()
+        let of_pair = self.of_pair(pair).iter().flatten();
+        of_pair.filter(|copy| Some(sequence(copy)) == newest).count()
+    }
+
+    fn of_pair(&self, pair: usize) -> &[Result<LockedSuperblock, SuperblockError>] {
+        &self.found[pair * COPIES_OF_PAIR..][..COPIES_OF_PAIR]
     }
 }
 
@@ -112,8 +116,38 @@ pub fn write_copies(
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
     let copies = read_copies(store);
+    write_pairs(store, superblock, |pair| copies.newest_of_pair(pair))
+}
+
+/// Stores `superblock`, which storage shows and which may be in a cache alone, in all copies: a sync
+/// that failed may have dropped it there.
+///
+/// The pair that holds it is written first. The other one may be all that is durable of the
+/// superblock before.
+///
+/// # Errors
+/// [`SuperblockErrorKind::Store`]. Then some copies may be old and some new: read them again.
+pub fn settle(
+    store: &mut impl BucketStore,
+    superblock: &Superblock,
+) -> Result<(), SuperblockError> {
+    let wanted = superblock.encode();
+    let copies = read_copies(store);
+    let differing = |copy: &&Result<LockedSuperblock, _>| {
+        !copy.as_ref().is_ok_and(|copy| copy.encode() == wanted)
+    };
+    write_pairs(store, superblock, |pair| copies.of_pair(pair).iter().filter(differing).count())
+}
+
+/// Writes the pairs in the order that `rank` gives them, and each is durable before the next is
+/// touched.
+fn write_pairs(
+    store: &mut impl BucketStore,
+    superblock: &Superblock,
+    rank: impl Fn(usize) -> usize,
+) -> Result<(), SuperblockError> {
     let mut pairs: [usize; PAIRS.len()] = std::array::from_fn(|pair| pair);
-    pairs.sort_by_key(|pair| copies.newest_of_pair(*pair));
+    pairs.sort_by_key(|pair| rank(*pair));
     for pair in pairs {
         let first = pair * COPIES_OF_PAIR;
         write(store, first..first + COPIES_OF_PAIR, superblock)?;

@@ -27,7 +27,8 @@ pub use format::SUPERBLOCK_BYTES;
 pub use params::{MapRecursion, SchemeId, Slots, VolumeParams};
 
 use crate::keys::{KeyError, KeyErrorKind, KeySlots, NewSlot, Secret, SlotInfo, VolumeKey};
-use format::{Body, MAC_BYTES};
+use format::Body;
+pub(crate) use format::MAC_BYTES;
 
 /// The random name of a volume. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,6 +84,11 @@ impl Superblock {
     /// is the newer.
     pub fn sequence(&self) -> u64 {
         self.body.sequence
+    }
+
+    /// The HMAC: what tells it from every other superblock of the volume. Public.
+    pub(crate) fn mac(&self) -> &[u8; MAC_BYTES] {
+        &self.mac
     }
 
     /// Which volume it is.

@@ -3,7 +3,7 @@
 use oblivio_core::store::{Blanks, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
 use oblivio_volume::superblock::copies::{
-    BACK, COPIES, FRONT, read_copies, repair, shape, write_copies,
+    BACK, COPIES, FRONT, read_copies, repair, settle, shape, write_copies,
 };
 use oblivio_volume::superblock::{Superblock, SuperblockErrorKind as Kind};
 
@@ -156,6 +156,28 @@ fn a_crash_while_repairing_leaves_the_good_copies() {
     }
 }
 
+/// A sync that failed left the new superblock in a cache alone, and the old one in the other copies:
+/// these are not touched before the new one is durable.
+#[test]
+fn a_crash_while_settling_leaves_a_superblock() {
+    let new = next(&superblock());
+    for cached in [0b0011u8, 0b1100, 0b0001, 0b1000] {
+        for (calls, fates) in (0..=WRITE_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
+            let mut store = CrashingStore::new(with(&superblock()), calls);
+            for copy in bits(cached) {
+                let bytes = bytes_of(&mut store.inner, copy);
+                store.unflushed.push((copy, bytes.to_vec()));
+                bytes.copy_from_slice(&new.encode()[..]);
+            }
+            let outcome = settle(&mut store, &new);
+            assert_eq!(outcome.is_ok(), calls == WRITE_CALLS, "{WRITE_CALLS} calls");
+            let found = sequences(&mut store.after_crash(&fates));
+            assert!(found.iter().any(Option::is_some), "{cached:04b}, {calls} calls, {fates:?}");
+            assert!(outcome.is_err() || found == [Some(3); COPIES], "{found:?}");
+        }
+    }
+}
+
 #[test]
 fn a_copy_that_cannot_be_read_does_not_hide_the_others() {
     let mut store = BadSector(with(&superblock()));
@@ -237,7 +259,8 @@ impl CrashingStore {
     }
 
     fn after_crash(mut self, fates: &[Fate; COPIES]) -> MemoryStore {
-        for (copy, old) in &self.unflushed {
+        // The first of each copy is what was durable.
+        for (copy, old) in self.unflushed.iter().rev() {
             let bytes = bytes_of(&mut self.inner, *copy);
             match fates[*copy] {
                 Fate::New => {}
