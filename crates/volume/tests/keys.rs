@@ -83,6 +83,33 @@ fn an_older_directory_changes_no_keys() {
 }
 
 #[test]
+fn copies_are_mended_once_storage_and_directory_were_looked_at() {
+    let bench = Bench::with_two_keys();
+    let damaged = |mut superblocks: Superblocks| {
+        superblocks[3][300] ^= 1;
+        superblocks
+    };
+    let (old, good) = (bench.superblocks(), bench.world.snapshot());
+    bench.change(REMOVE).unwrap();
+    let new = bench.superblocks();
+    bench.show(&damaged(old));
+    let shown = bench.superblocks();
+    assert_eq!(bench.open().map(drop).unwrap_err(), VolumeErrorKind::StoreRolledBack);
+    assert_eq!(bench.change(ADD_ANOTHER), Err(VolumeErrorKind::StoreRolledBack));
+    assert_eq!(bench.superblocks(), shown);
+
+    bench.show(&damaged(new.clone()));
+    let shown = bench.superblocks();
+    bench.world.remove_file("superblock");
+    assert_eq!(bench.open().map(drop).unwrap_err(), VolumeErrorKind::StateDamaged);
+    assert_eq!(bench.superblocks(), shown);
+
+    bench.world.restore_dir(&good);
+    bench.open().unwrap().close().unwrap();
+    assert_eq!(bench.superblocks(), new);
+}
+
+#[test]
 fn a_directory_that_does_not_know_the_newest_superblock_is_damaged() {
     let bench = Bench::with_two_keys();
     let good = bench.world.snapshot();

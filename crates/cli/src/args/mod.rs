@@ -184,7 +184,7 @@ pub(crate) struct ViewShowArgs {
 #[derive(Args)]
 pub(crate) struct ViewRecordArgs {
     #[command(flatten)]
-    pub(crate) at: VolumeArgs,
+    pub(crate) at: OpenArgs,
     /// The view file. Replaced if there is one.
     #[arg(long, value_name = "FILE")]
     pub(crate) output: PathBuf,

@@ -18,7 +18,7 @@ use crate::output;
 pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
     let options = FileOptions { read_only: true, ..FileOptions::default() };
     let facts = if args.public {
-        let mut store = FileStore::open(&args.at.volume, &options)?;
+        let mut store = FileStore::open(&args.at.place.volume, &options)?;
         let copies = read_copies(&mut store);
         let superblock = opening::newest(&copies)?;
         Facts {

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::info::{slots_json, slots_text};
 use super::opening::{self, Unlocking};
 use super::secret;
-use crate::args::{KeyAddArgs, KeyListArgs, KeyRemoveArgs, SecretArgs, VolumeArgs};
+use crate::args::{KeyAddArgs, KeyListArgs, KeyRemoveArgs, OpenArgs, SecretArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -62,7 +62,7 @@ pub(crate) fn remove(args: &KeyRemoveArgs) -> Result<(), CliError> {
 
 /// Changes the key slots of a volume that nobody else uses.
 fn change<T>(
-    at: &VolumeArgs,
+    at: &OpenArgs,
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let Unlocking { mut store, mut owner, state } = opening::unlock(at, &FileOptions::default())?;

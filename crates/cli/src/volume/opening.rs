@@ -6,14 +6,16 @@ use oblivio_core::HitPolicy;
 use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::copies::{Copies, read_copies};
-use oblivio_volume::superblock::{LockedSuperblock, SuperblockErrorKind, Unlocked};
+use oblivio_volume::superblock::{
+    LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
+};
 use oblivio_volume::{Recovery, Volume, VolumeError, VolumeOptions};
 use rand::SeedableRng;
 use rand::rngs::{StdRng, SysRng};
 
 use super::recording::{Recording, Store};
 use super::{secret, state_home};
-use crate::args::{RunArgs, VolumeArgs};
+use crate::args::{OpenArgs, RunArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -31,18 +33,30 @@ pub(crate) fn coins() -> Result<StdRng, CliError> {
 }
 
 /// Opens the file, and unlocks its superblock.
-pub(crate) fn unlock(args: &VolumeArgs, options: &FileOptions) -> Result<Unlocking, CliError> {
-    let mut store = FileStore::open(&args.volume, options)?;
+pub(crate) fn unlock(args: &OpenArgs, options: &FileOptions) -> Result<Unlocking, CliError> {
+    let OpenArgs { place, unlock } = args;
+    let mut store = FileStore::open(&place.volume, options)?;
     if store.damaged_header_copies() > 0 && !options.read_only {
         output::remark("damaged copies of the file's header were mended");
     }
     let copies = read_copies(&mut store);
-    let superblock = newest(&copies)?;
     // What anyone can see is told before anyone is asked for a secret.
-    let state =
-        state_home::directory(args.state.as_deref(), superblock.unauthenticated_volume_id())?;
-    let owner = superblock.unlock(&secret::read(&args.secret)?).map_err(VolumeError::from)?;
+    newest(&copies)?;
+    let secret = secret::read(&place.secret)?;
+    let owner = copies.unlock(&secret, unlock.attempt()).map_err(not_unlocked)?;
+    let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
     Ok(Unlocking { store, owner, state })
+}
+
+/// What to say for that there is more to try.
+fn not_unlocked(error: SuperblockError) -> CliError {
+    match error.kind() {
+        SuperblockErrorKind::TooCostly => CliError::Input(format!(
+            "{error}. `oblivio key list` says what each slot asks for, --key-slot names one, and \
+             --unlock-memory-max allows more"
+        )),
+        _ => VolumeError::from(error).into(),
+    }
 }
 
 /// The superblock that counts. The file is one of ours, so there should be one.
@@ -69,7 +83,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens a volume to be run.
-pub(crate) fn open(args: &VolumeArgs, run: &RunArgs) -> Result<Opened, CliError> {
+pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     run.rate.check()?;
     let file = FileOptions { direct: run.direct, ..FileOptions::default() };
     let Unlocking { store, owner, state } = unlock(args, &file)?;

@@ -3,7 +3,7 @@
 use oblivio_core::{BucketStore, HitPolicy};
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::key_change;
-use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{
@@ -224,7 +224,7 @@ impl SmallVolume {
         dir: CrashDir,
         coins: StdRng,
     ) -> Result<(Volume<S>, Recovery), VolumeError> {
-        let owner = read_copies(&mut store).newest()?.unlock(&secret())?;
+        let owner = read_copies(&mut store).unlock(&secret(), Attempt::default())?;
         Volume::open(store, Box::new(dir), &owner, self.options(), coins)
     }
 
@@ -238,7 +238,7 @@ impl SmallVolume {
         mut dir: CrashDir,
         change: SlotChange,
     ) -> Result<(), VolumeError> {
-        let mut owner = read_copies(&mut store).newest()?.unlock(&secret())?;
+        let mut owner = read_copies(&mut store).unlock(&secret(), Attempt::default())?;
         key_change::change_slots(&mut store, &mut dir, &mut owner, |superblock, key| {
             match change {
                 SlotChange::Add { key_file } => {
