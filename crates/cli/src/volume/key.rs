@@ -4,14 +4,13 @@ use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::VolumeError;
 use oblivio_volume::key_change::change_slots;
 use oblivio_volume::keys::{NewSlot, VolumeKey};
-use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::Superblock;
 use oblivio_volume::superblock::copies::read_copies;
 use serde_json::json;
 
 use super::info::{slots_json, slots_text};
 use super::opening::{self, Unlocking};
-use super::secret;
+use super::{secret, state_home};
 use crate::args::{KeyAddArgs, KeyListArgs, KeyRemoveArgs, OpenArgs, SecretArgs};
 use crate::error::CliError;
 use crate::output;
@@ -66,6 +65,6 @@ fn change<T>(
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let Unlocking { mut store, mut owner, state } = opening::unlock(at, &FileOptions::default())?;
-    let mut dir = FsStateDir::open(&state)?;
+    let mut dir = state_home::open(&state)?;
     change_slots(&mut store, &mut dir, &mut owner, change)
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use oblivio_core::HitPolicy;
 use oblivio_store::{FileOptions, FileStore};
-use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::copies::{Copies, read_copies};
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
@@ -87,7 +86,7 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     run.rate.check()?;
     let file = FileOptions { direct: run.direct, ..FileOptions::default() };
     let Unlocking { store, owner, state } = unlock(args, &file)?;
-    let dir = FsStateDir::open(&state)?;
+    let dir = state_home::open(&state)?;
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };
     let sync_moves = run.sync_moves.into();

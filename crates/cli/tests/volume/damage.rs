@@ -2,6 +2,7 @@
 //! and once the good bytes are back, nothing is lost.
 
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
 use sha2::{Digest, Sha256};
 
@@ -232,7 +233,7 @@ fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
     for line in &commands {
         world.bad(&format!("{line} --state key"), 11, "name the one");
     }
-    fs::create_dir(&state).unwrap();
+    fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
     all_are_bad("last used with");
     fs::remove_dir_all(&state).unwrap();
     world.good(&format!("check {VOLUME} --state away"));
@@ -256,6 +257,26 @@ fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
         }
         file.replace(place, &good);
     }
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
+    let world = World::with_data(16);
+    let state = world.state();
+    let mode = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).unwrap();
+    for command in ["info", "check", "key add --new-key-file key"] {
+        mode(0o755);
+        world.bad(&format!("{command} {VOLUME}"), 3, "chmod 700");
+        mode(0o700);
+        std::os::unix::fs::symlink(&state, world.path("link")).unwrap();
+        world.bad(&format!("{command} {VOLUME} --state link"), 3, "name the directory itself");
+        fs::remove_file(world.path("link")).unwrap();
+    }
+    fs::create_dir(world.path("open")).unwrap();
+    fs::set_permissions(world.path("open"), fs::Permissions::from_mode(0o755)).unwrap();
+    world.bad("create new.obl --key-file key --size 16M --state open", 3, "with --state");
+    assert!(!world.path("new.obl").exists());
     world.assert_nothing_is_lost();
 }
 
