@@ -68,6 +68,9 @@ pub struct Recovery {
     pub was_needed: bool,
     /// Accesses that were made again.
     pub accesses: u64,
+    /// Bytes at the end of the client's state that do not open, and were left out. A crash tears off
+    /// what had not been synced; otherwise the directory is damaged.
+    pub state_bytes_ignored: u64,
     /// Copies of the superblock that were damaged, and written again.
     pub superblocks_mended: usize,
 }
@@ -188,7 +191,11 @@ impl<S: BucketStore> Volume<S> {
         taken.into_iter().try_for_each(|slot| oram.bring_back_taken(slot))?;
         // What is written from here on is not what was lost.
         oram.begin_era();
-        let mut recovery = Recovery { was_needed: !head.is_clean, ..Recovery::default() };
+        let mut recovery = Recovery {
+            was_needed: !head.is_clean,
+            state_bytes_ignored: history.bytes_ignored,
+            ..Recovery::default()
+        };
         history.each_pending(|record| {
             recovery.accesses += repeat(&mut oram, record)?;
             Ok(())

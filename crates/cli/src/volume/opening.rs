@@ -98,6 +98,14 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
             recovery.accesses
         ));
     }
+    if recovery.state_bytes_ignored > 0 {
+        output::remark(&format!(
+            "the last {} bytes of the client's state could not be opened, and were left out: a crash tears \
+             off what nobody was told to be safe; without one, the client's directory was damaged, and the \
+             latest writes may be missing",
+            recovery.state_bytes_ignored
+        ));
+    }
     if recovery.superblocks_mended > 0 {
         output::remark("damaged copies of the superblock were mended");
     }

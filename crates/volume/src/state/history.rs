@@ -20,6 +20,8 @@ pub(crate) struct History {
     state: (Position, Position),
     /// Whether anything came in after the last complete state.
     pub(crate) has_pending: bool,
+    /// Bytes at the end of the file that do not open.
+    pub(crate) bytes_ignored: u64,
     reader: StateReader,
 }
 
@@ -31,9 +33,10 @@ impl History {
     ) -> Result<Self, VolumeError> {
         let (first, is_flat) = (reader.position(), config.recursion.is_none());
         let Outline { complete, has_pending, .. } = Outline::read(&mut reader, is_flat)?;
+        let bytes_ignored = reader.bytes_left();
         let (head, state) =
             complete.ok_or_else(|| damaged("the client's state is not complete"))?;
-        Ok(Self { head, first, is_flat, state, has_pending, reader })
+        Ok(Self { head, first, is_flat, state, has_pending, bytes_ignored, reader })
     }
 
     /// The position map, or the entries of it that are on the client.
