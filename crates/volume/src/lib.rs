@@ -30,6 +30,7 @@ mod state;
 pub mod state_dir;
 pub mod superblock;
 pub mod volume;
+mod wiped;
 
 pub use disk::{Disk, DiskOptions, Schedule};
 pub use error::{VolumeError, VolumeErrorKind};

@@ -22,6 +22,7 @@ use super::frame::{FRAME_BYTES, Frame, Part, TAG_BYTES, nonce};
 use super::record::Record;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::state_dir::{StateFile, StateSource};
+use crate::wiped::WipedBytes;
 
 const MAGIC: [u8; 8] = *b"oblstate";
 const VERSION: u32 = 2;
@@ -101,7 +102,7 @@ pub(crate) struct StateWriter {
     synced: u64,
     bytes: u64,
     /// The record under way.
-    scratch: Zeroizing<Vec<u8>>,
+    scratch: WipedBytes,
 }
 
 impl StateWriter {
@@ -114,7 +115,7 @@ impl StateWriter {
         file.append(&header.bytes())?;
         let key = header.key(key);
         let bytes = HEADER_BYTES as u64;
-        Ok(Self { file, key, records: 0, synced: 0, bytes, scratch: Zeroizing::default() })
+        Ok(Self { file, key, records: 0, synced: 0, bytes, scratch: WipedBytes::default() })
     }
 
     /// Bytes of the file so far.
@@ -123,7 +124,7 @@ impl StateWriter {
     }
 
     /// Appends the record that `put` writes.
-    pub(crate) fn append(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    pub(crate) fn append(&mut self, put: impl FnOnce(&mut WipedBytes)) -> io::Result<()> {
         let Self { file, key, records, synced, scratch, .. } = self;
         scratch.clear();
         scratch.extend_from_slice(&[0; FRAME_BYTES]);
