@@ -103,15 +103,13 @@ pub(crate) struct Last {
 /// How the volume was opened.
 pub(crate) struct Opening {
     pub(crate) volume_id: VolumeId,
-    /// Of the superblock that said so.
-    pub(crate) superblock_sequence: u64,
     pub(crate) sync_moves: SyncMoves,
 }
 
 /// The state file in use.
 pub(crate) struct Ledger {
     pub(crate) log: StateWriter,
-    dir: Box<dyn StateDir>,
+    pub(crate) dir: Box<dyn StateDir>,
     keys: LedgerKeys,
     opening: Opening,
     generation: u64,
@@ -303,7 +301,6 @@ fn head<S: BucketStore>(
         eras: backend.sealer().eras().cloned().collect(),
         is_clean,
         may_lose_moves: opening.sync_moves == SyncMoves::AtFlush,
-        superblock_sequence: opening.superblock_sequence,
     }
 }
 

@@ -8,8 +8,10 @@
 //! | [`Coins`] | randomness that is renewed |
 //! | `anchor` | what storage keeps of it, so that neither side can go back |
 //! | `tampering` | that storage was found to be changed |
+//! | `newest` | which superblock the client takes |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
+//! | [`key_change`] | how that is changed |
 //! | [`plan`] | parameters, and what they cost |
 //! | [`rescue`] | what is left of a damaged volume |
 //! | [`disk`] | a volume as a disk of bytes, with a cache |
@@ -23,8 +25,10 @@ mod coins;
 pub mod device;
 pub mod disk;
 mod error;
+pub mod key_change;
 pub mod keys;
 mod ledger;
+mod newest;
 pub mod plan;
 pub mod rescue;
 mod state;
@@ -32,6 +36,7 @@ pub mod state_dir;
 pub mod superblock;
 mod tampering;
 pub mod volume;
+mod wiped;
 
 pub use coins::Coins;
 pub use disk::{Disk, DiskOptions, Schedule};

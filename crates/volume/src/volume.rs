@@ -18,6 +18,7 @@ use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Opening, Past};
+use crate::newest;
 use crate::state::history::Pending;
 use crate::state::record::{self, Head, Record};
 use crate::state_dir::StateDir;
@@ -76,6 +77,11 @@ pub struct Recovery {
     pub was_needed: bool,
     /// Accesses that were made again.
     pub accesses: u64,
+    /// Bytes at the end of the client's state that do not open, and were left out. A crash tears off
+    /// what had not been synced; otherwise the directory is damaged.
+    pub state_bytes_ignored: u64,
+    /// Copies of the superblock that were damaged, and written again.
+    pub superblocks_mended: usize,
 }
 
 /// What storage must have room for: the trees of a volume, `TreeId(0)` first.
@@ -101,12 +107,13 @@ pub fn config(params: &VolumeParams) -> Result<RotatingConfig, VolumeError> {
 /// Looks at the client's directory alone.
 ///
 /// # Errors
-/// When the directory has no state of this volume.
+/// When the directory has no state of this volume, or knows of a newer superblock.
 pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
     let config = config(superblock.params())?;
     let keys = LedgerKeys::new(volume_key);
     let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
+    newest::check(dir, owner)?;
     Ok(!past.history.head.is_clean || past.history.pending.is_any())
 }
 
@@ -141,7 +148,9 @@ impl<S: BucketStore> Volume<S> {
         let sealer = EraSealer::fresh(seal_key(key), TREES.slots, &mut coins);
         let mut oram = RotatingOram::new(&config, sealer, store, coins)?;
         let opening = opening(superblock, &options);
-        let ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut oram)?;
+        let mut ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut oram)?;
+        // No crash leaves a volume whose client does not know its superblock.
+        newest::record(&mut *ledger.dir, owner)?;
         superblock::copies::write_copies(oram.backend_mut().store_mut(), superblock)?;
         Ok(Self { oram, ledger, options, is_broken: false })
     }
@@ -165,13 +174,7 @@ impl<S: BucketStore> Volume<S> {
         // A process that was killed may have left moves in a cache alone, before storage saw them.
         past.make_durable(&mut *dir)?;
         let head = past.history.head.clone();
-        if superblock.sequence() < head.superblock_sequence {
-            return Err(VolumeError::new(
-                VolumeErrorKind::StoreRolledBack,
-                "the superblock is older than the one that the volume was opened with last: its key \
-                 slots went back. Restore the latest copy of the volume",
-            ));
-        }
+        newest::check(&*dir, owner)?;
         let shown = anchor::read(&mut store, &keys.anchor)?;
         let shown = anchor::check(shown, &head.checkpoint, &head.previous)?;
         let sealer = EraSealer::new(seal_key(key), TREES.slots, head.eras);
@@ -199,13 +202,19 @@ impl<S: BucketStore> Volume<S> {
         anchor::write(oram.backend_mut().store_mut(), &keys.anchor, &shown)?;
         // What is written from here on is not what was lost.
         oram.begin_era();
-        let mut recovery = Recovery { was_needed: !head.is_clean, accesses: 0 };
+        let mut recovery = Recovery {
+            was_needed: !head.is_clean,
+            state_bytes_ignored: history.bytes_ignored,
+            ..Recovery::default()
+        };
         let repeated = history.each_pending(|record| {
             recovery.accesses += repeat(&mut oram, record)?;
             Ok(())
         });
         repeated.inspect_err(|error| tampering::note(&mut *dir, error))?;
         oram.backend_mut().flush()?;
+        recovery.superblocks_mended =
+            newest::adopt(oram.backend_mut().store_mut(), &mut *dir, owner)?;
         let last = Last { generation: past.generation, latest: head.checkpoint, shown };
         tampering::forget(&mut *dir)?;
         let ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut oram)?;
@@ -550,11 +559,7 @@ impl<S: BucketStore> Volume<S> {
 }
 
 fn opening(superblock: &Superblock, options: &VolumeOptions) -> Opening {
-    Opening {
-        volume_id: superblock.volume_id(),
-        superblock_sequence: superblock.sequence(),
-        sync_moves: options.sync_moves,
-    }
+    Opening { volume_id: superblock.volume_id(), sync_moves: options.sync_moves }
 }
 
 pub(crate) fn seal_key(key: &VolumeKey) -> MasterKey {

@@ -75,8 +75,8 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Read all of a volume, and check that everything is what was written last.
     ///
-    /// It reads every bucket, also those never written, so its time grows with the size of the disk and not
-    /// with what it holds: for a disk of a TiB that is hours.
+    /// It reads every bucket that was ever written. Accesses write buckets, reads included, so a disk of a TiB
+    /// that has been in use takes hours, however little it holds.
     Check(CheckArgs),
     /// Serve a volume to other programs.
     Serve {
@@ -187,7 +187,7 @@ pub(crate) struct ViewShowArgs {
 #[derive(Args)]
 pub(crate) struct ViewRecordArgs {
     #[command(flatten)]
-    pub(crate) at: VolumeArgs,
+    pub(crate) at: OpenArgs,
     /// The view file. Replaced if there is one.
     #[arg(long, value_name = "FILE")]
     pub(crate) output: PathBuf,

@@ -8,6 +8,7 @@ use super::WorkloadName;
 use crate::error::CliError;
 use clap::{Args, Subcommand, ValueEnum};
 use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
+use oblivio_volume::keys::Attempt;
 use oblivio_volume::{DiskOptions, Schedule, SyncMoves};
 
 /// Bytes, with a unit: `64M`, `1GiB`, `2P`, `4096`.
@@ -91,6 +92,44 @@ pub(crate) struct VolumeArgs {
     pub(crate) state: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+}
+
+/// A volume that there is, and how it is opened.
+#[derive(Args, Clone, Default)]
+pub(crate) struct OpenArgs {
+    #[command(flatten)]
+    pub(crate) place: VolumeArgs,
+    #[command(flatten)]
+    pub(crate) unlock: UnlockArgs,
+}
+
+/// What is tried to unlock a volume.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct UnlockArgs {
+    /// Try this key slot alone [default: all of them, one after the other].
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) key_slot: Option<u8>,
+    /// The most memory to spend on trying a passphrase in a key slot. All slots together may fill it 64
+    /// times. Storage could ask for more before anything vouches for what it says; so say more only for
+    /// a slot that you made so.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "1G")]
+    pub(crate) unlock_memory_max: u64,
+}
+
+impl UnlockArgs {
+    /// How the library calls it.
+    pub(crate) fn attempt(self) -> Attempt {
+        let memory_kib_max = u32::try_from(self.unlock_memory_max >> 10).unwrap_or(u32::MAX);
+        Attempt { slot: self.key_slot, memory_kib_max }
+    }
+}
+
+/// As it is when nothing is said.
+impl Default for UnlockArgs {
+    fn default() -> Self {
+        let Attempt { slot, memory_kib_max } = Attempt::default();
+        Self { key_slot: slot, unlock_memory_max: u64::from(memory_kib_max) << 10 }
+    }
 }
 
 #[derive(Args, Clone)]
@@ -204,7 +243,8 @@ pub(crate) struct CreateArgs {
     /// A name for the key slot.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) label: String,
-    /// How long a passphrase shall take to try on this machine, in milliseconds.
+    /// How long a passphrase shall take to try on this machine, in milliseconds. Never more than it takes
+    /// to fill 1 GiB eight times.
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub(crate) unlock_millis: u32,
     /// Print JSON.
@@ -215,7 +255,7 @@ pub(crate) struct CreateArgs {
 #[derive(Args)]
 pub(crate) struct InfoArgs {
     #[command(flatten)]
-    pub(crate) at: VolumeArgs,
+    pub(crate) at: OpenArgs,
     /// Show only what anyone can read, without a key. Nothing vouches for it.
     #[arg(long)]
     pub(crate) public: bool,
@@ -230,7 +270,7 @@ pub(crate) struct InfoArgs {
 #[derive(Args)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
-    pub(crate) at: VolumeArgs,
+    pub(crate) at: OpenArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -383,7 +423,7 @@ Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
 #[derive(Args, Default)]
 pub(crate) struct NbdArgs {
     #[command(flatten)]
-    pub(crate) at: VolumeArgs,
+    pub(crate) at: OpenArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// The socket file [default: `nbd.sock` in the client's directory].
@@ -425,7 +465,7 @@ pub(crate) struct NbdArgs {
 #[derive(Args)]
 pub(crate) struct MountArgs {
     #[command(flatten)]
-    pub(crate) at: VolumeArgs,
+    pub(crate) at: OpenArgs,
     /// The directory to mount on.
     pub(crate) directory: PathBuf,
     #[command(flatten)]
@@ -495,7 +535,7 @@ pub(crate) enum KeyCommand {
 #[derive(Args)]
 pub(crate) struct KeyAddArgs {
     #[command(flatten)]
-    pub(crate) at: VolumeArgs,
+    pub(crate) at: OpenArgs,
     /// The new key: a file nobody can guess.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["new_passphrase_file", "new_passphrase_command"])]
     pub(crate) new_key_file: Option<PathBuf>,
@@ -508,7 +548,8 @@ pub(crate) struct KeyAddArgs {
     /// A name for the key slot.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) label: String,
-    /// How long a passphrase shall take to try on this machine, in milliseconds.
+    /// How long a passphrase shall take to try on this machine, in milliseconds. Never more than it takes
+    /// to fill 1 GiB eight times.
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub(crate) unlock_millis: u32,
     /// Print JSON.
@@ -528,7 +569,7 @@ pub(crate) struct KeyListArgs {
 #[derive(Args)]
 pub(crate) struct KeyRemoveArgs {
     #[command(flatten)]
-    pub(crate) at: VolumeArgs,
+    pub(crate) at: OpenArgs,
     /// The number of the slot, as `key list` shows it.
     pub(crate) slot: u8,
     /// Print JSON.

@@ -51,7 +51,7 @@ impl Session {
 pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     let view_path = stage.path("demo.view");
     let run = RunArgs { cache: 0, record_view: Some(view_path.clone()), ..RunArgs::default() };
-    let Opened { volume, recording, .. } = open(&stage.volume_args(), &run)?;
+    let Opened { volume, recording, .. } = open(&stage.open_args(), &run)?;
     let config = volume.config().clone();
     let disk = Arc::new(Disk::start(volume, &run.disk_options())?);
     let watched = Arc::new(WatchedDisk::new(disk.clone()));

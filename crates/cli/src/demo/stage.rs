@@ -11,7 +11,7 @@ use rand::Rng;
 
 use super::folder::Folder;
 use super::programs::{self, DEBUGFS, E2FSCK, MKE2FS};
-use crate::args::{SecretArgs, VolumeArgs};
+use crate::args::{OpenArgs, SecretArgs, VolumeArgs};
 use crate::error::CliError;
 use crate::files;
 use crate::volume::coins;
@@ -93,12 +93,13 @@ impl Stage {
     }
 
     /// The volume, and what opens it.
-    pub(super) fn volume_args(&self) -> VolumeArgs {
-        VolumeArgs {
+    pub(super) fn open_args(&self) -> OpenArgs {
+        let place = VolumeArgs {
             volume: self.volume(),
             state: Some(self.path("state")),
             secret: SecretArgs { key_file: Some(self.key()), ..SecretArgs::default() },
-        }
+        };
+        OpenArgs { place, ..OpenArgs::default() }
     }
 
     /// A command line of this program that uses the volume.

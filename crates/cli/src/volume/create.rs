@@ -5,7 +5,6 @@ use std::path::Path;
 
 use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::keys::{NewSlot, Secret, VolumeKey};
-use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::{Superblock, Unlocked};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Volume, VolumeError, VolumeOptions};
@@ -76,7 +75,7 @@ fn refuse_what_exists(path: &Path) -> Result<(), CliError> {
 
 /// Makes file and directory. A file that does not become a volume is removed.
 fn make(path: &Path, state: &Path, owner: &Unlocked, coins: StdRng) -> Result<(), CliError> {
-    let dir = FsStateDir::create(state)?;
+    let dir = state_home::create(state)?;
     let shapes = shapes(owner.superblock.params())?;
     let store = FileStore::create(path, &shapes, &FileOptions::default())?;
     let made = Volume::create(store, Box::new(dir), owner, VolumeOptions::default(), coins)

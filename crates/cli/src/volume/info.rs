@@ -2,7 +2,6 @@
 
 use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
-use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
 use oblivio_volume::volume::needs_recovery;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::opening::{self, Unlocking};
 use super::plan::{Plan, opening_line, size};
+use super::state_home;
 use crate::args::InfoArgs;
 use crate::error::CliError;
 use crate::output;
@@ -18,7 +18,7 @@ use crate::output;
 pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
     let options = FileOptions { read_only: true, ..FileOptions::default() };
     let facts = if args.public {
-        let mut store = FileStore::open(&args.at.volume, &options)?;
+        let mut store = FileStore::open(&args.at.place.volume, &options)?;
         let copies = read_copies(&mut store);
         let superblock = opening::newest(&copies)?;
         Facts {
@@ -30,7 +30,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
         }
     } else {
         let Unlocking { store, owner, state } = opening::unlock(&args.at, &options)?;
-        let dir = FsStateDir::open(&state)?;
+        let dir = state_home::open(&state)?;
         Facts {
             id: owner.superblock.volume_id(),
             params: owner.superblock.params().clone(),

@@ -1,16 +1,17 @@
 //! `oblivio key`: who may open a volume.
 
-use oblivio_core::store::BucketStore;
 use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::VolumeError;
-use oblivio_volume::keys::NewSlot;
-use oblivio_volume::superblock::copies::{read_copies, write_copies};
+use oblivio_volume::key_change::change_slots;
+use oblivio_volume::keys::{NewSlot, VolumeKey};
+use oblivio_volume::superblock::Superblock;
+use oblivio_volume::superblock::copies::read_copies;
 use serde_json::json;
 
 use super::info::{slots_json, slots_text};
 use super::opening::{self, Unlocking};
-use super::secret;
-use crate::args::{KeyAddArgs, KeyListArgs, KeyRemoveArgs, SecretArgs};
+use super::{secret, state_home};
+use crate::args::{KeyAddArgs, KeyListArgs, KeyRemoveArgs, OpenArgs, SecretArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -25,22 +26,18 @@ pub(crate) fn list(args: &KeyListArgs) -> Result<(), CliError> {
 
 /// `oblivio key add`.
 pub(crate) fn add(args: &KeyAddArgs) -> Result<(), CliError> {
-    let mut unlocking = opening::unlock(&args.at, &FileOptions::default())?;
-    let new = SecretArgs {
-        key_file: args.new_key_file.clone(),
-        passphrase_file: args.new_passphrase_file.clone(),
-        passphrase_command: args.new_passphrase_command.clone(),
-    };
-    let secret = secret::choose(&new)?;
-    let cost = secret::cost(&secret, args.unlock_millis)?;
-    let slot = NewSlot { secret: &secret, cost, label: &args.label };
-    let mut coins = opening::coins()?;
-    let Unlocking { owner, .. } = &mut unlocking;
-    let number = owner
-        .superblock
-        .add_slot(&owner.volume_key, &slot, &mut coins)
-        .map_err(VolumeError::from)?;
-    store_superblock(&mut unlocking)?;
+    let number = change(&args.at, |superblock, volume_key| {
+        let new = SecretArgs {
+            key_file: args.new_key_file.clone(),
+            passphrase_file: args.new_passphrase_file.clone(),
+            passphrase_command: args.new_passphrase_command.clone(),
+        };
+        let secret = secret::choose(&new)?;
+        let cost = secret::cost(&secret, args.unlock_millis)?;
+        let slot = NewSlot { secret: &secret, cost, label: &args.label };
+        let added = superblock.add_slot(volume_key, &slot, &mut opening::coins()?);
+        Ok(added.map_err(VolumeError::from)?)
+    })?;
     if args.json {
         return output::print(&format!("{:#}", json!({ "slot": number })));
     }
@@ -49,10 +46,9 @@ pub(crate) fn add(args: &KeyAddArgs) -> Result<(), CliError> {
 
 /// `oblivio key remove`.
 pub(crate) fn remove(args: &KeyRemoveArgs) -> Result<(), CliError> {
-    let mut unlocking = opening::unlock(&args.at, &FileOptions::default())?;
-    let Unlocking { owner, .. } = &mut unlocking;
-    owner.superblock.remove_slot(&owner.volume_key, args.slot).map_err(VolumeError::from)?;
-    store_superblock(&mut unlocking)?;
+    change(&args.at, |superblock, volume_key| {
+        Ok(superblock.remove_slot(volume_key, args.slot).map_err(VolumeError::from)?)
+    })?;
     if args.json {
         return output::print(&format!("{:#}", json!({ "slot": args.slot })));
     }
@@ -63,8 +59,12 @@ pub(crate) fn remove(args: &KeyRemoveArgs) -> Result<(), CliError> {
     ))
 }
 
-fn store_superblock(unlocking: &mut Unlocking) -> Result<(), CliError> {
-    let Unlocking { store, owner, .. } = unlocking;
-    write_copies(store, &owner.superblock).map_err(VolumeError::from)?;
-    Ok(store.flush().map_err(VolumeError::from)?)
+/// Changes the key slots of a volume that nobody else uses.
+fn change<T>(
+    at: &OpenArgs,
+    change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let Unlocking { mut store, mut owner, state } = opening::unlock(at, &FileOptions::default())?;
+    let mut dir = state_home::open(&state)?;
+    change_slots(&mut store, &mut dir, &mut owner, change)
 }

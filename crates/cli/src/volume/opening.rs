@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use oblivio_core::HitPolicy;
-use oblivio_core::store::BucketStore;
 use oblivio_store::{FileOptions, FileStore};
-use oblivio_volume::state_dir::FsStateDir;
-use oblivio_volume::superblock::copies::{self, Copies, read_copies};
-use oblivio_volume::superblock::{LockedSuperblock, SuperblockErrorKind, Unlocked};
+use oblivio_volume::superblock::copies::{Copies, read_copies};
+use oblivio_volume::superblock::{
+    LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
+};
 use oblivio_volume::{Recovery, Volume, VolumeError, VolumeOptions};
 use rand::SeedableRng;
 use rand::rngs::{StdRng, SysRng};
 
 use super::recording::{Recording, Store};
 use super::{secret, state_home};
-use crate::args::{RunArgs, VolumeArgs};
+use crate::args::{OpenArgs, RunArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -32,22 +32,30 @@ pub(crate) fn coins() -> Result<StdRng, CliError> {
 }
 
 /// Opens the file, and unlocks its superblock.
-pub(crate) fn unlock(args: &VolumeArgs, options: &FileOptions) -> Result<Unlocking, CliError> {
-    let mut store = FileStore::open(&args.volume, options)?;
-    let copies = read_copies(&mut store);
-    let superblock = newest(&copies)?;
-    // What anyone can see is told before anyone is asked for a secret.
-    let state =
-        state_home::directory(args.state.as_deref(), superblock.unauthenticated_volume_id())?;
-    let owner = superblock.unlock(&secret::read(&args.secret)?).map_err(VolumeError::from)?;
-    if !options.read_only {
-        let mended = copies::repair(&mut store, &owner.superblock).map_err(VolumeError::from)?;
-        store.flush().map_err(VolumeError::from)?;
-        if mended + store.damaged_header_copies() > 0 {
-            output::remark("damaged copies of the superblock or the file's header were mended");
-        }
+pub(crate) fn unlock(args: &OpenArgs, options: &FileOptions) -> Result<Unlocking, CliError> {
+    let OpenArgs { place, unlock } = args;
+    let mut store = FileStore::open(&place.volume, options)?;
+    if store.damaged_header_copies() > 0 && !options.read_only {
+        output::remark("damaged copies of the file's header were mended");
     }
+    let copies = read_copies(&mut store);
+    // What anyone can see is told before anyone is asked for a secret.
+    newest(&copies)?;
+    let secret = secret::read(&place.secret)?;
+    let owner = copies.unlock(&secret, unlock.attempt()).map_err(not_unlocked)?;
+    let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
     Ok(Unlocking { store, owner, state })
+}
+
+/// What to say for that there is more to try.
+fn not_unlocked(error: SuperblockError) -> CliError {
+    match error.kind() {
+        SuperblockErrorKind::TooCostly => CliError::Input(format!(
+            "{error}. `oblivio key list` says what each slot asks for, --key-slot names one, and \
+             --unlock-memory-max allows more"
+        )),
+        _ => VolumeError::from(error).into(),
+    }
 }
 
 /// The superblock that counts. The file is one of ours, so there should be one.
@@ -74,11 +82,11 @@ pub(crate) struct Opened {
 }
 
 /// Opens a volume to be run.
-pub(crate) fn open(args: &VolumeArgs, run: &RunArgs) -> Result<Opened, CliError> {
+pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     run.rate.check()?;
     let file = FileOptions { direct: run.direct, ..FileOptions::default() };
     let Unlocking { store, owner, state } = unlock(args, &file)?;
-    let dir = FsStateDir::open(&state)?;
+    let dir = state_home::open(&state)?;
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };
     let sync_moves = run.sync_moves.into();
@@ -89,6 +97,17 @@ pub(crate) fn open(args: &VolumeArgs, run: &RunArgs) -> Result<Opened, CliError>
             "the volume had not been closed: recovered, {} accesses were made again",
             recovery.accesses
         ));
+    }
+    if recovery.state_bytes_ignored > 0 {
+        output::remark(&format!(
+            "the last {} bytes of the client's state could not be opened, and were left out: a crash tears \
+             off what nobody was told to be safe; without one, the client's directory was damaged, and the \
+             latest writes may be missing",
+            recovery.state_bytes_ignored
+        ));
+    }
+    if recovery.superblocks_mended > 0 {
+        output::remark("damaged copies of the superblock were mended");
     }
     Ok(Opened { volume, recovery, state, recording })
 }

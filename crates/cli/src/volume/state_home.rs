@@ -3,7 +3,10 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::VolumeId;
+use oblivio_volume::{VolumeError, VolumeErrorKind};
+use rustix::process::geteuid;
 
 use crate::error::CliError;
 
@@ -22,4 +25,29 @@ pub(crate) fn directory(named: Option<&Path>, volume: VolumeId) -> Result<PathBu
         .ok_or_else(|| {
             CliError::Input("there is no home directory: name the client's with --state".into())
         })
+}
+
+/// Takes a client's directory into use.
+pub(crate) fn open(path: &Path) -> Result<FsStateDir, CliError> {
+    FsStateDir::open(path).map_err(unfit)
+}
+
+/// Makes a client's directory, unless it is there, and takes it into use.
+pub(crate) fn create(path: &Path) -> Result<FsStateDir, CliError> {
+    FsStateDir::create(path).map_err(unfit)
+}
+
+/// Says with which option another one is named.
+fn unfit(error: VolumeError) -> CliError {
+    match error.kind() {
+        VolumeErrorKind::InvalidRequest => {
+            let sudo = if geteuid().is_root() {
+                ". Under sudo, the home directory may be that of who called it"
+            } else {
+                ""
+            };
+            CliError::Input(format!("{error} with --state{sudo}"))
+        }
+        _ => error.into(),
+    }
 }

@@ -2,6 +2,7 @@
 //! and once the good bytes are back, nothing is lost.
 
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
 use sha2::{Digest, Sha256};
 
@@ -168,6 +169,36 @@ fn a_store_from_a_backup_is_code_8() {
     world.assert_nothing_is_lost();
 }
 
+/// Storage shows a superblock that still has the slot.
+#[test]
+fn a_superblock_from_before_a_key_was_removed_is_code_8() {
+    let world = World::with_data(16);
+    fs::write(world.path("other"), bytes(3, 32)).unwrap();
+    world.good(&format!("key add {VOLUME} --new-key-file other"));
+    let store = world.store();
+    let places = superblocks(&store);
+    let old = places.map(|at| store.read(at, SUPERBLOCK_BYTES));
+    world.good(&format!("key remove {VOLUME} 1"));
+    let new = places.map(|at| store.read(at, SUPERBLOCK_BYTES));
+    let show = |all: &[Vec<u8>; 4]| {
+        places.iter().zip(all).for_each(|(at, bytes)| drop(store.replace(*at, bytes)));
+    };
+    show(&old);
+    for command_line in [
+        format!("check {VOLUME}"),
+        "check disk.obl --key-file other".into(),
+        format!("info {VOLUME}"),
+        format!("key add {VOLUME} --new-key-file other"),
+        format!("key remove {VOLUME} 1"),
+    ] {
+        world.bad(&command_line, 8, "Restore the latest copy of the volume");
+        assert!(places.map(|at| store.read(at, SUPERBLOCK_BYTES)) == old, "{command_line}");
+    }
+    show(&new);
+    world.bad("check disk.obl --key-file other", 6, "key list");
+    world.assert_nothing_is_lost();
+}
+
 #[test]
 fn a_clients_directory_from_a_backup_is_code_12() {
     let world = World::with_data(16);
@@ -188,7 +219,10 @@ fn a_clients_directory_from_a_backup_is_code_12() {
 fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
     let world = World::with_data(16);
     let state = world.state();
-    let commands = ["info", "check"].map(|command| format!("{command} {VOLUME}"));
+    let commands = ["info", "check", "key remove"].map(|command| {
+        let slot = if command == "key remove" { "0" } else { "" };
+        format!("{command} {VOLUME} {slot}")
+    });
     let all_are_bad = |advice: &str| {
         commands.iter().for_each(|line| world.bad(line, 11, advice));
     };
@@ -199,7 +233,7 @@ fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
     for line in &commands {
         world.bad(&format!("{line} --state key"), 11, "name the one");
     }
-    fs::create_dir(&state).unwrap();
+    fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
     all_are_bad("last used with");
     fs::remove_dir_all(&state).unwrap();
     world.good(&format!("check {VOLUME} --state away"));
@@ -210,6 +244,10 @@ fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
         world.bad(&format!("{line} --state others"), 11, "another volume");
     }
 
+    fs::rename(state.join("superblock"), world.path("away")).unwrap();
+    all_are_bad("does not say which superblock is the newest");
+    fs::rename(world.path("away"), state.join("superblock")).unwrap();
+
     let file = Bytes::of(&world.state_file());
     for (place, bit) in [(0, 1), (20, 1), (40, 1), (80, 0x80), (file.len() / 2, 4)] {
         let good = file.replace(place, &[file.read(place, 1)[0] ^ bit]);
@@ -219,6 +257,26 @@ fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
         }
         file.replace(place, &good);
     }
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
+    let world = World::with_data(16);
+    let state = world.state();
+    let mode = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).unwrap();
+    for command in ["info", "check", "key add --new-key-file key"] {
+        mode(0o755);
+        world.bad(&format!("{command} {VOLUME}"), 3, "chmod 700");
+        mode(0o700);
+        std::os::unix::fs::symlink(&state, world.path("link")).unwrap();
+        world.bad(&format!("{command} {VOLUME} --state link"), 3, "name the directory itself");
+        fs::remove_file(world.path("link")).unwrap();
+    }
+    fs::create_dir(world.path("open")).unwrap();
+    fs::set_permissions(world.path("open"), fs::Permissions::from_mode(0o755)).unwrap();
+    world.bad("create new.obl --key-file key --size 16M --state open", 3, "with --state");
+    assert!(!world.path("new.obl").exists());
     world.assert_nothing_is_lost();
 }
 
@@ -240,7 +298,7 @@ fn a_clients_directory_that_lost_its_end_is_code_12() {
 fn formats_of_newer_programs_are_code_13() {
     let world = World::with_data(16);
     let store = world.store();
-    let newer = 2u32.to_le_bytes();
+    let newer = 3u32.to_le_bytes();
     let headers = [0, HEADER_BYTES, store.len() - HEADER_BYTES].map(|at| at + 16);
     for at in headers {
         assert_eq!(store.replace(at, &newer), 1u32.to_le_bytes());
@@ -268,10 +326,11 @@ fn formats_of_newer_programs_are_code_13() {
     store.replace(at, &good);
 
     let state = Bytes::of(&world.state_file());
-    assert_eq!(state.replace(8, &newer), 1u32.to_le_bytes());
+    let current = 2u32.to_le_bytes();
+    assert_eq!(state.replace(8, &newer), current);
     for line in &commands {
         world.bad(line, 13, "newer");
     }
-    state.replace(8, &1u32.to_le_bytes());
+    state.replace(8, &current);
     world.assert_nothing_is_lost();
 }

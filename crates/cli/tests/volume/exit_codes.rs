@@ -144,7 +144,7 @@ fn a_volume_in_use_is_code_9() {
     }
     // Another file, and the same client's directory.
     world.copy("disk.obl", "copy.obl");
-    for command in ["check", "info", "serve nbd"] {
+    for command in ["check", "info", "serve nbd", "key add --new-key-file key"] {
         world.bad(&format!("{command} copy.obl --key-file key"), 9, "Stop it first");
     }
     // Another volume, and the same socket.

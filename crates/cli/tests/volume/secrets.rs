@@ -58,6 +58,21 @@ fn there_is_no_option_that_takes_the_passphrase_itself() {
     assert!(code == 3 && message.contains("--passphrase-file"), "{code}: {message}");
 }
 
+/// What a slot asks for is read from storage, before anything vouches for it.
+#[test]
+fn an_opening_tries_and_spends_what_it_is_told() {
+    let world = world();
+    fs::write(world.path("key"), [1; 32]).unwrap();
+    world.good("key add disk.obl --passphrase-file words --new-key-file key");
+    let info = "info disk.obl --passphrase-file words";
+    world.bad(&format!("{info} --unlock-memory-max 63M"), 3, "--unlock-memory-max");
+    world.good(&format!("{info} --unlock-memory-max 64M"));
+    world.good(&format!("{info} --key-slot 0"));
+    world.bad(&format!("{info} --key-slot 1"), 6, "key list");
+    world.bad(&format!("{info} --key-slot 2"), 3, "there is no key slot 2");
+    world.good("info disk.obl --key-file key --unlock-memory-max 0");
+}
+
 #[test]
 fn neither_storage_nor_the_clients_directory_shows_what_is_kept() {
     let world = World::with_volume(16);

@@ -2,9 +2,10 @@
 
 use oblivio_core::{BucketStore, HitPolicy};
 use oblivio_volume::device::BlockDevice;
-use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::key_change;
+use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
-use oblivio_volume::superblock::copies::{read_copies, write_copies};
+use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{
     MapRecursion, SchemeId, Slots, Superblock, Unlocked, VolumeParams,
 };
@@ -81,6 +82,21 @@ pub enum Device {
         cache_blocks_max: u64,
         /// Accesses at each tick.
         accesses: usize,
+    },
+}
+
+/// What an owner does to the key slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotChange {
+    /// Adds one that a file full of this byte opens.
+    Add {
+        /// The byte.
+        key_file: u8,
+    },
+    /// Empties one.
+    Remove {
+        /// Which.
+        slot: u8,
     },
 }
 
@@ -215,17 +231,29 @@ impl SmallVolume {
         Volume::open(store, Box::new(dir), &owner, self.options(), coins)
     }
 
-    /// Gives the volume another key slot: a newer superblock.
+    /// Changes the key slots of the volume, as its owner does.
     ///
     /// # Errors
-    /// When the superblock does not open.
-    pub fn change_slots(&self, store: &mut CrashStore) -> Result<(), VolumeError> {
-        let mut owner = owner_of(store)?;
-        let secret = Secret::KeyFile(Zeroizing::new(vec![6; KEY_FILE.len()]));
-        let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
-        let mut coins = StdRng::seed_from_u64(self.seed);
-        owner.superblock.add_slot(&owner.volume_key, &slot, &mut coins)?;
-        Ok(write_copies(store, &owner.superblock)?)
+    /// See [`key_change::change_slots`].
+    pub fn change_slots(
+        &self,
+        mut store: CrashStore,
+        mut dir: CrashDir,
+        change: SlotChange,
+    ) -> Result<(), VolumeError> {
+        let mut owner = owner_of(&mut store)?;
+        key_change::change_slots(&mut store, &mut dir, &mut owner, |superblock, key| {
+            match change {
+                SlotChange::Add { key_file } => {
+                    let secret = Secret::KeyFile(Zeroizing::new(vec![key_file; KEY_FILE.len()]));
+                    let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
+                    let mut coins = StdRng::seed_from_u64(u64::from(key_file));
+                    superblock.add_slot(key, &slot, &mut coins).map(drop)
+                }
+                SlotChange::Remove { slot } => superblock.remove_slot(key, slot),
+            }
+            .map_err(VolumeError::from)
+        })
     }
 
     /// A volume that does not exist yet may have been left half made.
@@ -265,7 +293,7 @@ impl SmallVolume {
 /// # Errors
 /// When the superblock does not open.
 pub fn owner_of(store: &mut impl BucketStore) -> Result<Unlocked, VolumeError> {
-    Ok(read_copies(store).newest()?.unlock(&secret())?)
+    Ok(read_copies(store).unlock(&secret(), Attempt::default())?)
 }
 
 fn secret() -> Secret {

@@ -194,6 +194,14 @@ impl World {
         state.directory.replace(&files);
     }
 
+    /// Takes this file from the directory, durably and at once. Open files are dead afterwards.
+    pub fn remove_file(&self, name: &str) {
+        let mut state = self.state();
+        let mut files = state.directory.contents();
+        files.remove(name);
+        state.directory.replace(&files);
+    }
+
     /// Flips bit `bit` of byte `byte` of a bucket.
     ///
     /// # Panics

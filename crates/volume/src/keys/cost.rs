@@ -27,6 +27,10 @@ impl Cost {
     /// The most memory that [`Self::calibrate`] chooses: smaller machines are to open the volume too.
     pub const CALIBRATED_MEMORY_KIB_MAX: u32 = 1 << 20;
 
+    /// How often it fills so much at most: an opening tries as many slots as there can be without being
+    /// told that it may ([`Attempt`](super::Attempt)).
+    const CALIBRATED_PASSES_MAX: u32 = 8;
+
     /// A cost of the owner's choice. Lanes are filled one after the other: more of them help whoever
     /// guesses on many cores, and nobody else.
     ///
@@ -48,7 +52,8 @@ impl Cost {
     }
 
     /// A cost that takes about `target_millis` on this machine, and never less than [`Self::FLOOR`],
-    /// which is run once to see how fast the machine is. `clock` tells the time since any fixed
+    /// which is run once to see how fast the machine is; nor more than 8 passes over
+    /// [`Self::CALIBRATED_MEMORY_KIB_MAX`]. `clock` tells the time since any fixed
     /// moment.
     ///
     /// # Errors
@@ -77,7 +82,8 @@ impl Cost {
             floor.memory_kib,
             Self::CALIBRATED_MEMORY_KIB_MAX,
         );
-        let passes = between(work / u128::from(memory_kib), floor.passes, Self::CEILING.passes);
+        let passes =
+            between(work / u128::from(memory_kib), floor.passes, Self::CALIBRATED_PASSES_MAX);
         Self { memory_kib, passes, lanes: floor.lanes }
     }
 
@@ -90,6 +96,11 @@ impl Cost {
     /// Memory of one guess, in KiB.
     pub fn memory_kib(&self) -> u32 {
         self.memory_kib
+    }
+
+    /// What one guess fills, in KiB, over all passes.
+    pub(crate) fn work_kib(&self) -> u64 {
+        u64::from(self.memory_kib) * u64::from(self.passes)
     }
 
     /// How often that memory is filled.
@@ -164,8 +175,9 @@ mod tests {
         assert_eq!(cost(2_000), (64, 3));
         assert_eq!(cost(1_000), (128, 3));
         assert_eq!(cost(125), (1024, 3));
-        assert_eq!(cost(25), (1024, 15));
-        assert_eq!(cost(0), (1024, 64), "a clock that stands still");
+        assert_eq!(cost(60), (1024, 6));
+        assert_eq!(cost(25), (1024, 8));
+        assert_eq!(cost(0), (1024, 8), "a clock that stands still");
     }
 
     #[test]

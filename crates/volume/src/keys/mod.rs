@@ -13,6 +13,7 @@
 //! What is stored of a slot is public and not trusted: a slot is bound to its volume, its number and
 //! all that is said about it, and what it asks for is bounded before it is done.
 
+mod attempt;
 mod cost;
 mod error;
 pub(crate) mod fields;
@@ -21,6 +22,8 @@ mod slot;
 mod table;
 mod volume_key;
 
+pub use attempt::Attempt;
+pub(crate) use attempt::Budget;
 pub use cost::Cost;
 pub use error::{KeyError, KeyErrorKind};
 pub use secret::{

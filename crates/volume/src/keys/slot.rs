@@ -10,6 +10,7 @@ use rand_core::CryptoRng;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use zeroize::Zeroizing;
 
+use super::attempt::Budget;
 use super::cost::Cost;
 use super::error::KeyError;
 use super::fields::{FieldReader, FieldWriter};
@@ -119,9 +120,13 @@ impl KeySlot {
         &self,
         place: &Place<'_>,
         secret: &Secret,
+        budget: &mut Budget,
     ) -> Result<Option<VolumeKey>, KeyError> {
         if secret.kind() != self.kind() {
             return Ok(None);
+        }
+        if let Lock::Passphrase(cost) = self.description.lock {
+            budget.spend(cost)?;
         }
         let key = self.description.slot_key(secret)?;
         let mut room = Zeroizing::new(self.wrapped);

@@ -2,6 +2,7 @@
 
 use rand_core::CryptoRng;
 
+use super::attempt::Budget;
 use super::cost::Cost;
 use super::error::{KeyError, KeyErrorKind};
 use super::fields::{FieldReader, FieldWriter};
@@ -32,17 +33,26 @@ pub(crate) struct KeySlots {
 }
 
 impl KeySlots {
-    /// Tries `secret` on every slot of its kind. How long it takes says how many slots were tried,
-    /// which is no secret of theirs.
+    /// Tries `secret` on every slot of its kind, or on the one that the attempt names. How long it takes
+    /// says how many slots were tried.
     pub(crate) fn open(
         &self,
         volume_id: &[u8; 16],
         secret: &Secret,
+        budget: &mut Budget,
     ) -> Result<(VolumeKey, u8), KeyError> {
         secret.check()?;
+        if let Some(wanted) = budget.attempt.slot
+            && !self.taken().any(|(number, _)| number == wanted)
+        {
+            return Err(no_such_slot(wanted));
+        }
         let mut too_costly = None;
         for (number, slot) in self.taken() {
-            match slot.unwrap(&Place { volume_id, number }, secret) {
+            if !budget.tries(number) {
+                continue;
+            }
+            match slot.unwrap(&Place { volume_id, number }, secret, budget) {
                 Ok(Some(volume_key)) => return Ok((volume_key, number)),
                 Ok(None) => {}
                 // Another slot may open all the same.
@@ -78,8 +88,7 @@ impl KeySlots {
     pub(crate) fn remove(&mut self, number: u8) -> Result<(), KeyError> {
         let taken = self.taken().count();
         let slot = self.slots.get_mut(usize::from(number)).filter(|slot| slot.is_some());
-        let slot =
-            slot.ok_or_else(|| KeyError::invalid(format!("there is no key slot {number}")))?;
+        let slot = slot.ok_or_else(|| no_such_slot(number))?;
         if taken == 1 {
             return Err(KeyError::new(
                 KeyErrorKind::LastSlot,
@@ -115,4 +124,8 @@ impl KeySlots {
     fn taken(&self) -> impl Iterator<Item = (u8, &KeySlot)> {
         (0u8..).zip(&self.slots).filter_map(|(number, slot)| Some((number, slot.as_ref()?)))
     }
+}
+
+fn no_such_slot(number: u8) -> KeyError {
+    KeyError::invalid(format!("there is no key slot {number}"))
 }

@@ -2,35 +2,38 @@
 //!
 //! ```text
 //! header:  magic │ version │ volume │ generation │ salt
-//! record:  length │ sealed( synced ‖ record ) │ tag
+//! record:  frame │ sealed( record ) │ tag
 //! ```
 //!
 //! Records are sealed with AES-256-GCM under a key that the salt gives to this file alone, and their
-//! number is the nonce: a record opens in its place of its file and nowhere else. `synced` says how
-//! many records were durable when this one was written. A crash may have torn what was not, and so a
-//! file ends at the first record that does not open; but if a later one says that it was durable, it
-//! was not a crash.
+//! number is the nonce: a record opens in its place of its file and nowhere else. Its frame says how
+//! many records were durable when it was written. A crash may have torn what was not, and so a file
+//! ends at the first record that does not open; but if any later frame says that it was durable, it was
+//! not a crash. Of the records that were synced last nobody can say that: how many bytes were left out
+//! is told.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use zeroize::Zeroizing;
 
+use super::frame::{FRAME_BYTES, Frame, Part, TAG_BYTES, nonce};
 use super::record::Record;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::state_dir::{StateFile, StateSource};
+use crate::wiped::WipedBytes;
 
 const MAGIC: [u8; 8] = *b"oblstate";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const SALT_BYTES: usize = 32;
 pub(super) const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + SALT_BYTES;
-const LENGTH_BYTES: usize = 4;
-const SYNCED_BYTES: usize = 8;
-const TAG_BYTES: usize = 16;
+
+/// Bytes that are looked through together for a frame.
+const SCAN_BYTES: u64 = 64 << 10;
 
 /// Bytes that a record takes beside its own.
-pub(super) const RECORD_OVERHEAD_BYTES: usize = LENGTH_BYTES + SYNCED_BYTES + TAG_BYTES;
+pub(super) const RECORD_OVERHEAD_BYTES: usize = FRAME_BYTES + TAG_BYTES;
 
 /// The longest record, in bytes: a batch of the most and the largest blocks.
 pub(crate) const RECORD_BYTES_MAX: usize = 80 << 20;
@@ -102,7 +105,7 @@ pub(crate) struct StateWriter {
     synced: u64,
     bytes: u64,
     /// The record under way.
-    scratch: Zeroizing<Vec<u8>>,
+    scratch: WipedBytes,
 }
 
 impl StateWriter {
@@ -115,7 +118,7 @@ impl StateWriter {
         file.append(&header.bytes())?;
         let key = header.key(key);
         let bytes = HEADER_BYTES as u64;
-        Ok(Self { file, key, records: 0, synced: 0, bytes, scratch: Zeroizing::default() })
+        Ok(Self { file, key, records: 0, synced: 0, bytes, scratch: WipedBytes::default() })
     }
 
     /// Bytes of the file so far.
@@ -124,18 +127,18 @@ impl StateWriter {
     }
 
     /// Appends the record that `put` writes.
-    pub(crate) fn append(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    pub(crate) fn append(&mut self, put: impl FnOnce(&mut WipedBytes)) -> io::Result<()> {
         let Self { file, key, records, synced, scratch, .. } = self;
         scratch.clear();
-        scratch.extend_from_slice(&[0; LENGTH_BYTES]);
-        scratch.extend_from_slice(&synced.to_le_bytes());
+        scratch.extend_from_slice(&[0; FRAME_BYTES]);
         put(scratch);
-        let (length, plain) = scratch.split_at_mut(LENGTH_BYTES);
+        let (start, plain) = scratch.split_at_mut(FRAME_BYTES);
         assert!(plain.len() <= RECORD_BYTES_MAX, "records are bounded by what a batch can hold");
-        length.copy_from_slice(&(plain.len() as u32).to_le_bytes());
-        let aad = Aad::from(<[u8; LENGTH_BYTES]>::try_from(&*length).expect("four bytes"));
+        let frame = Frame { length: plain.len() as u32, number: *records, synced: *synced };
+        start.copy_from_slice(&frame.seal(key));
+        let aad = Aad::from(frame.claim());
         let tag = key
-            .seal_in_place_separate_tag(nonce(*records), aad, plain)
+            .seal_in_place_separate_tag(nonce(*records, Part::Record), aad, plain)
             .expect("a record is shorter than the 64 GiB that GCM can seal");
         scratch.extend_from_slice(tag.as_ref());
         file.append(scratch)?;
@@ -152,12 +155,6 @@ impl StateWriter {
         }
         Ok(())
     }
-}
-
-fn nonce(number: u64) -> Nonce {
-    let mut nonce = [0; NONCE_LEN];
-    nonce[..8].copy_from_slice(&number.to_be_bytes());
-    Nonce::assume_unique_for_key(nonce)
 }
 
 /// Opens the records of a file, one after the other. No more than one of them is in memory.
@@ -212,7 +209,7 @@ impl StateReader {
     pub(crate) fn next(&mut self) -> Result<Option<Record>, VolumeError> {
         match self.open_at(self.position)? {
             Some((plain, next)) => {
-                let record = plain.get(SYNCED_BYTES..).and_then(Record::read);
+                let record = Record::read(&plain);
                 self.position = next;
                 record.map(Some).ok_or_else(|| damaged("the client's state holds a strange record"))
             }
@@ -223,41 +220,38 @@ impl StateReader {
         }
     }
 
-    /// Whether a later record says that the one which does not open was durable.
-    fn was_durable(&mut self) -> io::Result<bool> {
-        let Position { at, records } = self.position;
-        let Some(frame) = self.frame_at(at)? else {
-            return Ok(false);
-        };
-        let next = Position { at: at + (LENGTH_BYTES + frame.len()) as u64, records: records + 1 };
-        let plain = self.open_at(next)?;
-        let synced = plain.and_then(|(plain, _)| plain.first_chunk().copied());
-        Ok(synced.is_some_and(|synced| u64::from_le_bytes(synced) > records))
+    /// Bytes after the record that was read last.
+    pub(crate) fn bytes_left(&self) -> u64 {
+        self.end.saturating_sub(self.position.at)
     }
 
-    /// The sealed bytes of the record at `at`, tag included, if there are so many.
-    fn frame_at(&mut self, at: u64) -> io::Result<Option<Vec<u8>>> {
-        if self.cursor != at {
-            self.source.seek(SeekFrom::Start(at))?;
+    /// Whether any later record says that the one which does not open was durable. Where records begin is
+    /// not known from here on, so a frame is looked for at every byte.
+    fn was_durable(&mut self) -> io::Result<bool> {
+        let Position { at, records } = self.position;
+        // Wherever the source stands afterwards is found out the next time.
+        self.cursor = u64::MAX;
+        self.source.seek(SeekFrom::Start(at))?;
+        let mut left = self.bytes_left();
+        let fitting = left / FRAME_BYTES as u64;
+        let mut window = Vec::new();
+        while left > 0 {
+            let chunk = left.min(SCAN_BYTES);
+            self.source.by_ref().take(chunk).read_to_end(&mut window)?;
+            left -= chunk;
+            for bytes in window.windows(FRAME_BYTES).filter_map(<[u8]>::first_chunk) {
+                let claimed = Frame::unauthenticated(bytes);
+                let may_vouch = claimed.synced > records
+                    && claimed.number > records
+                    && claimed.number - records <= fitting;
+                if may_vouch && Frame::open(bytes, &self.key).is_some() {
+                    return Ok(true);
+                }
+            }
+            // What may be the start of a frame.
+            window.drain(..window.len().saturating_sub(FRAME_BYTES - 1));
         }
-        let mut length = [0; LENGTH_BYTES];
-        let after_length = at + LENGTH_BYTES as u64;
-        if after_length > self.end {
-            // Wherever the source stands now is found out the next time.
-            self.cursor = u64::MAX;
-            return Ok(None);
-        }
-        self.source.read_exact(&mut length)?;
-        self.cursor = after_length;
-        let length = u32::from_le_bytes(length) as usize;
-        let sealed = length + TAG_BYTES;
-        if length > RECORD_BYTES_MAX || sealed as u64 > self.end - after_length {
-            return Ok(None);
-        }
-        let mut frame = vec![0; sealed];
-        self.source.read_exact(&mut frame)?;
-        self.cursor += sealed as u64;
-        Ok(Some(frame))
+        Ok(false)
     }
 
     /// The record at a position, and where it ends.
@@ -265,18 +259,33 @@ impl StateReader {
         &mut self,
         Position { at, records }: Position,
     ) -> io::Result<Option<(Zeroizing<Vec<u8>>, Position)>> {
-        let Some(frame) = self.frame_at(at)? else {
+        let after_frame = at + FRAME_BYTES as u64;
+        if after_frame > self.end {
+            return Ok(None);
+        }
+        if self.cursor != at {
+            self.source.seek(SeekFrom::Start(at))?;
+        }
+        let mut frame = [0; FRAME_BYTES];
+        self.source.read_exact(&mut frame)?;
+        self.cursor = after_frame;
+        let Some(frame) = Frame::open(&frame, &self.key) else {
             return Ok(None);
         };
-        let next = Position { at: at + (LENGTH_BYTES + frame.len()) as u64, records: records + 1 };
-        let length = frame.len() - TAG_BYTES;
-        let mut plain = Zeroizing::new(frame);
-        let aad = Aad::from((length as u32).to_le_bytes());
-        if self.key.open_in_place(nonce(records), aad, &mut plain).is_err() {
+        let length = frame.length as usize;
+        let sealed = (length + TAG_BYTES) as u64;
+        if frame.number != records || length > RECORD_BYTES_MAX || sealed > self.end - after_frame {
+            return Ok(None);
+        }
+        let mut plain = Zeroizing::new(vec![0; length + TAG_BYTES]);
+        self.source.read_exact(&mut plain)?;
+        self.cursor += sealed;
+        let nonce = nonce(records, Part::Record);
+        if self.key.open_in_place(nonce, Aad::from(frame.claim()), &mut plain).is_err() {
             return Ok(None);
         }
         plain.truncate(length);
-        Ok(Some((plain, next)))
+        Ok(Some((plain, Position { at: after_frame + sealed, records: records + 1 })))
     }
 }
 

@@ -11,6 +11,7 @@ use super::record::Record;
 use crate::error::VolumeError;
 use crate::state_dir::StateFile;
 use crate::superblock::VolumeParams;
+use crate::wiped::WipedBytes;
 
 /// Reads a state file that holds `bytes`, of a volume of these parameters.
 ///
@@ -42,9 +43,9 @@ pub fn seal<'a>(records: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 
 /// The bytes of the record that `bytes` are, if they are one.
 pub fn rewrite(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
+    let mut out = WipedBytes::default();
     Record::read(bytes)?.put(&mut out);
-    Some(out)
+    Some(out.to_vec())
 }
 
 fn key() -> StateKey {

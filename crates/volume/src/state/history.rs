@@ -21,6 +21,8 @@ pub(crate) struct History {
     state: (Position, Position),
     /// What came in after the last complete state.
     pub(crate) pending: Pending,
+    /// Bytes at the end of the file that do not open.
+    pub(crate) bytes_ignored: u64,
     reader: StateReader,
 }
 
@@ -56,9 +58,10 @@ impl History {
     ) -> Result<Self, VolumeError> {
         let (first, is_flat) = (reader.position(), config.recursion.is_none());
         let Outline { complete, pending, .. } = Outline::read(&mut reader, is_flat)?;
+        let bytes_ignored = reader.bytes_left();
         let (head, state) =
             complete.ok_or_else(|| damaged("the client's state is not complete"))?;
-        Ok(Self { head, first, is_flat, state, pending, reader })
+        Ok(Self { head, first, is_flat, state, pending, bytes_ignored, reader })
     }
 
     /// The position map, or the entries of it that are on the client.

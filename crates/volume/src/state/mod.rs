@@ -5,6 +5,7 @@
 //! ```
 //!
 //! - [`file`](mod@file): a file of sealed records, read up to where a crash tore it.
+//! - `frame`: what stands before each of them, and vouches for those before it.
 //! - [`record`]: the records.
 //! - [`history`]: from records to a state, and what has to be done again.
 //! - [`room`]: how much room the files take.
@@ -12,6 +13,7 @@
 //! `docs/format.md` has every byte; `docs/adr/0005-commit-protocol.md` says why.
 
 pub(crate) mod file;
+mod frame;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 pub(crate) mod history;

@@ -7,7 +7,9 @@ use oblivio_core::geometry::{BucketId, Leaf};
 use oblivio_core::posmap::Mapping;
 use oblivio_core::scheme::{Home, Move, TakenSlot};
 use oblivio_core::seal::Era;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::wiped::WipedBytes;
 
 /// Bytes of the name of a checkpoint.
 pub(crate) const NAME_BYTES: usize = 16;
@@ -33,8 +35,6 @@ pub(crate) struct Head {
     pub(crate) is_clean: bool,
     /// Storage may see moves before they are durable: after a power loss it may know more.
     pub(crate) may_lose_moves: bool,
-    /// Of the superblock that the volume was opened with: there is no going back behind it.
-    pub(crate) superblock_sequence: u64,
 }
 
 /// A block on the client.
@@ -52,6 +52,14 @@ pub(crate) struct LoggedAccess {
     pub(crate) step: Move,
     /// What it wrote, if it was a write.
     pub(crate) data: Option<Zeroizing<Vec<u8>>>,
+}
+
+/// Where blocks are is as secret as what they hold.
+impl Drop for LoggedAccess {
+    fn drop(&mut self) {
+        let Move { address, from, to } = &mut self.step;
+        [address, &mut from.0, &mut to.0].into_iter().for_each(Zeroize::zeroize);
+    }
 }
 
 /// A record.
@@ -97,7 +105,7 @@ const IN_FRONTEND: u64 = u64::MAX;
 
 /// Appends the record of a batch to `out`, without a copy of its data.
 pub(crate) fn put_batch<'a>(
-    out: &mut Vec<u8>,
+    out: &mut WipedBytes,
     accesses: impl ExactSizeIterator<Item = (&'a Move, Option<&'a [u8]>)>,
 ) {
     out.push(tag::BATCH);
@@ -111,7 +119,7 @@ pub(crate) fn put_batch<'a>(
 }
 
 /// Appends the record of a block to `out`.
-pub(crate) fn put_block(out: &mut Vec<u8>, home: Home, address: u64, leaf: Leaf, bytes: &[u8]) {
+pub(crate) fn put_block(out: &mut WipedBytes, home: Home, address: u64, leaf: Leaf, bytes: &[u8]) {
     let home = match home {
         Home::Stash => IN_STASH,
         Home::TreeTop(bucket) => bucket.0 + 1,
@@ -125,27 +133,27 @@ pub(crate) fn put_block(out: &mut Vec<u8>, home: Home, address: u64, leaf: Leaf,
 }
 
 /// Appends the record of a block that is written where it is to `out`, without a copy of its data.
-pub(crate) fn put_in_place(out: &mut Vec<u8>, address: u64, data: &[u8]) {
+pub(crate) fn put_in_place(out: &mut WipedBytes, address: u64, data: &[u8]) {
     out.push(tag::IN_PLACE);
     out.extend_from_slice(&address.to_le_bytes());
     put_bytes(out, Some(data));
 }
 
 /// Length plus one, and the bytes; 0 for none.
-fn put_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
+fn put_bytes(out: &mut WipedBytes, bytes: Option<&[u8]>) {
     let length = bytes.map_or(0, |bytes| bytes.len() as u32 + 1);
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(bytes.unwrap_or_default());
 }
 
-fn put_name(out: &mut Vec<u8>, checkpoint: &CheckpointName) {
+fn put_name(out: &mut WipedBytes, checkpoint: &CheckpointName) {
     out.extend_from_slice(&checkpoint.number.to_le_bytes());
     out.extend_from_slice(&checkpoint.name);
 }
 
 impl Record {
     /// Appends the record to `out`.
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, out: &mut WipedBytes) {
         match self {
             Self::Head(head) => {
                 out.push(tag::HEAD);
@@ -155,7 +163,6 @@ impl Record {
                 out.extend_from_slice(&head.accesses_since_eviction.to_le_bytes());
                 out.push(u8::from(head.is_clean));
                 out.push(u8::from(head.may_lose_moves));
-                out.extend_from_slice(&head.superblock_sequence.to_le_bytes());
                 out.extend_from_slice(&(head.eras.len() as u32).to_le_bytes());
                 for era in &head.eras {
                     out.extend_from_slice(&era.first_eviction.to_le_bytes());
@@ -211,8 +218,7 @@ impl Record {
                 accesses_since_eviction: reader.u32()?,
                 is_clean: reader.bool()?,
                 may_lose_moves: reader.bool()?,
-                superblock_sequence: reader.u64()?,
-                eras: reader.list(|reader| {
+                eras: reader.list(ERA_BYTES, |reader| {
                     Some(Era { first_eviction: reader.u64()?, salt: *reader.array()? })
                 })?,
             }),
@@ -227,7 +233,7 @@ impl Record {
                             .map(|value| Mapping { leaf: Leaf(value >> 1), live: value & 1 == 1 }),
                     )
                 };
-                Self::Map { start, mappings: reader.list(mapping)? }
+                Self::Map { start, mappings: reader.list(MAPPING_BYTES, mapping)? }
             }
             tag::BLOCK => {
                 let home = match reader.u64()? {
@@ -238,12 +244,12 @@ impl Record {
                 let (address, leaf) = (reader.u64()?, Leaf(reader.u64()?));
                 Self::Block(ClientBlock { home, address, leaf, bytes: reader.data()?? })
             }
-            tag::TAKEN => Self::Taken(reader.list(|reader| {
+            tag::TAKEN => Self::Taken(reader.list(TAKEN_BYTES, |reader| {
                 let bucket = BucketId(reader.u64()?);
                 Some(TakenSlot { bucket, slot: u16::from_le_bytes(*reader.array()?) })
             })?),
             tag::END => Self::End,
-            tag::BATCH => Self::Batch(reader.list(|reader| {
+            tag::BATCH => Self::Batch(reader.list(ACCESS_BYTES_MIN, |reader| {
                 let [address, from, to] = [reader.u64()?, reader.u64()?, reader.u64()?];
                 let step = Move { address, from: Leaf(from), to: Leaf(to) };
                 Some(LoggedAccess { step, data: reader.data()? })
@@ -259,6 +265,15 @@ impl Record {
 
 /// Bytes of an entry of the position map.
 const MAPPING_BYTES: usize = 6;
+
+/// Bytes of an era.
+const ERA_BYTES: usize = 8 + 32;
+
+/// Bytes of a taken slot.
+const TAKEN_BYTES: usize = 8 + 2;
+
+/// Bytes of an access, without data.
+const ACCESS_BYTES_MIN: usize = 3 * 8 + 4;
 
 /// Takes numbers off the front of a record.
 struct Reader<'a>(&'a [u8]);
@@ -307,10 +322,19 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// As many items as a number says. Grows with what is really there.
-    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.u32()?;
-        (0..count).map(|_| item(self)).collect()
+    /// As many items as a number says, each of so many bytes at least. There is room for all that can
+    /// be there from the beginning: a list that grew would leave copies of them.
+    fn list<T>(
+        &mut self,
+        bytes_min: usize,
+        mut item: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let count = self.u32()? as usize;
+        let mut items = Vec::with_capacity(count.min(self.0.len() / bytes_min));
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        Some(items)
     }
 }
 
@@ -331,7 +355,6 @@ mod tests {
                 accesses_since_eviction: 3,
                 is_clean: true,
                 may_lose_moves: false,
-                superblock_sequence: 4,
                 eras: vec![
                     Era { first_eviction: 0, salt: [1; 32] },
                     Era { first_eviction: 77, salt: [2; 32] },
@@ -381,9 +404,9 @@ mod tests {
     }
 
     fn bytes_of(record: &Record) -> Vec<u8> {
-        let mut bytes = Vec::new();
+        let mut bytes = WipedBytes::default();
         record.put(&mut bytes);
-        bytes
+        bytes.to_vec()
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::ledger::{MAP_RECORD_ENTRIES, TAKEN_RECORD_SLOTS};
 use crate::plan;
 use crate::superblock::VolumeParams;
 use crate::volume::config;
+use crate::wiped::WipedBytes;
 
 /// Each opening leaves an era in the state, until all its evictions have been made anew. So many openings
 /// are counted, beside the eras of checkpoints.
@@ -62,7 +63,6 @@ fn snapshot_bytes_max(params: &VolumeParams) -> Result<u64, VolumeError> {
         eras: vec![Era { first_eviction: 0, salt: Default::default() }; eras as usize],
         is_clean: false,
         may_lose_moves: false,
-        superblock_sequence: 0,
     });
     let map = |entries| Record::Map { start: 0, mappings: vec![None; entries as usize] };
     let taken =
@@ -105,8 +105,8 @@ fn in_records(things: u64, in_each: u64, record: impl Fn(u64) -> Record) -> u64 
 }
 
 /// A record as it stands in a file.
-fn record_bytes(put: impl FnOnce(&mut Vec<u8>)) -> u64 {
-    let mut plain = Vec::new();
+fn record_bytes(put: impl FnOnce(&mut WipedBytes)) -> u64 {
+    let mut plain = WipedBytes::default();
     put(&mut plain);
     (plain.len() + RECORD_OVERHEAD_BYTES) as u64
 }

@@ -1,9 +1,17 @@
 //! A state directory in the file system.
+//!
+//! Whoever could put files into it could put old ones back. So it is its owner's alone; and it is held
+//! open, with every file in it opened from there, so that nobody exchanges it, or a file for a link to
+//! another, while it is used.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
+use rustix::process::geteuid;
 
 use super::{StateDir, StateFile, StateSource};
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -13,7 +21,7 @@ const LOCK_NAME: &str = "lock";
 
 /// A directory that only its owner may enter, and only one process at a time uses.
 pub struct FsStateDir {
-    path: PathBuf,
+    dir: OwnedFd,
     /// Locked as long as it is open.
     _lock: File,
 }
@@ -22,8 +30,7 @@ impl FsStateDir {
     /// Makes the directory, unless it is there, and takes it into use.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Locked`] when somebody else uses it, [`VolumeErrorKind::Io`] when it cannot
-    /// be made or entered.
+    /// [`VolumeErrorKind::Io`] when it cannot be made, and those of [`Self::open`].
     pub fn create(path: &Path) -> Result<Self, VolumeError> {
         make_durably(path).map_err(|error| unusable(path, error))?;
         Self::open(path)
@@ -32,28 +39,21 @@ impl FsStateDir {
     /// Takes a directory into use.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::StateDamaged`] when there is none, [`VolumeErrorKind::Locked`] when somebody
-    /// else uses it, [`VolumeErrorKind::Io`] when it cannot be entered.
+    /// [`VolumeErrorKind::StateDamaged`] when there is none, [`VolumeErrorKind::InvalidRequest`] when
+    /// it is a link, another user's, or open to others, [`VolumeErrorKind::Locked`] when somebody else
+    /// uses it, [`VolumeErrorKind::Io`] when it cannot be entered.
     pub fn open(path: &Path) -> Result<Self, VolumeError> {
-        if !path.is_dir() {
-            return Err(VolumeError::new(
-                VolumeErrorKind::StateDamaged,
-                format!(
-                    "there is no client's directory {}: name the one that the volume was last used \
-                     with. Without it the blocks cannot be found",
-                    path.display()
-                ),
-            ));
-        }
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path.join(LOCK_NAME))
-            .map_err(|error| unusable(path, error))?;
+        // A slash at the end would follow a link.
+        let path: PathBuf = path.components().collect();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(&path, flags, Mode::empty())
+            .map_err(|error| not_a_directory(&path, error.into()))?;
+        let stat = rustix::fs::fstat(&dir).map_err(|error| unusable(&path, error.into()))?;
+        check_private(&path, &stat)?;
+        let lock = open_in(&dir, LOCK_NAME, OFlags::WRONLY | OFlags::CREATE)
+            .map_err(|error| unusable(&path, error))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self { dir, _lock: lock }),
             Err(fs::TryLockError::WouldBlock) => Err(VolumeError::new(
                 VolumeErrorKind::Locked,
                 format!(
@@ -62,13 +62,40 @@ impl FsStateDir {
                     path.display()
                 ),
             )),
-            Err(fs::TryLockError::Error(error)) => Err(unusable(path, error)),
+            Err(fs::TryLockError::Error(error)) => Err(unusable(&path, error)),
         }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+    fn file(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        open_in(&self.dir, name, flags)
     }
+}
+
+/// Opens a file of a directory, which may not be a link. Made, it is its owner's alone.
+fn open_in(dir: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+/// Whether the directory belongs to who runs this, and nobody else may enter it.
+fn check_private(path: &Path, stat: &Stat) -> Result<(), VolumeError> {
+    let refused = |message| Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
+    let (owner, user) = (stat.st_uid, geteuid().as_raw());
+    if owner != user {
+        return refused(format!(
+            "the client's directory {} belongs to user {owner}, and this program runs as user \
+             {user}: run it as its owner, or name another directory",
+            path.display()
+        ));
+    }
+    if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+        return refused(format!(
+            "others may enter the client's directory {path}, and could put old files back: run \
+             `chmod 700 {path}` if nobody did, or name another directory",
+            path = path.display()
+        ));
+    }
+    Ok(())
 }
 
 /// Makes a directory and those it is in, and lets their names survive a crash.
@@ -82,6 +109,30 @@ fn make_durably(path: &Path) -> io::Result<()> {
         .try_for_each(|parent| File::open(parent)?.sync_all())
 }
 
+/// Why a directory could not be opened.
+fn not_a_directory(path: &Path, error: io::Error) -> VolumeError {
+    if path.is_symlink() {
+        return VolumeError::new(
+            VolumeErrorKind::InvalidRequest,
+            format!(
+                "the client's directory {} is a symbolic link: name the directory itself",
+                path.display()
+            ),
+        );
+    }
+    if path.is_dir() {
+        return unusable(path, error);
+    }
+    VolumeError::new(
+        VolumeErrorKind::StateDamaged,
+        format!(
+            "there is no client's directory {}: name the one that the volume was last used with. \
+             Without it the blocks cannot be found",
+            path.display()
+        ),
+    )
+}
+
 fn unusable(path: &Path, error: io::Error) -> VolumeError {
     let what = format!("the client's directory {} cannot be used", path.display());
     VolumeError::of_client_directory(&what, error)
@@ -89,36 +140,41 @@ fn unusable(path: &Path, error: io::Error) -> VolumeError {
 
 impl StateDir for FsStateDir {
     fn names(&self) -> io::Result<Vec<String>> {
-        let entries = fs::read_dir(&self.path)?;
-        let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
-        let names: io::Result<Vec<_>> = names.filter_map(Result::transpose).collect();
-        Ok(names?.into_iter().filter(|name| name != LOCK_NAME).collect())
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.dir)? {
+            // What is not UTF-8 is not ours.
+            if let Ok(name) = entry?.file_name().to_str()
+                && ![".", "..", LOCK_NAME].contains(&name)
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
-        Ok(Box::new(File::open(self.file(name))?))
+        Ok(Box::new(self.file(name, OFlags::RDONLY)?))
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
-        File::open(self.file(name))?.sync_data()
+        self.file(name, OFlags::RDONLY)?.sync_data()
     }
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
-        let mut options = OpenOptions::new();
-        options.append(true).create_new(true).mode(0o600);
-        Ok(Box::new(FsStateFile(options.open(self.file(name))?)))
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
+        Ok(Box::new(FsStateFile(self.file(name, flags)?)))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.file(from), self.file(to))
+        Ok(rustix::fs::renameat(&self.dir, from, &self.dir, to)?)
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.file(name))
+        Ok(rustix::fs::unlinkat(&self.dir, name, AtFlags::empty())?)
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        Ok(rustix::fs::fsync(&self.dir)?)
     }
 }
 
@@ -136,15 +192,24 @@ impl StateFile for FsStateFile {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+
+    fn kind(opened: Result<FsStateDir, VolumeError>) -> VolumeErrorKind {
+        opened.map(drop).unwrap_err().kind()
+    }
+
+    fn said(opened: Result<FsStateDir, VolumeError>) -> String {
+        let error = opened.map(drop).unwrap_err();
+        assert_eq!(error.kind(), VolumeErrorKind::InvalidRequest, "{error}");
+        error.to_string()
+    }
 
     #[test]
     fn a_directory_is_its_owners_alone_and_used_by_one() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("a/b");
-        let kind = |opened: Result<FsStateDir, VolumeError>| opened.map(drop).unwrap_err().kind();
         assert_eq!(kind(FsStateDir::open(&path)), VolumeErrorKind::StateDamaged);
         assert!(!home.path().join("a").exists(), "looking for it made it");
 
@@ -165,5 +230,77 @@ mod tests {
         let error = FsStateDir::create(&file.path().join("x")).map(drop).unwrap_err();
         assert_eq!(error.kind(), VolumeErrorKind::Io);
         assert!(error.to_string().contains("cannot be used"), "{error}");
+    }
+
+    #[test]
+    fn a_directory_that_others_may_enter_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("state");
+        drop(FsStateDir::create(&path).unwrap());
+        for mode in [0o755, 0o770, 0o710, 0o701, 0o1702] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            for opened in [FsStateDir::open(&path), FsStateDir::create(&path)] {
+                let said = said(opened);
+                assert!(said.contains(&format!("chmod 700 {}", path.display())), "{said}");
+            }
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        FsStateDir::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_refused_to_root_as_well() {
+        let home = tempfile::tempdir().unwrap();
+        let mut path = home.path().join("state");
+        drop(FsStateDir::create(&path).unwrap());
+        if geteuid().is_root() {
+            let other = rustix::fs::Uid::from_raw(geteuid().as_raw() + 1);
+            rustix::fs::chown(&path, Some(other), None).unwrap();
+        } else {
+            path = "/".into();
+        }
+        let said = said(FsStateDir::open(&path));
+        assert!(said.contains("belongs to user"), "{said}");
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let (path, link) = (home.path().join("state"), home.path().join("link"));
+        drop(FsStateDir::create(&path).unwrap());
+        symlink(&path, &link).unwrap();
+        for link in [link.clone(), link.join(""), link.join(".")] {
+            let said = said(FsStateDir::open(&link));
+            assert!(said.contains("name the directory itself"), "{said}");
+        }
+
+        fs::write(home.path().join("elsewhere"), b"old").unwrap();
+        symlink("../elsewhere", path.join("state-1")).unwrap();
+        let mut dir = FsStateDir::open(&path).unwrap();
+        assert!(dir.read("state-1").is_err());
+        assert!(dir.sync("state-1").is_err());
+        drop(dir);
+        fs::remove_file(path.join(LOCK_NAME)).unwrap();
+        symlink("../elsewhere", path.join(LOCK_NAME)).unwrap();
+        assert_eq!(kind(FsStateDir::open(&path)), VolumeErrorKind::Io);
+    }
+
+    #[test]
+    fn what_takes_its_path_meanwhile_is_not_used() {
+        let home = tempfile::tempdir().unwrap();
+        let (path, away) = (home.path().join("state"), home.path().join("away"));
+        let mut dir = FsStateDir::create(&path).unwrap();
+        fs::rename(&path, &away).unwrap();
+        drop(FsStateDir::create(&path).unwrap());
+        dir.create("a").unwrap().append(b"1").unwrap();
+        dir.rename("a", "b").unwrap();
+        dir.sync_names().unwrap();
+        assert_eq!(
+            (dir.names().unwrap(), fs::read(away.join("b")).unwrap()),
+            (vec!["b".into()], vec![b'1'])
+        );
+        assert!(!path.join("b").exists());
+        dir.remove("b").unwrap();
+        assert!(!away.join("b").exists());
     }
 }

@@ -7,11 +7,14 @@
 //! Two trees of their own, at both ends of the store, each with two buckets of one superblock. A new
 //! superblock goes to one pair, is flushed, and goes to the other pair: a crash spares one pair.
 
+use std::cmp::Reverse;
+
 use oblivio_core::store::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, BucketStore};
 
 use super::error::{SuperblockError, SuperblockErrorKind};
-use super::{LockedSuperblock, SUPERBLOCK_BYTES, Superblock};
+use super::{LockedSuperblock, SUPERBLOCK_BYTES, Superblock, Unlocked};
+use crate::keys::{Attempt, Budget, Secret};
 
 /// The tree with the first pair of copies.
 pub const FRONT: TreeId = TreeId(0);
@@ -64,6 +67,35 @@ impl Copies {
     /// [`SuperblockErrorKind::Tampered`] or [`SuperblockErrorKind::Damaged`] when there is at least
     /// something of one, [`SuperblockErrorKind::NotAVolume`] when there is not.
     pub fn newest(&self) -> Result<&LockedSuperblock, SuperblockError> {
+        self.newest_first().map(|copies| copies[0])
+    }
+
+    /// Unlocks the newest copy that the volume key vouches for. A copy that does not open, or that
+    /// somebody without the key has changed, does not hide those that are good.
+    ///
+    /// # Errors
+    /// Those of [`Self::newest`], and of [`LockedSuperblock::unlock`] for the newest copy, if none
+    /// opens. A secret that opens an older copy, and not a newer one that the key vouches for, has been
+    /// removed: it is refused as the newer copy does.
+    pub fn unlock(&self, secret: &Secret, attempt: Attempt) -> Result<Unlocked, SuperblockError> {
+        let mut budget = Budget::new(attempt);
+        let mut refused: Vec<(&LockedSuperblock, SuperblockError)> = Vec::new();
+        for copy in self.newest_first()? {
+            match copy.unlock_within(secret, &mut budget) {
+                Ok(unlocked) => {
+                    let is_real =
+                        |newer: &LockedSuperblock| newer.is_authentic(&unlocked.volume_key);
+                    let newer = refused.into_iter().find(|(newer, _)| is_real(newer));
+                    return newer.map_or(Ok(unlocked), |(_, error)| Err(error));
+                }
+                Err(error) => refused.push((copy, error)),
+            }
+        }
+        Err(refused.swap_remove(0).1)
+    }
+
+    /// The whole copies, each of them once, by their sequence numbers. There is at least one.
+    fn newest_first(&self) -> Result<Vec<&LockedSuperblock>, SuperblockError> {
         use SuperblockErrorKind::{Damaged, NotAVolume, Store, Tampered, UnknownVersion};
         let problem = |kind| {
             let mut problems = self.found.iter().filter_map(|copy| copy.as_ref().err());
@@ -74,8 +106,11 @@ impl Copies {
         if let Some(problem) = problem(UnknownVersion) {
             return Err(answer(problem));
         }
-        if let Some(newest) = self.sound().max_by_key(|copy| copy.unauthenticated_sequence()) {
-            return Ok(newest);
+        let mut sound: Vec<_> = self.sound().collect();
+        sound.sort_by_cached_key(|copy| (Reverse(copy.unauthenticated_sequence()), copy.encode()));
+        sound.dedup_by_key(|copy| copy.encode());
+        if !sound.is_empty() {
+            return Ok(sound);
         }
         Err(match [Store, Tampered, Damaged, NotAVolume].into_iter().find_map(problem) {
             Some(problem) if problem.kind() == Damaged => SuperblockError::new(
@@ -95,8 +130,12 @@ impl Copies {
     fn newest_of_pair(&self, pair: usize) -> usize {
         let sequence = LockedSuperblock::unauthenticated_sequence;
         let newest = self.sound().map(sequence).max();
-        let of_pair = &self.found[pair * COPIES_OF_PAIR..][..COPIES_OF_PAIR];
-        of_pair.iter().flatten().filter(|copy| Some(sequence(copy)) == newest).count()
+        let of_pair = self.of_pair(pair).iter().flatten();
+        of_pair.filter(|copy| Some(sequence(copy)) == newest).count()
+    }
+
+    fn of_pair(&self, pair: usize) -> &[Result<LockedSuperblock, SuperblockError>] {
+        &self.found[pair * COPIES_OF_PAIR..][..COPIES_OF_PAIR]
     }
 }
 
@@ -112,8 +151,38 @@ pub fn write_copies(
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
     let copies = read_copies(store);
+    write_pairs(store, superblock, |pair| copies.newest_of_pair(pair))
+}
+
+/// Stores `superblock`, which storage shows and which may be in a cache alone, in all copies: a sync
+/// that failed may have dropped it there.
+///
+/// The pair that holds it is written first. The other one may be all that is durable of the
+/// superblock before.
+///
+/// # Errors
+/// [`SuperblockErrorKind::Store`]. Then some copies may be old and some new: read them again.
+pub fn settle(
+    store: &mut impl BucketStore,
+    superblock: &Superblock,
+) -> Result<(), SuperblockError> {
+    let wanted = superblock.encode();
+    let copies = read_copies(store);
+    let differing = |copy: &&Result<LockedSuperblock, _>| {
+        !copy.as_ref().is_ok_and(|copy| copy.encode() == wanted)
+    };
+    write_pairs(store, superblock, |pair| copies.of_pair(pair).iter().filter(differing).count())
+}
+
+/// Writes the pairs in the order that `rank` gives them, and each is durable before the next is
+/// touched.
+fn write_pairs(
+    store: &mut impl BucketStore,
+    superblock: &Superblock,
+    rank: impl Fn(usize) -> usize,
+) -> Result<(), SuperblockError> {
     let mut pairs: [usize; PAIRS.len()] = std::array::from_fn(|pair| pair);
-    pairs.sort_by_key(|pair| copies.newest_of_pair(*pair));
+    pairs.sort_by_key(|pair| rank(*pair));
     for pair in pairs {
         let first = pair * COPIES_OF_PAIR;
         write(store, first..first + COPIES_OF_PAIR, superblock)?;
@@ -145,7 +214,15 @@ pub fn repair(
 
 fn read(store: &mut impl BucketStore, copy: usize) -> Result<LockedSuperblock, SuperblockError> {
     check_shape(store)?;
-    LockedSuperblock::decode(store.read(&[piece(copy)])?.get(0))
+    let frames = store.read(&[piece(copy)])?;
+    if frames.len() != 1 {
+        return Err(SuperblockError::new(
+            SuperblockErrorKind::Store,
+            "the store answered with more or fewer superblocks than it was asked for: check what it is \
+             kept on",
+        ));
+    }
+    LockedSuperblock::decode(frames.get(0))
 }
 
 /// Writes some copies and returns when they are durable.

@@ -14,7 +14,7 @@ use crate::keys::{KeySlots, OutOfRange, SLOT_BYTES, SLOTS_MAX};
 pub const SUPERBLOCK_BYTES: usize = 16 << 10;
 
 /// Bytes of the HMAC.
-pub(super) const MAC_BYTES: usize = 32;
+pub(crate) const MAC_BYTES: usize = 32;
 
 const CHECKSUM_BYTES: usize = 32;
 const MAC_AT: usize = SUPERBLOCK_BYTES - CHECKSUM_BYTES - MAC_BYTES;

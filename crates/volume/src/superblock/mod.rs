@@ -26,8 +26,11 @@ pub use error::{SuperblockError, SuperblockErrorKind};
 pub use format::SUPERBLOCK_BYTES;
 pub use params::{MapRecursion, SchemeId, Slots, VolumeParams};
 
-use crate::keys::{KeyError, KeyErrorKind, KeySlots, NewSlot, Secret, SlotInfo, VolumeKey};
-use format::{Body, MAC_BYTES};
+use crate::keys::{
+    Attempt, Budget, KeyError, KeyErrorKind, KeySlots, NewSlot, Secret, SlotInfo, VolumeKey,
+};
+use format::Body;
+pub(crate) use format::MAC_BYTES;
 
 /// The random name of a volume. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,6 +86,11 @@ impl Superblock {
     /// is the newer.
     pub fn sequence(&self) -> u64 {
         self.body.sequence
+    }
+
+    /// The HMAC: what tells it from every other superblock of the volume. Public.
+    pub(crate) fn mac(&self) -> &[u8; MAC_BYTES] {
+        &self.mac
     }
 
     /// Which volume it is.
@@ -175,17 +183,25 @@ impl LockedSuperblock {
     }
 
     /// Opens the slots of the secret's kind, one after the other, until one gives the volume key;
-    /// then checks with that key that everything is as an owner of the volume left it.
+    /// then checks with that key that everything is as an owner of the volume left it. Spends as much
+    /// as [`Attempt::default`] says.
     ///
     /// # Errors
     /// [`SuperblockErrorKind::WrongKey`], [`SuperblockErrorKind::TooCostly`],
     /// [`SuperblockErrorKind::Tampered`], and [`SuperblockErrorKind::InvalidRequest`] for a secret
     /// that is too short or too long to be one.
     pub fn unlock(&self, secret: &Secret) -> Result<Unlocked, SuperblockError> {
+        self.unlock_within(secret, &mut Budget::new(Attempt::default()))
+    }
+
+    fn unlock_within(
+        &self,
+        secret: &Secret,
+        budget: &mut Budget,
+    ) -> Result<Unlocked, SuperblockError> {
         let Self { body, mac } = self;
-        let (volume_key, slot) = body.slots.open(&body.volume_id.0, secret)?;
-        // There is one encoding of every body, so these are the bytes that were read.
-        if !is_authentic(&volume_key, &body.encode(), mac) {
+        let (volume_key, slot) = body.slots.open(&body.volume_id.0, secret, budget)?;
+        if !self.is_authentic(&volume_key) {
             return Err(SuperblockError::new(
                 SuperblockErrorKind::Tampered,
                 "the superblock was changed by someone without the key: do not trust this storage, \
@@ -194,6 +210,12 @@ impl LockedSuperblock {
         }
         let superblock = Superblock { body: body.clone(), mac: *mac };
         Ok(Unlocked { superblock, volume_key, slot })
+    }
+
+    /// Whether the volume key vouches for it.
+    fn is_authentic(&self, volume_key: &VolumeKey) -> bool {
+        // There is one encoding of every body, so these are the bytes that were read.
+        is_authentic(volume_key, &self.body.encode(), &self.mac)
     }
 
     /// What the sequence number is claimed to be.

@@ -1,13 +1,14 @@
 //! The four copies: damage, crashes, repair.
 
-use oblivio_core::store::{Blanks, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
+use oblivio_volume::keys::Attempt;
 use oblivio_volume::superblock::copies::{
-    BACK, COPIES, FRONT, read_copies, repair, shape, write_copies,
+    BACK, COPIES, FRONT, read_copies, repair, settle, shape, write_copies,
 };
-use oblivio_volume::superblock::{Superblock, SuperblockErrorKind as Kind};
+use oblivio_volume::superblock::{SUPERBLOCK_BYTES, Superblock, SuperblockErrorKind as Kind};
 
-use crate::{key_file, kind, next, superblock, with_checksum};
+use crate::{Bytes, key_file, kind, next, passphrase, superblock, with_checksum};
 
 #[test]
 fn every_layout_takes_them() {
@@ -156,6 +157,28 @@ fn a_crash_while_repairing_leaves_the_good_copies() {
     }
 }
 
+/// A sync that failed left the new superblock in a cache alone, and the old one in the other copies:
+/// these are not touched before the new one is durable.
+#[test]
+fn a_crash_while_settling_leaves_a_superblock() {
+    let new = next(&superblock());
+    for cached in [0b0011u8, 0b1100, 0b0001, 0b1000] {
+        for (calls, fates) in (0..=WRITE_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
+            let mut store = CrashingStore::new(with(&superblock()), calls);
+            for copy in bits(cached) {
+                let bytes = bytes_of(&mut store.inner, copy);
+                store.unflushed.push((copy, bytes.to_vec()));
+                bytes.copy_from_slice(&new.encode()[..]);
+            }
+            let outcome = settle(&mut store, &new);
+            assert_eq!(outcome.is_ok(), calls == WRITE_CALLS, "{WRITE_CALLS} calls");
+            let found = sequences(&mut store.after_crash(&fates));
+            assert!(found.iter().any(Option::is_some), "{cached:04b}, {calls} calls, {fates:?}");
+            assert!(outcome.is_err() || found == [Some(3); COPIES], "{found:?}");
+        }
+    }
+}
+
 #[test]
 fn a_copy_that_cannot_be_read_does_not_hide_the_others() {
     let mut store = BadSector(with(&superblock()));
@@ -164,6 +187,59 @@ fn a_copy_that_cannot_be_read_does_not_hide_the_others() {
         copies.each().iter().map(|copy| copy.as_ref().map_err(|e| e.kind())).collect();
     assert_eq!(kinds[0].as_ref().unwrap_err(), &Kind::Store);
     assert_eq!(copies.newest().unwrap().unauthenticated_sequence(), 2);
+}
+
+/// Whoever can compute a checksum writes copies of the highest number: one that does not open, and one
+/// that opens and is not authentic.
+#[test]
+fn forged_copies_do_not_hide_a_good_one() {
+    let attempt = Attempt::default();
+    for (changed, expected) in [(600, Kind::WrongKey), (40, Kind::Tampered)] {
+        let mut forged = superblock().encode();
+        forged[16..24].copy_from_slice(&(1u64 << 60).to_le_bytes());
+        forged[changed] ^= 1;
+        let forged = with_checksum(forged);
+        for good in 0u8..1 << COPIES {
+            let mut store = with(&superblock());
+            for copy in bits(!good & 0b1111) {
+                bytes_of(&mut store, copy).copy_from_slice(&forged[..]);
+            }
+            let copies = read_copies(&mut store);
+            let outcome = copies.unlock(&key_file(1), attempt);
+            if good == 0 {
+                assert_eq!(kind(outcome), expected);
+                continue;
+            }
+            let found = outcome.unwrap().superblock;
+            assert_eq!(found.encode(), superblock().encode());
+            let refused = kind(copies.unlock(&key_file(9), attempt));
+            assert_eq!(refused, Kind::WrongKey);
+            assert_eq!(repair(&mut store, &found).unwrap(), COPIES - good.count_ones() as usize);
+            assert_eq!(sequences(&mut store), [Some(2); COPIES]);
+        }
+    }
+}
+
+/// As a crash leaves it: the newer superblock counts, and its owner has removed the secret.
+#[test]
+fn a_removed_secret_does_not_open_the_older_copies_beside_the_newer_ones() {
+    let mut newer = superblock();
+    newer.remove_slot(&crate::volume_key(), 1).unwrap();
+    for new in 0u8..1 << COPIES {
+        let mut store = with(&superblock());
+        for copy in bits(new) {
+            bytes_of(&mut store, copy).copy_from_slice(&newer.encode()[..]);
+        }
+        let copies = read_copies(&mut store);
+        let removed = copies.unlock(&key_file(1), Attempt::default());
+        if new == 0 {
+            assert_eq!(removed.unwrap().superblock.sequence(), 2);
+        } else {
+            assert_eq!(kind(removed), Kind::WrongKey, "{new:04b}");
+            let kept = copies.unlock(&passphrase("correct horse"), Attempt::default());
+            assert_eq!(kept.unwrap().superblock.sequence(), 3);
+        }
+    }
 }
 
 // ───────────────────────────── stores ─────────────────────────────
@@ -175,6 +251,13 @@ const REPAIR_CALLS: usize = 2;
 fn with(superblock: &Superblock) -> MemoryStore {
     let mut store = MemoryStore::new(&vec![shape(); 4], LayoutKind::Striped).unwrap();
     write_copies(&mut store, superblock).unwrap();
+    store
+}
+
+/// A store whose copies are all these bytes.
+pub(crate) fn holding(bytes: &Bytes) -> MemoryStore {
+    let mut store = with(&superblock());
+    (0..COPIES).for_each(|copy| bytes_of(&mut store, copy).copy_from_slice(bytes));
     store
 }
 
@@ -237,7 +320,8 @@ impl CrashingStore {
     }
 
     fn after_crash(mut self, fates: &[Fate; COPIES]) -> MemoryStore {
-        for (copy, old) in &self.unflushed {
+        // The first of each copy is what was durable.
+        for (copy, old) in self.unflushed.iter().rev() {
             let bytes = bytes_of(&mut self.inner, *copy);
             match fates[*copy] {
                 Fate::New => {}
@@ -300,27 +384,53 @@ impl BucketStore for BadSector {
     }
 }
 
-/// A store that hands out frames of the wrong length.
+/// Hands out so many frames of so many bytes, whatever it is asked for.
+struct Answering {
+    inner: MemoryStore,
+    frames: usize,
+    bytes: usize,
+    spans: Vec<Span>,
+}
+
+impl Answering {
+    fn new(frames: usize, bytes: usize) -> Self {
+        Self { inner: with(&superblock()), frames, bytes, spans: Vec::new() }
+    }
+}
+
+impl BucketStore for Answering {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.inner.shape(tree)
+    }
+    fn prefetch(&mut self, _: &[Piece]) {}
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        let span = Span { bytes: self.bytes, ..self.inner.span(&pieces[0]).unwrap() };
+        self.spans = vec![span; self.frames];
+        Ok(Frames::new(self.inner.contents(), &self.spans))
+    }
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.inner.write(pieces, fill)
+    }
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.inner.flush()
+    }
+}
+
 #[test]
 fn frames_that_are_too_short_are_damaged() {
-    struct Short(MemoryStore, [Span; 1]);
-    impl BucketStore for Short {
-        fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-            self.0.shape(tree)
-        }
-        fn prefetch(&mut self, _: &[Piece]) {}
-        fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-            self.1 = [Span { bytes: 100, ..self.0.span(&pieces[0]).unwrap() }];
-            Ok(Frames::new(self.0.contents(), &self.1))
-        }
-        fn write(&mut self, _: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-            fill(Blanks::new(&mut [], &[]));
-            Ok(())
-        }
-        fn flush(&mut self) -> Result<(), StoreError> {
-            Ok(())
-        }
+    let copies = read_copies(&mut Answering::new(1, 100));
+    assert_eq!(kind(copies.newest()), Kind::Damaged);
+}
+
+#[test]
+fn a_store_that_answers_with_too_few_frames_or_too_many_is_refused() {
+    for frames in [0, 2, 5] {
+        let mut store = Answering::new(frames, SUPERBLOCK_BYTES);
+        assert_eq!(kind(read_copies(&mut store).newest()), Kind::Store);
+        let unlocked = read_copies(&mut store).unlock(&key_file(1), Attempt::default());
+        assert_eq!(kind(unlocked), Kind::Store);
+        assert_eq!(repair(&mut store, &superblock()).unwrap(), COPIES);
     }
-    let mut store = Short(with(&superblock()), [Span { start: 0, bytes: 0 }]);
-    assert_eq!(kind(read_copies(&mut store).newest()), Kind::Damaged);
+    let mut store = Answering::new(1, SUPERBLOCK_BYTES);
+    assert!(read_copies(&mut store).unlock(&key_file(1), Attempt::default()).is_ok());
 }

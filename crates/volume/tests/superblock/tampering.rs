@@ -1,9 +1,12 @@
 //! Bytes that someone has changed: with and without a new checksum.
 
+use oblivio_volume::keys::{Attempt, Secret};
+use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{LockedSuperblock, SUPERBLOCK_BYTES, SuperblockErrorKind as Kind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use crate::copies::holding;
 use crate::{Bytes, key_file, kind, passphrase, slot, superblock, volume_key, with_checksum};
 
 const SLOT_0: usize = 256;
@@ -89,6 +92,43 @@ fn a_slot_above_the_ceiling_is_refused_and_the_others_are_tried() {
             assert_eq!(kind(locked.unlock(&other)), Kind::Tampered, "it opens, and notices");
         }
     }
+}
+
+/// Storage chooses what the slots ask for, and an opening spends what its owner allows.
+#[test]
+fn an_opening_spends_no_more_than_it_may() {
+    let coins = &mut StdRng::seed_from_u64(6);
+    let mut superblock = superblock();
+    let last = passphrase("battery staple");
+    for secret in [&passphrase("another"), &last] {
+        superblock.add_slot(&volume_key(), &slot("", secret), coins).unwrap();
+    }
+    // Two slots that fill 8 KiB 33 times each.
+    let mut bytes = superblock.encode();
+    for slot in [SLOT_0, SLOT_0 + 2 * (SLOT_1 - SLOT_0)] {
+        bytes[slot + 8..slot + 12].copy_from_slice(&33u32.to_le_bytes());
+    }
+    let try_it = |bytes: &Bytes, secret: &Secret, attempt: Attempt| {
+        let unlocked = read_copies(&mut holding(bytes)).unlock(secret, attempt);
+        unlocked.map(|unlocked| unlocked.slot).map_err(|error| error.kind())
+    };
+    let bytes = with_checksum(bytes);
+    let all = |memory_kib_max| Attempt { slot: None, memory_kib_max };
+    let one = |slot| Attempt { slot: Some(slot), memory_kib_max: 8 };
+    // Less than any slot asks for, just as much, and more. What opens is noticed to be changed.
+    assert_eq!(try_it(&bytes, &last, all(7)), Err(Kind::TooCostly));
+    assert_eq!(try_it(&bytes, &last, all(8)), Err(Kind::Tampered));
+    let nobody = passphrase("nobody's");
+    assert_eq!(try_it(&bytes, &nobody, all(8)), Err(Kind::TooCostly), "66 fills are 2 too many");
+    assert_eq!(try_it(&bytes, &nobody, all(9)), Err(Kind::WrongKey));
+    assert_eq!(try_it(&bytes, &nobody, one(0)), Err(Kind::WrongKey));
+
+    let good = superblock.encode();
+    assert_eq!(try_it(&good, &last, Attempt::default()), Ok(3));
+    assert_eq!(try_it(&good, &last, one(3)), Ok(3));
+    assert_eq!(try_it(&good, &last, one(2)), Err(Kind::WrongKey));
+    assert_eq!(try_it(&good, &key_file(1), one(1)), Ok(1));
+    assert_eq!(try_it(&good, &last, one(7)), Err(Kind::InvalidRequest));
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! How an owner changes who may open a volume.
+
+use oblivio_core::BucketStore;
+
+use crate::anchor;
+use crate::error::VolumeError;
+use crate::keys::VolumeKey;
+use crate::ledger::{LedgerKeys, Past};
+use crate::newest;
+use crate::state_dir::StateDir;
+use crate::superblock::{Superblock, Unlocked, copies};
+use crate::volume::config;
+
+/// Lets `change` add or remove key slots of a volume that nobody has open, and makes the outcome the
+/// superblock that counts. Once this has returned, the client that owns `dir` takes no older one.
+///
+/// Storage may show a superblock of before, with slots that were removed: the directory is asked
+/// first, and `change` is not called if storage or the directory went back.
+///
+/// # Errors
+/// What `change` returns; nothing was changed then. [`VolumeErrorKind::StoreRolledBack`] and the other
+/// kinds with which an opening refuses storage or a directory; any other when the change may have been
+/// made or not: the next opening goes on with what is there.
+///
+/// [`VolumeErrorKind::StoreRolledBack`]: crate::VolumeErrorKind::StoreRolledBack
+pub fn change_slots<T, E: From<VolumeError>>(
+    store: &mut impl BucketStore,
+    dir: &mut dyn StateDir,
+    owner: &mut Unlocked,
+    change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, E>,
+) -> Result<T, E> {
+    check_past(store, dir, owner)?;
+    newest::adopt(store, dir, owner)?;
+    let outcome = change(&mut owner.superblock, &owner.volume_key)?;
+    copies::write_copies(store, &owner.superblock).map_err(VolumeError::from)?;
+    newest::record(dir, owner)?;
+    Ok(outcome)
+}
+
+/// A directory that is not the latest may not know of the newest superblock either.
+fn check_past(
+    store: &mut impl BucketStore,
+    dir: &dyn StateDir,
+    owner: &Unlocked,
+) -> Result<(), VolumeError> {
+    let Unlocked { superblock, volume_key, .. } = owner;
+    let keys = LedgerKeys::new(volume_key);
+    let config = config(superblock.params())?;
+    let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
+    newest::check(dir, owner)?;
+    let head = &past.history.head;
+    let shown = anchor::read(store, &keys.anchor)?;
+    anchor::check(shown, &head.checkpoint, &head.previous).map(drop)
+}

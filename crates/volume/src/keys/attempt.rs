@@ -1,0 +1,110 @@
+//! What an opening tries, and what it spends on it.
+//!
+//! Key slots say what it costs to try them, and nothing vouches for that before one has opened: without
+//! a bound, storage could let whoever opens a volume run out of memory, or wait for an hour.
+
+use super::cost::Cost;
+use super::error::{KeyError, KeyErrorKind};
+
+/// How often an opening fills the memory that it may take for a slot, over all slots that it tries.
+const FILLS_MAX: u64 = 64;
+
+/// What may be tried to open a volume, and what may be spent on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The one slot to try; `None` for all of the secret's kind.
+    pub slot: Option<u8>,
+    /// The most memory for a slot, in KiB. All slots together may fill so much 64 times.
+    pub memory_kib_max: u32,
+}
+
+/// All slots, as far as [`Cost::calibrate`] has chosen their costs.
+impl Default for Attempt {
+    fn default() -> Self {
+        Self { slot: None, memory_kib_max: Cost::CALIBRATED_MEMORY_KIB_MAX }
+    }
+}
+
+/// What is left of an attempt.
+pub(crate) struct Budget {
+    pub(crate) attempt: Attempt,
+    work_kib: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(attempt: Attempt) -> Self {
+        Self { attempt, work_kib: FILLS_MAX * u64::from(attempt.memory_kib_max) }
+    }
+
+    /// Whether a slot is to be tried.
+    pub(crate) fn tries(&self, slot: u8) -> bool {
+        self.attempt.slot.is_none_or(|wanted| wanted == slot)
+    }
+
+    /// Takes the cost of a slot, if it is within bounds.
+    pub(crate) fn spend(&mut self, cost: Cost) -> Result<(), KeyError> {
+        if cost.memory_kib() > self.attempt.memory_kib_max {
+            return Err(KeyError::new(
+                KeyErrorKind::TooCostly,
+                format!(
+                    "a key slot asks for {cost}, and an opening spends {} KiB on a slot unless it \
+                     may spend more: allow that if you made the slot so. If nobody did, do not trust \
+                     this storage",
+                    self.attempt.memory_kib_max
+                ),
+            ));
+        }
+        self.work_kib = self.work_kib.checked_sub(cost.work_kib()).ok_or_else(|| {
+            KeyError::new(
+                KeyErrorKind::TooCostly,
+                "the key slots together ask for more work than an opening does: name the slot to try, \
+                 or allow more memory, which allows more work as well. If nobody made them so, do not \
+                 trust this storage",
+            )
+        })?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::SLOTS_MAX;
+
+    fn cost(memory_mib: u32, passes: u32) -> Cost {
+        Cost::new(memory_mib << 10, passes, 1).unwrap()
+    }
+
+    #[test]
+    fn a_slot_has_a_bound_and_all_slots_together_have_one() {
+        let mut budget = Budget::new(Attempt::default());
+        let kind = |spent: Result<(), KeyError>| spent.map_err(|error| error.kind());
+        assert_eq!(kind(budget.spend(cost(1025, 3))), Err(KeyErrorKind::TooCostly));
+        for _ in 0..2 {
+            assert_eq!(kind(budget.spend(cost(1024, 30))), Ok(()));
+        }
+        assert_eq!(kind(budget.spend(cost(1024, 5))), Err(KeyErrorKind::TooCostly));
+        // A cheaper slot is still tried.
+        assert_eq!(kind(budget.spend(cost(1024, 4))), Ok(()));
+        assert_eq!(kind(budget.spend(cost(64, 3))), Err(KeyErrorKind::TooCostly));
+
+        let mut budget = Budget::new(Attempt { memory_kib_max: 4 << 20, ..Attempt::default() });
+        assert_eq!(kind(budget.spend(cost(4096, 64))), Ok(()));
+        assert_eq!(kind(budget.spend(cost(64, 3))), Err(KeyErrorKind::TooCostly));
+    }
+
+    #[test]
+    fn slots_of_calibrated_costs_are_tried_together_whatever_machine_made_them() {
+        for floor_micros in [0, 1, 1_000, 30_000, 1_000_000] {
+            for target_millis in [1, 1_000, u32::MAX] {
+                let mut times = [0, floor_micros].into_iter();
+                let clock = || std::time::Duration::from_micros(times.next().unwrap());
+                let cost = Cost::calibrate(target_millis, clock).unwrap();
+                let mut budget = Budget::new(Attempt::default());
+                for _ in 0..SLOTS_MAX {
+                    budget.spend(cost).unwrap_or_else(|error| panic!("{cost}: {error}"));
+                }
+            }
+        }
+    }
+}

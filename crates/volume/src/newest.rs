@@ -1,0 +1,163 @@
+//! The newest superblock that the client has seen, in a small file of its directory: storage that
+//! shows an older one, whose key slots may have been removed since, is found out.
+//!
+//! ```text
+//! magic │ version │ volume │ sequence number │ HMAC of the superblock │ HMAC of all that
+//! ```
+//!
+//! The sequence number alone would not do. A change that was lost before it was acknowledged leaves
+//! another superblock with the number of the next one.
+//!
+//! # Order
+//!
+//! A superblock is durable in all copies before the file names it, and the file names it, durably,
+//! before anyone is told that a change was made.
+//!
+//! - *Crash before the copies are durable*: the file names the old superblock. Storage holds the old one
+//!   or the new one, and both are taken. The new one may be in a cache alone, so the next opening
+//!   writes it again before the file names it.
+//! - *Crash before the file is durable*: it names the old superblock or the new one, because it is
+//!   replaced as a whole. All copies hold the new one, which is taken either way.
+//! - *After that* nothing but the new superblock is taken, or one that follows it.
+//!
+//! So no crash locks the owner out, and what was acknowledged is never undone.
+
+use std::io::{self, Read};
+
+use oblivio_core::BucketStore;
+use ring::hmac;
+
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::keys::VolumeKey;
+use crate::keys::fields::{FieldReader, FieldWriter};
+use crate::state_dir::StateDir;
+use crate::superblock::{MAC_BYTES, Superblock, Unlocked, copies};
+
+const NAME: &str = "superblock";
+
+/// While the file is being made.
+const UNFINISHED: &str = "superblock.new";
+
+const MAGIC: [u8; 8] = *b"oblnewsb";
+const VERSION: u32 = 1;
+const CLAIM_BYTES: usize = 8 + 4 + 16 + 8 + MAC_BYTES;
+const BYTES: usize = CLAIM_BYTES + MAC_BYTES;
+
+/// How a superblock stands to the newest one that the client has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Age {
+    Same,
+    Newer,
+}
+
+/// Refuses a superblock that is older than the newest one that the client has seen, or another one
+/// with its number. Changes nothing.
+pub(crate) fn check(dir: &dyn StateDir, owner: &Unlocked) -> Result<(), VolumeError> {
+    age(dir, owner).map(drop)
+}
+
+/// Makes the superblock that storage shows the one that counts: in all copies, and in the client's
+/// directory. Says how many copies were damaged.
+pub(crate) fn adopt(
+    store: &mut impl BucketStore,
+    dir: &mut dyn StateDir,
+    owner: &Unlocked,
+) -> Result<usize, VolumeError> {
+    let mended = match age(dir, owner)? {
+        Age::Same => copies::repair(store, &owner.superblock)?,
+        Age::Newer => {
+            copies::settle(store, &owner.superblock)?;
+            0
+        }
+    };
+    // Even if it is named already: a sync that failed may have left that in a cache alone.
+    record(dir, owner)?;
+    Ok(mended)
+}
+
+/// Names a superblock that is durable in all copies.
+pub(crate) fn record(dir: &mut dyn StateDir, owner: &Unlocked) -> Result<(), VolumeError> {
+    if dir.names()?.iter().any(|name| name == UNFINISHED) {
+        dir.remove(UNFINISHED)?;
+    }
+    let mut file = dir.create(UNFINISHED)?;
+    file.append(&encode(&owner.superblock, &owner.volume_key))?;
+    file.sync()?;
+    dir.rename(UNFINISHED, NAME)?;
+    Ok(dir.sync_names()?)
+}
+
+fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
+    let Unlocked { superblock, volume_key, .. } = owner;
+    let mut bytes = Vec::new();
+    match dir.open(NAME) {
+        Ok(file) => file.take(BYTES as u64 + 1).read_to_end(&mut bytes)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(damaged(
+                "the client's directory does not say which superblock is the newest",
+            ));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(version) = bytes.get(8..12).filter(|_| bytes.starts_with(&MAGIC))
+        && *version != VERSION.to_le_bytes()
+    {
+        return Err(VolumeError::new(
+            VolumeErrorKind::UnknownVersion,
+            "another version of this program noted the newest superblock in the client's directory: \
+             use that version, or a newer one",
+        ));
+    }
+    let claim = (bytes.len() == BYTES)
+        .then(|| bytes.split_at(CLAIM_BYTES))
+        .filter(|(claim, mac)| hmac::verify(&key(volume_key), claim, mac).is_ok())
+        .map(|(claim, _)| claim)
+        .ok_or_else(|| {
+            damaged("what the client's directory says of the newest superblock was changed")
+        })?;
+    let mut fields = FieldReader::new(claim);
+    let _magic_and_version: [u8; 12] = fields.take();
+    let (volume, sequence, mac): ([u8; 16], _, _) = (fields.take(), fields.u64(), fields.take());
+    if volume != superblock.volume_id().0 {
+        return Err(VolumeError::new(
+            VolumeErrorKind::WrongState,
+            "the client's directory belongs to another volume: name the one of this volume",
+        ));
+    }
+    match superblock.sequence().cmp(&sequence) {
+        std::cmp::Ordering::Greater => Ok(Age::Newer),
+        std::cmp::Ordering::Equal if *superblock.mac() == mac => Ok(Age::Same),
+        _ => Err(VolumeError::new(
+            VolumeErrorKind::StoreRolledBack,
+            "the superblock is not the newest one that this client has seen: its key slots went back. \
+             Restore the latest copy of the volume",
+        )),
+    }
+}
+
+fn encode(superblock: &Superblock, volume_key: &VolumeKey) -> Vec<u8> {
+    let mut fields = FieldWriter::default();
+    fields.put(&MAGIC);
+    fields.put(&VERSION.to_le_bytes());
+    fields.put(&superblock.volume_id().0);
+    fields.put(&superblock.sequence().to_le_bytes());
+    fields.put(superblock.mac());
+    let mut bytes = fields.finish();
+    let mac = hmac::sign(&key(volume_key), &bytes);
+    bytes.extend_from_slice(mac.as_ref());
+    bytes
+}
+
+fn key(volume_key: &VolumeKey) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, &*volume_key.derive("newest superblock"))
+}
+
+fn damaged(defect: &str) -> VolumeError {
+    VolumeError::new(
+        VolumeErrorKind::StateDamaged,
+        format!(
+            "{defect}: the directory is damaged or does not belong to this key. Restore it as it was \
+             when the volume was last used"
+        ),
+    )
+}

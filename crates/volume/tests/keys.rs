@@ -1,0 +1,317 @@
+//! Who may open a volume: keys that were removed stay removed, whatever storage shows, and no crash
+//! locks the owner out.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SlotChange, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, Fault, Snapshot, Survival, World};
+use oblivio_volume::keys::Secret;
+use oblivio_volume::superblock::copies::read_copies;
+use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// The key file that every volume here is made with, in slot 0.
+const OWNERS: u8 = 5;
+
+const ADD: SlotChange = SlotChange::Add { key_file: 6 };
+const ADD_ANOTHER: SlotChange = SlotChange::Add { key_file: 7 };
+/// Undoes [`ADD`].
+const REMOVE: SlotChange = SlotChange::Remove { slot: 1 };
+
+// ───────────────────────────── removed keys ─────────────────────────────
+
+#[test]
+fn a_removed_key_stays_removed_from_the_moment_that_the_removal_returns() {
+    let bench = Bench::with_two_keys();
+    let old = bench.superblocks();
+    bench.change(REMOVE).unwrap();
+    bench.show(&old);
+    assert_eq!(bench.open().map(drop).unwrap_err(), VolumeErrorKind::StoreRolledBack);
+    // A change on the old superblock would bring the key back under a number of its own.
+    for change in [ADD_ANOTHER, REMOVE] {
+        assert_eq!(bench.change(change), Err(VolumeErrorKind::StoreRolledBack));
+        assert_eq!(bench.superblocks(), old, "it was refused and changed something");
+    }
+}
+
+#[test]
+fn an_opening_with_a_newer_superblock_is_the_last_with_an_older_one() {
+    let bench = Bench::with_two_keys();
+    let (old, before) = (bench.superblocks(), bench.world.snapshot());
+    bench.change(REMOVE).unwrap();
+    let new = bench.superblocks();
+    // The removal came to nothing on the client's side.
+    bench.world.restore_dir(&before);
+    bench.open().unwrap().close().unwrap();
+    bench.show(&old);
+    assert_eq!(bench.open().map(drop).unwrap_err(), VolumeErrorKind::StoreRolledBack);
+    bench.show(&new);
+    bench.open().unwrap().close().unwrap();
+    assert!(bench.opens(OWNERS) && !bench.opens(6));
+}
+
+/// A change that was never acknowledged left a superblock with the number of the one that was.
+#[test]
+fn another_superblock_with_the_number_of_the_newest_is_refused() {
+    let bench = Bench::with_two_keys();
+    let before = bench.world.snapshot();
+    bench.change(ADD_ANOTHER).unwrap();
+    let twin = bench.superblocks();
+    bench.restore(&before);
+    bench.change(REMOVE).unwrap();
+    let newest = bench.superblocks();
+    bench.show(&twin);
+    assert_eq!(bench.open().map(drop).unwrap_err(), VolumeErrorKind::StoreRolledBack);
+    assert_eq!(bench.change(ADD_ANOTHER), Err(VolumeErrorKind::StoreRolledBack));
+    bench.show(&newest);
+    bench.open().unwrap().close().unwrap();
+}
+
+#[test]
+fn an_older_directory_changes_no_keys() {
+    let bench = Bench::with_two_keys();
+    let backup = bench.world.snapshot();
+    bench.write_all();
+    let superblocks = bench.superblocks();
+    bench.world.restore_dir(&backup);
+    assert_eq!(bench.change(REMOVE), Err(VolumeErrorKind::StateRolledBack));
+    assert_eq!(bench.superblocks(), superblocks);
+}
+
+#[test]
+fn copies_are_mended_once_storage_and_directory_were_looked_at() {
+    let bench = Bench::with_two_keys();
+    let damaged = |mut superblocks: Superblocks| {
+        superblocks[3][300] ^= 1;
+        superblocks
+    };
+    let (old, good) = (bench.superblocks(), bench.world.snapshot());
+    bench.change(REMOVE).unwrap();
+    let new = bench.superblocks();
+    bench.show(&damaged(old));
+    let shown = bench.superblocks();
+    assert_eq!(bench.open().map(drop).unwrap_err(), VolumeErrorKind::StoreRolledBack);
+    assert_eq!(bench.change(ADD_ANOTHER), Err(VolumeErrorKind::StoreRolledBack));
+    assert_eq!(bench.superblocks(), shown);
+
+    bench.show(&damaged(new.clone()));
+    let shown = bench.superblocks();
+    bench.world.remove_file("superblock");
+    assert_eq!(bench.open().map(drop).unwrap_err(), VolumeErrorKind::StateDamaged);
+    assert_eq!(bench.superblocks(), shown);
+
+    bench.world.restore_dir(&good);
+    bench.open().unwrap().close().unwrap();
+    assert_eq!(bench.superblocks(), new);
+}
+
+#[test]
+fn a_directory_that_does_not_know_the_newest_superblock_is_damaged() {
+    let bench = Bench::with_two_keys();
+    let good = bench.world.snapshot();
+    let file = good.files()["superblock"].clone();
+    let kinds = || [bench.open().map(drop).unwrap_err(), bench.change(REMOVE).unwrap_err()];
+    bench.world.remove_file("superblock");
+    assert_eq!(kinds(), [VolumeErrorKind::StateDamaged; 2]);
+    for byte in 0..file.len() {
+        let mut changed = file.clone();
+        changed[byte] ^= 1 << (byte % 8);
+        bench.restore(&good);
+        bench.world.replace_file("superblock", &changed);
+        let expected = match byte {
+            8..12 => VolumeErrorKind::UnknownVersion,
+            _ => VolumeErrorKind::StateDamaged,
+        };
+        assert_eq!(kinds(), [expected; 2], "byte {byte}");
+        bench.restore(&good);
+        bench.world.replace_file("superblock", &file[..byte]);
+        assert_eq!(kinds(), [VolumeErrorKind::StateDamaged; 2], "{byte} bytes");
+    }
+    bench.restore(&good);
+    bench.world.replace_file("superblock", &[&file[..], &[0]].concat());
+    assert_eq!(kinds(), [VolumeErrorKind::StateDamaged; 2]);
+    bench.restore(&good);
+    bench.open().unwrap().close().unwrap();
+}
+
+// ───────────────────────────── crashes ─────────────────────────────
+
+/// Wherever the machine dies, and whatever survives on either side: the owner gets in, the removal has
+/// happened or not, and what the next opening has seen cannot be undone.
+#[test]
+fn a_crash_in_a_key_change_locks_nobody_out_and_undoes_nothing() {
+    let bench = Bench::with_two_keys();
+    let (old, good) = (bench.superblocks(), bench.world.snapshot());
+    let (mut happened, mut undone) = (0, 0);
+    for (store, dir) in pairs_of_survivals() {
+        for operation in 0.. {
+            bench.restore(&good);
+            let mut coins = StdRng::seed_from_u64(operation);
+            bench.world.plan(&[Fault::CrashAt(operation)], &mut coins);
+            let outcome = bench.change(REMOVE);
+            bench.world.crash_apart(&mut coins, store, dir);
+            bench.open().unwrap().close().unwrap();
+            assert!(bench.opens(OWNERS));
+            let is_removed = !bench.opens(6);
+            if is_removed {
+                happened += 1;
+                bench.show(&old);
+                let again = bench.open().map(drop).unwrap_err();
+                assert_eq!(again, VolumeErrorKind::StoreRolledBack, "operation {operation}");
+            } else {
+                undone += 1;
+                assert!(outcome.is_err(), "an acknowledged removal was undone");
+            }
+            if outcome.is_ok() {
+                break;
+            }
+        }
+    }
+    assert!(happened > 20 && undone > 20, "{happened} {undone}");
+}
+
+/// What an opening finds may be in a cache alone. It must not be noted as the newest before it is
+/// durable: a power loss would take it away, and the older one would be refused. And it must not be
+/// made durable where the older one is all that a disk holds.
+#[test]
+fn a_superblock_that_a_failed_sync_left_in_a_cache_locks_nobody_out() {
+    let bench = Bench::with_two_keys();
+    let good = bench.world.snapshot();
+    let operations = bench.operations_of(REMOVE);
+    let survivals = [Survival::None, Survival::Random { torn: true }];
+    let faults = (0..operations).flat_map(|fail| (0..operations + 10).map(move |die| (fail, die)));
+    for (fail_at, crash_at) in faults {
+        for survival in survivals {
+            bench.restore(&good);
+            let mut coins = StdRng::seed_from_u64(fail_at * 100 + crash_at);
+            bench.world.plan(&[Fault::FailAt(fail_at)], &mut coins);
+            let _ = bench.change(REMOVE);
+            bench.world.plan(&[Fault::CrashAt(crash_at)], &mut coins);
+            let again = bench.change(SlotChange::Add { key_file: 8 });
+            bench.world.crash(&mut coins, survival);
+            bench.open().unwrap().close().unwrap();
+            assert!(bench.opens(OWNERS));
+            assert!(again.is_err() || bench.opens(8), "an acknowledged key is gone");
+        }
+    }
+}
+
+/// Of an opening that adopts a superblock which nobody acknowledged.
+#[test]
+fn a_crash_in_the_opening_after_a_key_change_locks_nobody_out() {
+    let bench = Bench::with_two_keys();
+    let before = bench.world.snapshot();
+    bench.change(REMOVE).unwrap();
+    let changed = bench.world.snapshot();
+    for survival in Survival::MODES {
+        for operation in 0..60 {
+            bench.world.restore_store(&changed);
+            bench.world.restore_dir(&before);
+            let mut coins = StdRng::seed_from_u64(operation);
+            bench.world.plan(&[Fault::CrashAt(operation)], &mut coins);
+            let _ = bench.open().map(drop);
+            bench.world.crash(&mut coins, survival);
+            bench.open().unwrap().close().unwrap();
+            assert!(bench.opens(OWNERS) && !bench.opens(6));
+        }
+    }
+}
+
+fn pairs_of_survivals() -> impl Iterator<Item = (Survival, Survival)> {
+    Survival::MODES.into_iter().flat_map(|one| Survival::MODES.map(|other| (one, other)))
+}
+
+// ───────────────────────────── a volume with keys ─────────────────────────────
+
+type Superblocks = [Vec<u8>; 4];
+
+struct Bench {
+    setup: SmallVolume,
+    world: World,
+}
+
+impl Bench {
+    /// Closed, with slot 0 for its owner and slot 1 for somebody else.
+    fn with_two_keys() -> Self {
+        let setup = SmallVolume::default();
+        let world = setup.world();
+        let coins = StdRng::seed_from_u64(1);
+        setup.create(world.store(), world.dir(), coins).unwrap().close().unwrap();
+        let bench = Self { setup, world };
+        bench.change(ADD).unwrap();
+        assert!(bench.opens(OWNERS) && bench.opens(6));
+        // All of it is durable.
+        let snapshot = bench.world.snapshot();
+        bench.restore(&snapshot);
+        bench
+    }
+
+    fn change(&self, change: SlotChange) -> Result<(), VolumeErrorKind> {
+        let changed = self.setup.change_slots(self.world.store(), self.world.dir(), change);
+        changed.map_err(|error: VolumeError| error.kind())
+    }
+
+    /// How many operations it takes, without a fault.
+    fn operations_of(&self, change: SlotChange) -> u64 {
+        let before = self.world.snapshot();
+        self.world.plan(&[], &mut StdRng::seed_from_u64(0));
+        self.change(change).unwrap();
+        let operations = self.world.operations();
+        self.restore(&before);
+        operations
+    }
+
+    fn open(&self) -> Result<Volume<CrashStore>, VolumeErrorKind> {
+        let coins = StdRng::seed_from_u64(99);
+        let opened = self.setup.open(self.world.store(), self.world.dir(), coins);
+        opened.map(|(volume, _)| volume).map_err(|error| error.kind())
+    }
+
+    /// Makes more checkpoints than storage could mistake for one.
+    fn write_all(&self) {
+        let mut volume = self.open().unwrap();
+        let data = [1; BLOCK_BYTES as usize];
+        for address in 0..BLOCKS {
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        }
+        volume.close().unwrap();
+    }
+
+    /// Whether a file full of this byte unlocks what storage shows.
+    fn opens(&self, key_file: u8) -> bool {
+        let secret = Secret::KeyFile(vec![key_file; 32].into());
+        let copies = read_copies(&mut self.world.store());
+        copies.newest().unwrap().unlock(&secret).is_ok()
+    }
+
+    fn superblocks(&self) -> Superblocks {
+        places().map(|piece| self.world.store().read(&[piece]).unwrap().get(0).to_vec())
+    }
+
+    /// Lets storage show other superblocks.
+    fn show(&self, superblocks: &Superblocks) {
+        for (piece, bytes) in places().into_iter().zip(superblocks) {
+            let spans = [Span { start: 0, bytes: bytes.len() }];
+            let mut store = self.world.store();
+            store.write(&[piece], &mut |blanks| blanks.relay(Frames::new(bytes, &spans))).unwrap();
+            store.flush().unwrap();
+        }
+    }
+
+    fn restore(&self, snapshot: &Snapshot) {
+        self.world.restore_store(snapshot);
+        self.world.restore_dir(snapshot);
+    }
+}
+
+fn places() -> [Piece; 4] {
+    [(0, 0), (0, 1), (3, 0), (3, 1)].map(|(tree, copy)| Piece {
+        tree: TreeId(tree),
+        bucket: BucketId::new(1, copy),
+        part: Part::Whole,
+    })
+}

@@ -1,0 +1,151 @@
+//! Damage to the client's log: what had been synced is not left out without a word, however much of it
+//! is damaged. Only what a crash can tear off may be missing.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::{Snapshot, Survival, World};
+use oblivio_volume::{Recovery, VolumeErrorKind};
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+/// Each is a record of its own, synced before storage sees any of it.
+const ACCESSES: u64 = 20;
+
+#[test]
+fn damage_to_any_records_but_the_last_is_found() {
+    let bench = Bench::new();
+    let mut coins = StdRng::seed_from_u64(2);
+    for first in 0..bench.ends.len() - 1 {
+        // From one record on up to all but the last.
+        for last in first..bench.ends.len() - 2 {
+            let range = bench.ends[first]..bench.ends[last + 1];
+            let mut noise = bench.bytes.clone();
+            coins.fill_bytes(&mut noise[range.clone()]);
+            assert_eq!(
+                bench.outcome(&noise),
+                Err(VolumeErrorKind::StateDamaged),
+                "noise in {range:?}"
+            );
+            let mut zeros = bench.bytes.clone();
+            zeros[range.clone()].fill(0);
+            assert_eq!(
+                bench.outcome(&zeros),
+                Err(VolumeErrorKind::StateDamaged),
+                "zeros in {range:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn damage_to_any_byte_of_several_records_is_found() {
+    let bench = Bench::new();
+    let (start, end) = (bench.ends[0], bench.ends[bench.ends.len() - 2]);
+    let mut coins = StdRng::seed_from_u64(3);
+    for byte in (start..end).step_by(7) {
+        let mut changed = bench.bytes.clone();
+        changed[byte] ^= 1 << coins.random_range(0..8);
+        // And one of the record after it, if that is not the last.
+        let next = bench.ends.iter().find(|end| **end > byte).unwrap();
+        if *next < end {
+            changed[*next + coins.random_range(0..40)] ^= 0x10;
+        }
+        assert_eq!(bench.outcome(&changed), Err(VolumeErrorKind::StateDamaged), "byte {byte}");
+    }
+}
+
+#[test]
+fn bytes_that_are_cut_out_or_put_in_are_found() {
+    let bench = Bench::new();
+    let end = bench.ends[bench.ends.len() - 3];
+    for at in (bench.ends[0]..end).step_by(61) {
+        let (before, after) = bench.bytes.split_at(at);
+        for changed in [[before, &after[1..]].concat(), [before, &[7], after].concat()] {
+            assert_eq!(bench.outcome(&changed), Err(VolumeErrorKind::StateDamaged), "byte {at}");
+        }
+    }
+}
+
+/// All but the last record is lost, and that is anywhere: it vouches for those before it.
+#[test]
+fn a_record_is_found_however_far_behind_the_damage() {
+    let bench = Bench::new();
+    let [.., start, next, end] = bench.ends[..] else { panic!("there are more records") };
+    // Files are looked through in pieces of 64 KiB: also where two of them meet.
+    for gap in (1..200).chain((64 << 10) - 50..(64 << 10) + 5) {
+        let (kept, last) = (&bench.bytes[..start], &bench.bytes[next..end]);
+        let changed = [kept, &vec![0; gap], last].concat();
+        assert_eq!(bench.outcome(&changed), Err(VolumeErrorKind::StateDamaged), "{gap} bytes");
+    }
+}
+
+/// A crash may tear the last record off: nobody can tell that from damage. It is said.
+#[test]
+fn a_last_record_that_does_not_open_is_left_out_and_counted() {
+    let bench = Bench::new();
+    let whole = bench.outcome(&bench.bytes).unwrap();
+    assert_eq!((whole.state_bytes_ignored, whole.accesses), (0, ACCESSES));
+    let [.., start, end] = bench.ends[..] else { panic!("there are more records") };
+    for byte in start..end {
+        let mut changed = bench.bytes.clone();
+        changed[byte] ^= 4;
+        let found = bench.outcome(&changed).unwrap();
+        let ignored = (end - start) as u64;
+        assert_eq!((found.state_bytes_ignored, found.accesses), (ignored, ACCESSES - 1));
+        let torn = bench.outcome(&bench.bytes[..byte]).unwrap();
+        assert_eq!(torn.state_bytes_ignored, (byte - start) as u64);
+    }
+}
+
+// ───────────────────────────── a volume that was not closed ─────────────────────────────
+
+struct Bench {
+    setup: SmallVolume,
+    world: World,
+    /// After the crash.
+    good: Snapshot,
+    name: String,
+    /// The state file.
+    bytes: Vec<u8>,
+    /// Where records of accesses start in it, and the last one ends.
+    ends: Vec<usize>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        // All accesses come before the first checkpoint, and before the first eviction that could tell.
+        let setup = SmallVolume { tree_top_levels: 5, ..SmallVolume::default() };
+        let world = setup.world();
+        let coins = StdRng::seed_from_u64(1);
+        let mut volume = setup.create(world.store(), world.dir(), coins).unwrap();
+        let state_file = || {
+            let snapshot = world.snapshot();
+            let files = snapshot.files().iter().filter(|(name, _)| name.starts_with("state-"));
+            files.map(|(name, bytes)| (name.clone(), bytes.clone())).next_back().unwrap()
+        };
+        let mut ends = vec![state_file().1.len()];
+        for address in 0..ACCESSES {
+            let data = [address as u8; BLOCK_BYTES as usize];
+            let address = address % BLOCKS;
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+            ends.push(state_file().1.len());
+        }
+        world.crash_apart(&mut StdRng::seed_from_u64(1), Survival::None, Survival::None);
+        drop(volume);
+        let (name, bytes) = state_file();
+        assert_eq!(ends.last(), Some(&bytes.len()), "all of it was synced");
+        Self { good: world.snapshot(), setup, world, name, bytes, ends }
+    }
+
+    /// Opens the volume with another state file.
+    fn outcome(&self, state: &[u8]) -> Result<Recovery, VolumeErrorKind> {
+        self.world.restore_store(&self.good);
+        self.world.restore_dir(&self.good);
+        self.world.replace_file(&self.name, state);
+        let coins = StdRng::seed_from_u64(9);
+        let opened = self.setup.open(self.world.store(), self.world.dir(), coins);
+        opened.map(|(_, recovery)| recovery).map_err(|error| error.kind())
+    }
+}
