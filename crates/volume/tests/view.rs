@@ -8,7 +8,7 @@ mod bench;
 #[path = "support/seen.rs"]
 mod seen;
 
-use bench::{Bench, get, places, read};
+use bench::{Bench, get, is_repetition, places, read};
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
@@ -233,11 +233,7 @@ impl Bench {
         let (mut volume, recovery) = self.open().unwrap();
         let repeated = self.leaves().split_off(before);
         assert_eq!(repeated.len() as u64, recovery.accesses);
-        let is_repetition = |from: usize| {
-            let (seen, new) = repeated.split_at((shown.len() - from).min(repeated.len()));
-            seen == &shown[from..] && new.len() <= 1
-        };
-        assert!((0..=shown.len()).any(is_repetition), "{repeated:?} after {shown:?}");
+        assert!(is_repetition(&repeated, shown, 1), "{repeated:?} after {shown:?}");
         let last = repeated.last().or(shown.last());
         read(&mut volume, 0).unwrap();
         self.leaves().last() == last

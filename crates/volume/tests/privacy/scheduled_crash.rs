@@ -5,11 +5,12 @@ use oblivio_testkit::crash::{Fault, Survival};
 use oblivio_volume::Disk;
 use oblivio_volume::device::{BlockDevice, DiskOp, Request};
 
-use crate::bench::Bench;
-use crate::seen::leaves;
+use crate::bench::{Bench, is_repetition};
 
-/// Of each tick.
+/// At each tick.
 const ACCESSES: usize = 7;
+
+const CACHE_BYTES: u64 = 8 * BLOCK_BYTES as u64;
 
 /// What somebody asks a disk for before each tick.
 type Client = fn(tick: u64) -> Option<DiskOp>;
@@ -40,7 +41,7 @@ fn a_recovery_repeats_the_accesses_of_ticks_whoever_asked() {
                 bench.world.plan(&[Fault::CrashAt(crash_at)], &mut bench.coins);
                 if let Ok((volume, _)) = bench.open() {
                     let (disk, ticks) =
-                        Disk::start_without_clock(volume, 8 * 512, ACCESSES, true).unwrap();
+                        Disk::start_without_clock(volume, CACHE_BYTES, ACCESSES, true).unwrap();
                     for tick in (0..).take_while(|_| !bench.world.is_off()) {
                         if let Some(op) = client(tick) {
                             disk.submit(Request { op, done: Box::new(drop) });
@@ -51,14 +52,12 @@ fn a_recovery_repeats_the_accesses_of_ticks_whoever_asked() {
                 bench.world.crash(&mut bench.coins, survival);
                 let shown = bench.leaves();
                 let (_, recovery) = bench.open().unwrap();
-                let repeated = leaves(&bench.setup, &bench.world.view()).split_off(shown.len());
+                let repeated = bench.leaves().split_off(shown.len());
                 assert_eq!(repeated.len() as u64, recovery.accesses);
-                let is_repetition = |from: usize| {
-                    let (seen, new) = repeated.split_at((shown.len() - from).min(repeated.len()));
-                    seen == &shown[from..] && new.len() <= ACCESSES
-                };
-                let what = format!("{name}, crash at {crash_at}, {survival:?}");
-                assert!((0..=shown.len()).any(is_repetition), "{what}: {repeated:?}, {shown:?}");
+                assert!(
+                    is_repetition(&repeated, &shown, ACCESSES),
+                    "{name}, crash at {crash_at}, {survival:?}: {repeated:?} after {shown:?}"
+                );
                 all_repeated += repeated.len();
             }
             assert!(all_repeated > 100, "{name}: {all_repeated}");

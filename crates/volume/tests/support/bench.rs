@@ -42,6 +42,15 @@ impl Bench {
     }
 }
 
+/// Whether `repeated` is what was `shown`, from somewhere on, and at most so many leaves more: accesses
+/// that were logged and not made.
+pub(crate) fn is_repetition(repeated: &[u64], shown: &[u64], new_max: usize) -> bool {
+    (0..=shown.len()).any(|from| {
+        let (seen, new) = repeated.split_at((shown.len() - from).min(repeated.len()));
+        seen == &shown[from..] && new.len() <= new_max
+    })
+}
+
 /// All places of buckets of blocks.
 pub(crate) fn places(setup: &SmallVolume) -> impl Iterator<Item = Piece> {
     let data = shapes(&setup.params()).unwrap().swap_remove(2);

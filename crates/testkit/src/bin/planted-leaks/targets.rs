@@ -12,6 +12,23 @@ pub(crate) struct TestTarget {
 /// What storage sees of the engine.
 pub(crate) const PRIVACY: TestTarget = TestTarget { package: "oblivio-core", name: "privacy" };
 
+/// What storage may learn of a volume, law by law.
+pub(crate) const VOLUME_PRIVACY: TestTarget =
+    TestTarget { package: "oblivio-volume", name: "privacy" };
+
+/// What storage sees of a disk at a fixed rate.
+pub(crate) const VOLUME_SCHEDULE: TestTarget =
+    TestTarget { package: "oblivio-volume", name: "schedule" };
+
+/// What storage sees of a volume across crashes.
+pub(crate) const VOLUME_VIEW: TestTarget = TestTarget { package: "oblivio-volume", name: "view" };
+
+/// What reaches the disk behind the NBD server.
+pub(crate) const SERVE_NBD: TestTarget = TestTarget { package: "oblivio-serve", name: "nbd" };
+
+/// Volumes as users of the program meet them.
+pub(crate) const CLI_VOLUME: TestTarget = TestTarget { package: "oblivio-cli", name: "volume" };
+
 impl TestTarget {
     /// Those of its tests that have these names.
     pub(crate) const fn tests(self, names: &'static [&'static str]) -> Finders {

@@ -5,8 +5,12 @@ mod delayed;
 mod flat;
 mod freecursive;
 mod hits;
+mod program;
+mod recovery;
 mod rho;
 mod rotating;
+mod schedule;
+mod volume;
 
 use crate::targets::Finders;
 
@@ -31,8 +35,18 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 6] =
-    [flat::LEAKS, rotating::LEAKS, freecursive::LEAKS, hits::LEAKS, delayed::LEAKS, rho::LEAKS];
+const GROUPS: [&[Leak]; 10] = [
+    flat::LEAKS,
+    rotating::LEAKS,
+    freecursive::LEAKS,
+    hits::LEAKS,
+    delayed::LEAKS,
+    rho::LEAKS,
+    volume::LEAKS,
+    recovery::LEAKS,
+    schedule::LEAKS,
+    program::LEAKS,
+];
 
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Leak> {

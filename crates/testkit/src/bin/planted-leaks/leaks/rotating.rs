@@ -301,4 +301,44 @@ pub(super) const LEAKS: &[Leak] = &[
         }],
         found_by: &[PRIVACY.tests(&["grid::of_the_same_addresses_is_the_same"])],
     },
+    Leak {
+        name: "rotating-one-leaf-in-eight-comes-again",
+        shows: "nothing of one access: but which leaves come again, and so which were not drawn",
+        edits: &[Edit {
+            file: "core/src/posmap/mod.rs",
+            find: "Leaf(coins.next_u64() & ((1 << leaf_level) - 1))",
+            replacement: "thread_local! {
+        static PAST: std::cell::RefCell<std::collections::VecDeque<u64>> =
+            const { std::cell::RefCell::new(std::collections::VecDeque::new()) };
+    }
+    let fresh = coins.next_u64();
+    PAST.with_borrow_mut(|past| {
+        let drawn = if past.len() >= 100 && fresh >> 60 < 2 { past[0] } else { fresh };
+        past.push_back(drawn);
+        if past.len() > 100 {
+            past.pop_front();
+        }
+        Leaf(drawn & ((1 << leaf_level) - 1))
+    })",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::are_uniform_independent_and_fresh"])],
+    },
+    Leak {
+        name: "rotating-fetch-and-its-data-draw-one-leaf",
+        shows: "which fetch of the position map was for which block: their next paths are one",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "let to = position_map.draw(coins);",
+            replacement: "thread_local! {
+                static LAST: std::cell::Cell<Option<Leaf>> = const { std::cell::Cell::new(None) };
+            }
+            let mut to = position_map.draw(coins);
+            if position_map.is_position_map(*address) {
+                LAST.set(Some(to));
+            } else if let Some(last) = LAST.take() {
+                to = last;
+            }",
+        }],
+        found_by: &[PRIVACY.tests(&["grid::has_leaves_that_are_uniform_independent_and_fresh"])],
+    },
 ];
