@@ -92,7 +92,7 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, pl
 	$(CARGO) run --quiet --package oblivio-testkit --bin planted-leaks
 
 .PHONY: planted-leaks
-planted-leaks: tools ## mutate the engine so that it leaks; every mutant must die
+planted-leaks: tools ## change the engine, volumes and servers so that they leak; tests must notice each
 	$(CARGO) run --quiet --package oblivio-testkit --bin planted-leaks
 
 .PHONY: crash
@@ -134,7 +134,7 @@ traces: tools trace-plugin ## record programs like those of IR-ORAM's Table II, 
 	target/release/oblivio trace record-set --output target/traces
 
 .PHONY: fuzz
-fuzz: tools ## fuzz every parser, FUZZ_SECONDS=60 each
+fuzz: tools ## fuzz every reader of untrusted bytes, FUZZ_SECONDS=60 each
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
 	for target in $$($(CARGO) fuzz list); do \
 	  $(CARGO) fuzz run --sanitizer none $$target -- -max_total_time=$(FUZZ_SECONDS); \

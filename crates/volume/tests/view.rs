@@ -3,20 +3,19 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+#[path = "support/bench.rs"]
+mod bench;
 #[path = "support/seen.rs"]
 mod seen;
 
-use oblivio_core::geometry::BucketId;
-use oblivio_core::store::{BucketStore, Part, Piece};
+use bench::{Bench, get, is_repetition, places, read};
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, Seen, Survival, World};
-use oblivio_volume::volume::shapes;
-use oblivio_volume::{Recovery, SyncMoves, Volume, VolumeError};
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
-use seen::{DATA_TREE, assert_alike, leaves, looks};
+use oblivio_testkit::crash::{CrashStore, Fault, Seen, Survival};
+use oblivio_volume::{SyncMoves, Volume, VolumeError};
+use rand::RngExt;
+use seen::{assert_alike, looks};
 
 /// So many leaves that one seldom shows twice by chance.
 const LEAF_LEVEL: u8 = 10;
@@ -217,29 +216,7 @@ fn blocks_on_the_client_make_an_access_unless_the_owner_says_otherwise() {
 
 // ───────────────────────────── a volume and its view ─────────────────────────────
 
-struct Bench {
-    setup: SmallVolume,
-    world: World,
-    coins: StdRng,
-}
-
 impl Bench {
-    /// A new volume that was used a little, and closed.
-    fn new(setup: SmallVolume, seed: u64) -> Self {
-        let world = setup.world();
-        let mut coins = StdRng::seed_from_u64(seed);
-        let create = StdRng::seed_from_u64(coins.random());
-        let mut volume = setup.create(world.store(), world.dir(), create).unwrap();
-        (0..5).try_for_each(|_| read(&mut volume, 0)).unwrap();
-        volume.close().unwrap();
-        Self { setup, world, coins }
-    }
-
-    fn open(&mut self) -> Result<(Volume<CrashStore>, Recovery), VolumeError> {
-        let coins = StdRng::seed_from_u64(self.coins.random());
-        self.setup.open(self.world.store(), self.world.dir(), coins)
-    }
-
     /// Each access shows the leaf that the one before has drawn.
     fn access_one_block_until_the_crash(&mut self, crash: Fault) {
         self.world.plan(&[crash], &mut self.coins);
@@ -256,39 +233,9 @@ impl Bench {
         let (mut volume, recovery) = self.open().unwrap();
         let repeated = self.leaves().split_off(before);
         assert_eq!(repeated.len() as u64, recovery.accesses);
-        let is_repetition = |from: usize| {
-            let (seen, new) = repeated.split_at((shown.len() - from).min(repeated.len()));
-            seen == &shown[from..] && new.len() <= 1
-        };
-        assert!((0..=shown.len()).any(is_repetition), "{repeated:?} after {shown:?}");
+        assert!(is_repetition(&repeated, shown, 1), "{repeated:?} after {shown:?}");
         let last = repeated.last().or(shown.last());
         read(&mut volume, 0).unwrap();
         self.leaves().last() == last
     }
-
-    /// The leaves of all accesses, as numbers in the order of evictions: storage can tell them.
-    fn leaves(&self) -> Vec<u64> {
-        leaves(&self.setup, &self.world.view())
-    }
-}
-
-/// All places of buckets of blocks.
-fn places(setup: &SmallVolume) -> impl Iterator<Item = Piece> {
-    let data = shapes(&setup.params()).unwrap().swap_remove(2);
-    let levels: Vec<_> = data.levels().iter().map(|level| level.buckets).collect();
-    (0..).zip(levels).flat_map(|(level, buckets)| {
-        (0..buckets).map(move |index| {
-            let bucket = BucketId::new(level, index);
-            Piece { tree: DATA_TREE, bucket, part: Part::Whole }
-        })
-    })
-}
-
-fn get(world: &World, piece: Piece) -> Vec<u8> {
-    world.store().read(&[piece]).unwrap().get(0).to_vec()
-}
-
-fn read(volume: &mut Volume<CrashStore>, address: u64) -> Result<(), VolumeError> {
-    let mut block = [0; BLOCK_BYTES as usize];
-    volume.access(&mut [Access { address, op: Op::Read(&mut block) }])
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
 mod alloc;
+mod coins;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;

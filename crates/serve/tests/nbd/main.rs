@@ -11,6 +11,7 @@ mod protocol;
 mod speed;
 mod tls;
 mod tools;
+mod unasked;
 
 use std::sync::Arc;
 

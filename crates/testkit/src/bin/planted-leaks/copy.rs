@@ -31,7 +31,7 @@ impl Copy {
         let mut planted = Planted { originals: Vec::new() };
         let mut leaky: Vec<(PathBuf, String)> = Vec::new();
         for edit in leak.edits {
-            let path = self.root.join("crates/core/src").join(edit.file);
+            let path = self.root.join("crates").join(edit.file);
             if !leaky.iter().any(|(known, _)| *known == path) {
                 let source = fs::read_to_string(&path)
                     .map_err(|cause| format!("{} cannot be read: {cause}", edit.file))?;

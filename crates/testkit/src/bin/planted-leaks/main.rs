@@ -1,4 +1,4 @@
-//! Breaks the engine on purpose, one leak at a time, and demands that the privacy tests notice.
+//! Breaks the product on purpose, one leak at a time, and demands that tests notice.
 //!
 //! A test that has never failed proves nothing. This tool copies the workspace, proves that the
 //! copy passes, and then plants the leaks of [`leaks`] one by one: each must compile, and each must
@@ -9,19 +9,22 @@
 
 mod copy;
 mod leaks;
-mod privacy_tests;
+mod targets;
+mod test_runs;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
 use copy::Copy;
-use leaks::{LEAKS, Leak};
-use privacy_tests::{Outcome, PrivacyTests};
+use leaks::Leak;
 use serde_json::json;
+use targets::{Finders, TestTarget, full_name};
+use test_runs::{Outcome, TestRuns};
 
-/// Plants leaks in a copy of the engine and checks that the privacy tests find each.
+/// Plants leaks in a copy of the workspace and checks that the tests find each.
 #[derive(Parser)]
 struct Arguments {
     /// List the leaks and stop
@@ -63,11 +66,15 @@ fn work(arguments: &Arguments, out: &mut impl Write) -> Result<bool, String> {
     let copy = Copy::take(&workspace(), &room.join("workspace")).map_err(|cause| {
         format!("the workspace cannot be copied to {}: {cause}", room.display())
     })?;
-    let tests = PrivacyTests { workspace: copy.root(), target: room.join("target") };
+    let tests = TestRuns { workspace: copy.root(), target_dir: room.join("target") };
 
-    match tests.run(&[])? {
-        Outcome::Ran { failed } if failed.is_empty() => {}
-        outcome => return Err(format!("the tests must pass before a leak is planted: {outcome}")),
+    for (target, names) in finders(&chosen) {
+        match tests.run(&target, &names)? {
+            Outcome::Ran { failed } if failed.is_empty() => {}
+            outcome => {
+                return Err(format!("{target} must pass before a leak is planted: {outcome}"));
+            }
+        }
     }
     let mut all_found = true;
     for leak in chosen {
@@ -78,12 +85,24 @@ fn work(arguments: &Arguments, out: &mut impl Write) -> Result<bool, String> {
     Ok(all_found)
 }
 
+/// The tests that are to find `leaks`, each once, by their targets.
+fn finders(leaks: &[&Leak]) -> Vec<(TestTarget, Vec<&'static str>)> {
+    let mut targets: Vec<(TestTarget, BTreeSet<&str>)> = Vec::new();
+    for Finders { target, names } in leaks.iter().flat_map(|leak| leak.found_by) {
+        match targets.iter_mut().find(|(known, _)| known == target) {
+            Some((_, known)) => known.extend(names.iter()),
+            None => targets.push((*target, names.iter().copied().collect())),
+        }
+    }
+    targets.into_iter().map(|(target, names)| (target, names.into_iter().collect())).collect()
+}
+
 /// What became of a leak.
 enum Verdict {
     /// All tests that are there for it failed.
     Found { by: Vec<String> },
     /// Not all of them did.
-    Survived { missed_by: Vec<&'static str>, found_by: Vec<String> },
+    Survived { missed_by: Vec<String>, found_by: Vec<String> },
     /// The source has changed: the leak cannot be planted.
     NoLongerApplies(String),
     /// The source has changed: with the leak it is no program.
@@ -96,33 +115,41 @@ impl Verdict {
     }
 }
 
-fn plant(leak: &Leak, copy: &Copy, tests: &PrivacyTests<'_>) -> Result<Verdict, String> {
+fn plant(leak: &Leak, copy: &Copy, tests: &TestRuns<'_>) -> Result<Verdict, String> {
     let planted = match copy.plant(leak) {
         Ok(planted) => planted,
         Err(reason) => return Ok(Verdict::NoLongerApplies(reason)),
     };
-    let outcome = tests.run(leak.found_by);
+    let verdict = judge(leak, tests);
     planted.restore()?;
-    Ok(match outcome? {
-        Outcome::DoesNotCompile { errors } => Verdict::DoesNotCompile(errors),
-        Outcome::Ran { failed } => {
-            let missed = |test: &&&str| !failed.iter().any(|failed| failed == **test);
-            let missed_by: Vec<_> = leak.found_by.iter().filter(missed).copied().collect();
-            if missed_by.is_empty() {
-                Verdict::Found { by: failed }
-            } else {
-                Verdict::Survived { missed_by, found_by: failed }
+    verdict
+}
+
+/// Runs the tests that are to find the leak which was planted.
+fn judge(leak: &Leak, tests: &TestRuns<'_>) -> Result<Verdict, String> {
+    let mut found_by = Vec::new();
+    for Finders { target, names } in leak.found_by {
+        match tests.run(target, names)? {
+            Outcome::DoesNotCompile { errors } => return Ok(Verdict::DoesNotCompile(errors)),
+            Outcome::Ran { failed } => {
+                found_by.extend(failed.iter().map(|test| full_name(target, test)));
             }
         }
+    }
+    let all = leak.found_by.iter().flat_map(Finders::full_names);
+    let missed_by: Vec<_> = all.filter(|test| !found_by.contains(test)).collect();
+    Ok(match missed_by.is_empty() {
+        true => Verdict::Found { by: found_by },
+        false => Verdict::Survived { missed_by, found_by },
     })
 }
 
 fn choose(only: &[String]) -> Result<Vec<&'static Leak>, String> {
-    if let Some(unknown) = only.iter().find(|name| LEAKS.iter().all(|leak| leak.name != **name)) {
+    if let Some(unknown) = only.iter().find(|name| leaks::all().all(|leak| leak.name != **name)) {
         return Err(format!("there is no leak {unknown:?}: --list names them"));
     }
     let is_chosen = |leak: &&Leak| only.is_empty() || only.iter().any(|name| name == leak.name);
-    Ok(LEAKS.iter().filter(is_chosen).collect())
+    Ok(leaks::all().filter(is_chosen).collect())
 }
 
 fn workspace() -> PathBuf {
@@ -148,8 +175,9 @@ fn print(out: &mut impl Write, as_json: bool, line: &Line) -> Result<(), String>
 }
 
 fn listing(leak: &Leak) -> Line {
+    let found_by: Vec<_> = leak.found_by.iter().flat_map(Finders::full_names).collect();
     Line {
-        json: json!({ "leak": leak.name, "shows": leak.shows, "found_by": leak.found_by }),
+        json: json!({ "leak": leak.name, "shows": leak.shows, "found_by": found_by }),
         text: format!("{:32} {}", leak.name, leak.shows),
     }
 }

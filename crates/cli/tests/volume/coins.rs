@@ -1,0 +1,76 @@
+//! What a volume draws at random is drawn anew, by every process for every volume: with the leaves of
+//! one opening, nobody knows those of another.
+
+use std::fs::File;
+use std::io::BufReader;
+
+use oblivio_core::store::TreeId;
+use oblivio_core::view::{Operation, read_view};
+
+use super::world::{Bytes, VOLUME, World};
+
+/// Which tree of the store holds the blocks.
+const DATA_TREE: TreeId = TreeId(2);
+
+/// As many reads of paths are compared.
+const READS: usize = 60;
+
+/// In a state file, the salt comes after magic, version, volume and generation.
+const SALT_AT: u64 = 8 + 4 + 16 + 8;
+const SALT_BYTES: u64 = 32;
+
+/// Both begin from the same bytes.
+#[test]
+fn two_openings_of_one_volume_draw_other_leaves_and_salts() {
+    let world = World::with_volume(1);
+    let sides = [("disk.obl", "kept.obl"), ("state-home", "kept-state-home")];
+    sides.iter().for_each(|(side, kept)| world.copy(side, kept));
+    let drawn = ["one", "other"].map(|view| {
+        sides.iter().for_each(|(side, kept)| world.copy(kept, side));
+        Drawn::by_an_opening(&world, view)
+    });
+    assert_drawn_apart(&drawn);
+}
+
+#[test]
+fn openings_of_two_volumes_draw_other_leaves_and_salts() {
+    let drawn = [0; 2].map(|_| Drawn::by_an_opening(&World::with_volume(1), "view"));
+    assert_drawn_apart(&drawn);
+}
+
+/// What one opening drew, as far as it shows.
+struct Drawn {
+    /// Where the paths of its first accesses end.
+    ends: Vec<u64>,
+    /// Of its state file.
+    salt: Vec<u8>,
+}
+
+impl Drawn {
+    /// Nobody asks for anything, so each access is to a leaf that was drawn for it.
+    fn by_an_opening(world: &World, view: &str) -> Self {
+        world.good(&format!(
+            "serve nbd {VOLUME} --period 10 --burst 8 --cache 256K --record-view {view} \
+             --run 'sleep 1'"
+        ));
+        let file = BufReader::new(File::open(world.path(view)).unwrap());
+        let reads = read_view(file).unwrap().map(Result::unwrap).filter(|event| {
+            let is_of_blocks = event.piece.is_some_and(|piece| piece.tree == DATA_TREE);
+            event.operation == Operation::Read && is_of_blocks
+        });
+        let reads: Vec<_> = reads.collect();
+        let trips = reads.chunk_by(|one, next| one.trip == next.trip);
+        let ends = trips.map(|trip| trip.last().unwrap().piece.unwrap().bucket.index());
+        let ends = ends.take(READS).collect();
+        let salt = Bytes::of(&world.state_file()).read(SALT_AT, SALT_BYTES);
+        Self { ends, salt }
+    }
+}
+
+fn assert_drawn_apart([one, other]: &[Drawn; 2]) {
+    assert_ne!(one.salt, other.salt);
+    assert_eq!([one.ends.len(), other.ends.len()], [READS; 2]);
+    // Every sixth path is that of an eviction, and their order is public.
+    let equal = one.ends.iter().zip(&other.ends).filter(|(one, other)| one == other).count();
+    assert!(equal < READS / 3, "{equal} of {READS}: {:?}, {:?}", one.ends, other.ends);
+}

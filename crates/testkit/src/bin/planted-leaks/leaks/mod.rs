@@ -1,0 +1,54 @@
+//! The leaks: each a small change of the product after which it still works, or nearly, and storage
+//! learns something it must not.
+
+mod delayed;
+mod flat;
+mod freecursive;
+mod hits;
+mod program;
+mod recovery;
+mod rho;
+mod rotating;
+mod schedule;
+mod volume;
+
+use crate::targets::Finders;
+
+/// One leak.
+pub(crate) struct Leak {
+    pub(crate) name: &'static str,
+    /// What storage could tell, had it been shipped.
+    pub(crate) shows: &'static str,
+    pub(crate) edits: &'static [Edit],
+    /// The tests that must fail, each.
+    pub(crate) found_by: &'static [Finders],
+}
+
+/// A change of one file.
+pub(crate) struct Edit {
+    /// Below `crates/`.
+    pub(crate) file: &'static str,
+    /// Occurs exactly once.
+    pub(crate) find: &'static str,
+    pub(crate) replacement: &'static str,
+}
+
+/// By what they are leaks of. Those of one crate stand together, so that little is built again from
+/// one to the next.
+const GROUPS: [&[Leak]; 10] = [
+    flat::LEAKS,
+    rotating::LEAKS,
+    freecursive::LEAKS,
+    hits::LEAKS,
+    delayed::LEAKS,
+    rho::LEAKS,
+    volume::LEAKS,
+    recovery::LEAKS,
+    schedule::LEAKS,
+    program::LEAKS,
+];
+
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = &'static Leak> {
+    GROUPS.into_iter().flatten()
+}

@@ -1,0 +1,344 @@
+//! Leaks of rotating RAW ORAM, under which volumes are kept, and of its position map in the tree.
+
+use super::{Edit, Leak};
+use crate::targets::PRIVACY;
+
+pub(super) const LEAKS: &[Leak] = &[
+    Leak {
+        name: "rotating-reads-do-not-remap",
+        shows: "a block keeps its leaf until it is written: repeated reads, and which are reads",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "let steps = self.intend(&addresses)?;
+            let mut ops",
+            replacement: "let mut steps = self.intend(&addresses)?;
+                let mut moved = HashMap::new();
+                for (step, request) in steps.iter_mut().zip(&*now) {
+                    step.from = *moved.get(&step.address).unwrap_or(&step.from);
+                    if matches!(request.op, Op::Read(_)) {
+                        step.to = step.from;
+                    }
+                    moved.insert(step.address, step.to);
+                }
+            let mut ops",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::are_uniform_independent_and_fresh"])],
+    },
+    Leak {
+        name: "rotating-dead-blocks-do-not-remap",
+        shows: "that a block was never written: there is nothing to move, so its leaf stays",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "let to = position_map.draw(coins);",
+            replacement: "let to = match position_map.get(*address)? {
+                Ok(Some(mapping)) if mapping.live => position_map.draw(coins),
+                _ => from,
+            };",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::are_uniform_independent_and_fresh"])],
+    },
+    Leak {
+        name: "rotating-repeats-in-a-batch-keep-their-leaf",
+        shows: "that a batch asks for one block twice: it shows one leaf twice",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "let to = position_map.draw(coins);",
+            replacement:
+                "let to = match addresses.iter().filter(|other| *other == address).count() {
+                1 => position_map.draw(coins),
+                _ => from,
+            };",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::are_uniform_independent_and_fresh"])],
+    },
+    Leak {
+        name: "rotating-unmapped-blocks-read-one-path",
+        shows: "that a block was never asked for, or was forgotten since",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "(None, Ok(None)) => position_map.draw(coins),",
+            replacement: "(None, Ok(None)) => {
+                    position_map.draw(coins);
+                    Leaf(0)
+                }",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::are_uniform_independent_and_fresh"])],
+    },
+    Leak {
+        name: "rotating-look-ahead-to-a-stale-leaf",
+        shows: "that the next request is for the same block: its old path is shown, not its new one",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "self.backend.prefetch(next.from);",
+            replacement: "let mapping = self.positions.get(next.address)?.ok().flatten();
+                self.backend.prefetch(mapping.map_or(next.from, |mapping| mapping.leaf));",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::shown_ahead_are_those_read_next"])],
+    },
+    Leak {
+        name: "rotating-no-look-ahead-with-a-full-stash",
+        shows: "whether the stash is at its bound",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "self.backend.prefetch(next.from);",
+            replacement: "if self.backend.stash().blocks() < self.config().stash_blocks_max {
+                    self.backend.prefetch(next.from);
+                }",
+        }],
+        found_by: &[PRIVACY.tests(&[
+            "shape::a_stash_that_passes_its_bound_within_a_batch_looks_like_an_empty_one",
+        ])],
+    },
+    Leak {
+        name: "rotating-forgetting-is-shown",
+        shows: "which blocks are forgotten: their paths are fetched to be cleaned",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "position_map.forget(range);",
+            replacement: "let forgotten: Vec<_> = position_map.mapped(range.clone()).collect();
+                for (_, mapping) in forgotten {
+                    self.backend.prefetch(mapping.leaf);
+                }
+                position_map.forget(range);",
+        }],
+        found_by: &[PRIVACY.tests(&[
+            "leaves::shown_ahead_are_those_read_next",
+            "shape::workloads_of_one_length_look_alike",
+        ])],
+    },
+    Leak {
+        name: "rotating-tree-top-hit-reads-nothing",
+        shows: "whether a block is near the root, so whether it was asked for lately",
+        edits: &[Edit {
+            file: "core/src/scheme/rotating/mod.rs",
+            find: "        if let Some(entry) = client.top.take(from, address) {
+            client.stash.insert(entry);
+        }",
+            replacement: "        if let Some(entry) = client.top.take(from, address) {
+            client.stash.insert(entry);
+            if was_live {
+                return Ok(());
+            }
+        }",
+        }],
+        found_by: &[PRIVACY.tests(&[
+            "paths::are_read_and_written_back_as_a_whole",
+            "shape::workloads_of_one_length_look_alike",
+        ])],
+    },
+    Leak {
+        name: "rotating-client-hit-reads-a-path-of-its-own",
+        shows: "whether a block is on the client: such an access reads the path of the next eviction",
+        edits: &[Edit {
+            file: "core/src/scheme/rotating/mod.rs",
+            find: "let found = io.read_block(*evictions, from, is_wanted.then_some(address), block)?;",
+            replacement: "let path = match client.stash.find(address) {
+            Some(_) => reverse_lexicographic(*evictions, client.config.geometry.leaf_level()),
+            None => from,
+        };
+        let found = io.read_block(*evictions, path, is_wanted.then_some(address), block)?;",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::are_uniform_independent_and_fresh"])],
+    },
+    Leak {
+        name: "rotating-dead-block-reads-nothing",
+        shows: "that a block was never written, or was forgotten since",
+        edits: &[Edit {
+            file: "core/src/scheme/rotating/mod.rs",
+            find: "let found = io.read_block(*evictions, from, is_wanted.then_some(address), block)?;",
+            replacement: "let found = match was_live {
+            true => io.read_block(*evictions, from, is_wanted.then_some(address), block)?,
+            false => None,
+        };",
+        }],
+        found_by: &[PRIVACY.tests(&[
+            "paths::are_read_and_written_back_as_a_whole",
+            "shape::workloads_of_one_length_look_alike",
+        ])],
+    },
+    Leak {
+        name: "rotating-stops-where-the-block-is",
+        shows: "in which bucket the block was",
+        edits: &[Edit {
+            file: "core/src/scheme/rotating/io.rs",
+            find: "        self.aim(g, leaf);
+        let Self {
+            geometry,
+            format,
+            store,
+            sealer,
+            pieces,
+            piece_bytes,
+            versions,
+            tables,
+            places,
+            ..
+        } = self;
+        let frames = read_checked(store, pieces, piece_bytes)?;
+        let opener = Opener { geometry, format, sealer, places, g };
+        let mut found = None;",
+            replacement: "        self.aim(g, leaf);
+        let Self {
+            geometry,
+            format,
+            store,
+            sealer,
+            pieces,
+            piece_bytes,
+            versions,
+            tables,
+            places,
+            ..
+        } = self;
+        let opener = Opener { geometry, format, sealer, places, g };
+        let mut levels = 0;
+        let mut is_found = false;
+        while levels < pieces.len() && !is_found {
+            let (piece, version) = (&pieces[levels..=levels], &versions[levels..=levels]);
+            let frames = read_checked(store, piece, &piece_bytes[levels..=levels])?;
+            levels += 1;
+            if version[0].is_written {
+                opener.open_header(&version[0], frames.get(0), tables)?;
+                for slot in 0..geometry.slots(usize::from(version[0].level)) {
+                    let name = opener.name(&version[0], tables, slot)?;
+                    is_found |= wanted.is_some_and(|address| name == (address, leaf));
+                }
+            }
+        }
+        pieces.truncate(levels);
+        piece_bytes.truncate(levels);
+        versions.truncate(levels);
+        let frames = read_checked(store, pieces, piece_bytes)?;
+        let mut found = None;",
+        }],
+        found_by: &[PRIVACY.tests(&[
+            "paths::are_read_and_written_back_as_a_whole",
+            "shape::workloads_of_one_length_look_alike",
+        ])],
+    },
+    Leak {
+        name: "rotating-no-eviction-of-an-empty-stash",
+        shows: "that the stash is empty",
+        edits: &[Edit {
+            file: "core/src/scheme/rotating/mod.rs",
+            find: "            0 => {
+                self.evict_only(map)?;",
+            replacement:
+                "            0 if self.client.stash.len() == 0 => self.accesses_since_eviction = 0,
+            0 => {
+                self.evict_only(map)?;",
+        }],
+        found_by: &[PRIVACY.tests(&[
+            "leaves::of_evictions_come_in_the_published_order",
+            "shape::workloads_of_one_length_look_alike",
+        ])],
+    },
+    Leak {
+        name: "rotating-name-without-slot",
+        shows: "which slots of a bucket hold the same, dummies above all: a keystream comes twice",
+        edits: &[Edit {
+            file: "core/src/seal/authenticated.rs",
+            find: "SealedPart::Slot(slot) => (slot + 1, 0),",
+            replacement: "SealedPart::Slot(_) => (1u16, 0),",
+        }],
+        found_by: &[PRIVACY.tests(&["ciphertext::never_repeats"])],
+    },
+    Leak {
+        name: "rotating-era-goes-on",
+        shows: "what changed between an eviction that was lost and the one made in its place",
+        edits: &[Edit {
+            file: "core/src/seal/authenticated.rs",
+            find: "let era = Era::begin(first_eviction, coins);",
+            replacement: "let mut era = Era::begin(first_eviction, coins);
+        era.salt = self.eras.last().map_or(era.salt, |(last, _)| last.salt);",
+        }],
+        found_by: &[PRIVACY.tests(&["ciphertext::of_lost_evictions_never_comes_again"])],
+    },
+    Leak {
+        name: "rotating-salt-is-not-drawn",
+        shows: "the same, where two recoveries begin at one eviction: their eras have one key",
+        edits: &[Edit {
+            file: "core/src/seal/authenticated.rs",
+            find: "coins.fill_bytes(&mut salt);",
+            replacement: "coins.next_u64();
+        salt[..8].copy_from_slice(&first_eviction.to_be_bytes());",
+        }],
+        found_by: &[PRIVACY.tests(&["ciphertext::of_lost_evictions_never_comes_again"])],
+    },
+    Leak {
+        name: "rotating-zeros-in-clear",
+        shows: "which slots hold blocks, and which blocks hold zeros",
+        edits: &[
+            Edit {
+                file: "core/src/seal/authenticated.rs",
+                find: "scratch.extend_from_slice(tag.as_ref());",
+                replacement: "scratch.extend_from_slice(tag.as_ref());
+        if plain.iter().all(|byte| *byte == 0) {
+            scratch.fill(0);
+        }",
+            },
+            Edit {
+                file: "core/src/seal/authenticated.rs",
+                find: "let (_, key) = &self.eras[self.era_of(sealing.eviction)];",
+                replacement: "let (_, key) = &self.eras[self.era_of(sealing.eviction)];
+        if sealed.iter().all(|byte| *byte == 0) {
+            plain.fill(0);
+            return true;
+        }",
+            },
+        ],
+        found_by: &[PRIVACY.tests(&["ciphertext::looks_random", "ciphertext::never_repeats"])],
+    },
+    Leak {
+        name: "nested-reads-do-not-use-the-plb",
+        shows: "which requests write: what they need stays on the client for longer",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "steps.iter().for_each(|step| map.touch_parent(step.address));",
+            replacement: "let writes = steps.iter().zip(&*ops);
+            let writes = writes.filter(|(_, op)| !matches!(op, Op::Read(_)));
+            writes.for_each(|(step, _)| map.touch_parent(step.address));",
+        }],
+        found_by: &[PRIVACY.tests(&["grid::of_the_same_addresses_is_the_same"])],
+    },
+    Leak {
+        name: "rotating-one-leaf-in-eight-comes-again",
+        shows: "nothing of one access: but which leaves come again, and so which were not drawn",
+        edits: &[Edit {
+            file: "core/src/posmap/mod.rs",
+            find: "Leaf(coins.next_u64() & ((1 << leaf_level) - 1))",
+            replacement: "thread_local! {
+        static PAST: std::cell::RefCell<std::collections::VecDeque<u64>> =
+            const { std::cell::RefCell::new(std::collections::VecDeque::new()) };
+    }
+    let fresh = coins.next_u64();
+    PAST.with_borrow_mut(|past| {
+        let drawn = if past.len() >= 100 && fresh >> 60 < 2 { past[0] } else { fresh };
+        past.push_back(drawn);
+        if past.len() > 100 {
+            past.pop_front();
+        }
+        Leaf(drawn & ((1 << leaf_level) - 1))
+    })",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::are_uniform_independent_and_fresh"])],
+    },
+    Leak {
+        name: "rotating-fetch-and-its-data-draw-one-leaf",
+        shows: "which fetch of the position map was for which block: their next paths are one",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "let to = position_map.draw(coins);",
+            replacement: "thread_local! {
+                static LAST: std::cell::Cell<Option<Leaf>> = const { std::cell::Cell::new(None) };
+            }
+            let mut to = position_map.draw(coins);
+            if position_map.is_position_map(*address) {
+                LAST.set(Some(to));
+            } else if let Some(last) = LAST.take() {
+                to = last;
+            }",
+        }],
+        found_by: &[PRIVACY.tests(&["grid::has_leaves_that_are_uniform_independent_and_fresh"])],
+    },
+];

@@ -1,0 +1,204 @@
+//! Leaks of disks at a fixed rate.
+
+use super::{Edit, Leak};
+use crate::targets::VOLUME_SCHEDULE;
+
+pub(super) const LEAKS: &[Leak] = &[
+    Leak {
+        name: "schedule-dummies-show-the-leaf-of-a-block",
+        shows: "which accesses are dummies: the paths of others are shown again",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "let Self { positions, coins, .. } = self;
+        (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()",
+            replacement: "let blocks = self.config.data_blocks();
+        let Self { positions, coins, .. } = self;
+        let leaf = |_| match positions.get(coins.next_u64() % blocks) {
+            Ok(Ok(Some(mapping))) => Move::of_nothing(mapping.leaf),
+            _ => Move::of_nothing(positions.draw(coins)),
+        };
+        (0..accesses).map(leaf).collect()",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["leaves_are_uniform_whoever_asks"])],
+    },
+    Leak {
+        name: "schedule-dummies-are-announced-and-not-read",
+        shows: "which accesses are dummies",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "self.backend.access_nothing(from)?;",
+            replacement: "self.backend.prefetch(from);",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-dummies-are-not-announced",
+        shows: "which accesses are dummies",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "self.backend.prefetch(next.from);",
+            replacement: "if !next.is_of_nothing() {
+                    self.backend.prefetch(next.from);
+                }",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-idle-tick-makes-no-access",
+        shows: "when nobody asks for anything",
+        edits: &[Edit {
+            file: "volume/src/disk/scheduled.rs",
+            find: "let shares = divide(",
+            replacement: "if wanted.reads + wanted.dirty + self.unanswered() == 0 {
+            pace.ticked();
+            return Ok(());
+        }
+        let shares = divide(",
+        }],
+        found_by: &[VOLUME_SCHEDULE
+            .tests(&["all_clients_look_alike", "closing_looks_alike_whatever_is_dirty"])],
+    },
+    Leak {
+        name: "schedule-reads-come-in-a-batch-of-their-own",
+        shows: "how many of a tick's accesses are reads",
+        edits: &[Edit {
+            file: "volume/src/disk/scheduled.rs",
+            find: "self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)?;",
+            replacement: "self.blocks.exchange_exactly(reads, 0, &positions, reads.len())?;
+        let rest = self.accesses - reads.len();
+        self.blocks.exchange_exactly(&[], shares.write_backs, &positions, rest)?;",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-cache-hit-skips-an-access",
+        shows: "how many requests the cache answers",
+        edits: &[
+            Edit {
+                file: "volume/src/disk/scheduled.rs",
+                find: "const LOOKS_PER_ACCESS: usize = 16;",
+                replacement: "const LOOKS_PER_ACCESS: usize = 16;
+
+thread_local! {
+    static HITS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}",
+            },
+            Edit {
+                file: "volume/src/disk/scheduled.rs",
+                find: "            pending.answer();
+        }
+    }
+
+    /// Makes exactly",
+                replacement: "            HITS.set(HITS.get() + 1);
+            pending.answer();
+        }
+    }
+
+    /// Makes exactly",
+            },
+            Edit {
+                file: "volume/src/disk/scheduled.rs",
+                find: "self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)?;",
+                replacement: "let used = shares.reads + shares.write_backs;
+        let saved = HITS.take().min(self.accesses - used);
+        let made = self.accesses - saved;
+        self.blocks.exchange_exactly(reads, shares.write_backs, &positions, made)?;",
+            },
+        ],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-write-backs-do-not-wait-for-the-tick",
+        shows: "when many blocks are dirty",
+        edits: &[Edit {
+            file: "volume/src/disk/scheduled.rs",
+            find: "self.blocks.cache.shrink(self.cache_blocks_max);",
+            replacement: "if self.blocks.cache.dirty_blocks() >= self.dirty_blocks_max {
+            self.blocks.exchange(&[], 1)?;
+        }
+        self.blocks.cache.shrink(self.cache_blocks_max);",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-flush-flushes-storage",
+        shows: "when the owner flushes",
+        edits: &[Edit {
+            file: "volume/src/disk/scheduled.rs",
+            find: "self.wait_for_storage.push_back(",
+            replacement: "let _ = self.blocks.volume.store_mut().flush();
+            self.wait_for_storage.push_back(",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-closing-takes-as-long-as-it-must",
+        shows: "how much is dirty when the disk is closed",
+        edits: &[Edit {
+            file: "volume/src/disk/scheduled.rs",
+            find: "let ticks = self.dirty_blocks_max.div_ceil(at_a_tick)",
+            replacement: "let ticks = self.blocks.cache.dirty_blocks().div_ceil(at_a_tick)",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["closing_looks_alike_whatever_is_dirty"])],
+    },
+    Leak {
+        name: "schedule-trims-do-not-wait-for-a-checkpoint",
+        shows: "that there were many trims: they cause a checkpoint",
+        edits: &[Edit {
+            file: "volume/src/disk/pending.rs",
+            find: "if !has_room || ",
+            replacement: "if has_room && ",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-trims-fetch-what-they-need",
+        shows: "which trims cover a part of what a block of the position map is about",
+        edits: &[Edit {
+            file: "volume/src/disk/pending.rs",
+            find: "if !has_room || !blocks.volume.needs_to_forget(start..end)?.is_empty() {",
+            replacement: "if !has_room {",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-fetches-are-not-counted",
+        shows: "how many blocks of the position map a tick fetches: it makes so many accesses more",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "fetches_left -= addresses.len() - ops.len();",
+            replacement: "fetches_left -= addresses.len() - ops.len();
+                left += addresses.len() - ops.len();",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-short-windows-where-the-stash-fills",
+        shows: "how full the stash is",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "Ok(wanted.min(",
+            replacement:
+                "let wanted = if self.oram.backend().stash().blocks() > 3 { 1 } else { wanted };
+            Ok(wanted.min(",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-eviction-ahead-where-the-stash-fills",
+        shows: "how full the stash is",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "let left = self.oram.backend().accesses_left();",
+            replacement: "let backend = self.oram.backend();
+        if backend.stash().blocks() > 3 && backend.evictions_left() > 1 {
+            self.ledger.log.append(|out| Record::Evict.put(out))?;
+            self.sync_moves()?;
+            self.oram.background_evict()?;
+        }
+        let left = self.oram.backend().accesses_left();",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+];

@@ -1,0 +1,212 @@
+//! Leaks of volumes: of the commit protocol, and of what makes a trip.
+
+use super::{Edit, Leak};
+use crate::targets::{VOLUME_PRIVACY, VOLUME_SCHEDULE, VOLUME_VIEW};
+
+pub(super) const LEAKS: &[Leak] = &[
+    Leak {
+        name: "volume-fetches-are-not-synced",
+        shows: "after a power loss, that a block of the position map is fetched again: on one leaf",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "self.carry_out(&steps, &mut nothing_to_do(steps.len()))",
+            replacement: "let none: Option<&[u8]> = None;
+        let logged = steps.iter().map(|step| (step, none));
+        self.ledger.log.append(|out| record::put_batch(out, logged))?;
+        Ok(self.oram.carry_out(&steps, &mut nothing_to_do(steps.len()))?)",
+        }],
+        found_by: &[VOLUME_PRIVACY
+            .tests(&["fetches::a_leaf_that_one_has_shown_is_never_shown_again_after_a_crash"])],
+    },
+    Leak {
+        name: "volume-storage-is-flushed-before-a-fetch",
+        shows: "which accesses fetch blocks of the position map",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "let steps = self.oram.intend(needed)?;",
+            replacement: "self.oram.backend_mut().flush()?;
+        let steps = self.oram.intend(needed)?;",
+        }],
+        found_by: &[VOLUME_PRIVACY
+            .tests(&["fetches::workloads_that_need_more_of_them_show_more_of_the_same_trips"])],
+    },
+    Leak {
+        name: "volume-fetches-are-announced",
+        shows: "which accesses fetch blocks of the position map",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "let steps = self.oram.intend(needed)?;",
+            replacement: "let steps = self.oram.intend(needed)?;
+        self.oram.backend_mut().prefetch(steps[0].from);",
+        }],
+        found_by: &[VOLUME_PRIVACY
+            .tests(&["fetches::workloads_that_need_more_of_them_show_more_of_the_same_trips"])],
+    },
+    Leak {
+        name: "volume-log-is-synced-after-the-read",
+        shows: "after a power loss, that a block is asked for again: on one leaf",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "self.sync_moves()?;
+        Ok(self.oram.carry_out(steps, ops)?)",
+            replacement: "self.oram.carry_out(steps, ops)?;
+        self.sync_moves()",
+        }],
+        found_by: &[
+            VOLUME_VIEW.tests(&["a_leaf_is_shown_twice_only_where_a_sequence_is_repeated"])
+        ],
+    },
+    Leak {
+        name: "volume-dummies-are-not-synced",
+        shows: "after a power loss, which accesses were dummies: they are not made again",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "self.sync_moves()?;
+        Ok(self.oram.carry_out(steps, ops)?)",
+            replacement: "if !steps.iter().all(Move::is_of_nothing) {
+            self.sync_moves()?;
+        }
+        Ok(self.oram.carry_out(steps, ops)?)",
+        }],
+        found_by: &[VOLUME_PRIVACY.tests(&[
+            "scheduled_crash::a_recovery_repeats_the_accesses_of_ticks_whoever_asked",
+        ])],
+    },
+    Leak {
+        name: "volume-checkpoint-when-the-log-is-long",
+        shows: "how many accesses write: the log grows by a block for each",
+        edits: &[
+            Edit {
+                file: "volume/src/volume.rs",
+                find: "if self.oram.backend().accesses_left() == 0 {",
+                replacement: "let is_long = self.ledger.is_long(self.options.state_file_bytes_max);
+        if self.oram.backend().accesses_left() == 0 || is_long {",
+            },
+            Edit {
+                file: "volume/src/ledger.rs",
+                find: "fn is_long(&self",
+                replacement: "pub(crate) fn is_long(&self",
+            },
+        ],
+        found_by: &[
+            VOLUME_VIEW.tests(&["two_workloads_of_one_length_look_alike_across_crashes"]),
+            VOLUME_SCHEDULE.tests(&["all_clients_look_alike"]),
+        ],
+    },
+    Leak {
+        name: "volume-anchor-before-the-log",
+        shows: "a checkpoint that the client may forget: its accesses come again, on the same leaves",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "        if self.is_long(bytes_max) {",
+            replacement: "        anchor::write(oram.backend_mut().store_mut(), &self.keys.anchor, &self.checkpoint)?;
+        if self.is_long(bytes_max) {",
+        }],
+        found_by: &[VOLUME_PRIVACY.tests(&[
+            "apart::storage_never_knows_more_than_a_directory_that_lost_its_power",
+        ])],
+    },
+    Leak {
+        name: "volume-flushes-storage",
+        shows: "when the owner flushes",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "self.unless_broken(|volume| Ok(volume.ledger.log.sync()?))",
+            replacement: "self.unless_broken(|volume| {
+            volume.ledger.log.sync()?;
+            Ok(volume.oram.backend_mut().flush()?)
+        })",
+        }],
+        found_by: &[VOLUME_PRIVACY.tests(&["requests::flushes_of_a_volume_are_not_seen"])],
+    },
+    Leak {
+        name: "volume-trim-makes-an-access",
+        shows: "that there was a trim",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "volume.ledger.forget(&range)?;",
+            replacement: "volume.make_room(1)?;
+            let steps = volume.oram.intend_nothing(1);
+            volume.carry_out(&steps, &mut nothing_to_do(1))?;
+            volume.ledger.forget(&range)?;",
+        }],
+        found_by: &[
+            VOLUME_PRIVACY.tests(&["requests::trims_of_a_volume_are_not_seen"]),
+            VOLUME_SCHEDULE.tests(&["all_clients_look_alike"]),
+        ],
+    },
+    Leak {
+        name: "volume-never-written-blocks-read-nothing",
+        shows: "whether a block was ever asked for",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "if !self.finds_on_client(request.address)? {",
+            replacement: "if let Op::Read(block) = &mut request.op
+            && self.oram.has_flat_map()
+            && self.oram.table().get(request.address).is_none()
+        {
+            block.fill(0);
+            return Ok(true);
+        }
+        if !self.finds_on_client(request.address)? {",
+        }],
+        found_by: &[
+            VOLUME_VIEW.tests(&["two_workloads_of_one_length_look_alike_across_crashes"]),
+            VOLUME_PRIVACY
+                .tests(&["requests::batches_look_alike_whether_their_blocks_were_ever_written"]),
+        ],
+    },
+    Leak {
+        name: "volume-announces-only-blocks-that-are-alive",
+        shows: "which blocks of a batch were ever written",
+        edits: &[Edit {
+            file: "core/src/oram/rotating/mod.rs",
+            find: "self.backend.prefetch(next.from);",
+            replacement: "let mapping = self.positions.get(next.address)?.ok().flatten();
+                if next.is_of_nothing() || mapping.is_some_and(|mapping| mapping.live) {
+                    self.backend.prefetch(next.from);
+                }",
+        }],
+        found_by: &[VOLUME_PRIVACY
+            .tests(&["requests::batches_look_alike_whether_their_blocks_were_ever_written"])],
+    },
+    Leak {
+        name: "volume-closing-empties-the-stash",
+        shows: "how full the stash is",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "self.ledger.checkpoint(&mut self.oram, IsClean(true)",
+            replacement: "if self.oram.backend().stash().blocks() > 1 {
+            self.checkpoint()?;
+            self.oram.background_evict()?;
+        }
+        self.ledger.checkpoint(&mut self.oram, IsClean(true)",
+        }],
+        found_by: &[VOLUME_PRIVACY.tests(&["requests::closings_look_alike_whatever_is_on_the_client"])],
+    },
+    Leak {
+        name: "disk-zeros-are-trimmed",
+        shows: "which writes are of zeros: they make no access",
+        edits: &[Edit {
+            file: "volume/src/disk/worker.rs",
+            find: "if part.is_whole(self.blocks.block_bytes) {",
+            replacement: "if part.is_whole(self.blocks.block_bytes) && new.iter().all(|byte| *byte == 0) {
+                self.blocks.forget_blocks(part.block..part.block + 1)?;
+            } else if part.is_whole(self.blocks.block_bytes) {",
+        }],
+        found_by: &[VOLUME_PRIVACY
+            .tests(&["requests::writes_to_a_disk_look_alike_whatever_they_write"])],
+    },
+    Leak {
+        name: "disk-unchanged-blocks-are-not-written-back",
+        shows: "which writes change nothing: they make no access",
+        edits: &[Edit {
+            file: "volume/src/disk/worker.rs",
+            find: "if part.is_whole(self.blocks.block_bytes) {",
+            replacement: "if self.blocks.cache.get(part.block).is_some_and(|block| block == new) {
+            } else if part.is_whole(self.blocks.block_bytes) {",
+        }],
+        found_by: &[VOLUME_PRIVACY
+            .tests(&["requests::writes_to_a_disk_look_alike_whatever_they_write"])],
+    },
+];

@@ -1,0 +1,103 @@
+//! Accesses that fetch blocks of the position map: storage sees how many accesses there are, not which
+//! of them are fetches.
+
+use oblivio_core::view::Operation;
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, Fault, Survival};
+use oblivio_volume::{SyncMoves, Volume, VolumeError};
+
+use crate::bench::{Bench, read};
+use crate::seen::{Look, assert_alike, looks};
+
+/// So many leaves that one seldom shows twice by chance.
+const LEAF_LEVEL: u8 = 10;
+
+/// Of some hundred pairs of leaves, so many may be equal by chance.
+const EQUAL_BY_CHANCE_MAX: usize = 2;
+
+const REQUESTS: u64 = 120;
+
+/// One block of the position map is enough for all of them.
+const NEAR: fn(u64) -> u64 = |request| request % 16;
+
+/// The next is about a block whose position left the client since it was needed last.
+const FAR: fn(u64) -> u64 = |request| request * 130 % 700;
+
+fn volume() -> SmallVolume {
+    let in_tree = SmallVolume::default().with_map_in_tree();
+    SmallVolume { leaf_level: LEAF_LEVEL, ..in_tree }
+}
+
+#[test]
+fn workloads_that_need_more_of_them_show_more_of_the_same_trips() {
+    for sync_moves in [SyncMoves::BeforeReads, SyncMoves::AtFlush] {
+        for batch in [1, 6] {
+            let setup = SmallVolume { sync_moves, ..volume() };
+            let [near, far] = [NEAR, FAR].map(|address_of| {
+                let mut bench = Bench::new(setup, 1);
+                let (mut volume, _) = bench.open().unwrap();
+                let requests: Vec<_> = (0..REQUESTS).map(address_of).collect();
+                for (i, addresses) in requests.chunks(batch).enumerate() {
+                    read_together(&mut volume, addresses).unwrap();
+                    if i % 4 == 0 {
+                        volume.flush().unwrap();
+                    }
+                }
+                let looks = looks(&bench.world.view());
+                // What comes in one batch shows, and blocks of the map come in one of their own.
+                if batch == 1 { looks } else { without_announcements(&looks) }
+            });
+            assert!(far.len() > near.len() * 3 / 2, "they need more: {}", far.len());
+            let beginning = far[..near.len()].to_vec();
+            assert_alike(&[near, beginning], &format!("{sync_moves:?}, {batch} together"));
+        }
+    }
+}
+
+/// A leaf that a fetch has shown is used up, whether the block that it was for was accessed or not.
+#[test]
+fn a_leaf_that_one_has_shown_is_never_shown_again_after_a_crash() {
+    let mut equal = 0;
+    for crash_at in (0..240).step_by(2) {
+        let mut bench = Bench::new(volume(), crash_at);
+        bench.world.plan(&[Fault::CrashAt(crash_at)], &mut bench.coins);
+        let mut answered = 0;
+        if let Ok((mut volume, _)) = bench.open() {
+            while read(&mut volume, FAR(answered)).is_ok() {
+                answered += 1;
+            }
+        }
+        assert!(bench.world.is_off());
+        bench.world.crash(&mut bench.coins, Survival::None);
+        let shown = bench.leaves();
+        let (mut volume, _) = bench.open().unwrap();
+        let repeated = bench.leaves().len();
+        // A path at the very end might be taken for that of an eviction: one more comes after it.
+        (answered..answered + 2).try_for_each(|request| read(&mut volume, FAR(request))).unwrap();
+        equal += usize::from(bench.leaves()[repeated] == *shown.last().unwrap());
+    }
+    assert!(equal <= EQUAL_BY_CHANCE_MAX, "{equal}");
+}
+
+fn read_together(volume: &mut Volume<CrashStore>, addresses: &[u64]) -> Result<(), VolumeError> {
+    let mut blocks = vec![[0; BLOCK_BYTES as usize]; addresses.len()];
+    let accesses = addresses.iter().zip(&mut blocks);
+    let accesses =
+        accesses.map(|(address, block)| Access { address: *address, op: Op::Read(block) });
+    volume.access(&mut accesses.collect::<Vec<_>>())
+}
+
+/// The rest, with its trips numbered from 0.
+fn without_announcements(looks: &[Look]) -> Vec<Look> {
+    let rest = looks.iter().flatten().filter(|look| look.1 != Operation::Prefetch);
+    let mut trip = None;
+    let mut trips = 0;
+    let numbered = rest.map(|(old, operation, place, bytes)| {
+        if trip.replace(*old) != Some(*old) {
+            trips += 1;
+        }
+        Some((trips - 1, *operation, *place, *bytes))
+    });
+    numbered.collect()
+}

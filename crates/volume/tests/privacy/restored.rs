@@ -1,0 +1,39 @@
+//! Both sides of a volume come back from a backup: storage may have seen what came after it.
+
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::Survival;
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+
+use crate::bench::{Bench, get, places};
+
+/// The volume was closed when it was copied, so nothing is to be recovered. Evictions from there on have
+/// the names that they had the first time.
+#[test]
+fn what_comes_after_a_restored_backup_is_sealed_under_another_key() {
+    let mut bench = Bench::new(SmallVolume::default(), 1);
+    let backup = bench.world.snapshot();
+    let places: Vec<_> = places(&bench.setup).collect();
+    let before: Vec<_> = places.iter().map(|piece| get(&bench.world, *piece)).collect();
+    let [first, second] = [0; 2].map(|_| {
+        bench.world.restore_store(&backup);
+        bench.world.restore_dir(&backup);
+        let (mut volume, _) = bench.open().unwrap();
+        for address in 0..BLOCKS {
+            let data = [1; BLOCK_BYTES as usize];
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        }
+        bench.world.crash(&mut bench.coins, Survival::All);
+        places.iter().map(|piece| get(&bench.world, *piece)).collect::<Vec<_>>()
+    });
+    let mut sealed_twice = 0;
+    for (i, piece) in places.iter().enumerate() {
+        let (first, second) = (&first[i], &second[i]);
+        if *first == before[i] || *second == before[i] {
+            continue;
+        }
+        let chunks = first.chunks_exact(16).zip(second.chunks_exact(16));
+        assert!(!chunks.clone().any(|(a, b)| a == b), "a mask was used twice in {piece:?}");
+        sealed_twice += 1;
+    }
+    assert!(sealed_twice > 40, "{sealed_twice}");
+}

@@ -1,0 +1,74 @@
+//! A volume in a world, and what storage saw of it.
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{BucketStore, Part, Piece};
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, World};
+use oblivio_volume::volume::shapes;
+use oblivio_volume::{Recovery, Volume, VolumeError};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::seen::{DATA_TREE, leaves};
+
+pub(crate) struct Bench {
+    pub(crate) setup: SmallVolume,
+    pub(crate) world: World,
+    pub(crate) coins: StdRng,
+}
+
+impl Bench {
+    /// A new volume that was used a little, and closed.
+    pub(crate) fn new(setup: SmallVolume, seed: u64) -> Self {
+        let world = setup.world();
+        let mut coins = StdRng::seed_from_u64(seed);
+        let create = StdRng::seed_from_u64(coins.random());
+        let mut volume = setup.create(world.store(), world.dir(), create).unwrap();
+        (0..5).try_for_each(|_| read(&mut volume, 0)).unwrap();
+        volume.close().unwrap();
+        Self { setup, world, coins }
+    }
+
+    /// Opens it with other coins than before.
+    pub(crate) fn open(&mut self) -> Result<(Volume<CrashStore>, Recovery), VolumeError> {
+        let coins = StdRng::seed_from_u64(self.coins.random());
+        self.setup.open(self.world.store(), self.world.dir(), coins)
+    }
+
+    /// The leaves of all accesses, as numbers in the order of evictions: storage can tell them.
+    pub(crate) fn leaves(&self) -> Vec<u64> {
+        leaves(&self.setup, &self.world.view())
+    }
+}
+
+/// Whether `repeated` is what was `shown`, from somewhere on, and at most so many leaves more: accesses
+/// that were logged and not made.
+pub(crate) fn is_repetition(repeated: &[u64], shown: &[u64], new_max: usize) -> bool {
+    (0..=shown.len()).any(|from| {
+        let (seen, new) = repeated.split_at((shown.len() - from).min(repeated.len()));
+        seen == &shown[from..] && new.len() <= new_max
+    })
+}
+
+/// All places of buckets of blocks.
+pub(crate) fn places(setup: &SmallVolume) -> impl Iterator<Item = Piece> {
+    let data = shapes(&setup.params()).unwrap().swap_remove(2);
+    let levels: Vec<_> = data.levels().iter().map(|level| level.buckets).collect();
+    (0..).zip(levels).flat_map(|(level, buckets)| {
+        (0..buckets).map(move |index| {
+            let bucket = BucketId::new(level, index);
+            Piece { tree: DATA_TREE, bucket, part: Part::Whole }
+        })
+    })
+}
+
+/// What storage holds in a place.
+pub(crate) fn get(world: &World, piece: Piece) -> Vec<u8> {
+    world.store().read(&[piece]).unwrap().get(0).to_vec()
+}
+
+pub(crate) fn read(volume: &mut Volume<CrashStore>, address: u64) -> Result<(), VolumeError> {
+    let mut block = [0; BLOCK_BYTES as usize];
+    volume.access(&mut [Access { address, op: Op::Read(&mut block) }])
+}

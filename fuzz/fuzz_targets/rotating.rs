@@ -1,0 +1,101 @@
+//! A rotating RAW ORAM, under which volumes are kept, over storage that lies.
+//!
+//! ```text
+//! input = setup, 24 requests, 24 requests, lies
+//! ```
+//!
+//! The first requests meet honest storage, the others the lies. Half of the setups have their position
+//! map in the tree: then storage also holds the pages on which taken slots are noted.
+#![no_main]
+
+#[path = "support/hostile.rs"]
+mod hostile;
+
+use hostile::Hostile;
+use libfuzzer_sys::fuzz_target;
+use oblivio_core::{
+    EraSealer, ErrorKind, LayoutKind, MasterKey, MemoryStore, Oram, RawConfig, Recursion,
+    RotatingConfig, RotatingOram,
+};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+const CAPACITY: u64 = 60;
+const BLOCK_BYTES: usize = 32;
+
+type Rotating = RotatingOram<Hostile<MemoryStore>, StdRng>;
+
+fuzz_target!(|input: &[u8]| {
+    let Some(([setup], input)) = input.split_first_chunk() else { return };
+    let Some((before, input)) = input.split_first_chunk::<24>() else { return };
+    let Some((after, lies)) = input.split_first_chunk::<24>() else { return };
+    let mut oram = oram(*setup);
+    let mut model = vec![[0; BLOCK_BYTES]; CAPACITY as usize];
+    serve(&mut oram, &mut model, before).expect("storage was honest");
+    oram.backend_mut().store_mut().lie(lies);
+    let served = serve(&mut oram, &mut model, after);
+    let served = served.and_then(|()| oram.check(&mut |_| ()).map_err(|error| error.kind()));
+    if let Err(kind) = served {
+        assert!(matches!(kind, ErrorKind::Corrupt | ErrorKind::Store), "{kind:?}");
+        if serve(&mut oram, &mut model, after).is_err() {
+            return;
+        }
+    }
+    // A check that fails changes nothing.
+    oram.backend_mut().store_mut().lie(&[]);
+    oram.check(&mut |_| ()).expect("storage is honest again");
+});
+
+fn oram(setup: u8) -> Rotating {
+    let mut coins = StdRng::seed_from_u64(1);
+    let mut config = match setup & 1 {
+        0 => RotatingConfig::flat(RawConfig::new(CAPACITY, BLOCK_BYTES).unwrap()),
+        _ => {
+            let recursion =
+                Recursion { data_blocks: CAPACITY, client_entries_max: 4, plb_blocks: 4 };
+            RotatingConfig::recursive(recursion, BLOCK_BYTES).unwrap()
+        }
+    };
+    config.raw.tree.tree_top_levels = 1 + (setup >> 1 & 1);
+    let (tree, taken) = config.shapes().unwrap();
+    let shapes: Vec<_> = [tree].into_iter().chain(taken).collect();
+    let store = Hostile::new(MemoryStore::new(&shapes, LayoutKind::Heap).unwrap());
+    let key = MasterKey::draw(&mut coins);
+    let sealer = EraSealer::fresh(key, config.raw.tree.tree, &mut coins);
+    RotatingOram::new(&config, sealer, store, coins).unwrap()
+}
+
+/// The low bits of a request say what to do, the others to which block. A read that is answered tells the
+/// truth.
+fn serve(
+    oram: &mut Rotating,
+    model: &mut [[u8; BLOCK_BYTES]],
+    requests: &[u8],
+) -> Result<(), ErrorKind> {
+    requests.iter().try_for_each(|request| {
+        let address = u64::from(request >> 2) % CAPACITY;
+        let expected = &mut model[address as usize];
+        let outcome = match request & 3 {
+            0 | 1 => {
+                let mut block = [0; BLOCK_BYTES];
+                let outcome = oram.read(address, &mut block);
+                assert!(outcome.is_err() || block == *expected);
+                outcome
+            }
+            2 => {
+                *expected = [*request; BLOCK_BYTES];
+                oram.write(address, expected)
+            }
+            _ => {
+                let needed = oram.needs_to_forget(address..address + 1).unwrap();
+                if needed.is_empty() {
+                    expected.fill(0);
+                    oram.forget(address..address + 1)
+                } else {
+                    Ok(())
+                }
+            }
+        };
+        outcome.map_err(|error| error.kind())
+    })
+}

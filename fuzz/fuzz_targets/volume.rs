@@ -1,0 +1,99 @@
+//! The opening and the use of a volume over storage that lies from its first byte on: superblocks,
+//! anchors, buckets and frames.
+//!
+//! ```text
+//! input = setup, 16 requests, lies
+//! ```
+//!
+//! Two volumes are made once: one with its position map on the client, one with most of it in the
+//! tree. Each was in use when its client died, so that an opening has something to repeat. Whatever
+//! becomes of an opening over lies, the volume is as it was once storage is honest.
+#![no_main]
+
+#[path = "support/hostile.rs"]
+mod hostile;
+
+use std::sync::LazyLock;
+
+use hostile::Hostile;
+use libfuzzer_sys::fuzz_target;
+use oblivio_core::store::BucketStore;
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::{Snapshot, Survival, World};
+use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// Blocks that hold something.
+const BLOCKS: u64 = 30;
+
+type Block = [u8; BLOCK_BYTES as usize];
+
+static FLAT: LazyLock<Made> = LazyLock::new(|| Made::new(SmallVolume::default()));
+static IN_TREE: LazyLock<Made> =
+    LazyLock::new(|| Made::new(SmallVolume::default().with_map_in_tree()));
+
+fuzz_target!(|input: &[u8]| {
+    let Some(([setup], input)) = input.split_first_chunk() else { return };
+    let Some((requests, lies)) = input.split_first_chunk::<16>() else { return };
+    let Made { setup, left } = if setup & 1 == 0 { &*FLAT } else { &*IN_TREE };
+    let world = setup.world();
+    world.restore_store(left);
+    world.restore_dir(left);
+
+    let mut store = Hostile::new(world.store());
+    store.lie(lies);
+    let coins = StdRng::seed_from_u64(2);
+    if let Ok((mut volume, _)) = setup.open(store, world.dir(), coins) {
+        let mut addresses = requests.iter().map(|request| u64::from(*request) % setup.blocks);
+        if addresses.any(|address| tells_the_truth(&mut volume, address).is_err()) {
+            let error = tells_the_truth(&mut volume, 0).expect_err("it is broken");
+            assert_eq!(error.kind(), VolumeErrorKind::MustReopen);
+        }
+    }
+    is_whole(setup, &world);
+});
+
+/// A read that is answered, is answered with what was written.
+fn tells_the_truth<S: BucketStore>(
+    volume: &mut Volume<S>,
+    address: u64,
+) -> Result<(), VolumeError> {
+    let mut block = [0; BLOCK_BYTES as usize];
+    volume.access(&mut [Access { address, op: Op::Read(&mut block) }])?;
+    assert!(block == contents(address));
+    Ok(())
+}
+
+fn contents(address: u64) -> Block {
+    [if address < BLOCKS { address as u8 + 1 } else { 0 }; BLOCK_BYTES as usize]
+}
+
+fn is_whole(setup: &SmallVolume, world: &World) {
+    let coins = StdRng::seed_from_u64(3);
+    let opened = setup.open(world.store(), world.dir(), coins);
+    let (mut volume, _) = opened.expect("storage is honest again");
+    (0..BLOCKS + 1).try_for_each(|address| tells_the_truth(&mut volume, address)).unwrap();
+}
+
+/// A volume that was in use when its client died.
+struct Made {
+    setup: SmallVolume,
+    left: Snapshot,
+}
+
+impl Made {
+    fn new(setup: SmallVolume) -> Self {
+        let world = setup.world();
+        let coins = StdRng::seed_from_u64(1);
+        let mut volume = setup.create(world.store(), world.dir(), coins).unwrap();
+        for address in 0..BLOCKS {
+            let data = contents(address);
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        }
+        volume.flush().unwrap();
+        world.crash(&mut StdRng::seed_from_u64(1), Survival::All);
+        Self { setup, left: world.snapshot() }
+    }
+}
