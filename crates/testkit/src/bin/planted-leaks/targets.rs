@@ -23,6 +23,14 @@ pub(crate) const VOLUME_SCHEDULE: TestTarget =
 /// What storage sees of a volume across crashes.
 pub(crate) const VOLUME_VIEW: TestTarget = TestTarget { package: "oblivio-volume", name: "view" };
 
+/// What storage that changes bytes learns.
+pub(crate) const VOLUME_LYING_STORAGE: TestTarget =
+    TestTarget { package: "oblivio-volume", name: "lying_storage" };
+
+/// Old directories, old storage, and copies of a client.
+pub(crate) const VOLUME_GOING_BACK: TestTarget =
+    TestTarget { package: "oblivio-volume", name: "going_back" };
+
 /// What reaches the disk behind the NBD server.
 pub(crate) const SERVE_NBD: TestTarget = TestTarget { package: "oblivio-serve", name: "nbd" };
 

@@ -10,6 +10,7 @@ mod recovery;
 mod rho;
 mod rotating;
 mod schedule;
+mod sealing;
 mod volume;
 
 use crate::targets::Finders;
@@ -35,13 +36,14 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 10] = [
+const GROUPS: [&[Leak]; 11] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
     hits::LEAKS,
     delayed::LEAKS,
     rho::LEAKS,
+    sealing::LEAKS,
     volume::LEAKS,
     recovery::LEAKS,
     schedule::LEAKS,
