@@ -71,6 +71,8 @@ pub struct Recovery {
     /// Bytes at the end of the client's state that do not open, and were left out. A crash tears off
     /// what had not been synced; otherwise the directory is damaged.
     pub state_bytes_ignored: u64,
+    /// Anchors that were damaged, or torn by a crash. They are written again.
+    pub anchors_damaged: usize,
     /// Copies of the superblock that were damaged, and written again.
     pub superblocks_mended: usize,
 }
@@ -168,7 +170,7 @@ impl<S: BucketStore> Volume<S> {
         past.make_durable(&mut *dir)?;
         let head = past.history.head.clone();
         newest::check(&*dir, owner)?;
-        let shown = anchor::read(&mut store, &keys.anchor)?;
+        let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
         let shown = anchor::check(shown, &head.checkpoint, &head.previous)?;
         // A sync that failed may have dropped it, and left it in a cache: written again, it becomes
         // durable with the rest.
@@ -194,6 +196,7 @@ impl<S: BucketStore> Volume<S> {
         let mut recovery = Recovery {
             was_needed: !head.is_clean,
             state_bytes_ignored: history.bytes_ignored,
+            anchors_damaged,
             ..Recovery::default()
         };
         history.each_pending(|record| {
