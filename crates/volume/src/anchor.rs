@@ -81,9 +81,24 @@ pub(crate) fn read(
     store: &mut impl BucketStore,
     key: &AnchorKey,
 ) -> Result<Option<CheckpointName>, VolumeError> {
+    Ok(look(store, key)?.0)
+}
+
+/// The same, and how many places hold something that is no anchor: a crash may have torn one.
+pub(crate) fn look(
+    store: &mut impl BucketStore,
+    key: &AnchorKey,
+) -> Result<(Option<CheckpointName>, usize), VolumeError> {
     let frames = store.read(&[piece(0), piece(1)])?;
-    let anchors = (0..frames.len()).filter_map(|i| key.read(frames.get(i)));
-    Ok(anchors.max_by_key(|anchor| anchor.number))
+    let (mut anchors, mut damaged) = (Vec::new(), 0);
+    for frame in (0..frames.len()).map(|i| frames.get(i)) {
+        match key.read(frame) {
+            Some(anchor) => anchors.push(anchor),
+            // A place that was never written reads as zeros.
+            None => damaged += usize::from(frame.iter().any(|byte| *byte != 0)),
+        }
+    }
+    Ok((anchors.into_iter().max_by_key(|anchor| anchor.number), damaged))
 }
 
 /// Holds what storage shows against what the client knows. Returns the checkpoint that storage has
@@ -132,7 +147,7 @@ mod tests {
     #[test]
     fn the_latest_of_two_is_shown_and_a_torn_one_leaves_the_other() {
         let (mut store, key) = world();
-        assert_eq!(read(&mut store, &key).unwrap(), None);
+        assert_eq!(look(&mut store, &key).unwrap(), (None, 0));
         for number in 0..5 {
             write(&mut store, &key, &name(number)).unwrap();
             assert_eq!(read(&mut store, &key).unwrap(), Some(name(number)));
@@ -141,6 +156,7 @@ mod tests {
         for byte in 0..BYTES {
             store.contents_mut()[torn.start + byte] ^= 1;
             assert_eq!(read(&mut store, &key).unwrap(), Some(name(3)), "byte {byte}");
+            assert_eq!(look(&mut store, &key).unwrap().1, 1);
             store.contents_mut()[torn.start + byte] ^= 1;
         }
         let other = AnchorKey::new(&Zeroizing::new([4; 32]));

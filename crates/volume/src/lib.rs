@@ -21,6 +21,8 @@
 //! `docs/adr/0005-commit-protocol.md` argues why nothing is lost, `docs/format.md` has every byte.
 
 mod anchor;
+#[cfg(fuzzing)]
+pub mod anchor_fuzzing;
 mod coins;
 pub mod device;
 pub mod disk;

@@ -80,6 +80,8 @@ pub struct Recovery {
     /// Bytes at the end of the client's state that do not open, and were left out. A crash tears off
     /// what had not been synced; otherwise the directory is damaged.
     pub state_bytes_ignored: u64,
+    /// Anchors that were damaged, or torn by a crash. They are written again.
+    pub anchors_damaged: usize,
     /// Copies of the superblock that were damaged, and written again.
     pub superblocks_mended: usize,
 }
@@ -175,7 +177,7 @@ impl<S: BucketStore> Volume<S> {
         past.make_durable(&mut *dir)?;
         let head = past.history.head.clone();
         newest::check(&*dir, owner)?;
-        let shown = anchor::read(&mut store, &keys.anchor)?;
+        let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
         let shown = anchor::check(shown, &head.checkpoint, &head.previous)?;
         let sealer = EraSealer::new(seal_key(key), TREES.slots, head.eras);
         let Head { evictions, accesses_since_eviction, .. } = head;
@@ -205,6 +207,7 @@ impl<S: BucketStore> Volume<S> {
         let mut recovery = Recovery {
             was_needed: !head.is_clean,
             state_bytes_ignored: history.bytes_ignored,
+            anchors_damaged,
             ..Recovery::default()
         };
         let repeated = history.each_pending(|record| {

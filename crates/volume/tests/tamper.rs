@@ -91,6 +91,14 @@ fn an_anchor_may_be_torn_and_two_may_not() {
         for place in 0..2 {
             bench.restore();
             flip(place, byte);
+            // It is told once, and written again.
+            for damaged in [1, 0] {
+                let coins = StdRng::seed_from_u64(99);
+                let opened = bench.setup.open(bench.world.store(), bench.world.dir(), coins);
+                let (volume, recovery) = opened.unwrap();
+                assert_eq!(recovery.anchors_damaged, damaged, "anchor {place}, byte {byte}");
+                volume.close().unwrap();
+            }
             assert_eq!(bench.outcome(), Ok(()), "anchor {place}, byte {byte}");
         }
         bench.restore();

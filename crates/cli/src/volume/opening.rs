@@ -106,6 +106,9 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
             recovery.state_bytes_ignored
         ));
     }
+    if recovery.anchors_damaged > 0 {
+        output::remark("a damaged anchor was mended: a crash tore it, or storage is damaged");
+    }
     if recovery.superblocks_mended > 0 {
         output::remark("damaged copies of the superblock were mended");
     }

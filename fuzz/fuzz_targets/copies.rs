@@ -1,0 +1,168 @@
+//! What a hostile store shows of the four superblocks and the two anchors: any bytes, in any number of
+//! frames of any length.
+//!
+//! ```text
+//! input = frames more or fewer, bytes of a frame more or fewer, (place, offset 2, value)*
+//! ```
+//!
+//! Two superblocks are there, the newer one in two copies, and two anchors. What is changed in a superblock
+//! gets a right checksum. Only what was written with the key is ever unlocked or shown; and what was
+//! unlocked can be written to all copies, once the store answers as it should.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
+use oblivio_volume::anchor_fuzzing as anchor;
+use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::superblock::copies::{BACK, COPIES, FRONT, read_copies, repair, settle, shape};
+use oblivio_volume::superblock::{SUPERBLOCK_BYTES, SchemeId, Slots, Superblock, VolumeParams};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use sha2::{Digest, Sha256};
+
+const CHECKSUM_AT: usize = SUPERBLOCK_BYTES - 32;
+const ANCHORS: TreeId = TreeId(1);
+const ANCHOR_NUMBERS: [u64; 2] = [6, 7];
+
+/// The older superblock and the newer one.
+static AUTHENTIC: LazyLock<[Superblock; 2]> = LazyLock::new(authentic);
+
+fuzz_target!(|input: &[u8]| {
+    let Some(([frames, bytes], changes)) = input.split_first_chunk() else { return };
+    let mut store = store();
+    for change in changes.chunks_exact(4) {
+        let offset = usize::from(u16::from_le_bytes([change[1], change[2]]));
+        store.change(usize::from(change[0]), offset, change[3]);
+    }
+    store.frames = isize::from(*frames as i8).clamp(-4, 4);
+    store.bytes = isize::from(*bytes as i8);
+
+    let shown = anchor::read(&mut store).expect("reading works");
+    assert!(shown.is_none_or(|number| ANCHOR_NUMBERS.contains(&number)));
+
+    let copies = read_copies(&mut store);
+    let _ = copies.newest();
+    let Ok(unlocked) = copies.unlock(&secret(), Attempt::default()) else { return };
+    let superblock = unlocked.superblock;
+    assert!(AUTHENTIC.iter().any(|authentic| authentic.encode() == superblock.encode()));
+    (store.frames, store.bytes) = (0, 0);
+    if changes.len() % 2 == 0 {
+        repair(&mut store, &superblock).expect("writing works");
+    } else {
+        settle(&mut store, &superblock).expect("writing works");
+    }
+    let wanted = superblock.encode();
+    let copies = read_copies(&mut store);
+    let is_wanted =
+        |copy: usize| copies.each()[copy].as_ref().is_ok_and(|it| it.encode() == wanted);
+    assert!((0..COPIES).all(is_wanted));
+});
+
+/// Answers with so many frames and so many bytes in each more than it is asked for, or fewer.
+struct Hostile {
+    inner: MemoryStore,
+    frames: isize,
+    bytes: isize,
+    spans: Vec<Span>,
+}
+
+impl Hostile {
+    /// Sets a byte of a superblock, under a right checksum, or of an anchor.
+    fn change(&mut self, place: usize, offset: usize, value: u8) {
+        let pieces = places();
+        let place = place % pieces.len();
+        let span = self.inner.span(&pieces[place]).expect("it is there");
+        let bytes = &mut self.inner.contents_mut()[span.start..][..span.bytes];
+        if place < COPIES {
+            bytes[offset % CHECKSUM_AT] = value;
+            let checksum = Sha256::digest(&bytes[..CHECKSUM_AT]);
+            bytes[CHECKSUM_AT..].copy_from_slice(&checksum);
+        } else {
+            bytes[offset % span.bytes] = value;
+        }
+    }
+}
+
+impl BucketStore for Hostile {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.inner.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.inner.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        let count = pieces.len().saturating_add_signed(self.frames);
+        let pieces = pieces.iter().cycle().take(count);
+        let spans = pieces.map(|piece| {
+            let span = self.inner.span(piece).expect("it is there");
+            Span { bytes: span.bytes.saturating_add_signed(self.bytes), ..span }
+        });
+        self.spans = spans.collect();
+        Ok(Frames::new(self.inner.contents(), &self.spans))
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.inner.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.inner.flush()
+    }
+}
+
+/// The superblocks, then the anchors.
+fn places() -> [Piece; COPIES + 2] {
+    [(FRONT, 0), (FRONT, 1), (BACK, 0), (BACK, 1), (ANCHORS, 0), (ANCHORS, 1)]
+        .map(|(tree, index)| Piece { tree, bucket: BucketId::new(1, index), part: Part::Whole })
+}
+
+fn store() -> Hostile {
+    let shapes = [shape(), anchor::shape(), TreeShape::new(Vec::new()), shape()];
+    let inner = MemoryStore::new(&shapes, LayoutKind::Striped).expect("these trees are possible");
+    let mut store = Hostile { inner, frames: 0, bytes: 0, spans: Vec::new() };
+    for number in ANCHOR_NUMBERS {
+        anchor::write(&mut store, number).expect("writing works");
+    }
+    for (copy, piece) in places().into_iter().take(COPIES).enumerate() {
+        let bytes = AUTHENTIC[copy / 2].encode();
+        let spans = [Span { start: 0, bytes: bytes.len() }];
+        let written =
+            store.write(&[piece], &mut |blanks| blanks.relay(Frames::new(&bytes[..], &spans)));
+        written.expect("writing works");
+    }
+    store
+}
+
+fn secret() -> Secret {
+    Secret::KeyFile(vec![1; 32].into())
+}
+
+fn authentic() -> [Superblock; 2] {
+    let mut coins = StdRng::seed_from_u64(1);
+    let params = VolumeParams {
+        blocks: 1000,
+        block_bytes: 4096,
+        scheme: SchemeId::Rotating,
+        leaf_level: 9,
+        slots: Slots::Same(5),
+        evict_period: 5,
+        stash_blocks_max: 64,
+        tree_top_levels: 3,
+        tree_top_ways: 0,
+        recursion: None,
+    };
+    let key = VolumeKey::draw(&mut coins);
+    let slot = |secret, label| NewSlot { secret, cost: Cost::weak_for_tests(), label };
+    let owner = secret();
+    let older = Superblock::create(params, &key, &slot(&owner, "owner"), &mut coins);
+    let older = older.expect("these parameters are possible");
+    let mut newer = older.clone();
+    let backup = Secret::KeyFile(vec![2; 32].into());
+    newer.add_slot(&key, &slot(&backup, "backup"), &mut coins).expect("there is a free slot");
+    [older, newer]
+}
