@@ -133,11 +133,14 @@ impl From<MountError> for CliError {
         match error {
             MountError::NotADirectory(_)
             | MountError::Empty
+            | MountError::MayHoldData
             | MountError::NotThisFilesystem(_)
             | MountError::UnfitDisk(_)
             | MountError::NotServed(_)
             | MountError::File { .. } => Self::Input(message),
-            MountError::Busy(_) | MountError::AlreadyServed { .. } => Self::Locked(message),
+            MountError::Busy(_)
+            | MountError::AlreadyServed { .. }
+            | MountError::NotMountedYet { .. } => Self::Locked(message),
             MountError::Disk(error) if error.kind == DiskErrorKind::NoSpace => {
                 Self::NoSpace(message)
             }

@@ -429,7 +429,7 @@ pub(crate) struct MountArgs {
     /// Show the disk as the file `disk`, without a file system. Needs neither root nor loop devices.
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Never make a file system, not even on an empty disk.
+    /// Never make a file system, not even on a disk of which no block holds anything.
     #[arg(long, conflicts_with = "raw")]
     pub(crate) no_mkfs: bool,
     /// Mount so that nothing can be written.

@@ -3,6 +3,7 @@
 mod alloc;
 mod bench;
 mod check;
+mod clean_end;
 mod create;
 mod info;
 mod key;

@@ -9,9 +9,9 @@ use oblivio_serve::nbd::{Listen, NbdOptions, ServerHandle, TlsFiles, TlsMode, se
 use oblivio_volume::Disk;
 use serde_json::json;
 
+use super::clean_end::CleanEnd;
 use super::opening::{self, Opened};
 use super::rate_watch::RateWatch;
-use super::signals::EndAsked;
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
 use crate::error::CliError;
 use crate::output;
@@ -21,8 +21,8 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// `oblivio serve nbd`.
 pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
-    let end = EndAsked::listen()?;
     let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
+    let end = CleanEnd::listen()?;
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
     let mut rate = RateWatch::new(&disk);
     let served = serve(disk.clone(), listen(args, &state), options(args))
@@ -39,10 +39,12 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
                     Ok(0)
                 }
             };
+            end.now_waits_for("requests of clients are being answered");
             let stopped = server.shutdown().map_err(CliError::from);
             stopped.and(outcome)
         });
     // Whatever happened: what was written is kept.
+    end.now_waits_for("what was written is being made durable");
     let closed = disk.close().map_err(CliError::from);
     rate.end();
     drop(rate);
@@ -105,7 +107,7 @@ fn announce(args: &NbdArgs, server: &ServerHandle, repeated: u64) -> Result<(), 
     }
 }
 
-fn wait(end: &EndAsked, rate: &mut RateWatch) {
+fn wait(end: &CleanEnd, rate: &mut RateWatch) {
     while !end.is_asked() {
         rate.look();
         std::thread::sleep(LOOK);
@@ -117,7 +119,7 @@ fn run_until_it_ends(
     command: &str,
     server: &ServerHandle,
     socket: &Path,
-    end: &EndAsked,
+    end: &CleanEnd,
     rate: &mut RateWatch,
 ) -> Result<i32, CliError> {
     let failed = |error: std::io::Error| CliError::Engine(format!("the command failed: {error}"));

@@ -5,6 +5,7 @@ mod alloc;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
+mod ends;
 mod exit_codes;
 mod foreign;
 mod full_disk;

@@ -14,8 +14,8 @@ const EXT_MARK: (usize, [u8; 2]) = (1080, [0x53, 0xef]);
 /// What is on a disk.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Zeros.
-    Nothing,
+    /// Zeros, where it was looked at.
+    Zeros,
     /// A file system of the ext family.
     Ext,
     /// Something else.
@@ -31,7 +31,7 @@ pub(super) fn look_at(device: &dyn BlockDevice) -> Result<Content, MountError> {
     }
     let end = read(device, device.bytes() - looked_at, looked_at)?;
     let all_zeros = start.iter().chain(&end).all(|byte| *byte == 0);
-    Ok(if all_zeros { Content::Nothing } else { Content::Something })
+    Ok(if all_zeros { Content::Zeros } else { Content::Something })
 }
 
 fn read(device: &dyn BlockDevice, mut offset: u64, bytes: u64) -> Result<Vec<u8>, MountError> {

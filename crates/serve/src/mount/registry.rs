@@ -222,6 +222,19 @@ impl Served {
         private_directory(&self.place).join(DISK_NAME)
     }
 
+    /// Whether the process has let go of its record by now, or was dead from the beginning.
+    pub(super) fn is_released(&self) -> Result<bool, MountError> {
+        if !self.is_alive {
+            return Ok(true);
+        }
+        match self.record.try_lock_shared() {
+            // Only looked at: the record stays that of who served.
+            Ok(()) => self.record.unlock().map(|()| true).map_err(MountError::file(&self.place)),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(MountError::file(&self.place)(error)),
+        }
+    }
+
     /// Waits until the process is done, or takes down what a dead one left.
     pub(super) fn wait_until_released(self) -> Result<(), MountError> {
         if self.is_alive {
