@@ -63,7 +63,7 @@ pub enum MountError {
         pid: u32,
     },
     /// There is no place to write down who serves what.
-    NoRuntimeDirectory,
+    NoRuntimeDirectory(PathBuf),
     /// Something about a file or directory failed.
     File {
         /// Which.
@@ -154,9 +154,12 @@ impl fmt::Display for MountError {
                  closing it already. Try again later, or ask the process to end (kill {pid})",
                 directory.display()
             ),
-            Self::NoRuntimeDirectory => {
-                f.write_str("XDG_RUNTIME_DIR is not set: set it to a directory of your own")
-            }
+            Self::NoRuntimeDirectory(usual) => write!(
+                f,
+                "XDG_RUNTIME_DIR is not set, and {} is no directory of yours: set it to one that is, the \
+                 same for mount and umount",
+                usual.display()
+            ),
             Self::File { path, error } => write!(f, "{}: {error}", path.display()),
         }
     }

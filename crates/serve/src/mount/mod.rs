@@ -133,7 +133,8 @@ pub fn mount_filesystem(
     if make {
         options.filesystem.make(&loop_device, block_bytes)?;
     }
-    let access = if options.read_only { "ro" } else { "rw" };
+    // Who else has a key, or had one, may have put devices and programs that become root on the disk.
+    let access = if options.read_only { "ro,nosuid,nodev" } else { "rw,nosuid,nodev" };
     let arguments = ["-t", options.filesystem.name(), "-o", access].map(AsRef::as_ref);
     let places = [loop_device.path().as_os_str(), mount.directory.as_os_str()];
     MOUNT.run(&[arguments.as_slice(), &places].concat())?;
