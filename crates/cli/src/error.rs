@@ -155,6 +155,9 @@ impl From<ServeError> for CliError {
         match error {
             ServeError::NotASocket(_)
             | ServeError::NotLoopback(_)
+            | ServeError::AnyClient(_)
+            | ServeError::PathTooLong(_)
+            | ServeError::ForeignLock(_)
             | ServeError::TooLong(_)
             | ServeError::Tls(..) => Self::Input(message),
             ServeError::InUse(_) => Self::Locked(message),

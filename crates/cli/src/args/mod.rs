@@ -5,6 +5,7 @@ mod blocks;
 mod evaluation;
 mod report;
 mod runs;
+mod serving;
 mod simulate;
 mod switches;
 mod trace;
@@ -16,6 +17,7 @@ pub(crate) use blocks::*;
 pub(crate) use evaluation::*;
 pub(crate) use report::*;
 pub(crate) use runs::*;
+pub(crate) use serving::*;
 pub(crate) use simulate::*;
 pub(crate) use switches::*;
 pub(crate) use trace::*;
@@ -191,6 +193,12 @@ pub(crate) struct ViewRecordArgs {
     /// A shell command, run with `$uri` and `$unixsocket` set.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) run: String,
+    /// The socket file [default: `nbd.sock` in the client's directory].
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Bytes of the write-back cache. What it answers, storage does not see.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "16M")]
+    pub(crate) cache: u64,
 }
 
 #[derive(Args)]

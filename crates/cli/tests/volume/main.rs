@@ -14,6 +14,7 @@ mod life;
 mod mount;
 mod rate;
 mod secrets;
+mod serving;
 // What the tests of both crates need is said once.
 #[path = "../../../serve/tests/support/needs.rs"]
 mod needs;

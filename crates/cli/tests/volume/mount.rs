@@ -90,6 +90,14 @@ fn is_mounted(directory: &Path) -> bool {
     mounts.contains(directory.to_str().unwrap())
 }
 
+/// The options of the file system that is mounted on `directory`.
+fn options_of(directory: &Path) -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mut lines = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let line = lines.find(|fields| Path::new(fields[4]) == directory).unwrap();
+    line[5].split(',').map(str::to_owned).collect()
+}
+
 fn fill(directory: &Path) {
     for (n, size) in [0, 1, 4096, 100_000, 3_000_000].into_iter().enumerate() {
         let inner = directory.join(format!("directory {n}"));
@@ -207,6 +215,23 @@ fn a_file_system_is_made_only_where_no_block_holds_anything() {
     fs::write(mount.path("file"), "content").unwrap();
     mount.unmount(&world);
     world.good(&format!("check {VOLUME}"));
+}
+
+/// Whoever has a key can put them on the disk.
+#[test]
+fn programs_of_others_and_devices_on_the_disk_give_no_rights() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(16);
+    for options in ["", "--read-only", "--raw"] {
+        let mount = Mount::new(&world, options);
+        let found = options_of(&mount.directory);
+        for wanted in ["nosuid", "nodev"] {
+            assert!(found.iter().any(|option| option == wanted), "{options}: {found:?}");
+        }
+        mount.unmount(&world);
+    }
 }
 
 #[test]

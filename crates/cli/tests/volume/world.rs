@@ -223,6 +223,11 @@ impl Server {
         self.repeated
     }
 
+    /// What it has complained about so far.
+    pub(crate) fn complaints(&self) -> String {
+        fs::read_to_string(&self.complaints).unwrap()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
@@ -235,7 +240,7 @@ impl Server {
     /// Asks the process to end, again and again. Returns its exit code, and what it complained about.
     pub(crate) fn end_by(mut self, signals: &[Signal]) -> (i32, String) {
         let code = end_by(&mut self.child, signals);
-        let complaints = fs::read_to_string(&self.complaints).unwrap();
+        let complaints = self.complaints();
         (code.unwrap_or_else(|| panic!("a signal ended it: {complaints}")), complaints)
     }
 
@@ -281,6 +286,17 @@ pub(crate) fn end_by(child: &mut Child, signals: &[Signal]) -> Option<i32> {
         let _ = kill_process(Pid::from_child(child), *signal);
     }
     wait(child)
+}
+
+/// Looks again and again whether it `is_so`.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    const LOOK: Duration = Duration::from_micros(200);
+    let mut looks = 0;
+    while !is_so() {
+        thread::sleep(LOOK);
+        looks += 1;
+        assert!(looks < PATIENCE.as_micros() / LOOK.as_micros(), "waited too long: {what}");
+    }
 }
 
 /// The exit code, unless a signal ended it. Does not wait for ever.
