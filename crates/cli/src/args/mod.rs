@@ -133,6 +133,32 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Whether the key of a volume is in memory while it runs. Those of a benchmark and of the
+    /// demonstration are drawn for them alone.
+    pub(crate) fn holds_keys(&self) -> bool {
+        match self {
+            Self::Create(_)
+            | Self::Info(_)
+            | Self::Check(_)
+            | Self::Serve { .. }
+            | Self::Mount(_)
+            | Self::Key { .. }
+            | Self::View { command: ViewCommand::Record(_) } => true,
+            Self::Demo(_)
+            | Self::Plan(_)
+            | Self::Umount(_)
+            | Self::View { .. }
+            | Self::Bench(_)
+            | Self::Man { .. }
+            | Self::Trace { .. }
+            | Self::Simulate(_)
+            | Self::Lab { .. }
+            | Self::Completions { .. } => false,
+        }
+    }
+}
+
 const DEMO_EXAMPLES: &str = "\
 Examples:
   oblivio demo

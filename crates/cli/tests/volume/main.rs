@@ -4,6 +4,7 @@
 mod alloc;
 #[path = "../common/mod.rs"]
 mod common;
+mod core_dumps;
 mod damage;
 mod ends;
 mod exit_codes;

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -226,6 +226,15 @@ impl Server {
     /// What it has complained about so far.
     pub(crate) fn complaints(&self) -> String {
         fs::read_to_string(&self.complaints).unwrap()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has died.
+    pub(crate) fn died(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
