@@ -84,7 +84,7 @@ pub(crate) enum Command {
     },
     /// Mount a volume: as a file system, made where the disk is empty, or as a raw disk.
     #[command(
-        after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl ./dir --raw\nA file system is made if no block of the disk holds anything.\n\nIt runs until the directory is unmounted: with oblivio umount or umount, or by a signal (Ctrl-C, SIGTERM, a\nterminal that closes). One in use stays until it is not, however many signals come."
+        after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl ./dir --raw\nA file system is made if no block of the disk holds anything.\n\nIt runs until the directory is unmounted: with oblivio umount or umount, or by a signal\n(Ctrl-C, SIGTERM, a terminal that closes). One in use stays until it is not, however many\nsignals come."
     )]
     Mount(MountArgs),
     /// Unmount what `oblivio mount` mounted, and wait until its volume is closed.

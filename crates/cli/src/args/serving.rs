@@ -22,14 +22,15 @@ Examples:
   oblivio serve nbd disk.obl --tcp 192.0.2.7:10809 --beyond-loopback --tls-certificate cert.pem \\
     --tls-key key.pem --tls-client-authorities authorities.pem
 
-Whoever reaches the disk can read and write all of it. The socket file is its owner's alone. An address of
-loopback is open to every user of this machine and to every container that has the host's network;
---tls-client-authorities lets in only who has a certificate.
+Whoever reaches the disk can read and write all of it. The socket file is its owner's alone. An
+address of loopback is open to every user of this machine and to every container that has the
+host's network; --tls-client-authorities lets in only who has a certificate.
 
-Clients are not told which parts hold nothing (base:allocation): a copy reads the whole disk, and storage
-does not see from it how full the disk is.
+Clients are not told which parts hold nothing (base:allocation): a copy reads the whole disk, and
+storage does not see from it how full the disk is.
 
-Ctrl-C, SIGTERM or a terminal that closes end the server and close the volume; more of them change nothing.
+Ctrl-C, SIGTERM or a terminal that closes ends the server and closes the volume. More signals
+change nothing.
 
 Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
 

@@ -30,7 +30,7 @@ pub fn unmount_served(
         return Err(MountError::NotServed(directory.to_path_buf()));
     };
     let mut looks_left = patience.as_millis() / LOOK.as_millis();
-    while served.is_alive() && !unmount_ours(served.directory(), &served.disk(), false)? {
+    while !unmount_ours(served.directory(), &served.disk(), false)? && served.is_alive() {
         if served.is_released()? {
             break;
         }
