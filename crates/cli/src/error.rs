@@ -133,11 +133,14 @@ impl From<MountError> for CliError {
         match error {
             MountError::NotADirectory(_)
             | MountError::Empty
+            | MountError::MayHoldData
             | MountError::NotThisFilesystem(_)
             | MountError::UnfitDisk(_)
             | MountError::NotServed(_)
             | MountError::File { .. } => Self::Input(message),
-            MountError::Busy(_) | MountError::AlreadyServed { .. } => Self::Locked(message),
+            MountError::Busy(_)
+            | MountError::AlreadyServed { .. }
+            | MountError::NotMountedYet { .. } => Self::Locked(message),
             MountError::Disk(error) if error.kind == DiskErrorKind::NoSpace => {
                 Self::NoSpace(message)
             }
@@ -152,6 +155,9 @@ impl From<ServeError> for CliError {
         match error {
             ServeError::NotASocket(_)
             | ServeError::NotLoopback(_)
+            | ServeError::AnyClient(_)
+            | ServeError::PathTooLong(_)
+            | ServeError::ForeignLock(_)
             | ServeError::TooLong(_)
             | ServeError::Tls(..) => Self::Input(message),
             ServeError::InUse(_) => Self::Locked(message),

@@ -2,6 +2,7 @@
 
 mod args;
 mod clock;
+mod core_dumps;
 mod demo;
 mod error;
 mod files;
@@ -35,6 +36,9 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<(), CliError> {
+    if command.holds_keys() {
+        core_dumps::forbid()?;
+    }
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Plan(args) => volume::plan(&args),

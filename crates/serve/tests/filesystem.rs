@@ -28,6 +28,7 @@ use self::support::{MIB, MemoryDisk, PATIENCE, Shared, can_mount};
 const MAKE: MountOptions = MountOptions {
     make: MakeFilesystem::IfEmpty,
     filesystem: oblivio_serve::mount::Filesystem::Ext4,
+    is_known_empty: true,
     read_only: false,
 };
 
@@ -97,6 +98,10 @@ fn loop_devices() -> String {
     let arguments = ["--list", "--raw", "--noheadings", "--output", "NAME,BACK-FILE"];
     let output = Command::new("losetup").args(arguments).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
+}
+
+fn unmount(place: &Place) -> Result<(), MountError> {
+    unmount_served(&place.directory, &place.registry, PATIENCE)
 }
 
 fn run(program: &str, arguments: &[&Path]) {
@@ -264,8 +269,13 @@ fn only_empty_disks_are_formatted() {
     }
     let disk = MemoryDisk::new(bytes);
     let shared = disk.shared();
-    let error = place.mount(disk, &MountOptions::default()).err().unwrap();
+    let never = MountOptions { make: MakeFilesystem::Never, ..MAKE };
+    let error = place.mount(disk, &never).err().unwrap();
     assert!(matches!(error, MountError::Empty), "{error}");
+    // Zeros where it is looked at; nobody knows about the rest.
+    let unknown = MountOptions { is_known_empty: false, ..MAKE };
+    let error = place.mount(MemoryDisk::new(bytes), &unknown).err().unwrap();
+    assert!(matches!(error, MountError::MayHoldData), "{error}");
     let error = place.mount(MemoryDisk::new(bytes), &MountOptions { read_only: true, ..MAKE });
     assert!(matches!(error.err().unwrap(), MountError::Empty));
     assert!(shared.image().iter().all(|byte| *byte == 0));
@@ -344,9 +354,13 @@ fn one_process_serves_a_directory() {
     assert!(matches!(error, MountError::AlreadyServed { pid, .. } if pid == own), "{error}");
     let served = place.registry.find(&place.directory).unwrap().unwrap();
     assert_eq!((served.pid(), served.is_alive()), (own, true));
+    // It has mounted nothing yet, and perhaps never will: nobody waits for that for ever.
+    let moment = Duration::from_millis(200);
+    let error = unmount_served(&place.directory, &place.registry, moment).unwrap_err();
+    assert!(matches!(error, MountError::NotMountedYet { pid, .. } if pid == own), "{error}");
     drop(registration);
     assert!(place.registry.find(&place.directory).unwrap().is_none());
-    let error = unmount_served(&place.directory, &place.registry).unwrap_err();
+    let error = unmount(&place).unwrap_err();
     assert!(matches!(error, MountError::NotServed(_)), "{error}");
     place.registry.register(&place.directory).unwrap();
 }
@@ -399,7 +413,7 @@ fn what_a_process_left_that_died_half_way_is_taken_down() {
     let watched = loop_devices();
     let ours = watched.lines().find(|line| line.contains(place.home.path().to_str().unwrap()));
     let device = ours.and_then(|line| line.split_whitespace().next()).unwrap();
-    unmount_served(&place.directory, &place.registry).unwrap();
+    unmount(&place).unwrap();
     assert_eq!(place.leftovers(), [""; 0]);
     // Its file has lost its path, so only its number tells it.
     let leaked = loop_devices();
@@ -443,10 +457,10 @@ fn another_process_unmounts_and_waits_until_the_volume_is_closed() {
     let place = Place::new();
     let mut server = server(&place);
     let file = File::create(place.directory.join("file")).unwrap();
-    let error = unmount_served(&place.directory, &place.registry).unwrap_err();
+    let error = unmount(&place).unwrap_err();
     assert!(matches!(error, MountError::Busy(_)), "{error}");
     drop(file);
-    unmount_served(&place.directory, &place.registry).unwrap();
+    unmount(&place).unwrap();
     assert!(place.directory.join("closed").exists(), "it waited for the server to close");
     assert!(server.0.wait().unwrap().success());
     assert_eq!(place.leftovers(), [""; 0]);
@@ -472,7 +486,7 @@ fn what_a_killed_process_left_is_taken_down() {
         if by_next_mount {
             drop(place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap());
         } else {
-            unmount_served(&place.directory, &place.registry).unwrap();
+            unmount(&place).unwrap();
         }
         assert_eq!(place.leftovers(), [""; 0]);
         assert!(place.registry.find(&place.directory).unwrap().is_none());

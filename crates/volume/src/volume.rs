@@ -418,6 +418,14 @@ impl<S: BucketStore> Volume<S> {
         Ok(self.oram.into_store())
     }
 
+    /// Whether some block may have contents; if not, nothing can be lost by writing to any of them. Where
+    /// the position map lies in the tree, this says so of every volume that was ever read: the blocks of
+    /// the map are not fetched to ask them. Secret.
+    pub fn may_hold_contents(&self) -> bool {
+        let entries = self.oram.table();
+        entries.mapped(0..entries.capacity()).any(|(_, mapping)| mapping.live)
+    }
+
     /// Reads all of storage, and checks that it is what was written last and that every block is
     /// there. `progress` is told how many of [`Self::buckets_in_storage`] have been read. Returns how
     /// many blocks hold something.

@@ -5,6 +5,7 @@ mod blocks;
 mod evaluation;
 mod report;
 mod runs;
+mod serving;
 mod simulate;
 mod switches;
 mod trace;
@@ -16,6 +17,7 @@ pub(crate) use blocks::*;
 pub(crate) use evaluation::*;
 pub(crate) use report::*;
 pub(crate) use runs::*;
+pub(crate) use serving::*;
 pub(crate) use simulate::*;
 pub(crate) use switches::*;
 pub(crate) use trace::*;
@@ -85,7 +87,7 @@ pub(crate) enum Command {
     },
     /// Mount a volume: as a file system, made where the disk is empty, or as a raw disk.
     #[command(
-        after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl ./dir --raw\nIt runs until the directory is unmounted: with oblivio umount, umount, or Ctrl-C."
+        after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl ./dir --raw\nA file system is made if no block of the disk holds anything.\n\nIt runs until the directory is unmounted: with oblivio umount or umount, or by a signal\n(Ctrl-C, SIGTERM, a terminal that closes). One in use stays until it is not, however many\nsignals come."
     )]
     Mount(MountArgs),
     /// Unmount what `oblivio mount` mounted, and wait until its volume is closed.
@@ -132,6 +134,32 @@ pub(crate) enum Command {
         /// Which shell.
         shell: clap_complete::Shell,
     },
+}
+
+impl Command {
+    /// Whether the key of a volume is in memory while it runs. Those of a benchmark and of the
+    /// demonstration are drawn for them alone.
+    pub(crate) fn holds_keys(&self) -> bool {
+        match self {
+            Self::Create(_)
+            | Self::Info(_)
+            | Self::Check(_)
+            | Self::Serve { .. }
+            | Self::Mount(_)
+            | Self::Key { .. }
+            | Self::View { command: ViewCommand::Record(_) } => true,
+            Self::Demo(_)
+            | Self::Plan(_)
+            | Self::Umount(_)
+            | Self::View { .. }
+            | Self::Bench(_)
+            | Self::Man { .. }
+            | Self::Trace { .. }
+            | Self::Simulate(_)
+            | Self::Lab { .. }
+            | Self::Completions { .. } => false,
+        }
+    }
 }
 
 const DEMO_EXAMPLES: &str = "\
@@ -194,6 +222,12 @@ pub(crate) struct ViewRecordArgs {
     /// A shell command, run with `$uri` and `$unixsocket` set.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) run: String,
+    /// The socket file [default: `nbd.sock` in the client's directory].
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Bytes of the write-back cache. What it answers, storage does not see.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "16M")]
+    pub(crate) cache: u64,
 }
 
 #[derive(Args)]

@@ -1,6 +1,5 @@
 //! What can be typed about volumes.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -402,89 +401,6 @@ impl From<SyncMovesName> for SyncMoves {
             SyncMovesName::Flush => Self::AtFlush,
         }
     }
-}
-
-#[derive(Subcommand)]
-pub(crate) enum ServeCommand {
-    /// Serve the volume as a network block device.
-    #[command(after_help = NBD_EXAMPLES)]
-    Nbd(NbdArgs),
-}
-
-const NBD_EXAMPLES: &str = "\
-Examples:
-  oblivio serve nbd disk.obl
-  oblivio serve nbd disk.obl --run 'nbdinfo \"$uri\"'
-  oblivio serve nbd disk.obl --rate 2000/s --burst 16
-  oblivio serve nbd disk.obl --tcp 127.0.0.1:10809 --tls-certificate cert.pem --tls-key key.pem
-
-Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
-
-#[derive(Args, Default)]
-pub(crate) struct NbdArgs {
-    #[command(flatten)]
-    pub(crate) at: OpenArgs,
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-    /// The socket file [default: `nbd.sock` in the client's directory].
-    #[arg(long, value_name = "PATH", conflicts_with = "tcp")]
-    pub(crate) socket: Option<PathBuf>,
-    /// Listen on an address of this machine instead. Port 0 is any free one.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) tcp: Option<SocketAddr>,
-    /// Let `--tcp` name an address that other machines can reach.
-    #[arg(long, requires = "tcp")]
-    pub(crate) beyond_loopback: bool,
-    /// The name of the export.
-    #[arg(long, value_name = "NAME", default_value = "")]
-    pub(crate) export_name: String,
-    /// Refuse everything that changes the disk.
-    #[arg(long)]
-    pub(crate) read_only: bool,
-    /// A certificate (PEM), to speak TLS.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub(crate) tls_certificate: Option<PathBuf>,
-    /// Its private key (PEM).
-    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
-    pub(crate) tls_key: Option<PathBuf>,
-    /// Authorities (PEM): clients must show a certificate of one of them.
-    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
-    pub(crate) tls_client_authorities: Option<PathBuf>,
-    /// Serve clients without TLS, too.
-    #[arg(long, requires = "tls_certificate")]
-    pub(crate) tls_optional: bool,
-    /// Run a shell command with `$uri` and `$unixsocket` set, and stop when it ends, with its exit
-    /// code.
-    #[arg(long = "run", value_name = "COMMAND")]
-    pub(crate) run_command: Option<String>,
-    /// Say where the disk is as JSON, once it can be used.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct MountArgs {
-    #[command(flatten)]
-    pub(crate) at: OpenArgs,
-    /// The directory to mount on.
-    pub(crate) directory: PathBuf,
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-    /// Show the disk as the file `disk`, without a file system. Needs neither root nor loop devices.
-    #[arg(long)]
-    pub(crate) raw: bool,
-    /// Never make a file system, not even on an empty disk.
-    #[arg(long, conflicts_with = "raw")]
-    pub(crate) no_mkfs: bool,
-    /// Mount so that nothing can be written.
-    #[arg(long)]
-    pub(crate) read_only: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct UmountArgs {
-    /// The directory that `oblivio mount` mounted on.
-    pub(crate) directory: PathBuf,
 }
 
 pub(crate) const BENCH_EXAMPLES: &str = "\

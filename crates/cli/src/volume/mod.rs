@@ -3,6 +3,8 @@
 mod alloc;
 mod bench;
 mod check;
+mod clean_end;
+mod client_watch;
 mod create;
 mod info;
 mod key;
@@ -13,6 +15,7 @@ mod plan;
 mod rate_watch;
 mod recording;
 mod room;
+mod running_command;
 mod secret;
 mod serve;
 mod signals;

@@ -6,14 +6,14 @@ use std::time::Duration;
 use oblivio_serve::fuse::{FuseOptions, MountError, mount_raw};
 use oblivio_serve::mount::registry::Registry;
 use oblivio_serve::mount::{
-    MakeFilesystem, MountOptions, mount_filesystem, stay_out_of_reclaim, unmount_served,
+    Filesystem, MakeFilesystem, MountOptions, mount_filesystem, stay_out_of_reclaim, unmount_served,
 };
 use oblivio_volume::Disk;
 use oblivio_volume::device::BlockDevice;
 
+use super::clean_end::CleanEnd;
 use super::opening;
 use super::rate_watch::RateWatch;
-use super::signals::EndAsked;
 use crate::args::{MountArgs, UmountArgs};
 use crate::error::CliError;
 use crate::output;
@@ -21,14 +21,18 @@ use crate::output;
 /// How often to look whether it is time to end.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// How long a `mount` that is still opening its volume is waited for by `umount`.
+const STARTING_MAX: Duration = Duration::from_secs(60);
+
 /// `oblivio mount`.
 pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     // Before there are any threads. Without it all goes well too, while there is memory.
     let _ = stay_out_of_reclaim();
-    let end = EndAsked::listen()?;
     // The registration ends last: whoever unmounts waits for that.
     let registration = Registry::open()?.register(&args.directory)?;
     let opened = opening::open(&args.at, &args.run)?;
+    let end = CleanEnd::listen()?;
+    let is_known_empty = !opened.volume.may_hold_contents();
     let disk = Arc::new(Disk::start(opened.volume, &args.run.disk_options())?);
     let mut rate = RateWatch::new(&disk);
     let device: Arc<dyn BlockDevice> = disk.clone();
@@ -49,7 +53,8 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
         )
     } else {
         let make = if args.no_mkfs { MakeFilesystem::Never } else { MakeFilesystem::IfEmpty };
-        let options = MountOptions { make, read_only: args.read_only, ..MountOptions::default() };
+        let filesystem = Filesystem::default();
+        let options = MountOptions { make, filesystem, is_known_empty, read_only: args.read_only };
         mount_filesystem(device, &registration, &options).map_err(CliError::from).and_then(
             |mut mount| {
                 output::print(&format!("mounted on {}", mount.directory().display()))?;
@@ -63,6 +68,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
             },
         )
     };
+    end.now_waits_for("what was written is being made durable");
     let closed = disk.close().map_err(CliError::from);
     rate.end();
     drop(rate);
@@ -72,9 +78,10 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     served.and(closed).and(recorded)
 }
 
-/// Waits until somebody unmounts, or asks this process to.
+/// Waits until somebody unmounts, or asks this process to. It then stays for as long as the mount is in use,
+/// whatever it is asked: those who use it would lose what they write.
 fn run<M>(
-    end: &EndAsked,
+    end: &CleanEnd,
     rate: &mut RateWatch,
     mount: &mut M,
     is_unmounted: impl Fn(&M, Duration) -> bool,
@@ -84,8 +91,12 @@ fn run<M>(
     loop {
         rate.look();
         if is_unmounted(mount, LOOK) || end.is_asked() {
+            if !was_busy {
+                end.now_waits_for("what was written to the directory is being written back");
+            }
             match unmount(mount) {
                 Err(error @ MountError::Busy(_)) => {
+                    end.now_waits_for(error.to_string());
                     if !was_busy {
                         output::remark(&format!(
                             "{error}; it is unmounted when it is not any more"
@@ -102,5 +113,5 @@ fn run<M>(
 
 /// `oblivio umount`.
 pub(crate) fn umount(args: &UmountArgs) -> Result<(), CliError> {
-    Ok(unmount_served(&args.directory, &Registry::open()?)?)
+    Ok(unmount_served(&args.directory, &Registry::open()?, STARTING_MAX)?)
 }

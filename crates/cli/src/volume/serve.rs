@@ -1,17 +1,20 @@
 //! `oblivio serve`: a volume for other programs.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use oblivio_serve::nbd::{Listen, NbdOptions, ServerHandle, TlsFiles, TlsMode, serve};
 use oblivio_volume::Disk;
 use serde_json::json;
 
+use super::clean_end::CleanEnd;
+use super::client_watch::ClientWatch;
 use super::opening::{self, Opened};
 use super::rate_watch::RateWatch;
-use super::signals::EndAsked;
+use super::running_command::RunningCommand;
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
 use crate::error::CliError;
 use crate::output;
@@ -21,28 +24,39 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// `oblivio serve nbd`.
 pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
-    let end = EndAsked::listen()?;
     let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
+    let end = CleanEnd::listen()?;
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
     let mut rate = RateWatch::new(&disk);
     let served = serve(disk.clone(), listen(args, &state), options(args))
         .map_err(CliError::from)
         .and_then(|server| {
             announce(args, &server, recovery.accesses)?;
+            let mut clients = ClientWatch::default();
+            let mut look = || {
+                rate.look();
+                clients.look(&server);
+                thread::sleep(LOOK);
+            };
             let outcome = match &args.run_command {
                 Some(command) => {
-                    let socket = socket(args, &state);
-                    run_until_it_ends(command, &server, &socket, &end, &mut rate)
+                    let socket = args.tcp.is_none().then(|| socket(args, &state));
+                    run_until_it_ends(command, &server.uri(), socket.as_deref(), &end, look)
                 }
                 None => {
-                    wait(&end, &mut rate);
+                    while !end.is_asked() {
+                        look();
+                    }
                     Ok(0)
                 }
             };
+            clients.end(&server);
+            end.now_waits_for("requests of clients are being answered");
             let stopped = server.shutdown().map_err(CliError::from);
             stopped.and(outcome)
         });
     // Whatever happened: what was written is kept.
+    end.now_waits_for("what was written is being made durable");
     let closed = disk.close().map_err(CliError::from);
     rate.end();
     drop(rate);
@@ -58,8 +72,13 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
 pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
     serve_nbd(&NbdArgs {
         at: args.at.clone(),
-        run: RunArgs { record_view: Some(args.output.clone()), ..RunArgs::default() },
+        run: RunArgs {
+            record_view: Some(args.output.clone()),
+            cache: args.cache,
+            ..RunArgs::default()
+        },
         run_command: Some(args.run.clone()),
+        socket: args.socket.clone(),
         ..NbdArgs::default()
     })
 }
@@ -91,6 +110,7 @@ fn options(args: &NbdArgs) -> NbdOptions {
         },
         read_only: args.read_only,
         beyond_loopback: args.beyond_loopback,
+        any_client: args.any_client,
         ..NbdOptions::default()
     }
 }
@@ -105,41 +125,24 @@ fn announce(args: &NbdArgs, server: &ServerHandle, repeated: u64) -> Result<(), 
     }
 }
 
-fn wait(end: &EndAsked, rate: &mut RateWatch) {
-    while !end.is_asked() {
-        rate.look();
-        std::thread::sleep(LOOK);
-    }
-}
-
-/// Runs a shell command, and returns its exit code.
+/// Runs a shell command, and returns its exit code. `look` is called from time to time, and takes a moment.
 fn run_until_it_ends(
     command: &str,
-    server: &ServerHandle,
-    socket: &Path,
-    end: &EndAsked,
-    rate: &mut RateWatch,
+    uri: &str,
+    socket: Option<&Path>,
+    end: &CleanEnd,
+    mut look: impl FnMut(),
 ) -> Result<i32, CliError> {
-    let failed = |error: std::io::Error| CliError::Engine(format!("the command failed: {error}"));
-    let mut child = Command::new("/bin/sh")
-        .args(["-c", command])
-        .env("uri", server.uri())
-        .env("unixsocket", socket)
-        .spawn()
-        .map_err(failed)?;
+    let failed = |error: io::Error| CliError::Engine(format!("the command failed: {error}"));
+    let mut command = RunningCommand::start(command, uri, socket).map_err(failed)?;
     loop {
-        if let Some(status) = child.try_wait().map_err(failed)? {
-            return Ok(status.code().unwrap_or(1));
+        if let Some(code) = command.exit_code().map_err(failed)? {
+            return Ok(code);
         }
         if end.is_asked() {
-            return stop(&mut child).map_err(failed);
+            end.now_waits_for("the command of --run is being ended");
+            return command.stop().map_err(failed);
         }
-        rate.look();
-        std::thread::sleep(LOOK);
+        look();
     }
-}
-
-fn stop(child: &mut Child) -> std::io::Result<i32> {
-    child.kill()?;
-    Ok(child.wait()?.code().unwrap_or(1))
 }

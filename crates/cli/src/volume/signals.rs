@@ -1,25 +1,42 @@
 //! Being asked to end.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::error::CliError;
 
-/// Set once SIGTERM, SIGINT or SIGQUIT has come. The second one ends the process at once: the volume
-/// survives that, as it survives every crash.
+/// The signals that ask this process to end. A hangup does not if it was ignored when the process
+/// started: whoever starts a program under `nohup` wants it to outlive the terminal.
+pub(super) fn ending_signals() -> impl Iterator<Item = i32> {
+    let ignores_hangups = fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.unwrap_or(0) & 1 << (SIGHUP - 1) != 0
+    });
+    let hangup = (!ignores_hangups).then_some(SIGHUP);
+    [SIGTERM, SIGINT, SIGQUIT].into_iter().chain(hangup)
+}
+
+pub(super) fn no_signals(error: std::io::Error) -> CliError {
+    CliError::Engine(format!("signals cannot be had: {error}"))
+}
+
+/// Set once a signal has asked this process to end. The second one ends it at once: this is for work
+/// that has nothing to lose. [`CleanEnd`](super::clean_end::CleanEnd) is for what has.
 pub(crate) struct EndAsked(Arc<AtomicBool>);
 
 impl EndAsked {
     /// Listens from now on.
     pub(crate) fn listen() -> Result<Self, CliError> {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in TERM_SIGNALS {
+        for signal in ending_signals() {
             // In this order: only a second signal finds the flag set.
-            signal_hook::flag::register_conditional_shutdown(*signal, 1, asked.clone())
-                .and_then(|_| signal_hook::flag::register(*signal, asked.clone()))
-                .map_err(|error| CliError::Engine(format!("signals cannot be had: {error}")))?;
+            signal_hook::flag::register_conditional_shutdown(signal, 1, asked.clone())
+                .and_then(|_| signal_hook::flag::register(signal, asked.clone()))
+                .map_err(no_signals)?;
         }
         Ok(Self(asked))
     }

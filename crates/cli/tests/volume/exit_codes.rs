@@ -31,6 +31,7 @@ fn a_command_line_not_understood_is_code_2() {
         "serve nbd disk.obl --tcp somewhere",
         "serve nbd disk.obl --tls-key key",
         "serve nbd disk.obl --beyond-loopback",
+        "serve nbd disk.obl --tcp 0.0.0.0:0 --any-client",
         "mount disk.obl . --raw --no-mkfs",
         "info disk.obl --public --require-clean",
         "key remove disk.obl",
@@ -77,6 +78,10 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         (&format!("key remove {VOLUME} 200"), "slot"),
         (&format!("key remove {VOLUME} 0"), "add another first"),
         (&format!("serve nbd {VOLUME} --tcp 0.0.0.0:0 --run true"), "beyond loopback"),
+        (
+            &format!("serve nbd {VOLUME} --tcp 0.0.0.0:0 --beyond-loopback --run true"),
+            "--tls-client-authorities",
+        ),
         (&format!("serve nbd {VOLUME} --socket text --run true"), "choose another socket file"),
         (
             &format!("serve nbd {VOLUME} --tls-certificate nowhere --tls-key key --run true"),

@@ -15,7 +15,7 @@ use rand::rngs::{StdRng, SysRng};
 use rand::{RngExt, SeedableRng, TryRng};
 
 use super::tools::{run, start};
-use super::world::{MIB, PATIENCE, Server, VOLUME, World, end, wait};
+use super::world::{MIB, Server, VOLUME, World, end, wait, wait_until};
 
 const REGIONS: u64 = 8;
 const REGION_BYTES: u64 = 2 * MIB;
@@ -159,17 +159,6 @@ fn play(
         tally.kills += 1;
     }
     println!("round {round}: {options}, {} blocks old, {} new", kinds[0], kinds[1]);
-}
-
-/// Looks again and again whether it `is_so`.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    const LOOK: Duration = Duration::from_micros(200);
-    let mut looks = 0;
-    while !is_so() {
-        thread::sleep(LOOK);
-        looks += 1;
-        assert!(looks < PATIENCE.as_micros() / LOOK.as_micros(), "waited too long: {what}");
-    }
 }
 
 /// Killed when dropped.

@@ -5,7 +5,9 @@ mod alloc;
 mod coins;
 #[path = "../common/mod.rs"]
 mod common;
+mod core_dumps;
 mod damage;
+mod ends;
 mod exit_codes;
 mod foreign;
 mod full_disk;
@@ -15,6 +17,7 @@ mod mount;
 mod planning;
 mod rate;
 mod secrets;
+mod serving;
 // What the tests of both crates need is said once.
 #[path = "../../../serve/tests/support/needs.rs"]
 mod needs;

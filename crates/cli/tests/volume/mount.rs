@@ -10,37 +10,57 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::common;
 use super::needs::can_mount;
-use super::world::{MIB, VOLUME, World, bytes, end, wait};
+use super::world::{MIB, VOLUME, World, bytes, end, end_by, wait};
 
 /// A process that keeps a volume mounted on `mnt`.
-struct Mount {
+pub(crate) struct Mount {
     child: Child,
     directory: PathBuf,
+    complaints: PathBuf,
 }
 
 impl Mount {
-    fn new(world: &World, options: &str) -> Self {
-        let directory = world.path("mnt");
+    pub(crate) fn new(world: &World, options: &str) -> Self {
+        let (directory, complaints) = (world.path("mnt"), world.path("complaints"));
         if !directory.is_dir() {
             fs::create_dir(&directory).unwrap();
         }
         let mut child = common::command(&world.path(""), &format!("mount {VOLUME} mnt {options}"))
             .stdout(Stdio::piped())
+            .stderr(File::create(&complaints).unwrap())
             .spawn()
             .unwrap();
         let mut said = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        let mount = Self { child, directory };
-        assert!(said.contains("mnt"), "{said:?}");
+        let mount = Self { child, directory, complaints };
+        assert!(said.contains("mnt"), "{said:?} {}", mount.complaints());
         mount
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    fn complaints(&self) -> String {
+        fs::read_to_string(&self.complaints).unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Asks it to end, again and again. Returns its exit code, and what it complained about.
+    pub(crate) fn end_by(mut self, signals: &[Signal]) -> (Option<i32>, String) {
+        (end_by(&mut self.child, signals), self.complaints())
+    }
+
+    /// Waits until it has ended. Returns its exit code, and what it complained about.
+    pub(crate) fn ended(self) -> (Option<i32>, String) {
+        self.end_by(&[])
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
     /// Unmounts with `oblivio umount`, after which the volume is closed.
-    fn unmount(mut self, world: &World) {
+    pub(crate) fn unmount(mut self, world: &World) {
         world.good("umount mnt");
         assert_eq!(wait(&mut self.child), Some(0));
         assert!(!is_mounted(&self.directory));
@@ -68,6 +88,14 @@ impl Drop for Mount {
 fn is_mounted(directory: &Path) -> bool {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     mounts.contains(directory.to_str().unwrap())
+}
+
+/// The options of the file system that is mounted on `directory`.
+fn options_of(directory: &Path) -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mut lines = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let line = lines.find(|fields| Path::new(fields[4]) == directory).unwrap();
+    line[5].split(',').map(str::to_owned).collect()
 }
 
 fn fill(directory: &Path) {
@@ -160,6 +188,89 @@ fn the_raw_disk_is_a_file() {
     data[12_345..12_345 + new.len()].copy_from_slice(&new);
     fs::write(world.path("data"), data).unwrap();
     world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_file_system_is_made_only_where_no_block_holds_anything() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(32);
+    fs::create_dir(world.path("mnt")).unwrap();
+    // Far from both ends, where file systems have their marks.
+    let qemu_io = |command: &str| {
+        world.good(&format!(
+            "serve nbd {VOLUME} --run 'qemu-io --format raw --discard unmap --cmd \"{command}\" \"$uri\"'"
+        ));
+    };
+    qemu_io("write -P 0x5a 12M 4M");
+    for options in ["", "--no-mkfs", "--read-only"] {
+        world.bad(&format!("mount {VOLUME} mnt {options}"), 3, "mkfs.ext4 on the file `disk`");
+    }
+    qemu_io("read -P 0x5a 12M 4M");
+    qemu_io("read -P 0 0 12M");
+    // What was given back is not there any more.
+    qemu_io("discard 12M 4M");
+    let mount = Mount::new(&world, "");
+    fs::write(mount.path("file"), "content").unwrap();
+    mount.unmount(&world);
+    world.good(&format!("check {VOLUME}"));
+}
+
+/// Whoever has a key can put them on the disk.
+#[test]
+fn programs_of_others_and_devices_on_the_disk_give_no_rights() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(16);
+    for options in ["", "--read-only", "--raw"] {
+        let mount = Mount::new(&world, options);
+        let found = options_of(&mount.directory);
+        for wanted in ["nosuid", "nodev"] {
+            assert!(found.iter().any(|option| option == wanted), "{options}: {found:?}");
+        }
+        mount.unmount(&world);
+    }
+}
+
+#[test]
+fn a_file_system_is_made_over_data_on_purpose() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_data(16);
+    let mount = Mount::new(&world, "--raw");
+    let made = Command::new("mkfs.ext4").arg("-q").arg(mount.path("disk")).status().unwrap();
+    assert!(made.success());
+    mount.unmount(&world);
+    Mount::new(&world, "--no-mkfs").unmount(&world);
+}
+
+/// At each moment of its start, from before it is written down to after it is mounted.
+#[test]
+fn a_mount_that_is_still_starting_can_be_unmounted() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(16);
+    fs::create_dir(world.path("mnt")).unwrap();
+    for delay_ms in [20, 60, 120, 250, 400] {
+        let line = format!("mount {VOLUME} mnt");
+        let mut child =
+            common::command(&world.path(""), &line).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(delay_ms));
+        let (code, _, complaints) = common::oblivio(world.path(""), "umount mnt");
+        if code == 3 && complaints.contains("no volume is mounted on") {
+            // It came before the other was written down.
+            kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+            wait(&mut child);
+        } else {
+            assert_eq!((code, wait(&mut child)), (0, Some(0)), "{delay_ms} ms: {complaints}");
+        }
+        assert!(!is_mounted(&world.path("mnt")));
+    }
+    world.good(&format!("check {VOLUME}"));
 }
 
 #[test]

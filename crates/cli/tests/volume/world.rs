@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +21,9 @@ pub(crate) const MIB: u64 = 1 << 20;
 
 /// Long enough for a busy machine, short enough for a hanging test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two signals of one kind that come together are one.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(100);
 
 /// Opens the volume of a [`World`].
 pub(crate) const VOLUME: &str = "disk.obl --key-file key";
@@ -169,13 +172,28 @@ pub(crate) struct Server {
 impl Server {
     /// Starts the process, and does not wait for anything.
     pub(crate) fn start(world: &World, options: &str) -> Self {
+        let command_line = format!("serve nbd {VOLUME} --json {options}");
+        Self::spawn(world, common::command(world.0.path(), &command_line))
+    }
+
+    /// Starts it by a shell that does something first, and becomes it then.
+    pub(crate) fn start_in_shell(world: &World, first: &str) -> Self {
+        let server = common::command(world.0.path(), &format!("serve nbd {VOLUME} --json"));
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &format!("{first} \"$0\" \"$@\"")]);
+        shell.arg(server.get_program()).args(server.get_args());
+        shell.current_dir(world.0.path()).stdin(Stdio::null());
+        shell.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::spawn(world, shell)
+    }
+
+    fn spawn(world: &World, mut command: Command) -> Self {
         let complaints = world.path("complaints");
-        let child =
-            common::command(world.0.path(), &format!("serve nbd {VOLUME} --json {options}"))
-                .stdout(Stdio::piped())
-                .stderr(File::create(&complaints).unwrap())
-                .spawn()
-                .unwrap();
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(File::create(&complaints).unwrap())
+            .spawn()
+            .unwrap();
         let socket = world.state().join("nbd.sock");
         Self { child, uri: String::new(), repeated: 0, socket, complaints }
     }
@@ -205,11 +223,34 @@ impl Server {
         self.repeated
     }
 
+    /// What it has complained about so far.
+    pub(crate) fn complaints(&self) -> String {
+        fs::read_to_string(&self.complaints).unwrap()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has died.
+    pub(crate) fn died(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// Asks the process to end. Returns its exit code, and what it complained about.
-    pub(crate) fn stop(mut self) -> (i32, String) {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        let code = wait(&mut self.child);
-        (code.unwrap(), fs::read_to_string(&self.complaints).unwrap())
+    pub(crate) fn stop(self) -> (i32, String) {
+        self.end_by(&[Signal::TERM])
+    }
+
+    /// Asks the process to end, again and again. Returns its exit code, and what it complained about.
+    pub(crate) fn end_by(mut self, signals: &[Signal]) -> (i32, String) {
+        let code = end_by(&mut self.child, signals);
+        let complaints = self.complaints();
+        (code.unwrap_or_else(|| panic!("a signal ended it: {complaints}")), complaints)
     }
 
     /// Ends the process without asking.
@@ -242,6 +283,29 @@ impl Drop for Server {
 pub(crate) fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// Sends signals, with time to notice each, and waits. The exit code, unless a signal ended it.
+pub(crate) fn end_by(child: &mut Child, signals: &[Signal]) -> Option<i32> {
+    for (nth, signal) in signals.iter().enumerate() {
+        if nth > 0 {
+            thread::sleep(BETWEEN_SIGNALS);
+        }
+        // By the second, it may have ended.
+        let _ = kill_process(Pid::from_child(child), *signal);
+    }
+    wait(child)
+}
+
+/// Looks again and again whether it `is_so`.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    const LOOK: Duration = Duration::from_micros(200);
+    let mut looks = 0;
+    while !is_so() {
+        thread::sleep(LOOK);
+        looks += 1;
+        assert!(looks < PATIENCE.as_micros() / LOOK.as_micros(), "waited too long: {what}");
+    }
 }
 
 /// The exit code, unless a signal ended it. Does not wait for ever.

@@ -38,6 +38,8 @@ pub enum MountError {
     Busy(PathBuf),
     /// The disk is empty, and no file system may be made.
     Empty,
+    /// The disk holds no file system where one would be, and nobody knows that it holds nothing else.
+    MayHoldData,
     /// The disk holds something, but not this file system.
     NotThisFilesystem(&'static str),
     /// The disk cannot be served as a file.
@@ -53,8 +55,15 @@ pub enum MountError {
     },
     /// No process serves this directory.
     NotServed(PathBuf),
+    /// A process serves this directory, and has nothing mounted there: not yet, or not any more.
+    NotMountedYet {
+        /// The directory.
+        directory: PathBuf,
+        /// The process.
+        pid: u32,
+    },
     /// There is no place to write down who serves what.
-    NoRuntimeDirectory,
+    NoRuntimeDirectory(PathBuf),
     /// Something about a file or directory failed.
     File {
         /// Which.
@@ -114,9 +123,16 @@ impl fmt::Display for MountError {
                  has them), then try again",
                 path.display()
             ),
-            Self::Empty => {
-                f.write_str("the disk is empty: to make a file system on it, ask for that (--mkfs)")
-            }
+            Self::Empty => f.write_str(
+                "the disk is empty, and no file system may be made on it: mount it once without \
+                 --no-mkfs and --read-only",
+            ),
+            Self::MayHoldData => f.write_str(
+                "the disk holds no file system, but blocks of it were written: it begins and ends with \
+                 zeros and may hold data between them, so it is left as it is, as with --no-mkfs. Mount \
+                 the raw disk (--raw) to see what is on it; to make a file system over that all the \
+                 same, run mkfs.ext4 on the file `disk` there",
+            ),
             Self::NotThisFilesystem(name) => write!(
                 f,
                 "the disk is neither empty nor holds an {name} file system: it is left as it is; \
@@ -132,9 +148,18 @@ impl fmt::Display for MountError {
             Self::NotServed(path) => {
                 write!(f, "no volume is mounted on {}", path.display())
             }
-            Self::NoRuntimeDirectory => {
-                f.write_str("XDG_RUNTIME_DIR is not set: set it to a directory of your own")
-            }
+            Self::NotMountedYet { directory, pid } => write!(
+                f,
+                "nothing is mounted on {} by now: process {pid} is still opening the volume for it, or \
+                 closing it already. Try again later, or ask the process to end (kill {pid})",
+                directory.display()
+            ),
+            Self::NoRuntimeDirectory(usual) => write!(
+                f,
+                "XDG_RUNTIME_DIR is not set, and {} is no directory of yours: set it to one that is, the \
+                 same for mount and umount",
+                usual.display()
+            ),
             Self::File { path, error } => write!(f, "{}: {error}", path.display()),
         }
     }

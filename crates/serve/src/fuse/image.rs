@@ -14,6 +14,7 @@ use fuser::{
 };
 use oblivio_volume::device::{self, BlockDevice, Completion, DiskErrorKind, DiskOp};
 use rustix::fs::{FallocateFlags, OFlags};
+use zeroize::Zeroizing;
 
 use super::attributes::{Attributes, DISK, ENTRIES, REMEMBERED};
 use super::users::Users;
@@ -187,7 +188,7 @@ impl Filesystem for Image {
         if there == 0 {
             return reply.data(&[]);
         }
-        let done: Completion = Box::new(move |answer| match answer {
+        let done: Completion = Box::new(move |answer| match answer.map(Zeroizing::new) {
             Ok(data) if data.len() == there as usize => reply.data(&data),
             Ok(_) => reply.error(Errno::EIO),
             Err(error) => reply.error(errno(error.kind)),

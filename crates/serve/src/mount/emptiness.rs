@@ -1,6 +1,7 @@
 //! What is on a disk, as far as it matters to whoever wants to make a file system on it.
 
 use oblivio_volume::device::{BlockDevice, DiskOp, call};
+use zeroize::Zeroizing;
 
 use super::MountError;
 
@@ -14,8 +15,8 @@ const EXT_MARK: (usize, [u8; 2]) = (1080, [0x53, 0xef]);
 /// What is on a disk.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Zeros.
-    Nothing,
+    /// Zeros, where it was looked at.
+    Zeros,
     /// A file system of the ext family.
     Ext,
     /// Something else.
@@ -30,17 +31,22 @@ pub(super) fn look_at(device: &dyn BlockDevice) -> Result<Content, MountError> {
         return Ok(Content::Ext);
     }
     let end = read(device, device.bytes() - looked_at, looked_at)?;
-    let all_zeros = start.iter().chain(&end).all(|byte| *byte == 0);
-    Ok(if all_zeros { Content::Nothing } else { Content::Something })
+    let all_zeros = start.iter().chain(end.iter()).all(|byte| *byte == 0);
+    Ok(if all_zeros { Content::Zeros } else { Content::Something })
 }
 
-fn read(device: &dyn BlockDevice, mut offset: u64, bytes: u64) -> Result<Vec<u8>, MountError> {
-    let mut data = Vec::with_capacity(bytes as usize);
+fn read(
+    device: &dyn BlockDevice,
+    mut offset: u64,
+    bytes: u64,
+) -> Result<Zeroizing<Vec<u8>>, MountError> {
+    let mut data = Zeroizing::new(Vec::with_capacity(bytes as usize));
     let end = offset + bytes;
     while offset < end {
         let left = u32::try_from(end - offset).unwrap_or(u32::MAX);
         let bytes = left.min(device.request_bytes_max());
-        data.extend(call(device, DiskOp::Read { offset, bytes }).map_err(MountError::Disk)?);
+        let read = call(device, DiskOp::Read { offset, bytes }).map_err(MountError::Disk)?;
+        data.extend_from_slice(&Zeroizing::new(read));
         offset += u64::from(bytes);
     }
     Ok(data)

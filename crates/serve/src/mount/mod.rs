@@ -45,6 +45,9 @@ pub struct MountOptions {
     pub make: MakeFilesystem,
     /// The file system.
     pub filesystem: Filesystem,
+    /// No block of the disk has contents: whoever keeps its blocks knows. A disk that reads as zeros
+    /// where it is looked at may hold data elsewhere.
+    pub is_known_empty: bool,
     /// Nothing can be written. A file system that was not unmounted cleanly needs to be written once.
     pub read_only: bool,
 }
@@ -55,7 +58,7 @@ pub enum MakeFilesystem {
     /// No: an empty disk is an error.
     #[default]
     Never,
-    /// When the disk is empty: when its first and last MiB hold nothing but zeros.
+    /// If the disk [is known to be empty](MountOptions::is_known_empty).
     IfEmpty,
 }
 
@@ -106,9 +109,11 @@ pub fn mount_filesystem(
 ) -> Result<FilesystemMount, MountError> {
     check_system(options)?;
     let content = emptiness::look_at(&*device)?;
+    let may_make = options.make == MakeFilesystem::IfEmpty && !options.read_only;
     let make = match content {
-        Content::Nothing if options.make == MakeFilesystem::IfEmpty && !options.read_only => true,
-        Content::Nothing => return Err(MountError::Empty),
+        Content::Zeros if !options.is_known_empty => return Err(MountError::MayHoldData),
+        Content::Zeros if may_make => true,
+        Content::Zeros => return Err(MountError::Empty),
         Content::Ext => false,
         Content::Something => {
             return Err(MountError::NotThisFilesystem(options.filesystem.name()));
@@ -128,7 +133,8 @@ pub fn mount_filesystem(
     if make {
         options.filesystem.make(&loop_device, block_bytes)?;
     }
-    let access = if options.read_only { "ro" } else { "rw" };
+    // Who else has a key, or had one, may have put devices and programs that become root on the disk.
+    let access = if options.read_only { "ro,nosuid,nodev" } else { "rw,nosuid,nodev" };
     let arguments = ["-t", options.filesystem.name(), "-o", access].map(AsRef::as_ref);
     let places = [loop_device.path().as_os_str(), mount.directory.as_os_str()];
     MOUNT.run(&[arguments.as_slice(), &places].concat())?;

@@ -5,6 +5,7 @@
 //! Whoever wants to know when a process is done waits for the lock.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,6 +21,9 @@ use crate::fuse::{DISK_NAME, SOURCE, mount_point, unmount_fuse};
 
 /// The longest record: a path, and a number.
 const RECORD_BYTES_MAX: u64 = 8192;
+
+/// Where the system keeps the runtime directories of its users.
+const RUNTIME_DIRECTORIES: &str = "/run/user";
 
 /// The most directories that one process serves.
 const PER_PROCESS_MAX: u32 = 1000;
@@ -59,10 +63,9 @@ impl Registry {
         let parent = if rustix::process::geteuid().is_root() {
             "/run".into()
         } else {
-            let of_user = env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
-            of_user.ok_or(MountError::NoRuntimeDirectory)?
+            runtime_directory(env::var_os("XDG_RUNTIME_DIR"), Path::new(RUNTIME_DIRECTORIES))?
         };
-        Self::at(&Path::new(&parent).join("oblivio"))
+        Self::at(&parent.join("oblivio"))
     }
 
     /// A registry in this directory, which nobody else may write.
@@ -134,6 +137,20 @@ impl Registry {
     }
 }
 
+/// The runtime directory of this user: the one that is named, or the one among those of all users, which a
+/// session without a login (`su`, cron) does not name.
+fn runtime_directory(named: Option<OsString>, of_all: &Path) -> Result<PathBuf, MountError> {
+    if let Some(named) = named.filter(|path| !path.is_empty()) {
+        return Ok(named.into());
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let own = of_all.join(user.to_string());
+    match fs::symlink_metadata(&own) {
+        Ok(found) if found.is_dir() && found.uid() == user => Ok(own),
+        _ => Err(MountError::NoRuntimeDirectory(own)),
+    }
+}
+
 fn write_record(path: &Path, directory: &Path) -> io::Result<File> {
     let mut record = File::create_new(path)?;
     record.lock()?;
@@ -198,7 +215,7 @@ impl Served {
         let line = text.iter().position(|byte| *byte == b'\n')?;
         let directory = text.split_off(line + 1);
         let pid = std::str::from_utf8(&text[..line]).ok()?.parse().ok()?;
-        let directory = std::ffi::OsString::from_vec(directory).into();
+        let directory = OsString::from_vec(directory).into();
         Some(Self { directory, pid, is_alive, place, record })
     }
 
@@ -220,6 +237,19 @@ impl Served {
     /// Where the process shows the disk to itself.
     pub(super) fn disk(&self) -> PathBuf {
         private_directory(&self.place).join(DISK_NAME)
+    }
+
+    /// Whether the process has let go of its record by now, or was dead from the beginning.
+    pub(super) fn is_released(&self) -> Result<bool, MountError> {
+        if !self.is_alive {
+            return Ok(true);
+        }
+        match self.record.try_lock_shared() {
+            // Only looked at: the record stays that of who served.
+            Ok(()) => self.record.unlock().map(|()| true).map_err(MountError::file(&self.place)),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(MountError::file(&self.place)(error)),
+        }
     }
 
     /// Waits until the process is done, or takes down what a dead one left.
@@ -248,6 +278,31 @@ impl Served {
                 Err(MountError::file(&self.place)(error))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runtime_directory_is_the_one_named_or_this_users() {
+        let all = tempfile::tempdir().unwrap();
+        let own = all.path().join(rustix::process::geteuid().as_raw().to_string());
+        let named = |name: &str| runtime_directory(Some(name.into()), all.path());
+        assert_eq!(named("/named").unwrap(), Path::new("/named"));
+        for unset in [None, Some(OsString::new())] {
+            let error = runtime_directory(unset.clone(), all.path()).unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains("XDG_RUNTIME_DIR") && said.contains(own.to_str().unwrap()));
+            // A link may lead to what is somebody else's.
+            std::os::unix::fs::symlink("/", &own).unwrap();
+            runtime_directory(unset.clone(), all.path()).unwrap_err();
+            fs::remove_file(&own).unwrap();
+            fs::create_dir(&own).unwrap();
+            assert_eq!(runtime_directory(unset, all.path()).unwrap(), own);
+            fs::remove_dir(&own).unwrap();
         }
     }
 }

@@ -2,28 +2,55 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use super::MountError;
 use super::mountinfo::{self, DeviceNumber};
 use super::registry::Registry;
 use crate::fuse::{self, UMOUNT};
 
+/// How often to look whether a process has mounted by now.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Unmounts what a process serves on `directory`, and waits until that process is done with it. When
 /// the process died, takes down what it left.
 ///
+/// A process that is still opening its disk, or closing it already, has nothing mounted. It is given
+/// `patience` to mount, which is then undone, or to be done.
+///
 /// # Errors
-/// When nothing is served there, or it is in use.
-pub fn unmount_served(directory: &Path, registry: &Registry) -> Result<(), MountError> {
+/// When nothing is served there, or it is in use, or there is nothing to unmount for too long.
+pub fn unmount_served(
+    directory: &Path,
+    registry: &Registry,
+    patience: Duration,
+) -> Result<(), MountError> {
     let Some(served) = registry.find(directory)? else {
         return Err(MountError::NotServed(directory.to_path_buf()));
     };
-    unmount_ours(served.directory(), &served.disk(), false)?;
+    let mut looks_left = patience.as_millis() / LOOK.as_millis();
+    while !unmount_ours(served.directory(), &served.disk(), false)? && served.is_alive() {
+        if served.is_released()? {
+            break;
+        }
+        if looks_left == 0 {
+            let (directory, pid) = (served.directory().to_path_buf(), served.pid());
+            return Err(MountError::NotMountedYet { directory, pid });
+        }
+        looks_left -= 1;
+        thread::sleep(LOOK);
+    }
     served.wait_until_released()
 }
 
-/// Unmounts what is seen at `directory`, if it is a file system on `disk` or shows a disk itself.
-/// Lazily, it disappears at once and ends with its last user.
-pub(super) fn unmount_ours(directory: &Path, disk: &Path, lazily: bool) -> Result<(), MountError> {
+/// Unmounts what is seen at `directory`, if it is a file system on `disk` or shows a disk itself, and says
+/// whether it was. Lazily, it disappears at once and ends with its last user.
+pub(super) fn unmount_ours(
+    directory: &Path,
+    disk: &Path,
+    lazily: bool,
+) -> Result<bool, MountError> {
     let unmounted = match seen_at(directory, disk)? {
         Seen::Disk => fuse::unmount_fuse(directory, lazily),
         Seen::Filesystem => {
@@ -31,12 +58,12 @@ pub(super) fn unmount_ours(directory: &Path, disk: &Path, lazily: bool) -> Resul
             let arguments: Vec<_> = lazy.into_iter().chain([directory.as_os_str()]).collect();
             fuse::unmount_with(UMOUNT, &arguments, directory)
         }
-        Seen::Other => Ok(()),
+        Seen::Other => return Ok(false),
     };
     match unmounted {
         // Somebody else was faster.
-        Err(_) if seen_at(directory, disk)? == Seen::Other => Ok(()),
-        result => result,
+        Err(_) if seen_at(directory, disk)? == Seen::Other => Ok(true),
+        result => result.map(|()| true),
     }
 }
 

@@ -1,12 +1,18 @@
 //! What is exported, and what a request to it comes to.
 
+use std::mem;
+
 use oblivio_volume::device::{BlockDevice, DiskOp};
+use zeroize::Zeroizing;
 
 use super::NbdOptions;
 use super::wire::{Errno, RequestHead, command, command_flag, export_flag};
 
 /// No limit lets more pass: a reply has to fit the protocol's 32 bits, head and all.
 const REQUEST_BYTES_MAX: u32 = 1 << 30;
+
+/// The least block size that a server may prefer.
+const SECTOR_BYTES: u32 = 512;
 
 /// A disk as its clients see it.
 #[derive(Clone, Debug)]
@@ -17,7 +23,7 @@ pub struct Export {
     pub description: String,
     /// Bytes of the disk.
     pub bytes: u64,
-    /// The block size that costs least.
+    /// Bytes of the disk's blocks.
     pub block_bytes: u32,
     /// The most bytes of one read or write.
     pub request_bytes_max: u32,
@@ -55,12 +61,15 @@ pub enum Plan {
 
 impl Plan {
     /// What the disk is asked, once the data of a write are there.
-    pub(super) fn op(self, head: &RequestHead, data: Vec<u8>) -> Option<DiskOp> {
+    pub(super) fn op(self, head: &RequestHead, mut data: Zeroizing<Vec<u8>>) -> Option<DiskOp> {
         let (offset, bytes) = (head.offset, u64::from(head.bytes));
         match self {
             Self::Leave | Self::Nothing => None,
             Self::Read => Some(DiskOp::Read { offset, bytes: head.bytes }),
-            Self::Write { durable } => Some(DiskOp::Write { offset, data, durable }),
+            // The disk wipes what it has written.
+            Self::Write { durable } => {
+                Some(DiskOp::Write { offset, data: mem::take(&mut data), durable })
+            }
             Self::Zero { durable } => Some(DiskOp::Zero { offset, bytes, durable }),
             Self::Trim { durable } => Some(DiskOp::Trim { offset, bytes, durable }),
             Self::Flush => Some(DiskOp::Flush),
@@ -80,6 +89,7 @@ impl Export {
                 .request_bytes_max()
                 .min(options.limits.request_bytes_max)
                 .min(options.limits.in_flight_bytes_max)
+                .min(options.limits.all_in_flight_bytes_max)
                 .min(REQUEST_BYTES_MAX),
             read_only: options.read_only,
         }
@@ -88,6 +98,17 @@ impl Export {
     /// Whether a client that asks for `name` means this export.
     pub fn answers_to(&self, name: &[u8]) -> bool {
         name.is_empty() || name == self.name.as_bytes()
+    }
+
+    /// The block size that costs least, as the protocol has it: a power of two of at least 512. That of a
+    /// disk whose blocks are none lets requests begin and end within blocks, as any may.
+    pub fn preferred_block_bytes(&self) -> u32 {
+        self.block_bytes.next_power_of_two().max(SECTOR_BYTES)
+    }
+
+    fn is_of_whole_blocks(&self, offset: u64, bytes: u32) -> bool {
+        let block_bytes = self.block_bytes.max(1);
+        offset.is_multiple_of(block_bytes.into()) && bytes.is_multiple_of(block_bytes)
     }
 
     /// What the export can do, for a client that has negotiated `structured` replies or not.
@@ -137,8 +158,9 @@ impl Export {
             let grows = matches!(plan, Plan::Write { .. } | Plan::Zero { .. });
             return Err(if grows { Errno::NoSpace } else { Errno::Inval });
         }
-        // A disk zeroes by writing, which is what "not faster than writing" is answered with.
-        if matches!(plan, Plan::Zero { .. }) && head.flags & command_flag::FAST_ZERO != 0 {
+        // Whole blocks are forgotten; of others, a part is written, which is not faster than writing.
+        let is_fast = command_flag::FAST_ZERO & head.flags != 0;
+        if is_fast && !self.is_of_whole_blocks(head.offset, head.bytes) {
             return Err(Errno::NotSup);
         }
         Ok(if head.bytes == 0 { Plan::Nothing } else { plan })

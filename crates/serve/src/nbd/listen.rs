@@ -1,6 +1,6 @@
 //! Sockets to listen on.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -8,8 +8,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use super::bind_lock::BindLock;
 use super::{Listen, ServeError};
 
 /// Clients that may wait to be accepted.
@@ -28,13 +30,10 @@ pub(super) struct SocketFile {
 }
 
 impl Listener {
-    pub(super) fn bind(listen: &Listen, beyond_loopback: bool) -> Result<Self, ServeError> {
+    pub(super) fn bind(listen: &Listen) -> Result<Self, ServeError> {
         match listen {
             Listen::Unix(path) => bind_unix(path),
             Listen::Tcp(address) => {
-                if !address.ip().is_loopback() && !beyond_loopback {
-                    return Err(ServeError::NotLoopback(*address));
-                }
                 let bind = || {
                     let listener = TcpListener::bind(address)?;
                     listener.set_nonblocking(true)?;
@@ -49,32 +48,26 @@ impl Listener {
 
 fn bind_unix(path: &Path) -> Result<Listener, ServeError> {
     let failed = |error: io::Error| ServeError::Listen(path.display().to_string(), error);
-    // Two servers that start at once must not both find the same file stale.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    folder.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => failed(io::Error::other(
-            "another program holds a lock on the folder; try again when it is done",
-        )),
-        TryLockError::Error(error) => failed(error),
+    let address = SocketAddrUnix::new(path).map_err(|error| match error {
+        Errno::NAMETOOLONG => ServeError::PathTooLong(path.into()),
+        error => failed(error.into()),
     })?;
+    // Two servers that start at once must not both find the same file stale.
+    let _lock = BindLock::take(path)?;
     remove_stale(path)?;
-    let listener = listen_for_the_owner_only(path).map_err(failed)?;
+    let listener = listen_for_the_owner_only(&address, path).map_err(failed)?;
     let identity = identity(path).map_err(failed)?;
     Ok(Listener::Unix(listener, SocketFile { path: path.to_owned(), identity }))
 }
 
-/// Nobody can connect before the mode of the file is set: a socket takes connections only once it
-/// listens.
-fn listen_for_the_owner_only(path: &Path) -> io::Result<UnixListener> {
+/// The file is made with the mode that the socket has: nobody can connect before it is set, and no path is
+/// followed to set it.
+fn listen_for_the_owner_only(address: &SocketAddrUnix, path: &Path) -> io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
-    let listen = || {
-        rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR)?;
-        rustix::net::listen(&socket, BACKLOG)
-    };
-    if let Err(error) = listen() {
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::bind(&socket, address)?;
+    if let Err(error) = rustix::net::listen(&socket, BACKLOG) {
         // Best effort: the error to tell is the other one.
         let _ = fs::remove_file(path);
         return Err(error.into());
@@ -112,7 +105,8 @@ impl Drop for SocketFile {
     }
 }
 
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
+/// What tells a file from another that later has its name.
+pub(super) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let found = fs::symlink_metadata(path)?;
     Ok((found.dev(), found.ino()))
 }

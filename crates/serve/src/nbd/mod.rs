@@ -5,10 +5,16 @@
 //! the answers in the order in which they come. The protocol is the public one of the NBD project:
 //! fixed newstyle, TLS by option, structured replies to reads.
 //!
+//! `base:allocation` is not offered, though the client knows which blocks hold something: a copy that leaves
+//! out the others makes fewer accesses, and so storage would learn from every backup how full the disk is.
+//! Where the position map lies in the tree, each answer would cost accesses of its own as well.
+//!
 //! A client is not trusted: whatever it sends is parsed from bounded slices ([`wire`]), each limit of
 //! [`Limits`] holds, and a client that does not keep to the protocol is left. Nothing that is logged
 //! says what was asked of the disk.
 
+mod admission;
+mod bind_lock;
 pub mod export;
 mod listen;
 pub mod negotiation;
@@ -17,6 +23,7 @@ mod requests;
 mod server;
 mod service;
 mod tls;
+mod wiped_reader;
 pub mod wire;
 
 use std::fmt;
@@ -24,6 +31,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub use admission::NotLetIn;
 pub use server::{Counts, ServerHandle, serve};
 pub use service::{Disconnect, Service};
 
@@ -47,8 +55,10 @@ pub struct NbdOptions {
     pub tls: TlsMode,
     /// Refuse everything that changes the disk.
     pub read_only: bool,
-    /// Listen on addresses that other machines can reach, too.
+    /// Listen on addresses that other machines can reach, too. Clients must prove who they are then.
     pub beyond_loopback: bool,
+    /// Serve clients who do not prove who they are, even beyond loopback.
+    pub any_client: bool,
     /// What clients may use up.
     pub limits: Limits,
 }
@@ -65,6 +75,13 @@ pub enum TlsMode {
     Required(TlsFiles),
 }
 
+impl TlsMode {
+    /// Whether every client shows a certificate of somebody who vouches for it.
+    fn proves_who_clients_are(&self) -> bool {
+        matches!(self, Self::Required(TlsFiles { client_authorities: Some(_), .. }))
+    }
+}
+
 /// Files in PEM format.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
@@ -79,12 +96,16 @@ pub struct TlsFiles {
 /// What clients may use up.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Clients at a time. More are turned away.
+    /// Clients at a time that have chosen an export. More are turned away.
     pub connections_max: usize,
+    /// Clients at a time that have not chosen an export yet. One more displaces the one that came first.
+    pub handshakes_max: usize,
     /// Requests of one connection that are not yet answered. More wait in the socket.
     pub in_flight_requests_max: u32,
     /// Bytes that the reads and writes among them carry. More wait in the socket.
     pub in_flight_bytes_max: u32,
+    /// The same over all connections. Replies that clients do not read count, too.
+    pub all_in_flight_bytes_max: u32,
     /// Bytes of one read or write. The disk may set a lower limit.
     pub request_bytes_max: u32,
     /// Time until a client must have chosen an export.
@@ -93,18 +114,28 @@ pub struct Limits {
     pub shutdown_seconds_max: u64,
 }
 
+impl Limits {
+    /// What is right for a disk of one owner.
+    pub const DEFAULT: Self = Self {
+        connections_max: 64,
+        handshakes_max: 64,
+        in_flight_requests_max: 128,
+        in_flight_bytes_max: 64 << 20,
+        all_in_flight_bytes_max: 256 << 20,
+        request_bytes_max: 32 << 20,
+        handshake_seconds_max: 10,
+        shutdown_seconds_max: 10,
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            connections_max: 64,
-            in_flight_requests_max: 128,
-            in_flight_bytes_max: 64 << 20,
-            request_bytes_max: 32 << 20,
-            handshake_seconds_max: 30,
-            shutdown_seconds_max: 10,
-        }
+        Self::DEFAULT
     }
 }
+
+/// What fits into the address of a Unix socket, with the zero that ends it.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// Why there is no server, or it did not end well.
 #[derive(Debug)]
@@ -116,6 +147,12 @@ pub enum ServeError {
     NotASocket(PathBuf),
     /// The address can be reached from other machines.
     NotLoopback(SocketAddr),
+    /// The address can be reached from other machines, and clients need not prove who they are.
+    AnyClient(SocketAddr),
+    /// The path of the socket file is longer than the system takes.
+    PathTooLong(PathBuf),
+    /// The file that keeps other servers away while the socket is made is somebody else's.
+    ForeignLock(PathBuf),
     /// A text is longer than the protocol allows.
     TooLong(&'static str),
     /// A limit that lets nothing through.
@@ -149,7 +186,24 @@ impl fmt::Display for ServeError {
             Self::NotLoopback(address) => write!(
                 f,
                 "other machines can reach {address}: listen on 127.0.0.1 or [::1], or allow \
-                 addresses beyond loopback, best with TLS required"
+                 addresses beyond loopback (--beyond-loopback)"
+            ),
+            Self::AnyClient(address) => write!(
+                f,
+                "other machines can reach {address}, and whoever does could read and write the whole \
+                 disk: let clients prove who they are (--tls-client-authorities, without \
+                 --tls-optional), or serve any of them on purpose (--any-client)"
+            ),
+            Self::PathTooLong(path) => write!(
+                f,
+                "the path of a socket is at most {SOCKET_PATH_BYTES_MAX} bytes long, and {} is longer: \
+                 choose a shorter one (--socket)",
+                path.display()
+            ),
+            Self::ForeignLock(path) => write!(
+                f,
+                "{} is no file of yours: remove it, or choose a socket file in a folder of your own",
+                path.display()
             ),
             Self::TooLong(what) => {
                 write!(f, "{what} is too long: use at most {} bytes", wire::STRING_BYTES_MAX)

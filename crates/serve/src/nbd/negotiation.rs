@@ -139,7 +139,7 @@ impl<'a> Negotiation<'a> {
             info::BLOCK_SIZE,
             [
                 &1_u32.to_be_bytes(),
-                &export.block_bytes.to_be_bytes(),
+                &export.preferred_block_bytes().to_be_bytes(),
                 &export.request_bytes_max.to_be_bytes(),
             ],
         );

@@ -5,6 +5,7 @@ use std::io::IoSlice;
 use oblivio_volume::device::{DiskError, DiskErrorKind};
 use tokio::io::{self, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::UnboundedReceiver;
+use zeroize::Zeroizing;
 
 use super::requests::Held;
 use super::wire::{self, Errno, RequestHead, command};
@@ -15,6 +16,8 @@ const BATCH_REPLIES: usize = 64;
 const COPIED_BYTES_MAX: usize = 16 << 10;
 /// When as much as this is gathered, it is written.
 const GATHERED_BYTES: usize = 256 << 10;
+/// One more reply may be gathered before that: its head or its message, and data that are copied.
+const GATHERED_BYTES_MAX: usize = GATHERED_BYTES + 2 * wire::STRING_BYTES_MAX + COPIED_BYTES_MAX;
 
 /// The answer to a request, on its way to the client.
 pub(super) struct Reply {
@@ -26,7 +29,7 @@ pub(super) struct Reply {
 /// What came of a request.
 pub(super) enum Answer {
     /// The bytes that were read.
-    Data(Vec<u8>),
+    Data(Zeroizing<Vec<u8>>),
     /// It was done.
     Done,
     /// It failed, for a reason that people can read.
@@ -36,7 +39,7 @@ pub(super) enum Answer {
 impl Answer {
     /// What the disk says.
     pub(super) fn new(head: &RequestHead, answer: Result<Vec<u8>, DiskError>) -> Self {
-        match answer {
+        match answer.map(Zeroizing::new) {
             Ok(data) if head.command != command::READ => {
                 debug_assert!(data.is_empty());
                 Self::Done
@@ -53,7 +56,7 @@ impl Answer {
         let reason = match errno {
             Errno::Perm => "the export is read-only",
             Errno::NoSpace => "the write goes past the end of the disk",
-            Errno::NotSup => "zeroing is not faster than writing",
+            Errno::NotSup => "zeroing a part of a block is not faster than writing",
             Errno::Inval | Errno::Io | Errno::Shutdown => {
                 "the request is unknown, too long, past the end of the disk, or has unknown flags"
             }
@@ -80,7 +83,8 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
 ) -> io::Result<()> {
     let mut replies = Vec::with_capacity(BATCH_REPLIES);
     let mut held = Vec::with_capacity(BATCH_REPLIES);
-    let mut gathered = Vec::new();
+    // With all of its room from the beginning: growing would leave copies behind.
+    let mut gathered = Zeroizing::new(Vec::with_capacity(GATHERED_BYTES_MAX));
     while queue.recv_many(&mut replies, BATCH_REPLIES).await > 0 {
         for reply in replies.drain(..) {
             push_head(&mut gathered, &reply, structured);

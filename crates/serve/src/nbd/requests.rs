@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use oblivio_volume::device::Request;
-use tokio::io::{self, AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::io::AsyncRead;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use zeroize::Zeroizing;
 
-use super::Limits;
 use super::export::Plan;
 use super::replies::{Answer, Reply};
 use super::service::{Disconnect, Service};
+use super::wiped_reader::WipedReader;
 use super::wire::{REQUEST_HEAD_BYTES, RequestHead, command};
 
 /// Takes in many small requests at once.
@@ -27,9 +28,9 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
     reader: R,
     replies: UnboundedSender<Reply>,
 ) -> Result<(), Disconnect> {
-    let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
-    let in_flight = InFlight::new(&service.limits);
-    while !reader.fill_buf().await?.is_empty() {
+    let mut reader = WipedReader::new(BUFFER_BYTES, reader);
+    let in_flight = InFlight::new(service);
+    while !reader.is_at_its_end().await? {
         let mut head = [0; REQUEST_HEAD_BYTES];
         reader.read_exact(&mut head).await?;
         let head = RequestHead::parse(head)?;
@@ -40,13 +41,13 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
             _ => 0,
         };
         let held = in_flight.hold(carried).await?;
-        let mut data = Vec::new();
+        let mut data = Zeroizing::new(Vec::new());
         if head.command == command::WRITE {
             if plan.is_ok() {
-                data = vec![0; carried as usize];
+                data.resize(carried as usize, 0);
                 reader.read_exact(&mut data).await?;
             } else {
-                skip(&mut reader, head.bytes.into()).await?;
+                reader.skip(head.bytes.into()).await?;
             }
         }
         let reply = move |answer| Reply { answer, head, held };
@@ -69,27 +70,24 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
     Ok(())
 }
 
-/// Reads over the data of a write that is refused, without room for them.
-async fn skip<R: AsyncRead + Unpin>(reader: &mut BufReader<R>, bytes: u64) -> io::Result<()> {
-    let skipped = io::copy_buf(&mut reader.take(bytes), &mut io::sink()).await?;
-    if skipped == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-}
-
 /// What one connection may still ask for.
 struct InFlight {
     requests: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
+    /// Shared with all other connections.
+    bytes_of_all: Arc<Semaphore>,
 }
 
 /// A share of it, for one request, until its reply is written.
-pub(super) struct Held(#[expect(dead_code, reason = "held")] [OwnedSemaphorePermit; 2]);
+pub(super) struct Held(#[expect(dead_code, reason = "held")] [OwnedSemaphorePermit; 3]);
 
 impl InFlight {
-    fn new(limits: &Limits) -> Self {
+    fn new(service: &Service) -> Self {
         let semaphore = |permits| Arc::new(Semaphore::new(permits as usize));
         Self {
-            requests: semaphore(limits.in_flight_requests_max),
-            bytes: semaphore(limits.in_flight_bytes_max),
+            requests: semaphore(service.limits.in_flight_requests_max),
+            bytes: semaphore(service.limits.in_flight_bytes_max),
+            bytes_of_all: service.bytes_left.clone(),
         }
     }
 
@@ -98,6 +96,11 @@ impl InFlight {
             let permit = semaphore.clone().acquire_many_owned(permits).await;
             permit.map_err(|_| Disconnect::Vanished)
         };
-        Ok(Held([take(&self.requests, 1).await?, take(&self.bytes, bytes).await?]))
+        // Of what is shared at last: whoever waits for a share of their own keeps nobody else waiting.
+        Ok(Held([
+            take(&self.requests, 1).await?,
+            take(&self.bytes, bytes).await?,
+            take(&self.bytes_of_all, bytes).await?,
+        ]))
     }
 }

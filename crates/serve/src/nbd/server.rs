@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::listen::{Listener, SocketFile};
 use super::service::{Service, Stream};
-use super::{Listen, NbdOptions, ServeError, TlsMode};
+use super::{Listen, NbdOptions, NotLetIn, ServeError, TlsMode};
 
 /// Enough that the replies of some clients go on while the disk makes others wait.
 const WORKER_THREADS: usize = 4;
@@ -52,9 +52,10 @@ pub fn serve(
     listen: Listen,
     options: NbdOptions,
 ) -> Result<ServerHandle, ServeError> {
+    check_reachable(&listen, &options)?;
     let service = Arc::new(Service::new(device, &options)?);
     let clients = Arc::new(AtomicUsize::new(0));
-    let listener = Listener::bind(&listen, options.beyond_loopback)?;
+    let listener = Listener::bind(&listen)?;
     let uri = uri(&listener, &options);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)
@@ -73,6 +74,22 @@ pub fn serve(
     Ok(ServerHandle { uri, service, clients, end: Some(end) })
 }
 
+/// Whoever reaches the disk is its owner: nobody should reach it unknown.
+fn check_reachable(listen: &Listen, options: &NbdOptions) -> Result<(), ServeError> {
+    match listen {
+        Listen::Tcp(address) if !address.ip().is_loopback() => {
+            if !options.beyond_loopback {
+                return Err(ServeError::NotLoopback(*address));
+            }
+            if !options.tls.proves_who_clients_are() && !options.any_client {
+                return Err(ServeError::AnyClient(*address));
+            }
+            Ok(())
+        }
+        Listen::Tcp(_) | Listen::Unix(_) => Ok(()),
+    }
+}
+
 impl ServerHandle {
     /// Where clients find the disk.
     pub fn uri(&self) -> String {
@@ -82,6 +99,11 @@ impl ServerHandle {
     /// Clients that are connected.
     pub fn connections(&self) -> usize {
         self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Whom it has not let in so far.
+    pub fn not_let_in(&self) -> NotLetIn {
+        self.service.not_let_in()
     }
 
     /// Takes no more clients and no more requests, lets requests in flight finish, and removes the
@@ -201,15 +223,6 @@ impl Server {
     }
 
     fn take<S: Stream>(&self, stream: S, client: u64, tasks: &mut JoinSet<()>) {
-        let connections_max = self.service.limits.connections_max;
-        if self.clients.load(Ordering::Relaxed) >= connections_max {
-            tracing::warn!(
-                client,
-                connections_max,
-                "too many NBD clients: this one is turned away"
-            );
-            return;
-        }
         let (service, counted) = (self.service.clone(), Counted::new(self.clients.clone()));
         tasks.spawn(async move {
             tracing::debug!(client, "an NBD client connects");

@@ -1,7 +1,6 @@
 //! One client after the other: from its first byte to its last.
 
 use std::fmt;
-use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +11,13 @@ use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf,
 };
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::admission::{Admission, NotLetIn};
 use super::export::Export;
 use super::negotiation::{Negotiation, Next, TlsPhase};
 use super::replies::write_replies;
@@ -31,6 +31,9 @@ pub struct Service {
     pub(super) export: Export,
     pub(super) limits: Limits,
     pub(super) requests: AtomicU64,
+    /// Bytes that the requests of all clients may still carry.
+    pub(super) bytes_left: Arc<Semaphore>,
+    admission: Admission,
     tls: Option<TlsAcceptor>,
     first_phase: TlsPhase,
     stopping: watch::Sender<bool>,
@@ -43,6 +46,10 @@ pub enum Disconnect {
     Malformed(&'static str),
     /// It took too long to choose an export.
     TooSlow,
+    /// So many others came before it had chosen an export that it had to make room.
+    Displaced,
+    /// Too many clients use the disk.
+    NoSeat,
     /// It went away in the middle of something.
     Vanished,
     /// It cannot prove who it is, or does not speak TLS.
@@ -72,6 +79,7 @@ impl Service {
         for (what, max) in [
             ("in_flight_requests_max", limits.in_flight_requests_max),
             ("in_flight_bytes_max", limits.in_flight_bytes_max),
+            ("all_in_flight_bytes_max", limits.all_in_flight_bytes_max),
             ("request_bytes_max", limits.request_bytes_max),
         ] {
             if max == 0 {
@@ -81,8 +89,10 @@ impl Service {
         Ok(Self {
             export: Export::new(&*device, options),
             device,
-            limits,
             requests: AtomicU64::new(0),
+            bytes_left: Arc::new(Semaphore::new(limits.all_in_flight_bytes_max as usize)),
+            admission: Admission::new(&limits),
+            limits,
             tls,
             first_phase,
             stopping: watch::Sender::new(false),
@@ -93,16 +103,14 @@ impl Service {
     ///
     /// # Errors
     /// When the client does not leave as it should.
-    pub async fn serve<S: Stream>(&self, mut stream: S) -> Result<(), Disconnect> {
-        match self.in_time(self.greet(&mut stream)).await? {
-            Some(Next::Requests { structured }) => self.transmit(stream, structured).await,
-            Some(Next::StartTls) => match self.in_time(self.secure(stream)).await? {
-                Some((stream, Next::Requests { structured })) => {
-                    self.transmit(stream, structured).await
-                }
-                _ => Ok(()),
-            },
-            _ => Ok(()),
+    pub async fn serve<S: Stream>(&self, stream: S) -> Result<(), Disconnect> {
+        // Nobody is talked to in vain.
+        drop(self.admission.seat().ok_or(Disconnect::NoSeat)?);
+        let Some(agreed) = self.agree_in_time(stream).await? else { return Ok(()) };
+        let _seat = self.admission.seat().ok_or(Disconnect::NoSeat)?;
+        match agreed {
+            Agreed::InClear { stream, structured } => self.transmit(stream, structured).await,
+            Agreed::UnderTls { stream, structured } => self.transmit(*stream, structured).await,
         }
     }
 
@@ -116,43 +124,65 @@ impl Service {
         self.requests.load(Ordering::Relaxed)
     }
 
+    /// Whom it has not let in so far.
+    pub fn not_let_in(&self) -> NotLetIn {
+        self.admission.not_let_in()
+    }
+
     pub(super) async fn stopped(&self) {
         // It cannot fail: the sender is in `self`.
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
-    /// Nothing when the service stops before a client is through with its handshake.
-    async fn in_time<T>(
-        &self,
-        handshake: impl Future<Output = Result<T, Disconnect>>,
-    ) -> Result<Option<T>, Disconnect> {
+    /// Nothing when the client leaves, or the service stops, before they have agreed.
+    async fn agree_in_time<S: Stream>(&self, stream: S) -> Result<Option<Agreed<S>>, Disconnect> {
         let limit = Duration::from_secs(self.limits.handshake_seconds_max);
+        let mut handshake = self.admission.begin_handshake();
         tokio::select! {
-            outcome = timeout(limit, handshake) => {
-                outcome.map_err(|_| Disconnect::TooSlow)?.map(Some)
+            agreed = timeout(limit, self.agree(stream)) => {
+                agreed.map_err(|_| Disconnect::TooSlow)?
             }
+            () = handshake.is_displaced() => Err(Disconnect::Displaced),
             () = self.stopped() => Ok(None),
         }
     }
 }
 
+/// A client that has chosen an export.
+enum Agreed<S> {
+    InClear { stream: S, structured: bool },
+    UnderTls { stream: Box<TlsStream<S>>, structured: bool },
+}
+
 /// The negotiation.
 impl Service {
-    async fn greet<S: Stream>(&self, stream: &mut S) -> Result<Next, Disconnect> {
+    /// Nothing when the client leaves.
+    async fn agree<S: Stream>(&self, mut stream: S) -> Result<Option<Agreed<S>>, Disconnect> {
         let mut greeting = Vec::new();
         wire::push_greeting(&mut greeting);
         stream.write_all(&greeting).await?;
-        let client = ClientFlags::parse(read_array(stream).await?)?;
-        self.negotiate(stream, client, self.first_phase).await
+        let client = ClientFlags::parse(read_array(&mut stream).await?)?;
+        match self.negotiate(&mut stream, client, self.first_phase).await? {
+            Next::Requests { structured } => Ok(Some(Agreed::InClear { stream, structured })),
+            Next::StartTls => self.agree_under_tls(stream, client).await,
+            Next::Option | Next::Leave => Ok(None),
+        }
     }
 
-    /// What the client said before counts for nothing: it may have been somebody else.
-    async fn secure<S: Stream>(&self, stream: S) -> Result<(TlsStream<S>, Next), Disconnect> {
+    /// Of what was said in clear, maybe by somebody else, the client's flags alone count. They are not said
+    /// again, and say nothing but how the client wants to be answered.
+    async fn agree_under_tls<S: Stream>(
+        &self,
+        stream: S,
+        client: ClientFlags,
+    ) -> Result<Option<Agreed<S>>, Disconnect> {
         let acceptor = self.tls.as_ref().ok_or(Disconnect::Malformed("TLS that is not offered"))?;
-        let mut stream = acceptor.accept(stream).await.map_err(Disconnect::Tls)?;
-        let client = ClientFlags { fixed_newstyle: true, no_zeroes: true };
-        let next = self.negotiate(&mut stream, client, TlsPhase::On).await?;
-        Ok((stream, next))
+        let mut stream = Box::new(acceptor.accept(stream).await.map_err(Disconnect::Tls)?);
+        let next = self.negotiate(&mut *stream, client, TlsPhase::On).await?;
+        Ok(match next {
+            Next::Requests { structured } => Some(Agreed::UnderTls { stream, structured }),
+            Next::Option | Next::StartTls | Next::Leave => None,
+        })
     }
 
     /// Reads no byte beyond the last option: what follows may be TLS.
@@ -255,6 +285,10 @@ impl fmt::Display for Disconnect {
         match self {
             Self::Malformed(what) => write!(f, "the client does not speak NBD: {what}"),
             Self::TooSlow => f.write_str("the client took too long to choose an export"),
+            Self::Displaced => f.write_str(
+                "the client had not chosen an export when too many others came to do so",
+            ),
+            Self::NoSeat => f.write_str("too many clients use the disk: this one is turned away"),
             Self::Vanished => f.write_str("the client went away in the middle of something"),
             Self::Tls(error) => write!(f, "no TLS with the client: {error}"),
             Self::Io(error) => write!(f, "the connection broke: {error}"),

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+pub(crate) const EXPORT_NAME: u32 = 1;
 pub(crate) const LIST: u32 = 3;
 pub(crate) const STARTTLS: u32 = 5;
 pub(crate) const INFO: u32 = 6;

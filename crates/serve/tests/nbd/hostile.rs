@@ -142,19 +142,6 @@ fn a_client_that_says_nothing() {
 }
 
 #[test]
-fn too_many_clients() {
-    let limits = Limits { connections_max: 2, ..Limits::default() };
-    let options = NbdOptions { limits, ..NbdOptions::default() };
-    let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 1), options);
-    let clients = [(); 2].map(|()| Client::ready(&server.socket()));
-    let turned_away = std::os::unix::net::UnixStream::connect(server.socket()).unwrap();
-    Client { stream: turned_away }.assert_left();
-    drop(clients);
-    wait_until(|| server.handle.connections() == 0);
-    assert_serves(&server);
-}
-
-#[test]
 fn a_request_with_bad_magic() {
     let mut bad = request(0, READ, 1, 0, 10);
     bad[3] ^= 1;
@@ -328,6 +315,14 @@ proptest! {
             }
             Ok(Plan::Flush | Plan::Nothing | Plan::Leave) | Err(_) => {}
         }
+    }
+
+    /// A power of two of 512 or more, as clients insist, and no less than a block.
+    #[test]
+    fn the_preferred_block_size_is_one_that_clients_take(block_bytes in 1_u32..1 << 20) {
+        let preferred = Export { block_bytes, ..export() }.preferred_block_bytes();
+        prop_assert!(preferred.is_power_of_two() && preferred >= 512 && preferred >= block_bytes);
+        prop_assert!(preferred == 512 || preferred < 2 * block_bytes);
     }
 
     /// Any session comes to an end when the client says nothing more.

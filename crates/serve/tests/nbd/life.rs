@@ -6,11 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 
-use oblivio_serve::nbd::{Counts, Limits, Listen, NbdOptions, ServeError, serve};
+use oblivio_serve::nbd::{Counts, Limits, Listen, NbdOptions, ServeError, TlsMode, serve};
 
 use super::client::{Client, WRITE, request};
 use super::disk::MemoryDisk;
 use super::protocol::wait_until;
+use super::tls::Certificates;
 use super::{DISK_BYTES, TestServer, tools};
 
 fn disk() -> Arc<MemoryDisk> {
@@ -55,6 +56,65 @@ fn a_file_that_is_no_socket_is_left_alone() {
 }
 
 #[test]
+fn a_lock_on_the_folder_keeps_no_server_away() {
+    let folder = tempfile::tempdir().unwrap();
+    // As anybody can take it who may read the folder.
+    let locked = fs::File::open(folder.path()).unwrap();
+    locked.lock().unwrap();
+    let socket = folder.path().join("nbd.sock");
+    let server = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default()).unwrap();
+    Client::ready(&socket);
+    server.shutdown().unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "the lock file is gone, too");
+}
+
+#[test]
+fn a_socket_that_another_server_is_making_is_left_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("nbd.sock");
+    let lock = fs::File::create(folder.path().join("nbd.sock.lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default());
+    assert!(matches!(refused.err(), Some(ServeError::InUse(_))));
+    drop(lock);
+    // What a server has left that died meanwhile is in nobody's way.
+    serve(disk(), Listen::Unix(socket), NbdOptions::default()).unwrap();
+}
+
+#[test]
+fn a_lock_file_of_somebody_else_is_not_trusted() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("LEFT OUT: only root can make files of others");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("nbd.sock");
+    let lock = folder.path().join("nbd.sock.lock");
+    fs::write(&lock, "").unwrap();
+    std::os::unix::fs::chown(&lock, Some(65534), None).unwrap();
+    let refused = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default());
+    assert!(matches!(refused.err(), Some(ServeError::ForeignLock(path)) if path == lock));
+    // Nor is a link, wherever it leads.
+    fs::remove_file(&lock).unwrap();
+    fs::write(folder.path().join("precious"), "data").unwrap();
+    std::os::unix::fs::symlink("precious", &lock).unwrap();
+    assert!(serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default()).is_err());
+    assert_eq!(fs::read_to_string(folder.path().join("precious")).unwrap(), "data");
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_path_too_long_for_a_socket_is_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("x".repeat(100));
+    fs::create_dir(&deep).unwrap();
+    let socket = deep.join("nbd.sock");
+    let refused = serve(disk(), Listen::Unix(socket), NbdOptions::default()).err().unwrap();
+    assert!(matches!(refused, ServeError::PathTooLong(_)), "{refused}");
+    assert!(refused.to_string().contains("--socket"), "{refused}");
+}
+
+#[test]
 fn the_socket_of_a_successor_is_left_alone() {
     let server = TestServer::new();
     let socket = server.socket();
@@ -69,8 +129,30 @@ fn other_machines_must_be_allowed() {
     let anywhere: SocketAddr = "0.0.0.0:0".parse().unwrap();
     let refused = serve(disk(), Listen::Tcp(anywhere), NbdOptions::default());
     assert!(matches!(refused.err(), Some(ServeError::NotLoopback(_))));
-    let options = NbdOptions { beyond_loopback: true, ..NbdOptions::default() };
-    serve(disk(), Listen::Tcp(anywhere), options).unwrap().shutdown().unwrap();
+}
+
+#[test]
+fn clients_from_other_machines_prove_who_they_are_or_anybody_is_let_in_on_purpose() {
+    let anywhere: SocketAddr = "0.0.0.0:0".parse().unwrap();
+    let certificates = Certificates::new();
+    let known = certificates.files_for_known_clients();
+    let serve_with = |tls: TlsMode, any_client| {
+        let options =
+            NbdOptions { tls, any_client, beyond_loopback: true, ..NbdOptions::default() };
+        serve(disk(), Listen::Tcp(anywhere), options).map(|server| server.shutdown().unwrap())
+    };
+    for tls in [
+        TlsMode::Off,
+        TlsMode::Required(certificates.files()),
+        TlsMode::Offered(certificates.files()),
+        // Whoever does without TLS shows no certificate.
+        TlsMode::Offered(known.clone()),
+    ] {
+        let refused = serve_with(tls.clone(), false);
+        assert!(matches!(refused, Err(ServeError::AnyClient(_))), "{tls:?}: {refused:?}");
+        serve_with(tls, true).unwrap();
+    }
+    serve_with(TlsMode::Required(known), false).unwrap();
 }
 
 #[test]

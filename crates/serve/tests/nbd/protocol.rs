@@ -302,6 +302,13 @@ fn zeroes_may_leave_no_hole_but_are_not_fast() {
     assert_eq!(client.read(0, 10), [1; 10]);
     assert_eq!(client.call(NO_HOLE, WRITE_ZEROES, 0, 9), 0);
     assert_eq!(client.read(0, 10), [0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    // Whole blocks are forgotten, which is faster than to write them.
+    assert_eq!(client.write(0, u64::from(BLOCK) - 1, &[1; 10]), 0);
+    assert_eq!(client.call(FAST_ZERO, WRITE_ZEROES, BLOCK.into(), BLOCK), 0);
+    assert_eq!(client.read(u64::from(BLOCK) - 1, 10), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    for (offset, bytes) in [(1, BLOCK), (0, BLOCK - 1), (1, BLOCK - 1)] {
+        assert_eq!(client.call(FAST_ZERO, WRITE_ZEROES, offset, bytes), ENOTSUP);
+    }
     // Longer than any write, at one go.
     assert_eq!(client.call(0, WRITE_ZEROES, 0, DISK_BYTES as u32), 0);
     assert_eq!(server.disk.contents(), vec![0; DISK_BYTES as usize]);

@@ -1,7 +1,9 @@
 //! TLS, with certificates made for the occasion.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use oblivio_serve::nbd::{Listen, NbdOptions, ServeError, TlsFiles, TlsMode, serve};
 use rcgen::{
@@ -9,9 +11,13 @@ use rcgen::{
     KeyUsagePurpose,
 };
 use tempfile::TempDir;
+use tokio_rustls::rustls;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use super::client::{
-    ACK, Client, GO, INFO, INVALID, LIST, STARTTLS, STRUCTURED_REPLY, TLS_REQD, export_wish,
+    ACK, Client, EXPORT_NAME, FLUSH, GO, INFO, INVALID, LIST, STARTTLS, STRUCTURED_REPLY, TLS_REQD,
+    export_wish, request,
 };
 use super::disk::MemoryDisk;
 use super::tools::{run, try_run};
@@ -19,10 +25,10 @@ use super::{DISK_BYTES, TestServer, foreign};
 
 /// A folder with an authority, and a server and a client that it vouches for, under the names that
 /// libnbd and qemu expect.
-struct Certificates(TempDir);
+pub(crate) struct Certificates(TempDir);
 
 impl Certificates {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut params = CertificateParams::new([]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -49,7 +55,7 @@ impl Certificates {
         self.0.path().join(name)
     }
 
-    fn files(&self) -> TlsFiles {
+    pub(crate) fn files(&self) -> TlsFiles {
         TlsFiles {
             certificate: self.path("server-cert.pem"),
             key: self.path("server-key.pem"),
@@ -57,8 +63,22 @@ impl Certificates {
         }
     }
 
-    fn files_for_known_clients(&self) -> TlsFiles {
+    pub(crate) fn files_for_known_clients(&self) -> TlsFiles {
         TlsFiles { client_authorities: Some(self.path("ca-cert.pem")), ..self.files() }
+    }
+
+    /// A client of TLS that knows the authority.
+    fn session(&self) -> rustls::ClientConnection {
+        let mut authorities = rustls::RootCertStore::empty();
+        authorities.add(CertificateDer::from_pem_file(self.path("ca-cert.pem")).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(authorities)
+            .with_no_client_auth();
+        let name = "localhost".try_into().unwrap();
+        rustls::ClientConnection::new(Arc::new(config), name).unwrap()
     }
 
     /// The same authority, and nothing of the client.
@@ -171,6 +191,31 @@ fn what_stands_behind_starttls_in_clear_is_not_taken() {
     // An alert of TLS, and the end: no answer to the option.
     let rest = client.hear_to_the_end();
     assert!(!rest.windows(8).any(|bytes| bytes == 0x3e889045565a9_u64.to_be_bytes()));
+}
+
+/// A client that waits for the padding, because it has not said that it can do without.
+#[test]
+fn what_a_client_said_of_padding_holds_under_tls() {
+    let certificates = Certificates::new();
+    let server = server(TlsMode::Required(certificates.files()));
+    for (flags, padding) in [(1_u32, 124), (3, 0)] {
+        let mut client = Client::connect_silently(&server.socket());
+        client.say(&flags.to_be_bytes());
+        client.say_option(STARTTLS, b"");
+        assert_eq!(client.hear_option_reply(STARTTLS), (ACK, vec![]));
+        let mut session = certificates.session();
+        let mut stream = rustls::Stream::new(&mut session, &mut client.stream);
+        stream.write_all(&super::client::option(EXPORT_NAME, b"")).unwrap();
+        let mut export = vec![0; 8 + 2 + padding];
+        stream.read_exact(&mut export).unwrap();
+        assert_eq!(export[..8], DISK_BYTES.to_be_bytes());
+        assert!(export[10..].iter().all(|byte| *byte == 0));
+        // What comes next is the answer to a request, and no padding.
+        stream.write_all(&request(0, FLUSH, 77, 0, 0)).unwrap();
+        let mut reply = [0; 16];
+        stream.read_exact(&mut reply).unwrap();
+        assert_eq!(reply[..4], 0x6744_6698_u32.to_be_bytes());
+    }
 }
 
 #[test]

@@ -1,0 +1,51 @@
+//! What has a key in memory leaves no core dump.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+
+use super::world::{Server, World};
+
+const UNLIMITED: Rlimit = Rlimit { current: None, maximum: None };
+
+/// The soft limit of a process.
+fn core_file_bytes_max(pid: u32) -> String {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max core file size")).unwrap();
+    line.split_whitespace().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_server_has_no_core_dumps_whatever_its_shell_allows() {
+    let world = World::with_volume(1);
+    let server = Server::start_in_shell(&world, "ulimit -Sc \"$(ulimit -Hc)\"; exec").ready();
+    assert_eq!(core_file_bytes_max(server.pid()), "0");
+    assert_eq!(server.stop(), (0, String::new()));
+}
+
+/// The limit holds for files alone: where dumps go to a program, the process itself must not be dumped.
+#[test]
+fn a_server_is_not_dumped_even_without_a_limit() {
+    let world = World::with_volume(1);
+    let mut any = Command::new("sleep");
+    let mut any = any.arg("1000").current_dir(world.path("")).stdin(Stdio::null()).spawn().unwrap();
+    let server = world.serve("");
+    let mut dumped = Vec::new();
+    for pid in [any.id(), server.pid()].map(|pid| Pid::from_raw(pid as i32).unwrap()) {
+        if prlimit(Some(pid), Resource::Core, UNLIMITED).is_err() {
+            any.kill().unwrap();
+            any.wait().unwrap();
+            eprintln!("LEFT OUT: the limits of this user cannot be raised");
+            return;
+        }
+        kill_process(pid, Signal::ABORT).unwrap();
+    }
+    dumped.push(any.wait().unwrap().core_dumped());
+    dumped.push(server.died().core_dumped());
+    if !dumped[0] {
+        eprintln!("LEFT OUT: this system makes no core dumps of any process");
+    }
+    assert!(!dumped[1]);
+}

@@ -1,0 +1,120 @@
+//! A server and its surroundings: who gets in, what a command is told, where the socket is.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::tools::run;
+use super::world::{Server, VOLUME, World, wait_until};
+
+/// One more than a server has seats.
+const TOO_MANY: usize = 65;
+
+/// A connection that has been greeted.
+fn connect(server: &Server) -> UnixStream {
+    let mut stream = UnixStream::connect(server.socket()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut greeting = [0; 18];
+    stream.read_exact(&mut greeting).unwrap();
+    assert_eq!(&greeting, b"NBDMAGICIHAVEOPT\x00\x03");
+    stream
+}
+
+/// A client that has chosen the export.
+fn client(server: &Server) -> UnixStream {
+    let mut stream = connect(server);
+    stream.write_all(&3_u32.to_be_bytes()).unwrap();
+    stream.write_all(b"IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+    stream.read_exact(&mut [0; 10]).unwrap();
+    stream
+}
+
+#[test]
+fn strangers_who_say_nothing_keep_nobody_out_and_the_owner_hears_of_them() {
+    let world = World::with_volume(1);
+    let server = world.serve("");
+    let strangers: Vec<_> = (0..TOO_MANY).map(|_| connect(&server)).collect();
+    run("nbdinfo", &["--size", server.uri()]);
+    drop(strangers);
+    let (code, complaints) = server.stop();
+    assert_eq!(code, 0, "{complaints}");
+    assert!(complaints.contains("somebody connects and says nothing"), "{complaints}");
+}
+
+#[test]
+fn the_owner_hears_of_clients_that_are_turned_away() {
+    let world = World::with_volume(1);
+    let server = world.serve("");
+    let clients: Vec<_> = (1..TOO_MANY).map(|_| client(&server)).collect();
+    let mut turned_away = UnixStream::connect(server.socket()).unwrap();
+    assert_eq!(turned_away.read(&mut [0; 1]).unwrap(), 0);
+    wait_until("a complaint", || {
+        server.complaints().contains("a client was turned away: 64 use the disk")
+    });
+    drop(clients);
+    assert_eq!(server.stop().0, 0);
+}
+
+#[test]
+fn a_signal_ends_what_the_command_has_started_too() {
+    let world = World::with_volume(1);
+    let server = Server::start(&world, "--run 'sleep 1000 & echo $! > child; wait'");
+    let child = || fs::read_to_string(world.path("child")).unwrap_or_default();
+    wait_until("the command's child", || child().ends_with('\n'));
+    let process = format!("/proc/{}", child().trim());
+    assert!(Path::new(&process).exists());
+    server.end_by(&[Signal::TERM]);
+    wait_until("the end of the child", || !Path::new(&process).exists());
+    world.good(&format!("info {VOLUME} --require-clean"));
+}
+
+#[test]
+fn a_command_is_told_of_a_socket_only_if_there_is_one() {
+    let world = World::with_volume(1);
+    let command = "--run 'test -S \"$unixsocket\" && nbdinfo \"$uri\"'";
+    world.good(&format!("serve nbd {VOLUME} {command}"));
+    let command = "--run 'test -z \"${unixsocket+set}\" && nbdinfo \"$uri\"'";
+    world.good(&format!("serve nbd {VOLUME} --tcp 127.0.0.1:0 {command}"));
+}
+
+#[test]
+fn where_the_directory_is_too_deep_for_a_socket_another_place_is_named() {
+    let world = World::new();
+    let deep = "d".repeat(110);
+    let volume = format!("{VOLUME} --state {deep}");
+    world.good(&format!("create {volume} --size 1M"));
+    world.bad(&format!("serve nbd {volume} --run true"), 3, "choose a shorter one (--socket)");
+    world.good(&format!("serve nbd {volume} --socket here --run 'nbdinfo \"$uri\"'"));
+    world.good(&format!(
+        "view record {volume} --output view --socket here --cache 64K --run 'nbdinfo \"$uri\"'"
+    ));
+}
+
+/// Clients take powers of two alone.
+#[test]
+fn a_volume_of_any_block_size_can_be_used_by_qemu() {
+    for block in [17, 1000, 3000] {
+        let world = World::new();
+        world.good(&format!("create {VOLUME} --size 1M --block {block}"));
+        world.good(&format!(
+            "serve nbd {VOLUME} --run 'qemu-img info \"$uri\" && \
+             qemu-io --format raw --cmd \"write -P 7 512 10K\" --cmd \"read -P 7 512 10K\" \"$uri\"'"
+        ));
+    }
+}
+
+#[test]
+fn zeroing_whole_blocks_is_fast_and_others_is_not() {
+    let world = World::with_data(1);
+    world.good(&format!(
+        "serve nbd {VOLUME} --run 'qemu-io --format raw --cmd \"write -zn 4K 64K\" \
+         --cmd \"read -P 0 4K 64K\" \"$uri\"'"
+    ));
+    world.good(&format!(
+        "serve nbd {VOLUME} --run '! qemu-io --format raw --cmd \"write -zn 512 1K\" \"$uri\"'"
+    ));
+}

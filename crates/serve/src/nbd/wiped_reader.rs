@@ -1,0 +1,100 @@
+//! Many small pieces out of few reads, from a buffer that is wiped: what clients write passes through it.
+
+use tokio::io::{self, AsyncRead, AsyncReadExt};
+use zeroize::Zeroizing;
+
+/// A reader with a buffer.
+pub(super) struct WipedReader<R> {
+    reader: R,
+    buffer: Zeroizing<Vec<u8>>,
+    /// Where in the buffer what was read and not yet taken begins and ends.
+    start: usize,
+    end: usize,
+}
+
+impl<R: AsyncRead + Unpin> WipedReader<R> {
+    pub(super) fn new(buffer_bytes: usize, reader: R) -> Self {
+        Self { reader, buffer: Zeroizing::new(vec![0; buffer_bytes]), start: 0, end: 0 }
+    }
+
+    /// Whether nothing more comes. Waits until it is known.
+    pub(super) async fn is_at_its_end(&mut self) -> io::Result<bool> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, self.reader.read(&mut self.buffer).await?);
+        }
+        Ok(self.start == self.end)
+    }
+
+    /// Fills `bytes`.
+    pub(super) async fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            if self.start == self.end && bytes.len() - filled >= self.buffer.len() {
+                // What is as long as the buffer needs none.
+                return self.reader.read_exact(&mut bytes[filled..]).await.map(drop);
+            }
+            let taken = self.take(bytes.len() - filled).await?;
+            bytes[filled..filled + taken.len()].copy_from_slice(taken);
+            filled += taken.len();
+        }
+        Ok(())
+    }
+
+    /// Reads over `bytes` bytes, without room for them.
+    pub(super) async fn skip(&mut self, mut bytes: u64) -> io::Result<()> {
+        while bytes > 0 {
+            let wanted = usize::try_from(bytes).unwrap_or(usize::MAX);
+            bytes -= self.take(wanted).await?.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// The next bytes: one or more, and no more than `bytes_max`.
+    async fn take(&mut self, bytes_max: usize) -> io::Result<&[u8]> {
+        if self.is_at_its_end().await? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let taken = self.start..self.end.min(self.start.saturating_add(bytes_max));
+        self.start = taken.end;
+        Ok(&self.buffer[taken])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However the pieces lie to the buffer, and to what one read brings.
+    #[test]
+    fn pieces_are_read_in_order_and_to_the_last_byte() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let bytes: Vec<u8> = (0..200).collect();
+        for (buffer, read_max, piece) in
+            [(1, 1, 1), (8, 3, 5), (8, 100, 7), (8, 100, 8), (8, 3, 20), (300, 200, 200)]
+        {
+            runtime.block_on(async {
+                let (mut sender, receiver) = io::duplex(read_max);
+                let send = async {
+                    io::AsyncWriteExt::write_all(&mut sender, &bytes).await.unwrap();
+                    drop(sender);
+                };
+                let receive = async {
+                    let mut reader = WipedReader::new(buffer, receiver);
+                    let mut rest = &bytes[..];
+                    while rest.len() >= 2 * piece {
+                        let mut read = vec![0; piece];
+                        reader.read_exact(&mut read).await.unwrap();
+                        assert_eq!(read, rest[..piece], "{buffer} {read_max} {piece}");
+                        reader.skip(piece as u64).await.unwrap();
+                        rest = &rest[2 * piece..];
+                    }
+                    assert_eq!(reader.is_at_its_end().await.unwrap(), rest.is_empty());
+                    let error = reader.skip(rest.len() as u64 + 1).await.unwrap_err();
+                    assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+                    assert!(reader.is_at_its_end().await.unwrap());
+                };
+                tokio::join!(send, receive);
+            });
+        }
+    }
+}

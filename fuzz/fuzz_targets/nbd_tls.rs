@@ -1,0 +1,176 @@
+//! A session of an NBD client with a server that offers or requires TLS: in clear as the fuzzer wants it, or
+//! under TLS that works.
+//!
+//! ```text
+//! input = setup, what the client says
+//! ```
+//!
+//! The session must end when the client has said everything. Without TLS that is required, the disk must
+//! not be asked for anything. Who chooses the export by its name gets the padding that its flags say, also
+//! under TLS and behind structured replies.
+#![no_main]
+
+#[path = "support/small_disk.rs"]
+mod small_disk;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use libfuzzer_sys::fuzz_target;
+use oblivio_serve::nbd::{NbdOptions, Service, TlsFiles, TlsMode};
+use small_disk::{DISK_BYTES, SmallDisk};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+const STARTTLS: &[u8] = b"IHAVEOPT\0\0\0\x05\0\0\0\0";
+const STRUCTURED: &[u8] = b"IHAVEOPT\0\0\0\x08\0\0\0\0";
+const EXPORT_NAME: &[u8] = b"IHAVEOPT\0\0\0\x01\0\0\0\0";
+
+const GREETING_BYTES: usize = 18;
+const OPTION_REPLY_BYTES: usize = 20;
+const EXPORT_BYTES: usize = 10;
+const PADDING_BYTES: usize = 124;
+
+/// What a session is like, a bit each.
+struct Setup {
+    tls_required: bool,
+    speaks_tls: bool,
+    structured: bool,
+    by_name: bool,
+    no_zeroes: bool,
+}
+
+impl Setup {
+    fn of(bits: u8) -> Self {
+        let is_set = |bit: u8| bits >> bit & 1 == 1;
+        Self {
+            tls_required: is_set(0),
+            speaks_tls: is_set(1),
+            structured: is_set(2),
+            by_name: is_set(3),
+            no_zeroes: is_set(4),
+        }
+    }
+
+    fn flags(&self) -> [u8; 4] {
+        (1 | u32::from(self.no_zeroes) << 1).to_be_bytes()
+    }
+
+    /// What is said before the fuzzer says anything.
+    fn beginning(&self) -> Vec<u8> {
+        let structured = if self.structured { STRUCTURED } else { b"" };
+        [structured, if self.by_name { EXPORT_NAME } else { b"" }].concat()
+    }
+
+    /// Whoever chooses the export by its name hears how long the disk is, and the right padding.
+    fn check(&self, heard: &[u8]) {
+        let heard = &heard[if self.structured { OPTION_REPLY_BYTES } else { 0 }..];
+        let (bytes, heard) = heard.split_at(EXPORT_BYTES);
+        assert_eq!(bytes[..8], (DISK_BYTES as u64).to_be_bytes());
+        let padding = if self.no_zeroes { 0 } else { PADDING_BYTES };
+        assert!(heard[..padding].iter().all(|byte| *byte == 0));
+        // Behind it come answers to requests alone, which begin with a magic.
+        assert!(heard.get(padding).is_none_or(|byte| [0x67, 0x66].contains(byte)));
+    }
+}
+
+/// The servers, and a client that trusts them.
+struct World {
+    disk: Arc<SmallDisk>,
+    offered: Service,
+    required: Service,
+    client: TlsConnector,
+}
+
+static WORLD: LazyLock<World> = LazyLock::new(|| {
+    let key = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, pem: String| -> PathBuf {
+        let path = folder.path().join(name);
+        fs::write(&path, pem).unwrap();
+        path
+    };
+    let files = TlsFiles {
+        certificate: write("certificate", key.cert.pem()),
+        key: write("key", key.signing_key.serialize_pem()),
+        client_authorities: None,
+    };
+    let disk = Arc::new(SmallDisk::default());
+    let service = |tls| {
+        let options = NbdOptions { tls, ..NbdOptions::default() };
+        Service::new(disk.clone(), &options).unwrap()
+    };
+    let mut trusted = RootCertStore::empty();
+    trusted.add(key.cert.der().clone()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(trusted)
+        .with_no_client_auth();
+    World {
+        offered: service(TlsMode::Offered(files.clone())),
+        required: service(TlsMode::Required(files)),
+        client: TlsConnector::from(Arc::new(config)),
+        disk,
+    }
+});
+
+fuzz_target!(|input: &[u8]| {
+    let Some(([bits], said)) = input.split_first_chunk() else { return };
+    let (setup, world) = (Setup::of(*bits), &*WORLD);
+    let service = if setup.tls_required { &world.required } else { &world.offered };
+    let asked = world.disk.asked();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (near, far) = tokio::io::duplex(1 << 10);
+        let client = async {
+            match setup.speaks_tls {
+                true => speak_tls(&setup, near, said).await,
+                false => speak_in_clear(&setup, near, said).await,
+            }
+        };
+        // Clients of this kind are left more often than they leave.
+        let _ = tokio::join!(service.serve(far), client);
+    });
+    if setup.tls_required && !setup.speaks_tls {
+        assert_eq!(world.disk.asked(), asked, "the disk was asked for something in clear");
+    }
+});
+
+async fn speak_in_clear(setup: &Setup, stream: DuplexStream, said: &[u8]) {
+    let said = [&setup.flags(), &setup.beginning()[..], said].concat();
+    let heard = talk(stream, &said).await;
+    if setup.by_name && !setup.tls_required {
+        setup.check(&heard[GREETING_BYTES..]);
+    }
+}
+
+async fn speak_tls(setup: &Setup, mut stream: DuplexStream, said: &[u8]) {
+    stream.read_exact(&mut [0; GREETING_BYTES]).await.unwrap();
+    stream.write_all(&[&setup.flags(), STARTTLS].concat()).await.unwrap();
+    stream.read_exact(&mut [0; OPTION_REPLY_BYTES]).await.unwrap();
+    let name = "localhost".try_into().unwrap();
+    let stream = WORLD.client.connect(name, stream).await.unwrap();
+    let heard = talk(stream, &[&setup.beginning(), said].concat()).await;
+    if setup.by_name {
+        setup.check(&heard);
+    }
+}
+
+/// Says all of it, and returns what the server says until it leaves. It may leave at any time.
+async fn talk(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, said: &[u8]) -> Vec<u8> {
+    let (mut hear, mut say) = tokio::io::split(stream);
+    let mut heard = Vec::new();
+    let speak = async {
+        // A server that has left hears nothing more.
+        let _ = say.write_all(said).await;
+        let _ = say.shutdown().await;
+    };
+    // Nor does it say goodbye to whoever does not keep to the protocol.
+    let listen = async { drop(hear.read_to_end(&mut heard).await) };
+    tokio::join!(speak, listen);
+    heard
+}
