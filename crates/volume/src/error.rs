@@ -105,8 +105,9 @@ impl From<oblivio_core::Error> for VolumeError {
         };
         let advice = match kind {
             VolumeErrorKind::Tampered => {
-                ". Bring the store back as it was when the volume was last used; the client's \
-                 directory still fits it"
+                ". Bring the store back as it was when the volume was last used, and open the volume with \
+                 --after-tampering; the client's directory still fits it. Without a copy of the store, \
+                 `oblivio rescue` saves what is left"
             }
             _ => "",
         };

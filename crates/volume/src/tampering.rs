@@ -15,7 +15,7 @@ pub(crate) fn check(dir: &dyn StateDir, after_tampering: bool) -> Result<(), Vol
     }
     Err(VolumeError::new(
         VolumeErrorKind::Tampered,
-        "storage was found to be changed when the volume was last used. Bring it back as it was, and \
+        "storage was found to be changed when the volume was last used. Bring the store back as it was, and \
          open the volume with --after-tampering; or save what is left with `oblivio rescue`",
     ))
 }

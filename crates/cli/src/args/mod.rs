@@ -80,6 +80,15 @@ pub(crate) enum Command {
     /// It reads every bucket that was ever written. Accesses write buckets, reads included, so a disk of a TiB
     /// that has been in use takes hours, however little it holds.
     Check(CheckArgs),
+    /// Save what is left of a volume whose storage is damaged, as a plain disk image.
+    ///
+    /// It takes every block that still authenticates, and says which are lost, and which may be older than
+    /// the latest. It reads all of storage, whatever is in use, and changes nothing. Exit code 7 if
+    /// anything is lost or damaged.
+    #[command(
+        after_help = "Examples:\n  oblivio rescue disk.obl ./disk.img\n  mount -o ro,loop ./disk.img /mnt      (what was a file system)\n  nbdkit --readonly file ./disk.img"
+    )]
+    Rescue(RescueArgs),
     /// Serve a volume to other programs.
     Serve {
         #[command(subcommand)]
@@ -144,6 +153,7 @@ impl Command {
             Self::Create(_)
             | Self::Info(_)
             | Self::Check(_)
+            | Self::Rescue(_)
             | Self::Serve { .. }
             | Self::Mount(_)
             | Self::Key { .. }

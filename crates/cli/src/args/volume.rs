@@ -270,6 +270,20 @@ pub(crate) struct InfoArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) at: OpenArgs,
+    /// Check a volume whose storage was found to be changed, and holds again what it held.
+    #[arg(long)]
+    pub(crate) after_tampering: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct RescueArgs {
+    #[command(flatten)]
+    pub(crate) at: OpenArgs,
+    /// The file to make: the disk, byte for byte, with zeros for what is lost. It must not exist.
+    pub(crate) output: PathBuf,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -296,6 +310,10 @@ pub(crate) struct RunArgs {
     /// Record what storage sees, to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) record_view: Option<PathBuf>,
+    /// Open a volume whose storage was found to be changed: it holds again what it held. What found the
+    /// change is repeated, on the same paths.
+    #[arg(long)]
+    pub(crate) after_tampering: bool,
     #[command(flatten)]
     pub(crate) rate: RateArgs,
 }
@@ -309,6 +327,7 @@ impl Default for RunArgs {
             sync_moves: SyncMovesName::default(),
             direct: false,
             record_view: None,
+            after_tampering: false,
             rate: RateArgs::default(),
         }
     }

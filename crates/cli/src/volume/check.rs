@@ -9,7 +9,8 @@ use crate::{output, progress};
 
 /// `oblivio check`.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), CliError> {
-    let run = RunArgs { cache: 0, ..RunArgs::default() };
+    let after_tampering = args.after_tampering;
+    let run = RunArgs { cache: 0, after_tampering, ..RunArgs::default() };
     let opened = opening::open(&args.at, &run)?;
     let mut volume = opened.volume;
     let buckets = volume.buckets_in_storage();

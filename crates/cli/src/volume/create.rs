@@ -7,8 +7,7 @@ use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::keys::{NewSlot, Secret, VolumeKey};
 use oblivio_volume::superblock::{Superblock, Unlocked};
 use oblivio_volume::volume::shapes;
-use oblivio_volume::{Volume, VolumeError, VolumeOptions};
-use rand::rngs::StdRng;
+use oblivio_volume::{Coins, Volume, VolumeError, VolumeOptions};
 use serde_json::json;
 
 use super::plan::{Plan, opening_line};
@@ -74,7 +73,7 @@ fn refuse_what_exists(path: &Path) -> Result<(), CliError> {
 }
 
 /// Makes file and directory. A file that does not become a volume is removed.
-fn make(path: &Path, state: &Path, owner: &Unlocked, coins: StdRng) -> Result<(), CliError> {
+fn make(path: &Path, state: &Path, owner: &Unlocked, coins: Coins) -> Result<(), CliError> {
     let dir = state_home::create(state)?;
     let shapes = shapes(owner.superblock.params())?;
     let store = FileStore::create(path, &shapes, &FileOptions::default())?;

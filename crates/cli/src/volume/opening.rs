@@ -8,9 +8,7 @@ use oblivio_volume::superblock::copies::{Copies, read_copies};
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
 };
-use oblivio_volume::{Recovery, Volume, VolumeError, VolumeOptions};
-use rand::SeedableRng;
-use rand::rngs::{StdRng, SysRng};
+use oblivio_volume::{Coins, Recovery, Volume, VolumeError, VolumeOptions};
 
 use super::recording::{Recording, Store};
 use super::{secret, state_home};
@@ -26,9 +24,8 @@ pub(crate) struct Unlocking {
 }
 
 /// Randomness from the system.
-pub(crate) fn coins() -> Result<StdRng, CliError> {
-    StdRng::try_from_rng(&mut SysRng)
-        .map_err(|error| CliError::Engine(format!("the system gives no randomness: {error}")))
+pub(crate) fn coins() -> Result<Coins, CliError> {
+    Ok(Coins::from_system()?)
 }
 
 /// Opens the file, and unlocks its superblock.
@@ -90,7 +87,8 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };
     let sync_moves = run.sync_moves.into();
-    let options = VolumeOptions { sync_moves, hits, ..VolumeOptions::default() };
+    let after_tampering = run.after_tampering;
+    let options = VolumeOptions { sync_moves, hits, after_tampering, ..VolumeOptions::default() };
     let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
     if recovery.was_needed {
         output::remark(&format!(

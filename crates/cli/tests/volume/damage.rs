@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::common::oblivio;
@@ -17,11 +18,13 @@ const SUPERBLOCK_BYTES: u64 = 16 << 10;
 const PAIR_BYTES: u64 = 2 * SUPERBLOCK_BYTES;
 const BUCKETS_AT: u64 = FRONT_AT + PAIR_BYTES + (4 << 10);
 
+/// Where the back pair of superblocks is: behind the slots of all buckets, before their heads.
 fn back_at(store: &Bytes) -> u64 {
-    store.len() - HEADER_BYTES - PAIR_BYTES
+    let pages = (BUCKETS_AT..store.len()).step_by(4 << 10);
+    pages.into_iter().find(|page| store.read(*page, 8) == b"oblivio\0").unwrap()
 }
 
-/// Where the four superblocks are.
+/// Where the four superblocks are, all of which are whole.
 fn superblocks(store: &Bytes) -> [u64; 4] {
     let back = back_at(store);
     [FRONT_AT, FRONT_AT + SUPERBLOCK_BYTES, back, back + SUPERBLOCK_BYTES]
@@ -37,12 +40,13 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
     let store = world.store();
     let end = back_at(&store);
     let flip = |place| store.replace(place, &[store.read(place, 1)[0] ^ 0x10]);
+    let check = || oblivio(world.path(""), &format!("check {VOLUME} --after-tampering"));
     // Spread over all levels; some of them hit copies that nobody needs any more.
     let places = (1..20).map(|n| BUCKETS_AT + (end - BUCKETS_AT) / 20 * n);
     let mut found = Vec::new();
     for place in places.filter(|place| store.read(*place, 1) != [0]).collect::<Vec<_>>() {
         let good = flip(place);
-        let (code, stdout, message) = oblivio(world.path(""), &format!("check {VOLUME}"));
+        let (code, stdout, message) = check();
         store.replace(place, &good);
         match code {
             0 => {}
@@ -57,14 +61,16 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
         }
     }
     assert_eq!(found.len(), 3, "of all places, only so many mattered");
+    assert_eq!(check().0, 0, "it is put right");
     world.assert_nothing_is_lost();
     let place = found.into_iter().find(|place| {
         // What was read since may have moved what is there.
         let good = flip(*place);
-        let (code, ..) = oblivio(world.path(""), &format!("check {VOLUME}"));
+        let (code, ..) = check();
         store.replace(*place, &good);
         code == 7
     });
+    assert_eq!(check().0, 0, "it is put right");
     let good = flip(place.unwrap());
     // Whoever reads everything hears of it, too, and gets no wrong byte for it.
     let server = world.serve("");
@@ -77,7 +83,47 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
     assert!(blocks.all(|(copied, block)| copied == block || is_empty(copied)));
     let (code, message) = server.stop();
     assert_eq!(code, 7, "{message}");
+
+    // What failed is not tried again, whatever is there now.
+    world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
+    world.bad(&format!("serve nbd {VOLUME} --run true"), 7, "oblivio rescue");
+    rescue_saves_the_rest(&world);
     store.replace(place.unwrap(), &good);
+    world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
+    assert_eq!(check().0, 0, "it is put right");
+    world.assert_nothing_is_lost();
+}
+
+/// Every block that is not said to be lost.
+fn rescue_saves_the_rest(world: &World) {
+    let (code, report, message) = oblivio(world.path(""), &format!("rescue {VOLUME} saved --json"));
+    assert_eq!(code, 7, "{message}");
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let ranges = |kind: &str| -> Vec<(u64, u64)> {
+        let ranges = report[kind].as_array().unwrap().iter();
+        let number = |range: &Value, field: &str| range[field].as_u64().unwrap();
+        ranges.map(|range| (number(range, "offset"), number(range, "bytes"))).collect()
+    };
+    let lost = ranges("lost");
+    assert!(lost.iter().map(|(_, bytes)| bytes).sum::<u64>() <= 5 * 4096, "{report}");
+    assert_eq!(report["damage"].as_array().unwrap().len(), 1, "{report}");
+    let (mut data, mut saved) =
+        (fs::read(world.path("data")).unwrap(), fs::read(world.path("saved")).unwrap());
+    for (offset, bytes) in lost.into_iter().chain(ranges("doubtful")) {
+        let range = offset as usize..(offset + bytes) as usize;
+        data[range.clone()].fill(0);
+        saved[range].fill(0);
+    }
+    assert!(data == saved, "what is not lost is saved");
+    world.bad(&format!("rescue {VOLUME} saved"), 4, "cannot be written");
+}
+
+#[test]
+fn a_rescue_of_a_sound_volume_is_a_copy() {
+    let world = World::with_data(16);
+    let message = world.good(&format!("rescue {VOLUME} saved"));
+    assert!(message.contains("4096 blocks are in saved"), "{message}");
+    assert!(fs::read(world.path("saved")).unwrap() == fs::read(world.path("data")).unwrap());
     world.assert_nothing_is_lost();
 }
 
@@ -114,7 +160,7 @@ fn damaged_headers_and_superblocks_are_mended_from_the_other_end() {
         (FRONT_AT, PAIR_BYTES),
         (back, PAIR_BYTES),
         (0, FRONT_AT + PAIR_BYTES),
-        (back, PAIR_BYTES + HEADER_BYTES),
+        (store.len() - HEADER_BYTES, HEADER_BYTES),
     ] {
         for damage in [zeros(bytes), garbage.iter().copied().cycle().take(bytes as usize).collect()]
         {

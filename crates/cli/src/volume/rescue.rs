@@ -1,0 +1,123 @@
+//! `oblivio rescue`: what is left of a damaged volume, as a plain image.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+use oblivio_store::FileOptions;
+use oblivio_volume::rescue::{RescueTarget, Rescued, rescue as rescue_volume};
+use serde_json::{Value, json};
+
+use super::opening::{self, Unlocking};
+use super::state_home;
+use crate::args::RescueArgs;
+use crate::error::CliError;
+use crate::{files, output, progress};
+
+/// So many ranges, and so much damage, are told one by one.
+const TOLD_MAX: usize = 20;
+
+/// `oblivio rescue`.
+pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
+    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let Unlocking { store, owner, state } = opening::unlock(&args.at, &options)?;
+    let dir = state_home::open(&state)?;
+    let params = owner.superblock.params();
+    let block_bytes = u64::from(params.block_bytes);
+    // Who reads the image reads the disk.
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&args.output);
+    let file = file.map_err(|error| files::cannot_write(&args.output, &error))?;
+    file.set_len(params.capacity_bytes())
+        .map_err(|error| files::cannot_write(&args.output, &error))?;
+    let mut image = Image { file, block_bytes };
+
+    let bar = progress::bar_of(0, "buckets");
+    let rescued = rescue_volume(store, &dir, &owner, &mut image, &mut |read, of| {
+        bar.set_length(of);
+        bar.set_position(read);
+    });
+    bar.finish_and_clear();
+    let rescued = rescued?;
+    image.file.sync_all().map_err(|error| files::cannot_write(&args.output, &error))?;
+
+    output::print(&if args.json {
+        format!("{:#}", report(&rescued, block_bytes))
+    } else {
+        text(&rescued, block_bytes, &args.output.display().to_string())
+    })?;
+    if rescued.damage.is_empty() && rescued.lost.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::Tampered(format!(
+        "{} places in storage are damaged; {} blocks are lost, and {} may be older than the latest",
+        rescued.damage.len(),
+        count(&rescued.lost),
+        count(&rescued.doubtful)
+    )))
+}
+
+/// A file that is zeros where nothing was put.
+struct Image {
+    file: File,
+    block_bytes: u64,
+}
+
+impl RescueTarget for Image {
+    fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(data, block * self.block_bytes)
+    }
+
+    fn clear(&mut self, block: u64) -> io::Result<()> {
+        // What was never put is a hole, and stays one.
+        let mut there = vec![0; self.block_bytes as usize];
+        self.file.read_exact_at(&mut there, block * self.block_bytes)?;
+        if there.iter().any(|byte| *byte != 0) {
+            there.fill(0);
+            self.put(block, &there)?;
+        }
+        Ok(())
+    }
+}
+
+fn report(rescued: &Rescued, block_bytes: u64) -> Value {
+    let ranges = |blocks: &[Range<u64>]| -> Vec<Value> {
+        let range = |range: &Range<u64>| json!({ "offset": range.start * block_bytes, "bytes": (range.end - range.start) * block_bytes });
+        blocks.iter().map(range).collect()
+    };
+    json!({
+        "blocks": rescued.blocks,
+        "lost": ranges(&rescued.lost),
+        "doubtful": ranges(&rescued.doubtful),
+        "damage": rescued.damage,
+    })
+}
+
+fn text(rescued: &Rescued, block_bytes: u64, image: &str) -> String {
+    let mut lines = vec![format!("{} blocks are in {image}", rescued.blocks)];
+    for (blocks, what) in
+        [(&rescued.lost, "lost"), (&rescued.doubtful, "may be older than the latest")]
+    {
+        let ranges = blocks.iter().map(|range| {
+            let bytes = (range.end - range.start) * block_bytes;
+            format!("{bytes} bytes from {} on: {what}", range.start * block_bytes)
+        });
+        extend(&mut lines, ranges);
+    }
+    extend(&mut lines, rescued.damage.iter().cloned());
+    lines.join("\n")
+}
+
+/// Adds lines, as long as they are few enough to be read.
+fn extend(lines: &mut Vec<String>, more: impl ExactSizeIterator<Item = String>) {
+    let left_out = more.len().saturating_sub(TOLD_MAX);
+    lines.extend(more.take(TOLD_MAX));
+    if left_out > 0 {
+        lines.push(format!("... and {left_out} more like this: --json has all of them"));
+    }
+}
+
+fn count(blocks: &[Range<u64>]) -> u64 {
+    blocks.iter().map(|range| range.end - range.start).sum()
+}
