@@ -2,8 +2,10 @@
 //! shows an older one, whose key slots may have been removed since, is found out.
 //!
 //! ```text
-//! magic │ version │ volume │ sequence number │ HMAC of the superblock │ HMAC of all that
+//! magic │ version │ sequence number │ HMAC of the superblock │ HMAC of all that
 //! ```
+//!
+//! The key of the HMAC is the volume's, so the file of another volume is refused like a changed one.
 //!
 //! The sequence number alone would not do. A change that was lost before it was acknowledged leaves
 //! another superblock with the number of the next one.
@@ -40,7 +42,7 @@ const UNFINISHED: &str = "superblock.new";
 
 const MAGIC: [u8; 8] = *b"oblnewsb";
 const VERSION: u32 = 1;
-const CLAIM_BYTES: usize = 8 + 4 + 16 + 8 + MAC_BYTES;
+const CLAIM_BYTES: usize = 8 + 4 + 8 + MAC_BYTES;
 const BYTES: usize = CLAIM_BYTES + MAC_BYTES;
 
 /// How a superblock stands to the newest one that the client has seen.
@@ -117,13 +119,7 @@ fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
         })?;
     let mut fields = FieldReader::new(claim);
     let _magic_and_version: [u8; 12] = fields.take();
-    let (volume, sequence, mac): ([u8; 16], _, _) = (fields.take(), fields.u64(), fields.take());
-    if volume != superblock.volume_id().0 {
-        return Err(VolumeError::new(
-            VolumeErrorKind::WrongState,
-            "the client's directory belongs to another volume: name the one of this volume",
-        ));
-    }
+    let (sequence, mac) = (fields.u64(), fields.take());
     match superblock.sequence().cmp(&sequence) {
         std::cmp::Ordering::Greater => Ok(Age::Newer),
         std::cmp::Ordering::Equal if *superblock.mac() == mac => Ok(Age::Same),
@@ -139,7 +135,6 @@ fn encode(superblock: &Superblock, volume_key: &VolumeKey) -> Vec<u8> {
     let mut fields = FieldWriter::default();
     fields.put(&MAGIC);
     fields.put(&VERSION.to_le_bytes());
-    fields.put(&superblock.volume_id().0);
     fields.put(&superblock.sequence().to_le_bytes());
     fields.put(superblock.mac());
     let mut bytes = fields.finish();
