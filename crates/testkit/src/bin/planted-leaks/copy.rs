@@ -28,43 +28,58 @@ impl Copy {
 
     /// Plants `leak`, or says why it cannot be done; then nothing has changed.
     pub(crate) fn plant(&self, leak: &Leak) -> Result<Planted, String> {
-        let mut planted = Planted { originals: Vec::new() };
-        let mut leaky: Vec<(PathBuf, String)> = Vec::new();
-        for edit in leak.edits {
-            let path = self.root.join("crates").join(edit.file);
-            if !leaky.iter().any(|(known, _)| *known == path) {
-                let source = fs::read_to_string(&path)
-                    .map_err(|cause| format!("{} cannot be read: {cause}", edit.file))?;
-                leaky.push((path.clone(), source.clone()));
-                planted.originals.push((path.clone(), source));
-            }
-            for (_, source) in leaky.iter_mut().filter(|(known, _)| *known == path) {
-                match source.matches(edit.find).count() {
-                    1 => *source = source.replace(edit.find, edit.replacement),
-                    count => {
-                        let found = format!("{:?} occurs {count} times", edit.find);
-                        return Err(format!("{found} in {}, not once", edit.file));
-                    }
-                }
-            }
+        let changes = changes(&self.root, leak)?;
+        for Change { path, leaky, .. } in &changes {
+            fs::write(path, leaky).map_err(|cause| format!("{}: {cause}", path.display()))?;
         }
-        for (path, source) in leaky {
-            fs::write(&path, source).map_err(|cause| format!("{}: {cause}", path.display()))?;
-        }
-        Ok(planted)
+        Ok(Planted { changes })
     }
+}
+
+/// What a leak makes of a file.
+struct Change {
+    path: PathBuf,
+    sound: String,
+    leaky: String,
+}
+
+/// What `leak` makes of the workspace in `root`, or why it fits no more.
+fn changes(root: &Path, leak: &Leak) -> Result<Vec<Change>, String> {
+    let mut changes: Vec<Change> = Vec::new();
+    for edit in leak.edits {
+        let path = root.join("crates").join(edit.file);
+        let known = changes.iter().position(|change| change.path == path);
+        let at = known.map_or_else(
+            || {
+                let sound = fs::read_to_string(&path)
+                    .map_err(|cause| format!("{} cannot be read: {cause}", edit.file))?;
+                changes.push(Change { path, leaky: sound.clone(), sound });
+                Ok::<_, String>(changes.len() - 1)
+            },
+            Ok,
+        )?;
+        let leaky = &mut changes[at].leaky;
+        match leaky.matches(edit.find).count() {
+            1 => *leaky = leaky.replace(edit.find, edit.replacement),
+            count => {
+                let found = format!("{:?} occurs {count} times", edit.find);
+                return Err(format!("{found} in {}, not once", edit.file));
+            }
+        }
+    }
+    Ok(changes)
 }
 
 /// A leak that is in the copy now.
 #[must_use = "the next leak needs a sound copy"]
 pub(crate) struct Planted {
-    originals: Vec<(PathBuf, String)>,
+    changes: Vec<Change>,
 }
 
 impl Planted {
     pub(crate) fn restore(self) -> Result<(), String> {
-        self.originals.iter().try_for_each(|(path, source)| {
-            fs::write(path, source)
+        self.changes.iter().try_for_each(|Change { path, sound, .. }| {
+            fs::write(path, sound)
                 .map_err(|cause| format!("{} cannot be restored: {cause}", path.display()))
         })
     }
@@ -99,4 +114,20 @@ fn mirror(from: &Path, to: &Path, left_out: &[&str]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leaks;
+
+    /// So that who changes the product hears at once that a leak has to follow.
+    #[test]
+    fn every_leak_fits_the_workspace_as_it_is() {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let outdated: Vec<_> = leaks::all()
+            .filter_map(|leak| Some(format!("{}: {}", leak.name, changes(&workspace, leak).err()?)))
+            .collect();
+        assert!(outdated.is_empty(), "these no longer fit:\n{}", outdated.join("\n"));
+    }
 }

@@ -38,8 +38,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "all leaves and salts of a volume: they are those of every other opening",
         edits: &[Edit {
             file: "cli/src/volume/opening.rs",
-            find: "StdRng::try_from_rng(&mut SysRng)",
-            replacement: "StdRng::try_from_rng(&mut SysRng).map(|_| StdRng::seed_from_u64(7))",
+            find: "Ok(Coins::from_system()?)",
+            replacement: "use rand::SeedableRng;
+    Ok(rand::rngs::StdRng::seed_from_u64(7).into())",
         }],
         found_by: &[CLI_VOLUME.tests(&[
             "coins::two_openings_of_one_volume_draw_other_leaves_and_salts",

@@ -161,54 +161,36 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "in which bucket the block was",
         edits: &[Edit {
             file: "core/src/scheme/rotating/io.rs",
-            find: "        self.aim(g, leaf);
-        let Self {
-            geometry,
-            format,
-            store,
-            sealer,
-            pieces,
-            piece_bytes,
-            versions,
-            tables,
-            places,
-            ..
-        } = self;
-        let frames = read_checked(store, pieces, piece_bytes)?;
-        let opener = Opener { geometry, format, sealer, places, g };
+            find: "        let frames = read_checked(store, pieces, piece_bytes)?;
+        let verifier = Verifier { sealer: &self.sealer, places: &self.places, g };
+        let path = verifier.verify_all(versions, &frames)?;
         let mut found = None;",
-            replacement: "        self.aim(g, leaf);
-        let Self {
-            geometry,
-            format,
-            store,
-            sealer,
-            pieces,
-            piece_bytes,
-            versions,
-            tables,
-            places,
-            ..
-        } = self;
-        let opener = Opener { geometry, format, sealer, places, g };
-        let mut levels = 0;
-        let mut is_found = false;
-        while levels < pieces.len() && !is_found {
-            let (piece, version) = (&pieces[levels..=levels], &versions[levels..=levels]);
-            let frames = read_checked(store, piece, &piece_bytes[levels..=levels])?;
-            levels += 1;
-            if version[0].is_written {
-                opener.open_header(&version[0], frames.get(0), tables)?;
-                for slot in 0..geometry.slots(usize::from(version[0].level)) {
-                    let name = opener.name(&version[0], tables, slot)?;
-                    is_found |= wanted.is_some_and(|address| name == (address, leaf));
+            replacement:
+                "        let verifier = Verifier { sealer: &self.sealer, places: &self.places, g };
+        let (depth, mut stop) = (versions.len(), versions.len());
+        for level in 0..depth {
+            let pair = [pieces[level], pieces[depth + level]];
+            let bytes = [piece_bytes[level], piece_bytes[depth + level]];
+            let frames = read_checked(store, &pair, &bytes)?;
+            for (version, bucket) in verifier.verify_all(&versions[level..=level], &frames)? {
+                bucket.open_table(table);
+                for slot in 0..self.geometry.slots(usize::from(version.level)) {
+                    let held = name(&self.format, &self.geometry, version, table, slot)?;
+                    if wanted.is_some_and(|address| held == (address, leaf)) {
+                        stop = level + 1;
+                    }
                 }
             }
+            if stop == level + 1 {
+                break;
+            }
         }
-        pieces.truncate(levels);
-        piece_bytes.truncate(levels);
-        versions.truncate(levels);
-        let frames = read_checked(store, pieces, piece_bytes)?;
+        versions.truncate(stop);
+        let kept: Vec<_> = (0..stop).chain(depth..depth + stop).collect();
+        let pieces: Vec<_> = kept.iter().map(|i| pieces[*i]).collect();
+        let piece_bytes: Vec<_> = kept.iter().map(|i| piece_bytes[*i]).collect();
+        let frames = read_checked(store, &pieces, &piece_bytes)?;
+        let path = verifier.verify_all(versions, &frames)?;
         let mut found = None;",
         }],
         found_by: &[PRIVACY.tests(&[
@@ -237,9 +219,9 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-name-without-slot",
         shows: "which slots of a bucket hold the same, dummies above all: a keystream comes twice",
         edits: &[Edit {
-            file: "core/src/seal/authenticated.rs",
-            find: "SealedPart::Slot(slot) => (slot + 1, 0),",
-            replacement: "SealedPart::Slot(_) => (1u16, 0),",
+            file: "core/src/seal/bucket.rs",
+            find: "Self::Slot(slot) => slot + 1,",
+            replacement: "Self::Slot(_) => 1,",
         }],
         found_by: &[PRIVACY.tests(&["ciphertext::never_repeats"])],
     },
@@ -247,7 +229,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-era-goes-on",
         shows: "what changed between an eviction that was lost and the one made in its place",
         edits: &[Edit {
-            file: "core/src/seal/authenticated.rs",
+            file: "core/src/seal/era.rs",
             find: "let era = Era::begin(first_eviction, coins);",
             replacement: "let mut era = Era::begin(first_eviction, coins);
         era.salt = self.eras.last().map_or(era.salt, |(last, _)| last.salt);",
@@ -258,7 +240,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-salt-is-not-drawn",
         shows: "the same, where two recoveries begin at one eviction: their eras have one key",
         edits: &[Edit {
-            file: "core/src/seal/authenticated.rs",
+            file: "core/src/seal/era.rs",
             find: "coins.fill_bytes(&mut salt);",
             replacement: "coins.next_u64();
         salt[..8].copy_from_slice(&first_eviction.to_be_bytes());",
@@ -270,20 +252,18 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which slots hold blocks, and which blocks hold zeros",
         edits: &[
             Edit {
-                file: "core/src/seal/authenticated.rs",
-                find: "scratch.extend_from_slice(tag.as_ref());",
-                replacement: "scratch.extend_from_slice(tag.as_ref());
-        if plain.iter().all(|byte| *byte == 0) {
-            scratch.fill(0);
-        }",
+                file: "core/src/seal/bucket.rs",
+                find: "self.mask(nonce, part, scratch);",
+                replacement:
+                    "if matches!(part, Part::Table) || plain.iter().any(|byte| *byte != 0) {
+                self.mask(nonce, part, scratch);
+            }",
             },
             Edit {
-                file: "core/src/seal/authenticated.rs",
-                find: "let (_, key) = &self.eras[self.era_of(sealing.eviction)];",
-                replacement: "let (_, key) = &self.eras[self.era_of(sealing.eviction)];
-        if sealed.iter().all(|byte| *byte == 0) {
-            plain.fill(0);
-            return true;
+                file: "core/src/seal/bucket.rs",
+                find: "self.keys.mask(self.nonce, Part::Slot(slot as u16), block);",
+                replacement: "if block.iter().any(|byte| *byte != 0) {
+            self.keys.mask(self.nonce, Part::Slot(slot as u16), block);
         }",
             },
         ],
