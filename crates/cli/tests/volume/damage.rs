@@ -178,8 +178,9 @@ fn damaged_headers_and_superblocks_are_mended_from_the_other_end() {
 fn a_volume_without_any_superblock_is_code_7() {
     let world = World::with_data(16);
     let store = world.store();
+    let places = superblocks(&store);
     for damage in [zeros(SUPERBLOCK_BYTES), bytes(5, SUPERBLOCK_BYTES)] {
-        let good = superblocks(&store).map(|at| store.replace(at, &damage));
+        let good = places.map(|at| store.replace(at, &damage));
         for command_line in [
             format!("info {VOLUME}"),
             "info disk.obl --public".into(),
@@ -188,13 +189,13 @@ fn a_volume_without_any_superblock_is_code_7() {
         ] {
             world.bad(&command_line, 7, "backup");
         }
-        for (at, good) in superblocks(&store).into_iter().zip(good) {
+        for (at, good) in places.into_iter().zip(good) {
             store.replace(at, &good);
         }
         world.assert_nothing_is_lost();
     }
     // A bit each: something is left of all of them.
-    for at in superblocks(&store) {
+    for at in places {
         store.replace(at + 100, &[store.read(at + 100, 1)[0] ^ 1]);
     }
     world.bad(&format!("info {VOLUME}"), 7, "backup");
