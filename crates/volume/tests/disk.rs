@@ -37,6 +37,21 @@ fn what_is_in_the_cache_makes_no_access_and_zeros_make_none() {
     assert_eq!(call(&disk, read).unwrap(), [0; BLOCK_BYTES as usize]);
 }
 
+#[test]
+fn without_a_cache_requests_for_one_block_make_an_access_each_whether_they_read_or_write() {
+    let (world, disk) = disk(0);
+    let write =
+        |fill| DiskOp::Write { offset: 0, data: vec![fill; BLOCK_BYTES as usize], durable: false };
+    let read = || DiskOp::Read { offset: 0, bytes: BLOCK_BYTES };
+    for n in 0..20 {
+        assert_eq!(accesses(&world, || drop(call(&disk, write(n)).unwrap())), 1, "write {n}");
+        let read = accesses(&world, || {
+            assert_eq!(call(&disk, read()).unwrap(), [n; BLOCK_BYTES as usize]);
+        });
+        assert_eq!(read, 1, "read {n}");
+    }
+}
+
 fn disk(cache_blocks_max: u64) -> (World, Disk) {
     let setup = SmallVolume::default();
     let world = setup.world();

@@ -292,7 +292,8 @@ pub(crate) struct RescueArgs {
 /// How an open volume is run.
 #[derive(Args, Clone)]
 pub(crate) struct RunArgs {
-    /// Bytes of the write-back cache.
+    /// Bytes of the write-back cache. With 0, each request makes its accesses; without a fixed rate storage
+    /// sees otherwise how much the cache answers.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "16M")]
     pub(crate) cache: u64,
     /// Serve blocks that the client finds by their address without an access: those in the stash, and

@@ -50,7 +50,8 @@ const QUEUE_REQUESTS_MAX: usize = 256;
 /// How a disk is run.
 #[derive(Clone, Copy, Debug)]
 pub struct DiskOptions {
-    /// Bytes of blocks in the cache. Half of them may wait to be written back.
+    /// Bytes of blocks in the cache. Half of them may wait to be written back. With less than a block, each
+    /// request makes its accesses; requests that are served together still read a block once.
     pub cache_bytes_max: u64,
     /// When accesses are made, and how many. Without it they are made when they are needed, and
     /// storage sees when that is.

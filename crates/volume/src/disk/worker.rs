@@ -33,9 +33,11 @@ pub(super) struct Worker<S> {
 impl<S: BucketStore> Worker<S> {
     pub(super) fn new(volume: Volume<S>, options: &DiskOptions) -> Self {
         let blocks = Blocks::new(volume);
-        let cache_blocks_max =
-            (options.cache_bytes_max / blocks.block_bytes as u64).max(1) as usize;
-        Self { blocks, cache_blocks_max, dirty_blocks_max: (cache_blocks_max / 2).max(1) }
+        let cache_blocks_max = (options.cache_bytes_max / blocks.block_bytes as u64) as usize;
+        // Without a cache a write is an access at once, as a read is.
+        let dirty_blocks_max =
+            if cache_blocks_max == 0 { 0 } else { (cache_blocks_max / 2).max(1) };
+        Self { blocks, cache_blocks_max, dirty_blocks_max }
     }
 
     /// Serves until it is told to close, or nobody is left to ask.
