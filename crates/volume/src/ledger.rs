@@ -119,7 +119,7 @@ pub(crate) struct Ledger {
     snapshot_bytes: u64,
     /// Bytes of the records of forgotten ranges since then.
     forgets_bytes: u64,
-    /// No eviction was made since the opening or the latest checkpoint.
+    /// No access was made since the opening or the latest checkpoint.
     fence_is_due: bool,
 }
 
@@ -241,9 +241,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// An eviction is about to be made, which overwrites a place. Before the first one after an opening or a
-    /// checkpoint storage must show that checkpoint: if it shows another, a second client has overtaken this one.
-    pub(crate) fn before_eviction<S: BucketStore>(
+    /// Accesses are about to be made, and with them evictions, which overwrite places. Before the first ones
+    /// after an opening or a checkpoint storage must show that checkpoint: if it shows another, a second
+    /// client has overtaken this one. Not before the first eviction: where its batch begins may be secret.
+    pub(crate) fn before_accesses<S: BucketStore>(
         &mut self,
         oram: &mut VolumeOram<S>,
     ) -> Result<(), VolumeError> {

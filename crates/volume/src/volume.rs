@@ -493,7 +493,7 @@ impl<S: BucketStore> Volume<S> {
             if self.oram.backend().evictions_left() == 0 {
                 self.checkpoint()?;
             }
-            self.ledger.before_eviction(&mut self.oram)?;
+            self.ledger.before_accesses(&mut self.oram)?;
             self.ledger.log.append(|out| Record::Evict.put(out))?;
             self.sync_moves()?;
             self.oram.background_evict()?;
@@ -543,10 +543,7 @@ impl<S: BucketStore> Volume<S> {
 
     /// Logs accesses, and makes them.
     fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), VolumeError> {
-        let backend = self.oram.backend();
-        if backend.evictions_after(steps.len() as u64, 0) > backend.evictions() {
-            self.ledger.before_eviction(&mut self.oram)?;
-        }
+        self.ledger.before_accesses(&mut self.oram)?;
         let logged = steps.iter().zip(&*ops).map(|(step, op)| match op {
             Op::Write(data) if !data.is_empty() => (step, Some(*data)),
             _ => (step, None),

@@ -184,7 +184,7 @@ fn a_client_that_was_cloned_gives_away_no_plaintext() {
     assert!(one != other && longest < 8, "the XOR of {longest} bytes of plaintext in a row");
 }
 
-/// Before the first eviction after an opening, storage must show that opening's checkpoint.
+/// Before the first access after an opening, storage must show that opening's checkpoint.
 #[test]
 fn a_second_client_is_noticed_before_a_bucket_is_overwritten() {
     let setup = setup();
