@@ -12,9 +12,12 @@ use oblivio_core::oram::{Fate, Kept};
 use oblivio_core::store::BucketStore;
 use oblivio_core::{EraSealer, Oram, RotatingOram};
 
+use crate::anchor;
 use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::{LedgerKeys, Past};
+use crate::newest;
+use crate::state::history::Pending;
 use crate::state::record::{Head, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::Unlocked;
@@ -44,7 +47,10 @@ pub struct Rescued {
     pub lost: Vec<Range<u64>>,
     /// Blocks that were found and may be older than the latest: what would say so is damaged.
     pub doubtful: Vec<Range<u64>>,
-    /// What is wrong with storage, a bucket each.
+    /// Storage has seen accesses that the client's directory does not know of: it is an old copy, and so
+    /// every block may be older than the latest.
+    pub state_is_behind: bool,
+    /// What is wrong with storage, a bucket each, and with the client's directory.
     pub damage: Vec<String>,
 }
 
@@ -52,9 +58,10 @@ pub struct Rescued {
 /// have been read.
 ///
 /// # Errors
-/// When the client's directory does not open, or `target` takes no more. Damaged storage is no error.
+/// When the client's directory does not open, the superblock is older than it knows, or `target` takes no
+/// more. Damaged storage is no error, and neither is an old directory.
 pub fn rescue(
-    store: impl BucketStore,
+    mut store: impl BucketStore,
     dir: &dyn StateDir,
     owner: &Unlocked,
     target: &mut dyn RescueTarget,
@@ -62,8 +69,26 @@ pub fn rescue(
 ) -> Result<Rescued, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
     let config = volume::config(superblock.params())?;
-    let Past { mut history, .. } =
-        Past::read(dir, &LedgerKeys::new(volume_key), &superblock.volume_id(), &config)?;
+    let keys = LedgerKeys::new(volume_key);
+    let Past { mut history, .. } = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
+    newest::check(dir, owner)?;
+    let mut damage = Vec::new();
+    if history.bytes_ignored > 0 {
+        damage.push(format!(
+            "the last {} bytes of the client's state could not be opened, and the latest writes may be \
+             missing",
+            history.bytes_ignored
+        ));
+    }
+    let shown = anchor::read(&mut store, &keys.anchor);
+    let latest = history.head.checkpoint;
+    let is_ahead = matches!(&shown, Ok(Some(shown)) if shown.number > latest.number);
+    if let Err(error) =
+        shown.and_then(|shown| anchor::check(shown, &latest, &history.head.previous))
+        && !is_ahead
+    {
+        damage.push(error.to_string());
+    }
     let Head { evictions, accesses_since_eviction, ref eras, .. } = history.head;
     let sealer = EraSealer::new(seal_key(volume_key), TREES.slots, eras.clone());
     let kept = Kept { evictions, accesses_since_eviction, table: history.table(&config)? };
@@ -71,8 +96,15 @@ pub fn rescue(
     let mut oram: VolumeOram<_> = RotatingOram::resume(&config, sealer, store, kept, coins)?;
     history.bring_back(&mut oram)?;
 
+    let Pending { accesses, evictions, .. } = history.pending;
+    let next = oram.backend().evictions_after(accesses, evictions);
+    // Bytes that cannot be read are told of when they are come by.
+    let has_overtaken = oram.backend_mut().shows_eviction(next).unwrap_or(false);
+    let may_lose_moves = history.head.may_lose_moves;
+    let state_is_behind = is_ahead || has_overtaken && !may_lose_moves;
+
     let buckets = oram.backend().buckets_in_storage();
-    let (mut damage, mut failure) = (Vec::new(), None);
+    let mut failure = None;
     let salvage = oram.salvage(
         &mut |block, data| {
             if failure.is_none() {
@@ -86,11 +118,12 @@ pub fn rescue(
 
     let mut fates = Fates { of: |block| oram.fate(&salvage, block), since: Since::default() };
     history.each_pending(|record| fates.since.add(record, target).map_err(unusable))?;
-    let mut rescued = Rescued { damage, ..Rescued::default() };
+    let mut rescued = Rescued { damage, state_is_behind, ..Rescued::default() };
     for block in 0..oram.capacity() {
         match fates.fate(block) {
             Fate::Empty => target.clear(block).map_err(unusable)?,
-            Fate::Found => rescued.blocks += 1,
+            Fate::Found if !state_is_behind => rescued.blocks += 1,
+            Fate::Found => extend(&mut rescued.doubtful, block),
             Fate::Doubtful => extend(&mut rescued.doubtful, block),
             Fate::Lost => extend(&mut rescued.lost, block),
         }

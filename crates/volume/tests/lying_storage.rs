@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::TreeId;
+use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Seen, Snapshot, World};
@@ -218,4 +219,38 @@ fn what_failed_is_not_repeated_until_the_owner_says_so() {
     drop(volume);
     let setup = SmallVolume { after_tampering: false, ..setup };
     Bench { setup, ..bench }.open(3).map(drop).unwrap();
+}
+
+/// The same, if it is a recovery that finds the change.
+#[test]
+fn what_failed_in_a_recovery_is_not_repeated_either() {
+    let bench = Bench::new();
+    let mut volume = bench.open(1).unwrap();
+    for address in 0..7 {
+        write(&mut volume, address, &contents(address)).unwrap();
+    }
+    volume.flush().unwrap();
+    drop(volume);
+    let seed = (0..)
+        .find(|seed| {
+            bench.change(*seed);
+            let before = bench.world.snapshot();
+            let is_noticed = bench.open(2).is_err();
+            if !is_noticed {
+                bench.world.restore_store(&before);
+                bench.change(*seed);
+            }
+            is_noticed
+        })
+        .unwrap();
+    bench.world.take_view();
+    let error = bench.open(3).map(drop).unwrap_err();
+    assert!(error.to_string().contains("--after-tampering"), "{error}");
+    let has_written =
+        |seen: &Seen| matches!(seen, Seen::Event(event) if event.operation == Operation::Write);
+    assert!(!bench.world.take_view().iter().any(has_written));
+    bench.change(seed);
+    let setup = SmallVolume { after_tampering: true, ..bench.setup };
+    let mut volume = Bench { setup, ..bench }.open(4).unwrap();
+    assert_eq!(volume.check(&mut |_| ()).unwrap(), setup.blocks / 2);
 }

@@ -158,3 +158,23 @@ fn of_a_damaged_volume_is_all_but_what_was_in_the_damage() {
     }
     assert!(damaged > 100 && lost > 20 && doubtful > 20, "{damaged} {lost} {doubtful}");
 }
+
+#[test]
+fn with_an_old_directory_is_sure_of_nothing() {
+    for setup in setups() {
+        let mut bench = Bench::new(setup);
+        let copy = bench.world.snapshot();
+        let coins = StdRng::seed_from_u64(7);
+        let (mut volume, _) = setup.open(bench.world.store(), bench.world.dir(), coins).unwrap();
+        let mut coins = StdRng::seed_from_u64(8);
+        for n in 0..30 {
+            step(&mut volume, &mut bench.array, n, &mut coins);
+        }
+        volume.close().unwrap();
+        bench.world.restore_dir(&copy);
+        let (_, rescued) = bench.rescue();
+        assert!(rescued.state_is_behind, "{setup:?}");
+        let doubtful = rescued.doubtful.iter().map(|range| range.end - range.start).sum::<u64>();
+        assert_eq!(rescued.blocks, doubtful, "{setup:?}");
+    }
+}

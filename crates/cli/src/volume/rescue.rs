@@ -1,9 +1,9 @@
 //! `oblivio rescue`: what is left of a damaged volume, as a plain image.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Permissions};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use oblivio_store::FileOptions;
 use oblivio_volume::rescue::{RescueTarget, Rescued, rescue as rescue_volume};
@@ -13,6 +13,7 @@ use super::opening::{self, Unlocking};
 use super::state_home;
 use crate::args::RescueArgs;
 use crate::error::CliError;
+use crate::files::Unnamed;
 use crate::{files, output, progress};
 
 /// So many ranges, and so much damage, are told one by one.
@@ -25,11 +26,11 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
     let dir = state_home::open(&state)?;
     let params = owner.superblock.params();
     let block_bytes = u64::from(params.block_bytes);
-    // Who reads the image reads the disk.
-    let file =
-        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&args.output);
-    let file = file.map_err(|error| files::cannot_write(&args.output, &error))?;
-    file.set_len(params.capacity_bytes())
+    // It has its name once it is whole. Who reads it reads the disk.
+    let unnamed = Unnamed::begin_new(&args.output)?;
+    let file = unnamed.file();
+    file.set_permissions(Permissions::from_mode(0o600))
+        .and_then(|()| file.set_len(params.capacity_bytes()))
         .map_err(|error| files::cannot_write(&args.output, &error))?;
     let mut image = Image { file, block_bytes };
 
@@ -41,17 +42,25 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
     bar.finish_and_clear();
     let rescued = rescued?;
     image.file.sync_all().map_err(|error| files::cannot_write(&args.output, &error))?;
+    unnamed.name_new()?;
 
     output::print(&if args.json {
         format!("{:#}", report(&rescued, block_bytes))
     } else {
         text(&rescued, block_bytes, &args.output.display().to_string())
     })?;
+    if rescued.state_is_behind {
+        return Err(CliError::StateRolledBack(
+            "the client's directory is older than the store: every block may be older than the latest. \
+             Use the latest directory, if there is one"
+                .into(),
+        ));
+    }
     if rescued.damage.is_empty() && rescued.lost.is_empty() {
         return Ok(());
     }
     Err(CliError::Tampered(format!(
-        "{} places in storage are damaged; {} blocks are lost, and {} may be older than the latest",
+        "{} things are damaged; {} blocks are lost, and {} may be older than the latest",
         rescued.damage.len(),
         count(&rescued.lost),
         count(&rescued.doubtful)
@@ -59,12 +68,12 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
 }
 
 /// A file that is zeros where nothing was put.
-struct Image {
-    file: File,
+struct Image<'f> {
+    file: &'f File,
     block_bytes: u64,
 }
 
-impl RescueTarget for Image {
+impl RescueTarget for Image<'_> {
     fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()> {
         self.file.write_all_at(data, block * self.block_bytes)
     }
@@ -90,6 +99,7 @@ fn report(rescued: &Rescued, block_bytes: u64) -> Value {
         "blocks": rescued.blocks,
         "lost": ranges(&rescued.lost),
         "doubtful": ranges(&rescued.doubtful),
+        "state_is_behind": rescued.state_is_behind,
         "damage": rescued.damage,
     })
 }

@@ -115,7 +115,7 @@ fn rescue_saves_the_rest(world: &World) {
         saved[range].fill(0);
     }
     assert!(data == saved, "what is not lost is saved");
-    world.bad(&format!("rescue {VOLUME} saved"), 4, "cannot be written");
+    world.bad(&format!("rescue {VOLUME} saved"), 4, "exists already");
 }
 
 #[test]
@@ -125,6 +125,21 @@ fn a_rescue_of_a_sound_volume_is_a_copy() {
     assert!(message.contains("4096 blocks are in saved"), "{message}");
     assert!(fs::read(world.path("saved")).unwrap() == fs::read(world.path("data")).unwrap());
     world.assert_nothing_is_lost();
+}
+
+/// What it saves is right for its time, and nobody takes it for the latest.
+#[test]
+fn a_rescue_with_an_old_directory_is_code_12() {
+    let world = World::with_data(16);
+    let state = world.state();
+    world.copy(&state, "old");
+    world.fill();
+    let command_line = format!("rescue {VOLUME} saved --state old");
+    world.bad(&command_line, 12, "every block may be older than the latest");
+    // Nothing is left in the way of the next try.
+    fs::remove_file(world.path("saved")).unwrap();
+    world.bad(&format!("rescue {VOLUME} saved --state nowhere"), 11, "nowhere");
+    world.good(&format!("rescue {VOLUME} saved"));
 }
 
 #[test]

@@ -219,9 +219,9 @@ mod tests {
     use sha2::{Digest, Sha256};
     use std::collections::HashSet;
 
-    const GOLDEN: [u8; 8] = [25, 153, 171, 28, 102, 216, 15, 80];
+    const GOLDEN: [u8; 8] = [60, 207, 147, 216, 154, 165, 168, 98];
     const TABLE: &[u8] = b"the table";
-    const BLOCKS: [[u8; 40]; 3] = [[1; 40], [2; 40], [0xFF; 40]];
+    const BLOCKS: [[u8; 40]; 6] = [[1; 40], [2; 40], [0xFF; 40], [4; 40], [5; 40], [6; 40]];
     const NAME: BucketName = BucketName { eviction: 70_000, level: 9, kind: BucketKind::Blocks };
 
     fn keys(fill: u8) -> BucketKeys {
@@ -232,14 +232,23 @@ mod tests {
     }
 
     /// Head and slots.
-    fn sealed(keys: &BucketKeys, name: BucketName, blocks: &[[u8; 40]; 3]) -> (Vec<u8>, Vec<u8>) {
-        let head_bytes = SEAL_BYTES + TABLE.len();
-        let mut bytes = vec![0; head_bytes + 120];
-        let spans = [Span { start: 0, bytes: head_bytes }, Span { start: head_bytes, bytes: 120 }];
+    fn sealed(keys: &BucketKeys, name: BucketName, blocks: &[[u8; 40]; 6]) -> (Vec<u8>, Vec<u8>) {
+        sealed_with(keys, name, TABLE, blocks)
+    }
+
+    fn sealed_with(
+        keys: &BucketKeys,
+        name: BucketName,
+        table: &[u8],
+        blocks: &[[u8; 40]; 6],
+    ) -> (Vec<u8>, Vec<u8>) {
+        let head_bytes = SEAL_BYTES + table.len();
+        let mut bytes = vec![0; head_bytes + 240];
+        let spans = [Span { start: 0, bytes: head_bytes }, Span { start: head_bytes, bytes: 240 }];
         let mut blanks = Blanks::new(&mut bytes, &spans);
         let pieces = BucketPieces { head: 0, slots: Some(1) };
         let blocks = blocks.iter().map(|block| &block[..]);
-        keys.seal(name, TABLE, blocks, (&mut blanks, pieces), &mut Zeroizing::default());
+        keys.seal(name, table, blocks, (&mut blanks, pieces), &mut Zeroizing::default());
         let _ = blanks.sealed();
         let slots = bytes.split_off(head_bytes);
         (bytes, slots)
@@ -301,24 +310,43 @@ mod tests {
     #[test]
     fn one_name_sealed_twice_with_other_contents_shares_no_key_stream() {
         let keys = keys(1);
-        let others = [[1; 40], [2; 40], [0xFE; 40]];
+        let mut others = BLOCKS;
+        others[2] = [0xFE; 40];
         let (head, slots) = sealed(&keys, NAME, &BLOCKS);
         let (other_head, other_slots) = sealed(&keys, NAME, &others);
         let shared = |a: &[u8], b: &[u8]| a.iter().zip(b).filter(|(a, b)| a == b).count();
         assert!(shared(&head[..SEAL_BYTES], &other_head[..SEAL_BYTES]) < 8);
         assert!(shared(&slots[..80], &other_slots[..80]) < 8, "blocks that are alike");
         let difference: HashSet<u8> =
-            slots[80..].iter().zip(&other_slots[80..]).map(|(a, b)| a ^ b).collect();
+            slots[80..120].iter().zip(&other_slots[80..120]).map(|(a, b)| a ^ b).collect();
         assert!(difference.len() > 20, "the XOR of two blocks that differ by 1: {difference:?}");
         assert_eq!(sealed(&keys, NAME, &BLOCKS), (head, slots), "equal contents alone are alike");
     }
 
     #[test]
+    fn nonces_differ_with_the_name_the_table_and_every_block() {
+        let keys = keys(1);
+        let nonce_of = |name, table: &[u8], blocks: &[[u8; 40]; 6]| {
+            let (head, _) = sealed_with(&keys, name, table, blocks);
+            head[..NONCE_BYTES].to_vec()
+        };
+        let mut nonces = HashSet::from([nonce_of(NAME, TABLE, &BLOCKS)]);
+        let next = BucketName { eviction: NAME.eviction + 1, ..NAME };
+        assert!(nonces.insert(nonce_of(next, TABLE, &BLOCKS)));
+        assert!(nonces.insert(nonce_of(NAME, b"the fable", &BLOCKS)));
+        for slot in 0..BLOCKS.len() {
+            let mut blocks = BLOCKS;
+            blocks[slot][39] ^= 1;
+            assert!(nonces.insert(nonce_of(NAME, TABLE, &blocks)), "slot {slot}");
+        }
+    }
+
+    #[test]
     fn parts_of_a_bucket_have_key_streams_of_their_own() {
         let keys = keys(1);
-        let (head, slots) = sealed(&keys, NAME, &[[0; 40]; 3]);
+        let (head, slots) = sealed(&keys, NAME, &[[0; 40]; 6]);
         let streams: HashSet<_> = slots.chunks(8).collect();
-        assert_eq!(streams.len(), 15);
+        assert_eq!(streams.len(), 30);
         let table: Vec<u8> = head[SEAL_BYTES..].iter().zip(TABLE).map(|(a, b)| a ^ b).collect();
         assert!(!slots.windows(8).any(|window| table.starts_with(window)));
     }

@@ -21,7 +21,7 @@ use crate::store::TreeId;
 /// Bytes of a master key, and of a salt.
 const KEY_BYTES: usize = 32;
 
-/// As many eras that checkpoints began are kept at most. A tree of 2^24 leaves with 2^10 spare places has so
+/// As many eras that checkpoints began are kept at most. A tree of 2^23 leaves with 2^10 spare places has so
 /// many checkpoints in two rounds.
 pub const CHECKPOINT_ERAS_MAX: u64 = 1 << 14;
 
