@@ -293,8 +293,8 @@ impl<S: BucketStore> RotatingBackend<S> {
         self.io.shows_eviction(g)
     }
 
-    /// How many evictions there will have been after `accesses` more accesses, and as many
-    /// [background evictions](Self::background_evict) more.
+    /// How many evictions there will have been after `accesses` more accesses and `background` evictions
+    /// ahead of their time.
     pub fn evictions_after(&self, accesses: u64, background: u64) -> u64 {
         let due = u64::from(self.accesses_since_eviction) + accesses;
         self.evictions + due / u64::from(self.evict_period) + background
