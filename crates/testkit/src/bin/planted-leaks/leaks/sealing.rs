@@ -90,6 +90,18 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[VOLUME_GOING_BACK.tests(&["a_session_that_left_anything_in_storage_is_missed"])],
     },
     Leak {
+        name: "checkpoints-leave-their-anchor-in-a-cache",
+        shows: "the same, from a directory that was copied within the session",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "        write_anchor(&self.keys.anchor, &self.checkpoint, oram)?;",
+            replacement: "        let store = oram.backend_mut().store_mut();
+        anchor::write(store, &self.keys.anchor, &self.checkpoint)?;",
+        }],
+        found_by: &[VOLUME_GOING_BACK
+            .tests(&["a_directory_that_is_refused_leaves_the_right_one_what_it_needs"])],
+    },
+    Leak {
         name: "evictions-pass-the-fence",
         shows: "nothing: two clients overwrite each other's buckets",
         edits: &[Edit {
