@@ -57,8 +57,7 @@ fn oram(setup: u8) -> Rotating {
         }
     };
     config.raw.tree.tree_top_levels = 1 + (setup >> 1 & 1);
-    let (tree, taken) = config.shapes().unwrap();
-    let shapes: Vec<_> = [tree].into_iter().chain(taken).collect();
+    let shapes = config.shapes().unwrap().into_trees();
     let store = Hostile::new(MemoryStore::new(&shapes, LayoutKind::Heap).unwrap());
     let key = MasterKey::draw(&mut coins);
     let sealer = EraSealer::fresh(key, config.raw.tree.tree, &mut coins);
