@@ -23,17 +23,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         check_sound(self.broken)?;
         let blocks = self.config.raw.tree.capacity;
         let mut found = Bits::new(blocks);
-        let mut expected = Expected::new(blocks);
-        match &self.positions {
-            Positions::Flat(map) => expected.add_table(map, |entry| entry),
-            Positions::Nested(map) => {
-                expected.add_table(map.table(), |entry| map.address_of_entry(entry));
-                for block in map.held() {
-                    found.insert(block.address);
-                    expected.add_block(map, block.address, &block.bytes);
-                }
-            }
-        }
+        let mut expected = Expected::of_client(&self.positions, blocks, &mut found);
         let Self { backend, positions, .. } = self;
         let positions = &*positions;
         backend.visit_blocks(
@@ -91,11 +81,23 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    pub(super) fn new(end: u64) -> Self {
-        Self { live: Bits::new(end), defect: None }
+    /// What the entries and blocks of the map on the client say; these blocks are `found`.
+    pub(super) fn of_client(positions: &Positions, blocks: u64, found: &mut Bits) -> Self {
+        let mut expected = Self { live: Bits::new(blocks), defect: None };
+        match positions {
+            Positions::Flat(map) => expected.add_table(map, |entry| entry),
+            Positions::Nested(map) => {
+                expected.add_table(map.table(), |entry| map.address_of_entry(entry));
+                for block in map.held() {
+                    found.insert(block.address);
+                    expected.add_block(map, block.address, &block.bytes);
+                }
+            }
+        }
+        expected
     }
 
-    pub(super) fn add_table(&mut self, table: &LivePosMap, address_of: impl Fn(u64) -> u64) {
+    fn add_table(&mut self, table: &LivePosMap, address_of: impl Fn(u64) -> u64) {
         for (entry, mapping) in table.mapped(0..table.capacity()) {
             if mapping.live {
                 self.live.insert(address_of(entry));

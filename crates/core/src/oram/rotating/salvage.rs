@@ -50,17 +50,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         check_sound(self.broken)?;
         let blocks = self.config.raw.tree.capacity;
         let (mut found, mut doubtful) = (Bits::new(blocks), Bits::new(blocks));
-        let mut expected = Expected::new(blocks);
-        match &self.positions {
-            Positions::Flat(map) => expected.add_table(map, |entry| entry),
-            Positions::Nested(map) => {
-                expected.add_table(map.table(), |entry| map.address_of_entry(entry));
-                for block in map.held() {
-                    found.insert(block.address);
-                    expected.add_block(map, block.address, &block.bytes);
-                }
-            }
-        }
+        let mut expected = Expected::of_client(&self.positions, blocks, &mut found);
         let Self { backend, positions, config, .. } = self;
         let (positions, data_blocks) = (&*positions, config.data_blocks());
         let damage = RefCell::new(Vec::<BucketId>::new());
