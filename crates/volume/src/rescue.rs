@@ -17,7 +17,6 @@ use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::{LedgerKeys, Past};
 use crate::newest;
-use crate::state::history::Pending;
 use crate::state::record::{Head, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::Unlocked;
@@ -96,12 +95,8 @@ pub fn rescue(
     let mut oram: VolumeOram<_> = RotatingOram::resume(&config, sealer, store, kept, coins)?;
     history.bring_back(&mut oram)?;
 
-    let Pending { accesses, evictions, .. } = history.pending;
-    let next = oram.backend().evictions_after(accesses, evictions);
     // Bytes that cannot be read are told of when they are come by.
-    let has_overtaken = oram.backend_mut().shows_eviction(next).unwrap_or(false);
-    let may_lose_moves = history.head.may_lose_moves;
-    let state_is_behind = is_ahead || has_overtaken && !may_lose_moves;
+    let state_is_behind = is_ahead || history.is_behind_storage(&mut oram).unwrap_or(false);
 
     let buckets = oram.backend().buckets_in_storage();
     let mut failure = None;

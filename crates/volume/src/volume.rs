@@ -19,7 +19,6 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Opening, Past};
 use crate::newest;
-use crate::state::history::Pending;
 use crate::state::record::{self, Head, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::{self, Superblock, Unlocked, VolumeParams};
@@ -186,11 +185,8 @@ impl<S: BucketStore> Volume<S> {
         let kept = Kept { evictions, accesses_since_eviction, table };
         let mut oram = RotatingOram::resume(&config, sealer, store, kept, coins.into())?;
         history.bring_back(&mut oram)?;
-        // In an honest past, storage saw nothing before the directory held it. Up to here nothing was
-        // written: what the right directory needs is still there.
-        let Pending { accesses, evictions, .. } = history.pending;
-        let next = oram.backend().evictions_after(accesses, evictions);
-        if !head.may_lose_moves && oram.backend_mut().shows_eviction(next)? {
+        // Up to here nothing was written: what the right directory needs is still there.
+        if history.is_behind_storage(&mut oram)? {
             return Err(VolumeError::new(
                 VolumeErrorKind::StateRolledBack,
                 "storage has seen accesses that the client's directory does not know of: it was \

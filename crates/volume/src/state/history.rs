@@ -96,6 +96,18 @@ impl History {
         })
     }
 
+    /// Whether storage has seen an eviction that this history does not know of. `oram` is in the state of the
+    /// last checkpoint; nothing is changed.
+    pub(crate) fn is_behind_storage<S: BucketStore>(
+        &self,
+        oram: &mut VolumeOram<S>,
+    ) -> Result<bool, VolumeError> {
+        // In an honest past, storage saw nothing before the directory held it, unless moves were synced late.
+        let Pending { accesses, evictions, .. } = self.pending;
+        let next = oram.backend().evictions_after(accesses, evictions);
+        Ok(!self.head.may_lose_moves && oram.backend_mut().shows_eviction(next)?)
+    }
+
     /// Hands over the records of the last complete state.
     pub(super) fn each_kept(
         &mut self,
