@@ -2,7 +2,8 @@
 //! back to its past without the other noticing.
 //!
 //! It is written after the checkpoint is durable on the client, to two places in turn. In an honest
-//! history it is therefore the latest checkpoint or the one before it, whatever crashed when.
+//! history it is therefore the latest checkpoint or the one before it, whatever crashed when; or the
+//! one that an opening [announced](crate::announced).
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
@@ -17,7 +18,7 @@ pub(crate) const TREE: TreeId = TreeId(1);
 
 const MAGIC: [u8; 8] = *b"oblanchr";
 const MAC_BYTES: usize = 32;
-const BYTES: usize = 8 + 8 + NAME_BYTES + MAC_BYTES;
+pub(crate) const BYTES: usize = 8 + 8 + NAME_BYTES + MAC_BYTES;
 
 /// What the store must have room for: two anchors.
 pub(crate) fn shape() -> TreeShape {
@@ -40,7 +41,7 @@ impl AnchorKey {
         Self(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()))
     }
 
-    fn bytes(&self, checkpoint: &CheckpointName) -> [u8; BYTES] {
+    pub(crate) fn bytes(&self, checkpoint: &CheckpointName) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..16].copy_from_slice(&checkpoint.number.to_le_bytes());
@@ -50,7 +51,7 @@ impl AnchorKey {
         bytes
     }
 
-    fn read(&self, bytes: &[u8]) -> Option<CheckpointName> {
+    pub(crate) fn read(&self, bytes: &[u8]) -> Option<CheckpointName> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
         let (claim, mac) = bytes.split_at(BYTES - MAC_BYTES);
         hmac::verify(&self.0, claim, mac).ok()?;
@@ -101,31 +102,45 @@ pub(crate) fn look(
     Ok((anchors.into_iter().max_by_key(|anchor| anchor.number), damaged))
 }
 
-/// Holds what storage shows against what the client knows. Returns the checkpoint that storage has
-/// heard of: the client's latest, or the one before when a crash came in between.
-pub(crate) fn check(
-    shown: Option<CheckpointName>,
-    latest: &CheckpointName,
-    previous: &CheckpointName,
-) -> Result<CheckpointName, VolumeError> {
-    let rolled_back = |kind, message: &str| Err(VolumeError::new(kind, message));
-    match shown {
-        None => rolled_back(
-            VolumeErrorKind::Tampered,
-            "the store shows no anchor of this volume: it is damaged, or was emptied",
-        ),
-        Some(shown) if shown == *latest || shown == *previous => Ok(shown),
-        Some(shown) if shown.number > latest.number => rolled_back(
-            VolumeErrorKind::StateRolledBack,
-            "the client's directory is older than the store: it was restored from a backup, or the \
-             volume was used from another directory. Use the directory the volume was last used \
-             with; with this one, the blocks written since cannot be found",
-        ),
-        Some(_) => rolled_back(
-            VolumeErrorKind::StoreRolledBack,
-            "the store is older than the client's directory, or belongs to another history: it was \
-             restored from a backup, or somebody shows an old copy of it. Bring the latest store back",
-        ),
+/// The checkpoints that storage may have heard of, as far as a client knows.
+pub(crate) struct Known {
+    pub(crate) latest: CheckpointName,
+    pub(crate) previous: CheckpointName,
+    /// What an opening that was interrupted had announced.
+    pub(crate) announced: Option<CheckpointName>,
+}
+
+impl Known {
+    /// Holds what storage shows against what the client knows. Returns the checkpoint that storage has
+    /// heard of: the client's latest, the one before when a crash came in between, or the announced one.
+    pub(crate) fn check(
+        &self,
+        shown: Option<CheckpointName>,
+    ) -> Result<CheckpointName, VolumeError> {
+        let Self { latest, previous, announced } = self;
+        let newest = announced.as_ref().unwrap_or(latest);
+        let gone_back = |kind, message: &str| Err(VolumeError::new(kind, message));
+        match shown {
+            None => gone_back(
+                VolumeErrorKind::Tampered,
+                "the store shows no anchor of this volume: it is damaged, or was emptied. Bring the \
+                 store back as it was; or save what is left with `oblivio rescue`",
+            ),
+            Some(shown) if [latest, previous, newest].contains(&&shown) => Ok(shown),
+            Some(shown) if shown.number > newest.number => gone_back(
+                VolumeErrorKind::StateRolledBack,
+                "the client's directory is older than the store: it was restored from a backup, or the \
+                 volume was used from another directory. Use the directory the volume was last used \
+                 with; with this one, the blocks written since cannot be found. What it knows of, \
+                 `oblivio rescue` gives back",
+            ),
+            Some(_) => gone_back(
+                VolumeErrorKind::StoreRolledBack,
+                "the store is older than the client's directory, or belongs to another history: it was \
+                 restored from a backup, or somebody shows an old copy of it. Bring the latest store \
+                 back",
+            ),
+        }
     }
 }
 
@@ -165,7 +180,8 @@ mod tests {
 
     #[test]
     fn what_went_back_is_named() {
-        let kind = |shown| check(shown, &name(7), &name(6)).map_err(|error| error.kind());
+        let known = Known { latest: name(7), previous: name(6), announced: None };
+        let kind = |shown| known.check(shown).map_err(|error| error.kind());
         assert_eq!(kind(Some(name(7))), Ok(name(7)));
         assert_eq!(kind(Some(name(6))), Ok(name(6)));
         assert_eq!(kind(Some(name(5))), Err(VolumeErrorKind::StoreRolledBack));
@@ -173,5 +189,12 @@ mod tests {
         let other = CheckpointName { name: [0; NAME_BYTES], ..name(7) };
         assert_eq!(kind(Some(other)), Err(VolumeErrorKind::StoreRolledBack));
         assert_eq!(kind(None), Err(VolumeErrorKind::Tampered));
+
+        let known = Known { announced: Some(name(9)), ..known };
+        let kind = |shown| known.check(shown).map_err(|error| error.kind());
+        assert_eq!(kind(Some(name(9))), Ok(name(9)));
+        assert_eq!(kind(Some(name(6))), Ok(name(6)));
+        assert_eq!(kind(Some(name(8))), Err(VolumeErrorKind::StoreRolledBack));
+        assert_eq!(kind(Some(name(10))), Err(VolumeErrorKind::StateRolledBack));
     }
 }

@@ -44,6 +44,12 @@ impl Coins {
         Ok(coins)
     }
 
+    /// Those of a machine that is copied while it runs: the same for each copy, until they are renewed.
+    #[cfg(test)]
+    pub(crate) fn of_a_copied_machine() -> Self {
+        Self { generator: StdRng::seed_from_u64(1), fresh: Fresh::System }
+    }
+
     /// Draws a new seed: from here on nothing leads back.
     ///
     /// # Errors
@@ -100,8 +106,7 @@ mod tests {
 
     #[test]
     fn two_copies_of_a_client_part_ways_when_they_renew() {
-        let copy = || Coins { generator: StdRng::seed_from_u64(1), fresh: Fresh::System };
-        let (mut one, mut other) = (copy(), copy());
+        let [mut one, mut other] = [0; 2].map(|_| Coins::of_a_copied_machine());
         assert_eq!(one.next_u64(), other.next_u64());
         one.renew().unwrap();
         other.renew().unwrap();

@@ -3,13 +3,14 @@
 use oblivio_core::BucketStore;
 
 use crate::anchor;
+use crate::coins::Coins;
 use crate::error::VolumeError;
 use crate::keys::VolumeKey;
 use crate::ledger::{LedgerKeys, Past};
 use crate::newest;
 use crate::state_dir::StateDir;
 use crate::superblock::{Superblock, Unlocked, copies};
-use crate::volume::config;
+use crate::volume::{config, seal_key};
 
 /// Lets `change` add or remove key slots of a volume that nobody has open, and makes the outcome the
 /// superblock that counts. Once this has returned, the client that owns `dir` takes no older one.
@@ -48,7 +49,8 @@ fn check_past(
     let config = config(superblock.params())?;
     let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
     newest::check(dir, owner)?;
-    let head = &past.history.head;
-    let shown = anchor::read(store, &keys.anchor)?;
-    anchor::check(shown, &head.checkpoint, &head.previous).map(drop)
+    past.known(dir, &keys)?.check(anchor::read(store, &keys.anchor)?)?;
+    let mut history = past.history;
+    let mut oram = history.oram(&config, seal_key(volume_key), store, Coins::from_system()?)?;
+    history.refuse_if_behind(&mut oram)
 }

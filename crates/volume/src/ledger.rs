@@ -6,14 +6,15 @@ use oblivio_core::RotatingConfig;
 use oblivio_core::store::BucketStore;
 use rand::Rng;
 
-use crate::anchor::{self, AnchorKey};
+use crate::anchor::{self, AnchorKey, Known};
+use crate::announced;
 use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::state::file::{Header, StateKey, StateReader, StateWriter};
 use crate::state::history::History;
 use crate::state::record::{self, CheckpointName, Head, Record};
-use crate::state_dir::StateDir;
+use crate::state_dir::{self, StateDir};
 use crate::superblock::VolumeId;
 use crate::tampering;
 use crate::volume::{SyncMoves, VolumeOram};
@@ -23,9 +24,6 @@ pub(crate) const MAP_RECORD_ENTRIES: u64 = 8192;
 
 /// Taken slots in one record.
 pub(crate) const TAKEN_RECORD_SLOTS: usize = 8192;
-
-/// A state file is `state-` and its generation. While it is being made, this is added.
-const UNFINISHED: &str = ".new";
 
 /// Whether the volume is being closed.
 #[derive(Clone, Copy)]
@@ -84,6 +82,17 @@ impl Past {
         Ok(Self { generation, history })
     }
 
+    /// The checkpoints that storage may have heard of.
+    pub(crate) fn known(
+        &self,
+        dir: &dyn StateDir,
+        keys: &LedgerKeys,
+    ) -> Result<Known, VolumeError> {
+        let Head { checkpoint: latest, previous, .. } = self.history.head;
+        let announced = announced::read(dir, &keys.anchor, &latest)?;
+        Ok(Known { latest, previous, announced })
+    }
+
     /// Lets what was read survive a crash, before storage is shown any of it.
     pub(crate) fn make_durable(&self, dir: &mut dyn StateDir) -> Result<(), VolumeError> {
         Ok(dir.sync(&name(self.generation))?)
@@ -94,9 +103,7 @@ impl Past {
 pub(crate) struct Last {
     /// Of the state file.
     pub(crate) generation: u64,
-    /// The client's latest checkpoint.
-    pub(crate) latest: CheckpointName,
-    /// The one that storage shows: the latest, or the one before.
+    /// The checkpoint that storage shows.
     pub(crate) shown: CheckpointName,
 }
 
@@ -146,14 +153,10 @@ impl Ledger {
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         opening: Opening,
-        Last { generation, latest, shown }: Last,
+        Last { generation, shown }: Last,
         oram: &mut VolumeOram<S>,
     ) -> Result<Self, VolumeError> {
-        // A number that no checkpoint had, and whose anchor does not go where the one shown is.
-        let number = latest.number + if shown == latest { 1 } else { 2 };
-        // Not the latest: if storage never heard of that one, it would be two behind until the
-        // anchor of the next is durable.
-        Self::begin(dir, keys, opening, generation + 1, (shown, number), oram)
+        Self::begin(dir, keys, opening, generation + 1, (shown, shown.number + 1), oram)
     }
 
     fn begin<S: BucketStore>(
@@ -260,19 +263,44 @@ impl Ledger {
         tampering::note(&mut *self.dir, error);
     }
 
-    /// Whether storage still shows what this client left there: if not, somebody else uses the
-    /// volume.
+    /// Whether storage still shows what this client left there: if it shows something newer, somebody else
+    /// uses the volume.
     fn check_fence<S: BucketStore>(&self, oram: &mut VolumeOram<S>) -> Result<(), VolumeError> {
-        let shown = anchor::read(oram.backend_mut().store_mut(), &self.keys.anchor)?;
-        if shown == Some(self.checkpoint) {
-            return Ok(());
+        let latest = self.checkpoint;
+        match anchor::read(oram.backend_mut().store_mut(), &self.keys.anchor)? {
+            Some(shown) if shown != latest && shown.number >= latest.number => {
+                Err(VolumeError::new(
+                    VolumeErrorKind::Locked,
+                    "the store shows the checkpoint of somebody else: another client has opened the \
+                     volume since. Make sure that only one does, and open it again",
+                ))
+            }
+            shown => Known { latest, previous: latest, announced: None }.check(shown).map(drop),
         }
-        Err(VolumeError::new(
-            VolumeErrorKind::Locked,
-            "the store shows the checkpoint of somebody else: another client has opened the volume \
-             since. Make sure that only one does, and open it again",
-        ))
     }
+}
+
+/// Lets storage hear of a checkpoint, durably, that no copy of the directory made so far knows of: what is done
+/// again from here on may hide from a copy what it missed. `shown` is what storage shows.
+pub(crate) fn announce<S: BucketStore>(
+    dir: &mut dyn StateDir,
+    key: &AnchorKey,
+    known: &Known,
+    shown: &CheckpointName,
+    oram: &mut VolumeOram<S>,
+) -> Result<CheckpointName, VolumeError> {
+    // A sync that failed may have dropped it, and left it in a cache: it is made durable before it becomes
+    // the only one that can be read if the next is torn.
+    write_anchor(key, shown, oram)?;
+    let announced = known.announced.unwrap_or_else(|| {
+        // A number that no checkpoint had, and whose anchor does not go where the one shown is.
+        let number = known.latest.number + if *shown == known.latest { 1 } else { 2 };
+        CheckpointName { number, name: draw(oram.coins_mut()) }
+    });
+    // Even if it is there already: it may be in a cache alone.
+    announced::write(dir, key, &announced)?;
+    write_anchor(key, &announced, oram)?;
+    Ok(announced)
 }
 
 /// Writes an anchor, and returns when it is durable: before the evictions that follow the checkpoint, so that
@@ -322,15 +350,10 @@ fn write_snapshot<S: BucketStore>(
     oram: &VolumeOram<S>,
 ) -> Result<StateWriter, VolumeError> {
     let name = name(header.generation);
-    let unfinished = format!("{name}{UNFINISHED}");
-    if dir.names()?.contains(&unfinished) {
-        dir.remove(&unfinished)?;
-    }
-    let mut log = StateWriter::begin(dir.create(&unfinished)?, header, key)?;
+    let mut log = StateWriter::begin(state_dir::begin(dir, &name)?, header, key)?;
     put_state(&mut log, head, oram, Map::Whole)?;
     log.sync()?;
-    dir.rename(&unfinished, &name)?;
-    dir.sync_names()?;
+    state_dir::finish(dir, &name)?;
     for old in dir.names()? {
         if generation_of(&old).is_some_and(|generation| generation < header.generation) {
             dir.remove(&old)?;

@@ -23,6 +23,7 @@
 mod anchor;
 #[cfg(fuzzing)]
 pub mod anchor_fuzzing;
+mod announced;
 mod coins;
 pub mod device;
 pub mod disk;

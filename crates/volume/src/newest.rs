@@ -32,13 +32,10 @@ use ring::hmac;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::keys::fields::{FieldReader, FieldWriter};
-use crate::state_dir::StateDir;
+use crate::state_dir::{self, StateDir};
 use crate::superblock::{MAC_BYTES, Superblock, Unlocked, copies};
 
 const NAME: &str = "superblock";
-
-/// While the file is being made.
-const UNFINISHED: &str = "superblock.new";
 
 const MAGIC: [u8; 8] = *b"oblnewsb";
 const VERSION: u32 = 1;
@@ -79,14 +76,7 @@ pub(crate) fn adopt(
 
 /// Names a superblock that is durable in all copies.
 pub(crate) fn record(dir: &mut dyn StateDir, owner: &Unlocked) -> Result<(), VolumeError> {
-    if dir.names()?.iter().any(|name| name == UNFINISHED) {
-        dir.remove(UNFINISHED)?;
-    }
-    let mut file = dir.create(UNFINISHED)?;
-    file.append(&encode(&owner.superblock, &owner.volume_key))?;
-    file.sync()?;
-    dir.rename(UNFINISHED, NAME)?;
-    Ok(dir.sync_names()?)
+    Ok(state_dir::replace(dir, NAME, &encode(&owner.superblock, &owner.volume_key))?)
 }
 
 fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {

@@ -8,19 +8,19 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-use oblivio_core::oram::{Fate, Kept};
+use oblivio_core::Oram;
+use oblivio_core::oram::Fate;
 use oblivio_core::store::BucketStore;
-use oblivio_core::{EraSealer, Oram, RotatingOram};
 
 use crate::anchor;
 use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::{LedgerKeys, Past};
 use crate::newest;
-use crate::state::record::{Head, Record};
+use crate::state::record::Record;
 use crate::state_dir::StateDir;
 use crate::superblock::Unlocked;
-use crate::volume::{self, TREES, VolumeOram, seal_key};
+use crate::volume::{self, seal_key};
 
 /// Where rescued blocks go. What is never put is zeros.
 pub trait RescueTarget {
@@ -69,32 +69,29 @@ pub fn rescue(
     let Unlocked { superblock, volume_key, .. } = owner;
     let config = volume::config(superblock.params())?;
     let keys = LedgerKeys::new(volume_key);
-    let Past { mut history, .. } = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
+    let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
     newest::check(dir, owner)?;
     let mut damage = Vec::new();
-    if history.bytes_ignored > 0 {
+    if past.history.bytes_ignored > 0 {
         damage.push(format!(
             "the last {} bytes of the client's state could not be opened, and the latest writes may be \
              missing",
-            history.bytes_ignored
+            past.history.bytes_ignored
         ));
     }
-    let shown = anchor::read(&mut store, &keys.anchor);
-    let latest = history.head.checkpoint;
-    let is_ahead = matches!(&shown, Ok(Some(shown)) if shown.number > latest.number);
-    if let Err(error) =
-        shown.and_then(|shown| anchor::check(shown, &latest, &history.head.previous))
-        && !is_ahead
-    {
-        damage.push(error.to_string());
-    }
-    let Head { evictions, accesses_since_eviction, ref eras, .. } = history.head;
-    let sealer = EraSealer::new(seal_key(volume_key), TREES.slots, eras.clone());
-    let kept = Kept { evictions, accesses_since_eviction, table: history.table(&config)? };
-    let coins = Coins::from_system()?;
-    let mut oram: VolumeOram<_> = RotatingOram::resume(&config, sealer, store, kept, coins)?;
-    history.bring_back(&mut oram)?;
-
+    let checked = past
+        .known(dir, &keys)
+        .and_then(|known| known.check(anchor::read(&mut store, &keys.anchor)?));
+    let is_ahead = match checked {
+        Ok(_) => false,
+        Err(error) if error.kind() == VolumeErrorKind::StateRolledBack => true,
+        Err(error) => {
+            damage.push(error.to_string());
+            false
+        }
+    };
+    let mut history = past.history;
+    let mut oram = history.oram(&config, seal_key(volume_key), store, Coins::from_system()?)?;
     // Bytes that cannot be read are told of when they are come by.
     let state_is_behind = is_ahead || history.is_behind_storage(&mut oram).unwrap_or(false);
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use oblivio_core::oram::{Kept, RotatingShapes, nothing_to_do};
+use oblivio_core::oram::{RotatingShapes, nothing_to_do};
 use oblivio_core::scheme::{Move, RotatingTrees};
 use oblivio_core::store::{BucketStore, TreeId, TreeShape};
 use oblivio_core::{
@@ -14,12 +14,13 @@ use oblivio_core::{
 use zeroize::Zeroizing;
 
 use crate::anchor;
+use crate::announced;
 use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
-use crate::ledger::{IsClean, Last, Ledger, LedgerKeys, Opening, Past};
+use crate::ledger::{self, IsClean, Last, Ledger, LedgerKeys, Opening, Past};
 use crate::newest;
-use crate::state::record::{self, Head, Record};
+use crate::state::record::{self, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::{self, Superblock, Unlocked, VolumeParams};
 use crate::tampering;
@@ -174,34 +175,20 @@ impl<S: BucketStore> Volume<S> {
         let past = Past::read(&*dir, &keys, &volume_id, &config)?;
         // A process that was killed may have left moves in a cache alone, before storage saw them.
         past.make_durable(&mut *dir)?;
-        let head = past.history.head.clone();
         newest::check(&*dir, owner)?;
         let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
-        let shown = anchor::check(shown, &head.checkpoint, &head.previous)?;
-        let sealer = EraSealer::new(seal_key(key), TREES.slots, head.eras);
-        let Head { evictions, accesses_since_eviction, .. } = head;
+        let known = past.known(&*dir, &keys)?;
+        let shown = known.check(shown)?;
         let mut history = past.history;
-        let table = history.table(&config)?;
-        let kept = Kept { evictions, accesses_since_eviction, table };
-        let mut oram = RotatingOram::resume(&config, sealer, store, kept, coins.into())?;
-        history.bring_back(&mut oram)?;
+        let mut oram = history.oram(&config, seal_key(key), store, coins.into())?;
         // Up to here nothing was written: what the right directory needs is still there.
-        if history.is_behind_storage(&mut oram)? {
-            return Err(VolumeError::new(
-                VolumeErrorKind::StateRolledBack,
-                "storage has seen accesses that the client's directory does not know of: it was \
-                 restored from a copy made before them, or its end is damaged. Use the latest \
-                 directory",
-            ));
-        }
+        history.refuse_if_behind(&mut oram)?;
         tampering::check(&*dir, options.after_tampering)?;
-        // A sync that failed may have dropped it, and left it in a cache: written again, it becomes
-        // durable with the rest.
-        anchor::write(oram.backend_mut().store_mut(), &keys.anchor, &shown)?;
+        let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut oram)?;
         // What is written from here on is not what was lost.
         oram.begin_era();
         let mut recovery = Recovery {
-            was_needed: !head.is_clean,
+            was_needed: !history.head.is_clean,
             state_bytes_ignored: history.bytes_ignored,
             anchors_damaged,
             ..Recovery::default()
@@ -214,9 +201,10 @@ impl<S: BucketStore> Volume<S> {
         oram.backend_mut().flush()?;
         recovery.superblocks_mended =
             newest::adopt(oram.backend_mut().store_mut(), &mut *dir, owner)?;
-        let last = Last { generation: past.generation, latest: head.checkpoint, shown };
+        let last = Last { generation: past.generation, shown: announced };
         tampering::forget(&mut *dir)?;
-        let ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut oram)?;
+        let mut ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut oram)?;
+        announced::forget(&mut *ledger.dir)?;
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
     }
 
@@ -596,3 +584,6 @@ fn repeat<S: BucketStore>(oram: &mut VolumeOram<S>, record: Record) -> Result<u6
         _ => unreachable!("a history keeps nothing else to be done again"),
     }
 }
+
+#[cfg(test)]
+mod tests;

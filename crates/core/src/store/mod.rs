@@ -84,27 +84,34 @@ pub trait BucketStore {
     fn flush(&mut self) -> Result<(), StoreError>;
 }
 
-impl<S: BucketStore + ?Sized> BucketStore for Box<S> {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        (**self).shape(tree)
-    }
+macro_rules! what_it_points_to_is_the_store {
+    ($pointer:ty) => {
+        impl<S: BucketStore + ?Sized> BucketStore for $pointer {
+            fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+                (**self).shape(tree)
+            }
 
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        (**self).prefetch(pieces);
-    }
+            fn prefetch(&mut self, pieces: &[Piece]) {
+                (**self).prefetch(pieces);
+            }
 
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        (**self).read(pieces)
-    }
+            fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+                (**self).read(pieces)
+            }
 
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        (**self).write(pieces, fill)
-    }
+            fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+                (**self).write(pieces, fill)
+            }
 
-    fn flush(&mut self) -> Result<(), StoreError> {
-        (**self).flush()
-    }
+            fn flush(&mut self) -> Result<(), StoreError> {
+                (**self).flush()
+            }
+        }
+    };
 }
+
+what_it_points_to_is_the_store!(Box<S>);
+what_it_points_to_is_the_store!(&mut S);
 
 /// Seals the pieces of one write into the medium's own buffer.
 pub type Fill<'f> = dyn for<'a> FnMut(Blanks<'a>) -> Sealed<'a> + 'f;

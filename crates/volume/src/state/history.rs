@@ -1,14 +1,16 @@
 //! From the records of a file to the state at the last checkpoint, and what came after it.
 
-use oblivio_core::RotatingConfig;
 use oblivio_core::geometry::Leaf;
+use oblivio_core::oram::Kept;
 use oblivio_core::posmap::{LivePosMap, Mapping};
 use oblivio_core::store::BucketStore;
+use oblivio_core::{EraSealer, MasterKey, RotatingConfig, RotatingOram};
 
 use super::file::{Position, StateReader, damaged};
 use super::record::{ClientBlock, Head, Record};
-use crate::error::VolumeError;
-use crate::volume::VolumeOram;
+use crate::coins::Coins;
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::volume::{TREES, VolumeOram};
 
 /// What a state file says, but for what is large: blocks, and what has to be done again, are read
 /// when they are needed.
@@ -65,7 +67,7 @@ impl History {
     }
 
     /// The position map, or the entries of it that are on the client.
-    pub(crate) fn table(&mut self, config: &RotatingConfig) -> Result<LivePosMap, VolumeError> {
+    pub(super) fn table(&mut self, config: &RotatingConfig) -> Result<LivePosMap, VolumeError> {
         let leaf_level = config.raw.tree.geometry.leaf_level();
         let table = LivePosMap::new(config.client_entries()?, leaf_level)?;
         let mut map = BoundedMap { map: table, leaf_level };
@@ -80,11 +82,24 @@ impl History {
         Ok(map.map)
     }
 
-    /// Puts back what was on the client: blocks, and notes on taken slots.
-    pub(crate) fn bring_back<S: BucketStore>(
+    /// The ORAM as it was at the last checkpoint. Nothing is read from `store`.
+    pub(crate) fn oram<S: BucketStore>(
         &mut self,
-        oram: &mut VolumeOram<S>,
-    ) -> Result<(), VolumeError> {
+        config: &RotatingConfig,
+        seal_key: MasterKey,
+        store: S,
+        coins: Coins,
+    ) -> Result<VolumeOram<S>, VolumeError> {
+        let Head { evictions, accesses_since_eviction, ref eras, .. } = self.head;
+        let sealer = EraSealer::new(seal_key, TREES.slots, eras.clone());
+        let kept = Kept { evictions, accesses_since_eviction, table: self.table(config)? };
+        let mut oram = RotatingOram::resume(config, sealer, store, kept, coins)?;
+        self.bring_back(&mut oram)?;
+        Ok(oram)
+    }
+
+    /// Puts back what was on the client: blocks, and notes on taken slots.
+    fn bring_back<S: BucketStore>(&mut self, oram: &mut VolumeOram<S>) -> Result<(), VolumeError> {
         self.each_kept(|record| match record {
             Record::Block(ClientBlock { home, address, leaf, bytes }) => {
                 Ok(oram.bring_back(home, address, leaf, &bytes)?)
@@ -106,6 +121,22 @@ impl History {
         let Pending { accesses, evictions, .. } = self.pending;
         let next = oram.backend().evictions_after(accesses, evictions);
         Ok(!self.head.may_lose_moves && oram.backend_mut().shows_eviction(next)?)
+    }
+
+    /// The same, and what is said of it.
+    pub(crate) fn refuse_if_behind<S: BucketStore>(
+        &self,
+        oram: &mut VolumeOram<S>,
+    ) -> Result<(), VolumeError> {
+        if !self.is_behind_storage(oram)? {
+            return Ok(());
+        }
+        Err(VolumeError::new(
+            VolumeErrorKind::StateRolledBack,
+            "storage has seen accesses that the client's directory does not know of: it was restored \
+             from a copy made before them, or its end is damaged. Use the latest directory; what this \
+             one knows of, `oblivio rescue` gives back",
+        ))
     }
 
     /// Hands over the records of the last complete state.

@@ -86,3 +86,34 @@ pub trait StateFile: Send {
     /// When that cannot be promised any more.
     fn sync(&mut self) -> io::Result<()>;
 }
+
+/// While a file is being made, this is added to its name.
+const UNFINISHED: &str = ".new";
+
+/// Begins a file that [`finish`] gives its name.
+pub(crate) fn begin(dir: &mut dyn StateDir, name: &str) -> io::Result<Box<dyn StateFile>> {
+    let unfinished = unfinished(name);
+    // A crash may have left one.
+    if dir.names()?.contains(&unfinished) {
+        dir.remove(&unfinished)?;
+    }
+    dir.create(&unfinished)
+}
+
+/// Gives a file its name, durably, in the place of what had that name. It is whole and synced.
+pub(crate) fn finish(dir: &mut dyn StateDir, name: &str) -> io::Result<()> {
+    dir.rename(&unfinished(name), name)?;
+    dir.sync_names()
+}
+
+/// Makes a small file, or another in its place, durably: whenever a crash comes, one of them is there, whole.
+pub(crate) fn replace(dir: &mut dyn StateDir, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut file = begin(dir, name)?;
+    file.append(bytes)?;
+    file.sync()?;
+    finish(dir, name)
+}
+
+fn unfinished(name: &str) -> String {
+    format!("{name}{UNFINISHED}")
+}
