@@ -9,7 +9,7 @@ use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Seen, Snapshot, Survival, World};
+use oblivio_testkit::crash::{CrashStore, Fault, Seen, Snapshot, Survival, World};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Volume, VolumeErrorKind};
 use rand::SeedableRng;
@@ -108,6 +108,77 @@ fn is_refused((before, after, survival): (u64, u64, Survival)) -> bool {
     true
 }
 
+/// What a recovery does again is sealed anew, under keys that only its process knows. If it is interrupted, that
+/// hides nothing from a copy of the directory which was made before.
+#[test]
+fn a_recovery_that_is_interrupted_hides_nothing_from_an_old_copy() {
+    let setup = setup();
+    for (before, after) in [(1, 3), (2, 6), (4, 4)] {
+        let world = filled(&setup);
+        let mut volume = open(&setup, &world, 5).unwrap();
+        (0..before).for_each(|n| write(&mut volume, n));
+        let copy = world.snapshot();
+        (before..before + after).for_each(|n| write(&mut volume, n));
+        world.crash(&mut StdRng::seed_from_u64(3), Survival::All);
+        drop(volume);
+        let latest = world.snapshot();
+        for (point, survival) in interruptions(&setup, &world, &latest) {
+            let interrupted = world.snapshot();
+            let history = format!("{before} accesses, a copy, {after} more, {point}, {survival:?}");
+            world.restore_dir(&copy);
+            let wrong = open(&setup, &world, 6).map(drop);
+            assert_eq!(wrong, Err(VolumeErrorKind::StateRolledBack), "{history}");
+            world.restore_dir(&interrupted);
+            assert_eq!(outcome(&setup, &world), Ok(()), "{history}: the right one");
+        }
+    }
+}
+
+/// A copy that was made while a recovery was under way knows the checkpoint which that announced. It is as good as
+/// the right directory until one of the two has come to the end of a recovery.
+#[test]
+fn a_copy_from_within_a_recovery_is_refused_after_it() {
+    let setup = setup();
+    let world = filled(&setup);
+    let mut volume = open(&setup, &world, 5).unwrap();
+    (0..5).for_each(|n| write(&mut volume, n));
+    world.crash(&mut StdRng::seed_from_u64(3), Survival::All);
+    drop(volume);
+    let latest = world.snapshot();
+    for (point, survival) in interruptions(&setup, &world, &latest) {
+        let copy = world.snapshot();
+        assert_eq!(outcome(&setup, &world), Ok(()), "{point}, {survival:?}: the right one");
+        let after = world.snapshot();
+        world.restore_dir(&copy);
+        let wrong = open(&setup, &world, 6).map(drop);
+        assert_eq!(wrong, Err(VolumeErrorKind::StateRolledBack), "{point}, {survival:?}");
+        world.restore_dir(&after);
+        assert_eq!(outcome(&setup, &world), Ok(()), "{point}, {survival:?}: again");
+    }
+}
+
+/// Interrupts an opening at each of its operations in turn, in every way. The world is as that left it.
+fn interruptions(
+    setup: &SmallVolume,
+    world: &World,
+    latest: &Snapshot,
+) -> impl Iterator<Item = (u64, Survival)> {
+    let interrupt = |point: u64, survival: Survival| {
+        world.restore_store(latest);
+        world.restore_dir(latest);
+        let mut coins = StdRng::seed_from_u64(point);
+        // So that the faults are counted from this opening on.
+        world.crash(&mut coins, Survival::All);
+        world.plan(&[Fault::CrashAt(point)], &mut coins);
+        let is_through = open(setup, world, 7).is_ok();
+        world.crash(&mut coins, survival);
+        (!is_through).then_some((point, survival))
+    };
+    Survival::MODES.into_iter().flat_map(move |survival| {
+        (0..).map(move |point| interrupt(point, survival)).map_while(|it| it)
+    })
+}
+
 /// How many pieces have been written.
 fn writes(world: &World) -> usize {
     let is_write =
@@ -184,24 +255,56 @@ fn a_client_that_was_cloned_gives_away_no_plaintext() {
     assert!(one != other && longest < 8, "the XOR of {longest} bytes of plaintext in a row");
 }
 
-/// Before the first access after an opening, storage must show that opening's checkpoint.
+/// Before the first access after an opening or a checkpoint, storage must show that checkpoint.
 #[test]
 fn a_second_client_is_noticed_before_a_bucket_is_overwritten() {
+    // Each range that is forgotten after the first leads to a checkpoint, without an access.
+    let setup = SmallVolume { state_file_bytes_max: 0, ..setup() };
+    for checkpoints in 0..3 {
+        let world = filled(&setup);
+        let mut volume = open(&setup, &world, 5).unwrap();
+        (0..=checkpoints).for_each(|_| volume.forget(0..1).unwrap());
+        // Another client overtakes: storage shows another checkpoint.
+        let other = filled(&setup);
+        let mut overtaking = open(&setup, &other, 6).unwrap();
+        (0..=checkpoints).for_each(|_| overtaking.forget(0..1).unwrap());
+        replace_anchors(&world, &other.snapshot());
+        assert_eq!(first_failure(&mut volume, &world), VolumeErrorKind::Locked, "{checkpoints}");
+    }
+}
+
+/// The same of storage that goes back while a client uses it: that is not the work of another client.
+#[test]
+fn storage_that_goes_back_during_a_session_is_named_before_a_bucket_is_overwritten() {
     let setup = setup();
     let world = filled(&setup);
+    let old = world.snapshot();
     let mut volume = open(&setup, &world, 5).unwrap();
-    // Another client overtakes: storage shows another checkpoint.
-    let other = filled(&setup).snapshot();
+    replace_anchors(&world, &old);
+    assert_eq!(first_failure(&mut volume, &world), VolumeErrorKind::StoreRolledBack);
+
+    let world = filled(&setup);
+    let mut volume = open(&setup, &world, 5).unwrap();
+    replace_anchors(&world, &setup.world().snapshot());
+    assert_eq!(first_failure(&mut volume, &world), VolumeErrorKind::Tampered);
+}
+
+fn replace_anchors(world: &World, other: &Snapshot) {
     for place in 0..2 {
-        world.replace_bucket(&other, ANCHORS, BucketId::new(1, place));
+        world.replace_bucket(other, ANCHORS, BucketId::new(1, place));
     }
+}
+
+/// Writes until that fails. Nothing may be written to storage before.
+fn first_failure(volume: &mut Volume<CrashStore>, world: &World) -> VolumeErrorKind {
     world.take_view();
     let kind = loop {
         let data = contents(0);
         match volume.access(&mut [Access { address: 0, op: Op::Write(&data) }]) {
-            Ok(()) => assert_eq!(writes(&world), 0, "a bucket was written"),
+            Ok(()) => assert_eq!(writes(world), 0, "a bucket was written"),
             Err(error) => break error.kind(),
         }
     };
-    assert_eq!((kind, writes(&world)), (VolumeErrorKind::Locked, 0));
+    assert_eq!(writes(world), 0, "a bucket was written");
+    kind
 }

@@ -10,7 +10,7 @@ use oblivio_core::store::TreeId;
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Seen, Snapshot, World};
+use oblivio_testkit::crash::{CrashStore, Fault, Seen, Snapshot, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, homogeneity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
 use oblivio_volume::volume::shapes;
@@ -219,6 +219,39 @@ fn what_failed_is_not_repeated_until_the_owner_says_so() {
     drop(volume);
     let setup = SmallVolume { after_tampering: false, ..setup };
     Bench { setup, ..bench }.open(3).map(drop).unwrap();
+}
+
+/// The owner said so once, and storage still holds what it should not; the opening is interrupted, wherever it is.
+#[test]
+fn what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end() {
+    let bench = Bench::new();
+    let seed = (0..)
+        .find(|seed| {
+            bench.restore();
+            bench.change(*seed);
+            read(&mut bench.open(1).unwrap(), 7).is_err()
+        })
+        .unwrap();
+    let found = bench.world.snapshot();
+    let insisting = SmallVolume { after_tampering: true, ..bench.setup };
+    for point in 0.. {
+        bench.world.restore_store(&found);
+        bench.world.restore_dir(&found);
+        let mut coins = StdRng::seed_from_u64(seed);
+        bench.world.crash(&mut coins, Survival::All);
+        bench.world.plan(&[Fault::CrashAt(point)], &mut coins);
+        let coins_of_client = StdRng::seed_from_u64(2);
+        let opened = insisting.open(bench.world.store(), bench.world.dir(), coins_of_client);
+        assert!(opened.is_err(), "storage is as it was");
+        let is_through = !bench.world.is_off();
+        bench.world.crash(&mut coins, Survival::All);
+        let error = bench.open(3).map(drop).unwrap_err();
+        assert!(error.to_string().contains("--after-tampering"), "interrupted at {point}: {error}");
+        if is_through {
+            assert!(point > 10, "an opening has more operations than {point}");
+            break;
+        }
+    }
 }
 
 /// The same, if it is a recovery that finds the change.

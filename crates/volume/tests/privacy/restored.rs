@@ -37,3 +37,31 @@ fn what_comes_after_a_restored_backup_is_sealed_under_another_key() {
     }
     assert!(sealed_twice > 40, "{sealed_twice}");
 }
+
+/// The client's state files are sealed with a key stream, too, and the first session after a backup writes one
+/// of the same name each time.
+#[test]
+fn state_files_after_a_restored_backup_have_keys_of_their_own() {
+    let mut bench = Bench::new(SmallVolume::default(), 1);
+    let backup = bench.world.snapshot();
+    let [one, other] = [0x00, 0xFF].map(|fill| {
+        bench.world.restore_store(&backup);
+        bench.world.restore_dir(&backup);
+        let (mut volume, _) = bench.open().unwrap();
+        for address in 0..4 {
+            let data = [fill; BLOCK_BYTES as usize];
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        }
+        drop(volume);
+        bench.world.snapshot().files().clone()
+    });
+    let is_state = |name: &String| name.starts_with("state-");
+    let name = one.keys().find(|name| is_state(name)).unwrap();
+    let (one, other) = (&one[name], &other[name]);
+    let (mut longest, mut length) = (0, 0);
+    for (a, b) in one.iter().zip(other) {
+        length = if a ^ b == 0xFF { length + 1 } else { 0 };
+        longest = length.max(longest);
+    }
+    assert!(one.len() > 2000 && longest < 8, "the XOR of {longest} bytes of plaintext in a row");
+}

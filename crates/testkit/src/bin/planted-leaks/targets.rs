@@ -2,12 +2,15 @@
 
 use std::fmt;
 
-/// A file, or a folder, of integration tests of one crate.
+/// A file, or a folder, of integration tests of one crate; or its unit tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TestTarget {
     pub(crate) package: &'static str,
     pub(crate) name: &'static str,
 }
+
+/// Instead of the name of integration tests: the unit tests of the library.
+const UNIT_TESTS: &str = "lib";
 
 /// What storage sees of the engine.
 pub(crate) const PRIVACY: TestTarget = TestTarget { package: "oblivio-core", name: "privacy" };
@@ -31,6 +34,10 @@ pub(crate) const VOLUME_LYING_STORAGE: TestTarget =
 pub(crate) const VOLUME_GOING_BACK: TestTarget =
     TestTarget { package: "oblivio-volume", name: "going_back" };
 
+/// What no user of a volume can see from outside.
+pub(crate) const VOLUME_UNITS: TestTarget =
+    TestTarget { package: "oblivio-volume", name: UNIT_TESTS };
+
 /// What reaches the disk behind the NBD server.
 pub(crate) const SERVE_NBD: TestTarget = TestTarget { package: "oblivio-serve", name: "nbd" };
 
@@ -41,6 +48,12 @@ impl TestTarget {
     /// Those of its tests that have these names.
     pub(crate) const fn tests(self, names: &'static [&'static str]) -> Finders {
         Finders { target: self, names }
+    }
+
+    /// How cargo is told of it.
+    pub(crate) fn arguments(&self) -> Vec<&'static str> {
+        let tests = if self.name == UNIT_TESTS { vec!["--lib"] } else { vec!["--test", self.name] };
+        [vec!["--package", self.package], tests].concat()
     }
 }
 

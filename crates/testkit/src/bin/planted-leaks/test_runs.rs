@@ -57,7 +57,8 @@ impl TestRuns<'_> {
         // The cargo that runs this tool, if one does.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         Command::new(cargo)
-            .args(["test", "--quiet", "--package", target.package, "--test", target.name])
+            .args(["test", "--quiet"])
+            .args(target.arguments())
             .args(more)
             .current_dir(self.workspace)
             .env("CARGO_TARGET_DIR", &self.target_dir)

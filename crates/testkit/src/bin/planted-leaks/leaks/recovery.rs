@@ -10,7 +10,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "volume/src/volume.rs",
             find: "oram.begin_era();",
-            replacement: "if !head.is_clean {
+            replacement: "if !history.head.is_clean {
             oram.begin_era();
         }",
         }],
@@ -23,7 +23,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "volume/src/volume.rs",
             find: "oram.begin_era();",
-            replacement: "if head.is_clean {
+            replacement: "if history.head.is_clean {
             oram.begin_era();
         }",
         }],

@@ -1,7 +1,10 @@
 //! Leaks to storage that lies or keeps old copies, and of clients that are copied.
 
 use super::{Edit, Leak};
-use crate::targets::{VOLUME_GOING_BACK, VOLUME_LYING_STORAGE};
+use crate::targets::{VOLUME_GOING_BACK, VOLUME_LYING_STORAGE, VOLUME_PRIVACY, VOLUME_UNITS};
+
+const PARTING_COPIES: &str =
+    "volume::tests::copies_of_a_client_draw_other_leaves_and_other_keys_from_a_checkpoint_on";
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
@@ -72,8 +75,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: an old directory destroys what the right one needs",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "        if history.is_behind_storage(&mut oram)? {",
-            replacement: "        if false && history.is_behind_storage(&mut oram)? {",
+            find: "        history.refuse_if_behind(&mut oram)?;
+",
+            replacement: "",
         }],
         found_by: &[VOLUME_GOING_BACK
             .tests(&["a_directory_that_is_refused_leaves_the_right_one_what_it_needs"])],
@@ -100,6 +104,91 @@ pub(super) const LEAKS: &[Leak] = &[
         }],
         found_by: &[VOLUME_GOING_BACK
             .tests(&["a_directory_that_is_refused_leaves_the_right_one_what_it_needs"])],
+    },
+    Leak {
+        name: "openings-announce-nothing",
+        shows: "accesses of a session again, from an old directory that an interrupted recovery has covered up",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "    write_anchor(key, &announced, oram)?;
+    Ok(announced)",
+            replacement: "    Ok(announced)",
+        }],
+        found_by: &[VOLUME_GOING_BACK
+            .tests(&["a_recovery_that_is_interrupted_hides_nothing_from_an_old_copy"])],
+    },
+    Leak {
+        name: "openings-end-with-what-they-announced",
+        shows: "the same, from a directory that was copied within a recovery",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "    ) -> Result<Self, VolumeError> {
+        let checkpoint = CheckpointName { number, name: draw(oram.coins_mut()) };",
+            replacement: "    ) -> Result<Self, VolumeError> {
+        let mut checkpoint = CheckpointName { number, name: draw(oram.coins_mut()) };
+        if generation > 0 {
+            checkpoint = previous;
+        }",
+        }],
+        found_by: &[VOLUME_GOING_BACK.tests(&["a_copy_from_within_a_recovery_is_refused_after_it"])],
+    },
+    Leak {
+        name: "checkpoints-put-up-no-fence",
+        shows: "nothing: two clients overwrite each other's buckets",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "        self.fence_is_due = true;
+        Ok(())",
+            replacement: "        Ok(())",
+        }],
+        found_by: &[
+            VOLUME_GOING_BACK.tests(&["a_second_client_is_noticed_before_a_bucket_is_overwritten"])
+        ],
+    },
+    Leak {
+        name: "checkpoints-keep-the-coins",
+        shows: "which accesses of two copies of a client are for one block, however long ago they parted",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "        oram.coins_mut().renew()?;
+",
+            replacement: "",
+        }],
+        found_by: &[VOLUME_UNITS.tests(&[PARTING_COPIES])],
+    },
+    Leak {
+        name: "checkpoints-keep-the-keys",
+        shows: "nothing: a bucket of one copy of a client is good for the other",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "        oram.begin_era_at_checkpoint();
+",
+            replacement: "",
+        }],
+        found_by: &[VOLUME_UNITS.tests(&[PARTING_COPIES])],
+    },
+    Leak {
+        name: "state-files-have-one-key-stream",
+        shows: "to whoever sees the client's directory: what was written before and after a backup was restored",
+        edits: &[Edit {
+            file: "volume/src/state/file.rs",
+            find: "Salt::new(HKDF_SHA256, &self.bytes());",
+            replacement: "Salt::new(HKDF_SHA256, &self.bytes()[..HEADER_BYTES - SALT_BYTES]);",
+        }],
+        found_by: &[VOLUME_PRIVACY
+            .tests(&["restored::state_files_after_a_restored_backup_have_keys_of_their_own"])],
+    },
+    Leak {
+        name: "openings-forget-tampering-before-they-repeat",
+        shows: "what it asks for with each opening that is interrupted: one bucket more of the path that failed",
+        edits: &[Edit {
+            file: "volume/src/volume.rs",
+            find: "tampering::check(&*dir, options.after_tampering)?;",
+            replacement: "tampering::check(&*dir, options.after_tampering)?;
+        tampering::forget(&mut *dir)?;",
+        }],
+        found_by: &[VOLUME_LYING_STORAGE
+            .tests(&["what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end"])],
     },
     Leak {
         name: "evictions-pass-the-fence",
