@@ -89,11 +89,11 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, pl
 	$(call step,documentation)
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps
 	$(call step,planted leaks)
-	$(CARGO) run --quiet --package oblivio-testkit --bin planted-leaks
+	$(CARGO) run --quiet --package oblivio-planted-leaks
 
 .PHONY: planted-leaks
 planted-leaks: tools ## change the engine, volumes and servers so that they leak; tests must notice each
-	$(CARGO) run --quiet --package oblivio-testkit --bin planted-leaks
+	$(CARGO) run --quiet --package oblivio-planted-leaks
 
 .PHONY: crash
 crash: tools test-tools ## let volumes die at 20,000 points, and kill servers; to target/crash.json (3 minutes)

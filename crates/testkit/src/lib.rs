@@ -5,8 +5,7 @@
 //! - [`crash`]: a world in which machines die, to try durable volumes in.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
 //!
-//! The tool `planted-leaks` (in `src/bin/`) breaks the product on purpose, one leak at a time, and
-//! demands that the privacy tests notice.
+//! The tool `crash-suite` (in `src/bin/`) lets volumes die in that world at thousands of points.
 
 pub mod conformance;
 pub mod crash;
