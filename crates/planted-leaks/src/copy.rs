@@ -1,5 +1,6 @@
 //! The copy of the workspace that leaks are planted in.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,15 +16,19 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Makes `root` a copy of `workspace`. Files that are the same already stay untouched, so that
-    /// they are not built again.
-    pub(crate) fn take(workspace: &Path, root: &Path) -> io::Result<Self> {
-        mirror(workspace, root, &LEFT_OUT)?;
+    /// Makes `root` a copy of `workspace`, with `others` instead of the files of these paths below
+    /// `crates/`. Files that are the same already stay untouched, so that they are not built again.
+    pub(crate) fn take(
+        workspace: &Path,
+        root: &Path,
+        others: &BTreeMap<String, String>,
+    ) -> Result<Self, String> {
+        let crates = workspace.join("crates");
+        let others = others.iter().map(|(file, text)| (crates.join(file), text.as_bytes()));
+        mirror(workspace, root, &LEFT_OUT, &others.collect()).map_err(|cause| {
+            format!("the workspace cannot be copied to {}: {cause}", root.display())
+        })?;
         Ok(Self { root: root.to_owned() })
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
     }
 
     /// Plants `leak`, or says why it cannot be done; then nothing has changed.
@@ -85,8 +90,14 @@ impl Planted {
     }
 }
 
-/// Makes the directory `to` the same as `from`, but for the entries `left_out`.
-fn mirror(from: &Path, to: &Path, left_out: &[&str]) -> io::Result<()> {
+/// Makes the directory `to` the same as `from`, but for the entries `left_out`, and with `others` instead of
+/// what these files hold.
+fn mirror(
+    from: &Path,
+    to: &Path,
+    left_out: &[&str],
+    others: &BTreeMap<PathBuf, &[u8]>,
+) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(to)? {
         let path = entry?.path();
@@ -105,9 +116,10 @@ fn mirror(from: &Path, to: &Path, left_out: &[&str]) -> io::Result<()> {
             continue;
         }
         if source.is_dir() {
-            mirror(&source, &destination, &[])?;
+            mirror(&source, &destination, &[], others)?;
         } else {
-            let contents = fs::read(&source)?;
+            let contents =
+                others.get(&source).map_or_else(|| fs::read(&source), |it| Ok(it.to_vec()))?;
             if fs::read(&destination).ok().as_ref() != Some(&contents) {
                 fs::write(&destination, contents)?;
             }

@@ -1,28 +1,36 @@
 //! Breaks the product on purpose, one leak at a time, and demands that tests notice.
 //!
-//! A test that has never failed proves nothing. This tool copies the workspace, proves that the
-//! copy passes, and then plants the leaks of [`leaks`] one by one: each must compile, and each must
-//! make the tests fail that are there to find it. The workspace itself is never changed.
+//! A test that has never failed proves nothing. This tool copies the workspace and plants the leaks of
+//! [`leaks`] in the copy: as many as can behind [`switches`], in one build; the others one by one. Each must
+//! compile, and each must make the tests fail that are there to find it, which pass without it. The
+//! workspace itself is never changed.
 //!
 //! Exit status: 0 when every leak was found, 1 when one survived, no longer applies or does not
 //! compile, 2 when the tool itself could not work.
 
 mod copy;
 mod leaks;
+mod report;
+mod switches;
 mod targets;
 mod test_runs;
+mod verdict;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread;
 
 use clap::Parser;
 use copy::Copy;
 use leaks::Leak;
-use serde_json::json;
-use targets::{Finders, TestTarget, full_name};
-use test_runs::{Outcome, TestRuns};
+use report::Report;
+use switches::Batch;
+use targets::{Finders, TestTarget};
+use test_runs::TestRuns;
+use verdict::Verdict;
 
 /// Plants leaks in a copy of the workspace and checks that the tests find each.
 #[derive(Parser)]
@@ -42,7 +50,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match work(&arguments, &mut io::stdout()) {
+    match work(&arguments, &Report::new(arguments.json)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(message) => {
@@ -54,65 +62,104 @@ fn main() -> ExitCode {
 }
 
 /// Whether every leak was found.
-fn work(arguments: &Arguments, out: &mut impl Write) -> Result<bool, String> {
+fn work(arguments: &Arguments, report: &Report) -> Result<bool, String> {
     let chosen = choose(&arguments.only)?;
     if arguments.list {
-        for leak in chosen {
-            print(out, arguments.json, &listing(leak))?;
-        }
+        chosen.into_iter().try_for_each(|leak| report.print(&report::listing(leak)))?;
         return Ok(true);
     }
     let room = room();
-    let copy = Copy::take(&workspace(), &room.join("workspace")).map_err(|cause| {
-        format!("the workspace cannot be copied to {}: {cause}", room.display())
-    })?;
-    let tests = TestRuns { workspace: copy.root(), target_dir: room.join("target") };
+    let copy = room.join("workspace");
+    let tests = TestRuns { workspace: &copy, target_dir: room.join("target") };
+    let batch = build_together(&chosen, &copy, &tests)?;
+    must_pass(&batch, &tests)?;
+    let found_together = throw_switches(&batch, &tests, report)?;
+    let found_alone = plant_alone(&batch.alone, &copy, &tests, report)?;
+    Ok(found_together && found_alone)
+}
 
-    for (target, names) in finders(&chosen) {
-        match tests.run(&target, &names)? {
-            Outcome::Ran { failed } if failed.is_empty() => {}
-            outcome => {
-                return Err(format!("{target} must pass before a leak is planted: {outcome}"));
+/// Builds the tests with all leaks that can be built together.
+fn build_together(
+    leaks: &[&'static Leak],
+    copy: &Path,
+    tests: &TestRuns<'_>,
+) -> Result<Batch, String> {
+    let mut alone = BTreeSet::new();
+    loop {
+        let batch = Batch::new(&workspace().join("crates"), leaks, &alone)?;
+        Copy::take(&workspace(), copy, &batch.files)?;
+        let mut blamed = BTreeSet::new();
+        for (target, _) in finders(&batch.switched) {
+            if let Err(wrong) = tests.build(&target)? {
+                blamed = batch.blamed(&wrong.errors);
+                if blamed.is_empty() {
+                    return Err(format!("{target} does not compile with the switches:\n{wrong}"));
+                }
+                break;
             }
         }
+        if blamed.is_empty() {
+            return Ok(batch);
+        }
+        alone.extend(blamed);
     }
+}
+
+/// Proves that the tests pass while no switch is thrown.
+fn must_pass(batch: &Batch, tests: &TestRuns<'_>) -> Result<(), String> {
+    finders(&batch.switched).into_iter().try_for_each(|(target, names)| {
+        match &tests.run(&target, &names, None)?.0[..] {
+            [] => Ok(()),
+            failed => Err(format!(
+                "{target} must pass before a leak is planted; these fail: {}",
+                failed.join(", ")
+            )),
+        }
+    })
+}
+
+/// Tries the leaks that have a switch, as many at a time as there are processors.
+fn throw_switches(batch: &Batch, tests: &TestRuns<'_>, report: &Report) -> Result<bool, String> {
+    let left = Mutex::new(batch.switched.iter());
+    let worker = || {
+        let mut all_found = true;
+        loop {
+            let next = left.lock().map_err(|_| "another worker panicked")?.next();
+            let Some((number, leak)) = next else {
+                return Ok(all_found);
+            };
+            let verdict = Verdict::of(leak, tests, Some(*number))?;
+            all_found &= verdict.is_found();
+            report.print(&verdict.line(leak))?;
+        }
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let outcomes: Vec<Result<bool, String>> = thread::scope(|scope| {
+        let started: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let panicked = |_| Err("a worker panicked".to_owned());
+        started.into_iter().map(|it| it.join().unwrap_or_else(panicked)).collect()
+    });
+    outcomes.into_iter().try_fold(true, |all, found| Ok(all & found?))
+}
+
+/// Tries the leaks that have none, each in a build of its own.
+fn plant_alone(
+    leaks: &[&'static Leak],
+    root: &Path,
+    tests: &TestRuns<'_>,
+    report: &Report,
+) -> Result<bool, String> {
+    if leaks.is_empty() {
+        return Ok(true);
+    }
+    let copy = Copy::take(&workspace(), root, &Default::default())?;
     let mut all_found = true;
-    for leak in chosen {
-        let verdict = plant(leak, &copy, &tests)?;
+    for leak in leaks {
+        let verdict = plant(leak, &copy, tests)?;
         all_found &= verdict.is_found();
-        print(out, arguments.json, &report(leak, &verdict))?;
+        report.print(&verdict.line(leak))?;
     }
     Ok(all_found)
-}
-
-/// The tests that are to find `leaks`, each once, by their targets.
-fn finders(leaks: &[&Leak]) -> Vec<(TestTarget, Vec<&'static str>)> {
-    let mut targets: Vec<(TestTarget, BTreeSet<&str>)> = Vec::new();
-    for Finders { target, names } in leaks.iter().flat_map(|leak| leak.found_by) {
-        match targets.iter_mut().find(|(known, _)| known == target) {
-            Some((_, known)) => known.extend(names.iter()),
-            None => targets.push((*target, names.iter().copied().collect())),
-        }
-    }
-    targets.into_iter().map(|(target, names)| (target, names.into_iter().collect())).collect()
-}
-
-/// What became of a leak.
-enum Verdict {
-    /// All tests that are there for it failed.
-    Found { by: Vec<String> },
-    /// Not all of them did.
-    Survived { missed_by: Vec<String>, found_by: Vec<String> },
-    /// The source has changed: the leak cannot be planted.
-    NoLongerApplies(String),
-    /// The source has changed: with the leak it is no program.
-    DoesNotCompile(String),
-}
-
-impl Verdict {
-    fn is_found(&self) -> bool {
-        matches!(self, Self::Found { .. })
-    }
 }
 
 fn plant(leak: &Leak, copy: &Copy, tests: &TestRuns<'_>) -> Result<Verdict, String> {
@@ -120,28 +167,25 @@ fn plant(leak: &Leak, copy: &Copy, tests: &TestRuns<'_>) -> Result<Verdict, Stri
         Ok(planted) => planted,
         Err(reason) => return Ok(Verdict::NoLongerApplies(reason)),
     };
-    let verdict = judge(leak, tests);
+    let mut built = leak.found_by.iter().map(|finders| tests.build(&finders.target));
+    let verdict = match built.find_map(|built| built.map(Result::err).transpose()) {
+        Some(wrong) => wrong.map(Verdict::DoesNotCompile),
+        None => Verdict::of(leak, tests, None),
+    };
     planted.restore()?;
     verdict
 }
 
-/// Runs the tests that are to find the leak which was planted.
-fn judge(leak: &Leak, tests: &TestRuns<'_>) -> Result<Verdict, String> {
-    let mut found_by = Vec::new();
-    for Finders { target, names } in leak.found_by {
-        match tests.run(target, names)? {
-            Outcome::DoesNotCompile { errors } => return Ok(Verdict::DoesNotCompile(errors)),
-            Outcome::Ran { failed } => {
-                found_by.extend(failed.iter().map(|test| full_name(target, test)));
-            }
+/// The tests that are to find leaks, each once, by their targets.
+fn finders(leaks: &[(usize, &'static Leak)]) -> Vec<(TestTarget, Vec<&'static str>)> {
+    let mut targets: Vec<(TestTarget, BTreeSet<&str>)> = Vec::new();
+    for Finders { target, names } in leaks.iter().flat_map(|(_, leak)| leak.found_by) {
+        match targets.iter_mut().find(|(known, _)| known == target) {
+            Some((_, known)) => known.extend(names.iter()),
+            None => targets.push((*target, names.iter().copied().collect())),
         }
     }
-    let all = leak.found_by.iter().flat_map(Finders::full_names);
-    let missed_by: Vec<_> = all.filter(|test| !found_by.contains(test)).collect();
-    Ok(match missed_by.is_empty() {
-        true => Verdict::Found { by: found_by },
-        false => Verdict::Survived { missed_by, found_by },
-    })
+    targets.into_iter().map(|(target, names)| (target, names.into_iter().collect())).collect()
 }
 
 fn choose(only: &[String]) -> Result<Vec<&'static Leak>, String> {
@@ -160,52 +204,4 @@ fn workspace() -> PathBuf {
 fn room() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     target.unwrap_or_else(|| workspace().join("target")).join("planted-leaks")
-}
-
-/// A line as JSON and as text.
-struct Line {
-    json: serde_json::Value,
-    text: String,
-}
-
-fn print(out: &mut impl Write, as_json: bool, line: &Line) -> Result<(), String> {
-    let written =
-        if as_json { writeln!(out, "{}", line.json) } else { writeln!(out, "{}", line.text) };
-    written.and_then(|()| out.flush()).map_err(|cause| format!("no output: {cause}"))
-}
-
-fn listing(leak: &Leak) -> Line {
-    let found_by: Vec<_> = leak.found_by.iter().flat_map(Finders::full_names).collect();
-    Line {
-        json: json!({ "leak": leak.name, "shows": leak.shows, "found_by": found_by }),
-        text: format!("{:32} {}", leak.name, leak.shows),
-    }
-}
-
-fn report(leak: &Leak, verdict: &Verdict) -> Line {
-    let name = leak.name;
-    match verdict {
-        Verdict::Found { by } => Line {
-            json: json!({ "leak": name, "verdict": "found", "by": by }),
-            text: format!("found     {name}: {}", by.join(", ")),
-        },
-        Verdict::Survived { missed_by, found_by } => Line {
-            json: json!({
-                "leak": name, "verdict": "survived", "missed_by": missed_by, "found_by": found_by,
-            }),
-            text: format!(
-                "SURVIVED  {name}: missed by {}; found by: {}",
-                missed_by.join(", "),
-                if found_by.is_empty() { "none".to_owned() } else { found_by.join(", ") },
-            ),
-        },
-        Verdict::NoLongerApplies(reason) => Line {
-            json: json!({ "leak": name, "verdict": "no longer applies", "reason": reason }),
-            text: format!("OUTDATED  {name}: {reason}"),
-        },
-        Verdict::DoesNotCompile(errors) => Line {
-            json: json!({ "leak": name, "verdict": "does not compile", "reason": errors }),
-            text: format!("OUTDATED  {name}: it does not compile\n{errors}"),
-        },
-    }
 }

@@ -4,10 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::switches;
 use crate::targets::TestTarget;
-
-/// As many lines of the compiler's errors as are worth showing.
-const ERROR_LINES_MAX: usize = 30;
 
 /// The tests of one workspace, always built in the same place.
 pub(crate) struct TestRuns<'w> {
@@ -15,29 +13,46 @@ pub(crate) struct TestRuns<'w> {
     pub(crate) target_dir: PathBuf,
 }
 
-/// What came of a run.
-pub(crate) enum Outcome {
-    /// They were built and run; the names of those that failed.
-    Ran { failed: Vec<String> },
-    /// They could not be built.
-    DoesNotCompile { errors: String },
+/// What the compiler said.
+pub(crate) struct DoesNotCompile {
+    pub(crate) errors: String,
 }
 
+/// The names of the tests that failed.
+pub(crate) struct Failed(pub(crate) Vec<String>);
+
 impl TestRuns<'_> {
-    /// Builds `target`, and runs those of its tests that are named.
+    /// Builds `target`.
+    ///
+    /// # Errors
+    /// When cargo cannot be started.
+    pub(crate) fn build(&self, target: &TestTarget) -> Result<Result<(), DoesNotCompile>, String> {
+        let build = self.output(self.cargo(target).arg("--no-run"))?;
+        Ok(match build.status.success() {
+            true => Ok(()),
+            false => {
+                Err(DoesNotCompile { errors: String::from_utf8_lossy(&build.stderr).into_owned() })
+            }
+        })
+    }
+
+    /// Runs those tests of `target` that are named, with the switch of one leak thrown, or none.
     ///
     /// # Errors
     /// When cargo cannot be started, the tests ended without a result, or there is no test of one of
     /// these names.
-    pub(crate) fn run(&self, target: &TestTarget, names: &[&str]) -> Result<Outcome, String> {
-        let build = self.cargo(target, &["--no-run"])?;
-        if !build.status.success() {
-            let errors = String::from_utf8_lossy(&build.stderr);
-            let errors: Vec<_> = errors.lines().take(ERROR_LINES_MAX).collect();
-            return Ok(Outcome::DoesNotCompile { errors: errors.join("\n") });
+    pub(crate) fn run(
+        &self,
+        target: &TestTarget,
+        names: &[&str],
+        switch: Option<usize>,
+    ) -> Result<Failed, String> {
+        let mut cargo = self.cargo(target);
+        cargo.args(["--no-fail-fast", "--", "--format", "pretty", "--exact"]).args(names);
+        if let Some(leak) = switch {
+            cargo.env(switches::VARIABLE, leak.to_string());
         }
-        let harness = [&["--no-fail-fast", "--", "--format", "pretty", "--exact"], names].concat();
-        let run = self.cargo(target, &harness)?;
+        let run = self.output(&mut cargo)?;
         let text = String::from_utf8_lossy(&run.stdout);
         let results: Vec<_> = text.lines().filter_map(result).collect();
         if let Some(unknown) = names.iter().find(|name| results.iter().all(|(ran, _)| ran != *name))
@@ -47,26 +62,33 @@ impl TestRuns<'_> {
         let failed = results.iter().filter(|(_, passed)| !passed);
         let failed: Vec<_> = failed.map(|(name, _)| (*name).to_owned()).collect();
         if run.status.success() == failed.is_empty() {
-            Ok(Outcome::Ran { failed })
+            Ok(Failed(failed))
         } else {
             Err(format!("the tests ended without a result ({}):\n{text}", run.status))
         }
     }
 
-    fn cargo(&self, target: &TestTarget, more: &[&str]) -> Result<Output, String> {
+    fn cargo(&self, target: &TestTarget) -> Command {
         // The cargo that runs this tool, if one does.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        Command::new(cargo)
+        let mut command = Command::new(cargo);
+        command
             .args(["test", "--quiet"])
             .args(target.arguments())
-            .args(more)
             .current_dir(self.workspace)
             .env("CARGO_TARGET_DIR", &self.target_dir)
-            // What a leak leaves unused is no error here.
-            .env_remove("RUSTFLAGS")
+            // Nobody looks at a backtrace of a leak.
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("CARGO_PROFILE_TEST_DEBUG", "0")
             .env("RUST_BACKTRACE", "0")
-            .output()
-            .map_err(|cause| format!("cargo cannot be started: {cause}"))
+            .env_remove(switches::VARIABLE)
+            // What a leak leaves unused is no error here.
+            .env_remove("RUSTFLAGS");
+        command
+    }
+
+    fn output(&self, command: &mut Command) -> Result<Output, String> {
+        command.output().map_err(|cause| format!("cargo cannot be started: {cause}"))
     }
 }
 
@@ -81,11 +103,10 @@ fn result(line: &str) -> Option<(&str, bool)> {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for DoesNotCompile {
+    /// As many lines as are worth showing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ran { failed } => write!(f, "these fail: {}", failed.join(", ")),
-            Self::DoesNotCompile { errors } => write!(f, "they do not compile\n{errors}"),
-        }
+        let lines: Vec<_> = self.errors.lines().take(30).collect();
+        f.write_str(&lines.join("\n"))
     }
 }

@@ -1,0 +1,44 @@
+//! Lines of output.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::json;
+
+use crate::leaks::Leak;
+use crate::targets::Finders;
+
+/// A line as JSON and as text.
+pub(crate) struct Line {
+    pub(crate) json: serde_json::Value,
+    pub(crate) text: String,
+}
+
+/// Where lines go, from several threads.
+pub(crate) struct Report {
+    pub(crate) as_json: bool,
+    out: Mutex<io::Stdout>,
+}
+
+impl Report {
+    pub(crate) fn new(as_json: bool) -> Self {
+        Self { as_json, out: Mutex::new(io::stdout()) }
+    }
+
+    pub(crate) fn print(&self, line: &Line) -> Result<(), String> {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = match self.as_json {
+            true => writeln!(out, "{}", line.json),
+            false => writeln!(out, "{}", line.text),
+        };
+        written.and_then(|()| out.flush()).map_err(|cause| format!("no output: {cause}"))
+    }
+}
+
+pub(crate) fn listing(leak: &Leak) -> Line {
+    let found_by: Vec<_> = leak.found_by.iter().flat_map(Finders::full_names).collect();
+    Line {
+        json: json!({ "leak": leak.name, "shows": leak.shows, "found_by": found_by }),
+        text: format!("{:32} {}", leak.name, leak.shows),
+    }
+}

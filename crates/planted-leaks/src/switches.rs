@@ -1,0 +1,313 @@
+//! Many leaks in one build: each behind a switch that is thrown when the tests are run.
+//!
+//! A function that leaks are planted in gets all its bodies, the sound one last:
+//!
+//! ```text
+//! { match crate::planted_leak() { 3 => { leaky } 8 => { leaky } _ => { sound } } }
+//! ```
+//!
+//! A leak that changes anything but the bodies of functions has no switch: it is built alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use syn::visit::{self, Visit};
+
+use crate::leaks::Leak;
+
+/// The environment variable that holds the number of the leak whose switch is thrown.
+pub(crate) const VARIABLE: &str = "OBLIVIO_PLANTED_LEAK";
+
+/// What every crate with switches is given.
+fn reader() -> String {
+    format!(
+        "
+pub(crate) fn planted_leak() -> usize {{
+    static LEAK: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *LEAK.get_or_init(|| {{
+        let number = std::env::var({VARIABLE:?});
+        number.ok().and_then(|number| number.parse().ok()).unwrap_or(0)
+    }})
+}}
+"
+    )
+}
+
+/// Leaks that are built together.
+pub(crate) struct Batch {
+    /// Those with a switch, each with its number, which is not 0.
+    pub(crate) switched: Vec<(usize, &'static Leak)>,
+    /// Those without.
+    pub(crate) alone: Vec<&'static Leak>,
+    /// What files become, by their paths below `crates/`.
+    pub(crate) files: BTreeMap<String, String>,
+    arms: Vec<Arm>,
+}
+
+/// A leaky body in a file with switches.
+struct Arm {
+    file: String,
+    lines: Range<usize>,
+    leak: usize,
+}
+
+impl Batch {
+    /// Gives a switch to all of `leaks` that can have one, but for those that must be `alone`.
+    ///
+    /// # Errors
+    /// When a file of `crates` cannot be read, or is no Rust.
+    pub(crate) fn new(
+        crates: &Path,
+        leaks: &[&'static Leak],
+        alone: &BTreeSet<&str>,
+    ) -> Result<Self, String> {
+        let mut sources = Sources { crates, sources: BTreeMap::new() };
+        let mut batch =
+            Self { switched: vec![], alone: vec![], files: BTreeMap::new(), arms: vec![] };
+        let mut bodies: BTreeMap<(&str, usize), Vec<(usize, String)>> = BTreeMap::new();
+        for (leak, number) in leaks.iter().zip(1..) {
+            let leaky = match alone.contains(leak.name) {
+                true => None,
+                false => sources.leaky_bodies(leak)?,
+            };
+            match leaky {
+                Some(leaky) => {
+                    batch.switched.push((number, leak));
+                    for (place, body) in leaky {
+                        bodies.entry(place).or_default().push((number, body));
+                    }
+                }
+                None => batch.alone.push(leak),
+            }
+        }
+        let files: BTreeSet<_> = bodies.keys().map(|(file, _)| *file).collect();
+        for file in &files {
+            batch.put_switches(file, sources.get(file)?, &bodies);
+        }
+        let roots: BTreeSet<_> = files.iter().map(|file| root_of(crates, file)).collect();
+        for root in roots {
+            let known = batch.files.remove(&root);
+            let text = known.map_or_else(|| read(crates, &root), Ok)?;
+            batch.files.insert(root, text + &reader());
+        }
+        Ok(batch)
+    }
+
+    fn put_switches(
+        &mut self,
+        file: &str,
+        source: &Source,
+        bodies: &BTreeMap<(&str, usize), Vec<(usize, String)>>,
+    ) {
+        let mut text = String::new();
+        let mut copied = 0;
+        for body in &source.bodies {
+            let Some(leaky) = bodies.get(&(file, body.start)) else {
+                continue;
+            };
+            text += &source.text[copied..body.start];
+            text += "{ match crate::planted_leak() {\n";
+            for (leak, body) in leaky {
+                let first = text.lines().count() + 1;
+                // Writing to a string does not fail.
+                let _ = writeln!(text, "{leak} => {body}");
+                let lines = first..text.lines().count() + 1;
+                self.arms.push(Arm { file: file.to_owned(), lines, leak: *leak });
+            }
+            text += "_ => ";
+            text += &source.text[body.clone()];
+            text += "\n} }";
+            copied = body.end;
+        }
+        text += &source.text[copied..];
+        self.files.insert(file.to_owned(), text);
+    }
+
+    /// The leaks in whose bodies the compiler finds errors.
+    pub(crate) fn blamed(&self, errors: &str) -> BTreeSet<&'static str> {
+        let places = errors.lines().filter_map(|line| {
+            let (file, place) = line.split_once("--> crates/")?.1.split_once(':')?;
+            let line: usize = place.split(':').next()?.parse().ok()?;
+            Some((file, line))
+        });
+        let arms = places.flat_map(|(file, line)| {
+            self.arms.iter().filter(move |arm| arm.file == file && arm.lines.contains(&line))
+        });
+        let blamed: BTreeSet<_> = arms.map(|arm| arm.leak).collect();
+        let is_blamed =
+            |(number, leak): &(usize, &'static Leak)| blamed.contains(number).then_some(leak.name);
+        self.switched.iter().filter_map(is_blamed).collect()
+    }
+}
+
+/// The file at the root of the crate that `file` belongs to.
+fn root_of(crates: &Path, file: &str) -> String {
+    let name = file.split('/').next().unwrap_or(file);
+    let library = format!("{name}/src/lib.rs");
+    if crates.join(&library).exists() { library } else { format!("{name}/src/main.rs") }
+}
+
+fn read(crates: &Path, file: &str) -> Result<String, String> {
+    fs::read_to_string(crates.join(file)).map_err(|cause| format!("{file} cannot be read: {cause}"))
+}
+
+/// The files that leaks are planted in, as they are.
+struct Sources<'c> {
+    crates: &'c Path,
+    sources: BTreeMap<&'static str, Source>,
+}
+
+struct Source {
+    text: String,
+    /// Of the functions that can have switches, in their order; none lies in another.
+    bodies: Vec<Range<usize>>,
+}
+
+/// Bodies of functions with a leak in them, by file and where the sound body starts.
+type LeakyBodies = BTreeMap<(&'static str, usize), String>;
+
+impl Sources<'_> {
+    fn get(&mut self, file: &'static str) -> Result<&Source, String> {
+        if !self.sources.contains_key(file) {
+            let source = Source::new(read(self.crates, file)?)
+                .map_err(|cause| format!("{file} is no Rust: {cause}"))?;
+            self.sources.insert(file, source);
+        }
+        Ok(&self.sources[file])
+    }
+
+    /// What a leak makes of the bodies it changes. `None` if it changes anything else, or fits no more.
+    fn leaky_bodies(&mut self, leak: &Leak) -> Result<Option<LeakyBodies>, String> {
+        let mut leaky = LeakyBodies::new();
+        for edit in leak.edits {
+            let source = self.get(edit.file)?;
+            let places: Vec<_> = source.text.match_indices(edit.find).collect();
+            let [(start, _)] = places[..] else {
+                return Ok(None);
+            };
+            let found = start..start + edit.find.len();
+            let encloses = |body: &&Range<usize>| body.start < found.start && found.end < body.end;
+            let Some(body) = source.bodies.iter().find(encloses) else {
+                return Ok(None);
+            };
+            let sound = || source.text[body.clone()].to_owned();
+            let text = leaky.entry((edit.file, body.start)).or_insert_with(sound);
+            if !text.contains(edit.find) {
+                return Ok(None);
+            }
+            *text = text.replacen(edit.find, edit.replacement, 1);
+        }
+        Ok(Some(leaky))
+    }
+}
+
+impl Source {
+    fn new(text: String) -> syn::Result<Self> {
+        let mut bodies = Bodies::default();
+        bodies.visit_file(&syn::parse_file(&text)?);
+        Ok(Self { text, bodies: bodies.0 })
+    }
+}
+
+/// The bodies of functions whose result has a type that all bodies can share.
+#[derive(Default)]
+struct Bodies(Vec<Range<usize>>);
+
+impl Bodies {
+    fn add(&mut self, signature: &syn::Signature, body: &syn::Block) {
+        let mut hidden = HiddenTypes::default();
+        hidden.visit_return_type(&signature.output);
+        if signature.constness.is_none() && !hidden.0 {
+            let braces = body.brace_token.span;
+            let (open, close) = (braces.open().byte_range(), braces.close().byte_range());
+            self.0.push(open.start..close.end);
+        }
+    }
+}
+
+impl<'s> Visit<'s> for Bodies {
+    fn visit_item_fn(&mut self, function: &'s syn::ItemFn) {
+        self.add(&function.sig, &function.block);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'s syn::ImplItemFn) {
+        self.add(&function.sig, &function.block);
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'s syn::TraitItemFn) {
+        if let Some(body) = &function.default {
+            self.add(&function.sig, body);
+        }
+    }
+}
+
+/// Whether there is an `impl Trait`: each body has its own.
+#[derive(Default)]
+struct HiddenTypes(bool);
+
+impl<'s> Visit<'s> for HiddenTypes {
+    fn visit_type_impl_trait(&mut self, hidden: &'s syn::TypeImplTrait) {
+        self.0 = true;
+        visit::visit_type_impl_trait(self, hidden);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leaks;
+
+    const SOURCE: &str = "const N: u8 = 1; // ä
+impl S {
+    fn one(&self) -> u8 {
+        let two = N + 1;
+        two
+    }
+    fn hidden(&self) -> impl Fn() { || () }
+}
+";
+
+    #[test]
+    fn a_body_is_what_stands_between_the_braces_of_a_function() {
+        let source = Source::new(SOURCE.to_owned()).unwrap();
+        let bodies: Vec<_> = source.bodies.iter().map(|body| &SOURCE[body.clone()]).collect();
+        assert_eq!(bodies, ["{\n        let two = N + 1;\n        two\n    }"]);
+    }
+
+    #[test]
+    fn errors_are_blamed_on_the_bodies_they_are_in() {
+        let leaks: Vec<_> = leaks::all().take(2).collect();
+        let mut batch = Batch {
+            switched: (1..).zip(leaks.iter().copied()).collect(),
+            alone: vec![],
+            files: BTreeMap::new(),
+            arms: vec![],
+        };
+        let source = Source::new(SOURCE.to_owned()).unwrap();
+        let body = source.bodies[0].clone();
+        let leaky = vec![(1, "{\n 1\n}".to_owned()), (2, "{ x }".to_owned())];
+        batch.put_switches("s.rs", &source, &BTreeMap::from([(("s.rs", body.start), leaky)]));
+        let text = &batch.files["s.rs"];
+        assert!(text.contains("2 => { x }\n_ => {\n        let two = N + 1;"), "{text}");
+        let wrong = text.lines().position(|line| line == "2 => { x }").unwrap() + 1;
+        let errors = format!("error: no x\n  --> crates/s.rs:{wrong}:8\n");
+        assert_eq!(batch.blamed(&errors), BTreeSet::from([leaks[1].name]));
+    }
+
+    /// One build is enough for nearly all.
+    #[test]
+    fn most_leaks_have_a_switch_and_what_they_are_put_in_is_still_rust() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let all: Vec<_> = leaks::all().collect();
+        let batch = Batch::new(&crates, &all, &BTreeSet::new()).unwrap();
+        assert_eq!(batch.switched.len() + batch.alone.len(), all.len());
+        let alone: Vec<_> = batch.alone.iter().map(|leak| leak.name).collect();
+        assert!(alone.len() * 10 < all.len(), "these have none: {alone:?}");
+        for (file, text) in &batch.files {
+            assert!(syn::parse_file(text).is_ok(), "{file}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What became of a leak.
+
+use serde_json::json;
+
+use crate::leaks::Leak;
+use crate::report::Line;
+use crate::targets::{Finders, full_name};
+use crate::test_runs::{DoesNotCompile, TestRuns};
+
+/// What became of a leak.
+pub(crate) enum Verdict {
+    /// All tests that are there for it failed.
+    Found { by: Vec<String> },
+    /// Not all of them did.
+    Survived { missed_by: Vec<String>, found_by: Vec<String> },
+    /// The source has changed: the leak cannot be planted.
+    NoLongerApplies(String),
+    /// The source has changed: with the leak it is no program.
+    DoesNotCompile(DoesNotCompile),
+}
+
+impl Verdict {
+    /// Runs the tests that are to find a leak. It is in the copy; if it has a switch, that is thrown.
+    ///
+    /// # Errors
+    /// See [`TestRuns::run`].
+    pub(crate) fn of(
+        leak: &Leak,
+        tests: &TestRuns<'_>,
+        switch: Option<usize>,
+    ) -> Result<Self, String> {
+        let mut found_by = Vec::new();
+        for Finders { target, names } in leak.found_by {
+            let failed = tests.run(target, names, switch)?.0;
+            found_by.extend(failed.iter().map(|test| full_name(target, test)));
+        }
+        let all = leak.found_by.iter().flat_map(Finders::full_names);
+        let missed_by: Vec<_> = all.filter(|test| !found_by.contains(test)).collect();
+        Ok(match missed_by.is_empty() {
+            true => Self::Found { by: found_by },
+            false => Self::Survived { missed_by, found_by },
+        })
+    }
+
+    pub(crate) fn is_found(&self) -> bool {
+        matches!(self, Self::Found { .. })
+    }
+
+    pub(crate) fn line(&self, leak: &Leak) -> Line {
+        let name = leak.name;
+        match self {
+            Self::Found { by } => Line {
+                json: json!({ "leak": name, "verdict": "found", "by": by }),
+                text: format!("found     {name}: {}", by.join(", ")),
+            },
+            Self::Survived { missed_by, found_by } => Line {
+                json: json!({
+                    "leak": name,
+                    "verdict": "survived",
+                    "missed_by": missed_by,
+                    "found_by": found_by,
+                }),
+                text: format!(
+                    "SURVIVED  {name}: missed by {}; found by: {}",
+                    missed_by.join(", "),
+                    if found_by.is_empty() { "none".to_owned() } else { found_by.join(", ") },
+                ),
+            },
+            Self::NoLongerApplies(reason) => Line {
+                json: json!({ "leak": name, "verdict": "no longer applies", "reason": reason }),
+                text: format!("OUTDATED  {name}: {reason}"),
+            },
+            Self::DoesNotCompile(errors) => Line {
+                json: json!({
+                    "leak": name,
+                    "verdict": "does not compile",
+                    "reason": errors.to_string(),
+                }),
+                text: format!("OUTDATED  {name}: it does not compile\n{errors}"),
+            },
+        }
+    }
+}
