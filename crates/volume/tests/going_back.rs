@@ -10,6 +10,7 @@ use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, Seen, Snapshot, Survival, World};
+use oblivio_testkit::statistics::longest_complement;
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Volume, VolumeErrorKind};
 use rand::SeedableRng;
@@ -250,12 +251,8 @@ fn a_client_that_was_cloned_gives_away_no_plaintext() {
         world.snapshot().store().to_vec()
     };
     let (one, other) = (run(0x00), run(0xFF));
-    let (mut longest, mut length) = (0, 0);
-    for (a, b) in one.iter().zip(&other) {
-        length = if a ^ b == 0xFF { length + 1 } else { 0 };
-        longest = length.max(longest);
-    }
-    assert!(one != other && longest < 8, "the XOR of {longest} bytes of plaintext in a row");
+    let longest = longest_complement(&one, &other);
+    assert!(one != other && longest < 8, "the XOR of {longest} bytes of plaintext");
 }
 
 /// Before the first access after an opening or a checkpoint, storage must show that checkpoint.

@@ -193,17 +193,21 @@ fn whether_a_tick_fails_does_not_depend_on_whether_somebody_asks() {
     verdicts.conclude();
 }
 
+/// Changes storage so that an access finds it out. Returns with which seed.
+fn find_tampering(bench: &Bench) -> u64 {
+    let is_found = |seed: &u64| {
+        bench.restore();
+        bench.change(*seed);
+        read(&mut bench.open(1).unwrap(), 7).is_err()
+    };
+    (0..).find(is_found).unwrap()
+}
+
 /// Storage could ask another question with every opening.
 #[test]
 fn what_failed_is_not_repeated_until_the_owner_says_so() {
     let bench = Bench::new();
-    let seed = (0..)
-        .find(|seed| {
-            bench.restore();
-            bench.change(*seed);
-            read(&mut bench.open(1).unwrap(), 7).is_err()
-        })
-        .unwrap();
+    let seed = find_tampering(&bench);
     for _ in 0..3 {
         bench.world.take_view();
         let error = bench.open(2).map(drop).unwrap_err();
@@ -230,13 +234,7 @@ fn what_failed_is_not_repeated_until_the_owner_says_so() {
 #[test]
 fn what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end() {
     let bench = Bench::new();
-    let seed = (0..)
-        .find(|seed| {
-            bench.restore();
-            bench.change(*seed);
-            read(&mut bench.open(1).unwrap(), 7).is_err()
-        })
-        .unwrap();
+    let seed = find_tampering(&bench);
     let found = bench.world.snapshot();
     let insisting = SmallVolume { after_tampering: true, ..bench.setup };
     for point in 0.. {

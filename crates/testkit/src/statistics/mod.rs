@@ -7,11 +7,13 @@
 //! made up, a test proves nothing.
 
 mod chi_squared;
+mod complement;
 mod correlation;
 mod repeats;
 mod verdicts;
 
 pub use chi_squared::{contingency, homogeneity, uniformity, uniformity_of_pairs};
+pub use complement::longest_complement;
 pub use correlation::serial_correlation;
 pub use repeats::{Return, repeats, returns};
 pub use verdicts::Verdicts;

@@ -3,6 +3,7 @@
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::Survival;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::statistics::longest_complement;
 
 use crate::bench::{Bench, get, places};
 
@@ -57,11 +58,6 @@ fn state_files_after_a_restored_backup_have_keys_of_their_own() {
     });
     let is_state = |name: &String| name.starts_with("state-");
     let name = one.keys().find(|name| is_state(name)).unwrap();
-    let (one, other) = (&one[name], &other[name]);
-    let (mut longest, mut length) = (0, 0);
-    for (a, b) in one.iter().zip(other) {
-        length = if a ^ b == 0xFF { length + 1 } else { 0 };
-        longest = length.max(longest);
-    }
-    assert!(one.len() > 2000 && longest < 8, "the XOR of {longest} bytes of plaintext in a row");
+    let longest = longest_complement(&one[name], &other[name]);
+    assert!(one[name].len() > 2000 && longest < 8, "the XOR of {longest} bytes of plaintext");
 }
