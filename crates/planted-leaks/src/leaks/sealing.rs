@@ -84,13 +84,33 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "openings-leave-their-anchor-in-a-cache",
-        shows: "accesses of a session again, from an old directory that nobody misses",
+        shows: "accesses of a session again, from an old directory that an interrupted recovery has covered up",
         edits: &[Edit {
             file: "volume/src/ledger.rs",
             find: "    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)?;
     Ok(oram.backend_mut().flush()?)",
             replacement: "    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)",
         }],
+        found_by: &[VOLUME_GOING_BACK
+            .tests(&["a_recovery_that_is_interrupted_hides_nothing_from_an_old_copy"])],
+    },
+    Leak {
+        name: "openings-make-nothing-durable",
+        shows: "accesses of a session again, from an old directory that nobody misses",
+        edits: &[
+            Edit {
+                file: "volume/src/ledger.rs",
+                find: "    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)?;
+    Ok(oram.backend_mut().flush()?)",
+                replacement: "    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)",
+            },
+            Edit {
+                file: "volume/src/volume.rs",
+                find: "        oram.backend_mut().flush()?;
+        recovery.superblocks_mended =",
+                replacement: "        recovery.superblocks_mended =",
+            },
+        ],
         found_by: &[VOLUME_GOING_BACK.tests(&["a_session_that_left_anything_in_storage_is_missed"])],
     },
     Leak {
