@@ -23,6 +23,8 @@ pub struct FileOptions {
     pub direct: bool,
     /// Refuse writes, and share the file with others that do.
     pub read_only: bool,
+    /// Open a file to read even if its end was cut off: what is missing cannot be read, and the rest can.
+    pub may_be_cut_off: bool,
     /// How much of what was written is kept back, at most one trip more, so that neighbours reach
     /// the file together. 0 writes each trip at once.
     pub write_behind_bytes_max: usize,
@@ -31,7 +33,12 @@ pub struct FileOptions {
 impl Default for FileOptions {
     /// Through the page cache, to write, with 4 MiB kept back: what measured best.
     fn default() -> Self {
-        Self { direct: false, read_only: false, write_behind_bytes_max: 4 << 20 }
+        Self {
+            direct: false,
+            read_only: false,
+            may_be_cut_off: false,
+            write_behind_bytes_max: 4 << 20,
+        }
     }
 }
 
@@ -44,6 +51,7 @@ pub struct FileStore {
     medium: Medium,
     places: Places,
     bytes: u64,
+    missing_bytes: u64,
     damaged_header_copies: usize,
     options: FileOptions,
     /// What is pending, and behind it the frames of the latest read.
@@ -106,7 +114,7 @@ impl FileStore {
             .map_err(|cause| {
                 FileError::io(&format!("make a file of {} bytes", container.bytes()), cause)
             })
-            .and_then(|()| Self::new(medium, shapes, 0, options));
+            .and_then(|()| Self::new(medium, shapes, options));
         made.inspect_err(|_| medium::remove(path))
     }
 
@@ -120,7 +128,8 @@ impl FileStore {
         let shapes = find_shapes(&medium)?;
         let container = Container::new(&shapes)?;
         let there = medium.bytes().map_err(reading)?;
-        if there < container.bytes() {
+        let missing_bytes = container.bytes().saturating_sub(there);
+        if missing_bytes > 0 && !(options.read_only && options.may_be_cut_off) {
             return Err(truncated(there, container.bytes()));
         }
         let header = container::encode(&shapes)?;
@@ -130,7 +139,8 @@ impl FileStore {
                 .and_then(|()| medium.sync_data())
                 .map_err(|cause| FileError::io("mend the header", cause))?;
         }
-        Self::new(medium, &shapes, damaged.len(), options)
+        let store = Self::new(medium, &shapes, options)?;
+        Ok(Self { missing_bytes, damaged_header_copies: damaged.len(), ..store })
     }
 
     /// Bytes that [`Self::create`] would give a file for trees of these shapes.
@@ -144,7 +154,6 @@ impl FileStore {
     fn new(
         mut medium: Medium,
         shapes: &[TreeShape],
-        damaged_header_copies: usize,
         options: &FileOptions,
     ) -> Result<Self, FileError> {
         let no_memory = |cause| FileError::io("reserve memory for the write buffer", cause);
@@ -157,7 +166,8 @@ impl FileStore {
             medium,
             places: Places::new(shapes)?,
             bytes: Self::bytes_needed(shapes)?,
-            damaged_header_copies,
+            missing_bytes: 0,
+            damaged_header_copies: 0,
             options: options.clone(),
             buffer,
             pending: Pending::default(),
@@ -175,9 +185,14 @@ impl FileStore {
         self.places.shapes()
     }
 
-    /// Bytes of the file.
+    /// Bytes of the file, missing ones included.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// How many bytes were cut off its end: more than 0 only if the options allow it.
+    pub fn missing_bytes(&self) -> u64 {
+        self.missing_bytes
     }
 
     /// Bytes that the file takes on its medium.
@@ -296,9 +311,6 @@ impl BucketStore for FileStore {
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.check_alive()?;
         self.locate(pieces)?;
-        let failed = |cause: io::Error| {
-            StoreError::caused_by(format!("cannot read the file ({cause}): check it"), cause)
-        };
         let Self { medium, pending, buffer, trip, fetches, spans, .. } = self;
         fetches.clear();
         spans.clear();
@@ -313,7 +325,7 @@ impl BucketStore for FileStore {
             });
             spans.push(Span { start, bytes: piece.bytes });
         }
-        buffer.grow(end, pending.used_bytes()).map_err(failed)?;
+        buffer.grow(end, pending.used_bytes()).map_err(unread)?;
         // In a cold cache, to ask it for everything first would only delay the announcement: one
         // piece tells how it is now, and the last is the one nearest the leaves.
         let asked = if self.warmth.is_warm() { 0 } else { fetches.len().saturating_sub(1) };
@@ -325,7 +337,7 @@ impl BucketStore for FileStore {
             medium.announce(to_wait_for.iter().map(|fetch| fetch.extent));
         }
         for fetch in to_wait_for {
-            medium.fetch(fetch, buffer).map_err(failed)?;
+            medium.fetch(fetch, buffer).map_err(unread)?;
         }
         for fetch in &*fetches {
             pending.lay_over(fetch.extent, buffer, fetch.at);
@@ -437,6 +449,15 @@ fn truncated(there: u64, needed: u64) -> FileError {
 
 fn reading(cause: io::Error) -> FileError {
     FileError::io("read the header", cause)
+}
+
+#[cold]
+fn unread(cause: io::Error) -> StoreError {
+    let message = match cause.kind() {
+        io::ErrorKind::UnexpectedEof => "this part of the file was cut off".into(),
+        _ => format!("cannot read the file ({cause}): check it"),
+    };
+    StoreError::caused_by(message, cause)
 }
 
 #[cold]

@@ -6,8 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use oblivio_core::RawConfig;
-use oblivio_core::store::{LevelShape, TreeShape};
+use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{BucketId, RawConfig};
 use oblivio_store::container::{self, HEADER_BYTES, LEVELS_MAX, TREES_MAX};
 use oblivio_store::{FileErrorKind, FileOptions, FileStore};
 use proptest::prelude::*;
@@ -96,6 +96,59 @@ fn each_kind_of_loss_has_its_word() {
     assert_eq!(open(&path).err(), Some(FileErrorKind::NotAStore));
     fs::remove_file(&path).unwrap();
     assert_eq!(open(&path).err(), Some(FileErrorKind::Missing));
+}
+
+/// Only to read, and only if that was asked for.
+#[test]
+fn what_is_left_of_a_file_that_was_cut_off_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("volume");
+    let shapes = [shape(), shape()];
+    let mut store = FileStore::create(path, &shapes, &FileOptions::default()).unwrap();
+    let (whole, levels) = (store.bytes(), shape().levels().len() as u8);
+    let pieces = [0, 1].map(|tree| Piece {
+        tree: TreeId(tree),
+        bucket: BucketId::new(levels - 1, 0),
+        part: Part::Whole,
+    });
+    let bucket = vec![7; shape().levels()[usize::from(levels - 1)].bucket_bytes as usize];
+    let spans = [Span { start: 0, bytes: bucket.len() }; 2];
+    store.write(&pieces, &mut |blanks| blanks.relay(Frames::new(&bucket, &spans))).unwrap();
+    store.flush().unwrap();
+    drop(store);
+
+    let reader = FileOptions { read_only: true, may_be_cut_off: true, ..FileOptions::default() };
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    let is_there = |store: &mut FileStore| {
+        pieces.map(|piece| match store.read(&[piece]) {
+            Ok(frames) => frames.get(0).iter().all(|byte| *byte == 7),
+            Err(error) => {
+                assert!(error.to_string().contains("was cut off"), "{error}");
+                false
+            }
+        })
+    };
+    let second_tree = 2 * HEADER_BYTES as u64 + (whole - 3 * HEADER_BYTES as u64) / 2;
+    for (cut, expected) in [
+        (0, [true, true]),
+        (1, [true, true]),
+        (HEADER_BYTES as u64, [true, true]),
+        (whole - second_tree, [true, false]),
+        (whole - 2 * HEADER_BYTES as u64, [false, false]),
+    ] {
+        file.set_len(whole - cut).unwrap();
+        let mut store = FileStore::open(path, &reader).unwrap();
+        assert_eq!((store.missing_bytes(), store.bytes()), (cut, whole));
+        assert_eq!(store.damaged_header_copies(), usize::from(cut > 0));
+        assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing");
+        drop(store);
+        let to_write = FileOptions { may_be_cut_off: true, ..FileOptions::default() };
+        let to_read = FileOptions { read_only: true, ..FileOptions::default() };
+        for options in [to_write, to_read] {
+            let refused = FileStore::open(path, &options).err().map(|error| error.kind());
+            assert_eq!(refused, (cut > 0).then_some(FileErrorKind::Truncated));
+        }
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::mpsc;
 
+use zeroize::Zeroizing;
+
 /// A disk that takes requests from many threads at once.
 ///
 /// # Contract
@@ -51,8 +53,8 @@ pub enum DiskOp {
     Write {
         /// The first byte.
         offset: u64,
-        /// What to write.
-        data: Vec<u8>,
+        /// What to write. Wiped when it was written, or never is.
+        data: Zeroizing<Vec<u8>>,
         /// Answer only when it survives a crash (FUA).
         durable: bool,
     },

@@ -33,7 +33,7 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::keys::fields::{FieldReader, FieldWriter};
 use crate::state_dir::{self, StateDir};
-use crate::superblock::{MAC_BYTES, Superblock, Unlocked, copies};
+use crate::superblock::{LockedSuperblock, MAC_BYTES, Superblock, Unlocked, copies};
 
 const NAME: &str = "superblock";
 
@@ -72,6 +72,25 @@ pub(crate) fn adopt(
     // Even if it is named already: a sync that failed may have left that in a cache alone.
     record(dir, owner)?;
     Ok(mended)
+}
+
+/// How many copies of the superblock are not what they should be. Where a change was cut short, some may
+/// still be those of before.
+///
+/// # Errors
+/// Those of [`check`].
+pub(crate) fn damaged_copies(
+    store: &mut impl BucketStore,
+    dir: &dyn StateDir,
+    owner: &Unlocked,
+) -> Result<usize, VolumeError> {
+    let Unlocked { superblock, volume_key, .. } = owner;
+    let (age, wanted) = (age(dir, owner)?, superblock.encode());
+    let is_right = |copy: &LockedSuperblock| {
+        copy.encode() == wanted || age == Age::Newer && copy.is_authentic(volume_key)
+    };
+    let found = copies::read_copies(store);
+    Ok(found.each().iter().filter(|copy| !copy.as_ref().is_ok_and(is_right)).count())
 }
 
 /// Names a superblock that is durable in all copies.

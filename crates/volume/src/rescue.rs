@@ -4,12 +4,14 @@
 //! and lays over it what came in since, which the client's directory has. It changes nothing, on neither
 //! side, and makes no access: storage sees a scan, and so nothing of what is in use.
 
-use std::collections::HashMap;
+mod damage;
+
 use std::io;
 use std::ops::Range;
 
+pub use damage::Damage;
 use oblivio_core::Oram;
-use oblivio_core::oram::Fate;
+use oblivio_core::oram::{Fate, Salvage};
 use oblivio_core::store::BucketStore;
 
 use crate::anchor;
@@ -17,9 +19,11 @@ use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::{LedgerKeys, Past};
 use crate::newest;
+use crate::state::history::out_of_bounds;
 use crate::state::record::Record;
 use crate::state_dir::StateDir;
 use crate::superblock::Unlocked;
+use crate::superblock::copies::COPIES;
 use crate::volume::{self, seal_key};
 
 /// Where rescued blocks go. What is never put is zeros.
@@ -49,12 +53,12 @@ pub struct Rescued {
     /// Storage has seen accesses that the client's directory does not know of: it is an old copy, and so
     /// every block may be older than the latest.
     pub state_is_behind: bool,
-    /// What is wrong with storage, a bucket each, and with the client's directory.
-    pub damage: Vec<String>,
+    /// What is wrong with storage and with the client's directory.
+    pub damage: Damage,
 }
 
-/// Gives every block that still authenticates to `target`. `progress` is told of how many buckets how many
-/// have been read.
+/// Gives every block that still authenticates to `target`. `damage` is what is known to be wrong with storage
+/// so far. `progress` is told of how many buckets how many have been read.
 ///
 /// # Errors
 /// When the client's directory does not open, the superblock is older than it knows, or `target` takes no
@@ -63,6 +67,7 @@ pub fn rescue(
     mut store: impl BucketStore,
     dir: &dyn StateDir,
     owner: &Unlocked,
+    mut damage: Damage,
     target: &mut dyn RescueTarget,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Rescued, VolumeError> {
@@ -70,8 +75,12 @@ pub fn rescue(
     let config = volume::config(superblock.params())?;
     let keys = LedgerKeys::new(volume_key);
     let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
-    newest::check(dir, owner)?;
-    let mut damage = Vec::new();
+    let superblocks_damaged = newest::damaged_copies(&mut store, dir, owner)?;
+    if superblocks_damaged > 0 {
+        damage.push(format!(
+            "{superblocks_damaged} of {COPIES} copies of the superblock are damaged"
+        ));
+    }
     if past.history.bytes_ignored > 0 {
         damage.push(format!(
             "the last {} bytes of the client's state could not be opened, and the latest writes may be \
@@ -79,9 +88,13 @@ pub fn rescue(
             past.history.bytes_ignored
         ));
     }
-    let checked = past
-        .known(dir, &keys)
-        .and_then(|known| known.check(anchor::read(&mut store, &keys.anchor)?));
+    let looked = anchor::look(&mut store, &keys.anchor);
+    let checked = looked.and_then(|(shown, damaged)| {
+        if damaged > 0 {
+            damage.push(format!("{damaged} of 2 anchors are damaged, or were torn by a crash"));
+        }
+        past.known(dir, &keys)?.check(shown)
+    });
     let is_ahead = match checked {
         Ok(_) => false,
         Err(error) if error.kind() == VolumeErrorKind::StateRolledBack => true,
@@ -97,7 +110,7 @@ pub fn rescue(
 
     let buckets = oram.backend().buckets_in_storage();
     let mut failure = None;
-    let salvage = oram.salvage(
+    let mut salvage = oram.salvage(
         &mut |block, data| {
             if failure.is_none() {
                 failure = target.put(block, data).err();
@@ -108,11 +121,11 @@ pub fn rescue(
     )?;
     failure.map_or(Ok(()), |error| Err(unusable(error)))?;
 
-    let mut fates = Fates { of: |block| oram.fate(&salvage, block), since: Since::default() };
-    history.each_pending(|record| fates.since.add(record, target).map_err(unusable))?;
+    let blocks = oram.capacity();
+    history.each_pending(|record| lay_over(record, blocks, &mut salvage, target))?;
     let mut rescued = Rescued { damage, state_is_behind, ..Rescued::default() };
-    for block in 0..oram.capacity() {
-        match fates.fate(block) {
+    for block in 0..blocks {
+        match oram.fate(&salvage, block) {
             Fate::Empty => target.clear(block).map_err(unusable)?,
             Fate::Found if !state_is_behind => rescued.blocks += 1,
             Fate::Found => extend(&mut rescued.doubtful, block),
@@ -124,59 +137,35 @@ pub fn rescue(
     Ok(rescued)
 }
 
-/// What became of blocks, what came in since the checkpoint included.
-struct Fates<F> {
-    of: F,
-    since: Since,
-}
-
-impl<F: Fn(u64) -> Fate> Fates<F> {
-    fn fate(&self, block: u64) -> Fate {
-        self.since.fate(block).unwrap_or_else(|| (self.of)(block))
-    }
-}
-
-/// What came in since the checkpoint: which blocks were written, and which ranges forgotten, each with its
-/// place in the order.
-#[derive(Default)]
-struct Since {
-    writes: HashMap<u64, usize>,
-    forgets: Vec<(usize, Range<u64>)>,
-    records: usize,
-}
-
-impl Since {
-    fn add(&mut self, record: Record, target: &mut dyn RescueTarget) -> io::Result<()> {
-        self.records += 1;
-        match record {
-            Record::Batch(accesses) => accesses.iter().try_for_each(|access| match &access.data {
-                Some(data) => self.write(access.step.address, data, target),
-                None => Ok(()),
-            }),
-            Record::InPlace { address, data } => self.write(address, &data, target),
-            Record::Forget { start, end } => {
-                self.forgets.push((self.records, start..end));
-                Ok(())
-            }
-            _ => Ok(()),
+/// Lays a record that came in since the checkpoint over what was salvaged.
+fn lay_over(
+    record: Record,
+    blocks: u64,
+    salvage: &mut Salvage,
+    target: &mut dyn RescueTarget,
+) -> Result<(), VolumeError> {
+    let mut write = |block: u64, data: &[u8]| {
+        check_bounds(block < blocks)?;
+        salvage.write(block);
+        target.put(block, data).map_err(unusable)
+    };
+    match record {
+        Record::Batch(accesses) => accesses.iter().try_for_each(|access| match &access.data {
+            Some(data) => write(access.step.address, data),
+            None => Ok(()),
+        }),
+        Record::InPlace { address, data } => write(address, &data),
+        Record::Forget { start, end } => {
+            check_bounds(start <= end && end <= blocks)?;
+            salvage.forget(start..end);
+            Ok(())
         }
+        _ => Ok(()),
     }
+}
 
-    fn write(&mut self, block: u64, data: &[u8], target: &mut dyn RescueTarget) -> io::Result<()> {
-        self.writes.insert(block, self.records);
-        target.put(block, data)
-    }
-
-    fn fate(&self, block: u64) -> Option<Fate> {
-        let written = self.writes.get(&block).copied();
-        let covering = self.forgets.iter().rev().find(|(_, range)| range.contains(&block));
-        let forgotten = covering.map(|(at, _)| *at);
-        match (written, forgotten) {
-            (None, None) => None,
-            (written, forgotten) if written > forgotten => Some(Fate::Found),
-            _ => Some(Fate::Empty),
-        }
-    }
+fn check_bounds(are_kept: bool) -> Result<(), VolumeError> {
+    if are_kept { Ok(()) } else { Err(out_of_bounds()) }
 }
 
 fn extend(ranges: &mut Vec<Range<u64>>, block: u64) {

@@ -80,7 +80,10 @@ fn submit(disk: &Disk, op: DiskOp) {
 fn write(disk: &Disk, coins: &mut StdRng, durable: bool) {
     let block = coins.random_range(0..disk.bytes() / u64::from(BLOCK_BYTES));
     let data = vec![coins.random(); BLOCK_BYTES as usize];
-    submit(disk, DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data, durable });
+    submit(
+        disk,
+        DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data: data.into(), durable },
+    );
 }
 
 const OWNERS: [(&str, Owner); 3] = [

@@ -16,7 +16,7 @@ const DISK_BYTES: u32 = BLOCKS as u32 * BLOCK_BYTES;
 fn a_request_longer_than_the_cache_makes_an_access_a_block() {
     let (world, disk) = disk(1);
     let data: Vec<u8> = (0..DISK_BYTES).map(|i| (i * 7 + i / 251) as u8).collect();
-    let write = DiskOp::Write { offset: 0, data: data.clone(), durable: true };
+    let write = DiskOp::Write { offset: 0, data: data.clone().into(), durable: true };
     assert_eq!(accesses(&world, || assert_eq!(call(&disk, write).unwrap(), [])), BLOCKS);
     let read = DiskOp::Read { offset: 0, bytes: DISK_BYTES };
     // One of them is the one that the cache holds.
@@ -27,7 +27,7 @@ fn a_request_longer_than_the_cache_makes_an_access_a_block() {
 #[test]
 fn what_is_in_the_cache_makes_no_access_and_zeros_make_none() {
     let (world, disk) = disk(BLOCKS);
-    let write = |fill| DiskOp::Write { offset: 100, data: vec![fill; 1000], durable: false };
+    let write = |fill| DiskOp::Write { offset: 100, data: vec![fill; 1000].into(), durable: false };
     // The first and the last of three blocks are read, because only parts of them are written.
     assert_eq!(accesses(&world, || drop(call(&disk, write(1)).unwrap())), 2);
     assert_eq!(accesses(&world, || drop(call(&disk, write(2)).unwrap())), 0);
@@ -40,8 +40,11 @@ fn what_is_in_the_cache_makes_no_access_and_zeros_make_none() {
 #[test]
 fn without_a_cache_requests_for_one_block_make_an_access_each_whether_they_read_or_write() {
     let (world, disk) = disk(0);
-    let write =
-        |fill| DiskOp::Write { offset: 0, data: vec![fill; BLOCK_BYTES as usize], durable: false };
+    let write = |fill| DiskOp::Write {
+        offset: 0,
+        data: vec![fill; BLOCK_BYTES as usize].into(),
+        durable: false,
+    };
     let read = || DiskOp::Read { offset: 0, bytes: BLOCK_BYTES };
     for n in 0..20 {
         assert_eq!(accesses(&world, || drop(call(&disk, write(n)).unwrap())), 1, "write {n}");

@@ -76,7 +76,7 @@ impl Bench {
         let bytes = self.coins.random_range(1..=self.disk_bytes() - offset).min(5000);
         let mut data = vec![0; bytes as usize];
         self.coins.fill_bytes(&mut data);
-        self.submit(DiskOp::Write { offset, data, durable })
+        self.submit(DiskOp::Write { offset, data: data.into(), durable })
     }
 
     fn read(&mut self) -> Answer {
@@ -180,7 +180,8 @@ fn closing_looks_alike_whatever_is_dirty() {
                 // Whole blocks, answered without an access.
                 let offset = u64::from(BLOCK_BYTES) * bench.coins.random_range(0..setup.blocks - 5);
                 let data = vec![1; 5 * BLOCK_BYTES as usize];
-                let answer = bench.submit(DiskOp::Write { offset, data, durable: false });
+                let answer =
+                    bench.submit(DiskOp::Write { offset, data: data.into(), durable: false });
                 answer.recv().unwrap().unwrap();
             }
             looks(&bench.close().1)
@@ -241,7 +242,10 @@ fn it_is_a_disk() {
                         let mut data = vec![0; bytes as usize];
                         bench.coins.fill_bytes(&mut data);
                         model[range].copy_from_slice(&data);
-                        (bench.submit(DiskOp::Write { offset, data, durable }), Vec::new())
+                        (
+                            bench.submit(DiskOp::Write { offset, data: data.into(), durable }),
+                            Vec::new(),
+                        )
                     }
                     2 => {
                         model[range].fill(0);
@@ -295,7 +299,7 @@ fn nobody_starves() {
 fn a_whole_block_is_written_and_a_cached_one_is_read_without_a_tick() {
     let bench = Bench::new(SmallVolume::default(), 8, ACCESSES);
     let data = vec![7; BLOCK_BYTES as usize];
-    let write = DiskOp::Write { offset: 0, data: data.clone(), durable: false };
+    let write = DiskOp::Write { offset: 0, data: data.clone().into(), durable: false };
     bench.submit(write).recv().unwrap().unwrap();
     let read = DiskOp::Read { offset: 0, bytes: BLOCK_BYTES };
     assert_eq!(bench.submit(read).recv().unwrap().unwrap(), data);
@@ -309,7 +313,7 @@ fn what_was_written_back_early_needs_no_waiting() {
     for (early_write_backs, ticks_expected) in [(true, 1), (false, 3)] {
         let bench = Bench::with(SmallVolume::default(), 100, ACCESSES, early_write_backs);
         let data = vec![7; 3 * ACCESSES * BLOCK_BYTES as usize];
-        let write = DiskOp::Write { offset: 0, data, durable: false };
+        let write = DiskOp::Write { offset: 0, data: data.into(), durable: false };
         bench.submit(write).recv().unwrap().unwrap();
         for _ in 0..5 {
             bench.ticks.tick();

@@ -83,11 +83,10 @@ pub(crate) enum Command {
     /// Save what is left of a volume whose storage is damaged, as a plain disk image.
     ///
     /// It takes every block that still authenticates, and says which are lost, and which may be older than
-    /// the latest. It reads all of storage, whatever is in use, and changes nothing. Exit code 7 if
-    /// anything is lost or damaged.
-    #[command(
-        after_help = "Examples:\n  oblivio rescue disk.obl ./disk.img\n  mount -o ro,loop ./disk.img /mnt      (what was a file system)\n  nbdkit --readonly file ./disk.img"
-    )]
+    /// the latest. It reads all of storage, whatever is in use, and changes nothing: the store and the client's
+    /// directory may be on read-only media. Exit code 7 if anything is lost or damaged, copies of the header and
+    /// of the superblock included.
+    #[command(after_help = RESCUE_EXAMPLES)]
     Rescue(RescueArgs),
     /// Serve a volume to other programs.
     Serve {
@@ -171,6 +170,19 @@ impl Command {
         }
     }
 }
+
+const RESCUE_EXAMPLES: &str = "\
+Examples:
+  oblivio rescue disk.obl ./disk.img
+  mount -o ro,loop ./disk.img /mnt      (a file system; ext4 that was not unmounted: ro,noload,loop)
+  nbdkit --readonly file ./disk.img     (any disk, for NBD clients)
+
+A damaged volume itself is not served: an access moves its block, and a server that moves
+nothing would show storage which blocks are read. Reading the image shows storage nothing.
+
+A store that was cut off is taken as well. What says which blocks are in a bucket, and vouches
+for them, is kept behind all buckets: in the last 40th of a store with blocks of 4 KiB. If a cut
+takes all of that, what is left are the blocks that the client holds.";
 
 const DEMO_EXAMPLES: &str = "\
 Examples:

@@ -37,7 +37,13 @@ pub(crate) fn unlock(args: &OpenArgs, options: &FileOptions) -> Result<Unlocking
     }
     let copies = read_copies(&mut store);
     // What anyone can see is told before anyone is asked for a secret.
-    newest(&copies)?;
+    newest(&copies).map_err(|error| match store.missing_bytes() {
+        0 => error,
+        _ => CliError::Tampered(
+            "so much was cut off the file that no copy of the superblock is left: restore it from a backup"
+                .into(),
+        ),
+    })?;
     let secret = secret::read(&place.secret)?;
     let owner = copies.unlock(&secret, unlock.attempt()).map_err(not_unlocked)?;
     let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;

@@ -5,9 +5,11 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
-use oblivio_store::FileOptions;
-use oblivio_volume::rescue::{RescueTarget, Rescued, rescue as rescue_volume};
+use oblivio_store::container::HEADER_COPIES;
+use oblivio_store::{FileOptions, FileStore};
+use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue as rescue_volume};
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
 use super::opening::{self, Unlocking};
 use super::state_home;
@@ -21,9 +23,10 @@ const TOLD_MAX: usize = 20;
 
 /// `oblivio rescue`.
 pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
-    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let options = FileOptions { read_only: true, may_be_cut_off: true, ..FileOptions::default() };
     let Unlocking { store, owner, state } = opening::unlock(&args.at, &options)?;
-    let dir = state_home::open(&state)?;
+    let damage = damage_to_file(&store);
+    let dir = state_home::open_to_read(&state)?;
     let params = owner.superblock.params();
     let block_bytes = u64::from(params.block_bytes);
     // It has its name once it is whole. Who reads it reads the disk.
@@ -35,7 +38,7 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
     let mut image = Image { file, block_bytes };
 
     let bar = progress::bar_of(0, "buckets");
-    let rescued = rescue_volume(store, &dir, &owner, &mut image, &mut |read, of| {
+    let rescued = rescue_volume(store, &dir, &owner, damage, &mut image, &mut |read, of| {
         bar.set_length(of);
         bar.set_position(read);
     });
@@ -56,15 +59,29 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
                 .into(),
         ));
     }
-    if rescued.damage.is_empty() && rescued.lost.is_empty() {
+    if rescued.damage.count() == 0 && rescued.lost.is_empty() {
         return Ok(());
     }
     Err(CliError::Tampered(format!(
-        "{} things are damaged; {} blocks are lost, and {} may be older than the latest",
-        rescued.damage.len(),
+        "damage: {}; blocks that are lost: {}; blocks that may be older than the latest: {}",
+        rescued.damage.count(),
         count(&rescued.lost),
         count(&rescued.doubtful)
     )))
+}
+
+/// What is wrong with the file, whoever opens it.
+fn damage_to_file(store: &FileStore) -> Damage {
+    let mut damage = Damage::default();
+    let (whole, missing) = (store.bytes(), store.missing_bytes());
+    if missing > 0 {
+        damage.push(format!("{missing} of {whole} bytes were cut off the end of the file"));
+    }
+    let copies = store.damaged_header_copies();
+    if copies > 0 {
+        damage.push(format!("{copies} of {HEADER_COPIES} copies of the file's header are damaged"));
+    }
+    damage
 }
 
 /// A file that is zeros where nothing was put.
@@ -80,7 +97,7 @@ impl RescueTarget for Image<'_> {
 
     fn clear(&mut self, block: u64) -> io::Result<()> {
         // What was never put is a hole, and stays one.
-        let mut there = vec![0; self.block_bytes as usize];
+        let mut there = Zeroizing::new(vec![0; self.block_bytes as usize]);
         self.file.read_exact_at(&mut there, block * self.block_bytes)?;
         if there.iter().any(|byte| *byte != 0) {
             there.fill(0);
@@ -100,7 +117,8 @@ fn report(rescued: &Rescued, block_bytes: u64) -> Value {
         "lost": ranges(&rescued.lost),
         "doubtful": ranges(&rescued.doubtful),
         "state_is_behind": rescued.state_is_behind,
-        "damage": rescued.damage,
+        "damage": rescued.damage.told(),
+        "damage_left_out": untold(&rescued.damage, rescued.damage.told().len()),
     })
 }
 
@@ -113,19 +131,26 @@ fn text(rescued: &Rescued, block_bytes: u64, image: &str) -> String {
             let bytes = (range.end - range.start) * block_bytes;
             format!("{bytes} bytes from {} on: {what}", range.start * block_bytes)
         });
-        extend(&mut lines, ranges);
+        let left_out = blocks.len().saturating_sub(TOLD_MAX);
+        lines.extend(ranges.take(TOLD_MAX));
+        lines.extend(more(left_out as u64, ": --json has all of them"));
     }
-    extend(&mut lines, rescued.damage.iter().cloned());
+    let damage = &rescued.damage;
+    lines.extend(damage.told().iter().take(TOLD_MAX).cloned());
+    let in_json = damage.told().len();
+    let advice = if in_json > TOLD_MAX { format!(": --json has {in_json}") } else { String::new() };
+    lines.extend(more(untold(damage, in_json.min(TOLD_MAX)), &advice));
     lines.join("\n")
 }
 
-/// Adds lines, as long as they are few enough to be read.
-fn extend(lines: &mut Vec<String>, more: impl ExactSizeIterator<Item = String>) {
-    let left_out = more.len().saturating_sub(TOLD_MAX);
-    lines.extend(more.take(TOLD_MAX));
-    if left_out > 0 {
-        lines.push(format!("... and {left_out} more like this: --json has all of them"));
-    }
+/// What is said instead of lines that are too many to be read.
+fn more(left_out: u64, advice: &str) -> Option<String> {
+    (left_out > 0).then(|| format!("... and {left_out} more like this{advice}"))
+}
+
+/// How much damage there is beyond what was told.
+fn untold(damage: &Damage, told: usize) -> u64 {
+    damage.count().saturating_sub(told as u64)
 }
 
 fn count(blocks: &[Range<u64>]) -> u64 {

@@ -32,6 +32,11 @@ pub(crate) fn open(path: &Path) -> Result<FsStateDir, CliError> {
     FsStateDir::open(path).map_err(unfit)
 }
 
+/// Takes a client's directory into use of which nothing will be changed.
+pub(crate) fn open_to_read(path: &Path) -> Result<FsStateDir, CliError> {
+    FsStateDir::open_to_read(path).map_err(unfit)
+}
+
 /// Makes a client's directory, unless it is there, and takes it into use.
 pub(crate) fn create(path: &Path) -> Result<FsStateDir, CliError> {
     FsStateDir::create(path).map_err(unfit)

@@ -4,31 +4,15 @@
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::common::oblivio;
+use super::rescue::Rescue;
+use super::store_file::{
+    BUCKETS_AT, FRONT_AT, HEADER_BYTES, PAIR_BYTES, SUPERBLOCK_BYTES, back_at, superblocks,
+};
 use super::tools::try_run;
 use super::world::{Bytes, MIB, VOLUME, World, bytes};
-
-/// Where things are in the file of a volume: see `docs/format.md`.
-const HEADER_BYTES: u64 = 64 << 10;
-const FRONT_AT: u64 = 2 * HEADER_BYTES;
-const SUPERBLOCK_BYTES: u64 = 16 << 10;
-const PAIR_BYTES: u64 = 2 * SUPERBLOCK_BYTES;
-const BUCKETS_AT: u64 = FRONT_AT + PAIR_BYTES + (4 << 10);
-
-/// Where the back pair of superblocks is: behind the slots of all buckets, before their heads.
-fn back_at(store: &Bytes) -> u64 {
-    let pages = (BUCKETS_AT..store.len()).step_by(4 << 10);
-    pages.into_iter().find(|page| store.read(*page, 8) == b"oblivio\0").unwrap()
-}
-
-/// Where the four superblocks are, all of which are whole.
-fn superblocks(store: &Bytes) -> [u64; 4] {
-    let back = back_at(store);
-    [FRONT_AT, FRONT_AT + SUPERBLOCK_BYTES, back, back + SUPERBLOCK_BYTES]
-}
 
 fn zeros(bytes: u64) -> Vec<u8> {
     vec![0; bytes as usize]
@@ -87,59 +71,12 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
     // What failed is not tried again, whatever is there now.
     world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
     world.bad(&format!("serve nbd {VOLUME} --run true"), 7, "oblivio rescue");
-    rescue_saves_the_rest(&world);
+    let Rescue { lost, damage, .. } = Rescue::of(&world, 7);
+    assert!(lost <= 5 * 4096 && damage.len() == 1, "{damage:?}");
     store.replace(place.unwrap(), &good);
     world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
     assert_eq!(check().0, 0, "it is put right");
     world.assert_nothing_is_lost();
-}
-
-/// Every block that is not said to be lost.
-fn rescue_saves_the_rest(world: &World) {
-    let (code, report, message) = oblivio(world.path(""), &format!("rescue {VOLUME} saved --json"));
-    assert_eq!(code, 7, "{message}");
-    let report: Value = serde_json::from_str(&report).unwrap();
-    let ranges = |kind: &str| -> Vec<(u64, u64)> {
-        let ranges = report[kind].as_array().unwrap().iter();
-        let number = |range: &Value, field: &str| range[field].as_u64().unwrap();
-        ranges.map(|range| (number(range, "offset"), number(range, "bytes"))).collect()
-    };
-    let lost = ranges("lost");
-    assert!(lost.iter().map(|(_, bytes)| bytes).sum::<u64>() <= 5 * 4096, "{report}");
-    assert_eq!(report["damage"].as_array().unwrap().len(), 1, "{report}");
-    let (mut data, mut saved) =
-        (fs::read(world.path("data")).unwrap(), fs::read(world.path("saved")).unwrap());
-    for (offset, bytes) in lost.into_iter().chain(ranges("doubtful")) {
-        let range = offset as usize..(offset + bytes) as usize;
-        data[range.clone()].fill(0);
-        saved[range].fill(0);
-    }
-    assert!(data == saved, "what is not lost is saved");
-    world.bad(&format!("rescue {VOLUME} saved"), 4, "exists already");
-}
-
-#[test]
-fn a_rescue_of_a_sound_volume_is_a_copy() {
-    let world = World::with_data(16);
-    let message = world.good(&format!("rescue {VOLUME} saved"));
-    assert!(message.contains("4096 blocks are in saved"), "{message}");
-    assert!(fs::read(world.path("saved")).unwrap() == fs::read(world.path("data")).unwrap());
-    world.assert_nothing_is_lost();
-}
-
-/// What it saves is right for its time, and nobody takes it for the latest.
-#[test]
-fn a_rescue_with_an_old_directory_is_code_12() {
-    let world = World::with_data(16);
-    let state = world.state();
-    world.copy(&state, "old");
-    world.fill();
-    let command_line = format!("rescue {VOLUME} saved --state old");
-    world.bad(&command_line, 12, "every block may be older than the latest");
-    // Nothing is left in the way of the next try.
-    fs::remove_file(world.path("saved")).unwrap();
-    world.bad(&format!("rescue {VOLUME} saved --state nowhere"), 11, "nowhere");
-    world.good(&format!("rescue {VOLUME} saved"));
 }
 
 #[test]

@@ -16,8 +16,10 @@ mod life;
 mod mount;
 mod planning;
 mod rate;
+mod rescue;
 mod secrets;
 mod serving;
+mod store_file;
 // What the tests of both crates need is said once.
 #[path = "../../../serve/tests/support/needs.rs"]
 mod needs;

@@ -213,7 +213,7 @@ impl Filesystem for Image {
             return reply.error(Errno::EFBIG);
         }
         // Both fit: they are at most the length of `data`, which came in one request.
-        let (data, written) = (data[..room as usize].to_vec(), room as u32);
+        let (data, written) = (Zeroizing::new(data[..room as usize].to_vec()), room as u32);
         let durable = flags.0.cast_unsigned() & OFlags::DSYNC.bits() != 0;
         let done: Completion = Box::new(move |answer| match answer {
             Ok(_) => reply.written(written),

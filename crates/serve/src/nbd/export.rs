@@ -1,7 +1,5 @@
 //! What is exported, and what a request to it comes to.
 
-use std::mem;
-
 use oblivio_volume::device::{BlockDevice, DiskOp};
 use zeroize::Zeroizing;
 
@@ -61,15 +59,12 @@ pub enum Plan {
 
 impl Plan {
     /// What the disk is asked, once the data of a write are there.
-    pub(super) fn op(self, head: &RequestHead, mut data: Zeroizing<Vec<u8>>) -> Option<DiskOp> {
+    pub(super) fn op(self, head: &RequestHead, data: Zeroizing<Vec<u8>>) -> Option<DiskOp> {
         let (offset, bytes) = (head.offset, u64::from(head.bytes));
         match self {
             Self::Leave | Self::Nothing => None,
             Self::Read => Some(DiskOp::Read { offset, bytes: head.bytes }),
-            // The disk wipes what it has written.
-            Self::Write { durable } => {
-                Some(DiskOp::Write { offset, data: mem::take(&mut data), durable })
-            }
+            Self::Write { durable } => Some(DiskOp::Write { offset, data, durable }),
             Self::Zero { durable } => Some(DiskOp::Zero { offset, bytes, durable }),
             Self::Trim { durable } => Some(DiskOp::Trim { offset, bytes, durable }),
             Self::Flush => Some(DiskOp::Flush),

@@ -162,7 +162,7 @@ impl ShadowDisk {
 
     /// A write, submitted and answered at once.
     pub fn write(&mut self, offset: u64, data: &[u8]) {
-        self.at_once(&DiskOp::Write { offset, data: data.to_vec(), durable: false });
+        self.at_once(&DiskOp::Write { offset, data: data.to_vec().into(), durable: false });
     }
 
     /// The same for zeros.
@@ -524,7 +524,7 @@ mod tests {
     const BLOCK: u32 = 4;
 
     fn write(offset: u64, data: &[u8]) -> DiskOp {
-        DiskOp::Write { offset, data: data.to_vec(), durable: false }
+        DiskOp::Write { offset, data: data.to_vec().into(), durable: false }
     }
 
     /// What is wrong with a disk that holds `held` after a crash.
@@ -581,8 +581,11 @@ mod tests {
     fn a_durable_request_makes_itself_and_what_came_before_durable() {
         let mut shadow = ShadowDisk::new(12, BLOCK);
         shadow.write(0, b"aaaa");
-        let durable =
-            shadow.submit(&DiskOp::Write { offset: 4, data: b"bbbb".to_vec(), durable: true });
+        let durable = shadow.submit(&DiskOp::Write {
+            offset: 4,
+            data: b"bbbb".to_vec().into(),
+            durable: true,
+        });
         shadow.write(8, b"cccc");
         shadow.answered(durable);
         assert!(is_allowed(&shadow, b"aaaabbbb\0\0\0\0"));

@@ -40,7 +40,9 @@ impl Step {
     pub fn op(&self) -> Option<DiskOp> {
         Some(match self.clone() {
             Self::Read { offset, bytes } => DiskOp::Read { offset, bytes },
-            Self::Write { offset, data, durable } => DiskOp::Write { offset, data, durable },
+            Self::Write { offset, data, durable } => {
+                DiskOp::Write { offset, data: data.into(), durable }
+            }
             Self::Zero { offset, bytes, durable } => DiskOp::Zero { offset, bytes, durable },
             Self::Trim { offset, bytes, durable } => DiskOp::Trim { offset, bytes, durable },
             Self::Flush => DiskOp::Flush,

@@ -49,7 +49,7 @@ impl Pending {
                 transfers.push_back(Transfer { is_write: false, offset, data, done: 0 });
             }
             DiskOp::Write { offset, data, .. } => {
-                transfers.push_back(write(offset, Zeroizing::new(data)));
+                transfers.push_back(write(offset, data));
             }
             DiskOp::Zero { offset, bytes, .. } => {
                 let (whole, edges) = whole_blocks(offset..offset + bytes, block_bytes as u64);

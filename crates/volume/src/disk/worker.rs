@@ -123,7 +123,7 @@ impl<S: BucketStore> Worker<S> {
     fn serve_one(&mut self, op: DiskOp) -> Result<Vec<u8>, VolumeError> {
         match op {
             DiskOp::Read { offset, bytes } => return self.read(offset, bytes as usize),
-            DiskOp::Write { offset, data, .. } => self.write(offset, &Zeroizing::new(data))?,
+            DiskOp::Write { offset, data, .. } => self.write(offset, &data)?,
             DiskOp::Zero { offset, bytes, .. } => {
                 for edge in self.blocks.forget(offset..offset + bytes)? {
                     let zeros = vec![0; (edge.end - edge.start) as usize];

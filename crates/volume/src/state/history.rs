@@ -265,6 +265,6 @@ impl BoundedMap {
     }
 }
 
-fn out_of_bounds() -> VolumeError {
+pub(crate) fn out_of_bounds() -> VolumeError {
     damaged("the client's state names a block or a leaf that does not exist")
 }

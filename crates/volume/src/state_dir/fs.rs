@@ -19,6 +19,9 @@ use crate::error::{VolumeError, VolumeErrorKind};
 /// The file that whoever uses the directory holds locked.
 const LOCK_NAME: &str = "lock";
 
+/// Whether a file could be locked.
+type Locked = Result<(), fs::TryLockError>;
+
 /// A directory that only its owner may enter, and only one process at a time uses.
 pub struct FsStateDir {
     dir: OwnedFd,
@@ -43,6 +46,34 @@ impl FsStateDir {
     /// it is a link, another user's, or open to others, [`VolumeErrorKind::Locked`] when somebody else
     /// uses it, [`VolumeErrorKind::Io`] when it cannot be entered.
     pub fn open(path: &Path) -> Result<Self, VolumeError> {
+        Self::take(path, |dir, path| {
+            let lock = open_in(dir, LOCK_NAME, OFlags::WRONLY | OFlags::CREATE)
+                .map_err(|error| unusable(path, error))?;
+            let locked = lock.try_lock();
+            Ok((lock, locked))
+        })
+    }
+
+    /// Takes a directory into use to read it alone, together with others who do: it may be one that
+    /// cannot be written to. Whoever writes to it all the same, where it can be, breaks a promise.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_to_read(path: &Path) -> Result<Self, VolumeError> {
+        Self::take(path, |dir, path| {
+            let lock = open_in(dir, LOCK_NAME, OFlags::RDONLY)
+                .or_else(|_| open_in(dir, LOCK_NAME, OFlags::RDONLY | OFlags::CREATE))
+                .map_err(|error| without_lock(path, error))?;
+            let locked = lock.try_lock_shared();
+            Ok((lock, locked))
+        })
+    }
+
+    /// Opens a directory, and has `lock` lock it.
+    fn take(
+        path: &Path,
+        lock: impl FnOnce(&OwnedFd, &Path) -> Result<(File, Locked), VolumeError>,
+    ) -> Result<Self, VolumeError> {
         // A slash at the end would follow a link.
         let path: PathBuf = path.components().collect();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -50,9 +81,8 @@ impl FsStateDir {
             .map_err(|error| not_a_directory(&path, error.into()))?;
         let stat = rustix::fs::fstat(&dir).map_err(|error| unusable(&path, error.into()))?;
         check_private(&path, &stat)?;
-        let lock = open_in(&dir, LOCK_NAME, OFlags::WRONLY | OFlags::CREATE)
-            .map_err(|error| unusable(&path, error))?;
-        match lock.try_lock() {
+        let (lock, locked) = lock(&dir, &path)?;
+        match locked {
             Ok(()) => Ok(Self { dir, _lock: lock }),
             Err(fs::TryLockError::WouldBlock) => Err(VolumeError::new(
                 VolumeErrorKind::Locked,
@@ -130,6 +160,22 @@ fn not_a_directory(path: &Path, error: io::Error) -> VolumeError {
              Without it the blocks cannot be found",
             path.display()
         ),
+    )
+}
+
+/// Why there is nothing to lock.
+fn without_lock(path: &Path, error: io::Error) -> VolumeError {
+    if error.kind() != io::ErrorKind::ReadOnlyFilesystem {
+        return unusable(path, error);
+    }
+    VolumeError::caused_by(
+        VolumeErrorKind::Io,
+        format!(
+            "the client's directory {} has no file `{LOCK_NAME}` and is on a read-only file system, so \
+             nobody can tell if it is in use: copy it with `cp -a`, and name the copy",
+            path.display()
+        ),
+        error,
     )
 }
 
@@ -222,6 +268,26 @@ mod tests {
 
         drop(dir);
         assert_eq!(FsStateDir::open(&path).unwrap().read("file").unwrap(), b"secret");
+    }
+
+    #[test]
+    fn a_directory_is_read_by_many_or_written_by_one() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("state");
+        let mut writer = FsStateDir::create(&path).unwrap();
+        assert_eq!(kind(FsStateDir::open_to_read(&path)), VolumeErrorKind::Locked);
+        writer.create("file").unwrap().append(b"secret").unwrap();
+        drop(writer);
+
+        let readers = [FsStateDir::open_to_read(&path), FsStateDir::open_to_read(&path)];
+        assert_eq!(kind(FsStateDir::open(&path)), VolumeErrorKind::Locked);
+        for reader in readers {
+            assert_eq!(reader.unwrap().read("file").unwrap(), b"secret");
+        }
+        // A copy may have left the lock behind.
+        fs::remove_file(path.join(LOCK_NAME)).unwrap();
+        drop(FsStateDir::open_to_read(&path).unwrap());
+        drop(FsStateDir::open(&path).unwrap());
     }
 
     #[test]

@@ -213,7 +213,7 @@ impl LockedSuperblock {
     }
 
     /// Whether the volume key vouches for it.
-    fn is_authentic(&self, volume_key: &VolumeKey) -> bool {
+    pub(crate) fn is_authentic(&self, volume_key: &VolumeKey) -> bool {
         // There is one encoding of every body, so these are the bytes that were read.
         is_authentic(volume_key, &self.body.encode(), &self.mac)
     }

@@ -111,7 +111,7 @@ fn writes_to_a_disk_look_alike_whatever_they_write() {
             let data = vec![fill(request); BLOCK_BYTES as usize];
             let offset = request % 3 * u64::from(BLOCK_BYTES);
             // Nothing is left to be written back when nobody asks for a while.
-            call(&disk, DiskOp::Write { offset, data, durable: true }).unwrap();
+            call(&disk, DiskOp::Write { offset, data: data.into(), durable: true }).unwrap();
         }
         disk.close().unwrap();
         looks(&bench.world.view())

@@ -20,7 +20,7 @@ const CLIENTS: [(&str, Client); 3] = [
     ("reads", |tick| Some(DiskOp::Read { offset: at(tick), bytes: 5 * BLOCK_BYTES })),
     ("writes", |tick| {
         let data = vec![1; 5 * BLOCK_BYTES as usize];
-        Some(DiskOp::Write { offset: at(tick), data, durable: tick % 2 == 0 })
+        Some(DiskOp::Write { offset: at(tick), data: data.into(), durable: tick % 2 == 0 })
     }),
 ];
 

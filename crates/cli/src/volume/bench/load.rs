@@ -87,7 +87,7 @@ impl Load {
 
     fn request(&self, offset: u64, bytes: u64, index: u64) -> DiskOp {
         // Written blocks differ from zeros and from what was there.
-        let data = || vec![index as u8 | 1; bytes as usize];
+        let data = || vec![index as u8 | 1; bytes as usize].into();
         match self.action {
             Action::Read => DiskOp::Read { offset, bytes: bytes as u32 },
             Action::Write => DiskOp::Write { offset, data: data(), durable: false },

@@ -373,21 +373,20 @@ impl NestedPosMap {
         start..end.max(start)
     }
 
-    /// The entries of a position-map block: what they are about, and what they say.
-    pub(crate) fn entries_of(
-        &self,
+    /// The entries of a position-map block: what each is about, and what it says.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for an entry that this program has not written.
+    pub(crate) fn entries_of<'b>(
+        &'b self,
         address: u64,
-        bytes: &[u8],
-    ) -> Result<Vec<(u64, Mapping)>, Error> {
-        let mut found = Vec::new();
+        bytes: &'b [u8],
+    ) -> impl Iterator<Item = Result<(u64, Option<Mapping>), Error>> + 'b {
         let level = self.space.level(address) - 1;
-        for (child, number) in self.space.children(level, self.space.number_of(address)).enumerate()
-        {
-            if let Some(mapping) = self.entries.get(bytes, child)? {
-                found.push((self.space.block(level, number), mapping));
-            }
-        }
-        Ok(found)
+        let children = self.space.children(level, self.space.number_of(address));
+        children.enumerate().map(move |(child, number)| {
+            Ok((self.space.block(level, number), self.entries.get(bytes, child)?))
+        })
     }
 
     /// The address of the block of entry `entry` of the table.

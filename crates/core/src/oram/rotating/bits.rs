@@ -1,8 +1,12 @@
 //! A set of addresses as bits.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-/// A set of addresses, of which most are never there: only parts that are take memory.
+use zeroize::Zeroize;
+
+/// A set of addresses, of which most are never there: only parts that are take memory. Secret; wiped when
+/// dropped.
 pub(super) struct Bits {
     words: HashMap<u64, Box<[u64; WORDS]>>,
     end: u64,
@@ -21,20 +25,80 @@ impl Bits {
         self.words.get(&part).is_some_and(|words| words[word] >> bit & 1 == 1)
     }
 
+    /// Whether there was never anything in it.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.words.is_empty()
+    }
+
     pub(super) fn insert(&mut self, address: u64) {
-        debug_assert!(address < self.end, "an address of this tree");
-        let (part, word, bit) = Self::place(address);
-        self.words.entry(part).or_insert_with(|| Box::new([0; WORDS]))[word] |= 1 << bit;
+        self.insert_all(address..address + 1);
     }
 
     pub(super) fn remove(&mut self, address: u64) {
-        let (part, word, bit) = Self::place(address);
-        if let Some(words) = self.words.get_mut(&part) {
-            words[word] &= !(1 << bit);
-        }
+        self.remove_all(address..address + 1);
+    }
+
+    pub(super) fn insert_all(&mut self, addresses: Range<u64>) {
+        debug_assert!(addresses.end <= self.end, "addresses of this tree");
+        for_each_word(addresses, |part, word, mask| {
+            self.words.entry(part).or_insert_with(|| Box::new([0; WORDS]))[word] |= mask;
+        });
+    }
+
+    pub(super) fn remove_all(&mut self, addresses: Range<u64>) {
+        for_each_word(addresses, |part, word, mask| {
+            if let Some(words) = self.words.get_mut(&part) {
+                words[word] &= !mask;
+            }
+        });
     }
 
     fn place(address: u64) -> (u64, usize, u64) {
         (address / BITS, (address % BITS / 64) as usize, address % 64)
+    }
+}
+
+impl Drop for Bits {
+    fn drop(&mut self) {
+        self.words.values_mut().for_each(|words| words.zeroize());
+    }
+}
+
+/// The words that a range is in: in which part each is, its number there, and the bits that are meant.
+fn for_each_word(addresses: Range<u64>, mut each: impl FnMut(u64, usize, u64)) {
+    let mut next = addresses.start;
+    while next < addresses.end {
+        let (part, word, bit) = Bits::place(next);
+        let count = (64 - bit).min(addresses.end - next);
+        each(part, word, u64::MAX >> (64 - count) << bit);
+        next += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn it_holds_what_a_set_would() {
+        const END: u64 = 3 * BITS;
+        let (mut bits, mut set) = (Bits::new(END), BTreeSet::new());
+        assert!(bits.is_untouched());
+        let ranges =
+            [(0, 1), (5, 70), (63, 64), (64, 128), (100, BITS + 9), (END - 1, END), (9, 9)];
+        for (start, end) in ranges {
+            bits.insert_all(start..end);
+            set.extend(start..end);
+            bits.insert(start / 2);
+            set.insert(start / 2);
+            bits.remove_all(end / 2..end - 1);
+            set.retain(|address| !(end / 2..end - 1).contains(address));
+            bits.remove(end);
+            set.remove(&end);
+            assert!((0..END).all(|address| bits.contains(address) == set.contains(&address)));
+        }
+        assert!(!bits.is_untouched());
     }
 }

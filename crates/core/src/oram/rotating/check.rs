@@ -7,7 +7,7 @@ use super::bits::Bits;
 use super::positions::Positions;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::frontend::NestedPosMap;
-use crate::posmap::LivePosMap;
+use crate::posmap::{LivePosMap, Mapping};
 use crate::scheme::Location;
 use crate::store::BucketStore;
 
@@ -105,13 +105,14 @@ impl Expected {
         }
     }
 
+    /// Adds what a block of the map says, instead of what an older copy of it said.
     pub(super) fn add_block(&mut self, map: &NestedPosMap, address: u64, bytes: &[u8]) {
-        match map.entries_of(address, bytes) {
-            Ok(entries) => {
-                let live = entries.into_iter().filter(|(_, mapping)| mapping.live);
-                live.for_each(|(address, _)| self.live.insert(address));
+        for entry in map.entries_of(address, bytes) {
+            match entry {
+                Ok((address, Some(Mapping { live: true, .. }))) => self.live.insert(address),
+                Ok((address, _)) => self.live.remove(address),
+                Err(error) => self.report(error.to_string()),
             }
-            Err(error) => self.report(error.to_string()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is left of an ORAM whose storage is damaged.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use rand_core::CryptoRng;
 
@@ -9,7 +10,7 @@ use super::bits::Bits;
 use super::check::Expected;
 use super::positions::Positions;
 use crate::error::{Error, check_sound};
-use crate::geometry::BucketId;
+use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::scheme::Location;
 use crate::store::BucketStore;
 
@@ -26,12 +27,52 @@ pub enum Fate {
     Lost,
 }
 
-/// What a look through damaged storage found. Secret.
+/// What a look through damaged storage found, and what came in since that state. Secret; wiped when dropped.
 pub struct Salvage {
     found: Bits,
     doubtful: Bits,
     /// Blocks of which the map says that they have contents, where it is known.
     live: Bits,
+    written_since: Bits,
+    forgotten_since: Bits,
+}
+
+impl Salvage {
+    /// The block `address` was written since.
+    pub fn write(&mut self, address: u64) {
+        self.written_since.insert(address);
+    }
+
+    /// The blocks of a range were forgotten since.
+    pub fn forget(&mut self, range: Range<u64>) {
+        self.written_since.remove_all(range.clone());
+        self.forgotten_since.insert_all(range);
+    }
+}
+
+/// The buckets that could not be read so far. Public.
+struct Damage {
+    on_level: Vec<Bits>,
+}
+
+impl Damage {
+    fn new(geometry: &Geometry) -> Self {
+        Self { on_level: (0..=geometry.leaf_level()).map(|level| Bits::new(1 << level)).collect() }
+    }
+
+    fn add(&mut self, bucket: BucketId) {
+        self.on_level[usize::from(bucket.level())].insert(bucket.index());
+    }
+
+    fn is_on_level(&self, level: u8) -> bool {
+        !self.on_level[usize::from(level)].is_untouched()
+    }
+
+    /// Whether any is on the path to `leaf`, nearer the root than `level`.
+    fn is_above(&self, level: u8, leaf: Leaf) -> bool {
+        let mut above = (0..level).map(|level| BucketId::on_path(leaf, level));
+        above.any(|bucket| self.on_level[usize::from(bucket.level())].contains(bucket.index()))
+    }
 }
 
 impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
@@ -53,7 +94,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         let mut expected = Expected::of_client(&self.positions, blocks, &mut found);
         let Self { backend, positions, config, .. } = self;
         let (positions, data_blocks) = (&*positions, config.data_blocks());
-        let damage = RefCell::new(Vec::<BucketId>::new());
+        let damage = RefCell::new(Damage::new(&config.raw.tree.geometry));
         backend.visit_blocks(
             &mut |location, address, leaf, bytes| {
                 let is_mapped = positions.flat().is_none_or(|map| map.is_live_at(address, leaf));
@@ -64,10 +105,11 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
                 // With a flat map a later copy would be nearer the root, in what is damaged; otherwise what
                 // says that this copy was taken may be.
                 let is_doubtful = match location {
-                    Location::Bucket(bucket) => damage.borrow().iter().any(|damaged| {
-                        let nearer = damaged.level() < bucket.level() && damaged.is_on_path(leaf);
-                        nearer || positions.flat().is_none() && damaged.level() == bucket.level()
-                    }),
+                    Location::Bucket(bucket) => {
+                        let (damage, level) = (damage.borrow(), bucket.level());
+                        damage.is_above(level, leaf)
+                            || positions.flat().is_none() && damage.is_on_level(level)
+                    }
                     Location::Stash => false,
                 };
                 if found.contains(address) && is_doubtful {
@@ -87,19 +129,26 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
                 }
             },
             &mut |bucket, error| {
-                damage.borrow_mut().push(bucket);
+                damage.borrow_mut().add(bucket);
                 damaged(&error);
                 Ok(())
             },
             progress,
         )?;
         let Expected { live, .. } = expected;
-        Ok(Salvage { found, doubtful, live })
+        let [written_since, forgotten_since] = [Bits::new(blocks), Bits::new(blocks)];
+        Ok(Salvage { found, doubtful, live, written_since, forgotten_since })
     }
 
     /// What became of the block `address`.
     pub fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
-        let Salvage { found, doubtful, live } = salvage;
+        let Salvage { found, doubtful, live, written_since, forgotten_since } = salvage;
+        if written_since.contains(address) {
+            return Fate::Found;
+        }
+        if forgotten_since.contains(address) {
+            return Fate::Empty;
+        }
         let mut is_known = true;
         if let Positions::Nested(map) = &self.positions {
             // Nothing below a block of the map counts if it does not, and nobody knows if it is lost.

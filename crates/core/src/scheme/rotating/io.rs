@@ -8,11 +8,12 @@ use zeroize::Zeroizing;
 use super::super::{RawConfig, TreeConfig};
 use super::RotatingTrees;
 use super::places::{Places, Version};
-use super::taken::{PageVersion, TakenSlot, TakenSlots};
+use super::taken::{Page, PageVersion, TakenSlot, TakenSlots};
+use super::verify::{Search, Verifier, forged};
 use crate::bucket::AuthenticatedFormat;
 use crate::error::{Error, ErrorKind, StoreError};
 use crate::geometry::{BucketId, Geometry, Leaf};
-use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer, VerifiedBucket};
+use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer};
 use crate::stash::{BlockRoom, Entry, PathPlan};
 use crate::store::{BucketStore, Frames, LevelShape, Part, Piece, TreeId, TreeShape};
 
@@ -181,7 +182,7 @@ impl<S: BucketStore> RotatingIo<S> {
         if let Some(taken) = &taken {
             self.add_pages(taken, taken.read_by(g));
         }
-        self.open_trip(g, blocks, taken, |_, entry, _| each(entry))
+        self.open_trip(g, &mut Search::default(), blocks, taken, |_, entry, _| each(entry))
     }
 
     /// Reads the whole tree, level by level from the root down, and names each copy of a block that
@@ -199,7 +200,7 @@ impl<S: BucketStore> RotatingIo<S> {
         damaged: &mut dyn FnMut(BucketId, Error) -> Result<(), Error>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
-        let mut visited = 0;
+        let (mut visited, mut search) = (0, Search::default());
         let mut taken_here = BTreeSet::new();
         for level in self.places.levels() {
             for index in 0..1 << level {
@@ -219,11 +220,12 @@ impl<S: BucketStore> RotatingIo<S> {
                 self.versions.push(self.places.version(g, Leaf(index), level));
                 if self.versions[0].is_written {
                     self.lay_pieces();
-                    let opened = self.open_trip(g, blocks, None, |slot, entry, bytes| {
-                        if !taken_here.contains(&TakenSlot { bucket, slot: slot as u16 }) {
-                            each(bucket, entry, bytes);
-                        }
-                    });
+                    let opened =
+                        self.open_trip(g, &mut search, blocks, None, |slot, entry, bytes| {
+                            if !taken_here.contains(&TakenSlot { bucket, slot: slot as u16 }) {
+                                each(bucket, entry, bytes);
+                            }
+                        });
                     opened.or_else(|error| damaged(bucket, error))?;
                 }
                 visited += 1;
@@ -330,7 +332,7 @@ impl<S: BucketStore> RotatingIo<S> {
     }
 
     /// Reads a page in a trip of its own.
-    fn read_page(&mut self, taken: &TakenSlots, page: &PageVersion) -> Result<Vec<u8>, Error> {
+    fn read_page(&mut self, taken: &TakenSlots, page: &PageVersion) -> Result<Page, Error> {
         if !page.is_written {
             return Ok(taken.blank_page(page));
         }
@@ -344,6 +346,7 @@ impl<S: BucketStore> RotatingIo<S> {
     fn open_trip(
         &mut self,
         g: u64,
+        search: &mut Search,
         blocks: &mut BlockRoom,
         mut taken: Option<&mut TakenSlots>,
         mut each: impl FnMut(usize, Entry, &[u8]),
@@ -351,7 +354,7 @@ impl<S: BucketStore> RotatingIo<S> {
         let Self { store, pieces, piece_bytes, versions, table, sealer, geometry, .. } = self;
         let frames = read_checked(store, pieces, piece_bytes)?;
         let verifier = Verifier { sealer, places: &self.places, g };
-        let path = verifier.verify_all(versions, &frames)?;
+        let path = verifier.verify_all_with(search, versions, &frames)?;
         if let Some(taken) = &mut taken {
             let sealed = (2 * versions.len()..).map(|i| frames.get(i));
             let opened = taken.read_by(g).zip(sealed);
@@ -403,7 +406,7 @@ fn open_page(
     taken: &TakenSlots,
     page: &PageVersion,
     sealed: &[u8],
-) -> Result<Vec<u8>, Error> {
+) -> Result<Page, Error> {
     let mut bits = taken.blank_page(page);
     if page.is_written {
         let verified = sealer.verify(of_page(page), sealed, &[]).ok_or_else(|| {
@@ -432,84 +435,4 @@ fn name(
     let slots = geometry.slots(usize::from(version.level));
     let name = format.name(table, slots, slot, geometry);
     name.ok_or_else(|| forged(version, "an address or a leaf that cannot be there"))
-}
-
-/// Verifies the buckets of a trip.
-struct Verifier<'a> {
-    sealer: &'a EraSealer,
-    places: &'a Places,
-    /// How many evictions there have been.
-    g: u64,
-}
-
-impl<'a> Verifier<'a> {
-    /// All buckets of a trip that were ever written, in order. The frames are those of
-    /// [`RotatingIo::lay_pieces`].
-    fn verify_all<'v, 'f>(
-        &self,
-        versions: &'v [Version],
-        frames: &Frames<'f>,
-    ) -> Result<Vec<(&'v Version, VerifiedBucket<'a, 'f>)>, Error> {
-        let written = versions.iter().enumerate().filter(|(_, version)| version.is_written);
-        written
-            .map(|(i, version)| {
-                let (slots, head) = (frames.get(i), frames.get(versions.len() + i));
-                let bucket = self.verify(version.eviction, version, head, slots);
-                bucket
-                    .map(|bucket| (version, bucket))
-                    .ok_or_else(|| self.diagnose(version, head, slots))
-            })
-            .collect()
-    }
-
-    fn verify<'f>(
-        &self,
-        eviction: u64,
-        version: &Version,
-        head: &'f [u8],
-        slots: &'f [u8],
-    ) -> Option<VerifiedBucket<'a, 'f>> {
-        let name = BucketName { eviction, level: version.level, kind: BucketKind::Blocks };
-        self.sealer.verify(name, head, slots)
-    }
-
-    /// What is in the place of a bucket that is not what was written there.
-    #[cold]
-    fn diagnose(&self, version: &Version, head: &[u8], slots: &[u8]) -> Error {
-        /// Names and bytes tried of each kind before giving up.
-        const TRIES_MAX: u64 = 1 << 14;
-        const TRIED_BYTES_MAX: u64 = 1 << 28;
-        let Version { level, eviction, .. } = *version;
-        if head.iter().all(|byte| *byte == 0) {
-            return forged(version, "nothing, although it was written: a write was lost");
-        }
-        let tries_max = (TRIED_BYTES_MAX / (head.len() + slots.len()) as u64).min(TRIES_MAX);
-        let mut is_of = |other: u64| self.verify(other, version, head, slots).is_some();
-        let ring = self.places.on_level(level);
-        let older =
-            |step: u64| (1..=tries_max).map_while(move |times| eviction.checked_sub(step * times));
-        let first = self.places.first_eviction();
-        if older(ring).chain(older(1 << level)).filter(|e| *e >= first).any(&mut is_of) {
-            return forged(version, "an older version: storage was rolled back, or lost a write");
-        }
-        let oldest = self.g.saturating_sub(ring.min(tries_max)).max(first);
-        if (oldest..self.g).any(is_of) {
-            return forged(version, "the contents of another bucket");
-        }
-        forged(version, "changed bytes")
-    }
-}
-
-/// The error for bytes that are not what the client wrote. It names the defect and the public place,
-/// never a value.
-#[cold]
-fn forged(version: &Version, defect: &str) -> Error {
-    Error::new(
-        ErrorKind::Corrupt,
-        format!(
-            "bucket {} of the store holds {defect}. The storage is damaged or was tampered with: \
-             nothing of it was used",
-            version.place
-        ),
-    )
 }

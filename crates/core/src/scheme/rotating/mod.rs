@@ -23,6 +23,7 @@
 mod io;
 mod places;
 mod taken;
+mod verify;
 
 use rand_core::CryptoRng;
 

@@ -22,6 +22,7 @@ use std::ops::RangeInclusive;
 
 pub(super) use pages::PageVersion;
 use pages::Pages;
+use zeroize::Zeroizing;
 
 use crate::geometry::{BucketId, Geometry};
 use crate::store::{Part, Piece, TreeId, TreeShape};
@@ -35,13 +36,16 @@ pub struct TakenSlot {
     pub slot: u16,
 }
 
+/// A page in clear.
+pub(super) type Page = Zeroizing<Vec<u8>>;
+
 /// The notes of one tree. Secret.
 pub(super) struct TakenSlots {
     tree: TreeId,
     pages: Pages,
     marks: BTreeSet<TakenSlot>,
     /// The pages that the eviction under way sweeps, as they were.
-    under_sweep: Vec<(PageVersion, Vec<u8>)>,
+    under_sweep: Vec<(PageVersion, Page)>,
 }
 
 impl TakenSlots {
@@ -87,13 +91,13 @@ impl TakenSlots {
     }
 
     /// A page that was never swept.
-    pub(super) fn blank_page(&self, version: &PageVersion) -> Vec<u8> {
-        vec![0; self.pages.page_bytes(version.page.level())]
+    pub(super) fn blank_page(&self, version: &PageVersion) -> Page {
+        Zeroizing::new(vec![0; self.pages.page_bytes(version.page.level())])
     }
 
     /// Begins eviction `g` with the pages of [`Self::read_by`], opened, in that order. A page never
     /// written is zeros.
-    pub(super) fn begin_eviction(&mut self, g: u64, opened: Vec<Vec<u8>>) {
+    pub(super) fn begin_eviction(&mut self, g: u64, opened: Vec<Page>) {
         let versions: Vec<_> = self.read_by(g).collect();
         let begun = if self.pages.begins_pages(g) { self.pages.written_with(g).count() } else { 0 };
         self.under_sweep.clear();
@@ -124,9 +128,9 @@ impl TakenSlots {
 
     /// The pages that eviction `g` sweeps, as it leaves them, after [`Self::rewrite`]. Their marks
     /// leave the client, but for those that coming evictions will look for.
-    pub(super) fn sweep(&mut self, g: u64) -> Vec<(PageVersion, Vec<u8>)> {
+    pub(super) fn sweep(&mut self, g: u64) -> Vec<(PageVersion, Page)> {
         let Self { pages, marks, under_sweep, .. } = self;
-        let mut sweep = |(old, mut bits): (PageVersion, Vec<u8>), new: PageVersion| {
+        let mut sweep = |(old, mut bits): (PageVersion, Page), new: PageVersion| {
             let said = taken_in(pages, &old, &bits, g + 1);
             let marked: Vec<_> = marks.range(pages.slots_of(old.page)).copied().collect();
             bits.fill(0);

@@ -1,0 +1,116 @@
+//! Whether buckets are what was written last, and if not, what they are instead.
+
+use std::ops::RangeInclusive;
+
+use super::places::{Places, Version};
+use crate::error::{Error, ErrorKind};
+use crate::seal::{BucketKind, BucketName, EraSealer, VerifiedBucket};
+use crate::store::Frames;
+
+/// Verifies the buckets of a trip.
+pub(super) struct Verifier<'a> {
+    pub(super) sealer: &'a EraSealer,
+    pub(super) places: &'a Places,
+    /// How many evictions there have been.
+    pub(super) g: u64,
+}
+
+/// What may be spent on finding out what is in the place of buckets. A store may be damaged all over, and
+/// each of its buckets be tried under thousands of names.
+pub(super) struct Search {
+    bytes_left: u64,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self { bytes_left: 1 << 30 }
+    }
+}
+
+impl<'a> Verifier<'a> {
+    /// All buckets of a trip that were ever written, in order. The frames are those of
+    /// [`RotatingIo::lay_pieces`](super::io::RotatingIo).
+    pub(super) fn verify_all<'v, 'f>(
+        &self,
+        versions: &'v [Version],
+        frames: &Frames<'f>,
+    ) -> Result<Vec<(&'v Version, VerifiedBucket<'a, 'f>)>, Error> {
+        self.verify_all_with(&mut Search::default(), versions, frames)
+    }
+
+    /// The same, where one search is for many trips.
+    pub(super) fn verify_all_with<'v, 'f>(
+        &self,
+        search: &mut Search,
+        versions: &'v [Version],
+        frames: &Frames<'f>,
+    ) -> Result<Vec<(&'v Version, VerifiedBucket<'a, 'f>)>, Error> {
+        let written = versions.iter().enumerate().filter(|(_, version)| version.is_written);
+        written
+            .map(|(i, version)| {
+                let (slots, head) = (frames.get(i), frames.get(versions.len() + i));
+                let bucket = self.verify(version.eviction, version, head, slots);
+                bucket
+                    .map(|bucket| (version, bucket))
+                    .ok_or_else(|| self.diagnose(search, version, head, slots))
+            })
+            .collect()
+    }
+
+    fn verify<'f>(
+        &self,
+        eviction: u64,
+        version: &Version,
+        head: &'f [u8],
+        slots: &'f [u8],
+    ) -> Option<VerifiedBucket<'a, 'f>> {
+        let name = BucketName { eviction, level: version.level, kind: BucketKind::Blocks };
+        self.sealer.verify(name, head, slots)
+    }
+
+    /// What is in the place of a bucket that is not what was written there.
+    #[cold]
+    fn diagnose(&self, search: &mut Search, version: &Version, head: &[u8], slots: &[u8]) -> Error {
+        /// Names tried of each kind before giving up: so many at least, or what was written before would
+        /// not be recognised.
+        const TRIES: RangeInclusive<u64> = 2..=1 << 14;
+        const TRIED_BYTES_MAX: u64 = 1 << 28;
+        let Version { level, eviction, .. } = *version;
+        if head.iter().all(|byte| *byte == 0) {
+            return forged(version, "nothing, although it was written: a write was lost");
+        }
+        let bucket_bytes = (head.len() + slots.len()) as u64;
+        let tries = TRIED_BYTES_MAX.min(search.bytes_left) / bucket_bytes;
+        let tries_max = tries.clamp(*TRIES.start(), *TRIES.end());
+        let mut is_of = |other: u64| {
+            search.bytes_left = search.bytes_left.saturating_sub(bucket_bytes);
+            self.verify(other, version, head, slots).is_some()
+        };
+        let ring = self.places.on_level(level);
+        let older =
+            |step: u64| (1..=tries_max).map_while(move |times| eviction.checked_sub(step * times));
+        let first = self.places.first_eviction();
+        if older(ring).chain(older(1 << level)).filter(|e| *e >= first).any(&mut is_of) {
+            return forged(version, "an older version: storage was rolled back, or lost a write");
+        }
+        let oldest = self.g.saturating_sub(ring.min(tries_max)).max(first);
+        if (oldest..self.g).any(is_of) {
+            return forged(version, "the contents of another bucket");
+        }
+        forged(version, "changed bytes")
+    }
+}
+
+/// The error for bytes that are not what the client wrote. It names the defect and the public place,
+/// never a value.
+#[cold]
+pub(super) fn forged(version: &Version, defect: &str) -> Error {
+    Error::new(
+        ErrorKind::Corrupt,
+        format!(
+            "bucket {} of the store holds {defect}. The storage is damaged or was tampered with: \
+             nothing of it was used",
+            version.place
+        ),
+    )
+}

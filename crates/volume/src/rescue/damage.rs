@@ -1,0 +1,49 @@
+//! What a rescue tells of damage.
+
+/// What is wrong with storage, a bucket each, and with the client's directory. Public.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    told: Vec<String>,
+    count: u64,
+}
+
+/// A store may be damaged all over.
+const TOLD_MAX: usize = 1000;
+
+impl Damage {
+    /// Adds something that is damaged.
+    pub fn push(&mut self, what: String) {
+        self.count += 1;
+        let is_new = self.told.last() != Some(&what);
+        if is_new && self.told.len() < TOLD_MAX {
+            self.told.push(what);
+        }
+    }
+
+    /// How much is damaged.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What is damaged: the first of it, if it is much, and once what was said again and again.
+    pub fn told(&self) -> &[String] {
+        &self.told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_damage_is_counted_and_a_part_of_it_told() {
+        let mut damage = Damage::default();
+        (0..3 * TOLD_MAX).for_each(|n| damage.push(n.to_string()));
+        assert_eq!((damage.count(), damage.told().len()), (3 * TOLD_MAX as u64, TOLD_MAX));
+        assert_eq!(damage.told()[TOLD_MAX - 1], (TOLD_MAX - 1).to_string());
+
+        let mut damage = Damage::default();
+        ["cut", "off", "off", "off"].into_iter().for_each(|what| damage.push(what.into()));
+        assert_eq!((damage.count(), damage.told()), (4, &["cut".into(), "off".into()][..]));
+    }
+}
