@@ -98,7 +98,8 @@ pub struct TlsFiles {
 pub struct Limits {
     /// Clients at a time that have chosen an export. More are turned away.
     pub connections_max: usize,
-    /// Clients at a time that have not chosen an export yet. One more displaces the one that came first.
+    /// Clients at a time that have not chosen an export yet. One more displaces one of them, by chance; never
+    /// one that has shown a certificate that [`TlsFiles::client_authorities`] vouch for.
     pub handshakes_max: usize,
     /// Requests of one connection that are not yet answered. More wait in the socket.
     pub in_flight_requests_max: u32,
@@ -163,6 +164,8 @@ pub enum ServeError {
     Tls(PathBuf, String),
     /// The system gives no threads.
     Threads(io::Error),
+    /// The system gives no randomness.
+    Randomness(rand::rngs::SysError),
     /// When the time was over, clients still had requests in flight.
     Unfinished {
         /// How many clients.
@@ -214,6 +217,7 @@ impl fmt::Display for ServeError {
                 write!(f, "cannot use {} for TLS: {problem}", path.display())
             }
             Self::Threads(error) => write!(f, "cannot start the threads of the server: {error}"),
+            Self::Randomness(error) => write!(f, "the system gives no randomness: {error}"),
             Self::Unfinished { connections } => write!(
                 f,
                 "{connections} clients still had requests in flight when the time was over; these \
