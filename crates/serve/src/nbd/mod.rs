@@ -152,6 +152,8 @@ pub enum ServeError {
     AnyClient(SocketAddr),
     /// The path of the socket file is longer than the system takes.
     PathTooLong(PathBuf),
+    /// There is no folder for the socket file.
+    NoFolder(PathBuf),
     /// The file that keeps other servers away while the socket is made is somebody else's.
     ForeignLock(PathBuf),
     /// A text is longer than the protocol allows.
@@ -201,6 +203,12 @@ impl fmt::Display for ServeError {
                 f,
                 "the path of a socket is at most {SOCKET_PATH_BYTES_MAX} bytes long, and {} is longer: \
                  choose a shorter one (--socket)",
+                path.display()
+            ),
+            Self::NoFolder(path) => write!(
+                f,
+                "there is no folder for the socket {}: make the folder, or choose another socket file \
+                 (--socket)",
                 path.display()
             ),
             Self::ForeignLock(path) => write!(
