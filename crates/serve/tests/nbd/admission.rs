@@ -26,6 +26,13 @@ fn strangers(server: &TestServer, count: usize) -> Vec<Client> {
     (0..count).map(|_| Client::connect_silently(&server.socket())).collect()
 }
 
+/// A client that has been answered: it has its seat.
+fn seated(server: &TestServer) -> Client {
+    let mut client = Client::ready(&server.socket());
+    assert_eq!(client.read(0, 3), [0; 3]);
+    client
+}
+
 #[test]
 fn strangers_who_say_nothing_keep_no_client_out() {
     let server = server(PATIENT);
@@ -121,8 +128,9 @@ fn a_client_who_has_shown_a_certificate_is_not_displaced_by_those_who_have_not()
 #[test]
 fn clients_beyond_the_bound_are_turned_away_and_counted() {
     let server = server(Limits { connections_max: 2, ..PATIENT });
-    let clients = [(); 2].map(|()| Client::ready(&server.socket()));
+    let clients = [(); 2].map(|()| seated(&server));
     let turned_away = UnixStream::connect(server.socket()).unwrap();
+    turned_away.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     Client { stream: turned_away }.assert_left();
     assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 1, displaced: 0 });
     drop(clients);
@@ -135,7 +143,7 @@ fn clients_beyond_the_bound_are_turned_away_and_counted() {
 fn a_client_who_took_too_long_finds_no_seat() {
     let server = server(Limits { connections_max: 1, ..PATIENT });
     let mut slow = Client::connect(&server.socket());
-    let mut fast = Client::ready(&server.socket());
+    let mut fast = seated(&server);
     slow.say_option(GO, &export_wish(b"", &[]));
     while slow.hear_option_reply(GO).0 != 1 {}
     slow.assert_left();
