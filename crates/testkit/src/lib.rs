@@ -3,6 +3,7 @@
 //! - [`statistics`]: what can be told from the leaves of a view, with a stated rate of false alarms.
 //! - [`conformance`]: the suite that every store passes.
 //! - [`crash`]: a world in which machines die, to try durable volumes in.
+//! - [`example_params`]: parameters of a volume, for superblocks.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
 //!
 //! The tool `planted-leaks` (in `src/bin/`) breaks the product on purpose, one leak at a time, and
@@ -10,5 +11,8 @@
 
 pub mod conformance;
 pub mod crash;
+mod example_params;
 pub mod statistics;
 pub mod workload;
+
+pub use example_params::example_params;
