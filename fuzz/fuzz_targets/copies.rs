@@ -15,10 +15,11 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
+use oblivio_testkit::example_params;
 use oblivio_volume::anchor_fuzzing as anchor;
 use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::superblock::copies::{BACK, COPIES, FRONT, read_copies, repair, settle, shape};
-use oblivio_volume::superblock::{SUPERBLOCK_BYTES, SchemeId, Slots, Superblock, VolumeParams};
+use oblivio_volume::superblock::{SUPERBLOCK_BYTES, Superblock};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use sha2::{Digest, Sha256};
@@ -144,22 +145,10 @@ fn secret() -> Secret {
 
 fn authentic() -> [Superblock; 2] {
     let mut coins = StdRng::seed_from_u64(1);
-    let params = VolumeParams {
-        blocks: 1000,
-        block_bytes: 4096,
-        scheme: SchemeId::Rotating,
-        leaf_level: 9,
-        slots: Slots::Same(5),
-        evict_period: 5,
-        stash_blocks_max: 64,
-        tree_top_levels: 3,
-        tree_top_ways: 0,
-        recursion: None,
-    };
     let key = VolumeKey::draw(&mut coins);
     let slot = |secret, label| NewSlot { secret, cost: Cost::weak_for_tests(), label };
     let owner = secret();
-    let older = Superblock::create(params, &key, &slot(&owner, "owner"), &mut coins);
+    let older = Superblock::create(example_params(), &key, &slot(&owner, "owner"), &mut coins);
     let older = older.expect("these parameters are possible");
     let mut newer = older.clone();
     let backup = Secret::KeyFile(vec![2; 32].into());

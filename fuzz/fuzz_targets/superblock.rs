@@ -13,10 +13,9 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
+use oblivio_testkit::example_params;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
-use oblivio_volume::superblock::{
-    LockedSuperblock, SUPERBLOCK_BYTES, SchemeId, Slots, Superblock, VolumeParams,
-};
+use oblivio_volume::superblock::{LockedSuperblock, SUPERBLOCK_BYTES, Superblock};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use sha2::{Digest, Sha256};
@@ -49,22 +48,10 @@ fn secret() -> Secret {
 
 fn authentic() -> Box<[u8; SUPERBLOCK_BYTES]> {
     let mut coins = StdRng::seed_from_u64(1);
-    let params = VolumeParams {
-        blocks: 1000,
-        block_bytes: 4096,
-        scheme: SchemeId::Rotating,
-        leaf_level: 9,
-        slots: Slots::Same(5),
-        evict_period: 5,
-        stash_blocks_max: 64,
-        tree_top_levels: 3,
-        tree_top_ways: 0,
-        recursion: None,
-    };
     let key = VolumeKey::draw(&mut coins);
     let passphrase = Secret::Passphrase(b"correct horse".to_vec().into());
     let slot = |secret, label| NewSlot { secret, cost: Cost::weak_for_tests(), label };
-    let made = Superblock::create(params, &key, &slot(&passphrase, "owner"), &mut coins);
+    let made = Superblock::create(example_params(), &key, &slot(&passphrase, "owner"), &mut coins);
     let mut made = made.expect("these parameters are possible");
     made.add_slot(&key, &slot(&secret(), "backup"), &mut coins).expect("there is a free slot");
     made.encode()

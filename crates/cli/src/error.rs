@@ -1,7 +1,8 @@
 //! What can go wrong, whose fault it is, and what to do about it.
 
 use std::fmt;
-use std::process::ExitCode;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
 
 use oblivio_lab::LabError;
 use oblivio_serve::fuse::MountError;
@@ -10,6 +11,9 @@ use oblivio_sim::SimError;
 use oblivio_store::{FileError, FileErrorKind};
 use oblivio_volume::device::DiskErrorKind;
 use oblivio_volume::{VolumeError, VolumeErrorKind};
+
+/// Shells add it to the number of the signal that ended a command.
+const SIGNALLED: i32 = 128;
 
 /// An error that ends the program. The exit codes are API: the help text lists them.
 #[derive(Debug)]
@@ -40,8 +44,8 @@ pub(crate) enum CliError {
     UnknownVersion(String),
     /// The volume was not closed.
     NeedsRecovery(String),
-    /// A command that was run for the user ended with this exit code.
-    Command(i32),
+    /// A command that was run for the user ended so.
+    Command(ExitStatus),
 }
 
 impl CliError {
@@ -61,7 +65,11 @@ impl CliError {
             Self::StateRolledBack(_) => 12,
             Self::UnknownVersion(_) => 13,
             Self::NeedsRecovery(_) => 14,
-            Self::Command(code) => u8::try_from(*code).unwrap_or(1),
+            Self::Command(status) => {
+                let as_shells_say = status.signal().map(|signal| SIGNALLED + signal);
+                let code = status.code().or(as_shells_say);
+                code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+            }
         })
     }
 }
@@ -82,7 +90,10 @@ impl fmt::Display for CliError {
             | Self::StateRolledBack(message)
             | Self::UnknownVersion(message)
             | Self::NeedsRecovery(message) => f.write_str(message),
-            Self::Command(code) => write!(f, "the command ended with exit code {code}"),
+            Self::Command(status) => match (status.code(), status.signal()) {
+                (None, Some(signal)) => write!(f, "signal {signal} ended the command"),
+                (code, _) => write!(f, "the command ended with exit code {}", code.unwrap_or(1)),
+            },
         }
     }
 }
@@ -157,6 +168,7 @@ impl From<ServeError> for CliError {
             | ServeError::NotLoopback(_)
             | ServeError::AnyClient(_)
             | ServeError::PathTooLong(_)
+            | ServeError::NoFolder(_)
             | ServeError::ForeignLock(_)
             | ServeError::TooLong(_)
             | ServeError::Tls(..) => Self::Input(message),

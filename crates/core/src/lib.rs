@@ -76,6 +76,8 @@ pub mod view;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use error::{Error, ErrorKind, StoreError};
+#[cfg(fuzzing)]
+pub use frontend::nested_fuzzing;
 pub use frontend::{
     FreecursiveConfig, FreecursiveOram, Integrity, Recursion, RecursiveConfig, RecursiveOram,
 };

@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::process::Command;
 use std::sync::Arc;
@@ -109,6 +109,60 @@ fn the_disk_ends_where_it_ends() {
     assert_eq!(disk.write_at(&data, MIB - 30).unwrap(), 30);
     assert_eq!(errno(disk.write_at(&data, MIB)), Some(Errno::FBIG));
     assert_eq!(errno(disk.write_at(&data, 1 << 40)), Some(Errno::FBIG));
+}
+
+/// A block device does not mind being opened so, either.
+#[test]
+fn a_disk_that_is_opened_to_be_truncated_keeps_its_size_and_what_it_holds() {
+    if !can_mount() {
+        return;
+    }
+    let raw = Raw::new(MIB, &FuseOptions::default());
+    raw.open().write_all_at(&[7; 4096], 8192).unwrap();
+    let truncating = || OpenOptions::new().write(true).truncate(true).open(raw.mount.disk());
+    let disk = truncating().unwrap();
+    assert_eq!(disk.metadata().unwrap().len(), MIB);
+    assert_eq!((&disk).seek(SeekFrom::End(0)).unwrap(), MIB);
+    disk.write_all_at(&[8], MIB - 1).unwrap();
+    assert_eq!(fs::metadata(raw.mount.disk()).unwrap().len(), MIB);
+    let mut expected = vec![0; MIB as usize];
+    expected[8192..][..4096].fill(7);
+    expected[MIB as usize - 1] = 8;
+    assert!(fs::read(raw.mount.disk()).unwrap() == expected);
+    // Also by who has it open already, and does not look again.
+    let other = raw.open();
+    truncating().unwrap();
+    let mut byte = [0];
+    other.read_exact_at(&mut byte, MIB - 1).unwrap();
+    assert_eq!(byte, [8]);
+    // To be truncated on purpose is another thing.
+    assert_eq!(errno(other.set_len(0)), Some(Errno::INVAL));
+    assert!(raw.shared.image() == expected);
+}
+
+#[test]
+fn images_are_copied_to_a_disk_by_the_programs_that_copy_files() {
+    if !can_mount() {
+        return;
+    }
+    let raw = Raw::new(MIB, &FuseOptions::default());
+    let folder = tempfile::tempdir().unwrap();
+    let (image, disk) = (folder.path().join("image"), raw.mount.disk());
+    let (from, to) = (image.to_str().unwrap(), disk.to_str().unwrap());
+    let mut expected = vec![0; MIB as usize];
+    // The last one is shorter than the disk, which keeps the rest.
+    for (seed, bytes) in [(1, MIB), (2, MIB), (3, MIB), (4, MIB / 2)] {
+        let data = &mut expected[..bytes as usize];
+        StdRng::seed_from_u64(seed).fill_bytes(data);
+        fs::write(&image, data).unwrap();
+        match seed {
+            1 => run("cp", &[from, to]),
+            2 => run("dd", &[&format!("if={from}"), &format!("of={to}"), "bs=64K", "status=none"]),
+            _ => run("sh", &["-c", &format!("cat {from} > {to}")]),
+        }
+        assert!(raw.shared.image() == expected, "{seed}");
+        assert!(fs::read(&disk).unwrap() == expected, "{seed}");
+    }
 }
 
 #[test]

@@ -3,11 +3,15 @@
 //! - [`statistics`]: what can be told from the leaves of a view, with a stated rate of false alarms.
 //! - [`conformance`]: the suite that every store passes.
 //! - [`crash`]: a world in which machines die, to try durable volumes in.
+//! - [`example_params`]: parameters of a volume, for superblocks.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
 //!
 //! The tool `crash-suite` (in `src/bin/`) lets volumes die in that world at thousands of points.
 
 pub mod conformance;
 pub mod crash;
+mod example_params;
 pub mod statistics;
 pub mod workload;
+
+pub use example_params::example_params;

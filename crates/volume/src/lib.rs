@@ -7,7 +7,7 @@
 //! | [`state_dir`] | where the client keeps it |
 //! | [`Coins`] | randomness that is renewed |
 //! | `anchor` | what storage keeps of it, so that neither side can go back |
-//! | `tampering` | that storage was found to be changed |
+//! | [`tampering`] | that storage was found to be changed |
 //! | `newest` | which superblock the client takes |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
@@ -37,7 +37,7 @@ pub mod rescue;
 mod state;
 pub mod state_dir;
 pub mod superblock;
-mod tampering;
+pub mod tampering;
 pub mod volume;
 mod wiped;
 

@@ -36,6 +36,10 @@ pub(crate) fn forget(dir: &mut dyn StateDir) -> Result<(), VolumeError> {
     Ok(())
 }
 
-fn is_noted(dir: &dyn StateDir) -> Result<bool, VolumeError> {
+/// Whether storage was found to be changed, and the owner has not said since that it holds again what it held.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn is_noted(dir: &dyn StateDir) -> Result<bool, VolumeError> {
     Ok(dir.names()?.iter().any(|name| name == NAME))
 }

@@ -46,7 +46,10 @@ Exit codes:
   11  the client's directory is missing, damaged, or of another volume
   12  the client's directory is older than storage
   13  a newer version of this program wrote it
-  14  the volume was not closed and needs recovery (`info --require-clean` only)";
+  14  the volume was not closed and needs recovery (`info --require-clean` only)
+
+A command that was run (`serve nbd --run`, `view record --run`, `trace record`) and did not end well hands on \
+its exit code; 128 and the number of the signal if one ended it.";
 
 /// Oblivious storage: a disk on storage you do not trust, which does not learn which blocks you use.
 #[derive(Parser)]

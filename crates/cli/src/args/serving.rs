@@ -74,7 +74,9 @@ pub(crate) struct NbdArgs {
     #[arg(long, requires = "tls_certificate")]
     pub(crate) tls_optional: bool,
     /// Run a shell command with `$uri` and, without --tcp, `$unixsocket` set, and stop when it ends, with
-    /// its exit code. A signal ends it and what it has started.
+    /// its exit code; 128 and the number of the signal if one ended it. What it has left in the background
+    /// ends then, too, and a signal to this program ends all of it. At a terminal, what is in the
+    /// background stays.
     #[arg(long = "run", value_name = "COMMAND")]
     pub(crate) run_command: Option<String>,
     /// Say where the disk is as JSON, once it can be used.

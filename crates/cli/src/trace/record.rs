@@ -53,7 +53,7 @@ pub(crate) fn record(args: &TraceRecordArgs) -> Result<(), CliError> {
         ));
     }
     match status {
-        Some(status) if !status.success() => Err(CliError::Command(status.code().unwrap_or(1))),
+        Some(status) if !status.success() => Err(CliError::Command(status)),
         _ => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ use oblivio_store::{FileOptions, FileStore};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
+use oblivio_volume::tampering;
 use oblivio_volume::volume::needs_recovery;
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
             params: superblock.unauthenticated_params().clone(),
             slots: superblock.unauthenticated_slots(),
             allocated_bytes: allocated(&store)?,
-            needs_recovery: None,
+            known_to_client: None,
         }
     } else {
         let Unlocking { store, owner, state } = opening::unlock(&args.at, &options)?;
@@ -36,11 +37,14 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
             params: owner.superblock.params().clone(),
             slots: owner.superblock.slots(),
             allocated_bytes: allocated(&store)?,
-            needs_recovery: Some(needs_recovery(&dir, &owner)?),
+            known_to_client: Some(KnownToClient {
+                needs_recovery: needs_recovery(&dir, &owner)?,
+                tampering_found: tampering::is_noted(&dir)?,
+            }),
         }
     };
     output::print(&if args.json { format!("{:#}", facts.json()?) } else { facts.text()? })?;
-    if args.require_clean && facts.needs_recovery == Some(true) {
+    if args.require_clean && facts.known_to_client.is_some_and(|known| known.needs_recovery) {
         return Err(CliError::NeedsRecovery(
             "the volume was not closed: whatever opens it next recovers it".into(),
         ));
@@ -57,7 +61,15 @@ struct Facts {
     params: VolumeParams,
     slots: Vec<SlotInfo>,
     allocated_bytes: u64,
-    needs_recovery: Option<bool>,
+    /// Nothing where no key was named.
+    known_to_client: Option<KnownToClient>,
+}
+
+/// What the client's directory says.
+#[derive(Clone, Copy)]
+struct KnownToClient {
+    needs_recovery: bool,
+    tampering_found: bool,
 }
 
 impl Facts {
@@ -73,14 +85,20 @@ impl Facts {
         lines.extend(opening_line(dearest));
         lines.extend([
             format!("in use            {} of storage", size(self.allocated_bytes as f64)),
-            match self.needs_recovery {
+            match self.known_to_client.map(|known| known.needs_recovery) {
                 None => "nothing of this is vouched for: name a key to have it checked".into(),
                 Some(true) => "closed            no: it will be recovered when it is opened".into(),
                 Some(false) => "closed            yes".into(),
             },
-            String::new(),
-            slots_text(&self.slots),
         ]);
+        if self.known_to_client.is_some_and(|known| known.tampering_found) {
+            lines.push(
+                "tampering         storage was found to be changed: bring the store back as it was, and \
+                 open it with --after-tampering; or save what is left with `oblivio rescue`"
+                    .into(),
+            );
+        }
+        lines.extend([String::new(), slots_text(&self.slots)]);
         Ok(lines.join("\n"))
     }
 
@@ -88,8 +106,9 @@ impl Facts {
         let mut json = Plan::of(self.params.clone())?.json();
         json["id"] = json!(self.id());
         json["allocated_bytes"] = json!(self.allocated_bytes);
-        json["needs_recovery"] = json!(self.needs_recovery);
-        json["authenticated"] = json!(self.needs_recovery.is_some());
+        json["needs_recovery"] = json!(self.known_to_client.map(|known| known.needs_recovery));
+        json["tampering_found"] = json!(self.known_to_client.map(|known| known.tampering_found));
+        json["authenticated"] = json!(self.known_to_client.is_some());
         json["key_slots"] = slots_json(&self.slots);
         Ok(json)
     }

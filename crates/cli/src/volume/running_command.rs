@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
@@ -39,28 +39,35 @@ impl RunningCommand {
         Ok(Self { shell: shell.spawn()?, has_group })
     }
 
-    /// Its exit code, once it has ended.
-    pub(super) fn exit_code(&mut self) -> io::Result<Option<i32>> {
-        Ok(self.shell.try_wait()?.map(|status| status.code().unwrap_or(1)))
+    /// Whether the shell has ended. Its number stays taken: the group that has the same is still its own.
+    pub(super) fn has_ended(&self) -> io::Result<bool> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        Ok(rustix::process::waitid(WaitId::Pid(self.pid()), options)?.is_some())
     }
 
-    /// Asks it to end, and kills what is left of it after a while. Its exit code.
-    pub(super) fn stop(mut self) -> io::Result<i32> {
+    /// Asks the shell, if it has not ended, and what it has started to end, and kills what is left of them
+    /// after a while. How the shell ended.
+    pub(super) fn stop(mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         for _ in 0..GRACE.as_millis() / LOOK.as_millis() {
-            if self.has_ended()? {
-                break;
+            if self.nothing_is_left()? {
+                return self.shell.wait();
             }
             thread::sleep(LOOK);
         }
         self.signal(Signal::KILL)?;
-        Ok(self.shell.wait()?.code().unwrap_or(1))
+        self.shell.wait()
     }
 
-    /// Whether the shell has ended. Its number stays taken: the group that has the same is still its own.
-    fn has_ended(&self) -> io::Result<bool> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        Ok(rustix::process::waitid(WaitId::Pid(self.pid()), options)?.is_some())
+    /// Whether all of the group has ended; without a group, whether the shell has.
+    fn nothing_is_left(&mut self) -> io::Result<bool> {
+        if !self.has_group {
+            return self.has_ended();
+        }
+        // While one process of the group is left, no other group gets its number, shell or not. And numbers
+        // are given out in turn, so none gets it from one look to the next.
+        self.shell.try_wait()?;
+        Ok(rustix::process::test_kill_process_group(self.pid()) == Err(Errno::SRCH))
     }
 
     fn signal(&self, signal: Signal) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -47,7 +48,7 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
                     while !end.is_asked() {
                         look();
                     }
-                    Ok(0)
+                    Ok(ExitStatus::default())
                 }
             };
             clients.end(&server);
@@ -62,10 +63,8 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
     drop(rate);
     drop(disk);
     let recorded = recording.map_or(Ok(()), super::recording::Recording::finish);
-    match served.and_then(|code| closed.and(recorded).map(|()| code))? {
-        0 => Ok(()),
-        code => Err(CliError::Command(code)),
-    }
+    let status = served.and_then(|status| closed.and(recorded).map(|()| status))?;
+    if status.success() { Ok(()) } else { Err(CliError::Command(status)) }
 }
 
 /// `oblivio view record`.
@@ -125,24 +124,21 @@ fn announce(args: &NbdArgs, server: &ServerHandle, repeated: u64) -> Result<(), 
     }
 }
 
-/// Runs a shell command, and returns its exit code. `look` is called from time to time, and takes a moment.
+/// Runs a shell command, and returns how it ended. `look` is called from time to time, and takes a moment.
 fn run_until_it_ends(
     command: &str,
     uri: &str,
     socket: Option<&Path>,
     end: &CleanEnd,
     mut look: impl FnMut(),
-) -> Result<i32, CliError> {
+) -> Result<ExitStatus, CliError> {
     let failed = |error: io::Error| CliError::Engine(format!("the command failed: {error}"));
-    let mut command = RunningCommand::start(command, uri, socket).map_err(failed)?;
-    loop {
-        if let Some(code) = command.exit_code().map_err(failed)? {
-            return Ok(code);
-        }
-        if end.is_asked() {
-            end.now_waits_for("the command of --run is being ended");
-            return command.stop().map_err(failed);
-        }
+    let command = RunningCommand::start(command, uri, socket).map_err(failed)?;
+    while !command.has_ended().map_err(failed)? && !end.is_asked() {
         look();
     }
+    if end.is_asked() {
+        end.now_waits_for("the command of --run is being ended");
+    }
+    command.stop().map_err(failed)
 }

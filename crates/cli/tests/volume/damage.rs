@@ -79,6 +79,34 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
     world.assert_nothing_is_lost();
 }
 
+/// The store that the owner brings back would be older than a superblock that was made meanwhile.
+#[test]
+fn tampering_that_was_found_is_said_by_info_and_stops_changes_of_keys() {
+    let world = World::with_data(16);
+    fs::write(world.path("other"), bytes(3, 32)).unwrap();
+    let found = || {
+        let said =
+            world.good(&format!("info {VOLUME}")).contains("storage was found to be changed");
+        assert_eq!(world.json(&format!("info {VOLUME} --json"))["tampering_found"], said);
+        said
+    };
+    assert!(!found());
+    let store = world.store();
+    let good = store.replace(BUCKETS_AT, &bytes(4, back_at(&store) - BUCKETS_AT));
+    world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
+    assert!(found());
+    assert!(world.json("info disk.obl --public --json")["tampering_found"].is_null());
+    for change in ["add", "remove"] {
+        let what = if change == "add" { "--new-key-file other" } else { "0" };
+        world.bad(&format!("key {change} {VOLUME} {what}"), 7, "before you change its keys");
+    }
+    store.replace(BUCKETS_AT, &good);
+    world.good(&format!("check {VOLUME} --after-tampering"));
+    assert!(!found());
+    world.good(&format!("key add {VOLUME} --new-key-file other"));
+    world.assert_nothing_is_lost();
+}
+
 #[test]
 fn a_store_cut_short_is_code_7() {
     let world = World::with_data(16);

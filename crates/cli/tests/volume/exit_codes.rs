@@ -83,6 +83,8 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
             "--tls-client-authorities",
         ),
         (&format!("serve nbd {VOLUME} --socket text --run true"), "choose another socket file"),
+        (&format!("serve nbd {VOLUME} --socket nowhere/socket --run true"), "make the folder"),
+        (&format!("serve nbd {VOLUME} --socket text/socket --run true"), "make the folder"),
         (
             &format!("serve nbd {VOLUME} --tls-certificate nowhere --tls-key key --run true"),
             "nowhere",

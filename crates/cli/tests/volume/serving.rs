@@ -73,6 +73,34 @@ fn a_signal_ends_what_the_command_has_started_too() {
 }
 
 #[test]
+fn what_the_command_leaves_in_the_background_ends_with_it() {
+    let world = World::with_volume(1);
+    // The second does not mind being asked.
+    let command = "exec >said 2>&1; sleep 1000 & echo $! > child; \
+        (trap \"\" TERM; exec sleep 1000) & echo $! > deaf; exit 5";
+    world.bad(&format!("serve nbd {VOLUME} --run '{command}'"), 5, "ended with exit code 5");
+    for process in ["child", "deaf"] {
+        let number = fs::read_to_string(world.path(process)).unwrap();
+        let number = number.trim();
+        let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
+        // Whoever inherits what is dead may take its time to bury it.
+        assert!(status.is_empty() || status.contains("State:\tZ"), "{process}: {status}");
+    }
+    world.good(&format!("info {VOLUME} --require-clean"));
+}
+
+/// As shells say it.
+#[test]
+fn a_command_that_a_signal_ends_is_128_and_its_number() {
+    let world = World::with_volume(1);
+    for (name, number) in [("KILL", 9), ("SEGV", 11)] {
+        let command_line = format!("serve nbd {VOLUME} --run 'kill -{name} $$'");
+        world.bad(&command_line, 128 + number, &format!("signal {number} ended the command"));
+    }
+    world.good(&format!("info {VOLUME} --require-clean"));
+}
+
+#[test]
 fn a_command_is_told_of_a_socket_only_if_there_is_one() {
     let world = World::with_volume(1);
     let command = "--run 'test -S \"$unixsocket\" && nbdinfo \"$uri\"'";

@@ -62,6 +62,8 @@ mod unified;
 pub use config::FreecursiveConfig;
 pub use integrity::Integrity;
 pub use nested::Recursion;
+#[cfg(fuzzing)]
+pub use nested::fuzzing as nested_fuzzing;
 pub(crate) use nested::{HeldBlock, Missing, NestedPosMap};
 pub use pmmac::PMMAC_BYTES;
 pub use recursive::{RecursiveConfig, RecursiveOram};

@@ -66,6 +66,8 @@ impl Filesystem for Image {
         // The kernel may want less: that is fine.
         let _ = config.set_max_readahead(bytes_max);
         config.set_max_background(BACKGROUND_REQUESTS_MAX).map_err(|_| refused())?;
+        // Without it, `> disk` and `cp` ask to truncate the file before they open it, and are refused.
+        let _ = config.add_capabilities(InitFlags::FUSE_ATOMIC_O_TRUNC);
         // Without it, the requests of a loop device come one by one: slower, but right.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         Ok(())
@@ -144,6 +146,7 @@ impl Filesystem for Image {
         reply.statfs(blocks, 0, 0, 2, 0, block_bytes, 255, block_bytes);
     }
 
+    /// The size stays, also if the file is opened to be truncated: that of a block device does, too.
     fn open(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         if inode != DISK {
             return reply.error(Errno::EISDIR);

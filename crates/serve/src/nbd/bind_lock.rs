@@ -32,6 +32,9 @@ impl BindLock {
                 io::ErrorKind::PermissionDenied if path.exists() => {
                     ServeError::ForeignLock(path.clone())
                 }
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                    ServeError::NoFolder(socket.into())
+                }
                 _ => failed(error),
             })?;
             let found = file.metadata().map_err(failed)?;

@@ -98,7 +98,8 @@ pub struct TlsFiles {
 pub struct Limits {
     /// Clients at a time that have chosen an export. More are turned away.
     pub connections_max: usize,
-    /// Clients at a time that have not chosen an export yet. One more displaces the one that came first.
+    /// Clients at a time that have not chosen an export yet. One more displaces one of them, by chance; never
+    /// one that has shown a certificate that [`TlsFiles::client_authorities`] vouch for.
     pub handshakes_max: usize,
     /// Requests of one connection that are not yet answered. More wait in the socket.
     pub in_flight_requests_max: u32,
@@ -151,6 +152,8 @@ pub enum ServeError {
     AnyClient(SocketAddr),
     /// The path of the socket file is longer than the system takes.
     PathTooLong(PathBuf),
+    /// There is no folder for the socket file.
+    NoFolder(PathBuf),
     /// The file that keeps other servers away while the socket is made is somebody else's.
     ForeignLock(PathBuf),
     /// A text is longer than the protocol allows.
@@ -163,6 +166,8 @@ pub enum ServeError {
     Tls(PathBuf, String),
     /// The system gives no threads.
     Threads(io::Error),
+    /// The system gives no randomness.
+    Randomness(rand::rngs::SysError),
     /// When the time was over, clients still had requests in flight.
     Unfinished {
         /// How many clients.
@@ -200,6 +205,12 @@ impl fmt::Display for ServeError {
                  choose a shorter one (--socket)",
                 path.display()
             ),
+            Self::NoFolder(path) => write!(
+                f,
+                "there is no folder for the socket {}: make the folder, or choose another socket file \
+                 (--socket)",
+                path.display()
+            ),
             Self::ForeignLock(path) => write!(
                 f,
                 "{} is no file of yours: remove it, or choose a socket file in a folder of your own",
@@ -214,6 +225,7 @@ impl fmt::Display for ServeError {
                 write!(f, "cannot use {} for TLS: {problem}", path.display())
             }
             Self::Threads(error) => write!(f, "cannot start the threads of the server: {error}"),
+            Self::Randomness(error) => write!(f, "the system gives no randomness: {error}"),
             Self::Unfinished { connections } => write!(
                 f,
                 "{connections} clients still had requests in flight when the time was over; these \

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::admission::{Admission, NotLetIn};
+use super::admission::{Admission, Handshake, NotLetIn};
 use super::export::Export;
 use super::negotiation::{Negotiation, Next, TlsPhase};
 use super::replies::write_replies;
@@ -91,7 +91,7 @@ impl Service {
             device,
             requests: AtomicU64::new(0),
             bytes_left: Arc::new(Semaphore::new(limits.all_in_flight_bytes_max as usize)),
-            admission: Admission::new(&limits),
+            admission: Admission::new(&limits).map_err(ServeError::Randomness)?,
             limits,
             tls,
             first_phase,
@@ -104,10 +104,9 @@ impl Service {
     /// # Errors
     /// When the client does not leave as it should.
     pub async fn serve<S: Stream>(&self, stream: S) -> Result<(), Disconnect> {
-        // Nobody is talked to in vain.
-        drop(self.admission.seat().ok_or(Disconnect::NoSeat)?);
-        let Some(agreed) = self.agree_in_time(stream).await? else { return Ok(()) };
-        let _seat = self.admission.seat().ok_or(Disconnect::NoSeat)?;
+        let handshake = self.admission.begin_handshake().ok_or(Disconnect::NoSeat)?;
+        let Some(agreed) = self.agree_in_time(stream, &handshake).await? else { return Ok(()) };
+        let _seat = handshake.seat().ok_or(Disconnect::NoSeat)?;
         match agreed {
             Agreed::InClear { stream, structured } => self.transmit(stream, structured).await,
             Agreed::UnderTls { stream, structured } => self.transmit(*stream, structured).await,
@@ -135,11 +134,14 @@ impl Service {
     }
 
     /// Nothing when the client leaves, or the service stops, before they have agreed.
-    async fn agree_in_time<S: Stream>(&self, stream: S) -> Result<Option<Agreed<S>>, Disconnect> {
+    async fn agree_in_time<S: Stream>(
+        &self,
+        stream: S,
+        handshake: &Handshake<'_>,
+    ) -> Result<Option<Agreed<S>>, Disconnect> {
         let limit = Duration::from_secs(self.limits.handshake_seconds_max);
-        let mut handshake = self.admission.begin_handshake();
         tokio::select! {
-            agreed = timeout(limit, self.agree(stream)) => {
+            agreed = timeout(limit, self.agree(stream, handshake)) => {
                 agreed.map_err(|_| Disconnect::TooSlow)?
             }
             () = handshake.is_displaced() => Err(Disconnect::Displaced),
@@ -157,14 +159,18 @@ enum Agreed<S> {
 /// The negotiation.
 impl Service {
     /// Nothing when the client leaves.
-    async fn agree<S: Stream>(&self, mut stream: S) -> Result<Option<Agreed<S>>, Disconnect> {
+    async fn agree<S: Stream>(
+        &self,
+        mut stream: S,
+        handshake: &Handshake<'_>,
+    ) -> Result<Option<Agreed<S>>, Disconnect> {
         let mut greeting = Vec::new();
         wire::push_greeting(&mut greeting);
         stream.write_all(&greeting).await?;
         let client = ClientFlags::parse(read_array(&mut stream).await?)?;
         match self.negotiate(&mut stream, client, self.first_phase).await? {
             Next::Requests { structured } => Ok(Some(Agreed::InClear { stream, structured })),
-            Next::StartTls => self.agree_under_tls(stream, client).await,
+            Next::StartTls => self.agree_under_tls(stream, client, handshake).await,
             Next::Option | Next::Leave => Ok(None),
         }
     }
@@ -175,9 +181,13 @@ impl Service {
         &self,
         stream: S,
         client: ClientFlags,
+        handshake: &Handshake<'_>,
     ) -> Result<Option<Agreed<S>>, Disconnect> {
         let acceptor = self.tls.as_ref().ok_or(Disconnect::Malformed("TLS that is not offered"))?;
         let mut stream = Box::new(acceptor.accept(stream).await.map_err(Disconnect::Tls)?);
+        if stream.get_ref().1.peer_certificates().is_some() {
+            handshake.client_is_known();
+        }
         let next = self.negotiate(&mut *stream, client, TlsPhase::On).await?;
         Ok(match next {
             Next::Requests { structured } => Some(Agreed::UnderTls { stream, structured }),

@@ -1,14 +1,17 @@
 //! Who gets in when there are many: strangers who only connect keep nobody out, and clients who do not read
 //! cannot make the server hold more than it may.
 
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::thread::sleep;
 use std::time::Duration;
 
-use oblivio_serve::nbd::{Limits, NbdOptions, NotLetIn};
+use oblivio_serve::nbd::{Limits, NbdOptions, NotLetIn, TlsMode};
 
 use super::client::{Client, GO, READ, Reply, export_wish, request};
 use super::disk::MemoryDisk;
 use super::protocol::wait_until;
+use super::tls::Certificates;
 use super::{DISK_BYTES, TestServer};
 
 /// Long enough that no deadline lets anybody in while a test runs.
@@ -21,6 +24,13 @@ fn server(limits: Limits) -> TestServer {
 
 fn strangers(server: &TestServer, count: usize) -> Vec<Client> {
     (0..count).map(|_| Client::connect_silently(&server.socket())).collect()
+}
+
+/// A client that has been answered: it has its seat.
+fn seated(server: &TestServer) -> Client {
+    let mut client = Client::ready(&server.socket());
+    assert_eq!(client.read(0, 3), [0; 3]);
+    client
 }
 
 #[test]
@@ -37,25 +47,90 @@ fn strangers_who_say_nothing_keep_no_client_out() {
     drop(silent);
 }
 
+/// Whoever knew who is displaced could aim at the owner.
 #[test]
-fn the_stranger_who_came_first_makes_room_for_the_last() {
-    let server = server(Limits { handshakes_max: 2, ..PATIENT });
-    let mut strangers = strangers(&server, 3).into_iter();
-    strangers.next().unwrap().assert_left();
-    for mut still_there in strangers {
-        still_there.say(&3_u32.to_be_bytes());
-        still_there.say_option(GO, &export_wish(b"", &[]));
-        while still_there.hear_option_reply(GO).0 != 1 {}
-        assert_eq!(still_there.read(0, 3), [0; 3]);
+fn chance_alone_says_which_stranger_makes_room() {
+    const ROUNDS: usize = 64;
+    let mut displaced = [0; 2];
+    for _ in 0..ROUNDS {
+        let server = server(Limits { handshakes_max: 2, ..PATIENT });
+        let mut strangers = strangers(&server, 3);
+        displaced[who_is_left(&strangers)] += 1;
+        // The last one has come in, and the one who was not displaced can go on.
+        strangers.retain(|stranger| !is_left(stranger));
+        assert_eq!(strangers.len(), 2);
+        for mut still_there in strangers {
+            still_there.stream.set_nonblocking(false).unwrap();
+            still_there.say(&3_u32.to_be_bytes());
+            still_there.go();
+            assert_eq!(still_there.read(0, 3), [0; 3]);
+        }
+        assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 0, displaced: 1 });
     }
-    assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 0, displaced: 1 });
+    // Chance fails this once in 10^10 runs.
+    assert!(displaced.iter().all(|times| *times >= ROUNDS / 8), "{displaced:?}");
+}
+
+/// The place of the first stranger that the server leaves.
+fn who_is_left(strangers: &[Client]) -> usize {
+    let mut place = None;
+    wait_until(|| {
+        place = strangers.iter().position(is_left);
+        place.is_some()
+    });
+    place.unwrap()
+}
+
+/// Whether the server has left a stranger to whom it has nothing to say.
+fn is_left(stranger: &Client) -> bool {
+    stranger.stream.set_nonblocking(true).unwrap();
+    matches!((&stranger.stream).read(&mut [0; 1]), Ok(0))
+}
+
+/// There is one seat, and nobody who chooses an export: whoever finds no seat was kept out by a stranger.
+#[test]
+fn strangers_take_no_seats() {
+    let server = server(Limits { connections_max: 1, ..PATIENT });
+    let socket = &server.socket();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(move || {
+                for _ in 0..5000 {
+                    drop(UnixStream::connect(socket).unwrap());
+                }
+            });
+        }
+    });
+    wait_until(|| server.handle.connections() == 0);
+    assert_eq!(server.handle.not_let_in().turned_away, 0);
+}
+
+#[test]
+fn a_client_who_has_shown_a_certificate_is_not_displaced_by_those_who_have_not() {
+    let certificates = Certificates::new();
+    for handshakes_max in [1, 2] {
+        let options = NbdOptions {
+            tls: TlsMode::Required(certificates.files_for_known_clients()),
+            limits: Limits { handshakes_max, ..PATIENT },
+            ..NbdOptions::default()
+        };
+        let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 1), options);
+        let mut known = certificates.known_client(&server.socket());
+        let strangers: Vec<_> =
+            (0..50).map(|_| UnixStream::connect(server.socket()).unwrap()).collect();
+        wait_until(|| server.handle.not_let_in().displaced == 51 - handshakes_max as u64);
+        known.go();
+        assert_eq!(known.read(0, 3), [0; 3]);
+        drop(strangers);
+    }
 }
 
 #[test]
 fn clients_beyond_the_bound_are_turned_away_and_counted() {
     let server = server(Limits { connections_max: 2, ..PATIENT });
-    let clients = [(); 2].map(|()| Client::ready(&server.socket()));
-    let turned_away = std::os::unix::net::UnixStream::connect(server.socket()).unwrap();
+    let clients = [(); 2].map(|()| seated(&server));
+    let turned_away = UnixStream::connect(server.socket()).unwrap();
+    turned_away.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     Client { stream: turned_away }.assert_left();
     assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 1, displaced: 0 });
     drop(clients);
@@ -68,7 +143,7 @@ fn clients_beyond_the_bound_are_turned_away_and_counted() {
 fn a_client_who_took_too_long_finds_no_seat() {
     let server = server(Limits { connections_max: 1, ..PATIENT });
     let mut slow = Client::connect(&server.socket());
-    let mut fast = Client::ready(&server.socket());
+    let mut fast = seated(&server);
     slow.say_option(GO, &export_wish(b"", &[]));
     while slow.hear_option_reply(GO).0 != 1 {}
     slow.assert_left();

@@ -39,8 +39,8 @@ pub(crate) const ENOSPC: u32 = 28;
 pub(crate) const ENOTSUP: u32 = 95;
 pub(crate) const ESHUTDOWN: u32 = 108;
 
-pub(crate) struct Client {
-    pub(crate) stream: UnixStream,
+pub(crate) struct Client<S = UnixStream> {
+    pub(crate) stream: S,
 }
 
 /// What a server says to a request.
@@ -82,8 +82,11 @@ impl Client {
         client.go();
         client
     }
+}
 
-    fn go(&mut self) {
+impl<S: Read + Write> Client<S> {
+    /// Chooses the export.
+    pub(crate) fn go(&mut self) {
         self.say_option(GO, &export_wish(b"", &[]));
         while self.hear_option_reply(GO).0 != ACK {}
     }

@@ -12,12 +12,12 @@ use rcgen::{
 };
 use tempfile::TempDir;
 use tokio_rustls::rustls;
-use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::client::{
     ACK, Client, EXPORT_NAME, FLUSH, GO, INFO, INVALID, LIST, STARTTLS, STRUCTURED_REPLY, TLS_REQD,
-    export_wish, request,
+    UNSUP, export_wish, request,
 };
 use super::disk::MemoryDisk;
 use super::tools::{run, try_run};
@@ -69,15 +69,40 @@ impl Certificates {
 
     /// A client of TLS that knows the authority.
     fn session(&self) -> rustls::ClientConnection {
+        self.session_of(|config| config.with_no_client_auth())
+    }
+
+    /// A client that the server knows by its certificate, and that has not chosen an export yet.
+    pub(crate) fn known_client(&self, socket: &Path) -> Client<impl Read + Write + use<>> {
+        let certificate = CertificateDer::from_pem_file(self.path("client-cert.pem")).unwrap();
+        let key = PrivateKeyDer::from_pem_file(self.path("client-key.pem")).unwrap();
+        let session =
+            self.session_of(|config| config.with_client_auth_cert(vec![certificate], key).unwrap());
+        let mut client = Client::connect(socket);
+        client.say_option(STARTTLS, b"");
+        assert_eq!(client.hear_option_reply(STARTTLS), (ACK, vec![]));
+        let mut known = Client { stream: rustls::StreamOwned::new(session, client.stream) };
+        // An answer under TLS comes from a server that has seen the certificate.
+        known.say_option(99, b"");
+        assert_eq!(known.hear_option_reply(99), (UNSUP, vec![]));
+        known
+    }
+
+    fn session_of(
+        &self,
+        with_client_auth: impl FnOnce(
+            rustls::ConfigBuilder<rustls::ClientConfig, rustls::client::WantsClientCert>,
+        ) -> rustls::ClientConfig,
+    ) -> rustls::ClientConnection {
         let mut authorities = rustls::RootCertStore::empty();
         authorities.add(CertificateDer::from_pem_file(self.path("ca-cert.pem")).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_root_certificates(authorities)
-            .with_no_client_auth();
+            .with_root_certificates(authorities);
         let name = "localhost".try_into().unwrap();
+        let config = with_client_auth(config);
         rustls::ClientConnection::new(Arc::new(config), name).unwrap()
     }
 

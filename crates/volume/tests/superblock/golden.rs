@@ -16,7 +16,7 @@ use oblivio_volume::superblock::{
 };
 use rand_core::{TryCryptoRng, TryRng};
 
-use crate::{Bytes, key_file, kind, params, passphrase, slot, with_checksum};
+use crate::{Bytes, example_params, key_file, kind, passphrase, slot, with_checksum};
 
 #[test]
 fn the_format_is_as_it_was() {
@@ -35,7 +35,7 @@ fn the_format_is_as_it_was() {
     for (secret, number) in [(passphrase("correct horse"), 0), (key_file(1), 1)] {
         let unlocked = locked.unlock(&secret).unwrap();
         assert_eq!(unlocked.slot, number);
-        assert_eq!(unlocked.superblock.params(), &params());
+        assert_eq!(unlocked.superblock.params(), &example_params());
         assert_eq!(unlocked.volume_key.derive("test"), volume_key().derive("test"));
     }
 }
@@ -105,7 +105,7 @@ fn vector() -> Box<Bytes> {
     let (mut coins, key) = (Counting(0), volume_key());
     let secret = passphrase("correct horse");
     let first = slot("owner", &secret);
-    let mut superblock = Superblock::create(params(), &key, &first, &mut coins).unwrap();
+    let mut superblock = Superblock::create(example_params(), &key, &first, &mut coins).unwrap();
     superblock.add_slot(&key, &slot("backup", &key_file(1)), &mut coins).unwrap();
     superblock.encode()
 }

@@ -7,6 +7,7 @@ mod golden;
 mod slots;
 mod tampering;
 
+use oblivio_testkit::example_params;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::superblock::{
     LockedSuperblock, MapRecursion, SUPERBLOCK_BYTES, SchemeId, Slots, Superblock, SuperblockError,
@@ -114,7 +115,7 @@ fn volumes_that_cannot_be_are_not_created() {
         |params| params.tree_top_levels = params.leaf_level + 1,
     ];
     for (i, spoil) in wrong.iter().enumerate() {
-        let mut params = params();
+        let mut params = example_params();
         spoil(&mut params);
         let made = Superblock::create(
             params,
@@ -124,25 +125,10 @@ fn volumes_that_cannot_be_are_not_created() {
         );
         assert_eq!(kind(made), SuperblockErrorKind::InvalidRequest, "{i}");
     }
-    assert_eq!(params().capacity_bytes(), 1000 * 4096);
+    assert_eq!(example_params().capacity_bytes(), 1000 * 4096);
 }
 
 // ───────────────────────────── what the tests share ─────────────────────────────
-
-fn params() -> VolumeParams {
-    VolumeParams {
-        blocks: 1000,
-        block_bytes: 4096,
-        scheme: SchemeId::Rotating,
-        leaf_level: 9,
-        slots: Slots::Same(5),
-        evict_period: 5,
-        stash_blocks_max: 64,
-        tree_top_levels: 3,
-        tree_top_ways: 0,
-        recursion: None,
-    }
-}
 
 fn volume_key() -> VolumeKey {
     VolumeKey::from_bytes(&[42; 32])
@@ -165,7 +151,7 @@ fn superblock() -> Superblock {
     let mut coins = StdRng::seed_from_u64(1);
     let first = passphrase("correct horse");
     let first = slot("owner", &first);
-    let mut made = Superblock::create(params(), &volume_key(), &first, &mut coins).unwrap();
+    let mut made = Superblock::create(example_params(), &volume_key(), &first, &mut coins).unwrap();
     made.add_slot(&volume_key(), &slot("backup", &key_file(1)), &mut coins).unwrap();
     made
 }

@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use zeroize::Zeroizing;
 
-use crate::{key_file, kind, params, passphrase, slot, superblock, volume_key};
+use crate::{example_params, key_file, kind, passphrase, slot, superblock, volume_key};
 
 fn locked(superblock: &Superblock) -> LockedSuperblock {
     LockedSuperblock::decode(&superblock.encode()[..]).unwrap()
@@ -135,7 +135,9 @@ fn equal_secrets_look_different() {
     let mut coins = StdRng::seed_from_u64(4);
     let secret = key_file(1);
     let make = |coins: &mut StdRng| {
-        Superblock::create(params(), &volume_key(), &slot("", &secret), coins).unwrap().encode()
+        Superblock::create(example_params(), &volume_key(), &slot("", &secret), coins)
+            .unwrap()
+            .encode()
     };
     let (one, two) = (make(&mut coins), make(&mut coins));
     for range in [24..40, 272..304, 336..348, 348..396] {
@@ -148,6 +150,6 @@ fn a_slot_of_the_lowest_real_cost_opens() {
     let secret = passphrase("correct horse");
     let new = NewSlot { secret: &secret, cost: Cost::FLOOR, label: "" };
     let coins = &mut StdRng::seed_from_u64(5);
-    let superblock = Superblock::create(params(), &volume_key(), &new, coins).unwrap();
+    let superblock = Superblock::create(example_params(), &volume_key(), &new, coins).unwrap();
     assert!(locked(&superblock).unlock(&secret).is_ok());
 }

@@ -14,6 +14,8 @@
 //! block that is mapped and not live is to be emptied before it is used: nothing below it is live.
 //! That is how a large range is forgotten without a look at its blocks.
 
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod held;
 
 use std::collections::BTreeSet;
