@@ -58,9 +58,9 @@ fn take(map: &mut Map, what: u8, place: u8, entries: &[u8]) -> Result<(), Error>
             let address = if entries[2] & 1 == 0 { of_data } else { of_map };
             map.set(address, Mapping { leaf, live: entries[1] & 1 == 1 })
         }
-        4 => {
-            map.entries_of(of_map, &block).map(|found| found.iter().for_each(|(_, it)| exists(*it)))
-        }
+        4 => map
+            .entries_of(of_map, &block)
+            .map(|found| found.iter().filter_map(|(_, it)| *it).for_each(exists)),
         5 => {
             let range = of_data..(of_data + u64::from(entries[0])).min(DATA_BLOCKS);
             let missing = map.missing_to_forget(range.clone())?;

@@ -76,8 +76,12 @@ impl Map {
     ///
     /// # Errors
     /// When an entry is none.
-    pub fn entries_of(&self, address: u64, bytes: &[u8]) -> Result<Vec<(u64, Mapping)>, Error> {
-        self.0.entries_of(address, bytes)
+    pub fn entries_of(
+        &self,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<Vec<(u64, Option<Mapping>)>, Error> {
+        self.0.entries_of(address, bytes).collect()
     }
 
     /// See [`NestedPosMap::missing_to_forget`].
