@@ -10,6 +10,7 @@ use crate::ledger::{LedgerKeys, Past};
 use crate::newest;
 use crate::state_dir::StateDir;
 use crate::superblock::{Superblock, Unlocked, copies};
+use crate::tampering;
 use crate::volume::{config, seal_key};
 
 /// Lets `change` add or remove key slots of a volume that nobody has open, and makes the outcome the
@@ -20,10 +21,12 @@ use crate::volume::{config, seal_key};
 ///
 /// # Errors
 /// What `change` returns; nothing was changed then. [`VolumeErrorKind::StoreRolledBack`] and the other
-/// kinds with which an opening refuses storage or a directory; any other when the change may have been
+/// kinds with which an opening refuses storage or a directory, [`VolumeErrorKind::Tampered`] also where that was
+/// found before and not put right; any other when the change may have been
 /// made or not: the next opening goes on with what is there.
 ///
 /// [`VolumeErrorKind::StoreRolledBack`]: crate::VolumeErrorKind::StoreRolledBack
+/// [`VolumeErrorKind::Tampered`]: crate::VolumeErrorKind::Tampered
 pub fn change_slots<T, E: From<VolumeError>>(
     store: &mut impl BucketStore,
     dir: &mut dyn StateDir,
@@ -49,6 +52,7 @@ fn check_past(
     let config = config(superblock.params())?;
     let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
     newest::check(dir, owner)?;
+    tampering::check_before_key_change(dir)?;
     past.known(dir, &keys)?.check(anchor::read(store, &keys.anchor)?)?;
     let mut history = past.history;
     let mut oram = history.oram(&config, seal_key(volume_key), store, Coins::from_system()?)?;

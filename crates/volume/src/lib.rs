@@ -7,6 +7,7 @@
 //! | [`state_dir`] | where the client keeps it |
 //! | [`Coins`] | randomness that is renewed |
 //! | `anchor` | what storage keeps of it, so that neither side can go back |
+//! | `announced` | what storage is about to be shown of an opening |
 //! | [`tampering`] | that storage was found to be changed |
 //! | `newest` | which superblock the client takes |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |

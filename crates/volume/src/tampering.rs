@@ -20,6 +20,20 @@ pub(crate) fn check(dir: &dyn StateDir, after_tampering: bool) -> Result<(), Vol
     ))
 }
 
+/// Refuses to change keys. The owner may yet bring back the store of before: to a client that knows a newer
+/// superblock, it would be an older store.
+pub(crate) fn check_before_key_change(dir: &dyn StateDir) -> Result<(), VolumeError> {
+    if !is_noted(dir)? {
+        return Ok(());
+    }
+    Err(VolumeError::new(
+        VolumeErrorKind::Tampered,
+        "storage was found to be changed when the volume was last used. Put that right before you change its \
+         keys: bring the store back as it was, and run `oblivio check --after-tampering`; or save what is \
+         left with `oblivio rescue`, and make a new volume",
+    ))
+}
+
 /// Notes what an operation found, if it is that. What cannot be noted is found again by the next opening.
 pub(crate) fn note(dir: &mut dyn StateDir, error: &VolumeError) {
     if error.kind() == VolumeErrorKind::Tampered && matches!(is_noted(dir), Ok(false)) {

@@ -6,7 +6,6 @@ use oblivio_volume::key_change::change_slots;
 use oblivio_volume::keys::{NewSlot, VolumeKey};
 use oblivio_volume::superblock::Superblock;
 use oblivio_volume::superblock::copies::read_copies;
-use oblivio_volume::tampering;
 use serde_json::json;
 
 use super::info::{slots_json, slots_text};
@@ -67,15 +66,5 @@ fn change<T>(
 ) -> Result<T, CliError> {
     let Unlocking { mut store, mut owner, state } = opening::unlock(at, &FileOptions::default())?;
     let mut dir = state_home::open(&state)?;
-    if tampering::is_noted(&dir)? {
-        // The owner may yet bring back the store of before: to a client that knows a newer superblock, it
-        // would be an older store.
-        return Err(CliError::Tampered(
-            "storage was found to be changed when the volume was last used. Put that right before you \
-             change its keys: bring the store back as it was, and run `oblivio check --after-tampering`; or \
-             save what is left with `oblivio rescue`, and make a new volume"
-                .into(),
-        ));
-    }
     change_slots(&mut store, &mut dir, &mut owner, change)
 }
