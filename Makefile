@@ -11,8 +11,10 @@ ACCESSES ?= 100000000
 FUZZ_SECONDS ?= 60
 KILL_ROUNDS ?= 30
 
+BEGAN := $(shell date +%s)
+# What comes next, and how many seconds have gone by.
 define step
-	@printf '\n== %s\n' '$(1)'
+	@printf '\n== %s  (%d s)\n' '$(1)' "$$(($$(date +%s) - $(BEGAN)))"
 endef
 
 .PHONY: help
@@ -90,6 +92,7 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, pl
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps
 	$(call step,planted leaks)
 	$(CARGO) run --quiet --package oblivio-planted-leaks
+	$(call step,everything passed)
 
 .PHONY: planted-leaks
 planted-leaks: tools ## change the engine, volumes and servers so that they leak; tests must notice each
