@@ -87,7 +87,7 @@ pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
 /// Why a file cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     CliError::Output(format!(
-        "{} cannot be written ({error}): choose another place, for example with --output",
+        "{} cannot be written ({error}): choose another place",
         path.display()
     ))
 }

@@ -72,7 +72,7 @@ fn work(arguments: &Arguments, report: &Report) -> Result<bool, String> {
     let copy = room.join("workspace");
     let tests = TestRuns { workspace: &copy, target_dir: room.join("target") };
     let batch = build_together(&chosen, &copy, &tests)?;
-    must_pass(&batch, &tests)?;
+    must_pass(finders(batch.switched.iter().map(|(_, leak)| *leak)), &tests)?;
     let found_together = throw_switches(&batch, &tests, report)?;
     let found_alone = plant_alone(&batch.alone, &copy, &tests, report)?;
     Ok(found_together && found_alone)
@@ -89,7 +89,7 @@ fn build_together(
         let batch = Batch::new(&workspace().join("crates"), leaks, &alone)?;
         Copy::take(&workspace(), copy, &batch.files)?;
         let mut blamed = BTreeSet::new();
-        for (target, _) in finders(&batch.switched) {
+        for (target, _) in finders(batch.switched.iter().map(|(_, leak)| *leak)) {
             if let Err(wrong) = tests.build(&target)? {
                 blamed = batch.blamed(&wrong.errors);
                 if blamed.is_empty() {
@@ -105,9 +105,9 @@ fn build_together(
     }
 }
 
-/// Proves that the tests pass while no switch is thrown.
-fn must_pass(batch: &Batch, tests: &TestRuns<'_>) -> Result<(), String> {
-    finders(&batch.switched).into_iter().try_for_each(|(target, names)| {
+/// Proves that tests pass while no leak is planted.
+fn must_pass(finders: Vec<(TestTarget, Vec<&str>)>, tests: &TestRuns<'_>) -> Result<(), String> {
+    finders.into_iter().try_for_each(|(target, names)| {
         match &tests.run(&target, &names, None)?.0[..] {
             [] => Ok(()),
             failed => Err(format!(
@@ -153,6 +153,7 @@ fn plant_alone(
         return Ok(true);
     }
     let copy = Copy::take(&workspace(), root, &Default::default())?;
+    must_pass(finders(leaks.iter().copied()), tests)?;
     let mut all_found = true;
     for leak in leaks {
         let verdict = plant(leak, &copy, tests)?;
@@ -177,9 +178,9 @@ fn plant(leak: &Leak, copy: &Copy, tests: &TestRuns<'_>) -> Result<Verdict, Stri
 }
 
 /// The tests that are to find leaks, each once, by their targets.
-fn finders(leaks: &[(usize, &'static Leak)]) -> Vec<(TestTarget, Vec<&'static str>)> {
+fn finders(leaks: impl Iterator<Item = &'static Leak>) -> Vec<(TestTarget, Vec<&'static str>)> {
     let mut targets: Vec<(TestTarget, BTreeSet<&str>)> = Vec::new();
-    for Finders { target, names } in leaks.iter().flat_map(|(_, leak)| leak.found_by) {
+    for Finders { target, names } in leaks.flat_map(|leak| leak.found_by) {
         match targets.iter_mut().find(|(known, _)| known == target) {
             Some((_, known)) => known.extend(names.iter()),
             None => targets.push((*target, names.iter().copied().collect())),

@@ -30,6 +30,10 @@ pub(crate) const VOLUME_VIEW: TestTarget = TestTarget { package: "oblivio-volume
 pub(crate) const VOLUME_LYING_STORAGE: TestTarget =
     TestTarget { package: "oblivio-volume", name: "lying_storage" };
 
+/// What is taken for the latest of a damaged volume.
+pub(crate) const VOLUME_RESCUE: TestTarget =
+    TestTarget { package: "oblivio-volume", name: "rescue" };
+
 /// Old directories, old storage, and copies of a client.
 pub(crate) const VOLUME_GOING_BACK: TestTarget =
     TestTarget { package: "oblivio-volume", name: "going_back" };

@@ -138,7 +138,8 @@ impl Known {
                 VolumeErrorKind::StoreRolledBack,
                 "the store is older than the client's directory, or belongs to another history: it was \
                  restored from a backup, or somebody shows an old copy of it. Bring the latest store \
-                 back",
+                 back. A backup of the store needs the backup of the client's directory that was made \
+                 with it; without that, `oblivio rescue` gives back what it holds",
             ),
         }
     }

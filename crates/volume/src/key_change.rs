@@ -56,5 +56,5 @@ fn check_past(
     past.known(dir, &keys)?.check(anchor::read(store, &keys.anchor)?)?;
     let mut history = past.history;
     let mut oram = history.oram(&config, seal_key(volume_key), store, Coins::from_system()?)?;
-    history.refuse_if_behind(&mut oram)
+    history.refuse_if_behind(&mut oram, false)
 }

@@ -12,6 +12,7 @@ use std::ops::Range;
 pub use damage::Damage;
 use oblivio_core::Oram;
 use oblivio_core::oram::{Fate, Salvage};
+use oblivio_core::scheme::Sighting;
 use oblivio_core::store::BucketStore;
 
 use crate::anchor;
@@ -50,9 +51,9 @@ pub struct Rescued {
     pub lost: Vec<Range<u64>>,
     /// Blocks that were found and may be older than the latest: what would say so is damaged.
     pub doubtful: Vec<Range<u64>>,
-    /// Storage has seen accesses that the client's directory does not know of: it is an old copy, and so
-    /// every block may be older than the latest.
-    pub state_is_behind: bool,
+    /// Storage has seen accesses that the client's directory does not know of, or what would tell is damaged: it
+    /// may be an old copy, and so every block may be older than the latest.
+    pub state_may_be_behind: bool,
     /// What is wrong with storage and with the client's directory.
     pub damage: Damage,
 }
@@ -105,29 +106,45 @@ pub fn rescue(
     };
     let mut history = past.history;
     let mut oram = history.oram(&config, seal_key(volume_key), store, Coins::from_system()?)?;
-    // Bytes that cannot be read are told of when they are come by.
-    let state_is_behind = is_ahead || history.is_behind_storage(&mut oram).unwrap_or(false);
+    let sighting = history.sight(&mut oram).unwrap_or(Sighting::Unclear);
+    if sighting == Sighting::Unclear {
+        damage.push(
+            "what would tell whether the client's directory is the latest is damaged in storage"
+                .into(),
+        );
+    }
+    let state_may_be_behind = is_ahead || sighting != Sighting::NotYet;
 
     let buckets = oram.backend().buckets_in_storage();
     let mut failure = None;
+    // To an old directory, newer buckets look like damaged ones.
+    let mut unreadable = 0;
     let mut salvage = oram.salvage(
         &mut |block, data| {
             if failure.is_none() {
                 failure = target.put(block, data).err();
             }
         },
-        &mut |error| damage.push(error.to_string()),
+        &mut |error| match state_may_be_behind {
+            true => unreadable += 1,
+            false => damage.push(error.to_string()),
+        },
         &mut |read| progress(read, buckets),
     )?;
     failure.map_or(Ok(()), |error| Err(unusable(error)))?;
+    if unreadable > 0 {
+        damage.push(format!(
+            "{unreadable} buckets cannot be read with this client's directory: they are newer, or damaged"
+        ));
+    }
 
     let blocks = oram.capacity();
     history.each_pending(|record| lay_over(record, blocks, &mut salvage, target))?;
-    let mut rescued = Rescued { damage, state_is_behind, ..Rescued::default() };
+    let mut rescued = Rescued { damage, state_may_be_behind, ..Rescued::default() };
     for block in 0..blocks {
         match oram.fate(&salvage, block) {
             Fate::Empty => target.clear(block).map_err(unusable)?,
-            Fate::Found if !state_is_behind => rescued.blocks += 1,
+            Fate::Found if !state_may_be_behind => rescued.blocks += 1,
             Fate::Found => extend(&mut rescued.doubtful, block),
             Fate::Doubtful => extend(&mut rescued.doubtful, block),
             Fate::Lost => extend(&mut rescued.lost, block),

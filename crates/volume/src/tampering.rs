@@ -15,8 +15,9 @@ pub(crate) fn check(dir: &dyn StateDir, after_tampering: bool) -> Result<(), Vol
     }
     Err(VolumeError::new(
         VolumeErrorKind::Tampered,
-        "storage was found to be changed when the volume was last used. Bring the store back as it was, and \
-         open the volume with --after-tampering; or save what is left with `oblivio rescue`",
+        "storage was found to be changed when the volume was last used. Bring the store back as it was then, \
+         and open the volume with --after-tampering (a backup from before the last opening is too old); or \
+         save what is left with `oblivio rescue`",
     ))
 }
 

@@ -173,8 +173,10 @@ impl<S: BucketStore> Volume<S> {
         let config = config(superblock.params())?;
         let keys = LedgerKeys::new(key);
         let past = Past::read(&*dir, &keys, &volume_id, &config)?;
-        // A process that was killed may have left moves in a cache alone, before storage saw them.
-        past.make_durable(&mut *dir)?;
+        if past.history.pending.is_any() {
+            // A process that was killed, or whose sync failed, may have left moves in a cache alone.
+            past.make_durable(&mut *dir)?;
+        }
         newest::check(&*dir, owner)?;
         let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
         let known = past.known(&*dir, &keys)?;
@@ -182,7 +184,7 @@ impl<S: BucketStore> Volume<S> {
         let mut history = past.history;
         let mut oram = history.oram(&config, seal_key(key), store, coins.into())?;
         // Up to here nothing was written: what the right directory needs is still there.
-        history.refuse_if_behind(&mut oram)?;
+        history.refuse_if_behind(&mut oram, options.after_tampering)?;
         tampering::check(&*dir, options.after_tampering)?;
         let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut oram)?;
         // What is written from here on is not what was lost.
@@ -202,9 +204,9 @@ impl<S: BucketStore> Volume<S> {
         recovery.superblocks_mended =
             newest::adopt(oram.backend_mut().store_mut(), &mut *dir, owner)?;
         let last = Last { generation: past.generation, shown: announced };
-        tampering::forget(&mut *dir)?;
         let mut ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut oram)?;
         announced::forget(&mut *ledger.dir)?;
+        tampering::forget(&mut *ledger.dir)?;
         Ok((Self { oram, ledger, options, is_broken: false }, recovery))
     }
 
@@ -397,8 +399,11 @@ impl<S: BucketStore> Volume<S> {
     /// Any. What was flushed is safe all the same.
     pub fn close(mut self) -> Result<S, VolumeError> {
         self.check_sound()?;
-        self.ledger.checkpoint(&mut self.oram, IsClean(true), self.options.state_file_bytes_max)?;
-        self.oram.backend_mut().flush()?;
+        self.unless_broken(|volume| {
+            let bytes_max = volume.options.state_file_bytes_max;
+            volume.ledger.checkpoint(&mut volume.oram, IsClean(true), bytes_max)?;
+            Ok(volume.oram.backend_mut().flush()?)
+        })?;
         Ok(self.oram.into_store())
     }
 

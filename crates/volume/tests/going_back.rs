@@ -8,7 +8,9 @@ use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::small_volume::{
+    BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SlotChange, SmallVolume,
+};
 use oblivio_testkit::crash::{CrashStore, Fault, Seen, Snapshot, Survival, World};
 use oblivio_testkit::statistics::longest_complement;
 use oblivio_volume::volume::shapes;
@@ -183,6 +185,56 @@ fn interruptions(
     })
 }
 
+/// Evictions ahead of their time are in the log, too, and count.
+#[test]
+fn an_honest_client_is_not_refused_after_evictions_ahead_of_their_time() {
+    let setup = SmallVolume { stash_blocks_max: 1, leaf_level: 4, slots: 3, ..setup() };
+    let mut ahead = 0;
+    for accesses in 1..60 {
+        let world = filled(&setup);
+        let mut volume = open(&setup, &world, 5).unwrap();
+        world.take_view();
+        (0..accesses).for_each(|n| write(&mut volume, n * 7 % BLOCKS));
+        let due = (BLOCKS % u64::from(EVICT_PERIOD) + accesses) / u64::from(EVICT_PERIOD);
+        ahead += u64::from(evictions(&world) > due);
+        world.crash(&mut StdRng::seed_from_u64(3), Survival::All);
+        drop(volume);
+        assert_eq!(open(&setup, &world, 6).map(drop), Ok(()), "after {accesses} accesses");
+    }
+    assert!(ahead > 8, "{ahead} runs had evictions ahead of their time");
+}
+
+/// As many as buckets of the leaves that were written.
+fn evictions(world: &World) -> u64 {
+    let is_of_a_leaf = |seen: &&Seen| match seen {
+        Seen::Event(event) => {
+            let level = event.piece.filter(|piece| piece.tree == HEADS).map(|it| it.bucket.level());
+            event.operation == Operation::Write && level == Some(5)
+        }
+        Seen::Crash => false,
+    };
+    world.take_view().iter().filter(is_of_a_leaf).count() as u64
+}
+
+/// Keys that the owner has removed since must not come back by an old directory.
+#[test]
+fn keys_are_not_changed_with_a_directory_that_storage_is_ahead_of() {
+    let setup = setup();
+    let world = filled(&setup);
+    let mut volume = open(&setup, &world, 5).unwrap();
+    write(&mut volume, 1);
+    let copy = world.snapshot();
+    (0..6).for_each(|n| write(&mut volume, n));
+    drop(volume);
+    let latest = world.snapshot();
+    let add = SlotChange::Add { key_file: 9 };
+    let change = || setup.change_slots(world.store(), world.dir(), add).map_err(|it| it.kind());
+    world.restore_dir(&copy);
+    assert_eq!(change(), Err(VolumeErrorKind::StateRolledBack));
+    world.restore_dir(&latest);
+    assert_eq!(change(), Ok(()));
+}
+
 /// How many pieces have been written.
 fn writes(world: &World) -> usize {
     let is_write =
@@ -284,6 +336,15 @@ fn storage_that_goes_back_during_a_session_is_named_before_a_bucket_is_overwritt
     let world = filled(&setup);
     let old = world.snapshot();
     let mut volume = open(&setup, &world, 5).unwrap();
+    replace_anchors(&world, &old);
+    assert_eq!(first_failure(&mut volume, &world), VolumeErrorKind::StoreRolledBack);
+
+    // By one checkpoint alone.
+    let checkpoints = SmallVolume { state_file_bytes_max: 0, ..setup };
+    let world = filled(&checkpoints);
+    let mut volume = open(&checkpoints, &world, 5).unwrap();
+    let old = world.snapshot();
+    (0..2).for_each(|_| volume.forget(0..1).unwrap());
     replace_anchors(&world, &old);
     assert_eq!(first_failure(&mut volume, &world), VolumeErrorKind::StoreRolledBack);
 

@@ -10,7 +10,7 @@ use oblivio_core::store::TreeId;
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, Seen, Snapshot, Survival, World};
+use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Snapshot, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, homogeneity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
 use oblivio_volume::volume::shapes;
@@ -20,6 +20,9 @@ use rand::{RngExt, SeedableRng};
 
 /// Slots of buckets.
 const SLOTS: TreeId = TreeId(2);
+
+/// Notes on taken slots, where the position map is in the tree.
+const NOTES: TreeId = TreeId(5);
 
 /// Of each kind of access.
 const PROBES: u64 = 400;
@@ -256,6 +259,42 @@ fn what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end() {
             break;
         }
     }
+}
+
+/// Notes that count as blank would bring copies back that were taken.
+#[test]
+fn changed_notes_on_taken_slots_are_found() {
+    let setup = SmallVolume { state_file_bytes_max: 1 << 20, ..SmallVolume::default() };
+    let setup = setup.with_map_in_tree();
+    let world = setup.world();
+    let coins = StdRng::seed_from_u64(1);
+    let mut volume = setup.create(world.store(), world.dir(), coins).unwrap();
+    (0..300).for_each(|address| write(&mut volume, address, &contents(address)).unwrap());
+    volume.close().unwrap();
+    let notes = shapes(&setup.params()).unwrap().swap_remove(usize::from(NOTES.0));
+    for (level, buckets) in (0..).zip(notes.levels().iter().map(|level| level.buckets)) {
+        (0..buckets).for_each(|page| world.flip_bit(NOTES, BucketId::new(level, page), 3, 1));
+    }
+    let coins = StdRng::seed_from_u64(2);
+    let (mut volume, _) = setup.open(world.store(), world.dir(), coins).unwrap();
+    let outcome = (0..30).try_for_each(|address| read(&mut volume, address));
+    assert_eq!(kind(&outcome), VolumeErrorKind::Tampered);
+}
+
+/// A medium that cannot be read once has not lied: nobody has to say that it is right again.
+#[test]
+fn what_could_not_be_read_is_read_again_by_the_next_opening() {
+    let bench = Bench::new();
+    let mut volume = bench.open(2).unwrap();
+    let mut coins = StdRng::seed_from_u64(1);
+    bench.world.plan(&[Fault::FailAt(3)], &mut coins);
+    let failed = read(&mut volume, 7);
+    assert_eq!(kind(&failed), VolumeErrorKind::Io);
+    let strike = bench.world.first_strike().unwrap();
+    assert_eq!(strike.kind, OpKind::StoreRead, "{strike:?}");
+    drop(volume);
+    bench.world.crash(&mut coins, Survival::All);
+    read(&mut bench.open(3).unwrap(), 7).unwrap();
 }
 
 /// The same, if it is a recovery that finds the change.

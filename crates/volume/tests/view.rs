@@ -12,7 +12,7 @@ use bench::{Bench, get, is_repetition, places, read};
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, Seen, Survival};
+use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::RngExt;
 use seen::{assert_alike, looks};
@@ -215,6 +215,57 @@ fn blocks_on_the_client_make_an_access_unless_the_owner_says_otherwise() {
 }
 
 // ───────────────────────────── a volume and its view ─────────────────────────────
+
+/// A sync of the log fails, and so what it held may be in a cache alone; the volume is opened again on the same
+/// machine, and the power goes while it recovers.
+#[test]
+fn no_leaf_that_recovery_has_shown_is_forgotten_after_a_failed_sync() {
+    let setup = volume(SyncMoves::BeforeReads);
+    let (mut tried, mut equal) = (0, 0);
+    for seed in 0..1000 {
+        let mut bench = Bench::new(setup, seed);
+        bench.world.plan(&[Fault::FailAt(seed % 250)], &mut bench.coins);
+        let Ok((mut volume, _)) = bench.open() else { continue };
+        let has_failed = (0..150).any(|_| read(&mut volume, 0).is_err());
+        drop(volume);
+        let strike = bench.world.first_strike().map(|strike| strike.kind);
+        if !has_failed || strike != Some(OpKind::FileSync) {
+            continue;
+        }
+        let shown = bench.leaves().len();
+        let crash_at = bench.coins.random_range(12..40);
+        bench.world.plan(&[Fault::CrashAt(crash_at)], &mut bench.coins);
+        let _ = bench.open();
+        bench.world.crash(&mut bench.coins, Survival::None);
+        let leaves = bench.leaves();
+        let (before, in_recovery) = leaves.split_at(shown);
+        let is_new = |leaf: &&u64| !before.contains(leaf);
+        let Some(new) = in_recovery.iter().find(is_new).copied() else { continue };
+        let Ok((mut volume, _)) = bench.open() else { continue };
+        let shown = bench.leaves().len();
+        read(&mut volume, 0).unwrap();
+        tried += 1;
+        equal += usize::from(bench.leaves()[shown] == new);
+    }
+    assert!(tried >= 10 && equal <= EQUAL_BY_CHANCE_MAX, "{equal} of {tried}");
+}
+
+/// Trims make no accesses. An opening that finds them in the log looks like one that finds nothing.
+#[test]
+fn an_opening_looks_alike_whether_blocks_were_trimmed() {
+    let view = |trims: u64| {
+        let mut bench = Bench::new(volume(SyncMoves::BeforeReads), 1);
+        let (mut volume, _) = bench.open().unwrap();
+        (0..trims).for_each(|block| volume.forget(block..block + 1).unwrap());
+        volume.flush().unwrap();
+        drop(volume);
+        bench.world.crash(&mut bench.coins, Survival::All);
+        bench.world.take_view();
+        bench.open().unwrap();
+        looks(&bench.world.take_view())
+    };
+    assert_alike(&[view(0), view(20)], "no trims and twenty");
+}
 
 impl Bench {
     /// Each access shows the leaf that the one before has drawn.

@@ -258,7 +258,8 @@ pub(crate) struct InfoArgs {
     /// Show only what anyone can read, without a key. Nothing vouches for it.
     #[arg(long)]
     pub(crate) public: bool,
-    /// End with exit code 14 when the volume was not closed and needs recovery.
+    /// End with exit code 14 when the volume was not closed and needs recovery. The client's directory alone
+    /// is asked: whether storage is ahead of it, or older, only an opening tells.
     #[arg(long, conflicts_with = "public")]
     pub(crate) require_clean: bool,
     /// Print JSON.

@@ -88,7 +88,7 @@ impl Facts {
             match self.known_to_client.map(|known| known.needs_recovery) {
                 None => "nothing of this is vouched for: name a key to have it checked".into(),
                 Some(true) => "closed            no: it will be recovered when it is opened".into(),
-                Some(false) => "closed            yes".into(),
+                Some(false) => "closed            yes, as the client's directory has it".into(),
             },
         ]);
         if self.known_to_client.is_some_and(|known| known.tampering_found) {

@@ -111,6 +111,7 @@ fn a_description_as_json_with_a_key_and_without() {
     let fields =
         [&PLAN[..], &["allocated_bytes", "authenticated", "id", "key_slots", "needs_recovery"]]
             .concat();
+    let fields = [&fields[..], &["tampering_found"]].concat();
     let vouched = world.json(&format!("info {VOLUME} --require-clean --json"));
     assert_fields(&vouched, &fields);
     assert_eq!(vouched["authenticated"], true);

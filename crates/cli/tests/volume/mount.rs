@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::common;
 use super::needs::can_mount;
-use super::world::{MIB, VOLUME, World, bytes, end, end_by, wait};
+use super::world::{MIB, VOLUME, World, bytes, end, end_by, hearing_hangups, wait};
 
 /// A process that keeps a volume mounted on `mnt`.
 pub(crate) struct Mount {
@@ -34,7 +34,8 @@ impl Mount {
         if !directory.is_dir() {
             fs::create_dir(&directory).unwrap();
         }
-        let child = common::command(&world.path(""), &format!("mount {VOLUME} mnt {options}"))
+        let mount = common::command(&world.path(""), &format!("mount {VOLUME} mnt {options}"));
+        let child = hearing_hangups(&mount)
             .stdout(Stdio::piped())
             .stderr(File::create(&complaints).unwrap())
             .spawn()

@@ -18,7 +18,7 @@ pub use config::{RawConfig, TreeConfig};
 pub use path::PathBackend;
 pub use path_io::PathTree;
 pub use raw::RawBackend;
-pub use rotating::{Home, Move, RotatingBackend, RotatingTrees, TakenSlot};
+pub use rotating::{Home, Move, RotatingBackend, RotatingTrees, Sighting, TakenSlot};
 pub use tag_tree::TagTree;
 
 use rand_core::CryptoRng;

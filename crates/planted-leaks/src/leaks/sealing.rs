@@ -1,7 +1,9 @@
 //! Leaks to storage that lies or keeps old copies, and of clients that are copied.
 
 use super::{Edit, Leak};
-use crate::targets::{VOLUME_GOING_BACK, VOLUME_LYING_STORAGE, VOLUME_PRIVACY, VOLUME_UNITS};
+use crate::targets::{
+    VOLUME_GOING_BACK, VOLUME_LYING_STORAGE, VOLUME_PRIVACY, VOLUME_RESCUE, VOLUME_UNITS,
+};
 
 const PARTING_COPIES: &str =
     "volume::tests::copies_of_a_client_draw_other_leaves_and_other_keys_from_a_checkpoint_on";
@@ -75,7 +77,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: an old directory destroys what the right one needs",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "        history.refuse_if_behind(&mut oram)?;
+            find: "        history.refuse_if_behind(&mut oram, options.after_tampering)?;
 ",
             replacement: "",
         }],
@@ -209,6 +211,87 @@ pub(super) const LEAKS: &[Leak] = &[
         }],
         found_by: &[VOLUME_LYING_STORAGE
             .tests(&["what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end"])],
+    },
+    Leak {
+        name: "fence-takes-the-checkpoint-before",
+        shows: "nothing: storage goes back by a checkpoint while it is in use",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "Known { latest, previous: latest, announced: None }",
+            replacement: "Known { latest, previous: self.previous, announced: None }",
+        }],
+        found_by: &[VOLUME_GOING_BACK.tests(&[
+            "storage_that_goes_back_during_a_session_is_named_before_a_bucket_is_overwritten",
+        ])],
+    },
+    Leak {
+        name: "keys-are-changed-with-an-old-directory",
+        shows: "nothing: what the right directory needs is another superblock then",
+        edits: &[Edit {
+            file: "volume/src/key_change.rs",
+            find: "history.refuse_if_behind(&mut oram, false)",
+            replacement: "history.refuse_if_behind(&mut oram, false).or(Ok(()))",
+        }],
+        found_by: &[VOLUME_GOING_BACK
+            .tests(&["keys_are_not_changed_with_a_directory_that_storage_is_ahead_of"])],
+    },
+    Leak {
+        name: "one-damaged-bucket-hides-an-eviction",
+        shows: "accesses again, from an old directory that storage has made to pass",
+        edits: &[Edit {
+            file: "core/src/scheme/rotating/io.rs",
+            find: "            if holds_what_was_before {",
+            replacement: "            if holds_what_was_before || true {",
+        }],
+        found_by: &[VOLUME_RESCUE
+            .tests(&["with_an_old_directory_is_sure_of_nothing_whichever_bucket_is_damaged"])],
+    },
+    Leak {
+        name: "rescues-are-sure-of-an-old-directory",
+        shows: "nothing: old blocks are given out as the latest",
+        edits: &[Edit {
+            file: "volume/src/rescue.rs",
+            find: "is_ahead || sighting != Sighting::NotYet;",
+            replacement: "is_ahead;",
+        }],
+        found_by: &[VOLUME_RESCUE
+            .tests(&["with_an_old_directory_is_sure_of_nothing_whichever_bucket_is_damaged"])],
+    },
+    Leak {
+        name: "changed-notes-count-as-blank",
+        shows: "nothing: copies of blocks that were taken come back",
+        edits: &[Edit {
+            file: "core/src/scheme/rotating/io.rs",
+            find: "        let verified = sealer.verify(of_page(page), sealed, &[]).ok_or_else(|| {",
+            replacement: "        if sealer.verify(of_page(page), sealed, &[]).is_none() {
+            return Ok(bits);
+        }
+        let verified = sealer.verify(of_page(page), sealed, &[]).ok_or_else(|| {",
+        }],
+        found_by: &[VOLUME_LYING_STORAGE.tests(&["changed_notes_on_taken_slots_are_found"])],
+    },
+    Leak {
+        name: "a-medium-that-fails-counts-as-one-that-lies",
+        shows: "nothing: its owner is locked out",
+        edits: &[Edit {
+            file: "volume/src/tampering.rs",
+            find: "error.kind() == VolumeErrorKind::Tampered &&",
+            replacement: "[VolumeErrorKind::Tampered, VolumeErrorKind::Io].contains(&error.kind()) &&",
+        }],
+        found_by: &[VOLUME_LYING_STORAGE
+            .tests(&["what_could_not_be_read_is_read_again_by_the_next_opening"])],
+    },
+    Leak {
+        name: "evictions-ahead-of-their-time-are-not-counted",
+        shows: "nothing: an honest client is refused",
+        edits: &[Edit {
+            file: "core/src/scheme/rotating/mod.rs",
+            find: "        self.evictions + due / u64::from(self.evict_period) + background",
+            replacement: "        let _ = background;
+        self.evictions + due / u64::from(self.evict_period)",
+        }],
+        found_by: &[VOLUME_GOING_BACK
+            .tests(&["an_honest_client_is_not_refused_after_evictions_ahead_of_their_time"])],
     },
     Leak {
         name: "evictions-pass-the-fence",

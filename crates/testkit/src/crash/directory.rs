@@ -194,8 +194,12 @@ impl StateDir for CrashDir {
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
-        let file = self.world.state().directory.find(name)?;
-        CrashFile { world: self.world.clone(), run: self.run, file }.sync()
+        let mut file = {
+            let file = self.world.state().directory.find(name)?;
+            CrashFile { world: self.world.clone(), run: self.run, file }
+        };
+        file.write_again()?;
+        file.sync()
     }
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
@@ -271,6 +275,24 @@ pub struct CrashFile {
     world: World,
     run: u64,
     file: FileId,
+}
+
+impl CrashFile {
+    /// Writes what the file holds over itself.
+    fn write_again(&mut self) -> io::Result<()> {
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::FileAppend)?;
+        let state = &mut *state;
+        let file = state.directory.file_mut(self.file)?;
+        let bytes = file.bytes().to_vec();
+        match verdict {
+            Verdict::Go => file.write(0, &bytes),
+            Verdict::Fail(_) | Verdict::Crash => {
+                file.write_sectors(0, &bytes, &mut state.plan.coins);
+            }
+        }
+        verdict.answer()
+    }
 }
 
 impl StateFile for CrashFile {

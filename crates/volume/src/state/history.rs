@@ -3,6 +3,7 @@
 use oblivio_core::geometry::Leaf;
 use oblivio_core::oram::Kept;
 use oblivio_core::posmap::{LivePosMap, Mapping};
+use oblivio_core::scheme::Sighting;
 use oblivio_core::store::BucketStore;
 use oblivio_core::{EraSealer, MasterKey, RotatingConfig, RotatingOram};
 
@@ -113,30 +114,40 @@ impl History {
 
     /// Whether storage has seen an eviction that this history does not know of. `oram` is in the state of the
     /// last checkpoint; nothing is changed.
-    pub(crate) fn is_behind_storage<S: BucketStore>(
+    pub(crate) fn sight<S: BucketStore>(
         &self,
         oram: &mut VolumeOram<S>,
-    ) -> Result<bool, VolumeError> {
+    ) -> Result<Sighting, VolumeError> {
         // In an honest past, storage saw nothing before the directory held it, unless moves were synced late.
+        if self.head.may_lose_moves {
+            return Ok(Sighting::NotYet);
+        }
         let Pending { accesses, evictions, .. } = self.pending;
         let next = oram.backend().evictions_after(accesses, evictions);
-        Ok(!self.head.may_lose_moves && oram.backend_mut().shows_eviction(next)?)
+        Ok(oram.backend_mut().sight(next)?)
     }
 
-    /// The same, and what is said of it.
+    /// Refuses to go on from this history if storage has seen more, or if nobody can tell.
     pub(crate) fn refuse_if_behind<S: BucketStore>(
         &self,
         oram: &mut VolumeOram<S>,
+        after_tampering: bool,
     ) -> Result<(), VolumeError> {
-        if !self.is_behind_storage(oram)? {
-            return Ok(());
+        match self.sight(oram)? {
+            Sighting::Seen => Err(VolumeError::new(
+                VolumeErrorKind::StateRolledBack,
+                "storage has seen accesses that the client's directory does not know of: it was \
+                 restored from a copy made before them, or its end is damaged. Use the latest \
+                 directory; what this one knows of, `oblivio rescue` gives back",
+            )),
+            Sighting::Unclear if !after_tampering => Err(VolumeError::new(
+                VolumeErrorKind::Tampered,
+                "what would tell whether the client's directory is the latest is damaged in storage. \
+                 Bring the store back as it was; or, if you know that the directory is the latest, open \
+                 the volume with --after-tampering",
+            )),
+            Sighting::Unclear | Sighting::NotYet => Ok(()),
         }
-        Err(VolumeError::new(
-            VolumeErrorKind::StateRolledBack,
-            "storage has seen accesses that the client's directory does not know of: it was restored \
-             from a copy made before them, or its end is damaged. Use the latest directory; what this \
-             one knows of, `oblivio rescue` gives back",
-        ))
     }
 
     /// Hands over the records of the last complete state.

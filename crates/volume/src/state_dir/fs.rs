@@ -7,7 +7,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
@@ -18,6 +18,9 @@ use crate::error::{VolumeError, VolumeErrorKind};
 
 /// The file that whoever uses the directory holds locked.
 const LOCK_NAME: &str = "lock";
+
+/// Bytes of a file that are written again together.
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// Whether a file could be locked.
 type Locked = Result<(), fs::TryLockError>;
@@ -203,7 +206,17 @@ impl StateDir for FsStateDir {
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
-        self.file(name, OFlags::RDONLY)?.sync_data()
+        let file = self.file(name, OFlags::RDWR)?;
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut at = 0;
+        loop {
+            let bytes = file.read_at(&mut chunk, at)?;
+            if bytes == 0 {
+                return file.sync_data();
+            }
+            file.write_all_at(&chunk[..bytes], at)?;
+            at += bytes as u64;
+        }
     }
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {

@@ -36,7 +36,8 @@ pub trait StateDir: Send {
         Ok(bytes)
     }
 
-    /// Makes durable what a file holds, whoever appended it.
+    /// Makes durable what a file holds, whoever appended it. It is written again: of what a failed sync has
+    /// dropped, the system may believe that it is durable.
     ///
     /// # Errors
     /// When there is no such file, or that cannot be promised any more.

@@ -17,6 +17,18 @@ use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer};
 use crate::stash::{BlockRoom, Entry, PathPlan};
 use crate::store::{BucketStore, Frames, LevelShape, Part, Piece, TreeId, TreeShape};
 
+/// What storage shows of an eviction that a client does not know to have been made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sighting {
+    /// It was made.
+    Seen,
+    /// In its places is what was there before.
+    NotYet,
+    /// Nothing there can be read and authenticates: it may have been made, in an era that the client does not
+    /// know, or storage is damaged.
+    Unclear,
+}
+
 /// The untrusted side of one tree, and what is needed to talk to it.
 pub(super) struct RotatingIo<S> {
     pub(super) places: Places,
@@ -281,18 +293,41 @@ impl<S: BucketStore> RotatingIo<S> {
         if filled { Ok(()) } else { Err(StoreError::new("it took no bytes of a write").into()) }
     }
 
-    /// Whether storage holds what eviction `g`, the next one or one to come, would write in the latest
-    /// era. Reads one bucket, on the level of the leaves.
-    pub(super) fn shows_eviction(&mut self, g: u64) -> Result<bool, Error> {
+    /// What storage shows of eviction `g`, the next one or one to come. Reads the places that it writes, from
+    /// the leaf up, until one holds something that authenticates.
+    pub(super) fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
         let leaf = Leaf(g & (self.geometry.leaves() - 1));
-        let level = self.geometry.leaf_level();
-        self.versions.clear();
-        self.versions.push(self.places.version(g + 1, leaf, level));
-        self.lay_pieces();
-        let Self { store, sealer, pieces, piece_bytes, .. } = self;
-        let frames = read_checked(store, pieces, piece_bytes)?;
-        let name = BucketName { eviction: g, level, kind: BucketKind::Blocks };
-        Ok(sealer.verify(name, frames.get(1), frames.get(0)).is_some())
+        let mut unreadable = None;
+        let levels: Vec<_> = self.places.levels().collect();
+        for level in levels.into_iter().rev() {
+            self.versions.clear();
+            self.versions.push(self.places.version(g + 1, leaf, level));
+            self.lay_pieces();
+            let Self { store, sealer, places, pieces, piece_bytes, .. } = self;
+            let frames = match read_checked(store, pieces, piece_bytes) {
+                Ok(frames) => frames,
+                Err(error) => {
+                    unreadable = Some(error);
+                    continue;
+                }
+            };
+            let (slots, head) = (frames.get(0), frames.get(1));
+            let is_of = |eviction| {
+                let name = BucketName { eviction, level, kind: BucketKind::Blocks };
+                sealer.verify(name, head, slots).is_some()
+            };
+            if is_of(g) {
+                return Ok(Sighting::Seen);
+            }
+            let holds_what_was_before = match places.before(g, level) {
+                Some(before) => is_of(before),
+                None => head.iter().chain(slots).all(|byte| *byte == 0),
+            };
+            if holds_what_was_before {
+                return Ok(Sighting::NotYet);
+            }
+        }
+        unreadable.map_or(Ok(Sighting::Unclear), Err)
     }
 
     /// Returns once all writes so far are durable.

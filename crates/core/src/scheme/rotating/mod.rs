@@ -37,6 +37,7 @@ use crate::seal::{CHECKPOINT_ERAS_MAX, EraSealer, counter};
 use crate::stash::{Entry, StashView};
 use crate::store::{BucketStore, TreeId, TreeShape};
 use io::RotatingIo;
+pub use io::Sighting;
 pub use taken::TakenSlot;
 use taken::TakenSlots;
 
@@ -284,14 +285,14 @@ impl<S: BucketStore> RotatingBackend<S> {
         }
     }
 
-    /// Whether storage holds eviction `g`, the next one or one to come, of the latest era: if this state
-    /// knows of no such eviction, it is older than storage. Reads the bucket that `g` writes.
+    /// What storage shows of eviction `g`, the next one or one to come: if it was made, this state is older
+    /// than storage. Reads a bucket that `g` writes, and another as long as none authenticates.
     ///
     /// # Errors
-    /// [`ErrorKind::MustReopen`], [`ErrorKind::Store`], [`ErrorKind::Corrupt`].
-    pub fn shows_eviction(&mut self, g: u64) -> Result<bool, Error> {
+    /// [`ErrorKind::MustReopen`]; [`ErrorKind::Store`] or [`ErrorKind::Corrupt`] if no other bucket tells.
+    pub fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
         self.client.check_sound()?;
-        self.io.shows_eviction(g)
+        self.io.sight(g)
     }
 
     /// How many evictions there will have been after `accesses` more accesses and `background` evictions

@@ -63,6 +63,11 @@ impl Places {
         BucketId::new(Self::store_level(level), eviction % self.on_level(level))
     }
 
+    /// The eviction whose bucket on `level` eviction `g` overwrites, if there was one.
+    pub(super) fn before(&self, g: u64, level: u8) -> Option<u64> {
+        g.checked_sub(self.on_level(level)).filter(|before| *before >= self.first_eviction())
+    }
+
     /// The bucket on `level` of the path to `leaf`, after the evictions before `g`.
     #[inline]
     pub(super) fn version(&self, g: u64, leaf: Leaf, level: u8) -> Version {
