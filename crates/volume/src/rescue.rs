@@ -51,9 +51,9 @@ pub struct Rescued {
     pub lost: Vec<Range<u64>>,
     /// Blocks that were found and may be older than the latest: what would say so is damaged.
     pub doubtful: Vec<Range<u64>>,
-    /// Storage has seen accesses that the client's directory does not know of, or what would tell is damaged: it
-    /// may be an old copy, and so every block may be older than the latest.
-    pub state_may_be_behind: bool,
+    /// Storage has seen accesses that the client's directory does not know of: it is an old copy, and so
+    /// every block may be older than the latest.
+    pub state_is_behind: bool,
     /// What is wrong with storage and with the client's directory.
     pub damage: Damage,
 }
@@ -113,7 +113,8 @@ pub fn rescue(
                 .into(),
         );
     }
-    let state_may_be_behind = is_ahead || sighting != Sighting::NotYet;
+    let state_is_behind = is_ahead || sighting == Sighting::Seen;
+    let is_the_latest = !state_is_behind && sighting == Sighting::NotYet;
 
     let buckets = oram.backend().buckets_in_storage();
     let mut failure = None;
@@ -125,7 +126,7 @@ pub fn rescue(
                 failure = target.put(block, data).err();
             }
         },
-        &mut |error| match state_may_be_behind {
+        &mut |error| match state_is_behind {
             true => unreadable += 1,
             false => damage.push(error.to_string()),
         },
@@ -140,11 +141,11 @@ pub fn rescue(
 
     let blocks = oram.capacity();
     history.each_pending(|record| lay_over(record, blocks, &mut salvage, target))?;
-    let mut rescued = Rescued { damage, state_may_be_behind, ..Rescued::default() };
+    let mut rescued = Rescued { damage, state_is_behind, ..Rescued::default() };
     for block in 0..blocks {
         match oram.fate(&salvage, block) {
             Fate::Empty => target.clear(block).map_err(unusable)?,
-            Fate::Found if !state_may_be_behind => rescued.blocks += 1,
+            Fate::Found if is_the_latest => rescued.blocks += 1,
             Fate::Found => extend(&mut rescued.doubtful, block),
             Fate::Doubtful => extend(&mut rescued.doubtful, block),
             Fate::Lost => extend(&mut rescued.lost, block),

@@ -183,8 +183,10 @@ impl<S: BucketStore> Volume<S> {
         let shown = known.check(shown)?;
         let mut history = past.history;
         let mut oram = history.oram(&config, seal_key(key), store, coins.into())?;
-        // Up to here nothing was written: what the right directory needs is still there.
-        history.refuse_if_behind(&mut oram, options.after_tampering)?;
+        // Up to here nothing was written to storage: what the right directory needs is still there.
+        history
+            .refuse_if_behind(&mut oram, options.after_tampering)
+            .inspect_err(|error| tampering::note(&mut *dir, error))?;
         tampering::check(&*dir, options.after_tampering)?;
         let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut oram)?;
         // What is written from here on is not what was lost.

@@ -52,10 +52,10 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
     } else {
         text(&rescued, block_bytes, &args.output.display().to_string())
     })?;
-    if rescued.state_may_be_behind {
+    if rescued.state_is_behind {
         return Err(CliError::StateRolledBack(
-            "the client's directory is older than the store, or nobody can tell: every block may be older \
-             than the latest. Use the latest directory, if there is one"
+            "the client's directory is older than the store: every block may be older than the latest. \
+             Use the latest directory, if there is one"
                 .into(),
         ));
     }
@@ -116,7 +116,7 @@ fn report(rescued: &Rescued, block_bytes: u64) -> Value {
         "blocks": rescued.blocks,
         "lost": ranges(&rescued.lost),
         "doubtful": ranges(&rescued.doubtful),
-        "state_may_be_behind": rescued.state_may_be_behind,
+        "state_is_behind": rescued.state_is_behind,
         "damage": rescued.damage.told(),
         "damage_left_out": untold(&rescued.damage, rescued.damage.told().len()),
     })

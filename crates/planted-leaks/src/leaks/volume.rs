@@ -175,12 +175,12 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "how full the stash is",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "self.ledger.checkpoint(&mut self.oram, IsClean(true)",
-            replacement: "if self.oram.backend().stash().blocks() > 1 {
-            self.checkpoint()?;
-            self.oram.background_evict()?;
-        }
-        self.ledger.checkpoint(&mut self.oram, IsClean(true)",
+            find: "            volume.ledger.checkpoint(&mut volume.oram, IsClean(true), bytes_max)?;",
+            replacement: "            if volume.oram.backend().stash().blocks() > 1 {
+                volume.checkpoint()?;
+                volume.oram.background_evict()?;
+            }
+            volume.ledger.checkpoint(&mut volume.oram, IsClean(true), bytes_max)?;",
         }],
         found_by: &[VOLUME_PRIVACY.tests(&["requests::closings_look_alike_whatever_is_on_the_client"])],
     },
