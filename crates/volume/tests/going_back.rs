@@ -169,10 +169,10 @@ fn interruptions(
     world: &World,
     latest: &Snapshot,
 ) -> impl Iterator<Item = (u64, Survival)> {
-    let interrupt = |point: u64, survival: Survival| {
+    let interrupt = |seed: u64, point: u64, survival: Survival| {
         world.restore_store(latest);
         world.restore_dir(latest);
-        let mut coins = StdRng::seed_from_u64(point);
+        let mut coins = StdRng::seed_from_u64(seed << 32 | point);
         // So that the faults are counted from this opening on.
         world.crash(&mut coins, Survival::All);
         world.plan(&[Fault::CrashAt(point)], &mut coins);
@@ -180,8 +180,10 @@ fn interruptions(
         world.crash(&mut coins, survival);
         (!is_through).then_some((point, survival))
     };
-    Survival::MODES.into_iter().flat_map(move |survival| {
-        (0..).map(move |point| interrupt(point, survival)).map_while(|it| it)
+    // Which writes survive is chance, so that is tried again.
+    let tries = (0..6).flat_map(|seed| Survival::MODES.map(|survival| (seed, survival)));
+    tries.flat_map(move |(seed, survival)| {
+        (0..).map(move |point| interrupt(seed, point, survival)).map_while(|it| it)
     })
 }
 
