@@ -72,7 +72,7 @@ fn work(arguments: &Arguments, report: &Report) -> Result<bool, String> {
     let copy = room.join("workspace");
     let tests = TestRuns { workspace: &copy, target_dir: room.join("target") };
     let batch = build_together(&chosen, &copy, &tests)?;
-    must_pass(finders(batch.switched.iter().map(|(_, leak)| *leak)), &tests)?;
+    must_pass(finders(batch.switched_leaks()), &tests)?;
     let found_together = throw_switches(&batch, &tests, report)?;
     let found_alone = plant_alone(&batch.alone, &copy, &tests, report)?;
     Ok(found_together && found_alone)
@@ -89,7 +89,7 @@ fn build_together(
         let batch = Batch::new(&workspace().join("crates"), leaks, &alone)?;
         Copy::take(&workspace(), copy, &batch.files)?;
         let mut blamed = BTreeSet::new();
-        for (target, _) in finders(batch.switched.iter().map(|(_, leak)| *leak)) {
+        for (target, _) in finders(batch.switched_leaks()) {
             if let Err(wrong) = tests.build(&target)? {
                 blamed = batch.blamed(&wrong.errors);
                 if blamed.is_empty() {

@@ -16,7 +16,7 @@ pub(crate) struct Line {
 
 /// Where lines go, from several threads.
 pub(crate) struct Report {
-    pub(crate) as_json: bool,
+    as_json: bool,
     out: Mutex<io::Stdout>,
 }
 

@@ -96,6 +96,10 @@ impl Batch {
         Ok(batch)
     }
 
+    pub(crate) fn switched_leaks(&self) -> impl Iterator<Item = &'static Leak> {
+        self.switched.iter().map(|(_, leak)| *leak)
+    }
+
     fn put_switches(
         &mut self,
         file: &str,

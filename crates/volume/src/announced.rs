@@ -16,8 +16,6 @@
 //! - *After the checkpoint with which the opening ends*: that has a higher number. The file says nothing
 //!   any more, and is removed.
 
-use std::io::{self, Read};
-
 use crate::anchor::{self, AnchorKey};
 use crate::error::VolumeError;
 use crate::state::file::damaged;
@@ -32,11 +30,8 @@ pub(crate) fn read(
     key: &AnchorKey,
     latest: &CheckpointName,
 ) -> Result<Option<CheckpointName>, VolumeError> {
-    let mut bytes = Vec::new();
-    match dir.open(NAME) {
-        Ok(file) => file.take(anchor::BYTES as u64 + 1).read_to_end(&mut bytes)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
+    let Some(bytes) = state_dir::read_small(dir, NAME, anchor::BYTES)? else {
+        return Ok(None);
     };
     let announced = key.read(&bytes).ok_or_else(|| {
         damaged("what the client's directory says of its last opening was changed")

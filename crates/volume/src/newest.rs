@@ -24,8 +24,6 @@
 //!
 //! So no crash locks the owner out, and what was acknowledged is never undone.
 
-use std::io::{self, Read};
-
 use oblivio_core::BucketStore;
 use ring::hmac;
 
@@ -100,16 +98,9 @@ pub(crate) fn record(dir: &mut dyn StateDir, owner: &Unlocked) -> Result<(), Vol
 
 fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
-    let mut bytes = Vec::new();
-    match dir.open(NAME) {
-        Ok(file) => file.take(BYTES as u64 + 1).read_to_end(&mut bytes)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(damaged(
-                "the client's directory does not say which superblock is the newest",
-            ));
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let bytes = state_dir::read_small(dir, NAME, BYTES)?.ok_or_else(|| {
+        damaged("the client's directory does not say which superblock is the newest")
+    })?;
     if let Some(version) = bytes.get(8..12).filter(|_| bytes.starts_with(&MAGIC))
         && *version != VERSION.to_le_bytes()
     {

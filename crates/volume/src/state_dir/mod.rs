@@ -115,6 +115,21 @@ pub(crate) fn replace(dir: &mut dyn StateDir, name: &str, bytes: &[u8]) -> io::R
     finish(dir, name)
 }
 
+/// What a small file holds, if there is one: one byte more than `bytes_max` where it is longer.
+pub(crate) fn read_small(
+    dir: &dyn StateDir,
+    name: &str,
+    bytes_max: usize,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    match dir.open(name) {
+        Ok(file) => file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Ok(Some(bytes))
+}
+
 fn unfinished(name: &str) -> String {
     format!("{name}{UNFINISHED}")
 }

@@ -298,12 +298,11 @@ impl<S: BucketStore> RotatingIo<S> {
     pub(super) fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
         let leaf = Leaf(g & (self.geometry.leaves() - 1));
         let mut unreadable = None;
-        let levels: Vec<_> = self.places.levels().collect();
-        for level in levels.into_iter().rev() {
+        for level in self.places.levels().rev() {
             self.versions.clear();
             self.versions.push(self.places.version(g + 1, leaf, level));
             self.lay_pieces();
-            let Self { store, sealer, places, pieces, piece_bytes, .. } = self;
+            let Self { store, sealer, places, pieces, piece_bytes, versions, .. } = self;
             let frames = match read_checked(store, pieces, piece_bytes) {
                 Ok(frames) => frames,
                 Err(error) => {
@@ -312,10 +311,8 @@ impl<S: BucketStore> RotatingIo<S> {
                 }
             };
             let (slots, head) = (frames.get(0), frames.get(1));
-            let is_of = |eviction| {
-                let name = BucketName { eviction, level, kind: BucketKind::Blocks };
-                sealer.verify(name, head, slots).is_some()
-            };
+            let verifier = Verifier { sealer, places, g };
+            let is_of = |eviction| verifier.verify(eviction, &versions[0], head, slots).is_some();
             if is_of(g) {
                 return Ok(Sighting::Seen);
             }

@@ -30,7 +30,7 @@ impl Places {
     }
 
     /// Levels that are in storage.
-    pub(super) fn levels(&self) -> impl Iterator<Item = u8> + use<> {
+    pub(super) fn levels(&self) -> impl DoubleEndedIterator<Item = u8> + use<> {
         self.first_level..=self.leaf_level
     }
 

@@ -57,7 +57,8 @@ impl<'a> Verifier<'a> {
             .collect()
     }
 
-    fn verify<'f>(
+    /// The bucket of a place, if it is that of `eviction`.
+    pub(super) fn verify<'f>(
         &self,
         eviction: u64,
         version: &Version,
