@@ -66,6 +66,20 @@ fn every_tenth_operation_may_be_the_last() {
 }
 
 #[test]
+fn without_a_cache_every_tenth_operation_may_be_the_last() {
+    for survival in [Survival::None, Survival::Random { torn: true }] {
+        let device = Device::Disk { cache_blocks_max: 0 };
+        let volume = SmallVolume { steps: 60, device, ..SmallVolume::default() };
+        let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
+        assert!(operations > 150, "{operations}");
+        for n in (0..operations).step_by(10) {
+            let life = Life::new(&[Fault::CrashAt(n)], survival);
+            volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
+        }
+    }
+}
+
+#[test]
 fn an_opening_after_a_crash_may_end_in_a_crash() {
     let volume = SmallVolume { steps: 60, ..SmallVolume::default() };
     let torn = Survival::Random { torn: true };

@@ -1,14 +1,20 @@
-//! A disk asks storage for no block twice, however small its cache is.
+//! A disk is the disk that it says it is, whatever waits together, and asks storage for no block twice, however
+//! small its cache is.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+#[path = "support/together.rs"]
+mod together;
+
 use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
-use oblivio_testkit::crash::{Seen, World};
+use oblivio_testkit::crash::{Seen, ShadowDisk, World};
 use oblivio_volume::device::{DiskOp, call};
 use oblivio_volume::{Disk, DiskOptions};
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use together::together;
 
 const DISK_BYTES: u32 = BLOCKS as u32 * BLOCK_BYTES;
 
@@ -53,6 +59,49 @@ fn without_a_cache_requests_for_one_block_make_an_access_each_whether_they_read_
         });
         assert_eq!(read, 1, "read {n}");
     }
+}
+
+#[test]
+fn requests_that_wait_together_are_served_in_some_order() {
+    for cache_blocks_max in [0, 1, 5, BLOCKS] {
+        let (_, disk) = disk(cache_blocks_max);
+        let mut shadow = ShadowDisk::new(DISK_BYTES.into(), BLOCK_BYTES);
+        let mut coins = StdRng::seed_from_u64(cache_blocks_max);
+        for round in 0..300 {
+            let count = coins.random_range(1..8);
+            let ops: Vec<_> = (0..count).map(|_| request(&mut coins)).collect();
+            let tickets: Vec<_> = ops.iter().map(|op| (read_at(op), shadow.submit(op))).collect();
+            for ((read_at, ticket), answer) in tickets.into_iter().zip(together(&disk, ops)) {
+                let answer = answer.unwrap();
+                let report = read_at.map(|offset| shadow.check_read(&ticket, offset, &answer));
+                let is_right = report.as_ref().is_none_or(|report| report.is_clean());
+                assert!(is_right, "cache {cache_blocks_max}, round {round}: {report:?}");
+                shadow.answered(ticket);
+            }
+        }
+    }
+}
+
+/// Of a few blocks or a part of one, often about the same ones.
+fn request(coins: &mut StdRng) -> DiskOp {
+    let block_bytes = u64::from(BLOCK_BYTES);
+    let granule = if coins.random_ratio(2, 3) { block_bytes } else { 100 };
+    let offset = coins.random_range(0..20 * block_bytes / granule) * granule;
+    let bytes = coins.random_range(0..6) * granule;
+    let durable = coins.random_ratio(1, 5);
+    match coins.random_range(0..10) {
+        0..4 => DiskOp::Read { offset, bytes: bytes as u32 },
+        4..8 => {
+            let data = (0..bytes).map(|_| coins.random()).collect::<Vec<u8>>().into();
+            DiskOp::Write { offset, data, durable }
+        }
+        8 => DiskOp::Zero { offset, bytes, durable },
+        _ => DiskOp::Trim { offset, bytes, durable },
+    }
+}
+
+fn read_at(op: &DiskOp) -> Option<u64> {
+    if let DiskOp::Read { offset, .. } = op { Some(*offset) } else { None }
 }
 
 fn disk(cache_blocks_max: u64) -> (World, Disk) {

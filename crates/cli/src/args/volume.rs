@@ -293,8 +293,9 @@ pub(crate) struct RescueArgs {
 /// How an open volume is run.
 #[derive(Args, Clone)]
 pub(crate) struct RunArgs {
-    /// Bytes of the write-back cache. With 0, each request makes its accesses; without a fixed rate storage
-    /// sees otherwise how much the cache answers.
+    /// Bytes of the write-back cache. Without a fixed rate storage sees how much the cache answers, and when it
+    /// writes back. With 0, each request makes its accesses at once, and reads and writes of whole blocks
+    /// look alike.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "16M")]
     pub(crate) cache: u64,
     /// Serve blocks that the client finds by their address without an access: those in the stash, and

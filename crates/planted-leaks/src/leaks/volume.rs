@@ -209,4 +209,38 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[VOLUME_PRIVACY
             .tests(&["requests::writes_to_a_disk_look_alike_whatever_they_write"])],
     },
+    Leak {
+        name: "disk-without-a-cache-goes-through-one",
+        shows: "whether requests that wait together read or write: writes come one by one",
+        edits: &[Edit {
+            file: "volume/src/disk/worker.rs",
+            find: "if self.cache_blocks_max == 0 {",
+            replacement: "if self.cache_blocks_max == usize::MAX {",
+        }],
+        found_by: &[VOLUME_PRIVACY.tests(&["uncached::reads_and_writes_make_equal_batches"])],
+    },
+    Leak {
+        name: "disk-without-a-cache-reads-and-writes-apart",
+        shows: "when reads follow writes among requests that wait together",
+        edits: &[Edit {
+            file: "volume/src/disk/uncached.rs",
+            find: "self.blocks.len() < WINDOW_ACCESSES_MAX || self.places.contains_key(&step.part.block)",
+            replacement: "let last = self.steps.last();
+        let is_alike = last.is_none_or(|(_, last)| last.new.is_some() == step.new.is_some());
+        is_alike && self.blocks.len() < WINDOW_ACCESSES_MAX
+            || self.places.contains_key(&step.part.block)",
+        }],
+        found_by: &[VOLUME_PRIVACY.tests(&["uncached::reads_and_writes_make_equal_batches"])],
+    },
+    Leak {
+        name: "disk-without-a-cache-leaves-out-writes-that-are-trimmed",
+        shows: "whether what is written is trimmed at once",
+        edits: &[Edit {
+            file: "volume/src/disk/uncached.rs",
+            find: "let steps_of = |op| steps(op, block_bytes, &zeros);",
+            replacement: "let is_trimmed = ops.iter().any(|op| matches!(op, DiskOp::Trim { .. }));
+    let steps_of = |op| steps(if is_trimmed { &DiskOp::Flush } else { op }, block_bytes, &zeros);",
+        }],
+        found_by: &[VOLUME_PRIVACY.tests(&["uncached::a_write_that_is_trimmed_at_once_makes_its_access"])],
+    },
 ];

@@ -9,7 +9,8 @@
 //! Requests that are waiting together are served together: their blocks are read in one batch. Writes
 //! stay in the cache until there are too many of them, someone flushes, or nobody asks for anything.
 //! What the cache answers, storage does not see: the number of accesses is that of the blocks that
-//! were not in the cache, and of those written back.
+//! were not in the cache, and of those written back. Without a cache, each block of a request is an access:
+//! see `uncached`.
 //!
 //! With a [`Schedule`], storage sees the same number of accesses at each tick instead, whatever is
 //! asked: `schedule` says which, `scheduled` serves with them.
@@ -22,6 +23,7 @@ mod requests;
 mod schedule;
 mod scheduled;
 mod span;
+mod uncached;
 mod worker;
 
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -51,7 +53,8 @@ const QUEUE_REQUESTS_MAX: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub struct DiskOptions {
     /// Bytes of blocks in the cache. Half of them may wait to be written back. With less than a block, each
-    /// request makes its accesses; requests that are served together still read a block once.
+    /// request makes its accesses at once, reads and writes alike; requests that are served together ask for a
+    /// block once.
     pub cache_bytes_max: u64,
     /// When accesses are made, and how many. Without it they are made when they are needed, and
     /// storage sees when that is.

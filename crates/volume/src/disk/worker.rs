@@ -13,6 +13,7 @@ use super::DiskOptions;
 use super::blocks::Blocks;
 use super::requests::{BATCH_REQUESTS_MAX, Message, check, disk_error, is_durable, refuse_all};
 use super::span::parts;
+use super::uncached;
 use crate::device::{DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::Volume;
@@ -34,10 +35,7 @@ impl<S: BucketStore> Worker<S> {
     pub(super) fn new(volume: Volume<S>, options: &DiskOptions) -> Self {
         let blocks = Blocks::new(volume);
         let cache_blocks_max = (options.cache_bytes_max / blocks.block_bytes as u64) as usize;
-        // Without a cache a write is an access at once, as a read is.
-        let dirty_blocks_max =
-            if cache_blocks_max == 0 { 0 } else { (cache_blocks_max / 2).max(1) };
-        Self { blocks, cache_blocks_max, dirty_blocks_max }
+        Self { blocks, cache_blocks_max, dirty_blocks_max: (cache_blocks_max / 2).max(1) }
     }
 
     /// Serves until it is told to close, or nobody is left to ask.
@@ -88,6 +86,9 @@ impl<S: BucketStore> Worker<S> {
     /// Serves a batch in order, and then makes durable what of it asks for that, at once. After an
     /// error, all that have not been answered are answered with it.
     fn serve(&mut self, batch: Vec<Request>) -> Result<(), VolumeError> {
+        if self.cache_blocks_max == 0 {
+            return uncached::serve(&mut self.blocks.volume, batch);
+        }
         let mut failure = self.read_ahead(&batch).err();
         let mut wait_for_flush = Vec::new();
         for Request { op, done } in batch {

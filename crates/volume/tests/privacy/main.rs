@@ -12,3 +12,6 @@ mod restored;
 mod scheduled_crash;
 #[path = "../support/seen.rs"]
 mod seen;
+#[path = "../support/together.rs"]
+mod together;
+mod uncached;

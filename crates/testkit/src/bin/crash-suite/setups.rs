@@ -42,6 +42,10 @@ pub(crate) fn setups() -> Vec<Setup> {
             "cache-of-one-block",
             SmallVolume { device: Device::Disk { cache_blocks_max: 1 }, ..common },
         ),
+        setup(
+            "disk-without-cache",
+            SmallVolume { device: Device::Disk { cache_blocks_max: 0 }, ..common },
+        ),
         setup("scheduled", SmallVolume { device: scheduled(8, 5), ..common }),
         setup(
             "scheduled-one-by-one",
@@ -52,14 +56,14 @@ pub(crate) fn setups() -> Vec<Setup> {
                 ..common
             },
         ),
-        setup("no-cache", SmallVolume { device: Device::Raw, ..common }),
+        setup("raw", SmallVolume { device: Device::Raw, ..common }),
         setup(
-            "no-cache-at-flush",
+            "raw-at-flush",
             SmallVolume { device: Device::Raw, sync_moves: SyncMoves::AtFlush, ..common },
         ),
         setup("map-in-tree", common.with_map_in_tree()),
         setup(
-            "map-in-tree-no-cache",
+            "map-in-tree-raw",
             SmallVolume { device: Device::Raw, tree_top_levels: 0, ..common.with_map_in_tree() },
         ),
         setup(
@@ -77,7 +81,7 @@ pub(crate) fn setups() -> Vec<Setup> {
         ),
         setup("served-in-place", SmallVolume { tree_top_ways: 2, ..common }),
         setup(
-            "served-in-place-no-cache",
+            "served-in-place-raw",
             SmallVolume {
                 device: Device::Raw,
                 sync_moves: SyncMoves::AtFlush,

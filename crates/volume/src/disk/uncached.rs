@@ -1,0 +1,218 @@
+//! A disk without a cache: whatever a request is about, each of its blocks is an access.
+//!
+//! The blocks of requests that wait together make windows of accesses, in the order in which they were asked
+//! for. Reads and writes share a window, so storage sees the same windows whichever they are. A write of a
+//! part of a block is two accesses: the first brings what is around it. Zeros and trims of whole blocks are
+//! none.
+
+use std::collections::HashMap;
+use std::mem;
+
+use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
+use oblivio_core::store::BucketStore;
+use oblivio_core::{Access, Op};
+use zeroize::Zeroizing;
+
+use super::requests::{check, disk_error, is_durable};
+use super::span::{Part, parts, whole_blocks};
+use crate::device::{Completion, DiskOp, Request};
+use crate::error::VolumeError;
+use crate::volume::Volume;
+
+/// Serves requests that wait together: each is answered when its last block was accessed, and those that ask to be
+/// durable at the end. After an error, all that have not been answered are answered with it.
+pub(super) fn serve<S: BucketStore>(
+    volume: &mut Volume<S>,
+    batch: Vec<Request>,
+) -> Result<(), VolumeError> {
+    let disk_bytes = volume.blocks() * volume.block_bytes() as u64;
+    let mut ops = Vec::new();
+    let mut waiting = Vec::new();
+    for Request { op, done } in batch {
+        match check(&op, disk_bytes) {
+            Ok(()) => {
+                ops.push(op);
+                waiting.push(Waiting { done: Some(done), answer: Vec::new(), steps_left: 0 });
+            }
+            Err(error) => done(Err(error)),
+        }
+    }
+    let outcome = carry_out(volume, &ops, &mut waiting);
+    let error = outcome.as_ref().err().map(disk_error);
+    for done in waiting.into_iter().filter_map(|waiting| waiting.done) {
+        done(error.clone().map_or(Ok(Vec::new()), Err));
+    }
+    outcome
+}
+
+/// Whoever waits for an answer.
+struct Waiting {
+    /// Gone once it was told.
+    done: Option<Completion>,
+    answer: Vec<u8>,
+    steps_left: usize,
+}
+
+impl Waiting {
+    fn step_is_done(&mut self) {
+        self.steps_left -= 1;
+        if self.steps_left == 0
+            && let Some(done) = self.done.take()
+        {
+            done(Ok(mem::take(&mut self.answer)));
+        }
+    }
+}
+
+fn carry_out<S: BucketStore>(
+    volume: &mut Volume<S>,
+    ops: &[DiskOp],
+    waiting: &mut [Waiting],
+) -> Result<(), VolumeError> {
+    let block_bytes = volume.block_bytes();
+    // Before all else: a write that is trimmed in the same batch makes its access all the same.
+    for op in ops {
+        if let DiskOp::Zero { offset, bytes, .. } | DiskOp::Trim { offset, bytes, .. } = op {
+            let (whole, _) = whole_blocks(*offset..offset + bytes, block_bytes as u64);
+            if !whole.is_empty() {
+                volume.forget(whole)?;
+            }
+        }
+    }
+    // What lies before or after whole blocks, or wholly in one or two, is shorter.
+    let zeros = vec![0; 2 * block_bytes];
+    let steps_of = |op| steps(op, block_bytes, &zeros);
+    for (op, waiting) in ops.iter().zip(&mut *waiting) {
+        // One more for the moment from which its answer holds.
+        waiting.steps_left = steps_of(op).count() + 1;
+        if !is_durable(op) {
+            waiting.step_is_done();
+        }
+    }
+    let steps = ops.iter().enumerate();
+    let steps = steps.flat_map(|(request, op)| steps_of(op).map(move |step| (request, step)));
+    let mut steps = steps.peekable();
+    while steps.peek().is_some() {
+        let mut window = Window::default();
+        while let Some((request, step)) = steps.next_if(|(_, step)| window.has_room_for(step)) {
+            window.add(request, step, block_bytes);
+        }
+        window.carry_out(volume, waiting)?;
+    }
+    if ops.iter().any(is_durable) {
+        volume.flush()?;
+        ops.iter()
+            .zip(waiting)
+            .filter(|(op, _)| is_durable(op))
+            .for_each(|(_, w)| w.step_is_done());
+    }
+    Ok(())
+}
+
+/// What a request does with one block.
+struct Step<'op> {
+    part: Part,
+    /// What it writes there; nothing if it reads.
+    new: Option<&'op [u8]>,
+}
+
+/// A request, cut into blocks.
+fn steps<'op>(
+    op: &'op DiskOp,
+    block_bytes: usize,
+    zeros: &'op [u8],
+) -> impl Iterator<Item = Step<'op>> {
+    let nothing = (0, 0, None);
+    let ranges = match op {
+        DiskOp::Read { offset, bytes } => [(*offset, *bytes as usize, None), nothing],
+        DiskOp::Write { offset, data, .. } => {
+            [(*offset, data.len(), Some(data.as_slice())), nothing]
+        }
+        DiskOp::Zero { offset, bytes, .. } => {
+            let (_, edges) = whole_blocks(*offset..offset + bytes, block_bytes as u64);
+            edges.map(|edge| (edge.start, (edge.end - edge.start) as usize, Some(zeros)))
+        }
+        DiskOp::Trim { .. } | DiskOp::Flush => [nothing; 2],
+    };
+    ranges.into_iter().flat_map(move |(offset, bytes, new)| {
+        parts(offset, bytes, block_bytes)
+            .map(move |part| Step { new: new.map(|new| &new[part.range()]), part })
+    })
+}
+
+/// Blocks that are accessed together, each once.
+#[derive(Default)]
+struct Window<'op> {
+    blocks: Vec<Block>,
+    /// Where each block is in `blocks`.
+    places: HashMap<u64, usize>,
+    /// Which request each step belongs to.
+    steps: Vec<(usize, Step<'op>)>,
+}
+
+struct Block {
+    address: u64,
+    data: Zeroizing<Vec<u8>>,
+    /// All of it is written, and so its old contents are not needed.
+    is_whole: bool,
+    /// It was changed after its access.
+    is_changed: bool,
+}
+
+impl<'op> Window<'op> {
+    fn has_room_for(&self, step: &Step<'_>) -> bool {
+        self.blocks.len() < WINDOW_ACCESSES_MAX || self.places.contains_key(&step.part.block)
+    }
+
+    fn add(&mut self, request: usize, step: Step<'op>, block_bytes: usize) {
+        let place = *self.places.entry(step.part.block).or_insert_with(|| {
+            let data = Zeroizing::new(vec![0; block_bytes]);
+            let address = step.part.block;
+            self.blocks.push(Block { address, data, is_whole: false, is_changed: false });
+            self.blocks.len() - 1
+        });
+        let block = &mut self.blocks[place];
+        if let Some(new) = step.new
+            && (step.part.is_whole(block_bytes) || block.is_whole)
+        {
+            block.data[step.part.within.clone()].copy_from_slice(new);
+            block.is_whole = true;
+        }
+        self.steps.push((request, step));
+    }
+
+    /// Accesses the blocks, does the steps, and accesses those blocks again of which a part is new.
+    ///
+    /// Requests that wait together have no order, so a read may find what a later write brought.
+    fn carry_out<S: BucketStore>(
+        mut self,
+        volume: &mut Volume<S>,
+        waiting: &mut [Waiting],
+    ) -> Result<(), VolumeError> {
+        let accesses = self.blocks.iter_mut().map(|block| {
+            let Block { address, data, is_whole, .. } = block;
+            let op = if *is_whole { Op::Write(data) } else { Op::Read(data) };
+            Access { address: *address, op }
+        });
+        volume.access(&mut accesses.collect::<Vec<_>>())?;
+        for (request, Step { part, new }) in &self.steps {
+            let block = &mut self.blocks[self.places[&part.block]];
+            let within = &mut block.data[part.within.clone()];
+            match new {
+                // Blocks of a request come in their order.
+                None => waiting[*request].answer.extend_from_slice(within),
+                Some(_) if block.is_whole => {}
+                Some(new) => {
+                    within.copy_from_slice(new);
+                    block.is_changed = true;
+                }
+            }
+        }
+        let changed = self.blocks.iter().filter(|block| block.is_changed);
+        let again =
+            changed.map(|block| Access { address: block.address, op: Op::Write(&block.data) });
+        volume.access(&mut again.collect::<Vec<_>>())?;
+        self.steps.iter().for_each(|(request, _)| waiting[*request].step_is_done());
+        Ok(())
+    }
+}

@@ -1,0 +1,29 @@
+//! Requests that a disk finds waiting together.
+
+use std::sync::mpsc::channel;
+
+use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request};
+
+/// Lets the disk find all of them waiting: whoever asked before keeps it until all are there. Returns the answers
+/// in the order of the requests.
+pub(crate) fn together(
+    disk: &dyn BlockDevice,
+    ops: Vec<DiskOp>,
+) -> Vec<Result<Vec<u8>, DiskError>> {
+    let (is_kept, kept) = channel();
+    let (all_are_there, go_on) = channel();
+    let wait = Box::new(move |_| {
+        is_kept.send(()).unwrap();
+        go_on.recv().unwrap();
+    });
+    disk.submit(Request { op: DiskOp::Trim { offset: 0, bytes: 0, durable: false }, done: wait });
+    kept.recv().unwrap();
+    let answers = ops.into_iter().map(|op| {
+        let (told, answer) = channel();
+        disk.submit(Request { op, done: Box::new(move |answer| told.send(answer).unwrap()) });
+        answer
+    });
+    let answers: Vec<_> = answers.collect();
+    all_are_there.send(()).unwrap();
+    answers.into_iter().map(|answer| answer.recv().unwrap()).collect()
+}
