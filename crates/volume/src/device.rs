@@ -102,6 +102,10 @@ pub enum DiskErrorKind {
     Failed,
     /// The disk is being closed.
     Closed,
+    /// The disk cannot be changed. Nothing was done.
+    ReadOnly,
+    /// What was asked for is lost. The rest of the disk is not.
+    Lost,
 }
 
 impl fmt::Display for DiskError {

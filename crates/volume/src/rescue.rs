@@ -5,15 +5,19 @@
 //! side, and makes no access: storage sees a scan, and so nothing of what is in use.
 
 mod damage;
+mod disk;
+mod scratch;
 
 use std::io;
 use std::ops::Range;
 
 pub use damage::Damage;
+pub use disk::RescuedDisk;
 use oblivio_core::Oram;
 use oblivio_core::oram::{Fate, Salvage};
 use oblivio_core::scheme::Sighting;
 use oblivio_core::store::BucketStore;
+pub use scratch::Scratch;
 
 use crate::anchor;
 use crate::coins::Coins;
@@ -199,5 +203,9 @@ fn count(ranges: &[Range<u64>]) -> u64 {
 
 fn unusable(error: io::Error) -> VolumeError {
     let message = format!("what was rescued cannot be kept: {error}");
-    VolumeError::caused_by(VolumeErrorKind::Io, message, error)
+    let kind = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => VolumeErrorKind::NoSpace,
+        _ => VolumeErrorKind::Io,
+    };
+    VolumeError::caused_by(kind, message, error)
 }

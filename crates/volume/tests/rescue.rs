@@ -11,7 +11,8 @@ use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::owner_of;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SlotChange, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Seen, World};
-use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
+use oblivio_volume::device::{DiskErrorKind, DiskOp, call};
+use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, RescuedDisk, Scratch, rescue};
 use oblivio_volume::superblock::MapRecursion;
 use oblivio_volume::superblock::copies::{BACK, FRONT};
 use oblivio_volume::volume::shapes;
@@ -101,6 +102,48 @@ impl Bench {
         }
         rescued
     }
+}
+
+#[test]
+fn storage_does_not_see_what_is_read_of_what_was_rescued() {
+    let setup = setups().next().unwrap();
+    let bench = Bench::new(setup);
+    let leaf_level = shapes(&setup.params()).unwrap()[2].level_count() as u8 - 1;
+    for index in (0..1 << setup.leaf_level).step_by(9) {
+        bench.world.flip_bit(TREES[0], BucketId::new(leaf_level, index), 3, 1);
+    }
+    let mut store = bench.world.store();
+    let owner = owner_of(&mut store).unwrap();
+    let file = tempfile::tempfile().unwrap();
+    let mut scratch = Scratch::new(file, BLOCK_BYTES, &mut StdRng::seed_from_u64(1));
+    let damage = Damage::default();
+    let rescued =
+        rescue(store, &bench.world.dir(), &owner, damage, &mut scratch, &mut |_, _| ()).unwrap();
+    assert!((1..100).contains(&count(&rescued.lost)) && rescued.blocks > 100, "{rescued:?}");
+    bench.world.take_view();
+
+    let disk = RescuedDisk::new(scratch, setup.blocks, rescued.lost.clone());
+    for (block, expected) in (0..).zip(&bench.array) {
+        let offset = block * u64::from(BLOCK_BYTES);
+        let answer = call(&disk, DiskOp::Read { offset, bytes: BLOCK_BYTES });
+        let is_in = |ranges: &[Range<u64>]| ranges.iter().any(|range| range.contains(&block));
+        if is_in(&rescued.lost) {
+            assert_eq!(answer.unwrap_err().kind, DiskErrorKind::Lost);
+        } else if !is_in(&rescued.doubtful) {
+            assert_eq!(answer.unwrap(), expected.unwrap_or([0; BLOCK_BYTES as usize]));
+        }
+    }
+    // A part of three blocks, of which the one in the middle is lost.
+    let middle = rescued.lost[0].start;
+    let offset = (middle - 1) * u64::from(BLOCK_BYTES) + 100;
+    let answer = call(&disk, DiskOp::Read { offset, bytes: 2 * BLOCK_BYTES });
+    assert_eq!(answer.unwrap_err().kind, DiskErrorKind::Lost);
+    let write = DiskOp::Write { offset: 0, data: vec![1].into(), durable: false };
+    for op in [write, DiskOp::Trim { offset: 0, bytes: 1 << 10, durable: false }] {
+        assert_eq!(call(&disk, op).unwrap_err().kind, DiskErrorKind::ReadOnly);
+    }
+    call(&disk, DiskOp::Flush).unwrap();
+    assert_eq!(bench.world.take_view(), []);
 }
 
 fn count(ranges: &[Range<u64>]) -> u64 {

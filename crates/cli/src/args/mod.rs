@@ -180,8 +180,8 @@ Examples:
   mount -o ro,loop ./disk.img /mnt      (a file system; ext4 that was not unmounted: ro,noload,loop)
   nbdkit --readonly file ./disk.img     (any disk, for NBD clients)
 
-A damaged volume itself is not served: an access moves its block, and a server that moves
-nothing would show storage which blocks are read. Reading the image shows storage nothing.
+Reading the image shows storage nothing. `oblivio serve nbd --rescued` makes no image, and serves
+the same to be read.
 
 A store that was cut off is taken as well. What says which blocks are in a bucket, and vouches
 for them, is kept behind all buckets: in the last 40th of a store with blocks of 4 KiB. If a cut

@@ -19,6 +19,7 @@ Examples:
   oblivio serve nbd disk.obl
   oblivio serve nbd disk.obl --run 'nbdinfo \"$uri\"'
   oblivio serve nbd disk.obl --rate 2000/s --burst 16
+  oblivio serve nbd disk.obl --rescued
   oblivio serve nbd disk.obl --tcp 192.0.2.7:10809 --beyond-loopback --tls-certificate cert.pem \\
     --tls-key key.pem --tls-client-authorities authorities.pem
 
@@ -29,10 +30,27 @@ host's network; --tls-client-authorities lets in only who has a certificate.
 Clients are not told which parts hold nothing (base:allocation): a copy reads the whole disk, and
 storage does not see from it how full the disk is.
 
+With --rescued, storage sees that all of it was read, once, and not what clients read. Clients get an
+error for blocks that are lost. The exit code is that of `oblivio rescue`: 0 if nothing was wrong.
+
 Ctrl-C, SIGTERM or a terminal that closes ends the server and closes the volume. More signals
 change nothing.
 
 Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
+
+/// What a volume is run with, and what was rescued of one is not.
+const OF_A_VOLUME_IN_USE: [&str; 10] = [
+    "cache",
+    "serve_hits",
+    "sync_moves",
+    "direct",
+    "record_view",
+    "after_tampering",
+    "rate",
+    "period",
+    "burst",
+    "no_early_write_backs",
+];
 
 #[derive(Args, Default)]
 pub(crate) struct NbdArgs {
@@ -61,6 +79,14 @@ pub(crate) struct NbdArgs {
     /// Refuse everything that changes the disk.
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Serve what a rescue gives back of a damaged volume, to be read alone: all of storage is read first, and
+    /// nothing after that. What is lost cannot be read. Neither side is changed.
+    #[arg(long, conflicts_with_all = OF_A_VOLUME_IN_USE)]
+    pub(crate) rescued: bool,
+    /// Where what was rescued waits, sealed, in a file without a name [default: where the system keeps
+    /// temporary files]. It takes as much room as the blocks that hold something.
+    #[arg(long, value_name = "DIR", requires = "rescued")]
+    pub(crate) scratch: Option<PathBuf>,
     /// A certificate (PEM), to speak TLS.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_certificate: Option<PathBuf>,

@@ -17,6 +17,7 @@ mod recording;
 mod rescue;
 mod room;
 mod running_command;
+mod salvage;
 mod secret;
 mod serve;
 mod signals;

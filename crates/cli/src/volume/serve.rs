@@ -9,53 +9,36 @@ use std::time::Duration;
 
 use oblivio_serve::nbd::{Listen, NbdOptions, ServerHandle, TlsFiles, TlsMode, serve};
 use oblivio_volume::Disk;
-use serde_json::json;
+use oblivio_volume::device::BlockDevice;
+use oblivio_volume::rescue::{RescuedDisk, Scratch};
+use oblivio_volume::superblock::VolumeParams;
+use serde_json::{Value, json};
 
 use super::clean_end::CleanEnd;
 use super::client_watch::ClientWatch;
 use super::opening::{self, Opened};
 use super::rate_watch::RateWatch;
 use super::running_command::RunningCommand;
+use super::salvage::Salvage;
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
 use crate::error::CliError;
-use crate::output;
+use crate::{files, output};
 
 /// How often to look whether it is time to end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// `oblivio serve nbd`.
 pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
+    if args.rescued { serve_rescued(args) } else { serve_volume(args) }
+}
+
+fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
     let end = CleanEnd::listen()?;
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
     let mut rate = RateWatch::new(&disk);
-    let served = serve(disk.clone(), listen(args, &state), options(args))
-        .map_err(CliError::from)
-        .and_then(|server| {
-            announce(args, &server, recovery.accesses)?;
-            let mut clients = ClientWatch::default();
-            let mut look = || {
-                rate.look();
-                clients.look(&server);
-                thread::sleep(LOOK);
-            };
-            let outcome = match &args.run_command {
-                Some(command) => {
-                    let socket = args.tcp.is_none().then(|| socket(args, &state));
-                    run_until_it_ends(command, &server.uri(), socket.as_deref(), &end, look)
-                }
-                None => {
-                    while !end.is_asked() {
-                        look();
-                    }
-                    Ok(ExitStatus::default())
-                }
-            };
-            clients.end(&server);
-            end.now_waits_for("requests of clients are being answered");
-            let stopped = server.shutdown().map_err(CliError::from);
-            stopped.and(outcome)
-        });
+    let told = json!({ "accesses_repeated": recovery.accesses });
+    let served = serve_disk(args, disk.clone(), &state, &end, told, || rate.look());
     // Whatever happened: what was written is kept.
     end.now_waits_for("what was written is being made durable");
     let closed = disk.close().map_err(CliError::from);
@@ -64,7 +47,71 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
     drop(disk);
     let recorded = recording.map_or(Ok(()), super::recording::Recording::finish);
     let status = served.and_then(|status| closed.and(recorded).map(|()| status))?;
+    ended_with(status)
+}
+
+/// Serves what is left of a damaged volume.
+fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
+    let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
+    let file =
+        tempfile::tempfile_in(&scratch).map_err(|error| files::cannot_write(&scratch, &error))?;
+    let salvage = Salvage::begin(&args.at)?;
+    let VolumeParams { blocks, block_bytes, .. } = *salvage.params();
+    let state = salvage.state().to_owned();
+    let mut scratch = Scratch::new(file, block_bytes, &mut opening::coins()?);
+    let report = salvage.finish(&mut scratch).map_err(|error| match error {
+        CliError::NoSpace(full) => {
+            CliError::NoSpace(format!("{full}: --scratch names a place with more room"))
+        }
+        error => error,
+    })?;
+    let end = CleanEnd::listen()?;
+    if !args.json {
+        output::remark(&report.text("can be read"));
+    }
+    let disk = Arc::new(RescuedDisk::new(scratch, blocks, report.rescued.lost.clone()));
+    let status = serve_disk(args, disk, &state, &end, report.json(), || ())?;
+    ended_with(status).and(report.verdict())
+}
+
+fn ended_with(status: ExitStatus) -> Result<(), CliError> {
     if status.success() { Ok(()) } else { Err(CliError::Command(status)) }
+}
+
+/// Serves until somebody asks for an end, or the command to be run ends. `told` is what there is to say beside where
+/// the disk is; `look` is called from time to time.
+fn serve_disk(
+    args: &NbdArgs,
+    disk: Arc<dyn BlockDevice>,
+    state: &Path,
+    end: &CleanEnd,
+    told: Value,
+    mut look: impl FnMut(),
+) -> Result<ExitStatus, CliError> {
+    let server = serve(disk, listen(args, state), options(args))?;
+    announce(args, &server, told)?;
+    let mut clients = ClientWatch::default();
+    let mut look = || {
+        look();
+        clients.look(&server);
+        thread::sleep(LOOK);
+    };
+    let outcome = match &args.run_command {
+        Some(command) => {
+            let socket = args.tcp.is_none().then(|| socket(args, state));
+            run_until_it_ends(command, &server.uri(), socket.as_deref(), end, look)
+        }
+        None => {
+            while !end.is_asked() {
+                look();
+            }
+            Ok(ExitStatus::default())
+        }
+    };
+    clients.end(&server);
+    end.now_waits_for("requests of clients are being answered");
+    let stopped = server.shutdown().map_err(CliError::from);
+    stopped.and(outcome)
 }
 
 /// `oblivio view record`.
@@ -107,18 +154,20 @@ fn options(args: &NbdArgs) -> NbdOptions {
             Some(files) if args.tls_optional => TlsMode::Offered(files),
             Some(files) => TlsMode::Required(files),
         },
-        read_only: args.read_only,
+        read_only: args.read_only || args.rescued,
         beyond_loopback: args.beyond_loopback,
         any_client: args.any_client,
         ..NbdOptions::default()
     }
 }
 
-fn announce(args: &NbdArgs, server: &ServerHandle, repeated: u64) -> Result<(), CliError> {
+fn announce(args: &NbdArgs, server: &ServerHandle, mut told: Value) -> Result<(), CliError> {
     if args.json {
-        output::print(&json!({ "uri": server.uri(), "accesses_repeated": repeated }).to_string())
+        told["uri"] = server.uri().into();
+        output::print(&told.to_string())
     } else if args.run_command.is_none() {
-        output::print(&format!("serving at {}\nCtrl-C closes the volume.", server.uri()))
+        let end = if args.rescued { "ends this" } else { "closes the volume" };
+        output::print(&format!("serving at {}\nCtrl-C {end}.", server.uri()))
     } else {
         Ok(())
     }

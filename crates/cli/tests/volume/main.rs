@@ -17,6 +17,7 @@ mod mount;
 mod planning;
 mod rate;
 mod rescue;
+mod rescued;
 mod secrets;
 mod serving;
 mod store_file;

@@ -205,7 +205,8 @@ impl Server {
         let said: Value = serde_json::from_str(&line)
             .unwrap_or_else(|_| panic!("{}", fs::read_to_string(&self.complaints).unwrap()));
         self.uri = said["uri"].as_str().unwrap().to_owned();
-        self.repeated = said["accesses_repeated"].as_u64().unwrap();
+        // A rescue repeats none.
+        self.repeated = said["accesses_repeated"].as_u64().unwrap_or_default();
         self
     }
 

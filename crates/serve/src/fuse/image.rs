@@ -344,6 +344,7 @@ fn errno(kind: DiskErrorKind) -> Errno {
     match kind {
         DiskErrorKind::NoSpace => Errno::ENOSPC,
         DiskErrorKind::OutOfRange => Errno::EINVAL,
+        DiskErrorKind::ReadOnly => Errno::EROFS,
         _ => Errno::EIO,
     }
 }

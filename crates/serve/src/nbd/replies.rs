@@ -70,6 +70,7 @@ fn errno(kind: DiskErrorKind) -> Errno {
         DiskErrorKind::OutOfRange => Errno::Inval,
         DiskErrorKind::NoSpace => Errno::NoSpace,
         DiskErrorKind::Closed => Errno::Shutdown,
+        DiskErrorKind::ReadOnly => Errno::Perm,
         _ => Errno::Io,
     }
 }

@@ -19,10 +19,10 @@ mod blocks;
 mod cache;
 mod pace;
 mod pending;
-mod requests;
+pub(crate) mod requests;
 mod schedule;
 mod scheduled;
-mod span;
+pub(crate) mod span;
 mod uncached;
 mod worker;
 
@@ -44,7 +44,7 @@ pub use pace::{Punctuality, Ticks};
 pub use schedule::Schedule;
 
 /// The longest read or write, in bytes.
-const REQUEST_BYTES_MAX: u64 = 32 << 20;
+pub(crate) const REQUEST_BYTES_MAX: u64 = 32 << 20;
 
 /// As many requests wait before whoever brings one more waits too.
 const QUEUE_REQUESTS_MAX: usize = 256;

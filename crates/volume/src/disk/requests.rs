@@ -19,7 +19,7 @@ pub(super) enum Message {
 }
 
 /// Whether a request fits a disk of `disk_bytes` bytes.
-pub(super) fn check(op: &DiskOp, disk_bytes: u64) -> Result<(), DiskError> {
+pub(crate) fn check(op: &DiskOp, disk_bytes: u64) -> Result<(), DiskError> {
     let (offset, bytes, bytes_max) = match op {
         DiskOp::Read { offset, bytes } => (*offset, u64::from(*bytes), REQUEST_BYTES_MAX),
         DiskOp::Write { offset, data, .. } => (*offset, data.len() as u64, REQUEST_BYTES_MAX),

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 /// The part of a byte range that lies in one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) block: u64,
+pub(crate) struct Part {
+    pub(crate) block: u64,
     /// Which bytes of the block.
-    pub(super) within: Range<usize>,
+    pub(crate) within: Range<usize>,
     /// Where they are in the range.
     pub(super) at: usize,
 }
@@ -24,7 +24,7 @@ impl Part {
 }
 
 /// Cuts `bytes` bytes from `offset` on into blocks.
-pub(super) fn parts(offset: u64, bytes: usize, block_bytes: usize) -> impl Iterator<Item = Part> {
+pub(crate) fn parts(offset: u64, bytes: usize, block_bytes: usize) -> impl Iterator<Item = Part> {
     let mut at = 0;
     std::iter::from_fn(move || {
         (at < bytes).then(|| {

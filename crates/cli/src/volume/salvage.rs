@@ -1,0 +1,158 @@
+//! Reading a damaged volume, and telling what was found.
+
+use std::ops::Range;
+use std::path::Path;
+
+use oblivio_store::container::HEADER_COPIES;
+use oblivio_store::{FileOptions, FileStore};
+use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
+use oblivio_volume::state_dir::FsStateDir;
+use oblivio_volume::superblock::VolumeParams;
+use serde_json::{Value, json};
+
+use super::opening::{self, Unlocking};
+use super::state_home;
+use crate::args::OpenArgs;
+use crate::error::CliError;
+use crate::progress;
+
+/// So many ranges, and so much damage, are told one by one.
+const TOLD_MAX: usize = 20;
+
+/// A damaged volume that is about to be read.
+pub(super) struct Salvage {
+    unlocking: Unlocking,
+    dir: FsStateDir,
+    damage: Damage,
+}
+
+impl Salvage {
+    /// Opens store and directory to be read, and nothing else.
+    pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
+        let options =
+            FileOptions { read_only: true, may_be_cut_off: true, ..FileOptions::default() };
+        let unlocking = opening::unlock(at, &options)?;
+        let damage = damage_to_file(&unlocking.store);
+        let dir = state_home::open_to_read(&unlocking.state)?;
+        Ok(Self { unlocking, dir, damage })
+    }
+
+    pub(super) fn params(&self) -> &VolumeParams {
+        self.unlocking.owner.superblock.params()
+    }
+
+    /// The client's directory.
+    pub(super) fn state(&self) -> &Path {
+        &self.unlocking.state
+    }
+
+    /// Reads all of storage. Nothing is open any more when this returns.
+    pub(super) fn finish(self, target: &mut dyn RescueTarget) -> Result<Report, CliError> {
+        let block_bytes = u64::from(self.params().block_bytes);
+        let Self { unlocking: Unlocking { store, owner, .. }, dir, damage } = self;
+        let bar = progress::bar_of(0, "buckets");
+        let rescued = rescue(store, &dir, &owner, damage, target, &mut |read, of| {
+            bar.set_length(of);
+            bar.set_position(read);
+        });
+        bar.finish_and_clear();
+        Ok(Report { rescued: rescued?, block_bytes })
+    }
+}
+
+/// What is wrong with the file, whoever opens it.
+fn damage_to_file(store: &FileStore) -> Damage {
+    let mut damage = Damage::default();
+    let (whole, missing) = (store.bytes(), store.missing_bytes());
+    if missing > 0 {
+        damage.push(format!("{missing} of {whole} bytes were cut off the end of the file"));
+    }
+    let copies = store.damaged_header_copies();
+    if copies > 0 {
+        damage.push(format!("{copies} of {HEADER_COPIES} copies of the file's header are damaged"));
+    }
+    damage
+}
+
+/// What a rescue has found, to be told.
+pub(super) struct Report {
+    pub(super) rescued: Rescued,
+    block_bytes: u64,
+}
+
+impl Report {
+    pub(super) fn json(&self) -> Value {
+        let Self { rescued, block_bytes } = self;
+        let ranges = |blocks: &[Range<u64>]| -> Vec<Value> {
+            let range = |range: &Range<u64>| json!({ "offset": range.start * block_bytes, "bytes": (range.end - range.start) * block_bytes });
+            blocks.iter().map(range).collect()
+        };
+        json!({
+            "blocks": rescued.blocks,
+            "lost": ranges(&rescued.lost),
+            "doubtful": ranges(&rescued.doubtful),
+            "state_is_behind": rescued.state_is_behind,
+            "damage": rescued.damage.told(),
+            "damage_left_out": untold(&rescued.damage, rescued.damage.told().len()),
+        })
+    }
+
+    /// `became` says what became of the blocks.
+    pub(super) fn text(&self, became: &str) -> String {
+        let Self { rescued, block_bytes } = self;
+        let mut lines = vec![format!("{} blocks {became}", rescued.blocks)];
+        for (blocks, what) in
+            [(&rescued.lost, "lost"), (&rescued.doubtful, "may be older than the latest")]
+        {
+            let ranges = blocks.iter().map(|range| {
+                let bytes = (range.end - range.start) * block_bytes;
+                format!("{bytes} bytes from {} on: {what}", range.start * block_bytes)
+            });
+            let left_out = blocks.len().saturating_sub(TOLD_MAX);
+            lines.extend(ranges.take(TOLD_MAX));
+            lines.extend(more(left_out as u64, ": --json has all of them"));
+        }
+        let damage = &rescued.damage;
+        lines.extend(damage.told().iter().take(TOLD_MAX).cloned());
+        let in_json = damage.told().len();
+        let advice =
+            if in_json > TOLD_MAX { format!(": --json has {in_json}") } else { String::new() };
+        lines.extend(more(untold(damage, in_json.min(TOLD_MAX)), &advice));
+        lines.join("\n")
+    }
+
+    /// How the program ends.
+    pub(super) fn verdict(&self) -> Result<(), CliError> {
+        let rescued = &self.rescued;
+        if rescued.state_is_behind {
+            return Err(CliError::StateRolledBack(
+                "the client's directory is older than the store: every block may be older than the latest. \
+                 Use the latest directory, if there is one"
+                    .into(),
+            ));
+        }
+        if rescued.damage.count() == 0 && rescued.lost.is_empty() {
+            return Ok(());
+        }
+        Err(CliError::Tampered(format!(
+            "damage: {}; blocks that are lost: {}; blocks that may be older than the latest: {}",
+            rescued.damage.count(),
+            count(&rescued.lost),
+            count(&rescued.doubtful)
+        )))
+    }
+}
+
+/// What is said instead of lines that are too many to be read.
+fn more(left_out: u64, advice: &str) -> Option<String> {
+    (left_out > 0).then(|| format!("... and {left_out} more like this{advice}"))
+}
+
+/// How much damage there is beyond what was told.
+fn untold(damage: &Damage, told: usize) -> u64 {
+    damage.count().saturating_sub(told as u64)
+}
+
+fn count(blocks: &[Range<u64>]) -> u64 {
+    blocks.iter().map(|range| range.end - range.start).sum()
+}
