@@ -3,6 +3,7 @@
 //! | test | rule |
 //! |---|---|
 //! | `arrows` | which crate may know which |
+//! | `rooms` | which module of the engine may know which |
 //! | `purity` | what the engine must not use; where `unsafe` may stand |
 //! | `licences` | everything we build on may be used without copyleft |
 //! | `tree` | no file names somebody's machine; every crate has the common lints |

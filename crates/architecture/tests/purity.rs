@@ -11,6 +11,8 @@ mod workspace;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use workspace::source::{code, rust_files};
+
 /// Modules of the standard library that the engine does without.
 const NOT_IN_CORE: [&str; 6] = ["env", "fs", "net", "process", "thread", "time"];
 
@@ -82,27 +84,4 @@ fn uses_std(code: &str, module: &str) -> bool {
             group.split([',', '{', '}']).any(|item| is_module(item.split("::").next().unwrap()))
         }
     })
-}
-
-/// `source` without comments and without the unit tests at its end.
-fn code(source: &str) -> String {
-    let code = source.split("#[cfg(test)]\nmod tests").next().expect("split gives at least one");
-    let uncommented = code.lines().map(|line| line.split("//").next().unwrap_or_default());
-    uncommented.collect::<Vec<_>>().join("\n")
-}
-
-/// All source files below `folder` but those of unit tests.
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs")
-            && path.file_name().is_some_and(|name| name != "tests.rs")
-        {
-            files.push(path);
-        }
-    }
-    files
 }

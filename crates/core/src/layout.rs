@@ -11,7 +11,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
-use crate::store::{LevelShape, TreeShape};
+use crate::pieces::{LevelShape, TreeShape};
 
 /// Which bijection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,13 +32,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`geometry`] | levels, slots, leaf labels, the order of evictions |
+//! | [`pieces`] | what a trip asks for, and what it brings |
 //! | [`layout`] | where a bucket lies in storage |
 //! | [`bucket`] | a bucket as bytes |
 //! | [`seal`] | AES in counter mode, and the only way for bytes into storage |
 //! | [`stash`] | blocks on the client, and PushToLeaf |
 //! | [`posmap`] | which path each block is mapped to |
 //! | [`scheme`] | Path ORAM and RAW ORAM |
-//! | [`frontend`] | position maps that lie in an ORAM themselves |
+//! | [`frontend`] | arrays of blocks whose position map lies in an ORAM itself |
+//! | [`oram`] | arrays of blocks over a position map and a scheme |
 //! | [`rho`] | a small ORAM in front of a large one |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`view`] | the adversary's view, recorded |
@@ -65,6 +67,7 @@ pub mod layout;
 pub mod manual;
 pub mod memory;
 pub mod oram;
+pub mod pieces;
 pub mod posmap;
 pub mod reference;
 pub mod rho;
@@ -76,17 +79,16 @@ pub mod view;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use error::{Error, ErrorKind, StoreError};
-#[cfg(fuzzing)]
-pub use frontend::nested_fuzzing;
-pub use frontend::{
-    FreecursiveConfig, FreecursiveOram, Integrity, Recursion, RecursiveConfig, RecursiveOram,
-};
+pub use frontend::{FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
 pub use oram::{
     Access, BackedOram, CacheConfig, CachedOram, FlatOram, HitPolicy, Oram, PathOram, RawOram,
     RemapPolicy, RotatingConfig, RotatingOram, TakingOram,
 };
+pub use posmap::Recursion;
+#[cfg(fuzzing)]
+pub use posmap::nested_fuzzing;
 pub use rho::{RhoConfig, RhoOram};
 pub use scheme::{Op, RawConfig, TreeConfig};
 pub use seal::{EraSealer, Key, MasterKey, NoSecrecy, Sealer};

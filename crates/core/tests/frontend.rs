@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use oblivio_core::frontend::FrontendTally;
+use oblivio_core::oram::FrontendTally;
 use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
 use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{

@@ -1,5 +1,9 @@
 //! The workspace that the tests look at: this one.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+pub(crate) mod source;
+
 use std::path::PathBuf;
 
 use cargo_metadata::MetadataCommand;

@@ -13,10 +13,9 @@
 
 use super::Field;
 use crate::geometry::{Geometry, Leaf};
-use crate::scheme::TreeConfig;
+use crate::pieces::LevelShape;
 use crate::seal::SEAL_BYTES;
 use crate::stash::Entry;
-use crate::store::LevelShape;
 
 /// How the buckets of one tree are written. Public.
 #[derive(Clone, Debug)]
@@ -28,13 +27,13 @@ pub(crate) struct AuthenticatedFormat {
 }
 
 impl AuthenticatedFormat {
-    /// For a configuration that has been checked.
-    pub(crate) fn new(config: &TreeConfig) -> Self {
+    /// For `capacity` blocks in a tree of `geometry`, which have been checked.
+    pub(crate) fn new(capacity: u64, block_bytes: usize, geometry: &Geometry) -> Self {
         Self {
-            capacity: config.capacity,
-            block_bytes: config.block_bytes,
-            addresses: Field::for_values(config.capacity),
-            leaves: Field::for_values(config.geometry.leaves() - 1),
+            capacity,
+            block_bytes,
+            addresses: Field::for_values(capacity),
+            leaves: Field::for_values(geometry.leaves() - 1),
         }
     }
 

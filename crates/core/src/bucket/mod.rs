@@ -23,9 +23,9 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
+use crate::pieces::{LevelShape, TreeShape};
 use crate::seal::{BODY_BYTES_MAX, COUNTER_BYTES};
 use crate::stash::Entry;
-use crate::store::{LevelShape, TreeShape};
 
 /// The smallest block, in bytes. Simulations may have blocks of none: see
 /// [`TreeConfig::block_bytes`](crate::TreeConfig::block_bytes).

@@ -2,9 +2,9 @@
 
 use rand_core::CryptoRng;
 
-use super::leaf_prf::Position;
 use super::pmmac::{PMMAC_BYTES, Pmmac, data_of};
 use crate::error::Error;
+use crate::posmap::leaf_prf::Position;
 use crate::scheme::{Op, TakingBackend};
 
 /// Whether a frontend notices that storage does not return what was written.

@@ -47,25 +47,14 @@
 //!
 //! Storage can also refuse to answer, or forget everything: nothing protects from that.
 
-mod client_map;
-mod compressed;
 mod config;
 mod integrity;
-mod leaf_prf;
-mod nested;
-mod plb;
 mod pmmac;
 mod recursive;
-mod tally;
 mod unified;
 
 pub use config::FreecursiveConfig;
 pub use integrity::Integrity;
-pub use nested::Recursion;
-#[cfg(fuzzing)]
-pub use nested::fuzzing as nested_fuzzing;
-pub(crate) use nested::{HeldBlock, Missing, NestedPosMap};
 pub use pmmac::PMMAC_BYTES;
 pub use recursive::{RecursiveConfig, RecursiveOram};
-pub use tally::FrontendTally;
 pub use unified::FreecursiveOram;

@@ -20,9 +20,9 @@
 use rand_core::CryptoRng;
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
 
-use super::compressed::{COUNTER_BITS_MAX, Count, exhausted};
 use crate::bucket::CAPACITY_MAX;
 use crate::error::{Error, ErrorKind};
+use crate::posmap::compressed::{COUNTER_BITS_MAX, Count, exhausted};
 use crate::seal::Key;
 
 /// Bytes that PMMAC adds to each block in the tree.

@@ -5,9 +5,9 @@ use rand_core::CryptoRng;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 use crate::oram::{Access, Oram, check_requests};
+use crate::pieces::TreeId;
 use crate::posmap::{FlatPosMap, draw_leaf};
 use crate::scheme::{Backend, Location, Op, TreeConfig};
-use crate::store::TreeId;
 
 /// Bytes of a label in a position-map block.
 const LABEL_BYTES: usize = 4;

@@ -6,18 +6,18 @@ mod taking;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::client_map::ClientMap;
-use super::compressed::{Advance, Count, CounterFormat};
-use super::config::{AddressSpace, FreecursiveConfig};
-use super::integrity::Guard;
-use super::leaf_prf::{LeafPrf, Position};
-use super::plb::{Held, LineId, Plb};
-use super::tally::FrontendTally;
+use super::config::FreecursiveConfig;
+use super::integrity::{Guard, Integrity};
 use crate::address_set::AddressSet;
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::geometry::Leaf;
-use crate::oram::{Access, HitPolicy, Oram, check_request, check_requests};
+use crate::oram::{Access, FrontendTally, HitPolicy, Oram, check_request, check_requests};
+use crate::posmap::address_space::AddressSpace;
+use crate::posmap::client_map::ClientMap;
+use crate::posmap::compressed::{Advance, Count, CounterFormat};
+use crate::posmap::leaf_prf::{LeafPrf, Position};
+use crate::posmap::plb::{Held, LineId, Plb};
 use crate::scheme::{Location, Op, Populate, TakingBackend, TreeConfig};
 use crate::stash::StashView;
 
@@ -137,7 +137,10 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
             counters: config.counters(),
             prf: LeafPrf::draw(leaf_level, &mut coins),
             guard: Guard::new(config.integrity, &mut coins),
-            table: ClientMap::new(space.client_entries(), leaf_level, config.integrity)?,
+            table: match config.integrity {
+                Integrity::None => ClientMap::of_leaves(space.client_entries(), leaf_level)?,
+                Integrity::Pmmac => ClientMap::of_counters(space.client_entries())?,
+            },
             plb: Plb::new(plb_blocks, plb_ways, config.tree_block_bytes())?,
             keeps_plb,
             before: Zeroizing::new(vec![0; config.tree_block_bytes()]),

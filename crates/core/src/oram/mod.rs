@@ -5,6 +5,7 @@ mod cached;
 mod hits;
 mod rotating;
 mod taking;
+mod tally;
 
 pub use backed::BackedOram;
 pub use cached::{CacheConfig, CacheTally, CachedOram, RemapPolicy};
@@ -13,11 +14,11 @@ pub use rotating::{
     Fate, Kept, RotatingConfig, RotatingOram, RotatingShapes, Salvage, nothing_to_do,
 };
 pub use taking::TakingOram;
+pub use tally::FrontendTally;
 
 use rand_core::CryptoRng;
 
 use crate::error::{Error, ErrorKind};
-use crate::frontend::FrontendTally;
 use crate::posmap::FlatPosMap;
 use crate::scheme::{
     Backend, Location, Op, PathBackend, Populate, RawBackend, RawConfig, TreeConfig,

@@ -1,11 +1,27 @@
 //! The position map (PosMap): which path each block is mapped to.
+//!
+//! - [`FlatPosMap`] and [`LivePosMap`] lie in client memory, a leaf an entry; the second knows which blocks
+//!   there are.
+//! - `nested` lies in the tree itself, and its blocks hold leaves: for rotating RAW ORAM. See [`Recursion`].
+//! - `compressed`, `leaf_prf`, `plb` and `client_map` are the parts of Freecursive ORAM's, whose blocks hold
+//!   counters: [`FreecursiveOram`](crate::FreecursiveOram) puts them together.
 
+pub(crate) mod address_space;
+pub(crate) mod client_map;
+pub(crate) mod compressed;
 mod flat;
+pub(crate) mod leaf_prf;
 mod live;
+mod nested;
+pub(crate) mod plb;
 mod table;
 
 pub use flat::FlatPosMap;
 pub use live::{LivePosMap, Mapping};
+pub use nested::Recursion;
+#[cfg(fuzzing)]
+pub use nested::fuzzing as nested_fuzzing;
+pub(crate) use nested::{HeldBlock, Missing, NestedPosMap};
 pub(crate) use table::Table;
 
 use rand_core::CryptoRng;

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Geometry, leaf_level_for};
+use crate::pieces::TreeId;
 use crate::scheme::TreeConfig;
-use crate::store::TreeId;
 
 /// Places in the array for each address, where nothing is said.
 const WAYS: usize = 8;

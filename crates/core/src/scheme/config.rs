@@ -3,9 +3,9 @@
 use crate::bucket::BucketFormat;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Geometry, leaf_level_for};
+use crate::pieces::{TreeId, TreeShape};
 use crate::scheme::WINDOW_ACCESSES_MAX;
 use crate::stash::TreeTopKind;
-use crate::store::{TreeId, TreeShape};
 
 /// Parameters of one tree. The names of the papers are in brackets.
 #[derive(Clone, Debug)]

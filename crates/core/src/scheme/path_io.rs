@@ -7,12 +7,13 @@ use super::{Location, TreeConfig};
 use crate::bucket::{BucketFormat, Tables, corrupt};
 use crate::error::{Error, ErrorKind, StoreError};
 use crate::geometry::{BucketId, Leaf, evictions_of_bucket};
+use crate::pieces::Frames;
 use crate::seal::{
     CHUNK_BYTES, COUNTER_BYTES, MaskRun, Opened, Region, Sealer, WriteCounter, open_in_place,
     stored_counter,
 };
 use crate::stash::{BlockRoom, Entry, PathPlan};
-use crate::store::{Blanks, BucketStore, Frames, Sealed};
+use crate::store::{Blanks, BucketStore, Sealed};
 
 /// What lies behind the client of one tree: the way of a path there and back.
 pub(super) trait Trips {

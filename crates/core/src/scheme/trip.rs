@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::bucket::{BucketFormat, LevelFormat};
 use crate::geometry::{BucketId, Leaf};
+use crate::pieces::{Part, Piece, TreeId};
 use crate::seal::BATCH_BYTES;
-use crate::store::{Part, Piece, TreeId};
 
 /// Neighbouring buckets of the path to a leaf, from a level down.
 pub(super) struct Trip {

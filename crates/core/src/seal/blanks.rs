@@ -2,7 +2,7 @@
 
 use super::COUNTER_BYTES;
 use super::xor::xor;
-use crate::store::{Frames, Span};
+use crate::pieces::{Frames, Span};
 
 /// Room for the pieces of one write. Only masked bytes and counters can be put there.
 pub struct Blanks<'a> {

@@ -215,7 +215,7 @@ impl VerifiedBucket<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Span;
+    use crate::pieces::Span;
     use sha2::{Digest, Sha256};
     use std::collections::HashSet;
 

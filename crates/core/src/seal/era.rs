@@ -16,7 +16,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::Blanks;
 use super::bucket::{BucketKeys, BucketName, BucketPieces, KEYS_BYTES, VerifiedBucket};
-use crate::store::TreeId;
+use crate::pieces::TreeId;
 
 /// Bytes of a master key, and of a salt.
 const KEY_BYTES: usize = 32;
@@ -173,8 +173,8 @@ impl EraSealer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pieces::Span;
     use crate::seal::{BucketKind, SEAL_BYTES};
-    use crate::store::Span;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 

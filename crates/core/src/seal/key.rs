@@ -7,7 +7,7 @@ use rand_core::CryptoRng;
 use sha2::Sha256;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::store::TreeId;
+use crate::pieces::TreeId;
 
 /// Bytes of an AES-128 key.
 pub(crate) const KEY_BYTES: usize = 16;

@@ -42,7 +42,7 @@ pub(crate) use masks::{BATCH_BYTES, MaskBatch, MaskReader, MaskRun};
 pub use masks::{BODY_BYTES_MAX, Region};
 pub(crate) use opened::{Opened, open_in_place};
 
-use crate::store::TreeId;
+use crate::pieces::TreeId;
 use masks::Masks;
 
 /// Bytes of the counter that stands in clear at the start of every bucket.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::geometry::BucketId;
-use crate::store::Span;
+use crate::pieces::Span;
 use proptest::prelude::*;
 
 const TABLE_BYTES: usize = 16;

@@ -5,41 +5,12 @@
 //! sees. `docs/adr/0001-store-trait.md` says why it has this form and what was measured.
 
 mod memory;
-mod shape;
 
 pub use memory::{MemoryStore, Pages};
-pub use shape::{LevelShape, TreeShape};
-
-pub use crate::seal::{Blanks, Sealed};
 
 use crate::error::StoreError;
-use crate::geometry::BucketId;
-
-/// Which of the trees of one store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TreeId(pub u16);
-
-/// Which part of a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    /// Header, labels and slots.
-    Whole,
-    /// The header alone: what an access-only access of RAW ORAM writes back.
-    Header,
-    /// One slot.
-    Slot(u16),
-}
-
-/// What a trip asks for: one part of one bucket. Public by nature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Piece {
-    /// The tree.
-    pub tree: TreeId,
-    /// The bucket in that tree.
-    pub bucket: BucketId,
-    /// The part of that bucket.
-    pub part: Part,
-}
+pub use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+pub use crate::seal::{Blanks, Sealed};
 
 /// Untrusted storage for the buckets of one or more trees.
 ///
@@ -115,50 +86,3 @@ what_it_points_to_is_the_store!(&mut S);
 
 /// Seals the pieces of one write into the medium's own buffer.
 pub type Fill<'f> = dyn for<'a> FnMut(Blanks<'a>) -> Sealed<'a> + 'f;
-
-/// A byte range in the buffer of a store.
-#[derive(Clone, Copy, Debug)]
-pub struct Span {
-    /// The first byte.
-    pub start: usize,
-    /// How many.
-    pub bytes: usize,
-}
-
-impl Span {
-    #[inline]
-    pub(crate) fn range(self) -> std::ops::Range<usize> {
-        self.start..self.start.saturating_add(self.bytes)
-    }
-}
-
-/// What a read brought: the bytes of each piece, in the order asked.
-#[derive(Clone, Copy)]
-pub struct Frames<'a> {
-    buffer: &'a [u8],
-    spans: &'a [Span],
-}
-
-impl<'a> Frames<'a> {
-    /// The frames that lie at `spans` in `buffer`.
-    pub fn new(buffer: &'a [u8], spans: &'a [Span]) -> Self {
-        Self { buffer, spans }
-    }
-
-    /// How many pieces.
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
-    }
-
-    /// The bytes of piece `i`; none when its span is not in the buffer, which is one more way for
-    /// storage to return too few.
-    #[inline]
-    pub fn get(&self, i: usize) -> &'a [u8] {
-        self.buffer.get(self.spans[i].range()).unwrap_or_default()
-    }
-}

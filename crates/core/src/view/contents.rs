@@ -1,7 +1,7 @@
 //! A sink that keeps what was written.
 
 use super::{Event, EventSink, Operation};
-use crate::store::Piece;
+use crate::pieces::Piece;
 
 /// Every event, and the sealed bytes of every write: for the question whether ciphertext repeats.
 ///
@@ -61,7 +61,7 @@ impl EventSink for Contents {
 mod tests {
     use super::*;
     use crate::geometry::BucketId;
-    use crate::store::{Part, TreeId};
+    use crate::pieces::{Part, TreeId};
 
     #[test]
     fn each_write_is_found_again_and_reads_are_not_kept() {

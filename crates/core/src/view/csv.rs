@@ -16,7 +16,7 @@
 use std::io::{self, Write};
 
 use super::Event;
-use crate::store::{Part, Piece};
+use crate::pieces::{Part, Piece};
 
 /// The first line.
 pub const HEADER: &str = "order,trip,operation,tree,level,index,bucket,part,bytes";
@@ -55,7 +55,7 @@ fn write_piece(piece: &Piece, out: &mut impl Write) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::geometry::BucketId;
-    use crate::store::TreeId;
+    use crate::pieces::TreeId;
     use crate::view::Operation;
 
     #[test]

@@ -1,6 +1,6 @@
 //! One thing that storage sees.
 
-use crate::store::Piece;
+use crate::pieces::Piece;
 
 /// Which method of [`BucketStore`](crate::store::BucketStore) was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,7 +2,8 @@
 
 use super::{Event, EventSink, Operation};
 use crate::error::StoreError;
-use crate::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
+use crate::pieces::{Frames, Piece, TreeId, TreeShape};
+use crate::store::{BucketStore, Fill};
 
 /// Wraps a store and tells `sink` of every call. It changes nothing: the store below gets the same
 /// calls, the scheme above the same answers.
@@ -120,9 +121,10 @@ mod tests {
     use super::*;
     use crate::geometry::BucketId;
     use crate::oram::{Oram, PathOram};
+    use crate::pieces::{Part, Span};
     use crate::scheme::TreeConfig;
     use crate::seal::{NoSecrecy, Sealer};
-    use crate::store::{MemoryStore, Part, Span};
+    use crate::store::MemoryStore;
     use crate::view::Tally;
     use rand::SeedableRng;
     use rand::rngs::StdRng;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use oblivio_core::frontend::FrontendTally;
+use oblivio_core::oram::FrontendTally;
 use oblivio_core::rho::FreecursiveRho;
 use oblivio_core::scheme::{Backend, TakingBackend};
 use oblivio_core::view::{Event, EventSink, Operation, Recorder};

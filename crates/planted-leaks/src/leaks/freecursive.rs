@@ -8,7 +8,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "freecursive-leaf-without-counters",
         shows: "a block keeps its leaf: accesses to one block read one path",
         edits: &[Edit {
-            file: "core/src/frontend/leaf_prf.rs",
+            file: "core/src/posmap/leaf_prf.rs",
             find: "            | u128::from(count.group) << COUNTER_BITS_MAX
             | u128::from(count.individual);",
             replacement: "            | u128::from(count.group.min(0)) << COUNTER_BITS_MAX;",
@@ -19,7 +19,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "freecursive-leaf-without-address",
         shows: "which blocks are in one group, and that it begins anew: all of them have one leaf then",
         edits: &[Edit {
-            file: "core/src/frontend/leaf_prf.rs",
+            file: "core/src/posmap/leaf_prf.rs",
             find: "let name = u128::from(address) << (u64::BITS + COUNTER_BITS_MAX)",
             replacement: "let name = u128::from(address.min(0)) << (u64::BITS + COUNTER_BITS_MAX)",
         }],
@@ -29,7 +29,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "freecursive-biased-leaf",
         shows: "one leaf never comes: which paths belong to blocks and not to chance",
         edits: &[Edit {
-            file: "core/src/frontend/leaf_prf.rs",
+            file: "core/src/posmap/leaf_prf.rs",
             find: "Leaf(self.value(name) & ((1 << self.leaf_level) - 1))",
             replacement: "Leaf(self.value(name) % ((1 << self.leaf_level) - 1u64).max(1))",
         }],
@@ -39,7 +39,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "freecursive-counter-wraps-around",
         shows: "how often a block is asked for: without a remap of its group its leaves come again",
         edits: &[Edit {
-            file: "core/src/frontend/compressed.rs",
+            file: "core/src/posmap/compressed.rs",
             find: "let group = from.group.checked_add(1).ok_or_else(exhausted)?;",
             replacement: "if from.individual > 0 {
             self.set_individual(block, child, 0);

@@ -9,8 +9,8 @@ use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
 use crate::error::check_sound;
-use crate::frontend::FrontendTally;
 use crate::image::{Image, read_count, read_number, refuse, write_number};
+use crate::oram::FrontendTally;
 use crate::scheme::TakingBackend;
 
 impl<B: TakingBackend + Image, R: CryptoRng + Image> Image for FreecursiveOram<B, R> {

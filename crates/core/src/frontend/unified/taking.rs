@@ -4,8 +4,8 @@ use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::frontend::leaf_prf::Position;
 use crate::oram::{BackedOram, TakingOram, check_request};
+use crate::posmap::leaf_prf::Position;
 use crate::scheme::{Op, TakingBackend};
 
 /// Each way costs the position-map blocks that are not in the PLB, whether the block has changed or

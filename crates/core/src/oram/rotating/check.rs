@@ -6,7 +6,7 @@ use super::RotatingOram;
 use super::bits::Bits;
 use super::positions::Positions;
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::frontend::NestedPosMap;
+use crate::posmap::NestedPosMap;
 use crate::posmap::{LivePosMap, Mapping};
 use crate::scheme::Location;
 use crate::store::BucketStore;

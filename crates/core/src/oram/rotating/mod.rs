@@ -14,15 +14,16 @@ use zeroize::Zeroizing;
 
 use super::{Access, Oram, check_request, check_requests};
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::frontend::{HeldBlock, Missing, Recursion};
 use crate::geometry::Leaf;
+use crate::pieces::TreeShape;
+use crate::posmap::{HeldBlock, Missing, Recursion};
 use crate::posmap::{LivePosMap, Mapping};
 use crate::scheme::{
     Home, Move, Op, RawConfig, RotatingBackend, RotatingTrees, TakenSlot, TreeConfig,
     WINDOW_ACCESSES_MAX,
 };
 use crate::seal::EraSealer;
-use crate::store::{BucketStore, TreeShape};
+use crate::store::BucketStore;
 use positions::Positions;
 pub use salvage::{Fate, Salvage};
 

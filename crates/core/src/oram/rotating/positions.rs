@@ -4,9 +4,9 @@ use rand_core::CryptoRng;
 
 use super::RotatingConfig;
 use crate::error::Error;
-use crate::frontend::{Missing, NestedPosMap};
 use crate::geometry::Leaf;
 use crate::posmap::{LivePosMap, Mapping};
+use crate::posmap::{Missing, NestedPosMap};
 
 /// The position map. Secret.
 pub(super) enum Positions {

@@ -13,9 +13,10 @@ use super::verify::{Search, Verifier, forged};
 use crate::bucket::AuthenticatedFormat;
 use crate::error::{Error, ErrorKind, StoreError};
 use crate::geometry::{BucketId, Geometry, Leaf};
+use crate::pieces::{Frames, LevelShape, Part, Piece, TreeId, TreeShape};
 use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer};
 use crate::stash::{BlockRoom, Entry, PathPlan};
-use crate::store::{BucketStore, Frames, LevelShape, Part, Piece, TreeId, TreeShape};
+use crate::store::BucketStore;
 
 /// What storage shows of an eviction that a client does not know to have been made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub(super) fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
     config.tree.format()?;
     let TreeConfig { geometry, tree_top_levels, .. } = &config.tree;
     let places = Places::new(geometry, *tree_top_levels);
-    let format = AuthenticatedFormat::new(&config.tree);
+    let format = format_of(&config.tree);
     let absent = LevelShape::of_heads(0, 0);
     let tree_of = |level_of: &dyn Fn(u64, usize) -> LevelShape| {
         let mut levels = vec![absent; usize::from(Places::store_level(*tree_top_levels))];
@@ -68,6 +69,11 @@ pub(super) fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
     ])
 }
 
+/// For a configuration that has been checked.
+fn format_of(tree: &TreeConfig) -> AuthenticatedFormat {
+    AuthenticatedFormat::new(tree.capacity, tree.block_bytes, &tree.geometry)
+}
+
 impl<S: BucketStore> RotatingIo<S> {
     /// # Errors
     /// When the configuration contradicts itself, or `store` has no tree of that shape.
@@ -81,7 +87,7 @@ impl<S: BucketStore> RotatingIo<S> {
         let io = Self {
             places: Places::new(geometry, *tree_top_levels),
             geometry: geometry.clone(),
-            format: AuthenticatedFormat::new(&config.tree),
+            format: format_of(&config.tree),
             trees,
             store,
             sealer,

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use super::places::{Places, Version};
 use crate::error::{Error, ErrorKind};
+use crate::pieces::Frames;
 use crate::seal::{BucketKind, BucketName, EraSealer, VerifiedBucket};
-use crate::store::Frames;
 
 /// Verifies the buckets of a trip.
 pub(super) struct Verifier<'a> {

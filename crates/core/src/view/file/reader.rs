@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use super::ViewFileErrorKind::{NotAView, OutOfRange, TrailingBytes, Truncated, UnknownVersion};
 use super::{END_TAG, MAGIC, VERSION, ViewFileError, part_code};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
-use crate::store::{Part, Piece, TreeId};
+use crate::pieces::{Part, Piece, TreeId};
 use crate::view::{Event, Operation};
 
 /// Starts to read a view file. Memory is bounded, whatever the bytes.

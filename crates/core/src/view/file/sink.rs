@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{END_TAG, MAGIC, VERSION, part_code};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
-use crate::store::{Part, Piece};
+use crate::pieces::{Part, Piece};
 use crate::view::{Event, EventSink, Operation};
 
 /// The last bucket of the deepest tree.

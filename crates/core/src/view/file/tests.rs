@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::geometry::BucketId;
-use crate::store::{Part, Piece, TreeId};
+use crate::pieces::{Part, Piece, TreeId};
 use crate::view::{Event, EventSink, Operation};
 
 fn to_bytes(events: &[Event]) -> Vec<u8> {

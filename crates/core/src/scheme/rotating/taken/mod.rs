@@ -25,7 +25,7 @@ use pages::Pages;
 use zeroize::Zeroizing;
 
 use crate::geometry::{BucketId, Geometry};
-use crate::store::{Part, Piece, TreeId, TreeShape};
+use crate::pieces::{Part, Piece, TreeId, TreeShape};
 
 /// A slot that has been taken. Secret: it says on which level a block was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,8 +16,8 @@ use std::ops::{Range, RangeInclusive};
 
 use super::{TakenSlot, slots_of};
 use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
+use crate::pieces::{LevelShape, TreeShape};
 use crate::seal::SEAL_BYTES;
-use crate::store::{LevelShape, TreeShape};
 
 /// A round of sweeps is so long where there are enough pages, so that no more than as many accesses
 /// wait for the next sweep.

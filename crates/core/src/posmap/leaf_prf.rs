@@ -16,11 +16,11 @@ const _: () = assert!(ADDRESS_BITS + u64::BITS + COUNTER_BITS_MAX == u128::BITS)
 
 /// What the position map says of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Position {
+pub(crate) struct Position {
     /// The path that it is on.
-    pub(super) leaf: Leaf,
+    pub(crate) leaf: Leaf,
     /// How often it has been moved, where that is known: it is unless the leaf was drawn.
-    pub(super) count: Count,
+    pub(crate) count: Count,
 }
 
 /// The leaf of a block that has been moved so many times:
@@ -30,13 +30,13 @@ pub(super) struct Position {
 /// ```
 ///
 /// `K` is drawn for this alone and serves one ORAM. The cipher wipes it when dropped.
-pub(super) struct LeafPrf {
+pub(crate) struct LeafPrf {
     cipher: Aes128,
     leaf_level: u8,
 }
 
 impl LeafPrf {
-    pub(super) fn draw(leaf_level: u8, coins: &mut impl CryptoRng) -> Self {
+    pub(crate) fn draw(leaf_level: u8, coins: &mut impl CryptoRng) -> Self {
         Self::new(&Key::draw(coins), leaf_level)
     }
 
@@ -45,13 +45,13 @@ impl LeafPrf {
     }
 
     /// Where a block is after so many moves.
-    pub(super) fn position(&self, address: u64, count: Count) -> Position {
+    pub(crate) fn position(&self, address: u64, count: Count) -> Position {
         Position { leaf: self.leaf(address, count), count }
     }
 
     /// What tells this key from others, and says nothing of any leaf: no block is ever moved as often as
     /// the name of it says.
-    pub(super) fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         self.value(u128::MAX)
     }
 

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read, Write};
 
-pub(super) use crate::block_cache::LineId;
+pub(crate) use crate::block_cache::LineId;
 
 use super::compressed::{COUNTER_BITS_MAX, Count};
 use super::leaf_prf::Position;
@@ -13,14 +13,14 @@ use crate::block_cache::{BlockCache, Named};
 use crate::geometry::Leaf;
 use crate::image::{Image, read_below, read_number, write_number};
 
-pub(super) type Plb = BlockCache<Held>;
+pub(crate) type Plb = BlockCache<Held>;
 
 /// A block in the PLB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Held {
-    pub(super) address: u64,
+pub(crate) struct Held {
+    pub(crate) address: u64,
     /// Where it is mapped to: no path that storage has seen for it.
-    pub(super) position: Position,
+    pub(crate) position: Position,
 }
 
 impl Named for Held {
@@ -50,7 +50,7 @@ impl Image for Held {
 
 impl Plb {
     /// Maps the block of a line, if there is one.
-    pub(super) fn remap(&mut self, line: LineId, position: Position) {
+    pub(crate) fn remap(&mut self, line: LineId, position: Position) {
         if let Some(held) = self.held_mut(line) {
             held.position = position;
         }

@@ -5,14 +5,13 @@ use std::io::{self, Read, Write};
 use rand_core::CryptoRng;
 
 use super::compressed::{Count, exhausted};
-use super::integrity::Integrity;
 use super::leaf_prf::{LeafPrf, Position};
+use super::{FlatPosMap, Table};
 use crate::error::Error;
 use crate::geometry::Leaf;
-use crate::posmap::{FlatPosMap, Table};
 
 /// One entry a block. Secret; wiped when dropped.
-pub(super) enum ClientMap {
+pub(crate) enum ClientMap {
     /// Leaves, as they were drawn: 4 bytes an entry below `2^32` leaves.
     Leaves(FlatPosMap),
     /// How often each block has been moved: the root of what PMMAC believes. 8 bytes an entry.
@@ -20,15 +19,18 @@ pub(super) enum ClientMap {
 }
 
 impl ClientMap {
-    pub(super) fn new(entries: u64, leaf_level: u8, integrity: Integrity) -> Result<Self, Error> {
-        Ok(match integrity {
-            Integrity::None => Self::Leaves(FlatPosMap::new(entries, leaf_level)?),
-            Integrity::Pmmac => Self::Counters(Table::new(entries, u64::BITS as u8)?),
-        })
+    /// For blocks that nothing vouches for.
+    pub(crate) fn of_leaves(entries: u64, leaf_level: u8) -> Result<Self, Error> {
+        Ok(Self::Leaves(FlatPosMap::new(entries, leaf_level)?))
+    }
+
+    /// For blocks under PMMAC.
+    pub(crate) fn of_counters(entries: u64) -> Result<Self, Error> {
+        Ok(Self::Counters(Table::new(entries, u64::BITS as u8)?))
     }
 
     /// Bytes of client memory.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Leaves(leaves) => leaves.bytes(),
             Self::Counters(counters) => counters.bytes(),
@@ -36,7 +38,7 @@ impl ClientMap {
     }
 
     /// For an [`Image`](crate::image::Image).
-    pub(super) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Leaves(leaves) => leaves.write_image(to),
             Self::Counters(counters) => counters.write_image(to),
@@ -44,7 +46,7 @@ impl ClientMap {
     }
 
     /// For an [`Image`](crate::image::Image).
-    pub(super) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+    pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
         match self {
             Self::Leaves(leaves) => leaves.read_image(from),
             Self::Counters(counters) => counters.read_image(from),
@@ -52,7 +54,7 @@ impl ClientMap {
     }
 
     /// Where the block `address` is, if that is known: a leaf may not have been drawn yet.
-    pub(super) fn get(&self, entry: u64, address: u64, prf: &LeafPrf) -> Option<Position> {
+    pub(crate) fn get(&self, entry: u64, address: u64, prf: &LeafPrf) -> Option<Position> {
         match self {
             Self::Leaves(leaves) => leaves.get(entry).map(drawn),
             Self::Counters(counters) => {
@@ -63,7 +65,7 @@ impl ClientMap {
     }
 
     /// Where the block `address` is. A leaf that has not been drawn yet is drawn now.
-    pub(super) fn look_up(
+    pub(crate) fn look_up(
         &mut self,
         entry: u64,
         address: u64,
@@ -80,7 +82,7 @@ impl ClientMap {
     }
 
     /// Step 1 of an access to the block `address`: where it is, and where it goes.
-    pub(super) fn look_up_and_remap(
+    pub(crate) fn look_up_and_remap(
         &mut self,
         entry: u64,
         address: u64,

@@ -26,10 +26,10 @@ use held::HeldBlocks;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::config::AddressSpace;
+use super::address_space::AddressSpace;
+use super::{LivePosMap, Mapping, draw_leaf};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
-use crate::posmap::{LivePosMap, Mapping, draw_leaf};
 
 /// How a position map is spread over client and tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

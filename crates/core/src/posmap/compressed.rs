@@ -14,24 +14,24 @@
 use crate::error::{Error, ErrorKind};
 
 /// The widest individual counter.
-pub(super) const COUNTER_BITS_MAX: u32 = 24;
+pub(crate) const COUNTER_BITS_MAX: u32 = 24;
 
 /// Bytes of the group counter.
-pub(super) const GROUP_BYTES: usize = 8;
+pub(crate) const GROUP_BYTES: usize = 8;
 
 /// How often a block has been moved. A block has each value once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Count {
-    pub(super) group: u64,
-    pub(super) individual: u32,
+pub(crate) struct Count {
+    pub(crate) group: u64,
+    pub(crate) individual: u32,
 }
 
 impl Count {
     /// The count of a block that was never accessed.
-    pub(super) const NEVER_MOVED: Self = Self { group: 0, individual: 0 };
+    pub(crate) const NEVER_MOVED: Self = Self { group: 0, individual: 0 };
 
     /// The count of a block whose counter is its own and not of a group.
-    pub(super) fn of_moves(moves: u64) -> Self {
+    pub(crate) fn of_moves(moves: u64) -> Self {
         let individual = (moves & ((1 << COUNTER_BITS_MAX) - 1)) as u32;
         Self { group: moves >> COUNTER_BITS_MAX, individual }
     }
@@ -39,7 +39,7 @@ impl Count {
 
 /// What [`CounterFormat::advance`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Advance {
+pub(crate) enum Advance {
     /// The block's own counter went on.
     Block { from: Count, to: Count },
     /// The group began anew: every block of it has this count now.
@@ -48,19 +48,19 @@ pub(super) enum Advance {
 
 /// How a position-map block is written. Zeros are a block whose children were never moved.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CounterFormat {
-    pub(super) counter_bits: u32,
+pub(crate) struct CounterFormat {
+    pub(crate) counter_bits: u32,
 }
 
 impl CounterFormat {
     /// How many individual counters fit into a block.
-    pub(super) fn fitting(self, block_bytes: usize) -> u64 {
+    pub(crate) fn fitting(self, block_bytes: usize) -> u64 {
         let bits = block_bytes.saturating_sub(GROUP_BYTES) as u64 * 8;
         bits / u64::from(self.counter_bits)
     }
 
     /// The count of child `child`.
-    pub(super) fn count(self, block: &[u8], child: usize) -> Count {
+    pub(crate) fn count(self, block: &[u8], child: usize) -> Count {
         let (group, counters) = split(block);
         let (bytes, shift) = self.span(child);
         let window =
@@ -73,7 +73,7 @@ impl CounterFormat {
     ///
     /// # Errors
     /// [`ErrorKind::CounterExhausted`] when there is none: nothing was changed.
-    pub(super) fn advance(self, block: &mut [u8], child: usize) -> Result<Advance, Error> {
+    pub(crate) fn advance(self, block: &mut [u8], child: usize) -> Result<Advance, Error> {
         let from = self.count(block, child);
         if from.individual < self.individual_max() {
             let to = Count { individual: from.individual + 1, ..from };
@@ -117,7 +117,7 @@ fn split(block: &[u8]) -> (u64, &[u8]) {
     (u64::from_le_bytes(*group), counters)
 }
 
-pub(super) fn exhausted() -> Error {
+pub(crate) fn exhausted() -> Error {
     Error::new(
         ErrorKind::CounterExhausted,
         "the counters of a block or its group are at their end: move the data to a fresh ORAM",

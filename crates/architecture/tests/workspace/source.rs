@@ -1,0 +1,27 @@
+//! Source code as these tests read it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// `source` without comments and without the unit tests at its end.
+pub(crate) fn code(source: &str) -> String {
+    let code = source.split("#[cfg(test)]\nmod tests").next().expect("split gives at least one");
+    let uncommented = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+    uncommented.collect::<Vec<_>>().join("\n")
+}
+
+/// All source files below `folder` but those of unit tests.
+pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && path.file_name().is_some_and(|name| name != "tests.rs")
+        {
+            files.push(path);
+        }
+    }
+    files
+}
