@@ -103,7 +103,7 @@ crash: tools test-tools ## let volumes die at 20,000 points, and kill servers; t
 	$(call step,crash and fault points)
 	$(CARGO) run --release --package oblivio-testkit --bin crash-suite -- --json target/crash.json
 	$(call step,real servers killed under fio: $(KILL_ROUNDS) rounds)
-	OBLIVIO_KILL_ROUNDS=$(KILL_ROUNDS) $(CARGO) test --package oblivio-cli --test volume kill:: -- --nocapture
+	OBLIVIO_KILL_ROUNDS=$(KILL_ROUNDS) $(CARGO) test --package oblivio-cli --test program volume::kill:: -- --nocapture
 
 .PHONY: bench-engine
 bench-engine: tools ## the engine beside its floors and peers, to target/bench/engine.json (10 minutes)

@@ -2,51 +2,58 @@
 
 use std::fmt;
 
-/// A file, or a folder, of integration tests of one crate; or its unit tests.
+/// Integration tests of one crate, or its unit tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TestTarget {
     pub(crate) package: &'static str,
-    pub(crate) name: &'static str,
+    /// The name of the program that they are in.
+    pub(crate) program: &'static str,
+    /// The module of the program that they are in.
+    pub(crate) module: &'static str,
 }
 
 /// Instead of the name of integration tests: the unit tests of the library.
 const UNIT_TESTS: &str = "lib";
 
 /// What storage sees of the engine.
-pub(crate) const PRIVACY: TestTarget = TestTarget { package: "oblivio-core", name: "privacy" };
+pub(crate) const PRIVACY: TestTarget =
+    TestTarget { package: "oblivio-core", program: "engine", module: "privacy" };
 
 /// What storage may learn of a volume, law by law.
 pub(crate) const VOLUME_PRIVACY: TestTarget =
-    TestTarget { package: "oblivio-volume", name: "privacy" };
+    TestTarget { package: "oblivio-volume", program: "privacy", module: "" };
 
 /// What storage sees of a disk at a fixed rate.
 pub(crate) const VOLUME_SCHEDULE: TestTarget =
-    TestTarget { package: "oblivio-volume", name: "schedule" };
+    TestTarget { package: "oblivio-volume", program: "schedule", module: "" };
 
 /// What storage sees of a volume across crashes.
-pub(crate) const VOLUME_VIEW: TestTarget = TestTarget { package: "oblivio-volume", name: "view" };
+pub(crate) const VOLUME_VIEW: TestTarget =
+    TestTarget { package: "oblivio-volume", program: "view", module: "" };
 
 /// What storage that changes bytes learns.
 pub(crate) const VOLUME_LYING_STORAGE: TestTarget =
-    TestTarget { package: "oblivio-volume", name: "lying_storage" };
+    TestTarget { package: "oblivio-volume", program: "lying_storage", module: "" };
 
 /// What is taken for the latest of a damaged volume.
 pub(crate) const VOLUME_RESCUE: TestTarget =
-    TestTarget { package: "oblivio-volume", name: "rescue" };
+    TestTarget { package: "oblivio-volume", program: "rescue", module: "" };
 
 /// Old directories, old storage, and copies of a client.
 pub(crate) const VOLUME_GOING_BACK: TestTarget =
-    TestTarget { package: "oblivio-volume", name: "going_back" };
+    TestTarget { package: "oblivio-volume", program: "going_back", module: "" };
 
 /// What no user of a volume can see from outside.
 pub(crate) const VOLUME_UNITS: TestTarget =
-    TestTarget { package: "oblivio-volume", name: UNIT_TESTS };
+    TestTarget { package: "oblivio-volume", program: UNIT_TESTS, module: "" };
 
 /// What reaches the disk behind the NBD server.
-pub(crate) const SERVE_NBD: TestTarget = TestTarget { package: "oblivio-serve", name: "nbd" };
+pub(crate) const SERVE_NBD: TestTarget =
+    TestTarget { package: "oblivio-serve", program: "servers", module: "nbd" };
 
 /// Volumes as users of the program meet them.
-pub(crate) const CLI_VOLUME: TestTarget = TestTarget { package: "oblivio-cli", name: "volume" };
+pub(crate) const CLI_VOLUME: TestTarget =
+    TestTarget { package: "oblivio-cli", program: "program", module: "volume" };
 
 impl TestTarget {
     /// Those of its tests that have these names.
@@ -54,16 +61,29 @@ impl TestTarget {
         Finders { target: self, names }
     }
 
+    /// The name that a test has in its program.
+    pub(crate) fn name_in_program(&self, test: &str) -> String {
+        if self.module.is_empty() { test.into() } else { format!("{}::{test}", self.module) }
+    }
+
     /// How cargo is told of it.
     pub(crate) fn arguments(&self) -> Vec<&'static str> {
-        let tests = if self.name == UNIT_TESTS { vec!["--lib"] } else { vec!["--test", self.name] };
+        let tests = match self.program {
+            UNIT_TESTS => vec!["--lib"],
+            program => vec!["--test", program],
+        };
         [vec!["--package", self.package], tests].concat()
     }
 }
 
 impl fmt::Display for TestTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.package, self.name)
+        write!(
+            f,
+            "{}/{}",
+            self.package,
+            if self.module.is_empty() { self.program } else { self.module }
+        )
     }
 }
 

@@ -47,20 +47,25 @@ impl TestRuns<'_> {
         names: &[&str],
         switch: Option<usize>,
     ) -> Result<Failed, String> {
+        let in_program: Vec<_> = names.iter().map(|name| target.name_in_program(name)).collect();
         let mut cargo = self.cargo(target);
-        cargo.args(["--no-fail-fast", "--", "--format", "pretty", "--exact"]).args(names);
+        cargo.args(["--no-fail-fast", "--", "--format", "pretty", "--exact"]).args(&in_program);
         if let Some(leak) = switch {
             cargo.env(switches::VARIABLE, leak.to_string());
         }
         let run = self.output(&mut cargo)?;
         let text = String::from_utf8_lossy(&run.stdout);
         let results: Vec<_> = text.lines().filter_map(result).collect();
-        if let Some(unknown) = names.iter().find(|name| results.iter().all(|(ran, _)| ran != *name))
-        {
-            return Err(format!("{target} has no result for a test {unknown:?}:\n{text}"));
+        let mut failed = Vec::new();
+        for (name, in_program) in names.iter().zip(&in_program) {
+            match results.iter().find(|(ran, _)| ran == in_program) {
+                Some((_, true)) => {}
+                Some((_, false)) => failed.push((*name).to_owned()),
+                None => {
+                    return Err(format!("{target} has no result for a test {name:?}:\n{text}"));
+                }
+            }
         }
-        let failed = results.iter().filter(|(_, passed)| !passed);
-        let failed: Vec<_> = failed.map(|(name, _)| (*name).to_owned()).collect();
         if run.status.success() == failed.is_empty() {
             Ok(Failed(failed))
         } else {

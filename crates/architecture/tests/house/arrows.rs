@@ -1,0 +1,120 @@
+//! Who may know whom.
+
+use cargo_metadata::{Dependency, DependencyKind};
+
+use crate::workspace;
+
+/// Each crate, and the crates of ours that it may use. A crate not listed here does not exist.
+const HOUSE: [(&str, &[&str]); 14] = [
+    ("oblivio-core", &[]),
+    ("oblivio-store", &["oblivio-core"]),
+    ("oblivio-shares", &["oblivio-core"]),
+    // Storage is handed to a volume, as core's trait: it knows no store.
+    ("oblivio-volume", &["oblivio-core"]),
+    ("oblivio-sim", &["oblivio-core"]),
+    ("oblivio-serve", &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume"]),
+    (
+        "oblivio-lab",
+        &[
+            "oblivio-core",
+            "oblivio-store",
+            "oblivio-shares",
+            "oblivio-volume",
+            "oblivio-sim",
+            "oblivio-serve",
+        ],
+    ),
+    (
+        "oblivio-cli",
+        &[
+            "oblivio-core",
+            "oblivio-store",
+            "oblivio-shares",
+            "oblivio-volume",
+            "oblivio-sim",
+            "oblivio-serve",
+            "oblivio-lab",
+        ],
+    ),
+    (
+        "oblivio-python",
+        &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume", "oblivio-sim"],
+    ),
+    // A library that the emulator loads, and programs that run in it: nobody links them.
+    ("oblivio-trace-plugin", &["oblivio-core", "oblivio-sim"]),
+    ("oblivio-kernels", &[]),
+    (TESTKIT, &["oblivio-core", "oblivio-volume"]),
+    // It builds a copy of the house, and links none of it.
+    ("oblivio-planted-leaks", &[]),
+    ("oblivio-architecture", &[]),
+];
+
+/// The tests of every crate may use it, and nothing but tests.
+const TESTKIT: &str = "oblivio-testkit";
+
+#[test]
+fn every_arrow_points_the_right_way() {
+    let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
+    let arrows = metadata.workspace_packages().into_iter().flat_map(|package| {
+        let ours = package.dependencies.iter().filter(|dependency| is_ours(dependency));
+        ours.map(|dependency| check(&package.name, &dependency.name, dependency.kind))
+            .chain([room(&package.name).map(drop)])
+            .collect::<Vec<_>>()
+    });
+    let wrong: Vec<_> = arrows.filter_map(Result::err).collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn planted_arrows_are_found() {
+    use DependencyKind::{Build, Development, Normal};
+    for (from, to, kind) in [
+        ("oblivio-core", "oblivio-store", Normal),
+        ("oblivio-core", "oblivio-lab", Development),
+        ("oblivio-volume", "oblivio-store", Normal),
+        ("oblivio-lab", "oblivio-cli", Normal),
+        ("oblivio-cli", "oblivio-python", Normal),
+        ("oblivio-sim", TESTKIT, Normal),
+        ("oblivio-sim", TESTKIT, Build),
+        (TESTKIT, "oblivio-store", Normal),
+        ("oblivio-store", "oblivio-architecture", Development),
+        ("oblivio-store", "oblivio-attic", Normal),
+        ("oblivio-attic", "oblivio-core", Normal),
+    ] {
+        assert!(check(from, to, kind).is_err(), "{from} -> {to} ({kind:?})");
+    }
+    for (from, to, kind) in [
+        ("oblivio-lab", "oblivio-core", Normal),
+        ("oblivio-core", TESTKIT, Development),
+        (TESTKIT, "oblivio-core", Normal),
+    ] {
+        assert_eq!(check(from, to, kind), Ok(()), "{from} -> {to} ({kind:?})");
+    }
+}
+
+fn is_ours(dependency: &Dependency) -> bool {
+    dependency.path.is_some() || dependency.name.starts_with("oblivio")
+}
+
+/// Whether `from` may know `to`.
+fn check(from: &str, to: &str, kind: DependencyKind) -> Result<(), String> {
+    let may_know = room(from)?;
+    room(to)?;
+    let for_its_tests = to == TESTKIT && kind == DependencyKind::Development;
+    if may_know.contains(&to) || for_its_tests {
+        Ok(())
+    } else {
+        Err(format!("{from} must not know {to} ({kind:?} dependency): see HOUSE in this test"))
+    }
+}
+
+/// Whom the crate `name` may know.
+fn room(name: &str) -> Result<&'static [&'static str], String> {
+    let entry = HOUSE.iter().find(|(room, _)| *room == name);
+    entry.map(|(_, may_know)| *may_know).ok_or_else(|| {
+        format!(
+            "nobody knows where {name} stands: add it to HOUSE in this test with the crates it may \
+             know, and to the entries of those that may know it"
+        )
+    })
+}

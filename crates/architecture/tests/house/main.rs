@@ -1,0 +1,10 @@
+//! The rules of the house.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+mod arrows;
+mod licences;
+mod purity;
+mod rooms;
+mod tree;
+mod workspace;

@@ -1,0 +1,83 @@
+//! What must hold for every file and every crate of the repository.
+
+use std::fs;
+use std::process::Command;
+
+use crate::workspace;
+
+/// Folders at the root of a file system in which people keep their own things.
+const PRIVATE_FOLDERS: [&str; 4] = ["home", "root", "Users", "work"];
+
+#[test]
+fn no_file_names_somebodys_machine() {
+    let root = workspace::root();
+    let found: Vec<_> = files()
+        .into_iter()
+        // A file that was removed is still listed until that is committed.
+        .filter_map(|name| fs::read(root.join(&name)).ok().map(|bytes| (name, bytes)))
+        .flat_map(|(name, bytes)| {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let lines = (1..).zip(text.lines()).filter(|(_, line)| names_private_folder(line));
+            lines.map(|(line, text)| format!("{name}:{line}: {}", text.trim())).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(found.is_empty(), "absolute paths of one machine:\n{}", found.join("\n"));
+}
+
+#[test]
+fn every_crate_has_the_lints_of_the_workspace() {
+    let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
+    let without: Vec<_> = metadata
+        .workspace_packages()
+        .into_iter()
+        .filter(|package| !inherits_lints(&fs::read_to_string(&package.manifest_path).unwrap()))
+        .map(|package| package.name.as_str())
+        .collect();
+    assert!(without.is_empty(), "add `lints.workspace = true` to {without:?}");
+}
+
+#[test]
+fn planted_faults_are_found() {
+    for folder in PRIVATE_FOLDERS {
+        for before in ["", "see ", "\"", "file://", "=", "(", "-I"] {
+            let line = format!("{before}/{folder}/somebody");
+            assert_eq!(names_private_folder(&line), before != "-I", "{line}");
+        }
+        assert!(!names_private_folder(&format!("target/{folder}/x")));
+        assert!(!names_private_folder(&format!("{folder}/x")));
+    }
+    assert!(inherits_lints("[lints]\nworkspace = true\n"));
+    assert!(inherits_lints("[package]\n\n[lints]\nworkspace=true"));
+    assert!(!inherits_lints("[lints]\nrust.unsafe_code = \"deny\"\n"));
+    assert!(!inherits_lints("[package]\nversion.workspace = true\n"));
+}
+
+/// Whether `line` holds an absolute path into a private folder. A name before the first slash makes
+/// the path a relative one.
+fn names_private_folder(line: &str) -> bool {
+    PRIVATE_FOLDERS.iter().any(|folder| {
+        let path = format!("/{folder}/");
+        line.match_indices(&path).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            !before.is_some_and(|before| before.is_alphanumeric() || "._-*)}".contains(before))
+        })
+    })
+}
+
+fn inherits_lints(manifest: &str) -> bool {
+    let lines: Vec<_> = manifest.lines().map(|line| line.replace(' ', "")).collect();
+    lines.windows(2).any(|pair| pair == ["[lints]", "workspace=true"])
+        || lines.iter().any(|line| line == "lints.workspace=true")
+}
+
+/// What is in the repository, or would be after `git add`.
+fn files() -> Vec<String> {
+    let listing = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(workspace::root())
+        .output()
+        .expect("this test asks git which files there are");
+    assert!(listing.status.success(), "{}", String::from_utf8_lossy(&listing.stderr));
+    let names = String::from_utf8(listing.stdout).expect("file names are UTF-8");
+    names.split_terminator('\0').map(str::to_owned).collect()
+}

@@ -1,0 +1,20 @@
+//! The workspace that the tests look at: this one.
+
+pub(crate) mod source;
+
+use std::path::PathBuf;
+
+use cargo_metadata::MetadataCommand;
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("this crate lies two folders below the root").to_owned()
+}
+
+/// Asks cargo about it.
+pub(crate) fn cargo_metadata() -> MetadataCommand {
+    let mut command = MetadataCommand::new();
+    command.manifest_path(root().join("Cargo.toml"));
+    command
+}

@@ -1,0 +1,111 @@
+//! The evaluation of IR-ORAM as users meet it: runs that are kept, figures, and going on after an
+//! interruption.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{bad, good, oblivio};
+
+/// Few records, and the smallest tree that the figures of these tests have.
+const SMALL: &str =
+    "lab run evaluation --quick --records 400 --levels 12 --figure made --output out";
+
+fn file(dir: &TempDir, name: &str) -> PathBuf {
+    dir.path().join("out").join(name)
+}
+
+fn text(dir: &TempDir, name: &str) -> String {
+    fs::read_to_string(file(dir, name)).unwrap()
+}
+
+#[test]
+fn a_figure_from_the_runs_that_it_needs_and_no_others() {
+    let dir = TempDir::new().unwrap();
+    let table = good(&dir, SMALL);
+    for part in [
+        "## Speed of each scheme over Baseline on made traces",
+        "| mean ",
+        "IR-ORAM",
+        "32 runs",
+        "figures.json",
+    ] {
+        assert!(table.contains(part), "no {part:?} in {table}");
+    }
+    let runs = text(&dir, "results.jsonl");
+    assert_eq!(runs.lines().count(), 32);
+    let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
+    assert_eq!(run["scale"], serde_json::json!({"leaf_level": 12, "records": 400, "warm_up": 100}));
+    assert!((300..=400).contains(&run["outcome"]["records"].as_u64().unwrap()), "{run}");
+    assert!(run["seconds"].as_f64().unwrap() > 0.0);
+    let figures: Value = serde_json::from_str(&text(&dir, "figures.json")).unwrap();
+    assert_eq!(figures[0]["id"], "made");
+    assert_eq!(figures[0]["plot"]["bars"]["series"].as_array().unwrap().len(), 7);
+
+    // Once more, as JSON: nothing is run again.
+    let again: Value = serde_json::from_str(&good(&dir, &format!("{SMALL} --json"))).unwrap();
+    assert_eq!(again, figures);
+    assert_eq!(text(&dir, "results.jsonl"), runs);
+}
+
+#[test]
+fn after_an_interruption_only_what_is_missing_runs() {
+    let dir = TempDir::new().unwrap();
+    good(&dir, SMALL);
+    let (runs, figures) = (text(&dir, "results.jsonl"), text(&dir, "figures.json"));
+    fs::write(file(&dir, "results.jsonl"), &runs[..runs.len() - 10]).unwrap();
+    let (code, _, remark) = oblivio(&dir, SMALL);
+    assert_eq!(code, 0, "{remark}");
+    assert!(remark.contains("is torn and was dropped"), "{remark}");
+    let whole = text(&dir, "results.jsonl");
+    let (last, kept) = (runs.lines().count() - 1, whole.lines().zip(runs.lines()));
+    assert_eq!(kept.take_while(|(now, before)| now == before).count(), last);
+    assert_eq!(whole.lines().count(), last + 1);
+    assert_eq!(text(&dir, "figures.json"), figures);
+
+    fs::write(file(&dir, "results.jsonl"), whole.replacen('{', "[", 1)).unwrap();
+    let message = bad(&dir, SMALL, 3);
+    assert!(message.contains("line 1 of out/results.jsonl"), "{message}");
+}
+
+#[test]
+fn traces_are_read_from_a_directory() {
+    let dir = TempDir::new().unwrap();
+    let traces = dir.path().join("traces");
+    fs::create_dir(&traces).unwrap();
+    for (name, kind) in [("mcf", "pointer-chase"), ("lbm", "store-stream"), ("other", "scan")] {
+        let made =
+            format!("trace make {kind} --records 500 --lines 4096 --output traces/{name}.bin");
+        good(&dir, &made);
+    }
+    let fig11 = SMALL.replace("made", "fig11") + " --traces traces";
+    let table = good(&dir, &fig11);
+    for part in ["| mcf ", "| lbm ", "4 runs", "there is no trace: gcc, xz"] {
+        assert!(table.contains(part), "no {part:?} in {table}");
+    }
+    assert!(!table.contains("| gcc ") && !table.contains("| other "), "{table}");
+
+    fs::copy(traces.join("mcf.bin"), traces.join("mcf.again")).unwrap();
+    assert!(bad(&dir, &fig11, 3).contains("two traces of mcf"));
+    fs::write(traces.join("mcf.again"), "no trace").unwrap();
+    fs::remove_file(traces.join("mcf.bin")).unwrap();
+    assert!(bad(&dir, &fig11, 3).contains("mcf.again"));
+    fs::remove_dir_all(&traces).unwrap();
+    assert!(bad(&dir, &fig11, 3).contains("check the path"));
+    fs::create_dir(&traces).unwrap();
+    assert!(bad(&dir, &fig11, 3).contains("no trace of any program"));
+}
+
+#[test]
+fn figures_are_listed_and_others_refused() {
+    let dir = TempDir::new().unwrap();
+    let list = good(&dir, "lab list");
+    for part in ["evaluation", "fig10", "fig16"] {
+        assert!(list.contains(part), "{list}");
+    }
+    assert!(bad(&dir, "lab run evaluation --quick --figure fig7", 3).contains("choose from"));
+    assert!(bad(&dir, "lab run evaluation --quick --pace soon", 2).contains("like gap or gap:500"));
+    assert!(bad(&dir, "lab run evaluation --levels 25", 3).contains("level 25 +1"));
+}

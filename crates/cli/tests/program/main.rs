@@ -1,0 +1,14 @@
+//! The program as its users meet it: command lines, and how they end.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
+
+mod blocks;
+mod common;
+mod evaluation;
+mod lab_run;
+mod report;
+mod simulate;
+mod trace_record;
+mod traces;
+mod transcripts;
+mod volume;

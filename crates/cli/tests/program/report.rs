@@ -1,0 +1,91 @@
+//! A report as users meet it: figures in, a page out.
+
+use std::fs;
+
+use oblivio_lab::report::{Bars, Figure, Plot, Series, Stated};
+use tempfile::TempDir;
+
+use crate::common::{bad, good};
+
+fn figure(title: &str, ours: f64) -> Figure {
+    Figure {
+        id: "fig10".into(),
+        title: title.into(),
+        paper: "IR-ORAM, Fig. 10".into(),
+        plot: Plot::Bars(Bars {
+            labels: vec!["mean".into()],
+            value: "speed".into(),
+            stacked: false,
+            series: vec![Series { name: "IR-Alloc".into(), values: vec![Some(ours)] }],
+        }),
+        stated: vec![Stated { what: "mean".into(), paper: 1.4, band: 0.1, ours: Some(ours) }],
+        remarks: vec![],
+        origin: "a test".into(),
+    }
+}
+
+fn dir_with_figures() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    for (name, figure) in [("a.json", figure("Good <b>", 1.4)), ("b.json", figure("Bad", 2.0))] {
+        fs::write(dir.path().join(name), serde_json::to_string(&[figure]).unwrap()).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn figures_of_all_files_come_on_one_page() {
+    let dir = dir_with_figures();
+    let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    let said =
+        good(&dir, "lab report b.json a.json --output out.html --markdown out.md --when 'May <1>'");
+    assert_eq!(
+        said,
+        "1 of 2 stated numbers agree (differing: 1)\nreport   out.html\nmarkdown out.md\n"
+    );
+    let page = read("out.html");
+    let places =
+        ["<h2 id=\"figure-1-head\">Bad</h2>", "<h2 id=\"figure-2-head\">Good &lt;b&gt;</h2>"];
+    assert!(places.iter().all(|place| page.contains(place)), "{page}");
+    assert!(page.contains("<dt>When</dt><dd>May &lt;1&gt;</dd>") && page.ends_with("</html>\n"));
+    assert!(read("out.md").contains("## Good &lt;b&gt;\n"));
+
+    // Once more over it: the same, and nothing is left behind.
+    good(&dir, "lab report b.json a.json --output out.html --when 'May <1>'");
+    assert_eq!(read("out.html"), page);
+    let mut names: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a.json", "b.json", "out.html", "out.md"]);
+}
+
+#[test]
+fn what_is_no_figure_is_refused_and_leaves_no_page() {
+    let dir = dir_with_figures();
+    fs::write(dir.path().join("broken"), "[{\"id\": 1}]").unwrap();
+    fs::write(dir.path().join("bytes"), [0xff, 0xfe]).unwrap();
+    fs::File::create(dir.path().join("huge")).unwrap().set_len((16 << 20) + 1).unwrap();
+    for (arguments, code, advice) in [
+        ("nowhere.json", 3, "nowhere.json cannot be read: there is no such file"),
+        ("a.json broken", 3, "broken cannot be used: it is no list of figures: invalid type"),
+        ("broken", 3, "line 1 column 9"),
+        ("bytes", 3, "bytes cannot be read: it is not text"),
+        ("huge", 3, "huge has more than 16777216 bytes"),
+        ("a.json --output a.json", 3, "a.json holds figures, and the report would replace it"),
+        ("a.json --markdown report.html", 3, "cannot both be report.html"),
+        ("a.json --output nowhere/page.html", 4, "choose another place"),
+        ("a.json --markdown nowhere/page.md", 4, "choose another place"),
+        ("", 2, "FIGURES"),
+    ] {
+        let message = bad(&dir, &format!("lab report {arguments}"), code);
+        assert!(message.contains(advice), "{arguments}: {message}");
+        assert!(!dir.path().join("report.html").exists(), "{arguments}");
+    }
+    assert_eq!(
+        serde_json::from_slice::<Vec<Figure>>(&fs::read(dir.path().join("a.json")).unwrap())
+            .unwrap()
+            .len(),
+        1
+    );
+}

@@ -1,0 +1,119 @@
+//! One run of the simulator, as users meet it.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{bad, good};
+
+const SMALL: &str = "simulate --made uniform --levels 12 --records 2000 --llc-kib 32";
+
+fn json(dir: &TempDir, command_line: &str) -> Value {
+    serde_json::from_str(&good(dir, &format!("{command_line} --json"))).unwrap()
+}
+
+#[test]
+fn a_made_trace_runs_and_the_numbers_fit_each_other() {
+    let dir = TempDir::new().unwrap();
+    let text = good(&dir, SMALL);
+    for part in
+        ["baseline, leaves on level 12", "position map 2: ", " of 51.2 GB/s", "paths a second"]
+    {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let run = json(&dir, SMALL);
+    let number = |pointer: &str| run.pointer(pointer).and_then(Value::as_f64).unwrap();
+    let [cycles, records] = [number("/outcome/cycles"), number("/outcome/records")];
+    assert!((1900.0..=2000.0).contains(&records), "{run}");
+    assert!((number("/cycles_per_record") - cycles / records).abs() < 1e-6, "{run}");
+    let paths: f64 = ["data", "position_map/0", "position_map/1", "evictions", "dummies"]
+        .map(|part| number(&format!("/outcome/memory/controller/{part}")))
+        .iter()
+        .sum();
+    // 13 levels but for 0 on the client, four slots each, read and written.
+    let levels = 13.0 - number("/spec/oram/tree_top_levels");
+    let dram = number("/outcome/memory/dram/reads") + number("/outcome/memory/dram/writes");
+    assert!((dram / (paths * levels * 8.0) - 1.0).abs() < 0.01, "{run}");
+    let gb = dram * 64.0 / (cycles / 3200.0) / 1000.0;
+    assert!((number("/dram_gb_per_second") - gb).abs() < 1e-6 && gb < 51.2, "{run}");
+
+    let same = json(&dir, SMALL);
+    assert_eq!(same["outcome"], run["outcome"]);
+    assert_ne!(json(&dir, &format!("{SMALL} --seed 2"))["outcome"], run["outcome"]);
+    let plain = json(&dir, &format!("{SMALL} --variant none"));
+    assert!(plain["outcome"]["cycles"].as_f64().unwrap() * 2.0 < cycles, "{plain}");
+    assert!(plain["outcome"]["memory"]["dram"]["reads"].as_u64().unwrap() > 0, "{plain}");
+}
+
+#[test]
+fn a_trace_runs_once_through_or_as_often_as_it_is_asked_to() {
+    let dir = TempDir::new().unwrap();
+    good(&dir, "trace make zipf --records 1000 --lines 4096 --output own.trace");
+    let run = |more: &str| {
+        let run = json(&dir, &format!("simulate own.trace --levels 12 --llc-kib 32 {more}"));
+        run["outcome"]["records"].as_u64().unwrap()
+    };
+    assert!((750..=800).contains(&run("")), "a fifth warms up");
+    assert_eq!(run("--warm-up 0"), 1000);
+    assert_eq!(run("--records 2500 --warm-up 0"), 2500);
+}
+
+#[test]
+fn a_printed_machine_is_the_same_machine() {
+    let dir = TempDir::new().unwrap();
+    let machine = "--variant ir-oram --levels 12 --llc-kib 32 --pace gap:300";
+    let work = "simulate --made scan --records 1000";
+    let run = json(&dir, &format!("{work} {machine}"));
+    for (file, more) in [("machine.toml", ""), ("machine.json", "--json")] {
+        let text = good(&dir, &format!("simulate {machine} --print-spec {more}"));
+        fs::write(dir.path().join(file), &text).unwrap();
+        let again = json(&dir, &format!("{work} --spec {file}"));
+        assert_eq!((&again["spec"], &again["outcome"]), (&run["spec"], &run["outcome"]), "{file}");
+        assert_eq!(good(&dir, &format!("simulate --spec {file} --print-spec {more}")), text);
+    }
+    let text = fs::read_to_string(dir.path().join("machine.toml")).unwrap();
+    for (good_part, bad_part, says) in [
+        ("channels = 4", "chanels = 4", "chanels"),
+        ("channels = 4", "channels = 3", "power of two"),
+        ("fan_out = 16", "fan_out = 0", "fan"),
+        ("tCAS = 11", "tCAS = -1", "tCAS"),
+        ("tree_top_levels = 4", "tree_top_levels = 40", "level"),
+        ("llc_ways = 8", "llc_ways = 0", "ways"),
+    ] {
+        assert!(text.contains(good_part), "{good_part} in {text}");
+        fs::write(dir.path().join("bad.toml"), text.replace(good_part, bad_part)).unwrap();
+        let message = bad(&dir, &format!("{work} --spec bad.toml"), 3);
+        assert!(message.contains("bad.toml") && message.contains(says), "{bad_part}: {message}");
+    }
+    fs::write(dir.path().join("bad.toml"), text.replace("channels = 4", "")).unwrap();
+    let message = bad(&dir, &format!("{work} --spec bad.toml"), 3);
+    assert!(message.contains("bad.toml") && message.contains("channels"), "{message}");
+}
+
+#[test]
+fn what_cannot_be_run_says_so() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("no.trace"), "no trace").unwrap();
+    good(&dir, "trace make uniform --records 1000 --lines 1000000 --output large.trace");
+    for (command_line, says) in [
+        ("simulate nowhere", "check the path"),
+        ("simulate no.trace", "no.trace, line 1"),
+        ("simulate large.trace --levels 10", "touches"),
+        ("simulate --made scan --spec nowhere", "check the path"),
+    ] {
+        let message = bad(&dir, command_line, 3);
+        assert!(message.contains(says), "{command_line}: {message}");
+    }
+    for command_line in [
+        "simulate",
+        "simulate no.trace --made scan",
+        "simulate --made sort",
+        "simulate --made scan --variant fast",
+        "simulate --made scan --spec a.toml --channels 2",
+        "simulate --made scan --spec a.toml --levels 12",
+        "simulate --made scan --records 0",
+    ] {
+        bad(&dir, command_line, 2);
+    }
+}

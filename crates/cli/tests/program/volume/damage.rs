@@ -1,0 +1,363 @@
+//! Storage and client's directories that are damaged, old or of somebody else: each is told apart,
+//! and once the good bytes are back, nothing is lost.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+
+use sha2::{Digest, Sha256};
+
+use super::rescue::Rescue;
+use super::store_file::{
+    BUCKETS_AT, FRONT_AT, HEADER_BYTES, PAIR_BYTES, SUPERBLOCK_BYTES, back_at, superblocks,
+};
+use super::tools::try_run;
+use super::world::{Bytes, MIB, VOLUME, World, bytes};
+use crate::common::oblivio;
+
+fn zeros(bytes: u64) -> Vec<u8> {
+    vec![0; bytes as usize]
+}
+
+#[test]
+fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
+    let world = World::with_data(16);
+    let store = world.store();
+    let end = back_at(&store);
+    let flip = |place| store.replace(place, &[store.read(place, 1)[0] ^ 0x10]);
+    let check = || oblivio(world.path(""), &format!("check {VOLUME} --after-tampering"));
+    // Spread over all levels; some of them hit copies that nobody needs any more.
+    let places = (1..20).map(|n| BUCKETS_AT + (end - BUCKETS_AT) / 20 * n);
+    let mut found = Vec::new();
+    for place in places.filter(|place| store.read(*place, 1) != [0]).collect::<Vec<_>>() {
+        let good = flip(place);
+        let (code, stdout, message) = check();
+        store.replace(place, &good);
+        match code {
+            0 => {}
+            7 => {
+                assert!(message.contains("Bring the store back"), "{message}");
+                found.push(place);
+            }
+            _ => panic!("{code}: {stdout}{message}"),
+        }
+        if found.len() == 3 {
+            break;
+        }
+    }
+    assert_eq!(found.len(), 3, "of all places, only so many mattered");
+    assert_eq!(check().0, 0, "it is put right");
+    world.assert_nothing_is_lost();
+    let place = found.into_iter().find(|place| {
+        // What was read since may have moved what is there.
+        let good = flip(*place);
+        let (code, ..) = check();
+        store.replace(*place, &good);
+        code == 7
+    });
+    assert_eq!(check().0, 0, "it is put right");
+    let good = flip(place.unwrap());
+    // Whoever reads everything hears of it, too, and gets no wrong byte for it.
+    let server = world.serve("");
+    let copied = try_run("nbdcopy", &[server.uri(), world.path("back").to_str().unwrap()]);
+    assert!(!copied.status.success());
+    let data = fs::read(world.path("data")).unwrap();
+    let back = fs::read(world.path("back")).unwrap();
+    let is_empty = |block: &[u8]| block.iter().all(|byte| *byte == 0);
+    let mut blocks = back.chunks(4096).zip(data.chunks(4096));
+    assert!(blocks.all(|(copied, block)| copied == block || is_empty(copied)));
+    let (code, message) = server.stop();
+    assert_eq!(code, 7, "{message}");
+
+    // What failed is not tried again, whatever is there now.
+    world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
+    world.bad(&format!("serve nbd {VOLUME} --run true"), 7, "oblivio rescue");
+    let Rescue { lost, damage, .. } = Rescue::of(&world, 7);
+    assert!(lost <= 5 * 4096 && damage.len() == 1, "{damage:?}");
+    store.replace(place.unwrap(), &good);
+    world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
+    assert_eq!(check().0, 0, "it is put right");
+    world.assert_nothing_is_lost();
+}
+
+/// The store that the owner brings back would be older than a superblock that was made meanwhile.
+#[test]
+fn tampering_that_was_found_is_said_by_info_and_stops_changes_of_keys() {
+    let world = World::with_data(16);
+    fs::write(world.path("other"), bytes(3, 32)).unwrap();
+    let found = || {
+        let said =
+            world.good(&format!("info {VOLUME}")).contains("storage was found to be changed");
+        assert_eq!(world.json(&format!("info {VOLUME} --json"))["tampering_found"], said);
+        said
+    };
+    assert!(!found());
+    let store = world.store();
+    let good = store.replace(BUCKETS_AT, &bytes(4, back_at(&store) - BUCKETS_AT));
+    world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
+    assert!(found());
+    assert!(world.json("info disk.obl --public --json")["tampering_found"].is_null());
+    for change in ["add", "remove"] {
+        let what = if change == "add" { "--new-key-file other" } else { "0" };
+        world.bad(&format!("key {change} {VOLUME} {what}"), 7, "before you change its keys");
+    }
+    store.replace(BUCKETS_AT, &good);
+    world.good(&format!("check {VOLUME} --after-tampering"));
+    assert!(!found());
+    world.good(&format!("key add {VOLUME} --new-key-file other"));
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_store_cut_short_is_code_7() {
+    let world = World::with_data(16);
+    let store = world.store();
+    let whole = store.len();
+    for cut in [1, HEADER_BYTES, whole / 2, whole - HEADER_BYTES] {
+        let rest = store.read(whole - cut, cut);
+        store.set_len(whole - cut);
+        for command in ["info", "check"] {
+            world.bad(&format!("{command} {VOLUME}"), 7, "backup");
+        }
+        store.set_len(whole);
+        store.replace(whole - cut, &rest);
+    }
+    world.assert_nothing_is_lost();
+    // Of what is left nobody can say what it was.
+    for left in [1, 0] {
+        store.set_len(left);
+        world.bad(&format!("check {VOLUME}"), 3, "check the path");
+    }
+}
+
+#[test]
+fn damaged_headers_and_superblocks_are_mended_from_the_other_end() {
+    let world = World::with_data(16);
+    let store = world.store();
+    let back = back_at(&store);
+    let garbage = bytes(4, HEADER_BYTES);
+    for (at, bytes) in [
+        (0, HEADER_BYTES),
+        (FRONT_AT, PAIR_BYTES),
+        (back, PAIR_BYTES),
+        (0, FRONT_AT + PAIR_BYTES),
+        (store.len() - HEADER_BYTES, HEADER_BYTES),
+    ] {
+        for damage in [zeros(bytes), garbage.iter().copied().cycle().take(bytes as usize).collect()]
+        {
+            let good = store.replace(at, &damage);
+            let (code, _, remark) = oblivio(world.path(""), &format!("check {VOLUME}"));
+            assert_eq!(code, 0, "{at}: {remark}");
+            assert!(remark.contains("were mended"), "{at}: {remark}");
+            assert!(store.read(at, bytes) == good, "{at}: all as it was");
+        }
+    }
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_volume_without_any_superblock_is_code_7() {
+    let world = World::with_data(16);
+    let store = world.store();
+    let places = superblocks(&store);
+    for damage in [zeros(SUPERBLOCK_BYTES), bytes(5, SUPERBLOCK_BYTES)] {
+        let good = places.map(|at| store.replace(at, &damage));
+        for command_line in [
+            format!("info {VOLUME}"),
+            "info disk.obl --public".into(),
+            "key list disk.obl".into(),
+            format!("check {VOLUME}"),
+        ] {
+            world.bad(&command_line, 7, "backup");
+        }
+        for (at, good) in places.into_iter().zip(good) {
+            store.replace(at, &good);
+        }
+        world.assert_nothing_is_lost();
+    }
+    // A bit each: something is left of all of them.
+    for at in places {
+        store.replace(at + 100, &[store.read(at + 100, 1)[0] ^ 1]);
+    }
+    world.bad(&format!("info {VOLUME}"), 7, "backup");
+}
+
+#[test]
+fn a_store_from_a_backup_is_code_8() {
+    let world = World::with_data(16);
+    world.copy("disk.obl", "backup.obl");
+    fs::write(world.path("data"), bytes(6, 16 * MIB)).unwrap();
+    world.fill();
+    world.copy("disk.obl", "latest.obl");
+    world.copy("backup.obl", "disk.obl");
+    for command_line in [format!("check {VOLUME}"), format!("serve nbd {VOLUME} --run true")] {
+        world.bad(&command_line, 8, "Bring the latest store back");
+    }
+    world.copy("latest.obl", "disk.obl");
+    world.assert_nothing_is_lost();
+}
+
+/// Storage shows a superblock that still has the slot.
+#[test]
+fn a_superblock_from_before_a_key_was_removed_is_code_8() {
+    let world = World::with_data(16);
+    fs::write(world.path("other"), bytes(3, 32)).unwrap();
+    world.good(&format!("key add {VOLUME} --new-key-file other"));
+    let store = world.store();
+    let places = superblocks(&store);
+    let old = places.map(|at| store.read(at, SUPERBLOCK_BYTES));
+    world.good(&format!("key remove {VOLUME} 1"));
+    let new = places.map(|at| store.read(at, SUPERBLOCK_BYTES));
+    let show = |all: &[Vec<u8>; 4]| {
+        places.iter().zip(all).for_each(|(at, bytes)| drop(store.replace(*at, bytes)));
+    };
+    show(&old);
+    for command_line in [
+        format!("check {VOLUME}"),
+        "check disk.obl --key-file other".into(),
+        format!("info {VOLUME}"),
+        format!("key add {VOLUME} --new-key-file other"),
+        format!("key remove {VOLUME} 1"),
+    ] {
+        world.bad(&command_line, 8, "Restore the latest copy of the volume");
+        assert!(places.map(|at| store.read(at, SUPERBLOCK_BYTES)) == old, "{command_line}");
+    }
+    show(&new);
+    world.bad("check disk.obl --key-file other", 6, "key list");
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_clients_directory_from_a_backup_is_code_12() {
+    let world = World::with_data(16);
+    let state = world.state();
+    world.copy(&state, "backup");
+    fs::write(world.path("data"), bytes(7, 16 * MIB)).unwrap();
+    world.fill();
+    world.copy(&state, "latest");
+    world.copy("backup", &state);
+    for command_line in [format!("check {VOLUME}"), format!("serve nbd {VOLUME} --run true")] {
+        world.bad(&command_line, 12, "the volume was last used with");
+    }
+    world.copy("latest", &state);
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
+    let world = World::with_data(16);
+    let state = world.state();
+    let commands = ["info", "check", "key remove"].map(|command| {
+        let slot = if command == "key remove" { "0" } else { "" };
+        format!("{command} {VOLUME} {slot}")
+    });
+    let all_are_bad = |advice: &str| {
+        commands.iter().for_each(|line| world.bad(line, 11, advice));
+    };
+
+    fs::rename(&state, world.path("away")).unwrap();
+    all_are_bad("name the one that the volume was last used with");
+    assert!(!state.exists(), "looking for it does not make it");
+    for line in &commands {
+        world.bad(&format!("{line} --state key"), 11, "name the one");
+    }
+    fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
+    all_are_bad("last used with");
+    fs::remove_dir_all(&state).unwrap();
+    world.good(&format!("check {VOLUME} --state away"));
+    fs::rename(world.path("away"), &state).unwrap();
+
+    world.good("create other.obl --key-file key --size 16M --state others");
+    for line in &commands {
+        world.bad(&format!("{line} --state others"), 11, "another volume");
+    }
+
+    fs::rename(state.join("superblock"), world.path("away")).unwrap();
+    all_are_bad("does not say which superblock is the newest");
+    fs::rename(world.path("away"), state.join("superblock")).unwrap();
+
+    let file = Bytes::of(&world.state_file());
+    for (place, bit) in [(0, 1), (20, 1), (40, 1), (80, 0x80), (file.len() / 2, 4)] {
+        let good = file.replace(place, &[file.read(place, 1)[0] ^ bit]);
+        for line in &commands {
+            let (code, stdout, message) = oblivio(world.path(""), line);
+            assert_eq!(code, 11, "bit {bit} of byte {place}: {stdout}{message}");
+        }
+        file.replace(place, &good);
+    }
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
+    let world = World::with_data(16);
+    let state = world.state();
+    let mode = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).unwrap();
+    for command in ["info", "check", "key add --new-key-file key"] {
+        mode(0o755);
+        world.bad(&format!("{command} {VOLUME}"), 3, "chmod 700");
+        mode(0o700);
+        std::os::unix::fs::symlink(&state, world.path("link")).unwrap();
+        world.bad(&format!("{command} {VOLUME} --state link"), 3, "name the directory itself");
+        fs::remove_file(world.path("link")).unwrap();
+    }
+    fs::create_dir(world.path("open")).unwrap();
+    fs::set_permissions(world.path("open"), fs::Permissions::from_mode(0o755)).unwrap();
+    world.bad("create new.obl --key-file key --size 16M --state open", 3, "with --state");
+    assert!(!world.path("new.obl").exists());
+    world.assert_nothing_is_lost();
+}
+
+/// Without its end, the log is that of an earlier time.
+#[test]
+fn a_clients_directory_that_lost_its_end_is_code_12() {
+    let world = World::with_data(16);
+    let file = Bytes::of(&world.state_file());
+    let (whole, cut) = (file.len(), 10);
+    let end = file.read(whole - cut, cut);
+    file.set_len(whole - cut);
+    world.bad(&format!("check {VOLUME}"), 12, "older than the store");
+    file.set_len(whole);
+    file.replace(whole - cut, &end);
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn formats_of_newer_programs_are_code_13() {
+    let world = World::with_data(16);
+    let store = world.store();
+    let newer = 3u32.to_le_bytes();
+    let headers = [0, HEADER_BYTES, store.len() - HEADER_BYTES].map(|at| at + 16);
+    for at in headers {
+        assert_eq!(store.replace(at, &newer), 1u32.to_le_bytes());
+    }
+    let commands = ["info", "check"].map(|command| format!("{command} {VOLUME}"));
+    for line in &commands {
+        world.bad(line, 13, "use a program as new as it");
+    }
+    for at in headers {
+        store.replace(at, &1u32.to_le_bytes());
+    }
+
+    // One copy is enough: a newer program was here.
+    let at = superblocks(&store)[2];
+    let good = store.read(at, SUPERBLOCK_BYTES);
+    let mut changed = good.clone();
+    changed[8..12].copy_from_slice(&newer);
+    let (content, checksum) = changed.split_at_mut(good.len() - 32);
+    checksum.copy_from_slice(&Sha256::digest(content));
+    store.replace(at, &changed);
+    for line in &commands {
+        world.bad(line, 13, "upgrade");
+    }
+    world.bad("key list disk.obl", 13, "upgrade");
+    store.replace(at, &good);
+
+    let state = Bytes::of(&world.state_file());
+    let current = 2u32.to_le_bytes();
+    assert_eq!(state.replace(8, &newer), current);
+    for line in &commands {
+        world.bad(line, 13, "newer");
+    }
+    state.replace(8, &current);
+    world.assert_nothing_is_lost();
+}

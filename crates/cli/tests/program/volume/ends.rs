@@ -1,0 +1,129 @@
+//! How a server and a mount end when a signal asks them to: nothing that was written is lost.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::mount::Mount;
+use super::needs::can_mount;
+use super::world::{MIB, Server, VOLUME, World, bytes};
+use crate::common;
+
+const ENDING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+
+/// Closing takes 32 ticks of 50 milliseconds at least, however fast the machine is.
+const CLOSES_SLOWLY: &str = "--period 50 --burst 8 --cache 2M";
+
+/// How long a process may take to notice a signal, on a busy machine.
+const NOTICING: Duration = Duration::from_millis(300);
+
+#[test]
+fn every_signal_that_asks_a_server_to_end_closes_the_volume() {
+    let world = World::with_volume(8);
+    for (signal, seed) in ENDING.into_iter().zip(20..) {
+        fs::write(world.path("data"), bytes(seed, 8 * MIB)).unwrap();
+        let server = world.serve("");
+        // Without a flush: part of it is in the cache alone.
+        super::tools::run("nbdcopy", &[world.path("data").to_str().unwrap(), server.uri()]);
+        assert_eq!(server.end_by(&[signal]), (0, String::new()), "{signal:?}");
+        world.good(&format!("info {VOLUME} --require-clean"));
+        world.assert_nothing_is_lost();
+    }
+}
+
+#[test]
+fn more_signals_neither_hasten_the_end_of_a_server_nor_lose_anything() {
+    let world = World::with_volume(1);
+    fs::write(world.path("data"), bytes(3, MIB)).unwrap();
+    let server = world.serve(CLOSES_SLOWLY);
+    super::tools::run("nbdcopy", &[world.path("data").to_str().unwrap(), server.uri()]);
+    let (code, complaints) = server.end_by(&[Signal::INT, Signal::TERM, Signal::INT]);
+    assert_eq!(code, 0, "{complaints}");
+    assert!(complaints.contains("what was written is being made durable"), "{complaints}");
+    world.good(&format!("info {VOLUME} --require-clean"));
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_hangup_that_was_ignored_from_the_start_stays_ignored() {
+    let world = World::with_data(4);
+    // The shell that starts it ignores hangups, as `nohup` does.
+    let server = Server::start_in_shell(&world, "trap '' HUP; exec").ready();
+    server.signal(Signal::HUP);
+    sleep(NOTICING);
+    assert!(server.contents() == fs::read(world.path("data")).unwrap());
+    assert_eq!(server.stop(), (0, String::new()));
+}
+
+#[test]
+fn a_signal_before_the_volume_is_open_ends_at_once() {
+    let world = World::with_volume(1);
+    let command_line = "serve nbd disk.obl --passphrase-command 'exec sleep 60'";
+    let mut child =
+        common::command(&world.path(""), command_line).stderr(Stdio::null()).spawn().unwrap();
+    sleep(NOTICING);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(super::world::wait(&mut child), None, "the signal ended it");
+}
+
+#[test]
+fn every_signal_that_asks_a_mount_to_end_keeps_what_was_written() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(32);
+    for (signal, seed) in ENDING.into_iter().zip(30..) {
+        let data = bytes(seed, 4 * MIB);
+        let mount = Mount::new(&world, "");
+        // Without a sync: part of it is in the page cache alone.
+        fs::write(mount.path("file"), &data).unwrap();
+        assert_eq!(mount.end_by(&[signal]).0, Some(0), "{signal:?}");
+        world.good(&format!("info {VOLUME} --require-clean"));
+        let mount = Mount::new(&world, "--no-mkfs");
+        assert!(fs::read(mount.path("file")).unwrap() == data, "{signal:?}");
+        mount.unmount(&world);
+    }
+}
+
+#[test]
+fn more_signals_neither_hasten_the_end_of_a_mount_nor_lose_anything() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(64);
+    let data = bytes(40, 30 * MIB);
+    let mount = Mount::new(&world, "");
+    fs::write(mount.path("file"), &data).unwrap();
+    let (code, complaints) = mount.end_by(&[Signal::INT, Signal::INT, Signal::TERM, Signal::HUP]);
+    assert_eq!(code, Some(0), "{complaints}");
+    assert!(complaints.contains("nothing is lost"), "{complaints}");
+    let mount = Mount::new(&world, "--no-mkfs");
+    assert!(fs::read(mount.path("file")).unwrap() == data);
+    mount.unmount(&world);
+}
+
+#[test]
+fn a_mount_in_use_stays_whatever_asks_it_to_end() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(32);
+    let mount = Mount::new(&world, "");
+    let mut file = File::create(mount.path("file")).unwrap();
+    for signal in ENDING {
+        mount.signal(signal);
+        sleep(NOTICING);
+    }
+    file.write_all(b"written after all of them").unwrap();
+    drop(file);
+    let (code, complaints) = mount.ended();
+    assert_eq!(code, Some(0), "{complaints}");
+    assert!(complaints.contains("is in use"), "{complaints}");
+    let mount = Mount::new(&world, "--no-mkfs");
+    assert_eq!(fs::read(mount.path("file")).unwrap(), b"written after all of them");
+    mount.unmount(&world);
+}

@@ -1,0 +1,116 @@
+//! A disk that is full in the middle of everything: code 10, and all that was flushed is there once
+//! there is room.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::own_file_system::{folder, on_a_file_system};
+use super::tools::try_run;
+use super::world::{MIB, Server, VOLUME, World};
+use crate::common::{bad, good};
+
+fn on_a_small_file_system(bytes: u64, test: &str) {
+    on_a_file_system(&format!("-t tmpfs -o size={bytes}"), &format!("{}::{test}", module_path!()));
+}
+
+#[test]
+fn storage_fills_up() {
+    on_a_small_file_system(20 * MIB, "writes_until_storage_is_full");
+}
+
+#[test]
+fn the_clients_directory_fills_up() {
+    on_a_small_file_system(4 * MIB, "writes_until_the_clients_directory_is_full");
+}
+
+#[test]
+fn there_is_no_room_to_create_anything() {
+    on_a_small_file_system(256 << 10, "creates_nothing");
+}
+
+/// Makes room on the file system of `folder`.
+fn grow(folder: &Path) {
+    let mut mount = Command::new("mount");
+    assert!(mount.args(["-o", "remount,size=200M"]).arg(folder).status().unwrap().success());
+}
+
+/// Writes and flushes 256 KiB pieces until that fails, and returns how many were flushed. The byte
+/// in piece `n` is `n + 1`.
+fn write_until_it_fails(server: &Server, pieces: u64) -> u64 {
+    let flushed = (0..pieces).take_while(|n| {
+        let write = format!("write -P {} {} 256k", n + 1, n * (256 << 10));
+        let output = try_run("qemu-io", &["-f", "raw", "-c", &write, "-c", "flush", server.uri()]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        let failed = !output.status.success() || said.contains("failed");
+        assert!(!failed || said.contains("No space left on device"), "{said}");
+        !failed
+    });
+    flushed.count() as u64
+}
+
+/// Each piece that was flushed is there.
+fn assert_flushed(server: &Server, flushed: u64) {
+    let contents = server.contents();
+    for (n, piece) in contents.chunks(256 << 10).take(flushed as usize).enumerate() {
+        assert!(piece.iter().all(|byte| *byte == n as u8 + 1), "piece {n} of {flushed}");
+    }
+}
+
+/// A volume of 16 MiB is written until `folder` is full; then there is room again.
+fn fill_and_recover(world: &World, folder: &Path) {
+    let server = world.serve("");
+    let flushed = write_until_it_fails(&server, 64);
+    assert!((1..64).contains(&flushed), "{flushed} pieces fit");
+    // It answers nothing more, and says why when it ends.
+    assert_eq!(write_until_it_fails(&server, 1), 0);
+    let (code, message) = server.stop();
+    assert_eq!(code, 10, "{message}");
+    assert!(message.contains("make room"), "{message}");
+    // Without room nothing gets better, nor worse.
+    let (code, _, message) =
+        crate::common::oblivio(world.path(""), &format!("serve nbd {VOLUME} --run true"));
+    assert!(code == 10 || code == 0, "{code}: {message}");
+    grow(folder);
+    let server = world.serve("");
+    assert_flushed(&server, flushed);
+    assert_eq!(write_until_it_fails(&server, 64), 64);
+    assert_flushed(&server, 64);
+    assert_eq!(server.stop().0, 0);
+    world.good(&format!("check {VOLUME}"));
+}
+
+#[test]
+#[ignore = "run by a test above, on a file system of its own"]
+fn writes_until_storage_is_full() {
+    let (world, folder) = (World::new(), folder());
+    std::os::unix::fs::symlink(folder.join("disk.obl"), world.path("disk.obl")).unwrap();
+    world.good("create there.obl --key-file key --size 16M");
+    world.copy("there.obl", folder.join("disk.obl"));
+    fill_and_recover(&world, &folder);
+}
+
+#[test]
+#[ignore = "run by a test above, on a file system of its own"]
+fn writes_until_the_clients_directory_is_full() {
+    let (world, folder) = (World::new(), folder());
+    std::os::unix::fs::symlink(&folder, world.path("state-home")).unwrap();
+    world.good(&format!("create {VOLUME} --size 16M"));
+    fill_and_recover(&world, &folder);
+}
+
+#[test]
+#[ignore = "run by a test above, on a file system of its own"]
+fn creates_nothing() {
+    let (world, folder) = (World::new(), folder());
+    fs::copy(world.path("key"), folder.join("key")).unwrap();
+    fs::write(folder.join("ballast"), vec![1; 200 << 10]).unwrap();
+    let message = bad(&folder, &format!("create {VOLUME} --size 16M"), 10);
+    assert!(message.contains("make room"), "{message}");
+    assert!(!folder.join("disk.obl").exists());
+    fs::remove_file(folder.join("ballast")).unwrap();
+    grow(&folder);
+    good(&folder, &format!("create {VOLUME} --size 16M"));
+    good(&folder, &format!("check {VOLUME}"));
+}

@@ -1,0 +1,262 @@
+//! The life of a volume, command by command.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::world::{MIB, VOLUME, World, bytes};
+
+/// The fields of `report` that are there, and no others.
+fn assert_fields(report: &Value, names: &[&str]) {
+    let mut found: Vec<_> = report.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut wanted = names.to_vec();
+    found.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+}
+
+const PLAN: [&str; 22] = [
+    "accesses_per_checkpoint",
+    "block_bytes",
+    "blocks",
+    "blocks_on_client_bytes",
+    "client_bytes",
+    "disk_bytes",
+    "evict_period",
+    "expansion",
+    "levels",
+    "position_map_bytes",
+    "position_map_depth",
+    "read_bytes_per_access",
+    "scheme",
+    "slots",
+    "stash_blocks_max",
+    "state_bytes_closed_max",
+    "state_bytes_in_use_max",
+    "storage_bytes",
+    "tree_top_levels",
+    "tree_top_ways",
+    "trips_per_access",
+    "written_bytes_per_access",
+];
+
+#[test]
+fn a_volume_is_planned_made_used_checked_and_described() {
+    let world = World::new();
+    let text = world.good("plan --size 16M");
+    for part in ["16.0 MiB", "4096 of 4.0 KiB", "an access", "checkpoint", "2^-80"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let text = world.good(&format!("create {VOLUME} --size 16M --label 'my key'"));
+    assert!(text.contains("Keep the state as you keep the volume"), "{text}");
+    assert!(text.contains(world.state().to_str().unwrap()), "{text}");
+    let text = world.good(&format!("info {VOLUME}"));
+    for part in ["16.0 MiB", "closed            yes", "key file", "my key"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let text = world.good(&format!("check {VOLUME}"));
+    assert!(text.contains("0 blocks hold data"), "{text}");
+
+    fs::write(world.path("data"), bytes(2, 16 * MIB)).unwrap();
+    world.fill();
+    let text = world.good(&format!("check {VOLUME}"));
+    assert!(text.contains("4096 blocks hold data"), "{text}");
+    world.assert_nothing_is_lost();
+    assert!(!world.state().join("nbd.sock").exists(), "the socket file is removed");
+}
+
+#[test]
+fn a_plan_and_a_creation_say_the_same_as_json() {
+    let world = World::new();
+    let wish = "--size 16M --block 8K --slots 4 --evict-period 3 --stash 100 --tree-top 1M";
+    let plan = world.json(&format!("plan {wish} --json"));
+    assert_fields(&plan, &PLAN);
+    assert_eq!(plan["disk_bytes"], 16 * MIB);
+    assert_eq!((&plan["blocks"], &plan["block_bytes"]), (&2048.into(), &8192.into()));
+    assert_eq!((&plan["slots"], &plan["evict_period"]), (&4.into(), &3.into()));
+    assert_eq!(plan["stash_blocks_max"], 100);
+
+    let mut made = world.json(&format!("create {VOLUME} {wish} --json"));
+    assert_fields(&made, &[&PLAN[..], &["state", "volume"]].concat());
+    let object = made.as_object_mut().unwrap();
+    assert_eq!(object.remove("volume").unwrap(), "disk.obl");
+    assert_eq!(object.remove("state").unwrap(), world.state().to_str().unwrap());
+    assert_eq!(made, plan);
+    assert_eq!(plan["storage_bytes"], world.store().len());
+}
+
+#[test]
+fn sizes_are_compared_as_they_would_be_planned() {
+    let world = World::new();
+    let wish = "--block 8K --slots 4 --client-memory 50M --tree-top 1M";
+    let plans = world.json(&format!("plan --sizes {wish} --json"));
+    let plans = plans.as_array().unwrap();
+    assert_eq!(plans.len(), 8);
+    for (plan, size) in plans.iter().zip(["1G", "4G", "16G", "64G", "256G", "1T", "4T", "16T"]) {
+        assert_eq!(*plan, world.json(&format!("plan --size {size} {wish} --json")));
+    }
+    let text = world.good(&format!("plan --sizes {wish}"));
+    for part in ["of the map", "1.0 GiB", "256.0 GiB", "16.0 TiB"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert_eq!(text.lines().count(), 1 + 8 + 2, "{text}");
+    world.bad("plan --sizes --size 1G", 2, "cannot be used with");
+    world.bad("plan", 2, "--size");
+    world.bad("plan --sizes --block 1T", 3, "4 GiB");
+}
+
+#[test]
+fn a_description_as_json_with_a_key_and_without() {
+    let world = World::with_data(16);
+    let fields =
+        [&PLAN[..], &["allocated_bytes", "authenticated", "id", "key_slots", "needs_recovery"]]
+            .concat();
+    let fields = [&fields[..], &["tampering_found"]].concat();
+    let vouched = world.json(&format!("info {VOLUME} --require-clean --json"));
+    assert_fields(&vouched, &fields);
+    assert_eq!(vouched["authenticated"], true);
+    assert_eq!(vouched["needs_recovery"], false);
+    assert_eq!(vouched["id"], world.state().file_name().unwrap().to_str().unwrap());
+    assert!(vouched["allocated_bytes"].as_u64().unwrap() > 16 * MIB);
+    let public = world.json("info disk.obl --public --json");
+    assert_fields(&public, &fields);
+    assert_eq!(public["authenticated"], false);
+    assert_eq!(public["needs_recovery"], Value::Null);
+    for field in [&PLAN[..], &["id", "key_slots"]].concat() {
+        assert_eq!(public[field], vouched[field], "{field}");
+    }
+    assert!(world.good("info disk.obl --public").contains("nothing of this is vouched for"));
+}
+
+#[test]
+fn a_check_counts() {
+    let world = World::with_data(16);
+    let report = world.json(&format!("check {VOLUME} --json"));
+    assert_fields(&report, &["blocks", "buckets", "recovered"]);
+    assert_eq!(report["blocks"], 4096);
+    assert!(report["buckets"].as_u64().unwrap() > 500);
+    assert_eq!(report["recovered"], false);
+}
+
+#[test]
+fn keys_come_and_go() {
+    let world = World::with_data(16);
+    fs::write(world.path("other"), bytes(3, 32)).unwrap();
+    fs::write(world.path("words"), "correct horse\nthe rest does not matter\n").unwrap();
+    let said = world.good(&format!("key add {VOLUME} --new-key-file other --label spare"));
+    assert!(said.contains("slot 1"), "{said}");
+    world.good(&format!(
+        "key add {VOLUME} --new-passphrase-file words --unlock-millis 1 --label words"
+    ));
+
+    let slots = world.json("key list disk.obl --json");
+    let slots = slots.as_array().unwrap();
+    assert_eq!(slots.len(), 3);
+    for slot in slots {
+        assert_fields(slot, &["argon2id", "kind", "label", "slot"]);
+    }
+    let (spare, words) = (&slots[1], &slots[2]);
+    assert_eq!((&spare["kind"], &spare["label"]), (&"key file".into(), &"spare".into()));
+    assert_eq!(spare["argon2id"], Value::Null);
+    assert_eq!((&words["kind"], &words["slot"]), (&"passphrase".into(), &2.into()));
+    assert_fields(&words["argon2id"], &["lanes", "memory_kib", "passes"]);
+    let text = world.good("key list disk.obl");
+    assert!(text.contains("Argon2id") && text.lines().count() == 3, "{text}");
+
+    for way in ["--passphrase-file words", "--passphrase-command 'printf \"correct horse\"'"] {
+        let report = world.json(&format!("check disk.obl {way} --json"));
+        assert_eq!(report["blocks"], 4096);
+    }
+    let said = world.good("key remove disk.obl --key-file other 0");
+    assert!(said.contains("slot 0 is empty"), "{said}");
+    world.bad(&format!("info {VOLUME}"), 6, "key list");
+    world.bad("key remove disk.obl --key-file other 0", 3, "slot");
+    let said = world.json("key remove disk.obl --passphrase-file words 2 --json");
+    assert_eq!(said["slot"], 2);
+    world.bad("key remove disk.obl --key-file other 1", 3, "add another first");
+    // The freed slot is given again.
+    let said = world.json("key add disk.obl --key-file other --new-key-file key --json");
+    assert_eq!(said["slot"], 0);
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_view_is_recorded_summed_up_and_exported() {
+    let world = World::with_data(16);
+    world.good(&format!(
+        "view record {VOLUME} --output disk.view --run 'nbdcopy \"$uri\" back && cmp data back'"
+    ));
+    let report = world.json("view show disk.view --json");
+    assert_fields(&report, &["flush", "prefetch", "read", "write"]);
+    for operation in ["read", "write", "flush"] {
+        assert_fields(&report[operation], &["bytes", "pieces", "trips"]);
+        assert!(report[operation]["trips"].as_u64().unwrap() > 0, "{operation}");
+    }
+    assert!(report["read"]["bytes"].as_u64().unwrap() > 16 * MIB);
+    let text = world.good("view show disk.view");
+    assert!(text.starts_with("storage saw"), "{text}");
+    world.good("view export disk.view --csv disk.csv");
+    let lines = fs::read_to_string(world.path("disk.csv")).unwrap();
+    let pieces = |name| report[name]["pieces"].as_u64().unwrap();
+    let events: u64 = ["read", "write", "flush", "prefetch"].into_iter().map(pieces).sum();
+    assert_eq!(lines.lines().count() as u64, events + 1);
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_server_says_where_it_is_and_ends_when_asked() {
+    let world = World::with_data(16);
+    let server = world.serve("--export-name disk --read-only");
+    assert!(server.uri().contains("nbd.sock") && server.uri().contains("disk"), "{}", server.uri());
+    assert!(server.contents() == fs::read(world.path("data")).unwrap());
+    assert_eq!(server.stop(), (0, String::new()));
+    let report = world.json(&format!("info {VOLUME} --require-clean --json"));
+    assert_eq!(report["needs_recovery"], false);
+}
+
+#[test]
+fn the_exit_code_of_a_command_is_passed_on() {
+    let world = World::with_volume(16);
+    let line = format!("serve nbd {VOLUME} --run 'test -S \"$unixsocket\" && exit 42'");
+    world.bad(&line, 42, "exit code 42");
+    world.good(&format!("info {VOLUME} --require-clean"));
+}
+
+#[test]
+fn the_options_of_a_run_change_nothing_that_is_kept() {
+    let world = World::with_data(16);
+    for options in ["--cache 64K --sync-moves flush", "--direct", "--cache 0 --record-view view"] {
+        fs::write(world.path("data"), bytes(options.len() as u64, 16 * MIB)).unwrap();
+        let (code, _, error) = crate::common::oblivio(
+            world.path(""),
+            &format!("serve nbd {VOLUME} {options} --run 'nbdcopy --flush data \"$uri\"'"),
+        );
+        // Not every file system has direct requests; one that has not says so.
+        if options == "--direct" && code == 3 {
+            assert!(error.contains("without `direct`"), "{error}");
+            world.fill();
+        } else {
+            assert_eq!(code, 0, "{options}: {error}");
+        }
+        world.assert_nothing_is_lost();
+    }
+    assert!(world.good("view show view").contains("write"));
+}
+
+#[test]
+fn manuals_and_completions_know_every_command() {
+    let world = World::new();
+    world.good("man pages");
+    for page in ["oblivio", "oblivio-create", "oblivio-serve-nbd", "oblivio-key-remove"] {
+        let page = fs::read_to_string(world.path(format!("pages/{page}.1"))).unwrap();
+        assert!(page.contains(".TH"), "{page}");
+    }
+    let page = fs::read_to_string(world.path("pages/oblivio.1")).unwrap();
+    assert!(page.contains("Exit codes"), "{page}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = world.good(&format!("completions {shell}"));
+        for word in ["umount", "record", "require-clean"] {
+            assert!(script.contains(word), "{shell}: no {word}");
+        }
+    }
+}

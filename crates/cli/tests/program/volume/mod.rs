@@ -1,0 +1,28 @@
+//! Volumes as users and the programs of others meet them: real processes, files, sockets and mounts.
+
+mod alloc;
+mod coins;
+mod core_dumps;
+mod damage;
+mod ends;
+mod exit_codes;
+mod foreign;
+mod full_disk;
+mod kill;
+mod life;
+mod mount;
+mod planning;
+mod rate;
+mod rescue;
+mod rescued;
+mod secrets;
+mod serving;
+mod store_file;
+// What the tests of both crates need is said once.
+#[path = "../../../../serve/tests/servers/support/needs.rs"]
+mod needs;
+#[path = "../../../../store/tests/file/own_file_system.rs"]
+mod own_file_system;
+#[path = "../../../../serve/tests/servers/nbd/tools.rs"]
+mod tools;
+mod world;

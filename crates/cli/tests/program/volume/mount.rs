@@ -1,0 +1,307 @@
+//! A volume as a mounted file system, from mount to mount.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::needs::can_mount;
+use super::world::{MIB, VOLUME, World, bytes, end, end_by, hearing_hangups, wait};
+use crate::common;
+
+/// A process that keeps a volume mounted on `mnt`.
+pub(crate) struct Mount {
+    child: Child,
+    directory: PathBuf,
+    complaints: PathBuf,
+}
+
+impl Mount {
+    pub(crate) fn new(world: &World, options: &str) -> Self {
+        let mut mount = Self::start(world, options);
+        let mut said = String::new();
+        BufReader::new(mount.child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert!(said.contains("mnt"), "{said:?} {}", mount.complaints());
+        mount
+    }
+
+    /// One that may not come up.
+    fn start(world: &World, options: &str) -> Self {
+        let (directory, complaints) = (world.path("mnt"), world.path("complaints"));
+        if !directory.is_dir() {
+            fs::create_dir(&directory).unwrap();
+        }
+        let mount = common::command(&world.path(""), &format!("mount {VOLUME} mnt {options}"));
+        let child = hearing_hangups(&mount)
+            .stdout(Stdio::piped())
+            .stderr(File::create(&complaints).unwrap())
+            .spawn()
+            .unwrap();
+        Self { child, directory, complaints }
+    }
+
+    fn complaints(&self) -> String {
+        fs::read_to_string(&self.complaints).unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Asks it to end, again and again. Returns its exit code, and what it complained about.
+    pub(crate) fn end_by(mut self, signals: &[Signal]) -> (Option<i32>, String) {
+        (end_by(&mut self.child, signals), self.complaints())
+    }
+
+    /// Waits until it has ended. Returns its exit code, and what it complained about.
+    pub(crate) fn ended(self) -> (Option<i32>, String) {
+        self.end_by(&[])
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Unmounts with `oblivio umount`, after which the volume is closed.
+    pub(crate) fn unmount(mut self, world: &World) {
+        world.good("umount mnt");
+        assert_eq!(wait(&mut self.child), Some(0));
+        assert!(!is_mounted(&self.directory));
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|status| status.is_some()) {
+            return;
+        }
+        // It takes everything down itself, if it still can.
+        let asked = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let ended = (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            self.child.try_wait().is_ok_and(|status| status.is_some())
+        });
+        if asked.is_err() || !ended {
+            let _ = Command::new("umount").arg("--lazy").arg(&self.directory).status();
+            end(&mut self.child);
+        }
+    }
+}
+
+fn is_mounted(directory: &Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    mounts.contains(directory.to_str().unwrap())
+}
+
+/// The options of the file system that is mounted on `directory`.
+fn options_of(directory: &Path) -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mut lines = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let line = lines.find(|fields| Path::new(fields[4]) == directory).unwrap();
+    line[5].split(',').map(str::to_owned).collect()
+}
+
+fn fill(directory: &Path) {
+    for (n, size) in [0, 1, 4096, 100_000, 3_000_000].into_iter().enumerate() {
+        let inner = directory.join(format!("directory {n}"));
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join("file"), bytes(n as u64, size)).unwrap();
+    }
+}
+
+fn assert_same(one: &Path, other: &Path) {
+    let output = Command::new("diff")
+        .args(["--recursive", "--exclude=lost+found"])
+        .args([one, other])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn files_survive_from_mount_to_mount() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(32);
+    let source = world.path("source");
+    fs::create_dir(&source).unwrap();
+    fill(&source);
+    let mount = Mount::new(&world, "");
+    fill(&mount.directory);
+    world.bad(&format!("check {VOLUME}"), 9, "close it there first");
+    mount.unmount(&world);
+    world.good(&format!("info {VOLUME} --require-clean"));
+    world.good(&format!("check {VOLUME}"));
+
+    // The file system is there already, so it is not made.
+    let mount = Mount::new(&world, "--no-mkfs");
+    assert_same(&source, &mount.directory);
+    fs::remove_dir_all(mount.path("directory 4")).unwrap();
+    mount.unmount(&world);
+    let mount = Mount::new(&world, "--read-only --cache 1M");
+    assert!(!mount.path("directory 4").exists());
+    assert!(fs::write(mount.path("new"), "").is_err());
+    fs::remove_dir_all(source.join("directory 4")).unwrap();
+    assert_same(&source, &mount.directory);
+    mount.unmount(&world);
+    world.good(&format!("check {VOLUME}"));
+}
+
+#[test]
+fn files_that_were_synced_survive_a_kill() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(32);
+    let data = bytes(9, 2 * MIB);
+    let mut mount = Mount::new(&world, "");
+    let file = File::create(mount.path("file")).unwrap();
+    file.write_all_at(&data, 0).unwrap();
+    file.sync_all().unwrap();
+    File::open(&mount.directory).unwrap().sync_all().unwrap();
+    drop(file);
+    mount.child.kill().unwrap();
+    assert_eq!(wait(&mut mount.child), None);
+    world.bad(&format!("info {VOLUME} --require-clean"), 14, "recovers");
+    // What the dead process left is taken down.
+    world.good("umount mnt");
+    assert!(!is_mounted(&mount.directory));
+    let mount = Mount::new(&world, "");
+    assert!(fs::read(mount.path("file")).unwrap() == data);
+    mount.unmount(&world);
+    world.good(&format!("check {VOLUME}"));
+}
+
+#[test]
+fn the_raw_disk_is_a_file() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_data(16);
+    let mut data = fs::read(world.path("data")).unwrap();
+    let mount = Mount::new(&world, "--raw");
+    assert!(fs::read(mount.path("disk")).unwrap() == data);
+    let new = bytes(10, 100_000);
+    let disk = File::options().write(true).open(mount.path("disk")).unwrap();
+    disk.write_all_at(&new, 12_345).unwrap();
+    disk.sync_all().unwrap();
+    drop(disk);
+    mount.unmount(&world);
+    data[12_345..12_345 + new.len()].copy_from_slice(&new);
+    fs::write(world.path("data"), data).unwrap();
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_file_system_is_made_only_where_no_block_holds_anything() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(32);
+    fs::create_dir(world.path("mnt")).unwrap();
+    // Far from both ends, where file systems have their marks.
+    let qemu_io = |command: &str| {
+        world.good(&format!(
+            "serve nbd {VOLUME} --run 'qemu-io --format raw --discard unmap --cmd \"{command}\" \"$uri\"'"
+        ));
+    };
+    qemu_io("write -P 0x5a 12M 4M");
+    for options in ["", "--no-mkfs", "--read-only"] {
+        let (code, complaints) = Mount::start(&world, options).ended();
+        assert_eq!(code, Some(3), "{options}: {complaints}");
+        assert!(complaints.contains("mkfs.ext4 on the file `disk`"), "{options}: {complaints}");
+    }
+    qemu_io("read -P 0x5a 12M 4M");
+    qemu_io("read -P 0 0 12M");
+    // What was given back is not there any more.
+    qemu_io("discard 12M 4M");
+    let mount = Mount::new(&world, "");
+    fs::write(mount.path("file"), "content").unwrap();
+    mount.unmount(&world);
+    world.good(&format!("check {VOLUME}"));
+}
+
+/// Whoever has a key can put them on the disk.
+#[test]
+fn programs_of_others_and_devices_on_the_disk_give_no_rights() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(16);
+    for options in ["", "--read-only", "--raw"] {
+        let mount = Mount::new(&world, options);
+        let found = options_of(&mount.directory);
+        for wanted in ["nosuid", "nodev"] {
+            assert!(found.iter().any(|option| option == wanted), "{options}: {found:?}");
+        }
+        mount.unmount(&world);
+    }
+}
+
+#[test]
+fn a_file_system_is_made_over_data_on_purpose() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_data(16);
+    let mount = Mount::new(&world, "--raw");
+    let made = Command::new("mkfs.ext4").arg("-q").arg(mount.path("disk")).status().unwrap();
+    assert!(made.success());
+    mount.unmount(&world);
+    Mount::new(&world, "--no-mkfs").unmount(&world);
+}
+
+/// At each moment of its start, from before it is written down to after it is mounted.
+#[test]
+fn a_mount_that_is_still_starting_can_be_unmounted() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(16);
+    fs::create_dir(world.path("mnt")).unwrap();
+    for delay_ms in [20, 60, 120, 250, 400] {
+        let line = format!("mount {VOLUME} mnt");
+        let mut child =
+            common::command(&world.path(""), &line).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(delay_ms));
+        let mut umount = common::command(&world.path(""), "umount mnt");
+        let mut umount = umount.stderr(Stdio::piped()).spawn().unwrap();
+        let code = wait(&mut umount);
+        let complaints = io::read_to_string(umount.stderr.take().unwrap()).unwrap();
+        if code == Some(3) && complaints.contains("no volume is mounted on") {
+            // It came before the other was written down.
+            kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+            wait(&mut child);
+        } else {
+            assert_eq!((code, wait(&mut child)), (Some(0), Some(0)), "{delay_ms} ms: {complaints}");
+        }
+        assert!(!is_mounted(&world.path("mnt")));
+    }
+    world.good(&format!("check {VOLUME}"));
+}
+
+#[test]
+fn what_cannot_be_mounted_or_unmounted_is_said() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_data(16);
+    fs::create_dir(world.path("mnt")).unwrap();
+    world.bad("umount mnt", 3, "no volume is mounted on");
+    world.bad(&format!("mount {VOLUME} key"), 3, "not a directory");
+    world.bad(&format!("mount {VOLUME} nowhere"), 3, "nowhere");
+    // It holds data, and no file system.
+    world.bad(&format!("mount {VOLUME} mnt"), 3, "it is left as it is");
+    world.bad(&format!("mount {VOLUME} mnt --no-mkfs"), 3, "it is left as it is");
+    let mount = Mount::new(&world, "--raw");
+    world.good("create other.obl --key-file key --size 16M --state others");
+    world.bad("mount other.obl mnt --key-file key --state others --raw", 9, "served already");
+    mount.unmount(&world);
+    world.bad("mount other.obl mnt --key-file key --state others --no-mkfs", 3, "empty");
+    fs::remove_dir_all(world.path("others")).unwrap();
+    world.assert_nothing_is_lost();
+}

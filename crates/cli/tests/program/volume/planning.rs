@@ -1,0 +1,127 @@
+//! What is said of a volume before it is made, and what making it says.
+
+use std::fs;
+
+use super::world::{MIB, VOLUME, World, bytes};
+use crate::common::{bad, oblivio};
+
+#[test]
+fn less_client_memory_makes_the_tree_top_smaller() {
+    let world = World::new();
+    for memory in [20, 8, 3] {
+        let plan = world.json(&format!("plan --size 1G --client-memory {memory}M --json"));
+        assert!(plan["client_bytes"].as_u64().unwrap() <= memory * MIB, "{memory} MiB: {plan}");
+    }
+    let plan = world.json("plan --size 1G --client-memory 3M --json");
+    assert!(plan["tree_top_levels"].as_u64().unwrap() >= 5, "as much as fits: {plan}");
+}
+
+#[test]
+fn client_memory_that_cannot_be_kept_is_refused_with_the_least_that_can() {
+    let world = World::new();
+    for wish in ["--size 1G", "--size 16T", "--size 1G --block 1M", "--size 1G --tree-top-ways 4"] {
+        let message = bad(world.path(""), &format!("plan {wish} --client-memory 100K"), 3);
+        let least = message.split(" bytes").next().unwrap().rsplit(' ').next().unwrap();
+        let least: u64 = least.parse().unwrap_or_else(|_| panic!("no number in {message}"));
+        let plan = world.json(&format!("plan {wish} --client-memory {least} --json"));
+        assert_eq!(plan["client_bytes"], least, "{wish}");
+        world.bad(&format!("create {VOLUME} {wish} --client-memory {}", least - 1), 3, "allow");
+        assert!(!world.path("disk.obl").exists());
+    }
+}
+
+#[test]
+fn the_clients_directory_takes_no_more_room_than_the_plan_says() {
+    let world = World::new();
+    let plan = world.json("plan --size 16M --json");
+    let [closed, in_use] = ["state_bytes_closed_max", "state_bytes_in_use_max"]
+        .map(|field| plan[field].as_u64().unwrap());
+    assert!(closed < in_use, "{plan}");
+    world.good(&format!("create {VOLUME} --size 16M"));
+    fs::write(world.path("data"), bytes(2, 16 * MIB)).unwrap();
+    let room = || -> u64 {
+        let files = fs::read_dir(world.state()).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+    };
+    for _ in 0..3 {
+        world.fill();
+        assert!((10 * MIB..=closed).contains(&room()), "{} of {closed}", room());
+    }
+    for command in ["plan", "create other.obl --key-file key"] {
+        let text = world.good(&format!("{command} --size 16M"));
+        assert!(text.contains("client's directory"), "{text}");
+    }
+}
+
+#[test]
+fn a_plan_says_what_a_passphrase_takes_to_open_and_that_the_cache_and_requests_come_on_top() {
+    let text = World::new().good("plan --size 1T");
+    for part in ["and the cache", "requests under way", "passphrase", "up to 1.0 GiB more"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+#[test]
+fn making_a_volume_with_a_passphrase_says_how_much_memory_opening_it_takes() {
+    let world = World::new();
+    fs::write(world.path("phrase"), "correct horse battery staple").unwrap();
+    let made = world.good("create p.obl --size 1M --passphrase-file phrase --unlock-millis 1");
+    assert!(made.contains("64.0 MiB"), "{made}");
+    assert!(world.good("info p.obl --passphrase-file phrase").contains("64.0 MiB"));
+    let made = world.good(&format!("create {VOLUME} --size 1M"));
+    assert!(!made.contains("passphrase"), "{made}");
+}
+
+#[test]
+fn a_file_too_large_for_ext4_is_noted() {
+    let world = World::new();
+    assert!(world.good("plan --size 4T").contains("ext4"));
+    assert!(!world.good("plan --size 2T").contains("ext4"));
+}
+
+#[test]
+fn a_file_system_with_less_room_than_the_volume_may_take_is_noted() {
+    let world = World::new();
+    let (code, text, remarks) = oblivio(world.path(""), &format!("create {VOLUME} --size 2T"));
+    assert_eq!(code, 0, "{remarks}");
+    assert!(remarks.contains("less than the volume may take"), "{remarks}{text}");
+    let (_, _, remarks) = oblivio(world.path(""), "create s.obl --key-file key --size 1M");
+    assert_eq!(remarks, "");
+}
+
+#[test]
+fn sizes_up_to_exabytes_have_a_unit() {
+    let world = World::new();
+    assert_eq!(world.json("plan --size 1P --json")["disk_bytes"], 1u64 << 50);
+    world.bad("plan --size 1E --block 16", 3, "");
+    world.bad("plan --size 1X", 2, "K, M, G, T, P, E");
+    world.bad("plan --size 16E", 2, "2^64");
+}
+
+#[test]
+fn a_size_that_is_no_whole_number_of_blocks_is_said_as_it_was_made() {
+    let world = World::new();
+    let text = world.good(&format!("create {VOLUME} --size 1000001"));
+    assert!(text.contains("1003520 bytes"), "{text}");
+}
+
+#[test]
+fn a_block_that_no_volume_has_is_refused_in_the_owners_words() {
+    let world = World::new();
+    for block in ["1", "15", "2M"] {
+        let message = bad(world.path(""), &format!("plan --size 1G --block {block}"), 3);
+        assert!(message.contains("16 to 1048576 bytes"), "{message}");
+        assert!(!message.contains("simulation"), "{message}");
+    }
+}
+
+#[test]
+fn what_is_no_file_is_not_to_be_removed_for_a_volume() {
+    let world = World::new();
+    for (path, what) in [("/dev/null", "a device"), (".", "a directory")] {
+        let message = bad(world.path(""), &format!("create {path} --key-file key --size 1M"), 3);
+        assert!(message.contains(what) && !message.contains("remove"), "{message}");
+    }
+    fs::write(world.path("disk.obl"), "").unwrap();
+    world.bad(&format!("create {VOLUME} --size 1M"), 3, "remove it first");
+}

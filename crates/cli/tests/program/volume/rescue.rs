@@ -1,0 +1,199 @@
+//! What is left of a damaged volume is given back, and nobody takes for whole what is not.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::own_file_system::{folder, on_a_file_system};
+use super::store_file::{
+    BUCKETS_AT, FRONT_AT, HEADER_BYTES, PAIR_BYTES, SUPERBLOCK_BYTES, back_at, superblocks,
+};
+use super::world::{VOLUME, World};
+use crate::common::oblivio;
+
+/// What a rescue said. Every block that it does not call lost or doubtful was right.
+pub(crate) struct Rescue {
+    pub(crate) blocks: u64,
+    /// Bytes.
+    pub(crate) lost: u64,
+    pub(crate) doubtful: u64,
+    pub(crate) damage: Vec<String>,
+    pub(crate) damage_left_out: u64,
+}
+
+impl Rescue {
+    /// One of the volume of `world`, which ends with `code`.
+    pub(crate) fn of(world: &World, code: i32) -> Self {
+        let _ = fs::remove_file(world.path("saved"));
+        let said = oblivio(world.path(""), &format!("rescue {VOLUME} saved --json"));
+        assert_eq!(said.0, code, "{}", said.2);
+        let report: Value = serde_json::from_str(&said.1).unwrap();
+        let number = |value: &Value, field: &str| value[field].as_u64().unwrap();
+        let files = ["data", "saved"].map(|name| fs::read(world.path(name)).unwrap());
+        let [mut data, mut saved] = files;
+        let [lost, doubtful] = ["lost", "doubtful"].map(|kind| {
+            let mut sum = 0;
+            for range in report[kind].as_array().unwrap() {
+                let (offset, bytes) = (number(range, "offset"), number(range, "bytes"));
+                sum += bytes;
+                let range = offset as usize..(offset + bytes) as usize;
+                data[range.clone()].fill(0);
+                saved[range].fill(0);
+            }
+            sum
+        });
+        assert!(data == saved, "what is not lost is saved");
+        let told = report["damage"].as_array().unwrap().iter();
+        Self {
+            blocks: number(&report, "blocks"),
+            lost,
+            doubtful,
+            damage: told.map(|what| what.as_str().unwrap().to_owned()).collect(),
+            damage_left_out: number(&report, "damage_left_out"),
+        }
+    }
+}
+
+#[test]
+fn a_rescue_of_a_sound_volume_is_a_copy() {
+    let world = World::with_data(16);
+    let message = world.good(&format!("rescue {VOLUME} saved"));
+    world.bad(&format!("rescue {VOLUME} saved"), 4, "exists already");
+    assert!(message.contains("4096 blocks are in saved"), "{message}");
+    assert!(fs::read(world.path("saved")).unwrap() == fs::read(world.path("data")).unwrap());
+    world.assert_nothing_is_lost();
+}
+
+/// What it saves is right for its time, and nobody takes it for the latest.
+#[test]
+fn a_rescue_with_an_old_directory_is_code_12() {
+    let world = World::with_data(16);
+    let state = world.state();
+    world.copy(&state, "old");
+    world.fill();
+    let command_line = format!("rescue {VOLUME} saved --state old");
+    world.bad(&command_line, 12, "every block may be older than the latest");
+    // Nothing is left in the way of the next try.
+    fs::remove_file(world.path("saved")).unwrap();
+    world.bad(&format!("rescue {VOLUME} saved --state nowhere"), 11, "nowhere");
+    world.good(&format!("rescue {VOLUME} saved"));
+}
+
+/// The heads of buckets lie behind all slots, those near the leaves last. A bucket without its head is lost,
+/// and a bucket on the client is not.
+#[test]
+fn of_a_store_cut_short_a_rescue_gives_back_all_but_what_is_missing() {
+    let world = World::with_data(16);
+    let store = world.store();
+    let (whole, back) = (store.len(), back_at(&store));
+    let heads = back + PAIR_BYTES..whole - HEADER_BYTES;
+    let all = store.read(0, whole);
+    let mut lost_before = 0;
+    for (left, loses) in [
+        (whole - 1, false),
+        (heads.end, false),
+        (heads.end - (heads.end - heads.start) / 4, true),
+        (heads.start + 1, true),
+        (back + 1, true),
+        (whole / 3, true),
+        (BUCKETS_AT + 1, true),
+        (FRONT_AT + SUPERBLOCK_BYTES, true),
+    ] {
+        store.set_len(left);
+        let Rescue { blocks, lost, damage, .. } = Rescue::of(&world, 7);
+        assert!(blocks > 0, "{left} bytes: what the client holds is there");
+        assert!(lost >= lost_before && (lost > 0) == loses, "{left} bytes: {lost} lost");
+        assert!(damage[0].starts_with(&format!("{} of {whole} bytes", whole - left)));
+        assert!(damage[1].starts_with("1 of 3 copies of the file's header"), "{damage:?}");
+        assert!(damage.len() < 10, "what is missing is not told bucket by bucket: {damage:?}");
+        lost_before = lost;
+    }
+    for left in [FRONT_AT + SUPERBLOCK_BYTES - 1, FRONT_AT, HEADER_BYTES / 2, 20] {
+        store.set_len(left);
+        world.bad(&format!("rescue {VOLUME} none"), 7, "restore it from a backup");
+    }
+    store.set_len(whole);
+    store.replace(0, &all);
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn damage_to_headers_and_superblocks_is_damage() {
+    let world = World::with_data(16);
+    let store = world.store();
+    let header_copies = [0, HEADER_BYTES, store.len() - HEADER_BYTES];
+    for (at, what) in header_copies
+        .map(|at| (at, "copies of the file's header"))
+        .into_iter()
+        .chain(superblocks(&store).map(|at| (at, "copies of the superblock")))
+    {
+        let good = store.replace(at + 300, &[store.read(at + 300, 1)[0] ^ 1]);
+        let Rescue { lost, doubtful, damage, .. } = Rescue::of(&world, 7);
+        assert_eq!((lost, doubtful, damage.len()), (0, 0, 1), "{damage:?}");
+        assert!(damage[0].contains(what), "{damage:?}");
+        store.replace(at + 300, &good);
+    }
+    Rescue::of(&world, 0);
+}
+
+#[test]
+fn of_damage_all_over_so_much_is_told_and_the_rest_counted() {
+    let world = World::with_data(16);
+    let store = world.store();
+    let end = back_at(&store);
+    for at in (BUCKETS_AT..end).step_by(5 * 4096) {
+        store.replace(at, &[store.read(at, 1)[0] ^ 1]);
+    }
+    let Rescue { damage, damage_left_out, lost, .. } = Rescue::of(&world, 7);
+    assert!(lost > 0 && damage.len() == 1000 && damage_left_out > 0, "{damage_left_out}");
+    fs::remove_file(world.path("saved")).unwrap();
+    let (code, told, message) = oblivio(world.path(""), &format!("rescue {VOLUME} saved"));
+    assert_eq!(code, 7, "{message}");
+    assert!(told.lines().count() < 100, "{told}");
+    let left_out = damage_left_out + 1000 - 20;
+    assert!(told.contains(&format!("... and {left_out} more like this")), "{told}");
+}
+
+#[test]
+fn a_directory_in_use_is_not_rescued_from() {
+    let world = World::with_data(16);
+    let server = world.serve("");
+    world.copy("disk.obl", "copy.obl");
+    world.bad("rescue copy.obl saved --key-file key", 9, "another process has the volume open");
+    assert_eq!(server.stop().0, 0);
+    world.good(&format!("rescue {VOLUME} saved"));
+}
+
+#[test]
+fn a_rescue_needs_to_write_neither_to_the_store_nor_to_the_directory() {
+    on_a_file_system(
+        "-t tmpfs -o size=300M",
+        concat!(module_path!(), "::rescues_from_a_read_only_file_system"),
+    );
+}
+
+#[test]
+#[ignore = "runs on a file system of its own"]
+fn rescues_from_a_read_only_file_system() {
+    let world = World::with_data(16);
+    let media = folder();
+    let mount = |options: &str| {
+        let status = Command::new("mount").args(["-o", options]).arg(&media).status().unwrap();
+        assert!(status.success(), "{options}");
+    };
+    world.copy("disk.obl", media.join("disk.obl"));
+    world.copy(world.state(), media.join("state"));
+    let place = media.display();
+    let rescue = format!("rescue {place}/disk.obl saved --key-file key --state {place}/state");
+    mount("remount,ro");
+    world.good(&rescue);
+    assert!(fs::read(world.path("saved")).unwrap() == fs::read(world.path("data")).unwrap());
+    fs::remove_file(world.path("saved")).unwrap();
+
+    mount("remount,rw");
+    fs::remove_file(media.join("state/lock")).unwrap();
+    mount("remount,ro");
+    world.bad(&rescue, 1, "cp -a");
+    world.good(&format!("rescue {VOLUME} saved"));
+}

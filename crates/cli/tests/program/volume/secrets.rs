@@ -1,0 +1,90 @@
+//! Secrets stay where they are.
+
+use std::fs;
+
+use super::world::{MIB, Server, World};
+use crate::common::oblivio;
+
+const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
+
+/// A volume of its own for a passphrase: trying one takes as long as `--unlock-millis` says.
+fn world() -> World {
+    let world = World::new();
+    fs::write(world.path("words"), format!("{PASSPHRASE}\n")).unwrap();
+    world.good("create disk.obl --size 16M --passphrase-file words --unlock-millis 1");
+    world
+}
+
+#[test]
+fn a_passphrase_is_never_shown() {
+    let world = world();
+    fs::write(world.path("key"), "another secret, of 32 or so bytes").unwrap();
+    for command_line in [
+        "info disk.obl --passphrase-file words --json",
+        "info disk.obl --passphrase-command 'cat words'",
+        "check disk.obl --passphrase-file words --json",
+        "key add disk.obl --passphrase-file words --new-key-file key",
+        "key list disk.obl --json",
+        // The server's command line and environment, and those of what it runs.
+        "serve nbd disk.obl --passphrase-file words --run 'cd /proc; cat self/cmdline \
+         self/environ $PPID/cmdline $PPID/environ'",
+        "serve nbd disk.obl --passphrase-command 'cat words' --run 'cd /proc; cat self/cmdline \
+         self/environ $PPID/cmdline $PPID/environ'",
+        "view record disk.obl --passphrase-file words --output view --run 'nbdinfo \"$uri\"'",
+        "info disk.obl --passphrase-file key",
+        "check disk.obl --key-file words",
+    ] {
+        let (_, stdout, stderr) = oblivio(world.path(""), command_line);
+        assert!(!(stdout.clone() + &stderr).is_empty(), "{command_line} says something");
+        for secret in [PASSPHRASE, "another secret"] {
+            assert!(!stdout.contains(secret) && !stderr.contains(secret), "{command_line}");
+        }
+    }
+    let state = world.state();
+    let kept = fs::read_dir(state).unwrap().map(|entry| entry.unwrap().path());
+    for path in kept.chain([world.path("disk.obl"), world.path("view")]) {
+        let contents = fs::read(&path).unwrap();
+        let holds = |secret: &[u8]| contents.windows(secret.len()).any(|found| found == secret);
+        assert!(!holds(PASSPHRASE.as_bytes()), "{}", path.display());
+    }
+}
+
+#[test]
+fn there_is_no_option_that_takes_the_passphrase_itself() {
+    let world = world();
+    world.bad(&format!("info disk.obl --passphrase {PASSPHRASE}"), 2, "--passphrase");
+    // Without a terminal nobody can be asked.
+    let (code, _, message) = oblivio(world.path(""), "info disk.obl");
+    assert!(code == 3 && message.contains("--passphrase-file"), "{code}: {message}");
+}
+
+/// What a slot asks for is read from storage, before anything vouches for it.
+#[test]
+fn an_opening_tries_and_spends_what_it_is_told() {
+    let world = world();
+    fs::write(world.path("key"), [1; 32]).unwrap();
+    world.good("key add disk.obl --passphrase-file words --new-key-file key");
+    let info = "info disk.obl --passphrase-file words";
+    world.bad(&format!("{info} --unlock-memory-max 63M"), 3, "--unlock-memory-max");
+    world.good(&format!("{info} --unlock-memory-max 64M"));
+    world.good(&format!("{info} --key-slot 0"));
+    world.bad(&format!("{info} --key-slot 1"), 6, "key list");
+    world.bad(&format!("{info} --key-slot 2"), 3, "there is no key slot 2");
+    world.good("info disk.obl --key-file key --unlock-memory-max 0");
+}
+
+#[test]
+fn neither_storage_nor_the_clients_directory_shows_what_is_kept() {
+    let world = World::with_volume(16);
+    let line = b"a line that somebody wrote to this disk, and nobody else shall read\n";
+    fs::write(world.path("data"), line.repeat((16 * MIB) as usize / line.len())).unwrap();
+    let server = Server::start(&world, "--cache 1M").ready();
+    server.write(&world.path("data"));
+    // The log of a server that was killed is as it was in use.
+    server.kill();
+    for path in [world.path("disk.obl"), world.state_file()] {
+        let contents = fs::read(&path).unwrap();
+        let shown = contents.windows(16).any(|found| found == &line[..16]);
+        assert!(!shown && contents.len() as u64 > 8 * MIB, "{}", path.display());
+    }
+}

@@ -1,0 +1,334 @@
+//! A directory with a volume in it, and a server that is stopped whatever happens.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::tools::run;
+use crate::common;
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// Long enough for a busy machine, short enough for a hanging test.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two signals of one kind that come together are one.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(100);
+
+/// Opens the volume of a [`World`].
+pub(crate) const VOLUME: &str = "disk.obl --key-file key";
+
+/// A directory of its own, with a key.
+pub(crate) struct World(TempDir);
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        fs::write(dir.path().join("key"), bytes(1, 32)).unwrap();
+        Self(dir)
+    }
+
+    /// With a volume `disk.obl`.
+    pub(crate) fn with_volume(mib: u64) -> Self {
+        let world = Self::new();
+        world.good(&format!("create {VOLUME} --size {mib}M"));
+        world
+    }
+
+    /// With a volume that holds random data, which is in the file `data`.
+    pub(crate) fn with_data(mib: u64) -> Self {
+        let world = Self::with_volume(mib);
+        fs::write(world.path("data"), bytes(2, mib * MIB)).unwrap();
+        world.fill();
+        world
+    }
+
+    /// Copies the file `data` to the volume.
+    pub(crate) fn fill(&self) {
+        self.good(&format!("serve nbd {VOLUME} --run 'nbdcopy --flush data \"$uri\"'"));
+    }
+
+    /// The volume opens, is whole, and holds what `data` does.
+    pub(crate) fn assert_nothing_is_lost(&self) {
+        self.good(&format!("check {VOLUME}"));
+        self.good(&format!("serve nbd {VOLUME} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+    }
+
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn good(&self, command_line: &str) -> String {
+        common::good(&self.0, command_line)
+    }
+
+    pub(crate) fn json(&self, command_line: &str) -> Value {
+        serde_json::from_str(&self.good(command_line)).unwrap()
+    }
+
+    /// What is said when `command_line` ends with `code`: there must be `advice` in it.
+    pub(crate) fn bad(&self, command_line: &str, code: i32, advice: &str) {
+        let message = common::bad(&self.0, command_line, code);
+        assert!(message.contains(advice), "{command_line}: {message:?} does not say {advice:?}");
+    }
+
+    /// The client's directory of the one volume.
+    pub(crate) fn state(&self) -> PathBuf {
+        let mut states = fs::read_dir(self.path("state-home/oblivio")).unwrap();
+        let state = states.next().unwrap().unwrap().path();
+        assert!(states.next().is_none(), "there is more than one");
+        state
+    }
+
+    /// The client's directory's latest file.
+    pub(crate) fn state_file(&self) -> PathBuf {
+        let files = fs::read_dir(self.state()).unwrap().map(|entry| entry.unwrap().path());
+        let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let states = files.filter(|path| name(path).starts_with("state-"));
+        states.max_by_key(|path| name(path)["state-".len()..].parse::<u64>().unwrap_or(0)).unwrap()
+    }
+
+    /// Copies a file or a directory, sparse as it is.
+    pub(crate) fn copy(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) {
+        let (from, to) = (self.path(from), self.path(to));
+        if to.is_dir() {
+            fs::remove_dir_all(&to).unwrap();
+        }
+        let output = std::process::Command::new("cp")
+            .args(["-r", "--sparse=always"])
+            .args([&from, &to])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    /// The volume's file, to be tampered with.
+    pub(crate) fn store(&self) -> Bytes {
+        Bytes::of(&self.path("disk.obl"))
+    }
+
+    /// Serves the volume until it is told to stop.
+    pub(crate) fn serve(&self, options: &str) -> Server {
+        Server::start(self, options).ready()
+    }
+}
+
+/// So many bytes, the same for the same seed.
+pub(crate) fn bytes(seed: u64, bytes: u64) -> Vec<u8> {
+    let mut data = vec![0; bytes as usize];
+    StdRng::seed_from_u64(seed).fill_bytes(&mut data);
+    data
+}
+
+/// A file whose bytes are looked at and changed in place.
+pub(crate) struct Bytes(File);
+
+impl Bytes {
+    pub(crate) fn of(path: &Path) -> Self {
+        Self(File::options().read(true).write(true).open(path).unwrap())
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.0.metadata().unwrap().len()
+    }
+
+    pub(crate) fn read(&self, at: u64, bytes: u64) -> Vec<u8> {
+        let mut read = vec![0; bytes as usize];
+        self.0.read_exact_at(&mut read, at).unwrap();
+        read
+    }
+
+    /// Returns what was there.
+    pub(crate) fn replace(&self, at: u64, bytes: &[u8]) -> Vec<u8> {
+        let old = self.read(at, bytes.len() as u64);
+        self.0.write_all_at(bytes, at).unwrap();
+        old
+    }
+
+    pub(crate) fn set_len(&self, bytes: u64) {
+        self.0.set_len(bytes).unwrap();
+    }
+}
+
+/// A process that serves the volume. Killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    uri: String,
+    repeated: u64,
+    socket: PathBuf,
+    complaints: PathBuf,
+}
+
+impl Server {
+    /// Starts the process, and does not wait for anything.
+    pub(crate) fn start(world: &World, options: &str) -> Self {
+        let command_line = format!("serve nbd {VOLUME} --json {options}");
+        Self::spawn(world, hearing_hangups(&common::command(world.0.path(), &command_line)))
+    }
+
+    /// Starts it by a shell that does something first, and becomes it then.
+    pub(crate) fn start_in_shell(world: &World, first: &str) -> Self {
+        let server = common::command(world.0.path(), &format!("serve nbd {VOLUME} --json"));
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &format!("{first} \"$0\" \"$@\"")]);
+        shell.arg(server.get_program()).args(server.get_args());
+        shell.current_dir(world.0.path()).stdin(Stdio::null());
+        shell.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::spawn(world, shell)
+    }
+
+    fn spawn(world: &World, mut command: Command) -> Self {
+        let complaints = world.path("complaints");
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(File::create(&complaints).unwrap())
+            .spawn()
+            .unwrap();
+        let socket = world.state().join("nbd.sock");
+        Self { child, uri: String::new(), repeated: 0, socket, complaints }
+    }
+
+    /// Waits until the volume is served.
+    pub(crate) fn ready(mut self) -> Self {
+        let mut line = String::new();
+        BufReader::new(self.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|_| panic!("{}", fs::read_to_string(&self.complaints).unwrap()));
+        self.uri = said["uri"].as_str().unwrap().to_owned();
+        // A rescue repeats none.
+        self.repeated = said["accesses_repeated"].as_u64().unwrap_or_default();
+        self
+    }
+
+    pub(crate) fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Where it listens, unless it was told otherwise.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Accesses that were made again when the volume was opened.
+    pub(crate) fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// What it has complained about so far.
+    pub(crate) fn complaints(&self) -> String {
+        fs::read_to_string(&self.complaints).unwrap()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has died.
+    pub(crate) fn died(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Asks the process to end. Returns its exit code, and what it complained about.
+    pub(crate) fn stop(self) -> (i32, String) {
+        self.end_by(&[Signal::TERM])
+    }
+
+    /// Asks the process to end, again and again. Returns its exit code, and what it complained about.
+    pub(crate) fn end_by(mut self, signals: &[Signal]) -> (i32, String) {
+        let code = end_by(&mut self.child, signals);
+        let complaints = self.complaints();
+        (code.unwrap_or_else(|| panic!("a signal ended it: {complaints}")), complaints)
+    }
+
+    /// Ends the process without asking.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        assert_eq!(wait(&mut self.child), None, "it was killed");
+    }
+
+    /// Copies a file to the disk.
+    pub(crate) fn write(&self, file: &Path) {
+        run("nbdcopy", &["--flush", file.to_str().unwrap(), self.uri()]);
+    }
+
+    /// All that the disk holds.
+    pub(crate) fn contents(&self) -> Vec<u8> {
+        let folder = TempDir::new().unwrap();
+        let copy = folder.path().join("copy");
+        run("nbdcopy", &[self.uri(), copy.to_str().unwrap()]);
+        fs::read(copy).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// Kills a process that has not ended, and waits for it.
+pub(crate) fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Sends signals, with time to notice each, and waits. The exit code, unless a signal ended it.
+pub(crate) fn end_by(child: &mut Child, signals: &[Signal]) -> Option<i32> {
+    for (nth, signal) in signals.iter().enumerate() {
+        if nth > 0 {
+            thread::sleep(BETWEEN_SIGNALS);
+        }
+        // By the second, it may have ended.
+        let _ = kill_process(Pid::from_child(child), *signal);
+    }
+    wait(child)
+}
+
+/// Looks again and again whether it `is_so`.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    const LOOK: Duration = Duration::from_micros(200);
+    let mut looks = 0;
+    while !is_so() {
+        thread::sleep(LOOK);
+        looks += 1;
+        assert!(looks < PATIENCE.as_micros() / LOOK.as_micros(), "waited too long: {what}");
+    }
+}
+
+/// The same, even if whoever runs the tests ignores hangups: under `nohup` those it starts would, too.
+pub(crate) fn hearing_hangups(command: &Command) -> Command {
+    let mut env = Command::new("env");
+    env.arg("--default-signal=HUP").arg(command.get_program()).args(command.get_args());
+    env.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    env.stdin(Stdio::null());
+    if let Some(dir) = command.get_current_dir() {
+        env.current_dir(dir);
+    }
+    env
+}
+
+/// The exit code, unless a signal ended it. Does not wait for ever.
+pub(crate) fn wait(child: &mut Child) -> Option<i32> {
+    const LOOK: Duration = Duration::from_millis(5);
+    for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        thread::sleep(LOOK);
+    }
+    panic!("it did not end");
+}

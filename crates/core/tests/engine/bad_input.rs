@@ -1,0 +1,607 @@
+//! Everything a caller or a store can do wrong. The answer is an error that says whose fault it is,
+//! never a panic, and never an answer after storage was caught lying.
+
+use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{
+    Access, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BucketId, BucketStore, CAPACITY_MAX, Error,
+    ErrorKind, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig,
+    RawOram, Sealer, StoreError, TreeConfig, TreeTopKind,
+};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+// ───────────────────────────── the caller: configurations ─────────────────────────────
+
+#[test]
+fn impossible_trees_are_invalid_configs() {
+    let fitting = TreeConfig::path(100, 64).unwrap();
+    let no_levels = [u8::MAX, fitting.geometry.leaf_level() + 1];
+    let no_ways = [0, 257];
+    let invalid = [0, CAPACITY_MAX + 1, u64::MAX]
+        .map(|capacity| TreeConfig { capacity, ..fitting.clone() })
+        .into_iter()
+        .chain(
+            [1, BLOCK_BYTES_MIN - 1, BLOCK_BYTES_MAX + 1, usize::MAX]
+                .map(|block_bytes| TreeConfig { block_bytes, ..fitting.clone() }),
+        )
+        .chain(
+            [0, usize::MAX]
+                .map(|stash_blocks_max| TreeConfig { stash_blocks_max, ..fitting.clone() }),
+        )
+        .chain(no_levels.map(|tree_top_levels| TreeConfig { tree_top_levels, ..fitting.clone() }))
+        .chain(no_ways.map(|ways| TreeConfig {
+            tree_top: TreeTopKind::SetAssociative { ways },
+            ..fitting.clone()
+        }));
+    for config in invalid {
+        assert_eq!(kind(config.shape()), ErrorKind::InvalidConfig, "{config:?}");
+        assert_eq!(
+            kind(path_on(&config, Faulty::new(&fitting, Fault::None))),
+            ErrorKind::InvalidConfig
+        );
+        let raw = RawConfig { tree: config, evict_period: 5 };
+        assert_eq!(
+            kind(raw_on(&raw, Faulty::new(&fitting, Fault::None))),
+            ErrorKind::InvalidConfig
+        );
+    }
+}
+
+#[test]
+fn capacities_without_a_tree_are_invalid_configs() {
+    for capacity in [CAPACITY_MAX + 1, u64::MAX] {
+        assert_eq!(kind(TreeConfig::path(capacity, 64)), ErrorKind::InvalidConfig);
+    }
+    assert_eq!(kind(RawConfig::new(u64::MAX, 64)), ErrorKind::InvalidConfig);
+    for capacity in [0, CAPACITY_MAX + 1] {
+        let shape = RawConfig::new(capacity, 64).and_then(|config| config.tree.shape());
+        assert_eq!(kind(shape), ErrorKind::InvalidConfig);
+    }
+}
+
+#[test]
+fn a_tree_past_all_memory_is_an_invalid_config() {
+    let config = TreeConfig::path(CAPACITY_MAX, BLOCK_BYTES_MAX).unwrap();
+    let store = MemoryStore::new(&[config.shape().unwrap()], LayoutKind::Heap);
+    assert_eq!(kind(store), ErrorKind::InvalidConfig);
+}
+
+#[test]
+fn evict_periods_out_of_range_are_invalid_configs() {
+    let tree = TreeConfig::path(100, 64).unwrap();
+    for evict_period in [0, u32::MAX] {
+        let config = RawConfig { tree: tree.clone(), evict_period };
+        assert_eq!(
+            kind(raw_on(&config, Faulty::new(&tree, Fault::None))),
+            ErrorKind::InvalidConfig
+        );
+        let config = RawConfig::with_z_a(100, 64, 5, evict_period, 64);
+        assert_eq!(kind(config), ErrorKind::InvalidConfig);
+    }
+}
+
+#[test]
+fn a_store_of_another_shape_is_a_mismatch() {
+    let config = TreeConfig::path(100, 64).unwrap();
+    let raw = RawConfig { tree: config.clone(), evict_period: 5 };
+    let others = [
+        TreeConfig { block_bytes: 65, ..config.clone() },
+        TreeConfig { geometry: Geometry::uniform(8, 4).unwrap(), ..config.clone() },
+        TreeConfig { geometry: Geometry::uniform(7, 5).unwrap(), ..config.clone() },
+    ];
+    for other in others {
+        assert_eq!(
+            kind(path_on(&config, Faulty::new(&other, Fault::None))),
+            ErrorKind::StoreMismatch,
+            "{other:?}"
+        );
+        assert_eq!(
+            kind(raw_on(&raw, Faulty::new(&other, Fault::None))),
+            ErrorKind::StoreMismatch,
+            "{other:?}"
+        );
+    }
+    let missing = TreeConfig { tree: TreeId(1), ..config.clone() };
+    assert_eq!(
+        kind(path_on(&missing, Faulty::new(&config, Fault::None))),
+        ErrorKind::StoreMismatch
+    );
+}
+
+// ───────────────────────────── the caller: requests ─────────────────────────────
+
+#[test]
+fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
+    for mut oram in small_orams(Fault::None) {
+        write_all(&mut *oram).unwrap();
+        let before = oram.store().memory.contents().to_vec();
+        let calls = oram.store().calls;
+        let end = oram.capacity();
+        for (address, bytes) in [(end, 16), (u64::MAX, 16), (1, 15), (1, 17), (1, 0)] {
+            for reads in [true, false] {
+                let mut buffer = vec![9; bytes];
+                let op = if reads { Op::Read(&mut buffer) } else { Op::Write(&buffer) };
+                let (mut first, mut updated) = ([0xA5; 16], false);
+                let outcome = oram.access(&mut [
+                    Access { address: 0, op: Op::Read(&mut first) },
+                    Access { address: 1, op: Op::Update(&mut |_| updated = true) },
+                    Access { address, op },
+                    Access { address: 2, op: Op::Write(&[9; 16]) },
+                ]);
+                assert_eq!(kind(outcome), ErrorKind::InvalidRequest);
+                assert_eq!((first, updated), ([0xA5; 16], false), "a part was served");
+            }
+        }
+        assert_eq!(oram.store().calls, calls, "storage was asked");
+        assert_eq!(oram.store().memory.contents(), before, "storage was written");
+        for address in 0..end {
+            let mut block = [0; 16];
+            oram.read(address, &mut block).unwrap();
+            assert_eq!(block, [address as u8; 16]);
+        }
+    }
+}
+
+#[test]
+fn an_empty_batch_asks_storage_nothing() {
+    for mut oram in small_orams(Fault::None) {
+        oram.access(&mut []).unwrap();
+        assert_eq!(oram.store().calls, 0);
+    }
+}
+
+#[test]
+fn messages_never_hold_an_address() {
+    const ADDRESS: u64 = 54_321;
+    let config = TreeConfig::path(60_000, 16).unwrap();
+    let mut errors = Vec::new();
+    for fault in [Fault::Call(5), Fault::None] {
+        let mut oram = path_on(&config, Faulty::new(&config, fault)).unwrap();
+        errors.extend(oram.read(ADDRESS * 1000, &mut [0; 16]).err());
+        errors.extend(oram.read(ADDRESS, &mut [0; 15]).err());
+        errors.extend(oram.write(ADDRESS, &[1; 17]).err());
+        errors.extend((0..4).filter_map(|_| oram.write(ADDRESS, &[1; 16]).err()));
+        oram.store().memory.contents_mut().fill(0xFE);
+        errors.extend(oram.check_invariants().err());
+        errors.extend((0..2).filter_map(|_| oram.read(ADDRESS, &mut [0; 16]).err()));
+    }
+    for kind in
+        [ErrorKind::InvalidRequest, ErrorKind::Store, ErrorKind::Corrupt, ErrorKind::MustReopen]
+    {
+        assert!(errors.iter().any(|error| error.kind() == kind), "{kind:?} never came");
+    }
+    for error in errors {
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains(&ADDRESS.to_string()), "{shown}");
+    }
+}
+
+// ───────────────────────────── the store: failures ─────────────────────────────
+
+/// Fails the first call, then the second, and so on until none is left to fail.
+#[test]
+fn after_any_failed_call_an_oram_refuses_all_work() {
+    for build in SMALL_ORAMS {
+        let mut healthy = build(Fault::None);
+        write_all(&mut *healthy).unwrap();
+        for call in 0..healthy.store().calls {
+            for fault in [Fault::Call(call), Fault::TornCall(call)] {
+                let mut oram = build(fault);
+                let error = write_all(&mut *oram).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Store);
+                let source = std::error::Error::source(&error).expect("the store's own error");
+                assert_eq!(source.to_string(), FAILURE);
+                assert_must_reopen(&mut *oram);
+            }
+        }
+    }
+}
+
+#[test]
+fn after_a_failed_scan_an_oram_refuses_all_work() {
+    for mut oram in small_orams(Fault::None) {
+        write_all(&mut *oram).unwrap();
+        oram.store().fault = Fault::Call(oram.store().calls);
+        assert_eq!(kind(oram.check()), ErrorKind::Store);
+        assert_must_reopen(&mut *oram);
+    }
+}
+
+#[test]
+fn frames_of_wrong_number_or_length_are_corrupt() {
+    let bends: [Bend; 7] = [
+        |frames| frames.clear(),
+        |frames| frames.truncate(frames.len() - 1),
+        |frames| frames.push(frames[0]),
+        |frames| frames[0].bytes -= 1,
+        |frames| frames[0].bytes += 1,
+        |frames| *frames.last_mut().unwrap() = Span { start: 0, bytes: 0 },
+        |frames| frames.iter_mut().for_each(|frame| frame.bytes = 0),
+    ];
+    for bend in bends {
+        is_corrupt_at_once(bend);
+    }
+}
+
+#[test]
+fn frames_past_the_end_of_their_buffer_are_corrupt() {
+    let bends: [Bend; 3] = [
+        |frames| frames[0].start = 1 << 20,
+        |frames| frames[0].start = usize::MAX,
+        |frames| frames[0].bytes = usize::MAX,
+    ];
+    for bend in bends {
+        is_corrupt_at_once(bend);
+    }
+}
+
+fn is_corrupt_at_once(bend: Bend) {
+    for mut oram in small_orams(Fault::None) {
+        write_all(&mut *oram).unwrap();
+        oram.store().fault = Fault::Frames(bend);
+        assert_eq!(kind(oram.write(0, &[1; 16])), ErrorKind::Corrupt);
+        assert_must_reopen(&mut *oram);
+    }
+}
+
+// ───────────────────────────── the store: lies ─────────────────────────────
+
+/// Flips bits of every byte that storage holds, padding between buckets included.
+#[test]
+fn a_flip_anywhere_is_served_or_corrupt() {
+    let mut outcomes = Outcomes::default();
+    for build in SMALL_ORAMS {
+        let positions = build(Fault::None).store().memory.contents().len();
+        for position in 0..positions {
+            for flip in [0x01, 0x80, 0xFF] {
+                outcomes.count(build, |contents, _| contents[position] ^= flip);
+            }
+        }
+    }
+    outcomes.assert_both();
+}
+
+#[test]
+fn replaced_contents_are_served_or_corrupt() {
+    let mut outcomes = Outcomes::default();
+    for build in SMALL_ORAMS {
+        for byte in 0..=u8::MAX {
+            outcomes.count(build, |contents, _| contents.fill(byte));
+        }
+        for seed in 0..2000 {
+            outcomes.count(build, |contents, _| {
+                StdRng::seed_from_u64(seed).fill_bytes(contents);
+            });
+        }
+    }
+    outcomes.assert_both();
+}
+
+#[test]
+fn counters_that_lie_are_served_or_corrupt() {
+    let mut outcomes = Outcomes::default();
+    for build in SMALL_ORAMS {
+        for counter in [0, 1, 1 << 63, u64::MAX] {
+            for bucket in 0..SMALL_BUCKETS {
+                outcomes.count(build, |contents, headers| {
+                    contents[headers[bucket]..][..8].copy_from_slice(&u64::to_be_bytes(counter));
+                });
+            }
+            outcomes.count(build, |contents, headers| {
+                for header in headers {
+                    contents[*header..][..8].copy_from_slice(&u64::to_be_bytes(counter));
+                }
+            });
+        }
+    }
+    outcomes.assert_both();
+}
+
+/// Every bucket at the place of every other: what it holds is well-formed, but not there.
+#[test]
+fn buckets_in_each_others_place_are_served_or_corrupt() {
+    let mut outcomes = Outcomes::default();
+    for build in SMALL_ORAMS {
+        for (from, to) in (0..SMALL_BUCKETS).flat_map(|a| (0..SMALL_BUCKETS).map(move |b| (a, b))) {
+            outcomes.count(build, |contents, headers| {
+                let bucket_bytes = headers[1] - headers[0];
+                let bucket = headers[from]..headers[from] + bucket_bytes;
+                contents.copy_within(bucket, headers[to]);
+            });
+        }
+    }
+    outcomes.assert_both();
+}
+
+/// Storage goes back to an earlier state, as a whole or bucket by bucket.
+#[test]
+fn rollbacks_are_served_or_corrupt() {
+    for build in SMALL_ORAMS {
+        for undone in 0..=SMALL_BUCKETS {
+            let mut oram = build(Fault::None);
+            write_all(&mut *oram).unwrap();
+            let earlier = oram.store().memory.contents().to_vec();
+            write_all(&mut *oram).unwrap();
+            let headers = oram.store().headers();
+            let range = match headers.get(undone) {
+                Some(header) => *header..header + (headers[1] - headers[0]),
+                None => 0..earlier.len(),
+            };
+            oram.store().memory.contents_mut()[range.clone()].copy_from_slice(&earlier[range]);
+            serves_or_stops(&mut *oram);
+        }
+    }
+}
+
+/// How many ORAMs lived with their lying storage, and how many stopped.
+#[derive(Default)]
+struct Outcomes {
+    served: u32,
+    stopped: u32,
+}
+
+impl Outcomes {
+    /// Fills an ORAM, lies about what it holds, and uses it.
+    fn count(&mut self, build: Build, lie: impl Fn(&mut [u8], &[usize])) {
+        let deceived = || {
+            let mut oram = build(Fault::None);
+            write_all(&mut *oram).unwrap();
+            let headers = oram.store().headers();
+            lie(oram.store().memory.contents_mut(), &headers);
+            oram
+        };
+        is_ok_or_corrupt(deceived().check());
+        match serves_or_stops(&mut *deceived()) {
+            true => self.served += 1,
+            false => self.stopped += 1,
+        }
+    }
+
+    /// A test that saw only one of the two has not tried enough.
+    fn assert_both(&self) {
+        assert!(self.served > 0 && self.stopped > 0, "{} {}", self.served, self.stopped);
+    }
+}
+
+/// Whether `oram` served everything. If not, it must have named the storage corrupt, and stay
+/// stopped.
+fn serves_or_stops(oram: &mut dyn Small) -> bool {
+    let mut block = [0; 16];
+    let stopped = (0..2 * oram.capacity()).find_map(|i| {
+        let address = i % oram.capacity();
+        let used = oram.read(address, &mut block).and_then(|()| oram.write(address, &block));
+        used.and_then(|()| oram.evict()).err()
+    });
+    match stopped {
+        None => {
+            // The scan may find what no access ran into.
+            is_ok_or_corrupt(oram.check());
+            true
+        }
+        Some(error) => {
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+            assert_must_reopen(oram);
+            false
+        }
+    }
+}
+
+fn is_ok_or_corrupt(scan: Result<(), Error>) {
+    assert!(scan.is_ok() || kind(scan) == ErrorKind::Corrupt);
+}
+
+fn assert_must_reopen(oram: &mut dyn Small) {
+    let calls = oram.store().calls;
+    let mut block = [0xA5; 16];
+    let mut update = |_: &mut [u8]| panic!("a broken ORAM answers nothing");
+    assert_eq!(kind(oram.read(0, &mut block)), ErrorKind::MustReopen);
+    assert_eq!(kind(oram.write(0, &[1; 16])), ErrorKind::MustReopen);
+    let update = Access { address: 0, op: Op::Update(&mut update) };
+    assert_eq!(kind(oram.access(&mut [update])), ErrorKind::MustReopen);
+    assert_eq!(kind(oram.evict()), ErrorKind::MustReopen);
+    assert_eq!(kind(oram.check()), ErrorKind::MustReopen);
+    assert_eq!((block, oram.store().calls), ([0xA5; 16], calls));
+}
+
+// ───────────────────────────── ORAMs to be wronged ─────────────────────────────
+
+/// Path or RAW ORAM of five blocks of 16 bytes.
+trait Small: Oram {
+    fn store(&mut self) -> &mut Faulty;
+    fn evict(&mut self) -> Result<(), Error>;
+    fn check(&mut self) -> Result<(), Error>;
+}
+
+impl Small for PathOram<Faulty, StdRng> {
+    fn store(&mut self) -> &mut Faulty {
+        self.store_mut()
+    }
+    fn evict(&mut self) -> Result<(), Error> {
+        self.background_evict()
+    }
+    fn check(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+}
+
+impl Small for RawOram<Faulty, StdRng> {
+    fn store(&mut self) -> &mut Faulty {
+        self.store_mut()
+    }
+    fn evict(&mut self) -> Result<(), Error> {
+        self.background_evict()
+    }
+    fn check(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+}
+
+type Build = fn(Fault) -> Box<dyn Small>;
+
+const SMALL_BUCKETS: usize = 7;
+
+/// Both schemes, sealed and in clear, without and with a tree top.
+const SMALL_ORAMS: [Build; 6] = [
+    |fault| small_path(Seal::Aes, 0, fault),
+    |fault| small_path(Seal::Null, 0, fault),
+    |fault| small_path(Seal::Null, 1, fault),
+    |fault| small_raw(Seal::Aes, 0, fault),
+    |fault| small_raw(Seal::Null, 0, fault),
+    |fault| small_raw(Seal::Null, 1, fault),
+];
+
+fn small_orams(fault: Fault) -> [Box<dyn Small>; 6] {
+    SMALL_ORAMS.map(|build| build(fault))
+}
+
+fn small_path(seal: Seal, tree_top_levels: u8, fault: Fault) -> Box<dyn Small> {
+    let config = small_tree(tree_top_levels);
+    let store = Faulty::new(&config, fault);
+    Box::new(PathOram::path(&config, seal.sealer(), store, coins()).unwrap())
+}
+
+fn small_raw(seal: Seal, tree_top_levels: u8, fault: Fault) -> Box<dyn Small> {
+    let config = RawConfig { tree: small_tree(tree_top_levels), evict_period: 2 };
+    let store = Faulty::new(&config.tree, fault);
+    Box::new(RawOram::raw(&config, seal.sealer(), store, coins()).unwrap())
+}
+
+fn small_tree(tree_top_levels: u8) -> TreeConfig {
+    let config = TreeConfig::new(5, 16, Geometry::uniform(2, 2).unwrap(), 20);
+    TreeConfig { tree_top_levels, ..config }
+}
+
+/// Gives every block its address as contents, twice, so that evictions have reached every bucket.
+fn write_all(oram: &mut dyn Small) -> Result<(), Error> {
+    (0..2 * oram.capacity()).try_for_each(|i| {
+        let address = i % oram.capacity();
+        oram.write(address, &[address as u8; 16])
+    })
+}
+
+enum Seal {
+    Aes,
+    Null,
+}
+
+impl Seal {
+    fn sealer(&self) -> Sealer {
+        match self {
+            Self::Aes => Sealer::aes128(&Key::from_bytes([7; 16]), TreeId(0)),
+            Self::Null => Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets()),
+        }
+    }
+}
+
+fn path_on(config: &TreeConfig, store: Faulty) -> Result<PathOram<Faulty, StdRng>, Error> {
+    PathOram::path(config, Seal::Aes.sealer(), store, coins())
+}
+
+fn raw_on(config: &RawConfig, store: Faulty) -> Result<RawOram<Faulty, StdRng>, Error> {
+    RawOram::raw(config, Seal::Aes.sealer(), store, coins())
+}
+
+fn coins() -> StdRng {
+    StdRng::seed_from_u64(1)
+}
+
+/// The kind of what must be an error.
+fn kind<T>(outcome: Result<T, Error>) -> ErrorKind {
+    outcome.err().expect("this must be an error").kind()
+}
+
+// ───────────────────────────── stores that do wrong ─────────────────────────────
+
+#[derive(Clone, Copy)]
+enum Fault {
+    None,
+    /// This call fails, before anything happened.
+    Call(usize),
+    /// This call fails, after everything happened.
+    TornCall(usize),
+    /// What a read brings is not what was asked for.
+    Frames(Bend),
+}
+
+type Bend = fn(&mut Vec<Span>);
+
+const FAILURE: &str = "the disk is on fire";
+
+/// Memory with a fault.
+struct Faulty {
+    memory: MemoryStore,
+    fault: Fault,
+    /// Reads and writes so far.
+    calls: usize,
+    /// What a bent read brings.
+    buffer: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl Faulty {
+    fn new(config: &TreeConfig, fault: Fault) -> Self {
+        let memory = MemoryStore::new(&[config.shape().unwrap()], LayoutKind::Heap).unwrap();
+        Self { memory, fault, calls: 0, buffer: Vec::new(), spans: Vec::new() }
+    }
+
+    /// Where the header of each bucket starts.
+    fn headers(&self) -> Vec<usize> {
+        let tree = TreeId(0);
+        (0..SMALL_BUCKETS as u64)
+            .map(|id| Piece { tree, bucket: BucketId(id), part: Part::Header })
+            .map(|piece| self.memory.span(&piece).expect("it has seven buckets").start)
+            .collect()
+    }
+
+    /// Counts a call, and whether it fails before or after it has happened.
+    fn count(&mut self) -> (bool, bool) {
+        let call = self.calls;
+        self.calls += 1;
+        match self.fault {
+            Fault::Call(failing) => (call == failing, false),
+            Fault::TornCall(failing) => (false, call == failing),
+            Fault::None | Fault::Frames(_) => (false, false),
+        }
+    }
+}
+
+impl BucketStore for Faulty {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.memory.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.memory.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        if let (true, _) | (_, true) = self.count() {
+            return Err(StoreError::new(FAILURE));
+        }
+        let frames = self.memory.read(pieces)?;
+        let Fault::Frames(bend) = self.fault else {
+            return Ok(frames);
+        };
+        self.buffer.clear();
+        self.spans.clear();
+        for frame in (0..frames.len()).map(|i| frames.get(i)) {
+            self.spans.push(Span { start: self.buffer.len(), bytes: frame.len() });
+            self.buffer.extend_from_slice(frame);
+        }
+        bend(&mut self.spans);
+        Ok(Frames::new(&self.buffer, &self.spans))
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        let (fails, tears) = self.count();
+        if fails {
+            return Err(StoreError::new(FAILURE));
+        }
+        self.memory.write(pieces, fill)?;
+        if tears { Err(StoreError::new(FAILURE)) } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.memory.flush()
+    }
+}

@@ -1,0 +1,494 @@
+//! A cache in front of an ORAM, with both remapping policies, against a plain map and a literal LRU.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use oblivio_core::oram::CacheTally;
+use oblivio_core::scheme::{PathBackend, RawBackend};
+use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::{
+    Access, BucketStore, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig,
+    FreecursiveOram, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram,
+    PathOram, RawConfig, RemapPolicy, Sealer, StoreError, TakingOram, TreeConfig,
+};
+use oblivio_testkit::workload::Workload;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+const POLICIES: [RemapPolicy; 2] = [RemapPolicy::AtAccess, RemapPolicy::Delayed];
+
+// ───────────────────────────── making them ─────────────────────────────
+
+fn coins(seed: u64) -> StdRng {
+    StdRng::seed_from_u64(seed)
+}
+
+fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
+    *among.choose(coins).expect("there is something to pick from")
+}
+
+fn sealer(tree: &TreeConfig) -> Sealer {
+    Sealer::aes128(&Key::draw(&mut coins(7)), tree.tree)
+}
+
+fn memory(tree: &TreeConfig) -> MemoryStore {
+    MemoryStore::new(&[tree.shape().unwrap()], LayoutKind::Heap).unwrap()
+}
+
+fn path_backend(tree: &TreeConfig) -> PathBackend<MemoryStore> {
+    PathBackend::new(tree, sealer(tree), memory(tree)).unwrap()
+}
+
+fn raw_backend(config: &RawConfig) -> RawBackend<MemoryStore> {
+    RawBackend::new(config, sealer(&config.tree), memory(&config.tree)).unwrap()
+}
+
+fn freecursive_config(coins: &mut StdRng) -> FreecursiveConfig {
+    FreecursiveConfig {
+        capacity: pick(&[1, 2, 7, 33, 100, 255], coins),
+        block_bytes: 24,
+        fan_out: pick(&[2, 4, 8], coins),
+        counter_bits: pick(&[1, 2, 5, 14], coins),
+        client_entries_max: pick(&[1, 2, 10, 300], coins),
+        plb_blocks: pick(&[0, 1, 4, 64], coins),
+        plb_ways: 1,
+        hits: HitPolicy::Access,
+        integrity: Integrity::None,
+    }
+}
+
+/// A cache of any size, and the model of it.
+fn any_cache(coins: &mut StdRng) -> (CacheConfig, Lru) {
+    let ways = pick(&[1, 2, 3, 16], coins);
+    let config = CacheConfig { blocks: ways * pick(&[1, 2, 5], coins), ways };
+    (config, Lru { ways, sets: vec![Vec::new(); config.blocks / ways] })
+}
+
+/// The literal cache: in each set the addresses, the one unused for longest first, and whether they
+/// have changed.
+struct Lru {
+    ways: usize,
+    sets: Vec<Vec<(u64, bool)>>,
+}
+
+impl Lru {
+    /// What one request does to the tally.
+    fn request(
+        &mut self,
+        address: u64,
+        is_write: bool,
+        policy: RemapPolicy,
+        tally: &mut CacheTally,
+    ) {
+        let sets = self.sets.len() as u64;
+        let set = &mut self.sets[(address % sets) as usize];
+        let changed = match set.iter().position(|(held, _)| *held == address) {
+            Some(at) => {
+                tally.hits += 1;
+                set.remove(at).1
+            }
+            None => {
+                tally.misses += 1;
+                if set.len() == self.ways {
+                    let (_, changed) = set.remove(0);
+                    tally.given_back += u64::from(changed || policy == RemapPolicy::Delayed);
+                }
+                false
+            }
+        };
+        set.push((address, changed || is_write));
+    }
+}
+
+// ───────────────────────────── answers ─────────────────────────────
+
+/// Serves random requests, and compares every answer with a plain map and every tally with the
+/// model.
+fn run<O: TakingOram>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> CacheTally {
+    let (config, mut lru) = any_cache(coins);
+    let mut oram = CachedOram::new(config, policy, oram).unwrap();
+    assert_eq!(oram.policy(), policy);
+    let bytes = oram.block_bytes();
+    let mut model: HashMap<u64, Vec<u8>> = HashMap::new();
+    let mut tally = CacheTally::default();
+    for i in 1..=200 {
+        // Half of the requests go to a few blocks, so that there are hits.
+        let addresses = if coins.random() { oram.capacity() } else { oram.capacity().min(5) };
+        let address = coins.random_range(0..addresses);
+        let held = model.entry(address).or_insert_with(|| vec![0; bytes]);
+        let kind = coins.random_range(0..3);
+        match kind {
+            0 => {
+                let mut buffer = vec![0xA5; bytes];
+                oram.read(address, &mut buffer).unwrap();
+                assert!(buffer == *held, "block {address}");
+            }
+            1 => {
+                held.fill(coins.random());
+                oram.write(address, held).unwrap();
+            }
+            _ => {
+                let fill: u8 = coins.random();
+                let mut seen = Vec::new();
+                oram.update(address, |block| {
+                    seen = block.to_vec();
+                    block[0] ^= fill;
+                })
+                .unwrap();
+                assert!(seen == *held, "block {address}");
+                held[0] ^= fill;
+            }
+        }
+        lru.request(address, kind != 0, policy, &mut tally);
+        assert_eq!(oram.tally(), tally);
+        if i % 50 == 0 {
+            oram.check_invariants().unwrap();
+        }
+    }
+    flush(&mut oram);
+    oram.check_invariants().unwrap();
+    let mut buffer = vec![0; bytes];
+    for (address, held) in &model {
+        oram.oram_mut().read(*address, &mut buffer).unwrap();
+        assert!(buffer == *held, "block {address} behind the cache");
+    }
+    tally
+}
+
+fn flush<O: TakingOram>(oram: &mut CachedOram<O>) {
+    while let Err(error) = oram.flush() {
+        assert_eq!(error.kind(), ErrorKind::StashFull);
+        oram.background_evict().unwrap();
+    }
+}
+
+#[test]
+fn a_cached_oram_is_a_map() {
+    for policy in POLICIES {
+        let mut tally = CacheTally::default();
+        for seed in 0..60 {
+            let coins = &mut coins(seed);
+            let free = freecursive_config(coins);
+            // The buckets of every level have a size of their own.
+            let profile: Vec<u16> = (0..7).map(|_| coins.random_range(2..5)).collect();
+            let capacity = pick(&[1, 2, 50, 100], coins);
+            let tree = TreeConfig {
+                tree_top_levels: pick(&[0, 2], coins),
+                ..TreeConfig::new(capacity, 24, Geometry::profile(&profile).unwrap(), 150)
+            };
+            let raw = RawConfig { tree: tree.clone(), evict_period: 3 };
+            let oram_coins = self::coins(!seed);
+            let of_run = match seed % 4 {
+                0 => run(FlatOram::new(path_backend(&tree), oram_coins).unwrap(), policy, coins),
+                1 => run(FlatOram::new(raw_backend(&raw), oram_coins).unwrap(), policy, coins),
+                2 => {
+                    let backend = path_backend(&free.path_tree().unwrap());
+                    run(FreecursiveOram::new(&free, backend, oram_coins).unwrap(), policy, coins)
+                }
+                _ => {
+                    let backend = raw_backend(&free.raw_tree().unwrap());
+                    run(FreecursiveOram::new(&free, backend, oram_coins).unwrap(), policy, coins)
+                }
+            };
+            tally.hits += of_run.hits;
+            tally.given_back += of_run.given_back;
+        }
+        assert!(tally.hits > 1000 && tally.given_back > 1000, "{tally:?}");
+    }
+}
+
+#[test]
+fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
+    let tree = TreeConfig::path(20, 24).unwrap();
+    let mut oram = FlatOram::new(path_backend(&tree), coins(1)).unwrap();
+    let free = FreecursiveConfig { client_entries_max: 1, ..freecursive_config(&mut coins(3)) };
+    let backend = path_backend(&free.path_tree().unwrap());
+    let mut free = FreecursiveOram::new(&free, backend, coins(1)).unwrap();
+    fn check(oram: &mut impl TakingOram) {
+        let mut block = [0xA5; 24];
+        assert!(!oram.take(0, &mut block).unwrap(), "never written");
+        assert_eq!(block, [0; 24]);
+        oram.put_back(0, &[7; 24]).unwrap();
+        assert!(oram.take(0, &mut block).unwrap());
+        assert_eq!(block, [7; 24]);
+        let mut found = false;
+        oram.visit_addresses(&mut |address| found |= address == 0).unwrap();
+        assert!(!found);
+        oram.check_invariants().unwrap();
+        assert!(!oram.take_on_client(0, &mut block).unwrap(), "it is out");
+        oram.put_back(0, &[8; 24]).unwrap();
+        assert!(oram.take_on_client(0, &mut block).unwrap(), "it is in the stash");
+        assert_eq!(block, [8; 24]);
+        assert!(!oram.take(0, &mut block).unwrap(), "it is out again");
+        oram.put_back(0, &[8; 24]).unwrap();
+        oram.read(0, &mut block).unwrap();
+        assert_eq!(block, [8; 24]);
+        oram.check_invariants().unwrap();
+    }
+    check(&mut oram);
+    check(&mut free);
+}
+
+// ───────────────────────────── how many accesses ─────────────────────────────
+
+/// 1024 blocks, 32 position-map blocks of which 4 fit the PLB, and counters that come to their end.
+fn behind_a_cache(
+    policy: RemapPolicy,
+) -> CachedOram<FreecursiveOram<PathBackend<MemoryStore>, StdRng>> {
+    let config = FreecursiveConfig {
+        client_entries_max: 32,
+        plb_blocks: 4,
+        counter_bits: 4,
+        fan_out: 32,
+        ..FreecursiveConfig::new(1024, 32).unwrap()
+    };
+    assert_eq!(config.depth().unwrap(), 1);
+    let backend = path_backend(&config.path_tree().unwrap());
+    let oram = FreecursiveOram::new(&config, backend, coins(1)).unwrap();
+    CachedOram::new(CacheConfig { blocks: 64, ways: 4 }, policy, oram).unwrap()
+}
+
+/// Storage sees how many path accesses there are: where remapping is delayed, neither coins nor data
+/// nor operations show in it.
+#[test]
+fn delayed_the_number_of_accesses_depends_on_the_addresses_alone() {
+    let [mut one, mut other] = [(); 2].map(|()| behind_a_cache(RemapPolicy::Delayed));
+    for request in Workload::Zipf.requests(1024, 5).take(5000) {
+        one.read(request.address, &mut [0; 32]).unwrap();
+        other.write(request.address, &[1; 32]).unwrap();
+        assert_eq!(one.tally(), other.tally());
+        assert_eq!(one.oram().tally(), other.oram().tally());
+    }
+    let (cache, paths) = (one.tally(), one.oram().tally());
+    assert_eq!(paths.data_accesses, cache.misses, "a victim costs none");
+    assert!(paths.remap_accesses > 50 && cache.given_back > 1000, "{paths:?}, {cache:?}");
+}
+
+/// The price of each: data accesses for victims that changed, or position-map accesses for all.
+#[test]
+fn victims_cost_data_accesses_or_position_map_accesses() {
+    for writes in [false, true] {
+        let [at_access, delayed] = POLICIES.map(|policy| {
+            let mut oram = behind_a_cache(policy);
+            for request in Workload::Uniform.requests(1024, 5).take(3000) {
+                if writes {
+                    oram.write(request.address, &[1; 32]).unwrap();
+                } else {
+                    oram.read(request.address, &mut [0; 32]).unwrap();
+                }
+            }
+            let victims = oram.tally().misses - 64;
+            assert_eq!(
+                oram.tally().given_back,
+                if writes || policy == RemapPolicy::Delayed { victims } else { 0 }
+            );
+            (oram.tally().misses, oram.oram().tally())
+        });
+        let (misses, at_access) = at_access;
+        let (_, delayed) = delayed;
+        let given_back = if writes { misses - 64 } else { 0 };
+        assert_eq!(at_access.data_accesses, misses + given_back);
+        assert_eq!(delayed.data_accesses, misses);
+        let more = delayed.position_map_accesses as f64 / at_access.position_map_accesses as f64;
+        let expected = if writes { 1.0 } else { 2.0 };
+        assert!((more - expected).abs() < 0.1, "{more}");
+    }
+}
+
+/// Without a PLB both ways need the whole chain, each time.
+#[test]
+fn without_a_plb_a_block_needs_its_chain_when_it_leaves_and_when_it_comes_back() {
+    let config = FreecursiveConfig {
+        client_entries_max: 1,
+        plb_blocks: 0,
+        ..FreecursiveConfig::new(100, 32).unwrap()
+    };
+    let depth = config.depth().unwrap() as u64;
+    let backend = path_backend(&config.path_tree().unwrap());
+    let oram = FreecursiveOram::new(&config, backend, coins(1)).unwrap();
+    let cache = CacheConfig { blocks: 4, ways: 4 };
+    let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram).unwrap();
+    for request in Workload::Zipf.requests(100, 1).take(500) {
+        oram.write(request.address, &[1; 32]).unwrap();
+    }
+    let CacheTally { misses, given_back, .. } = oram.tally();
+    assert!(depth > 0 && given_back > 100);
+    assert_eq!(oram.oram().tally().position_map_accesses, depth * (misses + given_back));
+}
+
+// ───────────────────────────── errors ─────────────────────────────
+
+#[test]
+fn a_full_stash_refuses_loses_nothing_and_recovers() {
+    let (mut refusals, mut refused_flushes) = (0, 0);
+    for seed in 0..10 {
+        let tree = TreeConfig::new(100, 24, Geometry::uniform(6, 2).unwrap(), 4);
+        let oram = FlatOram::new(path_backend(&tree), coins(seed)).unwrap();
+        let cache = CacheConfig { blocks: 40, ways: 4 };
+        let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram).unwrap();
+        let mut coins = coins(!seed);
+        let mut model = vec![0u8; 100];
+        for _ in 0..1500 {
+            let (address, fill) = (coins.random_range(0..100), coins.random());
+            let mut seen = 0;
+            let mut change = |block: &mut [u8]| {
+                seen = block[0];
+                block.fill(fill);
+            };
+            while let Err(error) =
+                oram.access(&mut [Access { address, op: Op::Update(&mut change) }])
+            {
+                assert_eq!(error.kind(), ErrorKind::StashFull);
+                refusals += 1;
+                oram.background_evict().unwrap();
+                oram.check_invariants().unwrap();
+            }
+            assert_eq!(seen, std::mem::replace(&mut model[address as usize], fill));
+        }
+        while let Err(error) = oram.flush() {
+            assert_eq!(error.kind(), ErrorKind::StashFull);
+            refused_flushes += 1;
+            oram.background_evict().unwrap();
+        }
+        oram.check_invariants().unwrap();
+        for (address, fill) in (0..).zip(model) {
+            let mut block = [0; 24];
+            while oram.oram_mut().read(address, &mut block).is_err() {
+                oram.background_evict().unwrap();
+            }
+            assert_eq!(block, [fill; 24]);
+        }
+    }
+    assert!(refusals > 10 && refused_flushes > 10, "{refusals}, {refused_flushes}");
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let tree = TreeConfig::path(20, 24).unwrap();
+    for (blocks, ways) in [(0, 1), (4, 0), (4, 3), (2, 4), (0, 0), (usize::MAX, 1)] {
+        for policy in POLICIES {
+            let oram = FlatOram::new(path_backend(&tree), coins(1)).unwrap();
+            let error = CachedOram::new(CacheConfig { blocks, ways }, policy, oram).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::InvalidConfig, "{blocks} blocks, {ways} ways");
+        }
+    }
+}
+
+#[test]
+fn a_bad_request_anywhere_touches_nothing() {
+    for policy in POLICIES {
+        let tree = TreeConfig::path(20, 24).unwrap();
+        let oram = FlatOram::new(path_backend(&tree), coins(1)).unwrap();
+        let mut oram = CachedOram::new(CacheConfig { blocks: 2, ways: 2 }, policy, oram).unwrap();
+        oram.write(0, &[1; 24]).unwrap();
+        let before = oram.tally();
+        for (address, bytes) in [(20, 24), (u64::MAX, 24), (1, 23)] {
+            let mut block = vec![0; bytes];
+            let error = oram
+                .access(&mut [
+                    Access { address: 0, op: Op::Write(&[2; 24]) },
+                    Access { address, op: Op::Read(&mut block) },
+                ])
+                .unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+            let behind = oram.oram_mut();
+            for error in [
+                behind.take(address, &mut block).unwrap_err(),
+                behind.take_on_client(address, &mut block).unwrap_err(),
+                behind.put_back(address, &block).unwrap_err(),
+            ] {
+                assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+            }
+        }
+        assert_eq!(oram.tally(), before);
+        let mut block = [0; 24];
+        oram.read(0, &mut block).unwrap();
+        assert_eq!(block, [1; 24]);
+    }
+}
+
+/// Memory that fails once, at a call from now.
+struct Failing {
+    memory: MemoryStore,
+    calls_left: Rc<Cell<u64>>,
+}
+
+impl Failing {
+    fn call(&self) -> Result<(), StoreError> {
+        match self.calls_left.replace(self.calls_left.get().wrapping_sub(1)) {
+            0 => Err(StoreError::new("a failure for a test")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl BucketStore for Failing {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.memory.shape(tree)
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.call()?;
+        self.memory.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.call()?;
+        self.memory.write(pieces, fill)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.memory.prefetch(pieces);
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.memory.flush()
+    }
+}
+
+#[test]
+fn after_a_failure_of_the_store_not_even_hits_are_answered() {
+    for policy in POLICIES {
+        for failing_call in 0..2 {
+            let tree = TreeConfig::path(20, 24).unwrap();
+            let calls_left = Rc::new(Cell::new(u64::MAX));
+            let store = Failing { memory: memory(&tree), calls_left: Rc::clone(&calls_left) };
+            let oram = PathOram::path(&tree, sealer(&tree), store, coins(1)).unwrap();
+            let cache = CacheConfig { blocks: 2, ways: 2 };
+            let mut oram = CachedOram::new(cache, policy, oram).unwrap();
+            oram.write(0, &[1; 24]).unwrap();
+            oram.write(1, &[1; 24]).unwrap();
+            calls_left.set(failing_call);
+            assert_eq!(oram.write(2, &[1; 24]).unwrap_err().kind(), ErrorKind::Store);
+            let errors = [
+                oram.read(1, &mut [0; 24]).unwrap_err(),
+                oram.flush().unwrap_err(),
+                oram.background_evict().unwrap_err(),
+                oram.check_invariants().unwrap_err(),
+            ];
+            assert!(errors.iter().all(|error| error.kind() == ErrorKind::MustReopen));
+        }
+    }
+}
+
+/// A block that is out and one that storage has deleted would look the same.
+#[test]
+fn blocks_are_not_taken_out_of_an_oram_under_pmmac() {
+    let config = FreecursiveConfig {
+        integrity: Integrity::Pmmac,
+        ..FreecursiveConfig::new(100, 32).unwrap()
+    };
+    let make = || {
+        let backend = path_backend(&config.path_tree().unwrap());
+        FreecursiveOram::new(&config, backend, coins(1)).unwrap()
+    };
+    let cache = CacheConfig { blocks: 4, ways: 4 };
+    let refused = CachedOram::new(cache, RemapPolicy::Delayed, make()).err().unwrap();
+    assert_eq!(refused.kind(), ErrorKind::InvalidConfig);
+    for refused in [make().take(1, &mut [0; 32]), make().take_on_client(1, &mut [0; 32])] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidConfig);
+    }
+    CachedOram::new(cache, RemapPolicy::AtAccess, make()).unwrap().write(1, &[1; 32]).unwrap();
+}

@@ -1,0 +1,128 @@
+//! Each combination against a plain array, its invariants, and its tallies against what storage saw.
+
+use std::collections::BTreeMap;
+
+use oblivio_core::HitPolicy;
+use oblivio_core::view::{Event, Operation};
+use oblivio_testkit::workload::Workload;
+
+use crate::support::grid::{
+    ACCESSES_PER_EVICTION, CAPACITY, Combination, Driven, Kind, Map, POSITION_MAP_DEPTH, Request,
+    SMALL_PER_MAIN, Scheme, all_allowed, covering_set, requests,
+};
+
+const REQUESTS: usize = 700;
+
+/// The workloads, one after the other; in each, requests of all kinds.
+fn mixed(seed: u64) -> Vec<Vec<Request>> {
+    let kinds = |i: usize, is_write: bool| match (i % 5, is_write) {
+        (0, _) => Kind::Update,
+        (_, true) => Kind::Write,
+        (_, false) => Kind::Read,
+    };
+    let workloads = [Workload::Uniform, Workload::Scan, Workload::Zipf, Workload::TwoAlternating];
+    workloads.map(|workload| requests(workload, seed, kinds).take(REQUESTS).collect()).into()
+}
+
+#[test]
+fn combinations_are_arrays_and_keep_their_invariants_and_their_tallies() {
+    let rare = check_all(&covering_set(3));
+    assert!(rare.room_made > 1000 && rare.forgotten > 200 && rare.hits > 2000, "{rare:?}");
+}
+
+#[test]
+#[ignore = "the better part of a minute"]
+fn all_combinations_are_arrays_and_keep_their_invariants_and_their_tallies() {
+    check_all(&all_allowed());
+}
+
+/// How often rare states occurred.
+#[derive(Debug, Default)]
+struct Rare {
+    room_made: u64,
+    forgotten: u64,
+    hits: u64,
+}
+
+fn check_all(combinations: &[Combination]) -> Rare {
+    let mut rare = Rare::default();
+    for (seed, combination) in (1..).zip(combinations) {
+        let mut driven = Driven::new(combination, seed);
+        let mut seen = BTreeMap::new();
+        for workload in mixed(seed) {
+            for part in workload.chunks(REQUESTS / 10) {
+                driven.serve_all(part);
+                // Blocks that were just asked for, so that some are on the client.
+                if !combination.has_cache() {
+                    let first = part[0].address.min(CAPACITY - 9);
+                    rare.forgotten += u64::from(driven.forget(first..first + 9));
+                }
+            }
+            count_paths(&driven.take_view(), &mut seen);
+            check_invariants(combination, &mut driven);
+        }
+        driven.flush();
+        count_paths(&driven.take_view(), &mut seen);
+        assert_owns_up(combination, &driven, &seen);
+        check_invariants(combination, &mut driven);
+        let all = (0..CAPACITY).map(|address| Request { address, kind: Kind::Read, fill: 0 });
+        driven.serve_all(&all.collect::<Vec<_>>());
+        rare.room_made += driven.room_made;
+        rare.hits += driven.found + driven.composed.hits();
+    }
+    rare
+}
+
+/// Of what storage sees of that, nothing is counted.
+#[track_caller]
+fn check_invariants(combination: &Combination, driven: &mut Driven) {
+    driven.composed.check().unwrap_or_else(|error| panic!("{error}, {combination:?}"));
+    driven.take_view();
+}
+
+/// Paths read, of each tree of blocks.
+fn count_paths(view: &[Event], seen: &mut BTreeMap<u16, u64>) {
+    let place = |event: &Event| event.piece.map(|piece| piece.tree.0);
+    let reads = view.iter().filter(|event| event.operation == Operation::Read);
+    let mut last = None;
+    for event in reads {
+        let (tree, trip) = (place(event).unwrap(), event.trip);
+        if last != Some((tree, trip)) {
+            *seen.entry(tree).or_default() += 1;
+        }
+        last = Some((tree, trip));
+    }
+}
+
+/// The tallies say what storage saw, and what was asked for.
+#[track_caller]
+fn assert_owns_up(combination: &Combination, driven: &Driven, seen: &BTreeMap<u16, u64>) {
+    let place = format!("{combination:?}");
+    let accesses = driven.composed.accesses(driven.room_made);
+    for (tree, accesses) in (0..).zip(&accesses) {
+        let mut paths = *accesses;
+        if combination.scheme != Scheme::Path {
+            paths += accesses / u64::from(ACCESSES_PER_EVICTION);
+        }
+        if !combination.has_rho() {
+            paths += driven.room_made;
+        }
+        assert_eq!(seen.get(&tree), Some(&paths), "of tree {tree}, {place}");
+    }
+    if combination.has_rho() {
+        assert_eq!(accesses[1], accesses[0] * SMALL_PER_MAIN as u64, "{place}");
+    }
+    let asked = driven.composed.asked(driven.requests) - driven.found;
+    if let Some(data_accesses) = driven.composed.data_accesses(driven.room_made) {
+        assert_eq!(data_accesses, asked - driven.composed.hits(), "{place}");
+    }
+    // Without a PLB, and if none is found by its address, each block of the chain costs an access.
+    if (combination.map, combination.hits) == (Map::FreecursiveWithoutPlb, HitPolicy::Access)
+        && let Some(position_map_accesses) = driven.composed.position_map_accesses()
+    {
+        let chains = asked + driven.composed.put_back();
+        assert_eq!(position_map_accesses, POSITION_MAP_DEPTH * chains, "{place}");
+    }
+    let hits = driven.found + driven.composed.hits();
+    assert!(combination.hits == HitPolicy::Serve || hits == 0, "{place}");
+}

@@ -1,0 +1,24 @@
+//! The covering sets cover, and how large they are.
+
+use std::collections::HashSet;
+
+use crate::support::grid::{all_allowed, allowed_together, covering_set, refusal, together};
+
+#[test]
+fn levels_that_go_together_do_so_in_some_combination() {
+    let combinations = all_allowed().len();
+    // So that nobody refuses half of them without a word in this place.
+    assert_eq!(combinations, 1704);
+    for (strength, expected) in [(2, (27, 285)), (3, (84, 1622))] {
+        let set = covering_set(strength);
+        for combination in &set {
+            assert_eq!(refusal(combination), None, "{combination:?}");
+        }
+        let covered: HashSet<_> =
+            set.iter().flat_map(|combination| together(&combination.choice(), strength)).collect();
+        let allowed = allowed_together(strength);
+        assert_eq!(covered, allowed);
+        let place = format!("{strength} at a time");
+        assert_eq!((set.len(), allowed.len()), expected, "{place}: combinations, levels together");
+    }
+}

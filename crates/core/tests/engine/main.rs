@@ -1,0 +1,19 @@
+//! The engine from outside, in one program: what it links is linked once.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+mod background_eviction;
+mod bad_input;
+mod cached;
+mod composition;
+mod frontend;
+mod golden;
+mod hits;
+mod oracle;
+mod pmmac;
+mod populate;
+mod privacy;
+mod rho;
+mod rotating;
+mod support;
+mod tags;

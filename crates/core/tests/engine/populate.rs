@@ -1,0 +1,110 @@
+//! An ORAM that is filled at once is one to which every block has been written.
+
+use oblivio_core::scheme::{Backend, PathBackend};
+use oblivio_core::{
+    ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Geometry, Integrity, Key, MemoryStore,
+    Oram, Sealer, TreeConfig, TreeTopKind,
+};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+const CAPACITY: u64 = 500;
+
+fn coins(seed: u64) -> StdRng {
+    StdRng::seed_from_u64(seed)
+}
+
+fn backend(tree: &TreeConfig) -> PathBackend<MemoryStore> {
+    let store = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
+    PathBackend::new(tree, Sealer::aes128(&Key::draw(&mut coins(7)), tree.tree), store).unwrap()
+}
+
+/// A tree with buckets of any size on some levels, and any top.
+fn any_tree(capacity: u64, block_bytes: usize, coins: &mut StdRng) -> TreeConfig {
+    let mut slots = [4; 9];
+    slots[3..7].fill_with(|| coins.random_range(1..5));
+    let kinds = [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }];
+    TreeConfig {
+        tree_top_levels: coins.random_range(0..4),
+        tree_top: *kinds.choose(coins).unwrap(),
+        ..TreeConfig::new(capacity, block_bytes, Geometry::profile(&slots).unwrap(), 150)
+    }
+}
+
+/// Every block is zeros, once, and can be written.
+fn assert_full(oram: &mut impl Oram, block_bytes: usize) {
+    for address in 0..CAPACITY {
+        let mut block = vec![9; block_bytes];
+        oram.read(address, &mut block).unwrap();
+        assert!(block.iter().all(|byte| *byte == 0));
+        oram.write(address, &vec![1; block_bytes]).unwrap();
+    }
+    let mut block = vec![9; block_bytes];
+    oram.read(0, &mut block).unwrap();
+    assert_eq!(block, vec![1; block_bytes]);
+}
+
+#[test]
+fn with_a_flat_map_every_block_is_there_as_deep_as_it_can_be() {
+    for seed in 0..20 {
+        let mut chance = coins(seed);
+        let tree = any_tree(CAPACITY, 16, &mut chance);
+        let mut oram = FlatOram::new(backend(&tree), chance).unwrap();
+        oram.populate().unwrap();
+        oram.check_invariants().unwrap();
+        let levels = oram.blocks_on_levels().unwrap();
+        let held = oram.stash().blocks() as u64 + levels.iter().sum::<u64>();
+        assert_eq!(held, CAPACITY, "{levels:?}");
+        // 500 blocks on 256 leaves of four: few find theirs full.
+        assert!(levels[8] > 440, "{levels:?}");
+        assert_full(&mut oram, 16);
+        oram.check_invariants().unwrap();
+    }
+}
+
+#[test]
+fn with_the_map_in_the_tree_its_blocks_are_there_too() {
+    for seed in 0..20 {
+        let mut chance = coins(seed);
+        let config = FreecursiveConfig {
+            client_entries_max: 4,
+            ..FreecursiveConfig::new(CAPACITY, 64).unwrap()
+        };
+        let tree = TreeConfig {
+            burst_accesses_max: config.burst_accesses_max().unwrap(),
+            ..any_tree(config.tree_capacity().unwrap(), 64, &mut chance)
+        };
+        let mut oram = FreecursiveOram::new(&config, backend(&tree), chance).unwrap();
+        oram.populate().unwrap();
+        oram.check_invariants().unwrap();
+        let mut seen = Vec::new();
+        oram.backend_mut().visit_blocks(&mut |_, address, _| seen.push(address)).unwrap();
+        seen.sort_unstable();
+        let levels = config.level_addresses().unwrap();
+        assert_eq!(
+            levels.iter().map(|level| level.end - level.start).collect::<Vec<_>>(),
+            [500, 16, 1]
+        );
+        assert_eq!(seen, levels.into_iter().flatten().collect::<Vec<_>>());
+        assert_full(&mut oram, 64);
+        oram.check_invariants().unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_filled_is_refused() {
+    let tree = TreeConfig::new(CAPACITY, 16, Geometry::uniform(6, 4).unwrap(), 1);
+    let mut oram = FlatOram::new(backend(&tree), coins(1)).unwrap();
+    assert_eq!(oram.populate().unwrap_err().kind(), ErrorKind::StashFull, "508 slots");
+    assert_eq!(oram.read(0, &mut [0; 16]).unwrap_err().kind(), ErrorKind::MustReopen);
+
+    let config = FreecursiveConfig {
+        client_entries_max: 4,
+        integrity: Integrity::Pmmac,
+        ..FreecursiveConfig::new(CAPACITY, 64).unwrap()
+    };
+    let tree = config.path_tree().unwrap();
+    let mut oram = FreecursiveOram::new(&config, backend(&tree), coins(1)).unwrap();
+    assert_eq!(oram.populate().unwrap_err().kind(), ErrorKind::InvalidConfig);
+}

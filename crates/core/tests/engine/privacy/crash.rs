@@ -1,0 +1,127 @@
+//! A client that crashes, goes back, and does again what was lost.
+
+use oblivio_core::oram;
+use oblivio_core::posmap::{LivePosMap, Mapping};
+use oblivio_core::scheme::{Home, Move};
+use oblivio_core::seal::Era;
+use oblivio_core::view::Contents;
+use oblivio_core::{
+    EraSealer, Leaf, MasterKey, MemoryStore, Op, Oram, RawConfig, RotatingConfig, RotatingOram,
+};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::run::{BLOCK_BYTES, CAPACITY, Data, Scheme, Setup, Store, store_of};
+
+type Rotating = RotatingOram<Store, StdRng>;
+type Block = [u8; BLOCK_BYTES];
+
+/// How often the client crashes: once in the middle of its work, then in its recoveries.
+const CRASHES: usize = 3;
+
+/// What storage saw of accesses that a crash made worthless, and each time they were made again.
+pub(crate) struct Lost {
+    pub(crate) first: Contents,
+    pub(crate) again: Vec<Contents>,
+}
+
+/// Makes as many accesses as a state outlives, and makes them again from that state.
+pub(crate) fn lose_and_repeat(setup: &Setup) -> Lost {
+    let Scheme::Rotating(evict_period) = setup.scheme else {
+        unreachable!("only rotating RAW ORAM goes back");
+    };
+    let config = RawConfig { tree: setup.tree(), evict_period };
+    let mut coins = StdRng::seed_from_u64(setup.seed);
+    let master = MasterKey::draw(&mut coins);
+    let sealer = EraSealer::fresh(master.clone(), config.tree.tree, &mut coins);
+    let store = store_of(&config.rotating_shapes().unwrap());
+    let oram_coins = StdRng::from_rng(&mut coins);
+    let mut oram = Rotating::rotating(&config, sealer, store, oram_coins).unwrap();
+    (0..CAPACITY).for_each(|address| oram.write(address, &draw(setup, &mut coins)).unwrap());
+
+    let kept = Kept::of(&mut oram);
+    let mut log = Vec::new();
+    take_view(&mut oram);
+    while oram.backend().accesses_left() > 0 {
+        let step = oram.intend(&[coins.random_range(0..CAPACITY)]).unwrap()[0];
+        log.push((step, draw(setup, &mut coins)));
+        carry_out(&mut oram, &log[log.len() - 1..]);
+    }
+    let first = take_view(&mut oram);
+    let again = (0..CRASHES).map(|_| {
+        let recovery_coins = StdRng::from_rng(&mut coins);
+        kept.recover(&mut oram, &config, &master, recovery_coins);
+        carry_out(&mut oram, &log);
+        take_view(&mut oram)
+    });
+    Lost { first, again: again.collect() }
+}
+
+fn draw(setup: &Setup, coins: &mut StdRng) -> Block {
+    match setup.data {
+        Data::Zeros => [0; BLOCK_BYTES],
+        Data::Random => coins.random(),
+    }
+}
+
+fn carry_out(oram: &mut Rotating, log: &[(Move, Block)]) {
+    for (step, data) in log {
+        oram.carry_out(&[*step], &mut [Op::Write(data)]).unwrap();
+    }
+}
+
+/// What storage saw since the last time.
+fn take_view(oram: &mut Rotating) -> Contents {
+    let store = oram.backend_mut().store_mut();
+    let memory = std::mem::replace(store.store_mut(), nowhere());
+    let (_, view) = std::mem::replace(store, Store::new(memory, Contents::new())).into_parts();
+    view
+}
+
+fn nowhere() -> MemoryStore {
+    MemoryStore::new(&[], MemoryStore::default_layout()).unwrap()
+}
+
+/// Everything that a client must keep.
+struct Kept {
+    evictions: u64,
+    accesses_since_eviction: u32,
+    eras: Vec<Era>,
+    map: Vec<(u64, Mapping)>,
+    blocks: Vec<(Home, u64, Leaf, Vec<u8>)>,
+}
+
+impl Kept {
+    fn of(oram: &mut Rotating) -> Self {
+        oram.backend_mut().keep_state();
+        let backend = oram.backend();
+        Self {
+            evictions: backend.evictions(),
+            accesses_since_eviction: backend.accesses_since_eviction(),
+            eras: backend.sealer().eras().cloned().collect(),
+            blocks: backend
+                .client_blocks()
+                .map(|(home, address, leaf, bytes)| (home, address, leaf, bytes.to_vec()))
+                .collect(),
+            map: oram.table().mapped(0..CAPACITY).collect(),
+        }
+    }
+
+    /// Makes of `oram`, of which only storage is left, what it was.
+    fn recover(&self, oram: &mut Rotating, config: &RawConfig, master: &MasterKey, coins: StdRng) {
+        let tree = &config.tree;
+        let nothing = Store::new(nowhere(), Contents::new());
+        let store = std::mem::replace(oram.backend_mut().store_mut(), nothing);
+        let sealer = EraSealer::new(master.clone(), tree.tree, self.eras.clone());
+        let Self { evictions, accesses_since_eviction, .. } = *self;
+        let mut table = LivePosMap::new(CAPACITY, tree.geometry.leaf_level()).unwrap();
+        self.map.iter().for_each(|(address, mapping)| table.set(*address, *mapping));
+        let kept = oram::Kept { evictions, accesses_since_eviction, table };
+        let config = RotatingConfig::flat(config.clone());
+        *oram = RotatingOram::resume(&config, sealer, store, kept, coins).unwrap();
+        for (home, address, leaf, bytes) in &self.blocks {
+            oram.bring_back(*home, *address, *leaf, bytes).unwrap();
+        }
+        oram.begin_era();
+    }
+}

@@ -1,0 +1,108 @@
+//! Behind a cache with delayed remapping: a block that comes back is somewhere else.
+
+use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
+use oblivio_core::{
+    CacheConfig, CachedOram, FlatOram, FreecursiveOram, Key, Oram, RawConfig, RemapPolicy, Sealer,
+    TakingOram,
+};
+use oblivio_testkit::statistics::Verdicts;
+use oblivio_testkit::workload::Workload;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::FALSE_ALARMS;
+use super::leaves::judge;
+use super::paths::assert_whole;
+use super::run::{
+    BLOCK_BYTES, CAPACITY, Frontend, Run, Scheme, Setup, States, Store, freecursive_config, store,
+};
+use super::trips::{Purpose, leaves};
+use crate::support::noting::Noting;
+
+const REQUESTS: usize = 8000;
+
+/// A cache of one block, so that every change of the address is a miss; and a larger one.
+const CACHES: [CacheConfig; 2] =
+    [CacheConfig { blocks: 1, ways: 1 }, CacheConfig { blocks: 12, ways: 4 }];
+
+/// Those that miss a cache often enough to be judged.
+fn workloads(cache: CacheConfig) -> &'static [Workload] {
+    use Workload::{Scan, TwoAlternating, Uniform, Zipf};
+    if cache.blocks == 1 { &[TwoAlternating, Zipf] } else { &[Scan, Uniform, Zipf] }
+}
+
+/// Serves `workload` from behind a cache. Storage sees what was taken, and the position map.
+fn serve<O: TakingOram>(oram: O, cache: CacheConfig, workload: Workload) -> CachedOram<O> {
+    let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram).unwrap();
+    for request in workload.requests(CAPACITY, 1).take(REQUESTS) {
+        let mut block = [1; BLOCK_BYTES];
+        if request.is_write {
+            oram.write(request.address, &block).unwrap();
+        } else {
+            oram.read(request.address, &mut block).unwrap();
+        }
+    }
+    oram
+}
+
+fn run(setup: Setup, cache: CacheConfig, workload: Workload) -> Run {
+    let mut coins = StdRng::seed_from_u64(cache.blocks as u64);
+    let tree = setup.tree();
+    let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+    let store = store(tree.shape().unwrap());
+    match setup.scheme {
+        Scheme::Raw(evict_period) => {
+            let config = RawConfig { tree, evict_period };
+            let backend = RawBackend::new(&config, sealer, store).unwrap();
+            run_on(setup, backend, cache, workload, coins, RawBackend::store_mut)
+        }
+        _ => {
+            let backend = PathBackend::new(&tree, sealer, store).unwrap();
+            run_on(setup, backend, cache, workload, coins, PathBackend::store_mut)
+        }
+    }
+}
+
+fn run_on<B: TakingBackend>(
+    setup: Setup,
+    backend: B,
+    cache: CacheConfig,
+    workload: Workload,
+    coins: StdRng,
+    store_mut: fn(&mut B) -> &mut Store,
+) -> Run {
+    let backend = Noting::new(backend);
+    let take = |backend: &mut Noting<B>| {
+        let notes = backend.take_notes();
+        (notes, std::mem::take(store_mut(backend.backend_mut()).sink_mut()))
+    };
+    let (accesses, view) = match setup.frontend {
+        Frontend::Flat => {
+            let mut oram = serve(FlatOram::new(backend, coins).unwrap(), cache, workload);
+            take(oram.oram_mut().backend_mut())
+        }
+        Frontend::Freecursive => {
+            let oram = FreecursiveOram::new(&freecursive_config(), backend, coins).unwrap();
+            take(serve(oram, cache, workload).oram_mut().backend_mut())
+        }
+    };
+    Run { setup, workload, accesses, view, states: States::default() }
+}
+
+#[test]
+fn leaves_are_uniform_independent_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        for setup in [Setup::new(scheme, REQUESTS), Setup::freecursive(scheme, REQUESTS)] {
+            for cache in CACHES {
+                for workload in workloads(cache) {
+                    let run = run(setup, cache, *workload);
+                    assert!(run.accesses.len() > 3000, "{workload} hardly misses");
+                    judge(&run, &leaves(&run, Purpose::Access), &mut verdicts);
+                    assert_whole(&run);
+                }
+            }
+        }
+    }
+    verdicts.conclude();
+}

@@ -1,0 +1,179 @@
+//! What storage sees of combinations of techniques: of a set in which every two that go together do so.
+
+use oblivio_core::HitPolicy;
+use oblivio_core::store::{Part, Piece};
+use oblivio_core::view::{Event, Operation};
+use oblivio_testkit::statistics::Verdicts;
+use oblivio_testkit::workload::{self, Workload};
+
+use super::FALSE_ALARMS;
+use super::leaves::judge_leaves;
+use super::rings::Rings;
+use crate::support::grid::{
+    ACCESSES_PER_EVICTION, Bound, CAPACITY, Combination, Driven, Front, Kind, LEAVES, Map, Request,
+    Requests, Scheme, TOP_LEVELS, Top, covering_set, requests,
+};
+
+/// Writes every block, so that each is there.
+fn fill(driven: &mut Driven) {
+    let all = (0..CAPACITY).map(|address| Request { address, kind: Kind::Write, fill: 1 });
+    driven.serve_all(&all.collect::<Vec<_>>());
+}
+
+/// Other operations, and other data: with the same coins, everything that storage sees is the same but
+/// for the ciphertext, whatever the combination.
+///
+/// Not so where blocks wait in front of an ORAM for a change: a cache that remaps at accesses gives back
+/// what has changed, and ρ inserts what is written. There, other data.
+#[test]
+fn of_the_same_addresses_is_the_same() {
+    for (seed, combination) in (1..).zip(covering_set(2)) {
+        let may_change_operations =
+            matches!(combination.front, Front::None | Front::CacheDelayed | Front::DelayedRho);
+        let view = |kinds: fn(usize) -> Kind, flip| {
+            let mut driven = Driven::new(&combination, seed);
+            fill(&mut driven);
+            for workload in [Workload::Uniform, Workload::Zipf, Workload::TwoAlternating] {
+                let kinds =
+                    |i: usize, _| if may_change_operations { kinds(i) } else { by_number(i) };
+                let requests = requests(workload, seed, kinds).take(400);
+                let flipped =
+                    requests.map(|request| Request { fill: request.fill ^ flip, ..request });
+                driven.serve_all(&flipped.collect::<Vec<_>>());
+            }
+            driven.take_view()
+        };
+        let first = view(by_number, 0);
+        let others: [fn(usize) -> Kind; 2] = [|_| Kind::Read, |_| Kind::Write];
+        for (kinds, flip) in others.into_iter().zip([0xFF, 0x55]) {
+            let other = view(kinds, flip);
+            let differs = first.iter().zip(&other).position(|(a, b)| a != b);
+            assert_eq!(differs, None, "at this event, {combination:?}");
+            assert_eq!(first.len(), other.len(), "{combination:?}");
+        }
+    }
+}
+
+fn by_number(i: usize) -> Kind {
+    [Kind::Update, Kind::Read, Kind::Write][i % 3]
+}
+
+/// An event without what is random in it: the index of the bucket.
+type Shape = (Operation, Option<(u16, u8, Part)>, u64);
+
+/// Whatever is asked for, storage sees one sequence of shapes. How far it goes is what some
+/// combinations show, and no more: all is the beginning of the longest.
+///
+/// Evictions that a full stash asks for are out of the sequence, so no stash here has a bound.
+#[test]
+fn of_any_addresses_is_the_beginning_of_one_shape() {
+    let loose = |combination| Combination { bound: Bound::Loose, ..combination };
+    for (seed, combination) in (1..).zip(covering_set(2).into_iter().map(loose)) {
+        let views = Workload::ALL.map(|workload| {
+            let mut driven = Driven::new(&combination, seed);
+            let kinds = |_, is_write| if is_write { Kind::Write } else { Kind::Read };
+            let all: Vec<_> = requests(workload, seed, kinds).take(500).collect();
+            driven.serve_all(&all[..250]);
+            // Forgetting shows nothing, but for the position-map blocks that it needs.
+            if combination.scheme == Scheme::Rotating
+                && !combination.has_cache()
+                && workload != Workload::Scan
+            {
+                driven.forget(all[250].address..all[250].address + 1);
+            }
+            driven.serve_all(&all[250..]);
+            shapes(&combination, &driven.take_view())
+        });
+        let longest = views.iter().max_by_key(|view| view.len()).expect("there are some");
+        for (workload, view) in Workload::ALL.into_iter().zip(&views) {
+            let differs = view.iter().zip(longest).position(|(a, b)| a != b);
+            assert_eq!(differs, None, "{workload} differs at this event, {combination:?}");
+            let is_fixed = is_fixed(&combination);
+            assert!(!is_fixed || view.len() == longest.len(), "{workload}, {combination:?}");
+        }
+    }
+}
+
+/// Whether the number of accesses depends on the number of requests alone.
+fn is_fixed(combination: &Combination) -> bool {
+    // When counters begin anew depends on the addresses, also without a PLB.
+    matches!(combination.map, Map::Flat | Map::Recursive)
+        && combination.hits == HitPolicy::Access
+        && combination.front == Front::None
+}
+
+fn shapes(combination: &Combination, view: &[Event]) -> Vec<Shape> {
+    // What comes together is public; of a position map in the tree it depends on what that needs.
+    let shows_ahead = combination.map != Map::Nested || combination.requests == Requests::Single;
+    let events = view.iter().filter(|event| shows_ahead || event.operation != Operation::Prefetch);
+    let shape = |event: &Event| {
+        let place = event.piece.map(|piece| (piece.tree.0, piece.bucket.level(), piece.part));
+        (event.operation, place, event.bytes)
+    };
+    events.map(shape).collect()
+}
+
+/// As many accesses as the tests of their leaves need.
+const ENOUGH: usize = 4000;
+
+/// Of each combination; of those that serve hits, as far as [`HitPolicy::Serve`] says.
+#[test]
+fn has_leaves_that_are_uniform_independent_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    let mut judged = 0;
+    for (seed, combination) in (1..).zip(covering_set(2)) {
+        let combination = Combination { bound: Bound::Loose, ..combination };
+        for workload in [Workload::Uniform, Workload::Zipf, Workload::Scan] {
+            let mut driven = Driven::new(&combination, seed);
+            let kinds = |_, is_write| if is_write { Kind::Write } else { Kind::Read };
+            let all: Vec<_> = requests(workload, seed, kinds).take(10_000).collect();
+            driven.serve_all(&all);
+            let leaves = leaves(&combination, &driven.take_view());
+            if leaves.len() < ENOUGH {
+                continue;
+            }
+            let asked = all.iter().map(|request| workload::Request {
+                address: request.address,
+                is_write: request.kind == Kind::Write,
+            });
+            let serves = combination.hits == HitPolicy::Serve;
+            let known = driven.composed.take_notes().or_else(|| {
+                // What else a rotating ORAM does than to serve requests, it does not say.
+                (combination.map == Map::Flat
+                    && combination.front == Front::None
+                    && combination.scheme == Scheme::Rotating
+                    && !serves)
+                    .then(|| asked.collect())
+            });
+            let name = format!("{workload}, {combination:?}");
+            judge_leaves(&name, known.as_deref(), &leaves, LEAVES, !serves, &mut verdicts);
+            judged += 1;
+        }
+    }
+    assert!(judged > 50, "{judged}");
+    verdicts.conclude();
+}
+
+/// The leaves of the paths of the main tree that were not read to be evicted to.
+fn leaves(combination: &Combination, view: &[Event]) -> Vec<u64> {
+    let mut rings = (combination.scheme == Scheme::Rotating)
+        .then(|| Rings::new(if combination.top == Top::None { 0 } else { TOP_LEVELS }));
+    let main: Vec<_> = view
+        .iter()
+        .filter_map(|event| Some((event, event.piece.filter(|piece| piece.tree.0 == 0)?)))
+        .collect();
+    let calls = main.chunk_by(|a, b| a.0.trip == b.0.trip);
+    let paths = calls.filter_map(|call| {
+        let operation = call[0].0.operation;
+        let mut pieces: Vec<Piece> = call.iter().map(|(_, piece)| *piece).collect();
+        if let Some(rings) = &mut rings {
+            rings.name_buckets(operation, &mut pieces);
+        }
+        let leaf = pieces.last().expect("a call has pieces").bucket.index();
+        (operation == Operation::Read).then_some(leaf)
+    });
+    let period = ACCESSES_PER_EVICTION as usize + 1;
+    let is_access =
+        |i: usize| combination.scheme == Scheme::Path || !(i + 1).is_multiple_of(period);
+    paths.enumerate().filter(|(i, _)| is_access(*i)).map(|(_, leaf)| leaf).collect()
+}

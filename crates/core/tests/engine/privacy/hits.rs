@@ -1,0 +1,171 @@
+//! Blocks that the client finds by their address (IR-ORAM, IR-Stash): where hits make an access all the
+//! same, nobody sees them; where they are served, what is seen is how many accesses are left.
+
+use oblivio_core::view::Operation;
+use oblivio_core::{HitPolicy, TreeTopKind};
+use oblivio_testkit::statistics::{Verdicts, histogram, uniformity};
+use oblivio_testkit::workload::Workload;
+
+use super::FALSE_ALARMS;
+use super::leaves::{ACCESSES, assert_shown_ahead_are_read_next, judge, judge_all};
+use super::paths::assert_whole;
+use super::run::{Frontend, Run, Scheme, Setup, States};
+use super::shape::{assert_alike, shape};
+use super::trips::{Purpose, leaves, schedule, trips};
+
+const SETS: [TreeTopKind; 2] =
+    [TreeTopKind::SetAssociative { ways: 1 }, TreeTopKind::SetAssociative { ways: 4 }];
+
+const SCHEMES: [Scheme; 3] = [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)];
+
+fn with_sets(tree_top: TreeTopKind, setup: Setup) -> Setup {
+    Setup { tree_top_levels: 3, tree_top, ..setup }
+}
+
+fn serving(setup: Setup) -> Setup {
+    Setup { hits: HitPolicy::Serve, ..setup }
+}
+
+/// A hot workload, a scan and all others, with either kind of tree top: as many accesses as requests,
+/// and all of one shape.
+#[test]
+fn that_are_not_served_are_not_seen() {
+    for scheme in SCHEMES {
+        let mut states = States::default();
+        for batched in [false, true] {
+            let dedicated = Setup { batched, tree_top_levels: 3, ..Setup::new(scheme, 700) };
+            let expected = shape(&dedicated.run(Workload::Scan));
+            for tree_top in SETS {
+                let setup = with_sets(tree_top, dedicated);
+                states += assert_alike(&setup);
+                assert_eq!(shape(&setup.run(Workload::SameAddress)), expected, "{setup:?}");
+            }
+        }
+        states.assert_rare_ones_occurred(10);
+        assert_eq!(states.frontend.stash_hits, 0, "{states:?}");
+    }
+}
+
+/// Freecursive ORAM makes as many accesses as the PLB asks for, whatever else is on the client.
+#[test]
+fn of_freecursive_that_are_not_served_are_not_seen() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        let dedicated = Setup { tree_top_levels: 3, ..Setup::freecursive(scheme, 400) };
+        for workload in Workload::ALL {
+            let expected = shape(&dedicated.run(workload));
+            for tree_top in SETS {
+                let run = with_sets(tree_top, dedicated).run(workload);
+                assert_eq!(shape(&run), expected, "{workload}, {:?}", run.setup);
+            }
+        }
+    }
+}
+
+#[test]
+fn that_are_not_served_leave_leaves_uniform_independent_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    for scheme in SCHEMES {
+        let setup = with_sets(SETS[0], Setup::new(scheme, ACCESSES / 2));
+        judge_all(setup, &mut verdicts).assert_rare_ones_occurred(50);
+    }
+    verdicts.conclude();
+}
+
+/// As many paths as the tests of their leaves need. A hot workload leaves fewer.
+const ENOUGH: usize = ACCESSES / 3;
+
+/// Of what is left, behind either position map, each leaf is uniform, used once, and tells nothing of
+/// where the block was before.
+#[test]
+fn that_are_served_leave_leaves_uniform_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        for setup in [Setup::new(scheme, ACCESSES), Setup::freecursive(scheme, ACCESSES)] {
+            let (mut judged, mut states) = (0, States::default());
+            for (seed, tree_top) in (1..).zip(SETS) {
+                let setup = Setup { seed, batched: seed == 1, ..setup };
+                for run in serving(with_sets(tree_top, setup)).runs() {
+                    states += run.states;
+                    let leaves = leaves(&run, Purpose::Access);
+                    if leaves.len() >= ENOUGH {
+                        judge(&run, &leaves, &mut verdicts);
+                        judged += 1;
+                    }
+                }
+            }
+            assert!(judged >= 6, "{judged} runs of {setup:?}");
+            let hits = states.frontend;
+            assert!(hits.stash_hits > 10_000, "{states:?}");
+            let is_freecursive = setup.frontend == Frontend::Freecursive;
+            assert_eq!(hits.position_map_stash_hits > 1000, is_freecursive, "{states:?}");
+        }
+    }
+    verdicts.conclude();
+}
+
+/// What is left are whole accesses of the usual shape; the number of them is all that is seen.
+#[test]
+fn that_are_served_leave_whole_accesses() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        for setup in [Setup::new(scheme, 500), Setup::freecursive(scheme, 300)] {
+            for batched in [false, true] {
+                let setup = serving(with_sets(SETS[1], Setup { batched, ..setup }));
+                for run in setup.runs() {
+                    assert_whole(&run);
+                }
+            }
+        }
+    }
+}
+
+/// No path is shown ahead of time that may never be read.
+#[test]
+fn that_are_served_are_not_shown_ahead() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        let setup = Setup { batched: true, ..Setup::new(scheme, 1000) };
+        let setup = serving(with_sets(SETS[1], setup));
+        for run in setup.runs() {
+            assert_shown_ahead_are_read_next(&run);
+            let shown = |run| {
+                let all = trips(run).into_iter();
+                all.filter(|trip| trip.operation == Operation::Prefetch).count()
+            };
+            assert!(scheme != Scheme::Path || shown(&run) == 0, "{}", run.workload);
+        }
+    }
+}
+
+/// What [`HitPolicy::Serve`] says that storage learns beyond the number of accesses: an eviction takes
+/// blocks off the client, and only a block that is not there makes an access. So where requests are for few
+/// blocks, accesses go where the eviction before them went, more often than chance has it. If this ever
+/// fails, it says too much.
+#[test]
+fn that_are_served_show_that_what_is_left_was_evicted_lately() {
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        for setup in [Setup::new(scheme, ACCESSES), Setup::freecursive(scheme, ACCESSES)] {
+            let setup = with_sets(SETS[1], setup);
+            let p_value = |setup: Setup| follows_the_eviction_before(&setup.run(Workload::Zipf));
+            let (served, not_served) = (p_value(serving(setup)), p_value(setup));
+            assert!(served < 1e-6 && not_served > 1e-3, "{served:e}, {not_served:e}, {setup:?}");
+        }
+    }
+}
+
+/// How likely it is that accesses share by chance as many of the three levels below the root with the
+/// path that was evicted to last.
+fn follows_the_eviction_before(run: &Run) -> f64 {
+    const PARTS: u64 = 1 << 3;
+    let mut schedule = schedule(run).into_iter();
+    let mut evicted = None;
+    let mut parts = Vec::new();
+    for trip in trips(run).iter().filter(|trip| trip.operation == Operation::Read) {
+        let purpose = schedule.next().expect("a read that is in the schedule");
+        if let (Purpose::Access, Some(evicted)) = (purpose, evicted) {
+            parts.push((trip.leaf() ^ evicted) % PARTS);
+        }
+        if run.setup.scheme == Scheme::Path || purpose == Purpose::Eviction {
+            evicted = Some(trip.leaf());
+        }
+    }
+    uniformity(&histogram(parts, PARTS, PARTS))
+}

@@ -1,0 +1,231 @@
+//! The leaves that storage sees.
+
+use oblivio_core::view::Operation;
+use oblivio_core::{HitPolicy, Integrity};
+use oblivio_testkit::statistics::{
+    Return, Verdicts, contingency, histogram, homogeneity, repeats, returns, serial_correlation,
+    uniformity, uniformity_of_pairs,
+};
+use oblivio_testkit::workload::Request;
+
+use super::FALSE_ALARMS;
+use super::run::{CAPACITY, LEAVES, Run, Scheme, Setup, States};
+use super::trips::{Purpose, leaves, schedule, trips};
+
+pub(crate) const ACCESSES: usize = 12_000;
+
+/// Bins of one value where pairs of values are tested.
+const PAIR_BINS: u64 = 8;
+
+/// As many samples as a row of a table with a column for each leaf needs.
+const ROW_MIN: usize = 30 * LEAVES as usize;
+
+#[test]
+fn are_uniform_independent_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
+        let states = judge_all(Setup::new(scheme, ACCESSES), &mut verdicts);
+        states.assert_rare_ones_occurred(100);
+        assert!(states.repeats_in_batch >= 1000, "{states:?}");
+    }
+    verdicts.conclude();
+}
+
+/// Of data, of the position map, and of blocks that move because their counters begin anew.
+#[test]
+fn of_freecursive_are_uniform_independent_and_fresh() {
+    let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    for scheme in [Scheme::Path, Scheme::Raw(3)] {
+        for integrity in [Integrity::None, Integrity::Pmmac] {
+            let setup = Setup { integrity, ..Setup::freecursive(scheme, ACCESSES) };
+            let states = judge_all(setup, &mut verdicts);
+            states.assert_rare_ones_occurred(100);
+            states.assert_rare_ones_of_the_frontend_occurred(10_000);
+        }
+    }
+    verdicts.conclude();
+}
+
+/// The tests of all runs of a setup, with and without batches and a tree top.
+pub(crate) fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
+    let mut states = States::default();
+    let tree_top_levels = alone.tree_top_levels.max(2);
+    for setup in [alone, Setup { batched: true, tree_top_levels, seed: 2, ..alone }] {
+        let mut first = None;
+        for run in setup.runs() {
+            states += run.states;
+            let leaves = leaves(&run, Purpose::Access);
+            judge(&run, &leaves, verdicts);
+            let counts = histogram(leaves, LEAVES, LEAVES);
+            let first = first.get_or_insert_with(|| counts.clone());
+            if *first != counts {
+                let name = format!("{} like the first, {:?}", run.workload, run.setup);
+                verdicts.add(name, homogeneity(first, &counts));
+            }
+        }
+    }
+    states
+}
+
+/// The tests of one run on its own.
+pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
+    let name = format!("{}, {:?}", run.workload, run.setup);
+    let are_independent = run.setup.hits == HitPolicy::Access;
+    judge_leaves(&name, Some(&run.accesses), leaves, LEAVES, are_independent, verdicts);
+    let mut add = |test: &str, p_value| verdicts.add(format!("{test}, {name}"), p_value);
+    let mut addresses: Vec<_> = run.accesses.iter().map(|request| request.address).collect();
+    addresses.sort_unstable();
+    let median = addresses[addresses.len() / 2];
+    if let Some(p_value) = independence(run, leaves, |request| request.address < median) {
+        add("independent of the address", p_value);
+    }
+    if let Some(p_value) = independence(run, leaves, |request| request.is_write) {
+        add("independent of the operation", p_value);
+    }
+    if let Some(p_value) = independence(run, leaves, |request| request.address < CAPACITY) {
+        add("the same for data and position map", p_value);
+    }
+}
+
+/// The tests that any sequence of leaves can be put to; and of each access, if it is known what it was
+/// for, whether its leaf is one that storage has seen with the block before.
+///
+/// Where hits are served, paths [are not independent](HitPolicy::Serve) of the ones before.
+pub(crate) fn judge_leaves(
+    name: &str,
+    accesses: Option<&[Request]>,
+    leaves: &[u64],
+    range: u64,
+    are_independent: bool,
+    verdicts: &mut Verdicts,
+) {
+    let mut add = |test: &str, p_value| verdicts.add(format!("{test}, {name}"), p_value);
+    add("uniform", uniformity(&histogram(leaves.iter().copied(), range, range)));
+    add("uncorrelated", serial_correlation(leaves));
+    let (pairs, _) = leaves.as_chunks::<2>();
+    let pairs = pairs.iter().map(|pair| (pair[0], pair[1]));
+    add("serially independent", uniformity_of_pairs(pairs, range, PAIR_BINS));
+    if are_independent {
+        add("shares levels by chance with the one before", shared_levels(leaves));
+    }
+
+    let Some(accesses) = accesses else { return };
+    let returns = returns(accesses.iter().map(|request| request.address).zip(leaves.to_vec()));
+    let pairs = returns.iter().map(|Return { earlier, later }| (*earlier, *later));
+    add("fresh", uniformity_of_pairs(pairs, range, PAIR_BINS));
+    add("fresh exactly", repeats(&returns, range));
+}
+
+/// Whether paths part from the ones before where chance has it: in which child of which bucket of the
+/// levels nearest the root. Leaves are read from their lowest bit on.
+pub(crate) fn shared_levels(leaves: &[u64]) -> f64 {
+    let parts = leaves.windows(2).map(|pair| (pair[0] ^ pair[1]) % PAIR_BINS);
+    uniformity(&histogram(parts, PAIR_BINS, PAIR_BINS))
+}
+
+/// Whether the leaf of an access is independent of a secret yes or no about it, if there are enough
+/// of both to tell.
+fn independence(run: &Run, leaves: &[u64], secret: impl Fn(&Request) -> bool) -> Option<f64> {
+    let accesses = run.accesses.iter().zip(leaves.iter().copied());
+    let (yes, no): (Vec<_>, Vec<_>) = accesses.partition(|(request, _)| secret(request));
+    let rows = [yes, no];
+    rows.iter().all(|row| row.len() >= ROW_MIN).then(|| {
+        contingency(&rows.map(|row| histogram(row.iter().map(|access| access.1), LEAVES, LEAVES)))
+    })
+}
+
+/// Reverse-lexicographic order, which is plain counting where a leaf is read from its lowest bit
+/// on (Tiny ORAM, Fig. 5). On purpose not the engine's own function.
+fn eviction_leaf(g: u64) -> u64 {
+    g % LEAVES
+}
+
+#[test]
+fn of_evictions_come_in_the_published_order() {
+    let mut states = States::default();
+    let raw = [1, 3, 5].map(|evict_period| (evict_period, Scheme::Raw(evict_period)));
+    let rotating = [1, 3, 5].map(|evict_period| (evict_period, Scheme::Rotating(evict_period)));
+    for (evict_period, scheme) in raw.into_iter().chain(rotating) {
+        let flat = Setup::new(scheme, 1000).variants();
+        let freecursive = Setup::freecursive(scheme, 300).variants();
+        let freecursive = freecursive.filter(|_| matches!(scheme, Scheme::Raw(_)));
+        for setup in flat.chain(freecursive) {
+            for run in setup.runs() {
+                states += run.states;
+                let leaves = leaves(&run, Purpose::Eviction);
+                let place = format!("{}, {:?}", run.workload, run.setup);
+                assert_eq!(leaves.len(), run.accesses.len() / evict_period as usize, "{place}");
+                let order = (0..leaves.len() as u64).map(eviction_leaf);
+                assert!(order.eq(leaves), "{place}");
+            }
+        }
+    }
+    states.assert_rare_ones_occurred(100);
+}
+
+/// Before each access of a batch but the last, the leaf of the one after it is shown: not one that
+/// is stale by then, nor one that is never used. Whatever else is shown is the next path of the
+/// published order of evictions.
+#[test]
+fn shown_ahead_are_those_read_next() {
+    for (scheme, tree_top_levels) in [
+        (Scheme::Path, 0),
+        (Scheme::Raw(3), 0),
+        // A batch that would destroy the state before it is made in two. None here is so long.
+        (Scheme::Rotating(3), 4),
+    ] {
+        let mut states = States::default();
+        let alone = Setup::new(scheme, ACCESSES / 4);
+        for run in (Setup { batched: true, tree_top_levels, ..alone }).runs() {
+            states += run.states;
+            assert_shown_ahead_are_read_next(&run);
+        }
+        assert!(states.repeats_in_batch >= 1000, "{states:?}");
+    }
+}
+
+#[track_caller]
+pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
+    let accessed = leaves(run, Purpose::Access);
+    // For each access, the leaf of the next one of the same batch.
+    let mut next_of_batch = Vec::new();
+    let batches = match run.setup.hits {
+        HitPolicy::Access => run.setup.batches(),
+        // Nobody knows before it begins that there will be an access.
+        HitPolicy::Serve => vec![1; accessed.len()],
+    };
+    for length in batches {
+        let start = next_of_batch.len();
+        next_of_batch.extend(accessed[start..start + length].iter().skip(1).map(Some));
+        next_of_batch.push(None);
+    }
+    let mut next_of_batch = next_of_batch.into_iter();
+    let mut schedule = schedule(run).into_iter();
+    let mut evictions = 0;
+    let mut shown = Vec::new();
+    for trip in trips(run) {
+        match trip.operation {
+            Operation::Prefetch => shown.push(trip.leaf()),
+            Operation::Read => {
+                let purpose = schedule.next().expect("a read that is in the schedule");
+                let next = match purpose {
+                    Purpose::Access => next_of_batch.next().flatten(),
+                    Purpose::Eviction => None,
+                };
+                let place = format!("{}, {:?}", run.workload, run.setup);
+                if let Some(next) = next {
+                    let at = shown.iter().position(|leaf| leaf == next);
+                    shown.remove(at.unwrap_or_else(|| panic!("{next} was not shown, {place}")));
+                }
+                let is_eviction = |leaf| match run.setup.scheme {
+                    Scheme::Path => false,
+                    Scheme::Raw(_) | Scheme::Rotating(_) => leaf == eviction_leaf(evictions),
+                };
+                assert!(shown.iter().all(|leaf| is_eviction(*leaf)), "{shown:?}, {place}");
+                shown.clear();
+                evictions += u64::from(purpose == Purpose::Eviction);
+            }
+            _ => {}
+        }
+    }
+}

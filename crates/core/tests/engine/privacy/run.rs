@@ -1,0 +1,472 @@
+//! Runs a workload on a recorded ORAM, and counts the rare states on the way.
+
+use std::collections::HashSet;
+use std::ops::{AddAssign, Range};
+
+use oblivio_core::geometry::Geometry;
+use oblivio_core::oram::FrontendTally;
+use oblivio_core::scheme::{Backend, PathBackend, RawBackend, TakingBackend};
+use oblivio_core::stash::StashView;
+use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
+use oblivio_core::view::{Contents, Recorder};
+use oblivio_core::{
+    Access, EraSealer, FlatOram, FreecursiveConfig, FreecursiveOram, HitPolicy, Integrity, Key,
+    MasterKey, MemoryStore, Op, Oram, RawConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
+};
+use oblivio_testkit::workload::{Request, Workload};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::support::noting::Noting;
+
+pub(crate) const LEAF_LEVEL: u8 = 6;
+pub(crate) const LEAVES: u64 = 1 << LEAF_LEVEL;
+pub(crate) const BLOCK_BYTES: usize = 32;
+const SLOTS_PER_BUCKET: u16 = 2;
+pub(crate) const CAPACITY: u64 = 200;
+
+/// A bound that cannot be exceeded: there are no more blocks.
+const STASH_BLOCKS_MAX: usize = CAPACITY as usize;
+
+/// As many blocks are forgotten at once, in one of two batches.
+const FORGOTTEN_AT_ONCE: u64 = 3;
+
+/// Lengths of batches, again and again.
+const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 5];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Path,
+    /// With its A.
+    Raw(u32),
+    /// Rotating RAW ORAM, with its A.
+    Rotating(u32),
+}
+
+/// Where the position map is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frontend {
+    /// On the client.
+    Flat,
+    /// In the tree, with a PLB. For Path and RAW ORAM.
+    Freecursive,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Data {
+    Zeros,
+    Random,
+}
+
+/// Everything about a run that is public, the seed, and whether blocks are forgotten.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) scheme: Scheme,
+    pub(crate) frontend: Frontend,
+    /// Of Freecursive ORAM; behind a flat position map, only its room in each slot.
+    pub(crate) integrity: Integrity,
+    pub(crate) tree_top_levels: u8,
+    pub(crate) tree_top: TreeTopKind,
+    pub(crate) hits: HitPolicy,
+    pub(crate) batched: bool,
+    pub(crate) data: Data,
+    pub(crate) stash_blocks_max: usize,
+    pub(crate) accesses: usize,
+    pub(crate) seed: u64,
+    /// Whether blocks are forgotten between batches. Secret, in a system that had secrets.
+    pub(crate) forgets: bool,
+}
+
+impl Setup {
+    pub(crate) fn new(scheme: Scheme, accesses: usize) -> Self {
+        Self {
+            scheme,
+            frontend: Frontend::Flat,
+            integrity: Integrity::None,
+            tree_top_levels: 0,
+            tree_top: TreeTopKind::Dedicated,
+            hits: HitPolicy::Access,
+            batched: false,
+            data: Data::Random,
+            stash_blocks_max: STASH_BLOCKS_MAX,
+            accesses,
+            seed: 1,
+            forgets: false,
+        }
+    }
+
+    /// Freecursive ORAM over `scheme`. `accesses` are the requests; storage sees more paths.
+    pub(crate) fn freecursive(scheme: Scheme, accesses: usize) -> Self {
+        Self { frontend: Frontend::Freecursive, ..Self::new(scheme, accesses) }
+    }
+
+    /// This setup with every combination of tree top and batches; of Freecursive ORAM, also with and
+    /// without PMMAC.
+    pub(crate) fn variants(self) -> impl Iterator<Item = Self> {
+        let integrities =
+            [Integrity::None, Integrity::Pmmac].into_iter().take(match self.frontend {
+                Frontend::Flat => 1,
+                Frontend::Freecursive => 2,
+            });
+        integrities.flat_map(move |integrity| {
+            [(0, false), (0, true), (2, false), (2, true)].map(|(tree_top_levels, batched)| Self {
+                integrity,
+                tree_top_levels,
+                batched,
+                ..self
+            })
+        })
+    }
+
+    /// A run of each workload; where blocks can be forgotten, another in which they are.
+    pub(crate) fn runs(self) -> impl Iterator<Item = Run> {
+        let forgets = [false, true].into_iter().take(match self.scheme {
+            Scheme::Path | Scheme::Raw(_) => 1,
+            Scheme::Rotating(_) => 2,
+        });
+        let setups = forgets.map(move |forgets| Self { forgets, ..self });
+        setups.flat_map(|setup| Workload::ALL.map(|workload| setup.run(workload)))
+    }
+
+    pub(crate) fn tree(&self) -> TreeConfig {
+        let geometry = Geometry::uniform(LEAF_LEVEL, SLOTS_PER_BUCKET).unwrap();
+        let block_bytes = BLOCK_BYTES + self.integrity.bytes();
+        let mut tree = TreeConfig::new(CAPACITY, block_bytes, geometry, self.stash_blocks_max);
+        tree.tree_top_levels = self.tree_top_levels;
+        tree.tree_top = self.tree_top;
+        if self.frontend == Frontend::Freecursive {
+            let config = self.freecursive_config();
+            tree.capacity = config.tree_capacity().unwrap();
+            tree.burst_accesses_max = config.burst_accesses_max().unwrap();
+        }
+        tree
+    }
+
+    /// What storage knows of a bucket on `level` of the tree.
+    pub(crate) fn bucket_shape(&self, level: u8) -> LevelShape {
+        let level = usize::from(level);
+        match self.scheme {
+            Scheme::Path | Scheme::Raw(_) => self.tree().shape().unwrap().levels()[level],
+            Scheme::Rotating(evict_period) => {
+                let config = RawConfig { tree: self.tree(), evict_period };
+                config.rotating_shapes().unwrap()[0].levels()[level + 1]
+            }
+        }
+    }
+
+    /// The lengths of the batches that the run is made of.
+    pub(crate) fn batches(&self) -> Vec<usize> {
+        if !self.batched {
+            return vec![1; self.accesses];
+        }
+        let mut left = self.accesses;
+        let lengths = BATCHES.into_iter().cycle().map_while(|length| {
+            let length = length.min(left);
+            left -= length;
+            (length > 0).then_some(length)
+        });
+        lengths.collect()
+    }
+
+    /// Different for each scheme and workload, so that runs do not share their leaves.
+    fn seed_of(&self, workload: Workload) -> u64 {
+        let scheme = match self.scheme {
+            Scheme::Path => 0,
+            Scheme::Raw(evict_period) => u64::from(evict_period),
+            Scheme::Rotating(evict_period) => 1 << 7 | u64::from(evict_period),
+        };
+        let frontend = self.frontend as u64;
+        let setup = scheme << 8 | u64::from(self.forgets) << 7 | frontend << 6;
+        let integrity = (self.integrity as u64) << 63;
+        integrity | self.seed << 16 | setup | workload as u64
+    }
+
+    /// Runs `workload` on a fresh ORAM.
+    pub(crate) fn run(&self, workload: Workload) -> Run {
+        let mut coins = StdRng::seed_from_u64(self.seed_of(workload));
+        let tree = self.tree();
+        let requests: Vec<_> = workload.requests(CAPACITY, self.seed).take(self.accesses).collect();
+        let oram_coins = StdRng::from_rng(&mut coins);
+        let (view, states, accesses) = match (self.scheme, self.frontend) {
+            (Scheme::Path, Frontend::Flat) => {
+                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+                let store = store(tree.shape().unwrap());
+                let mut oram =
+                    self.flat(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                let notes = oram.backend_mut().take_notes();
+                let store = oram.backend_mut().backend_mut().store_mut();
+                (std::mem::take(store.sink_mut()), states, notes)
+            }
+            (Scheme::Raw(evict_period), Frontend::Flat) => {
+                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+                let store = store(tree.shape().unwrap());
+                let config = RawConfig { tree, evict_period };
+                let mut oram =
+                    self.flat(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                let notes = oram.backend_mut().take_notes();
+                let store = oram.backend_mut().backend_mut().store_mut();
+                (std::mem::take(store.sink_mut()), states, notes)
+            }
+            (Scheme::Path, Frontend::Freecursive) => {
+                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+                let store = store(tree.shape().unwrap());
+                let mut oram = self
+                    .freecursive_oram(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                let notes = oram.backend_mut().take_notes();
+                let store = oram.backend_mut().backend_mut().store_mut();
+                (std::mem::take(store.sink_mut()), states, notes)
+            }
+            (Scheme::Raw(evict_period), Frontend::Freecursive) => {
+                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+                let store = store(tree.shape().unwrap());
+                let config = RawConfig { tree, evict_period };
+                let mut oram = self
+                    .freecursive_oram(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                let notes = oram.backend_mut().take_notes();
+                let store = oram.backend_mut().backend_mut().store_mut();
+                (std::mem::take(store.sink_mut()), states, notes)
+            }
+            (Scheme::Rotating(evict_period), _) => {
+                let master = MasterKey::draw(&mut coins);
+                let sealer = EraSealer::fresh(master, tree.tree, &mut coins);
+                let config = RawConfig { tree, evict_period };
+                let store = store_of(&config.rotating_shapes().unwrap());
+                let mut oram = RotatingOram::rotating(&config, sealer, store, oram_coins).unwrap();
+                let states = self.drive(&mut oram, &requests, &mut coins);
+                (oram.into_store().into_parts().1, states, requests.clone())
+            }
+        };
+        Run { setup: *self, workload, accesses, view, states }
+    }
+
+    fn flat<B: Backend>(&self, backend: B, coins: StdRng) -> FlatOram<Noting<B>, StdRng> {
+        FlatOram::new(Noting::new(backend), coins).unwrap().with_hits(self.hits)
+    }
+
+    fn drive(
+        &self,
+        oram: &mut impl TestedOram,
+        requests: &[Request],
+        coins: &mut StdRng,
+    ) -> States {
+        let mut states = States::default();
+        let mut written = HashSet::new();
+        let mut rest = requests;
+        for length in self.batches() {
+            let (batch, after) = rest.split_at(length);
+            rest = after;
+            if self.forgets && coins.random() {
+                let start = batch[0].address;
+                let range = start..(start + FORGOTTEN_AT_ONCE).min(CAPACITY);
+                states.forgotten_just_before += usize::from(written.contains(&start));
+                written.retain(|address| !range.contains(address));
+                oram.forget(range);
+            }
+            states.look_at_batch(batch, &mut written);
+            states.look_at_stash_before(oram, batch[0].address, self.stash_blocks_max);
+            let mut blocks = vec![vec![0; oram.block_bytes()]; length];
+            if self.data == Data::Random {
+                blocks.iter_mut().for_each(|block| coins.fill(&mut block[..]));
+            }
+            let accesses = batch.iter().zip(&mut blocks).map(|(request, block)| Access {
+                address: request.address,
+                op: if request.is_write { Op::Write(block) } else { Op::Read(block) },
+            });
+            oram.access(&mut accesses.collect::<Vec<_>>()).unwrap();
+            states.peak_stash_blocks = oram.stash().occupancy().peak_blocks();
+        }
+        states.frontend = oram.tally();
+        states
+    }
+}
+
+pub(crate) type Store = Recorder<MemoryStore, Contents>;
+
+pub(crate) fn store(shape: TreeShape) -> Store {
+    store_of(&[shape])
+}
+
+pub(crate) fn store_of(shapes: &[TreeShape]) -> Store {
+    let memory = MemoryStore::new(shapes, MemoryStore::default_layout()).unwrap();
+    Recorder::new(memory, Contents::new())
+}
+
+/// Two levels of 25 and of 4 position-map blocks, of which 3 fit the PLB; and counters that reach
+/// their end all the time.
+pub(crate) fn freecursive_config() -> FreecursiveConfig {
+    FreecursiveConfig {
+        capacity: CAPACITY,
+        block_bytes: BLOCK_BYTES,
+        fan_out: 8,
+        counter_bits: 4,
+        client_entries_max: 4,
+        plb_blocks: 3,
+        plb_ways: 1,
+        hits: HitPolicy::Access,
+        integrity: Integrity::None,
+    }
+}
+
+impl Setup {
+    fn freecursive_config(&self) -> FreecursiveConfig {
+        FreecursiveConfig { hits: self.hits, integrity: self.integrity, ..freecursive_config() }
+    }
+
+    pub(crate) fn freecursive_oram<B: TakingBackend>(
+        &self,
+        backend: B,
+        coins: StdRng,
+    ) -> FreecursiveOram<Noting<B>, StdRng> {
+        FreecursiveOram::new(&self.freecursive_config(), Noting::new(backend), coins).unwrap()
+    }
+}
+
+/// What the runs need of every ORAM beyond requests.
+trait TestedOram: Oram {
+    fn stash(&self) -> StashView<'_>;
+
+    fn forget(&mut self, range: Range<u64>);
+
+    fn tally(&self) -> FrontendTally {
+        FrontendTally::default()
+    }
+}
+
+impl<B: Backend> TestedOram for FlatOram<B, StdRng> {
+    fn stash(&self) -> StashView<'_> {
+        self.stash()
+    }
+
+    fn tally(&self) -> FrontendTally {
+        self.tally()
+    }
+
+    fn forget(&mut self, _: Range<u64>) {
+        unreachable!("blocks of this ORAM cannot be forgotten");
+    }
+}
+
+impl<B: TakingBackend> TestedOram for FreecursiveOram<B, StdRng> {
+    fn stash(&self) -> StashView<'_> {
+        self.stash()
+    }
+
+    fn forget(&mut self, _: Range<u64>) {
+        unreachable!("blocks of this ORAM cannot be forgotten");
+    }
+
+    fn tally(&self) -> FrontendTally {
+        self.tally()
+    }
+}
+
+impl<S: BucketStore> TestedOram for RotatingOram<S, StdRng> {
+    fn stash(&self) -> StashView<'_> {
+        self.backend().stash()
+    }
+
+    fn forget(&mut self, range: Range<u64>) {
+        self.forget(range).unwrap();
+    }
+}
+
+/// What storage saw of a run, and what really happened.
+pub(crate) struct Run {
+    pub(crate) setup: Setup,
+    pub(crate) workload: Workload,
+    /// What each path was accessed for: the requests, and what a frontend adds to them.
+    pub(crate) accesses: Vec<Request>,
+    pub(crate) view: Contents,
+    pub(crate) states: States,
+}
+
+/// How often rare states occurred. Secret, in a system that had secrets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct States {
+    /// The block asked for was in the stash (where it could be told: in the first of a batch).
+    pub(crate) stash_hits: usize,
+    /// As many blocks were in the stash as may be.
+    pub(crate) stash_at_bound: usize,
+    /// The stash was empty when a batch began.
+    pub(crate) stash_empty: usize,
+    /// The most blocks that were in the stash when a batch began.
+    pub(crate) most_at_start: usize,
+    /// Blocks that an eviction could not push out.
+    pub(crate) peak_stash_blocks: usize,
+    pub(crate) never_written_reads: usize,
+    /// A batch asked for one block twice.
+    pub(crate) repeats_in_batch: usize,
+    /// The block was asked for before.
+    pub(crate) repeats: usize,
+    /// A block that held something was forgotten, and was the next to be asked for.
+    pub(crate) forgotten_just_before: usize,
+    /// What a frontend did.
+    pub(crate) frontend: FrontendTally,
+}
+
+impl States {
+    fn look_at_batch(&mut self, batch: &[Request], written: &mut HashSet<u64>) {
+        let mut in_batch = HashSet::new();
+        for Request { address, is_write } in batch {
+            self.repeats_in_batch += usize::from(!in_batch.insert(*address));
+            self.repeats += usize::from(written.contains(address));
+            self.never_written_reads += usize::from(!is_write && !written.contains(address));
+            if *is_write {
+                written.insert(*address);
+            }
+        }
+    }
+
+    fn look_at_stash_before(
+        &mut self,
+        oram: &impl TestedOram,
+        address: u64,
+        stash_blocks_max: usize,
+    ) {
+        let stash = oram.stash();
+        self.stash_hits += usize::from(stash.addresses().any(|held| held == address));
+        self.stash_at_bound += usize::from(stash.blocks() >= stash_blocks_max);
+        self.stash_empty += usize::from(stash.blocks() == 0);
+        self.most_at_start = self.most_at_start.max(stash.blocks());
+    }
+
+    /// The states that every collection of runs over all workloads must have seen.
+    #[track_caller]
+    pub(crate) fn assert_rare_ones_occurred(&self, times: usize) {
+        let states = [self.stash_hits, self.stash_empty, self.never_written_reads, self.repeats];
+        assert!(states.iter().all(|state| *state >= times), "rare states did not occur: {self:?}");
+        assert!(self.peak_stash_blocks >= 4, "blocks were never stuck: {self:?}");
+    }
+
+    /// The states that those of Freecursive ORAM must have seen as well.
+    #[track_caller]
+    pub(crate) fn assert_rare_ones_of_the_frontend_occurred(&self, times: u64) {
+        let FrontendTally { position_map_accesses, remap_accesses, plb_hits, .. } = self.frontend;
+        let states = [position_map_accesses, remap_accesses, plb_hits];
+        assert!(states.iter().all(|state| *state >= times), "rare states did not occur: {self:?}");
+    }
+}
+
+impl AddAssign for States {
+    fn add_assign(&mut self, other: Self) {
+        self.stash_hits += other.stash_hits;
+        self.stash_at_bound += other.stash_at_bound;
+        self.stash_empty += other.stash_empty;
+        self.most_at_start = self.most_at_start.max(other.most_at_start);
+        self.peak_stash_blocks = self.peak_stash_blocks.max(other.peak_stash_blocks);
+        self.never_written_reads += other.never_written_reads;
+        self.repeats_in_batch += other.repeats_in_batch;
+        self.repeats += other.repeats;
+        self.forgotten_just_before += other.forgotten_just_before;
+        self.frontend.data_accesses += other.frontend.data_accesses;
+        self.frontend.position_map_accesses += other.frontend.position_map_accesses;
+        self.frontend.remap_accesses += other.frontend.remap_accesses;
+        self.frontend.plb_hits += other.frontend.plb_hits;
+        self.frontend.stash_hits += other.frontend.stash_hits;
+        self.frontend.position_map_stash_hits += other.frontend.position_map_stash_hits;
+    }
+}

@@ -1,0 +1,124 @@
+//! Views of runs of one length differ in leaves and ciphertext, and in nothing else.
+
+use oblivio_core::store::Part;
+use oblivio_core::view::Operation;
+
+use oblivio_testkit::workload::Workload;
+
+use super::run::{Frontend, Run, Scheme, Setup, States};
+
+const ACCESSES: usize = 1000;
+
+/// An event without what is random in it: the index of the bucket.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    trip: u64,
+    operation: Operation,
+    place: Option<(u16, u8, Part)>,
+    bytes: u64,
+}
+
+pub(crate) fn shape(run: &Run) -> Vec<Shape> {
+    let events = run.view.events().iter().map(|event| Shape {
+        trip: event.trip,
+        operation: event.operation,
+        place: event.piece.map(|piece| (piece.tree.0, piece.bucket.level(), piece.part)),
+        bytes: event.bytes,
+    });
+    events.collect()
+}
+
+/// Makes all runs of `setup`, and compares each to the first.
+#[track_caller]
+pub(crate) fn assert_alike(setup: &Setup) -> States {
+    let mut states = States::default();
+    let mut first: Option<Vec<Shape>> = None;
+    for run in setup.runs() {
+        states += run.states;
+        let shape = shape(&run);
+        assert!(shape.len() > setup.accesses, "a view of nothing");
+        let Some(first) = &first else {
+            first = Some(shape);
+            continue;
+        };
+        let differs = first.iter().zip(&shape).position(|(a, b)| a != b);
+        let Run { workload, setup, .. } = run;
+        assert_eq!(differs, None, "{workload} differs at this event, {setup:?}");
+        assert_eq!(first.len(), shape.len(), "{workload} has another length, {setup:?}");
+    }
+    states
+}
+
+#[test]
+fn workloads_of_one_length_look_alike() {
+    let rotating = [Scheme::Rotating(1), Scheme::Rotating(3)];
+    for scheme in [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)].into_iter().chain(rotating) {
+        let mut states = States::default();
+        for setup in Setup::new(scheme, ACCESSES).variants() {
+            states += assert_alike(&setup);
+        }
+        states.assert_rare_ones_occurred(10);
+        assert!(states.repeats_in_batch >= 100, "{states:?}");
+        let forgets = rotating.contains(&scheme);
+        assert!(!forgets || states.forgotten_just_before >= 100, "{states:?}");
+    }
+}
+
+/// Whatever is asked for, and whether data is fetched or the position map: storage sees what it sees
+/// of as many single accesses behind a flat position map.
+#[test]
+fn freecursive_looks_like_as_many_single_accesses() {
+    for scheme in [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)] {
+        let mut states = States::default();
+        for setup in Setup::freecursive(scheme, ACCESSES).variants() {
+            for run in setup.runs() {
+                states += run.states;
+                let Run { workload, setup, accesses, .. } = &run;
+                // As many as the addresses ask for, whatever is known of the blocks beforehand.
+                let asked = run.states.frontend.accesses();
+                assert_eq!(accesses.len() as u64, asked, "{workload} makes others, {setup:?}");
+                let single = Setup {
+                    frontend: Frontend::Flat,
+                    batched: false,
+                    accesses: accesses.len(),
+                    ..*setup
+                };
+                let (seen, single) = (shape(&run), shape(&single.run(Workload::Uniform)));
+                let differs = seen.iter().zip(&single).position(|(a, b)| a != b);
+                assert_eq!(differs, None, "{workload} differs at this event, {setup:?}");
+                assert_eq!(seen.len(), single.len(), "{workload} has another length, {setup:?}");
+            }
+        }
+        states.assert_rare_ones_occurred(10);
+        states.assert_rare_ones_of_the_frontend_occurred(1000);
+    }
+}
+
+/// The bound is chosen so that some batches begin at it and none begins above it; the other runs
+/// stay far below.
+#[track_caller]
+fn assert_alike_at_the_bound(setup: &Setup) -> States {
+    let stash_blocks_max = setup.runs().map(|run| run.states.most_at_start).fold(1, usize::max);
+    let states = assert_alike(&Setup { stash_blocks_max, ..*setup });
+    assert!(states.stash_at_bound > 0, "no batch began at the bound: {states:?}");
+    assert!(states.stash_empty > 0, "no batch began with an empty stash: {states:?}");
+    states
+}
+
+#[test]
+fn a_stash_at_its_bound_looks_like_an_empty_one() {
+    for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
+        assert_alike_at_the_bound(&Setup::new(scheme, ACCESSES));
+    }
+}
+
+#[test]
+fn a_stash_that_passes_its_bound_within_a_batch_looks_like_an_empty_one() {
+    for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
+        let setup = Setup { batched: true, ..Setup::new(scheme, ACCESSES) };
+        let states = assert_alike_at_the_bound(&setup);
+        // RAW ORAM counts after evictions only, so there it cannot be told from outside.
+        let passed = states.peak_stash_blocks > states.most_at_start;
+        assert!(passed || scheme != Scheme::Path, "none passed it: {states:?}");
+    }
+}

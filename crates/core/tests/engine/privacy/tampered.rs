@@ -1,0 +1,78 @@
+//! What an active adversary sees of Freecursive ORAM with PMMAC until it is found out: the paths that
+//! it would have seen anyway, and a whole access at the end.
+
+use oblivio_core::scheme::PathBackend;
+use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
+use oblivio_core::view::{Contents, Operation};
+use oblivio_core::{BucketId, ErrorKind, Integrity, Key, MemoryStore, Oram, Sealer};
+use oblivio_testkit::workload::{Request, Workload};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::run::{BLOCK_BYTES, CAPACITY, Scheme, Setup, store};
+
+/// Requests before the adversary acts.
+const HONEST: usize = 100;
+
+/// What storage saw, and how many requests were answered.
+struct Seen {
+    calls: Vec<(Operation, Vec<u64>)>,
+    answered: usize,
+}
+
+/// Reads blocks until storage is found out, or to the end.
+fn run(seed: u64, tampers: bool) -> Seen {
+    let setup = Setup { integrity: Integrity::Pmmac, ..Setup::freecursive(Scheme::Path, 0) };
+    let mut coins = StdRng::seed_from_u64(seed);
+    let tree = setup.tree();
+    let sealer = Sealer::aes128(&Key::draw(&mut coins), TreeId(0));
+    let backend = PathBackend::new(&tree, sealer, store(tree.shape().unwrap())).unwrap();
+    let mut oram = setup.freecursive_oram(backend, coins);
+    let mut answered = 0;
+    for (i, Request { address, .. }) in
+        Workload::Zipf.requests(CAPACITY, seed).take(4 * HONEST).enumerate()
+    {
+        if tampers && i == HONEST {
+            flip_a_bit_of_every_block(oram.backend_mut().backend_mut().store_mut().store_mut());
+        }
+        match oram.read(address, &mut [0; BLOCK_BYTES]) {
+            Ok(()) => answered += 1,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Corrupt);
+                break;
+            }
+        }
+    }
+    let view: Contents = std::mem::take(oram.backend_mut().backend_mut().store_mut().sink_mut());
+    let calls = view.events().chunk_by(|a, b| a.trip == b.trip).map(|events| {
+        let buckets = events.iter().filter_map(|event| event.piece).map(|piece| piece.bucket.0);
+        (events[0].operation, buckets.collect())
+    });
+    Seen { calls: calls.collect(), answered }
+}
+
+/// The paths do not depend on what storage returned, and the last one is read and written back once,
+/// like any: all that storage learns is when it was found out.
+#[test]
+fn paths_are_those_of_an_honest_run_until_it_is_found_out() {
+    for seed in 0..20 {
+        let (honest, tampered) = (run(seed, false), run(seed, true));
+        assert_eq!(honest.answered, 4 * HONEST);
+        assert!((HONEST..4 * HONEST).contains(&tampered.answered), "{}", tampered.answered);
+        let calls = tampered.calls.len();
+        assert!(tampered.calls == honest.calls[..calls], "another call, seed {seed}");
+        assert_eq!(tampered.calls.last().unwrap().0, Operation::Write, "a whole access");
+    }
+}
+
+/// Addresses and leaves stay as they are.
+fn flip_a_bit_of_every_block(memory: &mut MemoryStore) {
+    let tree = TreeId(0);
+    let levels = memory.shape(tree).unwrap().levels().to_vec();
+    for bucket in (0..(1 << levels.len()) - 1).map(BucketId) {
+        for slot in 0..levels[usize::from(bucket.level())].slots {
+            let span = memory.span(&Piece { tree, bucket, part: Part::Slot(slot) }).unwrap();
+            memory.contents_mut()[span.start] ^= 1;
+        }
+    }
+}

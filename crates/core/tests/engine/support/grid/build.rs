@@ -1,0 +1,290 @@
+//! Makes the ORAM that a combination says, on stores that are recorded.
+//!
+//! All are small and tight: 120 blocks, seven levels, three slots, so that blocks are in the stash, in
+//! the tree top and in the caches all the time, and are pushed out of them.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use oblivio_core::geometry::Geometry;
+use oblivio_core::rho::TwoTrees;
+use oblivio_core::scheme::{Backend, PathBackend, RawBackend, TakingBackend};
+use oblivio_core::store::{TreeId, TreeShape};
+use oblivio_core::view::{Event, EventSink, Recorder};
+use oblivio_core::{
+    BackedOram, CacheConfig, CachedOram, EraSealer, Error, FlatOram, FreecursiveConfig,
+    FreecursiveOram, Key, MasterKey, MemoryStore, Oram, RawConfig, Recursion, RecursiveConfig,
+    RecursiveOram, RemapPolicy, RhoConfig, RhoOram, RotatingConfig, RotatingOram, Sealer,
+    TakingOram, TreeConfig, TreeTopKind,
+};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::composed::{AtAccess, Composed, Delayed};
+use super::factors::{Bound, Combination, Front, Map, Scheme, Slots, Top};
+use crate::support::noting::Noting;
+
+pub(crate) const CAPACITY: u64 = 120;
+pub(crate) const BLOCK_BYTES: usize = 32;
+pub(crate) const LEAVES: u64 = 1 << LEAF_LEVEL;
+const LEAF_LEVEL: u8 = 6;
+
+/// A, where there are evictions.
+pub(crate) const ACCESSES_PER_EVICTION: u32 = 3;
+
+pub(crate) const TOP_LEVELS: u8 = 3;
+
+const CACHE: CacheConfig = CacheConfig { blocks: 8, ways: 2 };
+
+pub(crate) const SMALL_PER_MAIN: usize = 2;
+
+/// Slots from the root down: more and fewer in the tree top, few in the middle.
+const PROFILE: [u16; LEAF_LEVEL as usize + 1] = [4, 2, 3, 1, 2, 3, 4];
+const UNIFORM: u16 = 3;
+
+/// No more than that: a subtree that is overloaded stays so until its blocks are remapped, which no
+/// eviction does.
+const TIGHT_STASH_BLOCKS_MAX: usize = 2;
+
+/// Levels of the position map in the tree of Freecursive ORAM: 15 blocks, and 2 above them.
+pub(crate) const POSITION_MAP_DEPTH: u64 = 2;
+
+/// As many entries of a position map may stay on the client.
+const CLIENT_ENTRIES_MAX: u64 = 4;
+
+/// What storage sees, of all trees in one order.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Rc<RefCell<Vec<Event>>>);
+
+impl Log {
+    pub(crate) fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut self.0.borrow_mut())
+    }
+}
+
+impl EventSink for Log {
+    fn record(&mut self, event: &Event, _: &[u8]) {
+        self.0.borrow_mut().push(*event);
+    }
+}
+
+type Store = Recorder<MemoryStore, Log>;
+type Made = Result<Box<dyn Composed>, Error>;
+
+/// The ORAM of a combination, empty, and what storage will see of it.
+pub(crate) fn compose(
+    combination: &Combination,
+    seed: u64,
+) -> Result<(Box<dyn Composed>, Log), Error> {
+    let log = Log::default();
+    let builder = Builder {
+        combination: *combination,
+        log: log.clone(),
+        key: Key::from_bytes([7; 16]),
+        seed,
+    };
+    let composed = match combination.scheme {
+        Scheme::Path if combination.has_rho() => builder.rho(),
+        Scheme::Path => builder.over(PathBackend::new),
+        Scheme::Raw => builder.over(|tree, sealer, store| {
+            let config = RawConfig { tree: tree.clone(), evict_period: ACCESSES_PER_EVICTION };
+            RawBackend::new(&config, sealer, store)
+        }),
+        Scheme::Rotating => builder.rotating(),
+    };
+    Ok((composed?, log))
+}
+
+struct Builder {
+    combination: Combination,
+    log: Log,
+    key: Key,
+    seed: u64,
+}
+
+impl Builder {
+    fn coins(&self) -> StdRng {
+        StdRng::seed_from_u64(self.seed)
+    }
+
+    fn store(&self, shapes: &[TreeShape]) -> Store {
+        let memory = MemoryStore::new(shapes, MemoryStore::default_layout()).unwrap();
+        Recorder::new(memory, self.log.clone())
+    }
+
+    fn tree(&self, capacity: u64, block_bytes: usize, leaf_level: u8) -> TreeConfig {
+        let slots: Vec<_> = (0..=usize::from(leaf_level))
+            .map(|level| match self.combination.slots {
+                Slots::Uniform => UNIFORM,
+                Slots::Profile => PROFILE[level],
+            })
+            .collect();
+        let stash_blocks_max = match self.combination.bound {
+            Bound::Loose => capacity as usize,
+            Bound::Tight => TIGHT_STASH_BLOCKS_MAX,
+        };
+        let (tree_top_levels, tree_top) = match self.combination.top {
+            Top::None => (0, TreeTopKind::Dedicated),
+            Top::Dedicated => (TOP_LEVELS, TreeTopKind::Dedicated),
+            Top::Sets => (TOP_LEVELS, TreeTopKind::SetAssociative { ways: 2 }),
+        };
+        let geometry = Geometry::profile(&slots).unwrap();
+        TreeConfig {
+            tree_top_levels: tree_top_levels.min(leaf_level),
+            tree_top,
+            ..TreeConfig::new(capacity, block_bytes, geometry, stash_blocks_max)
+        }
+    }
+
+    /// Path and RAW ORAM.
+    fn over<B: TakingBackend + 'static>(
+        &self,
+        backend: impl Fn(&TreeConfig, Sealer, Store) -> Result<B, Error>,
+    ) -> Made {
+        let backend = |tree: &TreeConfig| {
+            let shapes = vec![tree.shape()?; usize::from(tree.tree.0) + 1];
+            let sealer = Sealer::aes128(&self.key, tree.tree);
+            backend(tree, sealer, self.store(&shapes)).map(Noting::new)
+        };
+        match self.combination.map {
+            Map::Flat => {
+                let backend = backend(&self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL))?;
+                self.fronted(self.flat(backend)?)
+            }
+            Map::Recursive => self.cached(self.recursive(backend)?),
+            _ => {
+                let backend = backend(&self.freecursive_tree()?)?;
+                self.fronted(self.freecursive(backend)?)
+            }
+        }
+    }
+
+    fn flat<B: Backend>(&self, backend: B) -> Result<FlatOram<B, StdRng>, Error> {
+        Ok(FlatOram::new(backend, self.coins())?.with_hits(self.combination.hits))
+    }
+
+    fn recursive<B: Backend>(
+        &self,
+        backend: impl Fn(&TreeConfig) -> Result<B, Error>,
+    ) -> Result<RecursiveOram<B, StdRng>, Error> {
+        let config = RecursiveConfig {
+            capacity: CAPACITY,
+            block_bytes: BLOCK_BYTES,
+            client_entries_max: CLIENT_ENTRIES_MAX,
+        };
+        let backends = config.path_trees()?.into_iter().map(|path| {
+            let leaf_level = path.geometry.leaf_level().min(LEAF_LEVEL);
+            let tree = self.tree(path.capacity, BLOCK_BYTES, leaf_level);
+            backend(&TreeConfig { tree: path.tree, ..tree })
+        });
+        RecursiveOram::new(&config, backends.collect::<Result<_, _>>()?, self.coins())
+    }
+
+    /// Position-map blocks of eight entries; counters that reach their end all the time.
+    fn freecursive_config(&self) -> FreecursiveConfig {
+        FreecursiveConfig {
+            capacity: CAPACITY,
+            block_bytes: BLOCK_BYTES,
+            fan_out: 8,
+            counter_bits: 4,
+            client_entries_max: CLIENT_ENTRIES_MAX,
+            plb_blocks: if self.combination.map == Map::Freecursive { 3 } else { 0 },
+            plb_ways: 1,
+            hits: self.combination.hits,
+            integrity: self.combination.integrity,
+        }
+    }
+
+    fn freecursive_tree(&self) -> Result<TreeConfig, Error> {
+        let config = self.freecursive_config();
+        Ok(TreeConfig {
+            burst_accesses_max: config.burst_accesses_max()?,
+            ..self.tree(config.tree_capacity()?, config.tree_block_bytes(), LEAF_LEVEL)
+        })
+    }
+
+    fn freecursive<B: TakingBackend>(
+        &self,
+        backend: B,
+    ) -> Result<FreecursiveOram<B, StdRng>, Error> {
+        FreecursiveOram::new(&self.freecursive_config(), backend, self.coins())
+    }
+
+    /// 16 blocks in sets of 4: fewer than are written.
+    fn rho(&self) -> Made {
+        let small = TreeConfig { tree: TreeId(1), ..self.tree(16, BLOCK_BYTES, 4) };
+        let config = RhoConfig { small, ways: 4, small_per_main: SMALL_PER_MAIN };
+        let main = match self.combination.map {
+            Map::Flat => self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL),
+            _ => self.freecursive_tree()?,
+        };
+        let shapes = [main.shape()?, config.small.shape()?];
+        let [main, small] = [&main, &config.small].map(|tree| {
+            let sealer = Sealer::aes128(&self.key, tree.tree);
+            PathBackend::new(tree, sealer, self.store(&shapes))
+        });
+        let coins = StdRng::seed_from_u64(!self.seed);
+        let trees = TwoTrees::new(&config, main?, small?, coins)?;
+        match self.combination.map {
+            Map::Flat => self.before_main(&config, self.flat(trees)?),
+            _ => self.before_main(&config, self.freecursive(trees)?),
+        }
+    }
+
+    fn before_main<F>(&self, config: &RhoConfig, main: F) -> Made
+    where
+        F: BackedOram<Backend = TwoTrees<PathBackend<Store>, StdRng>> + 'static,
+    {
+        let rho = RhoOram::new(config, main)?;
+        Ok(match self.combination.front {
+            Front::CachedRho => Box::new(AtAccess(CachedOram::at_access(CACHE, rho)?)),
+            Front::DelayedRho => {
+                Box::new(Delayed(CachedOram::new(CACHE, RemapPolicy::Delayed, rho)?))
+            }
+            _ => Box::new(rho),
+        })
+    }
+
+    fn rotating(&self) -> Made {
+        let evict_period = ACCESSES_PER_EVICTION;
+        let config = match self.combination.map {
+            Map::Flat => {
+                let tree = self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL);
+                RotatingConfig::flat(RawConfig { tree, evict_period })
+            }
+            _ => {
+                let recursion = Recursion {
+                    data_blocks: CAPACITY,
+                    client_entries_max: CLIENT_ENTRIES_MAX,
+                    plb_blocks: 4,
+                };
+                let blocks = recursion.tree_blocks(BLOCK_BYTES, LEAF_LEVEL)?;
+                let tree = self.tree(blocks, BLOCK_BYTES, LEAF_LEVEL);
+                let flat = RotatingConfig::flat(RawConfig { tree, evict_period });
+                RotatingConfig { recursion: Some(recursion), ..flat }
+            }
+        };
+        let shapes = config.shapes()?.into_trees();
+        let mut coins = self.coins();
+        let master = MasterKey::draw(&mut coins);
+        let sealer = EraSealer::fresh(master, config.raw.tree.tree, &mut coins);
+        self.cached(RotatingOram::new(&config, sealer, self.store(&shapes), coins)?)
+    }
+
+    /// An ORAM out of which blocks can be taken, behind what the combination says.
+    fn fronted<O: TakingOram + Composed + 'static>(&self, oram: O) -> Made {
+        match self.combination.front {
+            Front::CacheDelayed => {
+                Ok(Box::new(Delayed(CachedOram::new(CACHE, RemapPolicy::Delayed, oram)?)))
+            }
+            _ => self.cached(oram),
+        }
+    }
+
+    fn cached<O: Oram + Composed + 'static>(&self, oram: O) -> Made {
+        Ok(match self.combination.front {
+            Front::CacheAtAccess => Box::new(AtAccess(CachedOram::at_access(CACHE, oram)?)),
+            _ => Box::new(oram),
+        })
+    }
+}

@@ -1,0 +1,355 @@
+//! What the tests of the grid need of any ORAM beyond requests.
+
+use std::ops::Range;
+
+use oblivio_core::oram::nothing_to_do;
+use oblivio_core::rho::TwoTrees;
+use oblivio_core::scheme::{Backend, Indistinct, TakingBackend};
+use oblivio_core::{
+    BackedOram, BucketStore, CachedOram, Error, FlatOram, FreecursiveOram, Op, Oram, RecursiveOram,
+    RhoOram, RotatingOram, TakingOram,
+};
+use oblivio_testkit::workload;
+use rand::rngs::StdRng;
+
+use super::build::ACCESSES_PER_EVICTION;
+use crate::support::noting::Noting;
+
+pub(crate) trait Composed {
+    fn oram(&mut self) -> &mut dyn Oram;
+
+    /// One more eviction, or whatever else shrinks the stash; on each tree.
+    fn make_room(&mut self) -> Result<(), Error>;
+
+    fn check(&mut self) -> Result<(), Error>;
+
+    /// The accesses to each tree that the tallies own up to: without evictions, and without those that
+    /// [made room](Self::make_room) so many times.
+    fn accesses(&self, room_made: u64) -> Vec<u64>;
+
+    /// Those to data, where it can be told.
+    fn data_accesses(&self, room_made: u64) -> Option<u64>;
+
+    /// Those to a position map that lies in the same tree, where they are told apart; and those that move
+    /// a block because the counters of its group begin anew left out.
+    fn position_map_accesses(&self) -> Option<u64> {
+        None
+    }
+
+    /// How often a block came back without an access to data.
+    fn put_back(&self) -> u64 {
+        0
+    }
+
+    /// Of the requests, those that reach the ORAM itself.
+    fn asked(&self, requests: u64) -> u64 {
+        requests
+    }
+
+    /// Of those, the ones that the tallies say were served without an access.
+    fn hits(&self) -> u64 {
+        0
+    }
+
+    /// What each access was for, where it can be told. It is forgotten then.
+    fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
+        None
+    }
+
+    /// Serves a request without an access, if that is asked for like this and the block is there.
+    fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Forgets blocks, if that can be done, and answers whether.
+    fn forget(&mut self, _: Range<u64>) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Gives blocks back that are in front of the ORAM.
+    fn flush(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// A backend that may have noted what it was asked for.
+pub(crate) trait Noted {
+    fn notes(&mut self) -> Option<Vec<workload::Request>>;
+}
+
+impl<B> Noted for Noting<B> {
+    fn notes(&mut self) -> Option<Vec<workload::Request>> {
+        Some(self.take_notes())
+    }
+}
+
+impl<B, R> Noted for TwoTrees<B, R> {
+    fn notes(&mut self) -> Option<Vec<workload::Request>> {
+        None
+    }
+}
+
+impl<B: Backend + Noted> Composed for FlatOram<B, StdRng> {
+    fn oram(&mut self) -> &mut dyn Oram {
+        self
+    }
+
+    fn make_room(&mut self) -> Result<(), Error> {
+        self.background_evict()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+
+    fn accesses(&self, _: u64) -> Vec<u64> {
+        vec![self.tally().accesses()]
+    }
+
+    fn data_accesses(&self, _: u64) -> Option<u64> {
+        Some(self.tally().data_accesses)
+    }
+
+    fn hits(&self) -> u64 {
+        self.tally().stash_hits
+    }
+
+    fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
+        self.backend_mut().notes()
+    }
+}
+
+impl<B: TakingBackend + Noted> Composed for FreecursiveOram<B, StdRng> {
+    fn oram(&mut self) -> &mut dyn Oram {
+        self
+    }
+
+    fn make_room(&mut self) -> Result<(), Error> {
+        self.background_evict()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+
+    fn accesses(&self, _: u64) -> Vec<u64> {
+        vec![self.tally().accesses()]
+    }
+
+    fn data_accesses(&self, _: u64) -> Option<u64> {
+        Some(self.tally().data_accesses)
+    }
+
+    fn position_map_accesses(&self) -> Option<u64> {
+        Some(self.tally().position_map_accesses)
+    }
+
+    fn hits(&self) -> u64 {
+        self.tally().stash_hits
+    }
+
+    fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
+        self.backend_mut().notes()
+    }
+}
+
+impl<B: Backend + Noted> Composed for RecursiveOram<B, StdRng> {
+    fn oram(&mut self) -> &mut dyn Oram {
+        self
+    }
+
+    fn make_room(&mut self) -> Result<(), Error> {
+        self.background_evict()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+
+    fn accesses(&self, _: u64) -> Vec<u64> {
+        let trees = self.backends().len();
+        assert!(self.path_accesses().is_multiple_of(trees as u64), "a request reaches every tree");
+        vec![self.path_accesses() / trees as u64; trees]
+    }
+
+    fn data_accesses(&self, room_made: u64) -> Option<u64> {
+        self.accesses(room_made).first().copied()
+    }
+
+    fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
+        self.backends_mut()[0].notes()
+    }
+}
+
+impl<S: BucketStore> Composed for RotatingOram<S, StdRng> {
+    fn oram(&mut self) -> &mut dyn Oram {
+        self
+    }
+
+    fn make_room(&mut self) -> Result<(), Error> {
+        self.backend_mut().keep_state();
+        self.background_evict()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.check(&mut |_| ()).map(drop)
+    }
+
+    fn accesses(&self, room_made: u64) -> Vec<u64> {
+        let evictions = self.backend().evictions() - self.config().geometry.leaves() - room_made;
+        let since = u64::from(self.backend().accesses_since_eviction());
+        vec![evictions * u64::from(ACCESSES_PER_EVICTION) + since]
+    }
+
+    fn data_accesses(&self, room_made: u64) -> Option<u64> {
+        self.has_flat_map().then(|| self.accesses(room_made)[0])
+    }
+
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        // Whether a block was forgotten stands in its position-map block.
+        loop {
+            self.backend_mut().keep_state();
+            let needed = self.needs(&[address])?;
+            if needed.is_empty() {
+                return self.serve_on_client(address, op);
+            }
+            let steps = self.intend(&needed)?;
+            self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
+        }
+    }
+
+    fn forget(&mut self, range: Range<u64>) -> Result<bool, Error> {
+        loop {
+            self.backend_mut().keep_state();
+            let needed = self.needs_to_forget(range.clone())?;
+            if needed.is_empty() {
+                self.forget(range)?;
+                return Ok(true);
+            }
+            let steps = self.intend(&needed)?;
+            self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
+        }
+    }
+}
+
+impl<F, B> Composed for RhoOram<F, B, StdRng>
+where
+    F: BackedOram<Backend = TwoTrees<B, StdRng>>,
+    B: Indistinct,
+{
+    fn oram(&mut self) -> &mut dyn Oram {
+        self
+    }
+
+    fn make_room(&mut self) -> Result<(), Error> {
+        self.idle_round()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.check_invariants()
+    }
+
+    /// Of both trees, and those that made room among them.
+    fn accesses(&self, _: u64) -> Vec<u64> {
+        let tally = self.tally();
+        vec![tally.main_accesses + tally.main_dummies, tally.small_accesses + tally.small_dummies]
+    }
+
+    fn data_accesses(&self, _: u64) -> Option<u64> {
+        None
+    }
+}
+
+/// A cache with [`RemapPolicy::AtAccess`](oblivio_core::RemapPolicy).
+pub(crate) struct AtAccess<O>(pub(crate) CachedOram<O>);
+
+impl<O: Oram + Composed> Composed for AtAccess<O> {
+    fn oram(&mut self) -> &mut dyn Oram {
+        &mut self.0
+    }
+
+    fn make_room(&mut self) -> Result<(), Error> {
+        self.0.oram_mut().make_room()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.0.oram_mut().check()
+    }
+
+    fn accesses(&self, room_made: u64) -> Vec<u64> {
+        self.0.oram().accesses(room_made)
+    }
+
+    fn data_accesses(&self, room_made: u64) -> Option<u64> {
+        self.0.oram().data_accesses(room_made)
+    }
+
+    fn position_map_accesses(&self) -> Option<u64> {
+        self.0.oram().position_map_accesses()
+    }
+
+    fn asked(&self, _: u64) -> u64 {
+        self.0.tally().misses + self.0.tally().given_back
+    }
+
+    fn hits(&self) -> u64 {
+        self.0.oram().hits()
+    }
+
+    fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
+        self.0.oram_mut().take_notes()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.0.flush()
+    }
+}
+
+/// A cache with [`RemapPolicy::Delayed`](oblivio_core::RemapPolicy).
+pub(crate) struct Delayed<O>(pub(crate) CachedOram<O>);
+
+impl<O: TakingOram + Composed> Composed for Delayed<O> {
+    fn oram(&mut self) -> &mut dyn Oram {
+        &mut self.0
+    }
+
+    fn make_room(&mut self) -> Result<(), Error> {
+        self.0.background_evict()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.0.check_invariants()
+    }
+
+    fn accesses(&self, room_made: u64) -> Vec<u64> {
+        self.0.oram().accesses(room_made)
+    }
+
+    fn data_accesses(&self, room_made: u64) -> Option<u64> {
+        self.0.oram().data_accesses(room_made)
+    }
+
+    fn position_map_accesses(&self) -> Option<u64> {
+        self.0.oram().position_map_accesses()
+    }
+
+    fn put_back(&self) -> u64 {
+        self.0.tally().given_back
+    }
+
+    fn asked(&self, _: u64) -> u64 {
+        self.0.tally().misses
+    }
+
+    fn hits(&self) -> u64 {
+        self.0.oram().hits()
+    }
+
+    fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
+        self.0.oram_mut().take_notes()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.0.flush()
+    }
+}

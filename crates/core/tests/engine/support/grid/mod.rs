@@ -1,0 +1,20 @@
+//! The grid of the engine: every technique is a factor, a choice of one level of each is a
+//! combination, and a few dozen combinations have every pair of levels that goes together.
+//!
+//! The chapter `manual::composition` has the same in words.
+
+mod build;
+mod composed;
+mod covering;
+mod drive;
+mod factors;
+mod refusal;
+
+pub(crate) use build::{
+    ACCESSES_PER_EVICTION, CAPACITY, LEAVES, POSITION_MAP_DEPTH, SMALL_PER_MAIN, TOP_LEVELS,
+    compose,
+};
+pub(crate) use covering::{all_allowed, all_refused, allowed_together, covering_set, together};
+pub(crate) use drive::{Driven, Kind, Request, requests};
+pub(crate) use factors::{Bound, Combination, Front, Map, Requests, Scheme, Top};
+pub(crate) use refusal::{Refusal, refusal};

@@ -1,0 +1,5 @@
+//! What several kinds of tests need.
+
+pub(crate) mod grid;
+pub(crate) mod heads;
+pub(crate) mod noting;

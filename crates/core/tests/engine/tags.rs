@@ -1,0 +1,219 @@
+//! Trees whose blocks have no bytes: what simulations are made of. They are where the same blocks with
+//! bytes would be.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use oblivio_core::geometry::Leaf;
+use oblivio_core::scheme::{
+    Backend, Location, PathBackend, Populate, RawBackend, TagTree, TakingBackend,
+};
+use oblivio_core::seal::NoSecrecy;
+use oblivio_core::store::Piece;
+use oblivio_core::view::{Event, Recorder};
+use oblivio_core::{
+    ErrorKind, FlatOram, Geometry, MemoryStore, Op, Oram, RawConfig, Sealer, TreeConfig,
+    TreeTopKind,
+};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+const CAPACITY: u64 = 300;
+
+type Seen = Rc<RefCell<Vec<Option<Piece>>>>;
+
+fn tree(block_bytes: usize) -> TreeConfig {
+    let geometry = Geometry::profile(&[4, 4, 3, 3, 3, 4, 5, 5]).unwrap();
+    TreeConfig {
+        tree_top_levels: 2,
+        tree_top: TreeTopKind::SetAssociative { ways: 2 },
+        ..TreeConfig::new(CAPACITY, block_bytes, geometry, 100)
+    }
+}
+
+/// Which pieces storage was asked for, and where the blocks ended up.
+fn run<B: Backend>(
+    tree: &TreeConfig,
+    backend: impl FnOnce(Sealer, Recorder<MemoryStore, Box<dyn FnMut(&Event, &[u8])>>) -> B,
+) -> (Vec<Option<Piece>>, Vec<u64>) {
+    let seen = Seen::default();
+    let log = Rc::clone(&seen);
+    let sink = move |event: &Event, _: &[u8]| log.borrow_mut().push(event.piece);
+    let memory = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
+    let store = Recorder::new(memory, Box::new(sink) as Box<dyn FnMut(&Event, &[u8])>);
+    let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
+    let backend = backend(sealer, store);
+    let mut oram = FlatOram::new(backend, StdRng::seed_from_u64(5)).unwrap();
+    let mut coins = StdRng::seed_from_u64(6);
+    let mut block = vec![0; tree.block_bytes];
+    for _ in 0..1000 {
+        let address = coins.random_range(0..CAPACITY);
+        if coins.random() {
+            oram.read(address, &mut block).unwrap();
+        } else {
+            oram.write(address, &block).unwrap();
+        }
+    }
+    let requested = seen.take();
+    oram.check_invariants().unwrap();
+    (requested, oram.blocks_on_levels().unwrap())
+}
+
+#[test]
+fn path_oram_moves_tags_as_it_moves_blocks() {
+    let of = |bytes| {
+        let tree = tree(bytes);
+        run(&tree, |sealer, store| PathBackend::new(&tree, sealer, store).unwrap())
+    };
+    let (pieces, levels) = of(0);
+    assert_eq!((&pieces, &levels), (&of(64).0, &of(64).1));
+    assert!(levels.iter().sum::<u64>() > 200, "{levels:?}");
+}
+
+#[test]
+fn raw_oram_moves_tags_as_it_moves_blocks() {
+    let of = |bytes| {
+        let config = RawConfig { tree: tree(bytes), evict_period: 3 };
+        run(&config.tree, |sealer, store| RawBackend::new(&config, sealer, store).unwrap())
+    };
+    let (tags, blocks) = (of(0), of(64));
+    assert_eq!(tags, blocks);
+    assert!(tags.1.iter().sum::<u64>() > 200);
+}
+
+#[test]
+fn a_tag_is_served_like_a_block() {
+    let tree = tree(0);
+    let memory = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
+    let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
+    let backend = PathBackend::new(&tree, sealer, memory).unwrap();
+    let mut oram = FlatOram::new(backend, StdRng::seed_from_u64(5)).unwrap();
+    oram.write(7, &[]).unwrap();
+    let mut served = 0;
+    let mut count = |block: &mut [u8]| served += 1 + block.len();
+    oram.access(&mut [oblivio_core::Access { address: 7, op: Op::Update(&mut count) }]).unwrap();
+    assert_eq!(served, 1);
+    assert!(oram.read(7, &mut [0]).is_err(), "it has no byte");
+}
+
+/// Whatever is asked of a backend, by chance: accesses, hits, blocks taken out and put back, background
+/// evictions. Answers all that could be seen of it on the way, and where each block was every now and then.
+fn work<B: TakingBackend + Populate>(backend: &mut B, full: bool) -> Vec<String> {
+    let mut coins = StdRng::seed_from_u64(3);
+    let leaves = backend.config().geometry.leaves();
+    let mut map: Vec<_> = (0..CAPACITY).map(|_| Leaf(coins.random_range(0..leaves))).collect();
+    let mut out = vec![false; CAPACITY as usize];
+    let mut seen = Vec::new();
+    if full {
+        backend.populate(&mut (0..).zip(map.iter().copied())).unwrap();
+    }
+    for step in 0..2000 {
+        let address = coins.random_range(0..CAPACITY);
+        let (i, fresh) = (address as usize, Leaf(coins.random_range(0..leaves)));
+        if backend.check_ready().is_err() || step % 7 == 0 {
+            backend.background_evict(&mut coins).unwrap();
+        } else if out[i] {
+            backend.append(address, map[i], &[]).unwrap();
+            out[i] = false;
+        } else if step % 5 == 0 {
+            seen.push(format!("{}", backend.take(address, map[i], &mut []).unwrap()));
+            (map[i], out[i]) = (fresh, true);
+        } else if step % 3 != 0 && backend.serve_on_client(address, &mut Op::Write(&[])).unwrap() {
+            seen.push(format!("hit {address}"));
+        } else {
+            backend.prefetch(map[i]);
+            backend.access(address, map[i], fresh, &mut Op::Write(&[])).unwrap();
+            map[i] = fresh;
+        }
+        seen.push(format!("{:?}", backend.stash().addresses().collect::<Vec<_>>()));
+        if step % 100 == 99 {
+            let mut blocks = Vec::new();
+            let mut note = |at, address, leaf| blocks.push((format!("{at:?}"), address, leaf));
+            backend.visit_blocks(&mut note).unwrap();
+            // Each goes through its buckets in an order of its own.
+            blocks.sort_by(|(at, ..), (other, ..)| at.cmp(other));
+            seen.extend(blocks.iter().map(|block| format!("{block:?}")));
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_tree_of_tags_does_what_a_store_does() {
+    let sealer = || Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
+    for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
+        for (full, tree_top_levels) in [(false, 0), (true, 2), (true, 7)] {
+            let tree = TreeConfig { tree_top, tree_top_levels, ..tree(0) };
+            let memory =
+                MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
+            let mut store = PathBackend::new(&tree, sealer(), memory).unwrap();
+            let mut tags = PathBackend::of_tags(&tree).unwrap();
+            let (expected, seen) = (work(&mut store, full), work(&mut tags, full));
+            assert!(expected == seen, "{tree:?}");
+            assert!(expected.len() > 6000);
+        }
+    }
+}
+
+#[test]
+fn a_tree_of_tags_tells_where_a_block_is() {
+    for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
+        let mut backend: PathBackend<TagTree> =
+            PathBackend::of_tags(&TreeConfig { tree_top, ..tree(0) }).unwrap();
+        work(&mut backend, true);
+        let mut blocks = Vec::new();
+        backend.visit_blocks(&mut |at, address, leaf| blocks.push((at, address, leaf))).unwrap();
+        for (at, address, leaf) in &blocks {
+            assert_eq!(backend.locate(*address, *leaf), Some(*at));
+        }
+        let levels = |on: &dyn Fn(u8) -> bool| {
+            let is = |at: &Location| matches!(at, Location::Bucket(bucket) if on(bucket.level()));
+            blocks.iter().filter(|(at, ..)| is(at)).count()
+        };
+        assert!(levels(&|level| level < 2) > 0 && levels(&|level| level >= 2) > 150);
+        let (_, address, leaf) = blocks[blocks.len() - 1];
+        backend.take(address, leaf, &mut []).unwrap();
+        assert_eq!(backend.locate(address, leaf), None);
+    }
+}
+
+#[test]
+fn a_tree_of_tags_tells_each_path() {
+    let mut backend = PathBackend::of_tags(&tree(0)).unwrap();
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&told);
+    backend.populate(&mut (0..CAPACITY).map(|address| (address, Leaf(address % 128)))).unwrap();
+    backend.tell_paths(move |leaf| log.borrow_mut().push(leaf));
+    backend.access(5, Leaf(5), Leaf(9), &mut Op::Write(&[])).unwrap();
+    backend.take(6, Leaf(6), &mut []).unwrap();
+    assert_eq!(told.take(), [Leaf(5), Leaf(6)]);
+    backend.background_evict(&mut StdRng::seed_from_u64(1)).unwrap();
+    assert_eq!(told.take().len(), 1);
+    assert!(!backend.serve_on_client(7, &mut Op::Write(&[])).unwrap());
+    assert_eq!(told.take(), [], "nothing is read for that");
+}
+
+#[test]
+fn a_tree_of_tags_may_have_one_bucket() {
+    let tree = TreeConfig::new(3, 0, Geometry::uniform(0, 4).unwrap(), 100);
+    let mut backend = PathBackend::of_tags(&tree).unwrap();
+    for address in [2, 0, 1, 2] {
+        backend.access(address, Leaf(0), Leaf(0), &mut Op::Write(&[])).unwrap();
+    }
+    let mut blocks = Vec::new();
+    backend.visit_blocks(&mut |_, address, _| blocks.push(address)).unwrap();
+    blocks.sort_unstable();
+    assert_eq!(blocks, [0, 1, 2]);
+}
+
+#[test]
+fn a_tree_of_tags_has_no_bytes_and_an_end() {
+    let refused = |tree: &TreeConfig| PathBackend::of_tags(tree).err().unwrap().kind();
+    assert_eq!(refused(&tree(64)), ErrorKind::InvalidConfig);
+    let wide = Geometry::uniform(40, 4).unwrap();
+    let wide = TreeConfig::new(1 << 40, 0, wide, 100);
+    assert_eq!(refused(&wide), ErrorKind::InvalidConfig, "no address and leaf fit one slot");
+    let mut backend = PathBackend::of_tags(&tree(0)).unwrap();
+    let past_the_end = backend.populate(&mut [(CAPACITY, Leaf(0))].into_iter());
+    assert_eq!(past_the_end.unwrap_err().kind(), ErrorKind::InvalidRequest);
+}

@@ -1,0 +1,140 @@
+//! The processor against its own description, gone through cycle by cycle, and against figures that
+//! were worked out by hand.
+
+mod driver;
+mod known;
+mod literal;
+mod memory;
+
+use oblivio_sim::processor::{ProcessorSpec, Tally};
+use oblivio_sim::trace::{Kind, Record};
+use oblivio_sim::{Cycle, LINE_BYTES};
+use proptest::prelude::*;
+
+use driver::{Driver, Style};
+use literal::Literal;
+use memory::{Habits, Memory, Order, What};
+
+/// All that can be seen of a run.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    asked: Vec<(Cycle, What)>,
+    end: Cycle,
+    tally: Tally,
+}
+
+/// The line that goes next from a set of the LLC is written to memory at the start of a cycle.
+#[derive(Clone, Copy, Debug)]
+struct Cleaning {
+    at: Cycle,
+    set: u64,
+}
+
+fn specs() -> impl Strategy<Value = ProcessorSpec> {
+    let pipeline = (1u64..6, 1u64..40, 1u64..12);
+    let llc = (1u64..5, 1usize..4, 0u64..12, any::<bool>());
+    let rooms = (1u64..5, prop::option::of(1u64..5));
+    (pipeline, llc, rooms).prop_map(|((width, rob, depth), llc, rooms)| {
+        let (sets, llc_ways, llc_latency, fetch_on_write_miss) = llc;
+        ProcessorSpec {
+            width,
+            rob,
+            depth,
+            llc_bytes: sets * llc_ways as u64 * LINE_BYTES,
+            llc_ways,
+            llc_latency,
+            fetch_on_write_miss,
+            write_back_room: rooms.0,
+            fetch_room: rooms.1,
+            ..ProcessorSpec::default()
+        }
+    })
+}
+
+fn traces() -> impl Strategy<Value = Vec<Record>> {
+    let gap = prop_oneof![3 => Just(0), 3 => 0u32..8, 2 => 0u32..100, 1 => 0u32..400];
+    let kind = prop_oneof![Just(Kind::Read), Just(Kind::Write)];
+    let record = (gap, kind, 0u64..24).prop_map(|(gap, kind, line)| Record { gap, kind, line });
+    prop::collection::vec(record, 0..80)
+}
+
+fn memories() -> impl Strategy<Value = Habits> {
+    let every = prop_oneof![Just(0u64), 1u64..60];
+    let order = prop_oneof![Just(Order::Oldest), Just(Order::Newest), Just(Order::Random)];
+    let spread = prop_oneof![Just(0u64), 0u64..80];
+    (every, order, 1u64..80, spread).prop_map(|(every, order, latency, spread)| Habits {
+        every,
+        order,
+        latency,
+        spread,
+    })
+}
+
+fn cleanings() -> impl Strategy<Value = Vec<Cleaning>> {
+    // Before cycle 0 there is nothing to clean.
+    let cleaning = (1u64..2000, 0u64..4).prop_map(|(at, set)| Cleaning { at, set });
+    prop::collection::vec(cleaning, 0..60).prop_map(|mut cleanings| {
+        cleanings.sort_by_key(|cleaning| cleaning.at);
+        cleanings
+    })
+}
+
+fn run(spec: &ProcessorSpec, trace: &[Record], habits: Habits, style: Style) -> Outcome {
+    Driver::new(spec, trace.iter().copied(), Memory::new(habits)).run(style, &[])
+}
+
+/// At the size of Table I, with an LLC that is full and misses often, and a controller that serves one
+/// request every 300 cycles, the newest first.
+#[test]
+fn it_is_so_at_full_size() {
+    let spec = ProcessorSpec { fetch_on_write_miss: true, ..ProcessorSpec::default() };
+    let lines = spec.llc_bytes / LINE_BYTES;
+    let record = |number: u64| {
+        // Two records for each line, one soon after the other.
+        let coin = (number / 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let kind = if (coin + number).is_multiple_of(3) { Kind::Write } else { Kind::Read };
+        // Few sets, so that each line is one of more than its set holds.
+        let line = coin % 16 + (coin >> 8) % 12 * lines;
+        Record { gap: (coin >> 16) as u32 % 63, kind, line }
+    };
+    let trace: Vec<_> = (0..3000).map(record).collect();
+    let habits = Habits { every: 300, order: Order::Newest, latency: 50, spread: 100 };
+    let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &[]);
+    let Tally { merges, dirty_victims, clean_victims, stalls, .. } = expected.tally;
+    let happens = [merges, dirty_victims, clean_victims, stalls.rob];
+    assert!(happens.iter().all(|count| *count > 50), "{:?}", expected.tally);
+    for style in [Style::Stepwise, Style::Ahead, Style::AheadAndEarly] {
+        assert_eq!(run(&spec, &trace, habits, style), expected, "{style:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(3000)
+    })]
+
+    /// However far ahead it is pulled, and however early it is told what memory says.
+    #[test]
+    fn it_is_what_its_description_says(spec in specs(), trace in traces(), habits in memories()) {
+        let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &[]);
+        prop_assert_eq!(&run(&spec, &trace, habits, Style::Stepwise), &expected);
+        prop_assert_eq!(&run(&spec, &trace, habits, Style::Ahead), &expected);
+        // Told early, answers that overtake each other are not told in order of time.
+        if spec.fetch_room.is_none() || habits.spread == 0 {
+            prop_assert_eq!(&run(&spec, &trace, habits, Style::AheadAndEarly), &expected);
+        }
+    }
+
+    #[test]
+    fn lines_may_be_written_early(
+        spec in specs(),
+        trace in traces(),
+        habits in memories(),
+        cleanings in cleanings(),
+    ) {
+        let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &cleanings);
+        let driver = Driver::new(&spec, trace.iter().copied(), Memory::new(habits));
+        prop_assert_eq!(&driver.run(Style::Stepwise, &cleanings), &expected);
+    }
+}

@@ -1,0 +1,261 @@
+//! The file store keeps the contract of every store, in all its modes.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{BucketId, LayoutKind, MemoryStore};
+use oblivio_store::{FileOptions, FileStore};
+use oblivio_testkit::conformance::check_store;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+const WRITE_BEHIND_BYTES: [usize; 4] = [0, 1, 4096, 4 << 20];
+
+/// A folder with a new file name for each store.
+struct Folder {
+    folder: TempDir,
+    files: RefCell<usize>,
+}
+
+impl Folder {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), files: RefCell::new(0) }
+    }
+
+    fn next(&self) -> PathBuf {
+        *self.files.borrow_mut() += 1;
+        self.folder.path().join(self.files.borrow().to_string())
+    }
+
+    fn create(&self, shapes: &[TreeShape], options: &FileOptions) -> FileStore {
+        FileStore::create(&self.next(), shapes, options).unwrap()
+    }
+}
+
+#[test]
+fn conforms_through_the_page_cache() {
+    let folder = Folder::new();
+    for write_behind_bytes_max in WRITE_BEHIND_BYTES {
+        let options = FileOptions { write_behind_bytes_max, ..FileOptions::default() };
+        check_store(|shapes| folder.create(shapes, &options));
+    }
+}
+
+#[test]
+fn conforms_past_the_page_cache() {
+    let folder = Folder::new();
+    for write_behind_bytes_max in WRITE_BEHIND_BYTES {
+        let options =
+            FileOptions { direct: true, write_behind_bytes_max, ..FileOptions::default() };
+        check_store(|shapes| folder.create(shapes, &options));
+    }
+}
+
+/// Writes and flushes on one handle, reads on the next.
+#[test]
+fn what_was_flushed_is_there_after_reopening() {
+    let folder = Folder::new();
+    for (first, second) in [(false, false), (false, true), (true, false), (true, true)] {
+        let path = folder.next();
+        let options = |direct| FileOptions { direct, ..FileOptions::default() };
+        let mut written = Model::new();
+        let mut store = FileStore::create(&path, &shapes(), &options(first)).unwrap();
+        for (seed, trip) in trips().into_iter().enumerate() {
+            written.write(&mut store, &trip, seed as u64);
+        }
+        store.flush().unwrap();
+        // This one stays behind.
+        Model::new().write(&mut store, &trips()[0], 99);
+        drop(store);
+        let mut store = FileStore::open(&path, &options(second)).unwrap();
+        assert_eq!(store.shapes(), shapes());
+        assert_eq!(store.damaged_header_copies(), 0);
+        written.check(&mut store, &all_pieces());
+    }
+}
+
+#[test]
+fn a_reader_reads_and_refuses_writes() {
+    let folder = Folder::new();
+    let path = folder.next();
+    let mut written = Model::new();
+    let mut store = FileStore::create(&path, &shapes(), &FileOptions::default()).unwrap();
+    written.write(&mut store, &trips()[0], 1);
+    store.flush().unwrap();
+    drop(store);
+    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let mut store = FileStore::open(&path, &options).unwrap();
+    written.check(&mut store, &all_pieces());
+    let answer = store.write(&trips()[0], &mut |_| panic!("nothing is to be filled"));
+    assert!(answer.unwrap_err().to_string().contains("read only"));
+    store.flush().unwrap();
+    written.check(&mut store, &all_pieces());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Whatever is kept back, and however it is merged: what is read is what a store in memory reads,
+    /// before and after reopening. Pieces of one trip may be parts of one bucket.
+    #[test]
+    fn a_file_is_a_memory(
+        direct: bool,
+        write_behind_bytes_max in prop::sample::select(&[0usize, 700, 3000, 20_000, 1 << 20][..]),
+        steps in prop::collection::vec(
+            (0u8..8, prop::collection::vec(any::<prop::sample::Index>(), 1..6)), 1..60,
+        ),
+    ) {
+        let folder = Folder::new();
+        let path = folder.next();
+        let options = FileOptions { direct, write_behind_bytes_max, ..FileOptions::default() };
+        let mut store = FileStore::create(&path, &shapes(), &options).unwrap();
+        let mut memory = MemoryStore::new(&shapes(), LayoutKind::Heap).unwrap();
+        let pieces = all_pieces();
+        for (seed, (step, indices)) in steps.into_iter().enumerate() {
+            let some: Vec<_> = indices.iter().map(|index| *index.get(&pieces)).collect();
+            match step {
+                0 => store.flush().unwrap(),
+                1 => store.prefetch(&some),
+                2 => {
+                    store.flush().unwrap();
+                    drop(store);
+                    store = FileStore::open(&path, &options).unwrap();
+                }
+                3..6 => {
+                    fill(&mut store, &some, seed as u64);
+                    fill(&mut memory, &some, seed as u64);
+                }
+                _ => compare(&mut store, &mut memory, &some)?,
+            }
+        }
+        compare(&mut store, &mut memory, &pieces)?;
+    }
+}
+
+fn compare(
+    store: &mut FileStore,
+    memory: &mut MemoryStore,
+    pieces: &[Piece],
+) -> Result<(), TestCaseError> {
+    let expected = memory.read(pieces).unwrap();
+    let frames = store.read(pieces).unwrap();
+    for (i, piece) in pieces.iter().enumerate() {
+        prop_assert!(frames.get(i) == expected.get(i), "frame {}: {:?}", i, piece);
+    }
+    Ok(())
+}
+
+/// Buckets smaller than a sector, of some sectors, with parts that end within sectors and on them,
+/// parts without bytes, and levels that are not full.
+fn shapes() -> Vec<TreeShape> {
+    let level = |buckets, slots: u16, header_bytes, slots_offset, slot_bytes, tail| LevelShape {
+        buckets,
+        slots,
+        header_bytes,
+        slots_offset,
+        slot_bytes,
+        bucket_bytes: slots_offset + u64::from(slots) * slot_bytes + tail,
+    };
+    vec![
+        TreeShape::new(vec![
+            level(1, 2, 24, 40, 100, 0),
+            level(2, 3, 24, 40, 700, 5),
+            level(4, 1, 520, 600, 900, 0),
+        ]),
+        TreeShape::new(vec![
+            level(0, 1, 8, 8, 8, 0),
+            level(2, 2, 0, 512, 512, 0),
+            level(3, 1, 512, 512, 0, 1),
+        ]),
+    ]
+}
+
+fn all_pieces() -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for (tree, shape) in (0..).map(TreeId).zip(shapes()) {
+        for bucket in (0..7).map(BucketId).filter(|bucket| shape.contains(*bucket)) {
+            let slots = shape.levels()[usize::from(bucket.level())].slots;
+            let parts = [Part::Whole, Part::Header].into_iter().chain((0..slots).map(Part::Slot));
+            pieces.extend(parts.map(|part| Piece { tree, bucket, part }));
+        }
+    }
+    pieces
+}
+
+/// Whole buckets, then parts of them.
+fn trips() -> Vec<Vec<Piece>> {
+    let of = |part| all_pieces().into_iter().filter(|piece| piece.part == part).collect();
+    vec![of(Part::Whole), of(Part::Header), of(Part::Slot(0)), of(Part::Slot(2))]
+}
+
+fn bytes_of(piece: &Piece) -> usize {
+    let level = shapes()[usize::from(piece.tree.0)].levels()[usize::from(piece.bucket.level())];
+    let bytes = match piece.part {
+        Part::Whole => level.bucket_bytes,
+        Part::Header => level.header_bytes,
+        Part::Slot(_) => level.slot_bytes,
+    };
+    bytes as usize
+}
+
+/// Writes bytes that depend on the seed and the piece's place in the trip.
+fn fill(store: &mut impl BucketStore, pieces: &[Piece], seed: u64) -> Vec<Vec<u8>> {
+    let frames: Vec<Vec<u8>> = (0..)
+        .zip(pieces)
+        .map(|(i, piece)| {
+            let byte = |j: u64| ((seed * 7919 + i * 131 + j).wrapping_mul(0x9e37_79b9) >> 16) as u8;
+            (0..bytes_of(piece) as u64).map(byte).collect()
+        })
+        .collect();
+    let mut start = 0;
+    let spans: Vec<_> = frames
+        .iter()
+        .map(|frame| {
+            start += frame.len();
+            Span { start: start - frame.len(), bytes: frame.len() }
+        })
+        .collect();
+    let bytes = frames.concat();
+    store.write(pieces, &mut |blanks| blanks.relay(Frames::new(&bytes, &spans))).unwrap();
+    frames
+}
+
+/// Buckets as they should be.
+struct Model(HashMap<(TreeId, BucketId), Vec<u8>>);
+
+impl Model {
+    fn new() -> Self {
+        Self(HashMap::new())
+    }
+
+    fn bucket(&mut self, piece: &Piece) -> &mut Vec<u8> {
+        let absent = vec![0; bytes_of(&Piece { part: Part::Whole, ..*piece })];
+        self.0.entry((piece.tree, piece.bucket)).or_insert(absent)
+    }
+
+    fn start(piece: &Piece) -> usize {
+        let level = shapes()[usize::from(piece.tree.0)].levels()[usize::from(piece.bucket.level())];
+        match piece.part {
+            Part::Whole | Part::Header => 0,
+            Part::Slot(slot) => (level.slots_offset + u64::from(slot) * level.slot_bytes) as usize,
+        }
+    }
+
+    fn write(&mut self, store: &mut FileStore, pieces: &[Piece], seed: u64) {
+        for (piece, frame) in pieces.iter().zip(fill(store, pieces, seed)) {
+            let start = Self::start(piece);
+            self.bucket(piece)[start..start + frame.len()].copy_from_slice(&frame);
+        }
+    }
+
+    fn check(&mut self, store: &mut FileStore, pieces: &[Piece]) {
+        let frames = store.read(pieces).unwrap();
+        for (i, piece) in pieces.iter().enumerate() {
+            let start = Self::start(piece);
+            let expected = &self.bucket(piece)[start..start + bytes_of(piece)];
+            assert!(frames.get(i) == expected, "{piece:?}");
+        }
+    }
+}

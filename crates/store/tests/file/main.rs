@@ -1,0 +1,8 @@
+//! The store that is a file.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+mod conformance;
+mod damage;
+mod file_systems;
+mod own_file_system;
