@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
 use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
-use oblivio_testkit::crash::{Fault, Life, Survival};
+use oblivio_testkit::crash::{Fault, Life, OpKind, Survival};
 use oblivio_volume::SyncMoves;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -94,6 +94,39 @@ fn what_a_failed_sync_left_in_a_cache_is_made_durable() {
         drop(opened);
         open(2000 + seed).unwrap();
     }
+}
+
+/// An opening whose sync failed has announced a checkpoint, in a cache alone. The next opening finds it there, shows
+/// it to storage, and dies: the directory must know what storage shows.
+#[test]
+fn what_an_opening_announced_outlives_a_power_loss_after_a_failed_sync() {
+    let setup = SmallVolume::default();
+    let world = setup.world();
+    let create = StdRng::seed_from_u64(1);
+    setup.create(world.store(), world.dir(), create).unwrap().close().unwrap();
+    let closed = world.snapshot();
+    let open = |n| setup.open(world.store(), world.dir(), StdRng::seed_from_u64(n)).map(drop);
+    let fails_and_dies = |fail_at: u64, crash_at: u64| {
+        world.restore_store(&closed);
+        world.restore_dir(&closed);
+        let mut coins = StdRng::seed_from_u64(fail_at << 32 | crash_at);
+        world.plan(&[Fault::FailAt(fail_at)], &mut coins);
+        let _ = open(2);
+        let is_of_a_sync = world.first_strike().unwrap().kind == OpKind::DirSyncNames;
+        world.plan(&[Fault::CrashAt(crash_at)], &mut coins);
+        let has_died = open(3).is_err();
+        world.crash(&mut coins, Survival::None);
+        open(4).unwrap_or_else(|wrong| panic!("failed at {fail_at}, died at {crash_at}: {wrong}"));
+        (is_of_a_sync, has_died)
+    };
+    world.plan(&[], &mut StdRng::seed_from_u64(0));
+    open(1).unwrap();
+    let operations = world.operations();
+    let failed_syncs = (0..operations).filter(|fail_at| {
+        let all = (0..).map(|crash_at| fails_and_dies(*fail_at, crash_at));
+        all.take_while(|(_, has_died)| *has_died).any(|(is_of_a_sync, _)| is_of_a_sync)
+    });
+    assert!(failed_syncs.count() > 1, "of the announcement, and of the state");
 }
 
 /// Storage must not fall two checkpoints behind because openings come to nothing.
