@@ -6,7 +6,7 @@
 use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{Access, Op, StoreError};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Snapshot, Survival, World};
+use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Snapshot, Survival, World};
 use oblivio_volume::{Volume, VolumeError};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -114,8 +114,17 @@ impl Bench {
         let store = TearingStore::new(&self.world, tear);
         let opened = self.setup.open(store, self.world.dir(), StdRng::seed_from_u64(coins));
         let used = opened.and_then(|(volume, _)| use_it(volume));
-        self.world.crash(&mut StdRng::seed_from_u64(coins), Survival::All);
+        self.world.crash(&mut StdRng::seed_from_u64(coins), Survival::None);
         used.is_err()
+    }
+
+    /// Opens, uses and closes the volume, and this operation fails. Of which kind it is, if there is one.
+    fn fails(&self, operation: u64, coins: u64) -> Option<OpKind> {
+        let mut coins = StdRng::seed_from_u64(coins);
+        self.world.plan(&[Fault::FailAt(operation)], &mut coins);
+        let opened = self.setup.open(self.world.store(), self.world.dir(), coins);
+        let _ = opened.and_then(|(volume, _)| use_it(volume));
+        self.world.first_strike().map(|strike| strike.kind)
     }
 
     fn open(&self) -> Result<(), VolumeError> {
@@ -164,6 +173,31 @@ fn an_anchor_that_is_torn_in_the_opening_after_a_torn_one_costs_nothing() {
             bench.restore(&torn);
             assert!(bench.dies(second, 3), "{second:?}");
             bench.open().unwrap_or_else(|wrong| panic!("{first:?}, {second:?}: {wrong}"));
+        }
+    }
+}
+
+/// A sync that failed has dropped an anchor, and a cache still shows it to the opening after it: the anchor must be
+/// durable before the other one is written over.
+#[test]
+fn an_anchor_that_is_torn_in_the_opening_after_a_failed_sync_costs_nothing() {
+    let bench = Bench::new();
+    let failure = |operation: u64| {
+        bench.restore(&bench.closed);
+        bench.fails(operation, 2)
+    };
+    let kinds = (0..).map_while(failure).enumerate();
+    let flushes: Vec<_> =
+        kinds.filter(|(_, kind)| *kind == OpKind::StoreFlush).map(|(n, _)| n as u64).collect();
+    assert!(flushes.len() > 5, "a flush for each anchor: {flushes:?}");
+    for (flush, coins) in flushes.into_iter().flat_map(|flush| (0..4).map(move |n| (flush, n))) {
+        for tear in (0..3).flat_map(tears).step_by(12) {
+            bench.restore(&bench.closed);
+            bench.fails(flush, coins);
+            bench.world.plan(&[], &mut StdRng::seed_from_u64(coins));
+            assert!(bench.dies(tear, 3), "{tear:?}");
+            let seen = format!("flush {flush} failed with {coins}, {tear:?}");
+            bench.open().unwrap_or_else(|wrong| panic!("{seen}: {wrong}"));
         }
     }
 }
