@@ -28,7 +28,18 @@ pub(super) const LEAKS: &[Leak] = &[
     }",
         }],
         found_by: &[VOLUME_CRASH
-            .tests(&["what_an_opening_announced_outlives_a_power_loss_after_a_failed_sync"])],
+            .tests(&["a_failed_operation_and_a_power_loss_in_the_next_opening_lock_nobody_out"])],
+    },
+    Leak {
+        name: "openings-go-on-from-a-state-in-a-cache",
+        shows: "nothing: the directory does not know what storage shows, and its owner is locked out",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "            state_dir::write_again(dir, &name)?;",
+            replacement: "            dir.sync(&name)?;",
+        }],
+        found_by: &[VOLUME_CRASH
+            .tests(&["a_failed_operation_and_a_power_loss_in_the_next_opening_lock_nobody_out"])],
     },
     Leak {
         name: "announcements-replace-the-only-anchor",
