@@ -15,20 +15,19 @@ mod switches;
 mod targets;
 mod test_runs;
 mod verdict;
+mod workers;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::thread;
 
 use clap::Parser;
 use copy::Copy;
 use leaks::Leak;
 use report::Report;
 use switches::Batch;
-use targets::{Finders, TestTarget};
+use targets::{Finders, TestTarget, full_name};
 use test_runs::TestRuns;
 use verdict::Verdict;
 
@@ -105,41 +104,29 @@ fn build_together(
     }
 }
 
-/// Proves that tests pass while no leak is planted.
+/// Proves that tests pass while no leak is planted, under the load under which they are to find one: what fails
+/// from load alone finds nothing.
 fn must_pass(finders: Vec<(TestTarget, Vec<&str>)>, tests: &TestRuns<'_>) -> Result<(), String> {
-    finders.into_iter().try_for_each(|(target, names)| {
-        match &tests.run(&target, &names, None)?.0[..] {
-            [] => Ok(()),
-            failed => Err(format!(
-                "{target} must pass before a leak is planted; these fail: {}",
-                failed.join(", ")
-            )),
-        }
-    })
+    let each = finders.iter().flat_map(|(target, names)| names.iter().map(move |it| (target, *it)));
+    let failed = workers::at_once(each, |(target, name)| {
+        let failed = tests.run(target, &[name], None)?.0;
+        Ok((!failed.is_empty()).then(|| full_name(target, name)))
+    })?;
+    let failed: Vec<_> = failed.into_iter().flatten().collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(format!("tests must pass before a leak is planted; these fail: {}", failed.join(", ")))
 }
 
-/// Tries the leaks that have a switch, as many at a time as there are processors.
+/// Tries the leaks that have a switch. Whether all were found.
 fn throw_switches(batch: &Batch, tests: &TestRuns<'_>, report: &Report) -> Result<bool, String> {
-    let left = Mutex::new(batch.switched.iter());
-    let worker = || {
-        let mut all_found = true;
-        loop {
-            let next = left.lock().map_err(|_| "another worker panicked")?.next();
-            let Some((number, leak)) = next else {
-                return Ok(all_found);
-            };
-            let verdict = Verdict::of(leak, tests, Some(*number))?;
-            all_found &= verdict.is_found();
-            report.print(&verdict.line(leak))?;
-        }
-    };
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let outcomes: Vec<Result<bool, String>> = thread::scope(|scope| {
-        let started: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        let panicked = |_| Err("a worker panicked".to_owned());
-        started.into_iter().map(|it| it.join().unwrap_or_else(panicked)).collect()
-    });
-    outcomes.into_iter().try_fold(true, |all, found| Ok(all & found?))
+    let found = workers::at_once(batch.switched.iter(), |(number, leak)| {
+        let verdict = Verdict::of(leak, tests, Some(*number))?;
+        report.print(&verdict.line(leak))?;
+        Ok(verdict.is_found())
+    })?;
+    Ok(found.into_iter().all(|found| found))
 }
 
 /// Tries the leaks that have none, each in a build of its own.

@@ -43,6 +43,16 @@ pub(crate) const VOLUME_RESCUE: TestTarget =
 pub(crate) const VOLUME_GOING_BACK: TestTarget =
     TestTarget { package: "oblivio-volume", program: "going_back", module: "" };
 
+/// Who may open a volume.
+pub(crate) const VOLUME_KEYS: TestTarget = TestTarget { package: "oblivio-volume", name: "keys" };
+
+/// What a volume is after a crash.
+pub(crate) const VOLUME_CRASH: TestTarget = TestTarget { package: "oblivio-volume", name: "crash" };
+
+/// What is left where the write of an anchor is torn.
+pub(crate) const VOLUME_TORN_ANCHOR: TestTarget =
+    TestTarget { package: "oblivio-volume", name: "torn_anchor" };
+
 /// What no user of a volume can see from outside.
 pub(crate) const VOLUME_UNITS: TestTarget =
     TestTarget { package: "oblivio-volume", program: UNIT_TESTS, module: "" };

@@ -34,6 +34,7 @@ pub fn change_slots<T, E: From<VolumeError>>(
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, E>,
 ) -> Result<T, E> {
     check_past(store, dir, owner)?;
+    // It may be in a cache alone, and the one before it be all that is durable: that is not overwritten first.
     newest::adopt(store, dir, owner)?;
     let outcome = change(&mut owner.superblock, &owner.volume_key)?;
     copies::write_copies(store, &owner.superblock).map_err(VolumeError::from)?;

@@ -93,9 +93,18 @@ impl Past {
         Ok(Known { latest, previous, announced })
     }
 
-    /// Lets what was read survive a crash, before storage is shown any of it.
+    /// Lets what was read survive a crash, before storage is shown any of it and before anything follows it.
     pub(crate) fn make_durable(&self, dir: &mut dyn StateDir) -> Result<(), VolumeError> {
-        Ok(dir.sync(&name(self.generation))?)
+        let name = name(self.generation);
+        let is_older = |other: &String| generation_of(other).is_some_and(|it| it < self.generation);
+        if dir.names()?.iter().any(is_older) {
+            // Older files are removed when the name of this one is durable. The sync of names may have failed.
+            state_dir::write_again(dir, &name)?;
+        } else if self.history.pending.is_any() {
+            // A process that was killed, or whose sync failed, may have left moves in a cache alone.
+            dir.sync(&name)?;
+        }
+        Ok(())
     }
 }
 

@@ -113,7 +113,8 @@ pub fn rescue(
     let sighting = history.sight(&mut oram).unwrap_or(Sighting::Unclear);
     if sighting == Sighting::Unclear {
         damage.push(
-            "what would tell whether the client's directory is the latest is damaged in storage"
+            "what would tell whether the client's directory is the latest is damaged in storage: every \
+             block may be older than the latest"
                 .into(),
         );
     }

@@ -173,10 +173,7 @@ impl<S: BucketStore> Volume<S> {
         let config = config(superblock.params())?;
         let keys = LedgerKeys::new(key);
         let past = Past::read(&*dir, &keys, &volume_id, &config)?;
-        if past.history.pending.is_any() {
-            // A process that was killed, or whose sync failed, may have left moves in a cache alone.
-            past.make_durable(&mut *dir)?;
-        }
+        past.make_durable(&mut *dir)?;
         newest::check(&*dir, owner)?;
         let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
         let known = past.known(&*dir, &keys)?;

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
-use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
-use oblivio_testkit::crash::{Fault, Life, Survival};
-use oblivio_volume::SyncMoves;
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, Fault, Life, OpKind, Survival};
+use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -108,6 +109,59 @@ fn what_a_failed_sync_left_in_a_cache_is_made_durable() {
         drop(opened);
         open(2000 + seed).unwrap();
     }
+}
+
+/// An operation fails, and what it was to make durable may be in a cache alone. The next opening, on the same machine,
+/// takes it from there and goes on from it, and the power goes: nothing may be durable that follows what is not.
+#[test]
+fn a_failed_operation_and_a_power_loss_in_the_next_opening_lock_nobody_out() {
+    // Each range that is forgotten after the first leads to a checkpoint, in a file of its own.
+    let setup = SmallVolume { state_file_bytes_max: 0, ..SmallVolume::default() };
+    let world = setup.world();
+    let create = StdRng::seed_from_u64(1);
+    setup.create(world.store(), world.dir(), create).unwrap().close().unwrap();
+    let closed = world.snapshot();
+    let open = |n| setup.open(world.store(), world.dir(), StdRng::seed_from_u64(n));
+    let mut failed_syncs = 0;
+    for fail_at in 0.. {
+        for crash_at in 0.. {
+            world.restore_store(&closed);
+            world.restore_dir(&closed);
+            let mut coins = StdRng::seed_from_u64(fail_at << 32 | crash_at);
+            world.plan(&[Fault::FailAt(fail_at)], &mut coins);
+            let mut flushed = 0;
+            let _ = open(2).and_then(|(volume, _)| overwrite(volume, &mut flushed));
+            let Some(failed) = world.first_strike() else {
+                assert!(failed_syncs > 4, "{failed_syncs} syncs of names failed");
+                return;
+            };
+            world.plan(&[Fault::CrashAt(crash_at)], &mut coins);
+            let has_died = open(3).is_err();
+            world.crash(&mut coins, Survival::None);
+            let history = format!("{failed:?}, and {crash_at} died");
+            let (mut volume, _) = open(4).unwrap_or_else(|wrong| panic!("{history}: {wrong}"));
+            let mut block = [0; BLOCK_BYTES as usize];
+            volume.access(&mut [Access { address: 0, op: Op::Read(&mut block) }]).unwrap();
+            assert!(block[0] >= flushed, "{history}: {} after {flushed}", block[0]);
+            if !has_died {
+                failed_syncs += u64::from(failed.kind == OpKind::DirSyncNames);
+                break;
+            }
+        }
+    }
+}
+
+/// Writes larger and larger numbers to a block, with checkpoints between them, and closes the volume. `flushed` is the
+/// latest that survives a crash.
+fn overwrite(mut volume: Volume<CrashStore>, flushed: &mut u8) -> Result<(), VolumeError> {
+    for number in 1..=3 {
+        let data = [number; BLOCK_BYTES as usize];
+        volume.access(&mut [Access { address: 0, op: Op::Write(&data) }])?;
+        volume.flush()?;
+        *flushed = number;
+        volume.forget(1..2)?;
+    }
+    volume.close().map(drop)
 }
 
 /// Storage must not fall two checkpoints behind because openings come to nothing.

@@ -331,6 +331,50 @@ fn a_second_client_is_noticed_before_a_bucket_is_overwritten() {
     }
 }
 
+/// Where the stash is too full for an access, what comes first after a checkpoint or an opening is an eviction.
+#[test]
+fn a_second_client_is_noticed_before_an_eviction_ahead_of_its_time() {
+    // Hardly room for all blocks, and a checkpoint with each range that is forgotten after the first.
+    let tight = SmallVolume {
+        stash_blocks_max: 1,
+        leaf_level: 4,
+        slots: 2,
+        leaf_slots: Some(3),
+        ..setup()
+    };
+    let setup = SmallVolume { state_file_bytes_max: 0, ..tight };
+    let used = |accesses: u64, is_opened_again: bool, seed: u64| {
+        let world = filled(&setup);
+        let mut volume = open(&setup, &world, seed).unwrap();
+        (0..accesses).for_each(|n| write(&mut volume, n * 7 % BLOCKS));
+        if is_opened_again {
+            volume.close().unwrap();
+            volume = open(&setup, &world, seed + 1).unwrap();
+        } else {
+            (0..2).for_each(|_| volume.forget(0..1).unwrap());
+        }
+        (world, volume)
+    };
+    let mut ahead = [0, 0];
+    for (accesses, is_opened_again) in (1..40).flat_map(|n| [(n, false), (n, true)]) {
+        // Alone, it makes evictions that are not due yet.
+        let (world, mut volume) = used(accesses, is_opened_again, 5);
+        world.take_view();
+        write(&mut volume, 0);
+        let since_eviction = (BLOCKS + accesses) % u64::from(EVICT_PERIOD);
+        let is_due = since_eviction + 1 == u64::from(EVICT_PERIOD);
+        ahead[usize::from(is_opened_again)] += u64::from(evictions(&world) > u64::from(is_due));
+
+        let (world, mut volume) = used(accesses, is_opened_again, 5);
+        let (other, mut overtaking) = used(accesses, is_opened_again, 7);
+        (0..20).for_each(|_| overtaking.forget(0..1).unwrap());
+        replace_anchors(&world, &other.snapshot());
+        let failure = first_failure(&mut volume, &world);
+        assert_eq!(failure, VolumeErrorKind::Locked, "{accesses}, {is_opened_again}");
+    }
+    assert!(ahead.iter().all(|runs| *runs > 5), "{ahead:?} runs began with such an eviction");
+}
+
 /// The same of storage that goes back while a client uses it: that is not the work of another client.
 #[test]
 fn storage_that_goes_back_during_a_session_is_named_before_a_bucket_is_overwritten() {

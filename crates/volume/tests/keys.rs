@@ -7,7 +7,7 @@ use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SlotChange, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, Snapshot, Survival, World};
+use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Snapshot, Survival, World};
 use oblivio_volume::keys::Secret;
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
@@ -198,6 +198,65 @@ fn a_superblock_that_a_failed_sync_left_in_a_cache_locks_nobody_out() {
             assert!(again.is_err() || bench.opens(8), "an acknowledged key is gone");
         }
     }
+}
+
+/// A removal fails in its first sync: the superblock that it wrote is in a cache, and a disk may hold parts of it.
+/// The next change must not begin with the copies of the old one, which are all that is whole on the disk.
+#[test]
+fn a_key_change_on_a_superblock_in_a_cache_alone_locks_nobody_out_wherever_it_dies() {
+    let bench = Bench::with_two_keys();
+    let good = bench.world.snapshot();
+    let first = |kind: OpKind, change: SlotChange| {
+        let is_first = |number: &u64| {
+            let before = bench.world.snapshot();
+            bench.world.plan(&[Fault::FailAt(*number)], &mut StdRng::seed_from_u64(0));
+            let _ = bench.change(change);
+            bench.restore(&before);
+            bench.world.first_strike().unwrap().kind == kind
+        };
+        (0..).find(is_first).unwrap()
+    };
+    let fail_at = first(OpKind::StoreFlush, REMOVE);
+    let first_write = first(OpKind::StoreWrite, ADD_ANOTHER);
+    for (seed, crash_at) in (0..250).flat_map(|seed| (0..8).map(move |n| (seed, first_write + n))) {
+        bench.restore(&good);
+        let mut coins = StdRng::seed_from_u64(seed << 32 | crash_at);
+        bench.world.plan(&[Fault::FailAt(fail_at)], &mut coins);
+        bench.change(REMOVE).unwrap_err();
+        bench.world.plan(&[Fault::CrashAt(crash_at)], &mut coins);
+        bench.change(ADD_ANOTHER).unwrap_err();
+        bench.world.crash(&mut coins, Survival::Random { torn: true });
+        let opened = bench.open().map(drop);
+        assert_eq!(opened, Ok(()), "seed {seed}, the second change died at {crash_at}");
+    }
+}
+
+/// What an opening has seen stays seen, though the note of it was in a cache alone when it came.
+#[test]
+fn what_an_opening_has_seen_is_not_undone_by_a_power_loss_after_a_failed_sync() {
+    let bench = Bench::with_two_keys();
+    let (old, good) = (bench.superblocks(), bench.world.snapshot());
+    let operations = bench.operations_of(REMOVE);
+    let mut of_names = 0;
+    for seed in 0..8 {
+        for fail_at in 0..operations {
+            bench.restore(&good);
+            let mut coins = StdRng::seed_from_u64(seed << 32 | fail_at);
+            bench.world.plan(&[Fault::FailAt(fail_at)], &mut coins);
+            let _ = bench.change(REMOVE);
+            let strike = bench.world.first_strike().unwrap();
+            bench.open().unwrap().close().unwrap();
+            let has_seen_it = !bench.opens(6);
+            bench.world.crash(&mut coins, Survival::None);
+            if has_seen_it {
+                bench.show(&old);
+                let again = bench.open().map(drop);
+                assert_eq!(again, Err(VolumeErrorKind::StoreRolledBack), "{strike:?}, seed {seed}");
+                of_names += u64::from(strike.kind == OpKind::DirSyncNames);
+            }
+        }
+    }
+    assert!(of_names > 0, "the sync of the note never failed");
 }
 
 /// Of an opening that adopts a superblock which nobody acknowledged.

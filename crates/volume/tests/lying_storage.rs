@@ -8,13 +8,13 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::TreeId;
 use oblivio_core::view::Operation;
-use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_core::{Access, HitPolicy, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume, owner_of};
 use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Snapshot, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, homogeneity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
 use oblivio_volume::volume::shapes;
-use oblivio_volume::{Disk, Volume, VolumeError, VolumeErrorKind};
+use oblivio_volume::{Disk, Volume, VolumeError, VolumeErrorKind, VolumeOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -116,17 +116,41 @@ enum Wanted {
     Written,
 }
 
+/// Two blocks that were written.
+fn one_and_another(bench: &Bench, seed: u64) -> (u64, u64) {
+    let mut coins = StdRng::seed_from_u64(seed);
+    let written = bench.setup.blocks / 2;
+    (coins.random_range(0..written / 2), coins.random_range(written / 2..written))
+}
+
+/// For how many of [`PROBES`] the client has the block that is asked for next: it makes no access for one, if the
+/// owner allows that.
+fn stash_hits(bench: &Bench, wanted: Wanted) -> u64 {
+    let is_hit = |seed: &u64| {
+        bench.restore();
+        let owner = owner_of(&mut bench.world.store()).unwrap();
+        let options = VolumeOptions { hits: HitPolicy::Serve, ..VolumeOptions::default() };
+        let (store, dir) = (bench.world.store(), Box::new(bench.world.dir()));
+        let coins = StdRng::seed_from_u64(*seed);
+        let (mut volume, _) = Volume::open(store, dir, &owner, options, coins).unwrap();
+        let (one, other) = one_and_another(bench, *seed);
+        read(&mut volume, one).unwrap();
+        bench.world.take_view();
+        read(&mut volume, if wanted == Wanted::Again { one } else { other }).unwrap();
+        !bench.has_shown_a_path()
+    };
+    (0..PROBES).filter(is_hit).count() as u64
+}
+
 /// How many of [`PROBES`] accesses fail, and how many do not.
 fn failures(bench: &Bench, wanted: Wanted) -> [u64; 2] {
     let failed = (0..PROBES).filter(|seed| {
         bench.restore();
         let mut volume = bench.open(*seed).unwrap();
-        let mut coins = StdRng::seed_from_u64(*seed);
-        let written = bench.setup.blocks / 2;
-        let one = coins.random_range(0..written / 2);
+        let (one, other) = one_and_another(bench, *seed);
         read(&mut volume, one).unwrap();
         bench.change(*seed);
-        let other = coins.random_range(written / 2..written);
+        let written = bench.setup.blocks / 2;
         let outcome = match wanted {
             Wanted::Again => read(&mut volume, one),
             Wanted::Another => read(&mut volume, other),
@@ -148,6 +172,8 @@ fn kind(outcome: &Result<(), VolumeError>) -> VolumeErrorKind {
 fn whether_an_access_fails_does_not_depend_on_what_it_is_for() {
     let bench = Bench::new();
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
+    let hits = [Wanted::Again, Wanted::Another].map(|wanted| stash_hits(&bench, wanted));
+    assert!(hits[0] == PROBES && hits[1] < PROBES / 10, "blocks on the client: {hits:?}");
     let another = failures(&bench, Wanted::Another);
     assert!(another.iter().all(|count| *count > PROBES / 3), "half of them: {another:?}");
     for wanted in [Wanted::Again, Wanted::NeverWritten, Wanted::Written] {
@@ -231,6 +257,17 @@ fn what_failed_is_not_repeated_until_the_owner_says_so() {
     drop(volume);
     let setup = SmallVolume { after_tampering: false, ..setup };
     Bench { setup, ..bench }.open(3).map(drop).unwrap();
+}
+
+/// Storage could ask its questions between power losses.
+#[test]
+fn what_failed_is_not_repeated_after_a_power_loss() {
+    let bench = Bench::new();
+    find_tampering(&bench);
+    bench.world.crash(&mut StdRng::seed_from_u64(1), Survival::None);
+    bench.world.take_view();
+    assert_eq!(kind(&bench.open(2).map(drop)), VolumeErrorKind::Tampered);
+    assert!(!bench.has_shown_a_path(), "a path was read again");
 }
 
 /// The owner said so once, and storage still holds what it should not; the opening is interrupted, wherever it is.

@@ -358,6 +358,8 @@ fn with_an_old_directory_is_sure_of_nothing_whichever_bucket_is_damaged() {
     }
     let (_, rescued) = bench.rescue();
     assert_eq!(rescued.blocks, count(&rescued.doubtful));
+    let says_so = |told: &&String| told.contains("every block may be older than the latest");
+    assert_eq!(rescued.damage.told().iter().filter(says_so).count(), 1);
     let opened = setup.open(bench.world.store(), bench.world.dir(), StdRng::seed_from_u64(9));
     assert_eq!(opened.map(drop).unwrap_err().kind(), VolumeErrorKind::Tampered);
 }

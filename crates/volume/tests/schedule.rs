@@ -207,7 +207,7 @@ fn leaves_are_uniform_whoever_asks() {
             client(&mut bench, tick);
             bench.ticks.tick();
         }
-        let leaves = leaves(&bench.setup, &bench.world.view());
+        let leaves = leaves(&bench.setup, &bench.world.view(), 0);
         // An eviction that is not told apart at the end of the view may be among them.
         assert!(leaves.len().abs_diff(900 * ACCESSES) <= 1, "{name}: {}", leaves.len());
         verdicts

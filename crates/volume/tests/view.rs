@@ -224,6 +224,8 @@ fn no_leaf_that_recovery_has_shown_is_forgotten_after_a_failed_sync() {
     let (mut tried, mut equal) = (0, 0);
     for seed in 0..1000 {
         let mut bench = Bench::new(setup, seed);
+        // A client that forgets what it has shown is judged below, by the leaves it shows again.
+        bench.evictions_forgotten_max = 1 << setup.tree_top_levels;
         bench.world.plan(&[Fault::FailAt(seed % 250)], &mut bench.coins);
         let Ok((mut volume, _)) = bench.open() else { continue };
         let has_failed = (0..150).any(|_| read(&mut volume, 0).is_err());

@@ -5,6 +5,7 @@ mod delayed;
 mod flat;
 mod freecursive;
 mod hits;
+mod power_loss;
 mod program;
 mod recovery;
 mod rho;
@@ -36,7 +37,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 11] = [
+const GROUPS: [&[Leak]; 12] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -46,6 +47,7 @@ const GROUPS: [&[Leak]; 11] = [
     sealing::LEAKS,
     volume::LEAKS,
     recovery::LEAKS,
+    power_loss::LEAKS,
     schedule::LEAKS,
     program::LEAKS,
 ];

@@ -13,14 +13,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
 use rustix::process::geteuid;
 
-use super::{StateDir, StateFile, StateSource};
+use super::{CHUNK_BYTES, StateDir, StateFile, StateSource};
 use crate::error::{VolumeError, VolumeErrorKind};
 
 /// The file that whoever uses the directory holds locked.
 const LOCK_NAME: &str = "lock";
-
-/// Bytes of a file that are written again together.
-const CHUNK_BYTES: usize = 1 << 20;
 
 /// Whether a file could be locked.
 type Locked = Result<(), fs::TryLockError>;
@@ -207,7 +204,7 @@ impl StateDir for FsStateDir {
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
         let file = self.file(name, OFlags::RDWR)?;
-        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut chunk = vec![0; CHUNK_BYTES as usize];
         let mut at = 0;
         loop {
             let bytes = file.read_at(&mut chunk, at)?;
@@ -254,6 +251,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+    use crate::state_dir::{replace, write_again};
 
     fn kind(opened: Result<FsStateDir, VolumeError>) -> VolumeErrorKind {
         opened.map(drop).unwrap_err().kind()
@@ -362,6 +360,27 @@ mod tests {
         fs::remove_file(path.join(LOCK_NAME)).unwrap();
         symlink("../elsewhere", path.join(LOCK_NAME)).unwrap();
         assert_eq!(kind(FsStateDir::open(&path)), VolumeErrorKind::Io);
+    }
+
+    #[test]
+    fn a_file_that_is_written_again_is_the_same_one_under_its_name() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("client");
+        let mut dir = FsStateDir::create(&path).unwrap();
+        for bytes in [0, 1, CHUNK_BYTES as usize, 2 * CHUNK_BYTES as usize + 7] {
+            let contents: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+            replace(&mut dir, "state-1", &contents).unwrap();
+            // What an interrupted attempt left.
+            dir.create("state-1.new").unwrap().append(b"a part").unwrap();
+            let mut before = dir.open("state-1").unwrap();
+            write_again(&mut dir, "state-1").unwrap();
+            assert!(dir.read("state-1").unwrap() == contents, "{bytes} bytes");
+            assert_eq!(dir.names().unwrap(), ["state-1"]);
+            // Whoever had it open still reads it.
+            let mut read = Vec::new();
+            before.read_to_end(&mut read).unwrap();
+            assert!(read == contents, "{bytes} bytes");
+        }
     }
 
     #[test]

@@ -91,6 +91,9 @@ pub trait StateFile: Send {
 /// While a file is being made, this is added to its name.
 const UNFINISHED: &str = ".new";
 
+/// Bytes of a file that are written again together.
+const CHUNK_BYTES: u64 = 1 << 20;
+
 /// Begins a file that [`finish`] gives its name.
 pub(crate) fn begin(dir: &mut dyn StateDir, name: &str) -> io::Result<Box<dyn StateFile>> {
     let unfinished = unfinished(name);
@@ -111,6 +114,20 @@ pub(crate) fn finish(dir: &mut dyn StateDir, name: &str) -> io::Result<()> {
 pub(crate) fn replace(dir: &mut dyn StateDir, name: &str, bytes: &[u8]) -> io::Result<()> {
     let mut file = begin(dir, name)?;
     file.append(bytes)?;
+    file.sync()?;
+    finish(dir, name)
+}
+
+/// Makes a file durable under its name, whoever gave it that: another with the same contents replaces it. Of a name
+/// that a failed sync has dropped, the system may believe that it is durable.
+pub(crate) fn write_again(dir: &mut dyn StateDir, name: &str) -> io::Result<()> {
+    let mut source = dir.open(name)?;
+    let mut file = begin(dir, name)?;
+    let mut chunk = Vec::new();
+    while source.by_ref().take(CHUNK_BYTES).read_to_end(&mut chunk)? > 0 {
+        file.append(&chunk)?;
+        chunk.clear();
+    }
     file.sync()?;
     finish(dir, name)
 }

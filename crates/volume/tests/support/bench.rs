@@ -16,6 +16,8 @@ pub(crate) struct Bench {
     pub(crate) setup: SmallVolume,
     pub(crate) world: World,
     pub(crate) coins: StdRng,
+    /// So many evictions may an opening have forgotten that storage has seen.
+    pub(crate) evictions_forgotten_max: u64,
 }
 
 impl Bench {
@@ -27,7 +29,7 @@ impl Bench {
         let mut volume = setup.create(world.store(), world.dir(), create).unwrap();
         (0..5).try_for_each(|_| read(&mut volume, 0)).unwrap();
         volume.close().unwrap();
-        Self { setup, world, coins }
+        Self { setup, world, coins, evictions_forgotten_max: 0 }
     }
 
     /// Opens it with other coins than before.
@@ -38,7 +40,7 @@ impl Bench {
 
     /// The leaves of all accesses, as numbers in the order of evictions: storage can tell them.
     pub(crate) fn leaves(&self) -> Vec<u64> {
-        leaves(&self.setup, &self.world.view())
+        leaves(&self.setup, &self.world.view(), self.evictions_forgotten_max)
     }
 }
 

@@ -11,8 +11,9 @@ use oblivio_volume::volume::shapes;
 pub(crate) const DATA_TREE: TreeId = TreeId(2);
 
 /// What storage can tell without a key: which leaf each access has read the path to. Checks on the way
-/// that each call has the shape of an access or an eviction.
-pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen]) -> Vec<u64> {
+/// that each call has the shape of an access or an eviction, and that no opening has forgotten more than so many
+/// evictions.
+pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen], evictions_forgotten_max: u64) -> Vec<u64> {
     let levels = usize::from(setup.leaf_level - setup.tree_top_levels) + 1;
     let tree = shapes(&setup.params()).unwrap()[usize::from(DATA_TREE.0)].clone();
     let ring = (1u64 << setup.leaf_level) + (1 << setup.tree_top_levels);
@@ -31,7 +32,8 @@ pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen]) -> Vec<u64> {
             // some evictions that were not made yet.
             let piece = event.piece.unwrap();
             assert_eq!(event.operation, Operation::Read);
-            let mut coming = evictions..=evictions + (1 << setup.tree_top_levels);
+            let mut coming =
+                evictions - evictions_forgotten_max..=evictions + (1 << setup.tree_top_levels);
             let looked_at = |next| piece.bucket == BucketId::new(setup.leaf_level + 1, next % ring);
             assert!(coming.any(looked_at), "{piece:?} after {evictions} evictions");
             continue;

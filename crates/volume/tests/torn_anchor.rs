@@ -1,0 +1,203 @@
+//! A disk writes a sector as a whole, and an anchor is smaller; other storage promises less. Wherever the write of an
+//! anchor is torn, the other one is left, and the volume opens.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{Access, Op, StoreError};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Snapshot, Survival, World};
+use oblivio_volume::{Volume, VolumeError};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+const ANCHORS: TreeId = TreeId(1);
+const ANCHOR_BYTES: usize = 64;
+
+/// Where the power goes: in which write of an anchor, and after how many of its bytes.
+#[derive(Clone, Copy, Debug)]
+struct Tear {
+    write: u64,
+    after_bytes: usize,
+}
+
+/// A store that loses its power in the write of an anchor. The bytes that were written are durable.
+struct TearingStore {
+    inner: CrashStore,
+    tear: Tear,
+    writes: u64,
+    is_off: bool,
+}
+
+impl TearingStore {
+    fn new(world: &World, tear: Tear) -> Self {
+        Self { inner: world.store(), tear, writes: 0, is_off: false }
+    }
+
+    fn check_power(&self) -> Result<(), StoreError> {
+        if self.is_off { Err(StoreError::new("the power is off")) } else { Ok(()) }
+    }
+
+    fn tear(&mut self, piece: Piece, fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        let old = self.inner.read(&[piece])?.get(0).to_vec();
+        self.inner.write(&[piece], fill)?;
+        let new = self.inner.read(&[piece])?.get(0).to_vec();
+        assert_eq!((old.len(), new.len()), (ANCHOR_BYTES, ANCHOR_BYTES));
+        let (written, _) = new.split_at(self.tear.after_bytes);
+        let torn = [written, &old[self.tear.after_bytes..]].concat();
+        let spans = [Span { start: 0, bytes: ANCHOR_BYTES }];
+        self.inner.write(&[piece], &mut |blanks| blanks.relay(Frames::new(&torn, &spans)))?;
+        self.inner.flush()?;
+        self.is_off = true;
+        self.check_power()
+    }
+}
+
+impl BucketStore for TearingStore {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.inner.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.inner.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.check_power()?;
+        self.inner.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.check_power()?;
+        match *pieces {
+            [piece] if piece.tree == ANCHORS => {
+                self.writes += 1;
+                match self.writes - 1 == self.tear.write {
+                    true => self.tear(piece, fill),
+                    false => self.inner.write(pieces, fill),
+                }
+            }
+            _ => self.inner.write(pieces, fill),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.check_power()?;
+        self.inner.flush()
+    }
+}
+
+/// A volume that was used, and closed.
+struct Bench {
+    setup: SmallVolume,
+    world: World,
+    closed: Snapshot,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let setup = SmallVolume::default();
+        let world = setup.world();
+        let coins = StdRng::seed_from_u64(1);
+        use_it(setup.create(world.store(), world.dir(), coins).unwrap()).unwrap();
+        let closed = world.snapshot();
+        Self { setup, world, closed }
+    }
+
+    fn restore(&self, snapshot: &Snapshot) {
+        self.world.restore_store(snapshot);
+        self.world.restore_dir(snapshot);
+    }
+
+    /// Opens the volume, uses and closes it. Whether the power went.
+    fn dies(&self, tear: Tear, coins: u64) -> bool {
+        let store = TearingStore::new(&self.world, tear);
+        let opened = self.setup.open(store, self.world.dir(), StdRng::seed_from_u64(coins));
+        let used = opened.and_then(|(volume, _)| use_it(volume));
+        self.world.crash(&mut StdRng::seed_from_u64(coins), Survival::None);
+        used.is_err()
+    }
+
+    /// Opens, uses and closes the volume, and this operation fails. Of which kind it is, if there is one.
+    fn fails(&self, operation: u64, coins: u64) -> Option<OpKind> {
+        let mut coins = StdRng::seed_from_u64(coins);
+        self.world.plan(&[Fault::FailAt(operation)], &mut coins);
+        let opened = self.setup.open(self.world.store(), self.world.dir(), coins);
+        let _ = opened.and_then(|(volume, _)| use_it(volume));
+        self.world.first_strike().map(|strike| strike.kind)
+    }
+
+    fn open(&self) -> Result<(), VolumeError> {
+        let coins = StdRng::seed_from_u64(77);
+        self.setup.open(self.world.store(), self.world.dir(), coins).map(drop)
+    }
+}
+
+/// Makes accesses, with checkpoints on the way, and closes the volume.
+fn use_it<S: BucketStore>(mut volume: Volume<S>) -> Result<(), VolumeError> {
+    for address in 0..30 {
+        let data = [1; BLOCK_BYTES as usize];
+        volume.access(&mut [Access { address, op: Op::Write(&data) }])?;
+    }
+    volume.close().map(drop)
+}
+
+fn tears(write: u64) -> impl Iterator<Item = Tear> {
+    (0..=ANCHOR_BYTES).map(move |after_bytes| Tear { write, after_bytes })
+}
+
+#[test]
+fn a_torn_anchor_costs_nothing_whichever_it_is() {
+    let bench = Bench::new();
+    let all_die = |write: &u64| {
+        tears(*write).all(|tear| {
+            bench.restore(&bench.closed);
+            let has_died = bench.dies(tear, 2);
+            bench.open().unwrap_or_else(|wrong| panic!("{tear:?}: {wrong}"));
+            has_died
+        })
+    };
+    let written = (0..).take_while(all_die).count();
+    assert!(written > 5, "an opening, two checkpoints and a closing write more than {written}");
+}
+
+/// The opening after a torn anchor shows another one. It must not be put in the place of the only one that is left.
+#[test]
+fn an_anchor_that_is_torn_in_the_opening_after_a_torn_one_costs_nothing() {
+    let bench = Bench::new();
+    for first in (0..6).flat_map(tears).step_by(27) {
+        bench.restore(&bench.closed);
+        assert!(bench.dies(first, 2), "{first:?}");
+        let torn = bench.world.snapshot();
+        for second in (0..3).flat_map(tears) {
+            bench.restore(&torn);
+            assert!(bench.dies(second, 3), "{second:?}");
+            bench.open().unwrap_or_else(|wrong| panic!("{first:?}, {second:?}: {wrong}"));
+        }
+    }
+}
+
+/// A sync that failed has dropped an anchor, and a cache still shows it to the opening after it: the anchor must be
+/// durable before the other one is written over.
+#[test]
+fn an_anchor_that_is_torn_in_the_opening_after_a_failed_sync_costs_nothing() {
+    let bench = Bench::new();
+    let failure = |operation: u64| {
+        bench.restore(&bench.closed);
+        bench.fails(operation, 2)
+    };
+    let kinds = (0..).map_while(failure).enumerate();
+    let flushes: Vec<_> =
+        kinds.filter(|(_, kind)| *kind == OpKind::StoreFlush).map(|(n, _)| n as u64).collect();
+    assert!(flushes.len() > 5, "a flush for each anchor: {flushes:?}");
+    for (flush, coins) in flushes.into_iter().flat_map(|flush| (0..4).map(move |n| (flush, n))) {
+        for tear in (0..3).flat_map(tears).step_by(12) {
+            bench.restore(&bench.closed);
+            bench.fails(flush, coins);
+            bench.world.plan(&[], &mut StdRng::seed_from_u64(coins));
+            assert!(bench.dies(tear, 3), "{tear:?}");
+            let seen = format!("flush {flush} failed with {coins}, {tear:?}");
+            bench.open().unwrap_or_else(|wrong| panic!("{seen}: {wrong}"));
+        }
+    }
+}
