@@ -69,7 +69,7 @@ fn work(arguments: &Arguments, report: &Report) -> Result<bool, String> {
     }
     let room = room();
     let copy = room.join("workspace");
-    let tests = TestRuns { workspace: &copy, target_dir: room.join("target") };
+    let tests = TestRuns::new(&copy, room.join("target"));
     let batch = build_together(&chosen, &copy, &tests)?;
     must_pass(finders(batch.switched_leaks()), &tests)?;
     let found_together = throw_switches(&batch, &tests, report)?;

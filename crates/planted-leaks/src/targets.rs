@@ -21,37 +21,39 @@ pub(crate) const PRIVACY: TestTarget =
 
 /// What storage may learn of a volume, law by law.
 pub(crate) const VOLUME_PRIVACY: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "privacy", module: "" };
+    TestTarget { package: "oblivio-volume", program: "volume", module: "privacy" };
 
 /// What storage sees of a disk at a fixed rate.
 pub(crate) const VOLUME_SCHEDULE: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "schedule", module: "" };
+    TestTarget { package: "oblivio-volume", program: "volume", module: "schedule" };
 
 /// What storage sees of a volume across crashes.
 pub(crate) const VOLUME_VIEW: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "view", module: "" };
+    TestTarget { package: "oblivio-volume", program: "volume", module: "view" };
 
 /// What storage that changes bytes learns.
 pub(crate) const VOLUME_LYING_STORAGE: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "lying_storage", module: "" };
+    TestTarget { package: "oblivio-volume", program: "volume", module: "lying_storage" };
 
 /// What is taken for the latest of a damaged volume.
 pub(crate) const VOLUME_RESCUE: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "rescue", module: "" };
+    TestTarget { package: "oblivio-volume", program: "volume", module: "rescue" };
 
 /// Old directories, old storage, and copies of a client.
 pub(crate) const VOLUME_GOING_BACK: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "going_back", module: "" };
+    TestTarget { package: "oblivio-volume", program: "volume", module: "going_back" };
 
 /// Who may open a volume.
-pub(crate) const VOLUME_KEYS: TestTarget = TestTarget { package: "oblivio-volume", name: "keys" };
+pub(crate) const VOLUME_KEYS: TestTarget =
+    TestTarget { package: "oblivio-volume", program: "volume", module: "keys" };
 
 /// What a volume is after a crash.
-pub(crate) const VOLUME_CRASH: TestTarget = TestTarget { package: "oblivio-volume", name: "crash" };
+pub(crate) const VOLUME_CRASH: TestTarget =
+    TestTarget { package: "oblivio-volume", program: "volume", module: "crash" };
 
 /// What is left where the write of an anchor is torn.
 pub(crate) const VOLUME_TORN_ANCHOR: TestTarget =
-    TestTarget { package: "oblivio-volume", name: "torn_anchor" };
+    TestTarget { package: "oblivio-volume", program: "volume", module: "torn_anchor" };
 
 /// What no user of a volume can see from outside.
 pub(crate) const VOLUME_UNITS: TestTarget =

@@ -1,16 +1,31 @@
 //! Runs tests of a copy of the workspace.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
+
+use serde_json::Value;
 
 use crate::switches;
 use crate::targets::TestTarget;
 
 /// The tests of one workspace, always built in the same place.
 pub(crate) struct TestRuns<'w> {
-    pub(crate) workspace: &'w Path,
-    pub(crate) target_dir: PathBuf,
+    workspace: &'w Path,
+    target_dir: PathBuf,
+    programs: Mutex<Programs>,
+}
+
+/// Those that have been built, by what cargo was told of them.
+type Programs = BTreeMap<Vec<&'static str>, Program>;
+
+/// A test program, and where cargo runs it.
+#[derive(Clone)]
+struct Program {
+    path: PathBuf,
+    folder: PathBuf,
 }
 
 /// What the compiler said.
@@ -21,26 +36,40 @@ pub(crate) struct DoesNotCompile {
 /// The names of the tests that failed.
 pub(crate) struct Failed(pub(crate) Vec<String>);
 
-impl TestRuns<'_> {
+impl<'w> TestRuns<'w> {
+    /// Those of `workspace`, built in `target_dir`.
+    pub(crate) fn new(workspace: &'w Path, target_dir: PathBuf) -> Self {
+        Self { workspace, target_dir, programs: Mutex::default() }
+    }
+
     /// Builds `target`.
     ///
     /// # Errors
-    /// When cargo cannot be started.
+    /// When cargo cannot be started, or does not say what it has built.
     pub(crate) fn build(&self, target: &TestTarget) -> Result<Result<(), DoesNotCompile>, String> {
-        let build = self.output(self.cargo(target).arg("--no-run"))?;
-        Ok(match build.status.success() {
-            true => Ok(()),
-            false => {
-                Err(DoesNotCompile { errors: String::from_utf8_lossy(&build.stderr).into_owned() })
-            }
-        })
+        let build = self
+            .cargo(target)
+            .args(["--no-run", "--message-format", "json-render-diagnostics"])
+            .output()
+            .map_err(|cause| format!("cargo cannot be started: {cause}"))?;
+        if !build.status.success() {
+            let errors = String::from_utf8_lossy(&build.stderr).into_owned();
+            return Ok(Err(DoesNotCompile { errors }));
+        }
+        let said = String::from_utf8_lossy(&build.stdout);
+        let program = said
+            .lines()
+            .find_map(program)
+            .ok_or_else(|| format!("cargo does not say where {target} is:\n{said}"))?;
+        self.programs()?.insert(target.arguments(), program);
+        Ok(Ok(()))
     }
 
-    /// Runs those tests of `target` that are named, with the switch of one leak thrown, or none.
+    /// Runs those tests of `target`, which has been built, that are named, with the switch of one leak thrown, or
+    /// none.
     ///
     /// # Errors
-    /// When cargo cannot be started, the tests ended without a result, or there is no test of one of
-    /// these names.
+    /// When they cannot be started or ended without a result, or there is no test of one of these names.
     pub(crate) fn run(
         &self,
         target: &TestTarget,
@@ -48,12 +77,23 @@ impl TestRuns<'_> {
         switch: Option<usize>,
     ) -> Result<Failed, String> {
         let in_program: Vec<_> = names.iter().map(|name| target.name_in_program(name)).collect();
-        let mut cargo = self.cargo(target);
-        cargo.args(["--no-fail-fast", "--", "--format", "pretty", "--exact"]).args(&in_program);
+        let Program { path, folder } = self
+            .programs()?
+            .get(&target.arguments())
+            .cloned()
+            .ok_or_else(|| format!("{target} was not built"))?;
+        let mut tests = Command::new(path);
+        tests
+            .args(["--format", "pretty", "--exact"])
+            .args(&in_program)
+            .current_dir(folder)
+            // Nobody looks at a backtrace of a leak.
+            .env("RUST_BACKTRACE", "0")
+            .env_remove(switches::VARIABLE);
         if let Some(leak) = switch {
-            cargo.env(switches::VARIABLE, leak.to_string());
+            tests.env(switches::VARIABLE, leak.to_string());
         }
-        let run = self.output(&mut cargo)?;
+        let run = tests.output().map_err(|cause| format!("{target} cannot be started: {cause}"))?;
         let text = String::from_utf8_lossy(&run.stdout);
         let results: Vec<_> = text.lines().filter_map(result).collect();
         let mut failed = Vec::new();
@@ -82,19 +122,25 @@ impl TestRuns<'_> {
             .args(target.arguments())
             .current_dir(self.workspace)
             .env("CARGO_TARGET_DIR", &self.target_dir)
-            // Nobody looks at a backtrace of a leak.
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_PROFILE_TEST_DEBUG", "0")
-            .env("RUST_BACKTRACE", "0")
-            .env_remove(switches::VARIABLE)
             // What a leak leaves unused is no error here.
             .env_remove("RUSTFLAGS");
         command
     }
 
-    fn output(&self, command: &mut Command) -> Result<Output, String> {
-        command.output().map_err(|cause| format!("cargo cannot be started: {cause}"))
+    fn programs(&self) -> Result<MutexGuard<'_, Programs>, String> {
+        self.programs.lock().map_err(|_| "another worker panicked".to_owned())
     }
+}
+
+/// The test program that cargo tells of in a line, if it does.
+fn program(line: &str) -> Option<Program> {
+    let said: Value = serde_json::from_str(line).ok()?;
+    let is_of_tests = said["profile"]["test"].as_bool()?;
+    let path = PathBuf::from(said["executable"].as_str().filter(|_| is_of_tests)?);
+    let folder = Path::new(said["manifest_path"].as_str()?).parent()?.to_owned();
+    Some(Program { path, folder })
 }
 
 /// The test that a line tells of, and whether it passed.

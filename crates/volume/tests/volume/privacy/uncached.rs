@@ -6,9 +6,9 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_volume::device::DiskOp;
 use oblivio_volume::{Disk, DiskOptions, Volume};
 
-use crate::bench::Bench;
-use crate::seen::{Look, assert_alike, looks};
-use crate::together::together;
+use crate::support::bench::Bench;
+use crate::support::seen::{Look, assert_alike, looks};
+use crate::support::together::together;
 
 /// The first block of a request, and how many there are.
 type Blocks = (u64, u64);

@@ -4,7 +4,7 @@
 //! accident. After a deliberate change, write them anew, and read what changed:
 //!
 //! ```text
-//! OBLIVIO_WRITE_GOLDEN=1 cargo test -p oblivio-volume --test superblock golden
+//! OBLIVIO_WRITE_GOLDEN=1 cargo test -p oblivio-volume --test volume superblock::golden
 //! ```
 
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use oblivio_volume::superblock::{
 };
 use rand_core::{TryCryptoRng, TryRng};
 
-use crate::{Bytes, example_params, key_file, kind, passphrase, slot, with_checksum};
+use super::{Bytes, example_params, key_file, kind, passphrase, slot, with_checksum};
 
 #[test]
 fn the_format_is_as_it_was() {

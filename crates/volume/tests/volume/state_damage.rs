@@ -1,8 +1,6 @@
 //! Damage to the client's log: what had been synced is not left out without a word, however much of it
 //! is damaged. Only what a crash can tear off may be missing.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::crash::{Snapshot, Survival, World};

@@ -6,8 +6,8 @@ use oblivio_volume::superblock::{LockedSuperblock, SUPERBLOCK_BYTES, SuperblockE
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::copies::holding;
-use crate::{Bytes, key_file, kind, passphrase, slot, superblock, volume_key, with_checksum};
+use super::copies::holding;
+use super::{Bytes, key_file, kind, passphrase, slot, superblock, volume_key, with_checksum};
 
 const SLOT_0: usize = 256;
 const SLOT_1: usize = 512;

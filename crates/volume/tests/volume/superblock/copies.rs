@@ -8,7 +8,7 @@ use oblivio_volume::superblock::copies::{
 };
 use oblivio_volume::superblock::{SUPERBLOCK_BYTES, Superblock, SuperblockErrorKind as Kind};
 
-use crate::{Bytes, key_file, kind, next, passphrase, superblock, with_checksum};
+use super::{Bytes, key_file, kind, next, passphrase, superblock, with_checksum};
 
 #[test]
 fn every_layout_takes_them() {
@@ -132,7 +132,7 @@ fn a_second_crash_does_not_take_the_last_good_pair() {
                     bytes[9000] ^= u8::from(!other_is_old);
                 }
                 let mut last = middle.clone();
-                last.remove_slot(&crate::volume_key(), 0).unwrap();
+                last.remove_slot(&super::volume_key(), 0).unwrap();
                 let mut store = CrashingStore::new(store, calls);
                 let _ = write_copies(&mut store, &last);
                 let mut store = store.after_crash(&fates);
@@ -224,7 +224,7 @@ fn forged_copies_do_not_hide_a_good_one() {
 #[test]
 fn a_removed_secret_does_not_open_the_older_copies_beside_the_newer_ones() {
     let mut newer = superblock();
-    newer.remove_slot(&crate::volume_key(), 1).unwrap();
+    newer.remove_slot(&super::volume_key(), 1).unwrap();
     for new in 0u8..1 << COPIES {
         let mut store = with(&superblock());
         for copy in bits(new) {

@@ -1,8 +1,6 @@
 //! What others do to the store and to the client's directory: the volume says what it was, never
 //! returns what is not so, and is whole again once the bytes are.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use std::collections::BTreeSet;
 
 use VolumeErrorKind::{

@@ -10,7 +10,7 @@ use oblivio_volume::{Recovery, Volume, VolumeError};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::seen::{DATA_TREE, leaves};
+use crate::support::seen::{DATA_TREE, leaves};
 
 pub(crate) struct Bench {
     pub(crate) setup: SmallVolume,

@@ -1,7 +1,5 @@
 //! How much room the client's directory takes, while files come and go in it.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,5 @@
 //! Superblocks and key slots from outside: bytes, keys, copies and crashes.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 mod copies;
 mod golden;
 mod slots;

@@ -1,12 +1,8 @@
 //! A disk with a schedule: what storage sees is a function of time alone, and it is a disk.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
-#[path = "support/seen.rs"]
-mod seen;
-
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
+use crate::support::seen::{assert_alike, leaves, looks};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{Seen, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
@@ -15,7 +11,6 @@ use oblivio_volume::disk::Ticks;
 use oblivio_volume::{Disk, SyncMoves};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
-use seen::{assert_alike, leaves, looks};
 
 const ACCESSES: usize = 7;
 

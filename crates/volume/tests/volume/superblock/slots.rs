@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use zeroize::Zeroizing;
 
-use crate::{example_params, key_file, kind, passphrase, slot, superblock, volume_key};
+use super::{example_params, key_file, kind, passphrase, slot, superblock, volume_key};
 
 fn locked(superblock: &Superblock) -> LockedSuperblock {
     LockedSuperblock::decode(&superblock.encode()[..]).unwrap()

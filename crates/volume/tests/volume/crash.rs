@@ -1,7 +1,5 @@
 //! A volume in a world in which machines die. `make crash` does the same at length.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, Life, OpKind, Survival};

@@ -4,7 +4,7 @@ use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{Fault, Survival};
 
-use crate::bench::Bench;
+use crate::support::bench::Bench;
 
 /// Whatever storage is shown was durable in the directory before: else the volume would be taken for
 /// one whose directory was rolled back.

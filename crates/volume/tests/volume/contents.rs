@@ -1,7 +1,5 @@
 //! Whether a volume may hold something: whoever wants to write over it has to know.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, World};

@@ -1,8 +1,6 @@
 //! Who may open a volume: keys that were removed stay removed, whatever storage shows, and no crash
 //! locks the owner out.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
 use oblivio_core::{Access, Op};

@@ -1,7 +1,5 @@
 //! A damaged volume gives back every block that still authenticates, and says which are lost.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use std::io;
 use std::ops::Range;
 

@@ -1,21 +1,14 @@
 //! What storage sees of a volume across crashes: nothing but how many accesses there were, and the
 //! same things again.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
-#[path = "support/bench.rs"]
-mod bench;
-#[path = "support/seen.rs"]
-mod seen;
-
-use bench::{Bench, get, is_repetition, places, read};
+use crate::support::bench::{Bench, get, is_repetition, places, read};
+use crate::support::seen::{assert_alike, looks};
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::RngExt;
-use seen::{assert_alike, looks};
 
 /// So many leaves that one seldom shows twice by chance.
 const LEAF_LEVEL: u8 = 10;

@@ -1,8 +1,6 @@
 //! Storage that changes bytes learns nothing from whether an access fails: not whether there was a request,
 //! nor where its block was. And what it changed is found once, not again with every opening.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use oblivio_core::geometry::BucketId;

@@ -1,8 +1,6 @@
 //! A disk writes a sector as a whole, and an anchor is smaller; other storage promises less. Wherever the write of an
 //! anchor is torn, the other one is left, and the volume opens.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{Access, Op, StoreError};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};

@@ -5,7 +5,7 @@ use oblivio_testkit::crash::{Fault, Survival};
 use oblivio_volume::Disk;
 use oblivio_volume::device::{BlockDevice, DiskOp, Request};
 
-use crate::bench::{Bench, is_repetition};
+use crate::support::bench::{Bench, is_repetition};
 
 /// At each tick.
 const ACCESSES: usize = 7;

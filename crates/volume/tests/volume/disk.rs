@@ -1,11 +1,6 @@
 //! A disk is the disk that it says it is, whatever waits together, and asks storage for no block twice, however
 //! small its cache is.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
-#[path = "support/together.rs"]
-mod together;
-
 use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
 use oblivio_testkit::crash::{Seen, ShadowDisk, World};
@@ -14,7 +9,7 @@ use oblivio_volume::{Disk, DiskOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use together::together;
+use crate::support::together::together;
 
 const DISK_BYTES: u32 = BLOCKS as u32 * BLOCK_BYTES;
 

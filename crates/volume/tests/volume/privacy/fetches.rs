@@ -7,8 +7,8 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 
-use crate::bench::{Bench, read};
-use crate::seen::{Look, assert_alike, looks};
+use crate::support::bench::{Bench, read};
+use crate::support::seen::{Look, assert_alike, looks};
 
 /// So many leaves that one seldom shows twice by chance.
 const LEAF_LEVEL: u8 = 10;

@@ -6,8 +6,8 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_volume::device::{DiskOp, call};
 use oblivio_volume::{Disk, DiskOptions, SyncMoves, Volume};
 
-use crate::bench::{Bench, read};
-use crate::seen::{Look, assert_alike, looks};
+use crate::support::bench::{Bench, read};
+use crate::support::seen::{Look, assert_alike, looks};
 
 /// What storage saw of a volume that was used like that.
 fn look(setup: SmallVolume, used: impl Fn(&mut Volume<CrashStore>)) -> Vec<Look> {

@@ -5,7 +5,7 @@ use oblivio_testkit::crash::Survival;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::statistics::longest_complement;
 
-use crate::bench::{Bench, get, places};
+use crate::support::bench::{Bench, get, places};
 
 /// The volume was closed when it was copied, so nothing is to be recovered. Evictions from there on have
 /// the names that they had the first time.

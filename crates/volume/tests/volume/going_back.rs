@@ -1,7 +1,5 @@
 //! An old client's directory is refused before anything is written: what the right one needs is still there.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-
 use std::collections::HashMap;
 
 use oblivio_core::geometry::BucketId;

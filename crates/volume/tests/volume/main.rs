@@ -1,0 +1,20 @@
+//! Volumes and disks: what they hold, what they survive, and what storage sees of them.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+mod contents;
+mod crash;
+mod disk;
+mod going_back;
+mod keys;
+mod lying_storage;
+mod privacy;
+mod rescue;
+mod schedule;
+mod state_damage;
+mod state_room;
+mod superblock;
+mod support;
+mod tamper;
+mod torn_anchor;
+mod view;
