@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
 mod arrows;
+mod claims;
 mod licences;
 mod purity;
 mod rooms;
