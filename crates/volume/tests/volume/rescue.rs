@@ -52,12 +52,16 @@ impl Bench {
 
     /// The same, where `choose` says which block each step is about.
     fn of_use(setup: SmallVolume, choose: impl Fn(u64, &mut StdRng) -> u64) -> Self {
+        Self::of_steps(setup, 3 * setup.blocks, choose)
+    }
+
+    fn of_steps(setup: SmallVolume, steps: u64, choose: impl Fn(u64, &mut StdRng) -> u64) -> Self {
         let world = setup.world();
         let mut coins = StdRng::seed_from_u64(setup.seed);
         let mut volume =
             setup.create(world.store(), world.dir(), StdRng::from_rng(&mut coins)).unwrap();
         let mut array = vec![None; setup.blocks as usize];
-        for n in 0..3 * setup.blocks {
+        for n in 0..steps {
             let address = choose(n, &mut coins);
             step(&mut volume, &mut array, (n, address), &mut coins);
         }
@@ -195,6 +199,22 @@ fn of_a_sound_volume_is_everything() {
         assert!(target.0 == bench.array, "{setup:?}");
         let blocks = bench.array.iter().flatten().count() as u64;
         assert_eq!(rescued, Rescued { blocks, ..Rescued::default() }, "{setup:?}");
+    }
+}
+
+/// Of most blocks of the position map there is none.
+#[test]
+fn of_a_sound_volume_that_is_nearly_empty_nothing_is_lost() {
+    for setup in setups() {
+        let bench = Bench::of_use(setup, |n, _| if n % 2 == 0 { 3 } else { setup.blocks - 1 });
+        let (target, rescued) = bench.rescue();
+        assert!(target.0 == bench.array, "{setup:?}");
+        let blocks = bench.array.iter().flatten().count() as u64;
+        assert_eq!(rescued, Rescued { blocks, ..Rescued::default() }, "{setup:?}");
+    }
+    for setup in [SmallVolume::default(), SmallVolume::default().with_map_in_tree()] {
+        let bench = Bench::of_steps(setup, 0, |_, _| 0);
+        assert_eq!(bench.rescue().1, Rescued::default(), "{setup:?}");
     }
 }
 

@@ -149,16 +149,11 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         if forgotten_since.contains(address) {
             return Fate::Empty;
         }
-        let mut is_known = true;
-        if let Positions::Nested(map) = &self.positions {
-            // Nothing below a block of the map counts if it does not, and nobody knows if it is lost.
-            for above in std::iter::successors(map.parent(address), |above| map.parent(*above)) {
-                is_known &= found.contains(above) && !doubtful.contains(above);
-                if is_known && !live.contains(above) {
-                    return Fate::Empty;
-                }
-            }
-        }
+        let is_known = match self.way_to(salvage, address) {
+            Way::Ends => return Fate::Empty,
+            Way::Known => true,
+            Way::Damaged => false,
+        };
         match (live.contains(address), found.contains(address)) {
             (_, false) if !is_known => Fate::Lost,
             (_, true) if !is_known || doubtful.contains(address) => Fate::Doubtful,
@@ -167,4 +162,30 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
             (true, true) => Fate::Found,
         }
     }
+    /// Where the map lies in the tree, a block counts only if all blocks of the map above it do.
+    fn way_to(&self, salvage: &Salvage, address: u64) -> Way {
+        let above = match &self.positions {
+            Positions::Nested(map) => map.parent(address),
+            Positions::Flat(_) => None,
+        };
+        let Some(above) = above else { return Way::Known };
+        match self.way_to(salvage, above) {
+            // Of one that never was nothing can be found, and nothing is lost.
+            Way::Known if !salvage.live.contains(above) => Way::Ends,
+            Way::Known if !salvage.found.contains(above) || salvage.doubtful.contains(above) => {
+                Way::Damaged
+            }
+            way => way,
+        }
+    }
+}
+
+/// What is known of the blocks of the map above a block.
+enum Way {
+    /// All of them are the latest.
+    Known,
+    /// The latest ones say that there is nothing below.
+    Ends,
+    /// One is missing or doubtful, and nobody knows what was below it.
+    Damaged,
 }
