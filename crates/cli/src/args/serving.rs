@@ -84,7 +84,8 @@ pub(crate) struct NbdArgs {
     #[arg(long, conflicts_with_all = OF_A_VOLUME_IN_USE)]
     pub(crate) rescued: bool,
     /// Where what was rescued waits, sealed, in a file without a name [default: where the system keeps
-    /// temporary files]. It takes as much room as the blocks that hold something.
+    /// temporary files]. It takes as much room as the blocks that hold something, and must not lie where
+    /// the volume's storage does: who watches it sees which blocks are read.
     #[arg(long, value_name = "DIR", requires = "rescued")]
     pub(crate) scratch: Option<PathBuf>,
     /// A certificate (PEM), to speak TLS.

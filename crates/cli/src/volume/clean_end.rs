@@ -9,6 +9,9 @@ use super::signals::{ending_signals, no_signals};
 use crate::error::CliError;
 use crate::output;
 
+/// What the end of a process waits for that has a volume open.
+pub(super) const CLOSING: &str = "the volume is about to be closed";
+
 /// The end of a process that others write to. A signal asks for it; one more only makes the process say
 /// what the end still waits for. What was written is not lost because somebody is impatient.
 #[derive(Clone)]
@@ -21,10 +24,11 @@ struct State {
 
 impl CleanEnd {
     /// Listens from now on. To be called once the volume is open: until then nothing can be lost, and
-    /// Ctrl-C at the question for a passphrase should end the process.
-    pub(super) fn listen() -> Result<Self, CliError> {
+    /// Ctrl-C at the question for a passphrase should end the process. `waits_for` is what the end waits for
+    /// until [`Self::now_waits_for`] says otherwise.
+    pub(super) fn listen(waits_for: &str) -> Result<Self, CliError> {
         let mut signals = Signals::new(ending_signals()).map_err(no_signals)?;
-        let waits_for = "the volume is about to be closed".to_owned();
+        let waits_for = waits_for.to_owned();
         let end = Self(Arc::new(Mutex::new(State { is_asked: false, waits_for })));
         let told = end.clone();
         thread::Builder::new()

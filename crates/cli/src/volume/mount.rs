@@ -11,7 +11,7 @@ use oblivio_serve::mount::{
 use oblivio_volume::Disk;
 use oblivio_volume::device::BlockDevice;
 
-use super::clean_end::CleanEnd;
+use super::clean_end::{CLOSING, CleanEnd};
 use super::opening;
 use super::rate_watch::RateWatch;
 use crate::args::{MountArgs, UmountArgs};
@@ -31,7 +31,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     // The registration ends last: whoever unmounts waits for that.
     let registration = Registry::open()?.register(&args.directory)?;
     let opened = opening::open(&args.at, &args.run)?;
-    let end = CleanEnd::listen()?;
+    let end = CleanEnd::listen(CLOSING)?;
     let is_known_empty = !opened.volume.may_hold_contents();
     let disk = Arc::new(Disk::start(opened.volume, &args.run.disk_options())?);
     let mut rate = RateWatch::new(&disk);

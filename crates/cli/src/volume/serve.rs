@@ -1,20 +1,22 @@
 //! `oblivio serve`: a volume for other programs.
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use oblivio_serve::nbd::{Listen, NbdOptions, ServerHandle, TlsFiles, TlsMode, serve};
+use oblivio_serve::nbd::{BoundServer, Listen, NbdOptions, ServerHandle, TlsFiles, TlsMode, bind};
 use oblivio_volume::Disk;
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::rescue::{RescuedDisk, Scratch};
 use oblivio_volume::superblock::VolumeParams;
 use serde_json::{Value, json};
 
-use super::clean_end::CleanEnd;
+use super::clean_end::{CLOSING, CleanEnd};
 use super::client_watch::ClientWatch;
 use super::opening::{self, Opened};
 use super::rate_watch::RateWatch;
@@ -22,7 +24,7 @@ use super::running_command::RunningCommand;
 use super::salvage::Salvage;
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
 use crate::error::CliError;
-use crate::{files, output};
+use crate::output;
 
 /// How often to look whether it is time to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -34,11 +36,14 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
 
 fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
-    let end = CleanEnd::listen()?;
+    let end = CleanEnd::listen(CLOSING)?;
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
     let mut rate = RateWatch::new(&disk);
     let told = json!({ "accesses_repeated": recovery.accesses });
-    let served = serve_disk(args, disk.clone(), &state, &end, told, || rate.look());
+    let served =
+        bind(&listen(args, &state), options(args)).map_err(CliError::from).and_then(|bound| {
+            serve_disk(args, bound, disk.clone(), &state, &end, told, || rate.look())
+        });
     // Whatever happened: what was written is kept.
     end.now_waits_for("what was written is being made durable");
     let closed = disk.close().map_err(CliError::from);
@@ -52,25 +57,33 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
 
 /// Serves what is left of a damaged volume.
 fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
-    let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
-    let file =
-        tempfile::tempfile_in(&scratch).map_err(|error| files::cannot_write(&scratch, &error))?;
+    let folder = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
+    let file = tempfile::tempfile_in(&folder)
+        .and_then(|file| file.set_permissions(Permissions::from_mode(0o600)).map(|()| file))
+        .map_err(|error| {
+            let folder = folder.display();
+            CliError::Output(format!(
+                "{folder} cannot hold what is rescued ({error}): --scratch names another place"
+            ))
+        })?;
     let salvage = Salvage::begin(&args.at)?;
     let VolumeParams { blocks, block_bytes, .. } = *salvage.params();
     let state = salvage.state().to_owned();
+    // Before all of storage is read: that may take hours.
+    let bound = bind(&listen(args, &state), options(args))?;
     let mut scratch = Scratch::new(file, block_bytes, &mut opening::coins()?);
     let report = salvage.finish(&mut scratch).map_err(|error| match error {
-        CliError::NoSpace(full) => {
-            CliError::NoSpace(format!("{full}: --scratch names a place with more room"))
-        }
+        CliError::NoSpace(full) => CliError::NoSpace(format!(
+            "{full}: --scratch names a place with more room, where the volume's storage does not see it"
+        )),
         error => error,
     })?;
-    let end = CleanEnd::listen()?;
+    let end = CleanEnd::listen("clients are about to be left")?;
     if !args.json {
         output::remark(&report.text("can be read"));
     }
     let disk = Arc::new(RescuedDisk::new(scratch, blocks, report.rescued.lost.clone()));
-    let status = serve_disk(args, disk, &state, &end, report.json(), || ())?;
+    let status = serve_disk(args, bound, disk, &state, &end, report.json(), || ())?;
     ended_with(status).and(report.verdict())
 }
 
@@ -82,13 +95,14 @@ fn ended_with(status: ExitStatus) -> Result<(), CliError> {
 /// the disk is; `look` is called from time to time.
 fn serve_disk(
     args: &NbdArgs,
+    bound: BoundServer,
     disk: Arc<dyn BlockDevice>,
     state: &Path,
     end: &CleanEnd,
     told: Value,
     mut look: impl FnMut(),
 ) -> Result<ExitStatus, CliError> {
-    let server = serve(disk, listen(args, state), options(args))?;
+    let server = bound.serve(disk)?;
     announce(args, &server, told)?;
     let mut clients = ClientWatch::default();
     let mut look = || {

@@ -32,7 +32,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub use admission::NotLetIn;
-pub use server::{Counts, ServerHandle, serve};
+pub use server::{BoundServer, Counts, ServerHandle, bind, serve};
 pub use service::{Disconnect, Service};
 
 /// Where to listen.
@@ -220,7 +220,12 @@ impl fmt::Display for ServeError {
                 write!(f, "{what} is too long: use at most {} bytes", wire::STRING_BYTES_MAX)
             }
             Self::NoRoom(limit) => write!(f, "{limit} lets no request through: raise it"),
-            Self::Listen(place, error) => write!(f, "cannot listen on {place}: {error}"),
+            Self::Listen(place, error) => {
+                write!(
+                    f,
+                    "cannot listen on {place}: {error}; choose another socket file or address"
+                )
+            }
             Self::Tls(path, problem) => {
                 write!(f, "cannot use {} for TLS: {problem}", path.display())
             }

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::listen::{Listener, SocketFile};
-use super::service::{Service, Stream};
+use super::service::{Checked, Service, Stream};
 use super::{Listen, NbdOptions, NotLetIn, ServeError, TlsMode};
 
 /// Enough that the replies of some clients go on while the disk makes others wait.
@@ -52,26 +52,52 @@ pub fn serve(
     listen: Listen,
     options: NbdOptions,
 ) -> Result<ServerHandle, ServeError> {
-    check_reachable(&listen, &options)?;
-    let service = Arc::new(Service::new(device, &options)?);
-    let clients = Arc::new(AtomicUsize::new(0));
-    let listener = Listener::bind(&listen)?;
-    let uri = uri(&listener, &options);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKER_THREADS)
-        .thread_name("nbd-worker")
-        .enable_all()
-        .build()
-        .map_err(ServeError::Threads)?;
-    let server = Server { service: service.clone(), clients: clients.clone() };
-    let (sender, end) = sync_channel(1);
-    thread::Builder::new()
-        .name("nbd".into())
-        // Nobody may wait for the end any more.
-        .spawn(move || drop(sender.send(server.run(runtime, listener))))
-        .map_err(ServeError::Threads)?;
-    tracing::info!(uri, "serving NBD");
-    Ok(ServerHandle { uri, service, clients, end: Some(end) })
+    bind(&listen, options)?.serve(device)
+}
+
+/// Listens at `listen`, for a disk that is still to come. Clients wait until then.
+///
+/// # Errors
+/// When the options cannot be used, or it is not possible to listen there.
+pub fn bind(listen: &Listen, options: NbdOptions) -> Result<BoundServer, ServeError> {
+    check_reachable(listen, &options)?;
+    let checked = Checked::new(&options)?;
+    Ok(BoundServer { listener: Listener::bind(listen)?, options, checked })
+}
+
+/// A server that listens, and has no disk yet.
+pub struct BoundServer {
+    listener: Listener,
+    options: NbdOptions,
+    checked: Checked,
+}
+
+impl BoundServer {
+    /// Serves `device`, on threads of its own.
+    ///
+    /// # Errors
+    /// When the system gives no threads or no randomness.
+    pub fn serve(self, device: Arc<dyn BlockDevice>) -> Result<ServerHandle, ServeError> {
+        let Self { listener, options, checked } = self;
+        let service = Arc::new(Service::with(device, &options, checked)?);
+        let clients = Arc::new(AtomicUsize::new(0));
+        let uri = uri(&listener, &options);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(WORKER_THREADS)
+            .thread_name("nbd-worker")
+            .enable_all()
+            .build()
+            .map_err(ServeError::Threads)?;
+        let server = Server { service: service.clone(), clients: clients.clone() };
+        let (sender, end) = sync_channel(1);
+        thread::Builder::new()
+            .name("nbd".into())
+            // Nobody may wait for the end any more.
+            .spawn(move || drop(sender.send(server.run(runtime, listener))))
+            .map_err(ServeError::Threads)?;
+        tracing::info!(uri, "serving NBD");
+        Ok(ServerHandle { uri, service, clients, end: Some(end) })
+    }
 }
 
 /// Whoever reaches the disk is its owner: nobody should reach it unknown.

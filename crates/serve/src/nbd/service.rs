@@ -39,6 +39,40 @@ pub struct Service {
     stopping: watch::Sender<bool>,
 }
 
+/// Options that can be used, with what follows from them.
+pub(super) struct Checked {
+    tls: Option<TlsAcceptor>,
+    first_phase: TlsPhase,
+}
+
+impl Checked {
+    pub(super) fn new(options: &NbdOptions) -> Result<Self, ServeError> {
+        let (tls, first_phase) = match &options.tls {
+            TlsMode::Off => (None, TlsPhase::Off),
+            TlsMode::Offered(files) => (Some(tls::acceptor(files)?), TlsPhase::Offered),
+            TlsMode::Required(files) => (Some(tls::acceptor(files)?), TlsPhase::Required),
+        };
+        let texts = [("the name", &options.export_name), ("the description", &options.description)];
+        if let Some((what, _)) =
+            texts.into_iter().find(|(_, text)| text.len() > wire::STRING_BYTES_MAX)
+        {
+            return Err(ServeError::TooLong(what));
+        }
+        let limits = &options.limits;
+        for (what, max) in [
+            ("in_flight_requests_max", limits.in_flight_requests_max),
+            ("in_flight_bytes_max", limits.in_flight_bytes_max),
+            ("all_in_flight_bytes_max", limits.all_in_flight_bytes_max),
+            ("request_bytes_max", limits.request_bytes_max),
+        ] {
+            if max == 0 {
+                return Err(ServeError::NoRoom(what));
+            }
+        }
+        Ok(Self { tls, first_phase })
+    }
+}
+
 /// Why a client was left. Holds nothing that the client asked of the disk.
 #[derive(Debug)]
 pub enum Disconnect {
@@ -64,28 +98,19 @@ impl Service {
     /// # Errors
     /// When the options cannot be used.
     pub fn new(device: Arc<dyn BlockDevice>, options: &NbdOptions) -> Result<Self, ServeError> {
-        let (tls, first_phase) = match &options.tls {
-            TlsMode::Off => (None, TlsPhase::Off),
-            TlsMode::Offered(files) => (Some(tls::acceptor(files)?), TlsPhase::Offered),
-            TlsMode::Required(files) => (Some(tls::acceptor(files)?), TlsPhase::Required),
-        };
-        let texts = [("the name", &options.export_name), ("the description", &options.description)];
-        if let Some((what, _)) =
-            texts.into_iter().find(|(_, text)| text.len() > wire::STRING_BYTES_MAX)
-        {
-            return Err(ServeError::TooLong(what));
-        }
+        Self::with(device, options, Checked::new(options)?)
+    }
+
+    /// Serves `device` with options that have been checked.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(super) fn with(
+        device: Arc<dyn BlockDevice>,
+        options: &NbdOptions,
+        Checked { tls, first_phase }: Checked,
+    ) -> Result<Self, ServeError> {
         let limits = options.limits.clone();
-        for (what, max) in [
-            ("in_flight_requests_max", limits.in_flight_requests_max),
-            ("in_flight_bytes_max", limits.in_flight_bytes_max),
-            ("all_in_flight_bytes_max", limits.all_in_flight_bytes_max),
-            ("request_bytes_max", limits.request_bytes_max),
-        ] {
-            if max == 0 {
-                return Err(ServeError::NoRoom(what));
-            }
-        }
         Ok(Self {
             export: Export::new(&*device, options),
             device,

@@ -9,6 +9,9 @@ use crate::error::{VolumeError, VolumeErrorKind};
 /// As many requests are served together.
 pub(super) const BATCH_REQUESTS_MAX: usize = 256;
 
+/// With so many bytes read or written, no more requests are added to those that are served together.
+pub(super) const BATCH_BYTES_MAX: u64 = REQUEST_BYTES_MAX;
+
 /// What a worker is told.
 pub(super) enum Message {
     Serve(Request),
@@ -33,6 +36,15 @@ pub(crate) fn check(op: &DiskOp, disk_bytes: u64) -> Result<(), DiskError> {
         _ if bytes > bytes_max => out_of_range("the request is too long"),
         Some(end) if end <= disk_bytes => Ok(()),
         _ => out_of_range("the request goes past the end of the disk"),
+    }
+}
+
+/// Bytes that a request brings or takes away.
+pub(super) fn bytes_carried(op: &DiskOp) -> u64 {
+    match op {
+        DiskOp::Read { bytes, .. } => u64::from(*bytes),
+        DiskOp::Write { data, .. } => data.len() as u64,
+        DiskOp::Zero { .. } | DiskOp::Trim { .. } | DiskOp::Flush => 0,
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn serve<S: BucketStore>(
         match check(&op, disk_bytes) {
             Ok(()) => {
                 ops.push(op);
-                waiting.push(Waiting { done: Some(done), answer: Vec::new(), steps_left: 0 });
+                waiting.push(Waiting::new(done));
             }
             Err(error) => done(Err(error)),
         }
@@ -49,17 +49,21 @@ pub(super) fn serve<S: BucketStore>(
 struct Waiting {
     /// Gone once it was told.
     done: Option<Completion>,
-    answer: Vec<u8>,
+    answer: Zeroizing<Vec<u8>>,
     steps_left: usize,
 }
 
 impl Waiting {
+    fn new(done: Completion) -> Self {
+        Self { done: Some(done), answer: Zeroizing::default(), steps_left: 0 }
+    }
+
     fn step_is_done(&mut self) {
         self.steps_left -= 1;
         if self.steps_left == 0
             && let Some(done) = self.done.take()
         {
-            done(Ok(mem::take(&mut self.answer)));
+            done(Ok(mem::take(&mut *self.answer)));
         }
     }
 }
@@ -83,6 +87,10 @@ fn carry_out<S: BucketStore>(
     let zeros = vec![0; 2 * block_bytes];
     let steps_of = |op| steps(op, block_bytes, &zeros);
     for (op, waiting) in ops.iter().zip(&mut *waiting) {
+        if let DiskOp::Read { bytes, .. } = op {
+            // Growing would leave copies behind.
+            waiting.answer.reserve_exact(*bytes as usize);
+        }
         // One more for the moment from which its answer holds.
         waiting.steps_left = steps_of(op).count() + 1;
         if !is_durable(op) {

@@ -11,7 +11,10 @@ use zeroize::Zeroizing;
 
 use super::DiskOptions;
 use super::blocks::Blocks;
-use super::requests::{BATCH_REQUESTS_MAX, Message, check, disk_error, is_durable, refuse_all};
+use super::requests::{
+    BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, Message, bytes_carried, check, disk_error, is_durable,
+    refuse_all,
+};
 use super::span::parts;
 use super::uncached;
 use crate::device::{DiskOp, Request};
@@ -41,11 +44,15 @@ impl<S: BucketStore> Worker<S> {
     /// Serves until it is told to close, or nobody is left to ask.
     pub(super) fn run(mut self, queue: &Receiver<Message>) -> Result<S, VolumeError> {
         while let Some(first) = self.next(queue)? {
+            let mut bytes = bytes_carried(&first.op);
             let mut batch = vec![first];
             let mut is_last = false;
-            while batch.len() < BATCH_REQUESTS_MAX {
+            while batch.len() < BATCH_REQUESTS_MAX && bytes < BATCH_BYTES_MAX {
                 match queue.try_recv() {
-                    Ok(Message::Serve(request)) => batch.push(request),
+                    Ok(Message::Serve(request)) => {
+                        bytes += bytes_carried(&request.op);
+                        batch.push(request);
+                    }
                     // Without a schedule, there are no ticks.
                     Ok(Message::Tick(_)) => (),
                     Ok(Message::Close) => {

@@ -1,5 +1,6 @@
 //! What was rescued, as a disk that can be read.
 
+use std::mem;
 use std::ops::Range;
 
 use zeroize::Zeroizing;
@@ -40,7 +41,7 @@ impl RescuedDisk {
     }
 
     fn read(&self, offset: u64, bytes: usize) -> Result<Vec<u8>, DiskError> {
-        let mut answer = Vec::with_capacity(bytes);
+        let mut answer = Zeroizing::new(Vec::with_capacity(bytes));
         let mut block = Zeroizing::new(Vec::with_capacity(self.scratch.block_bytes()));
         for part in parts(offset, bytes, self.scratch.block_bytes()) {
             if self.is_lost(part.block) {
@@ -56,7 +57,7 @@ impl RescuedDisk {
             })?;
             answer.extend_from_slice(&block[part.within]);
         }
-        Ok(answer)
+        Ok(mem::take(&mut *answer))
     }
 
     fn is_lost(&self, block: u64) -> bool {

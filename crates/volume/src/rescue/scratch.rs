@@ -1,4 +1,4 @@
-//! Where rescued blocks wait to be served: a file that nobody can read afterwards.
+//! Where rescued blocks wait to be served: a file whose contents nobody can read.
 //!
 //! ```text
 //! block:  number of the sealing │ sealed( contents ) │ tag
@@ -6,11 +6,16 @@
 //!
 //! Blocks are sealed with AES-256-GCM under a key that was drawn for this file and is nowhere but in memory. The
 //! sealings are numbered, and their numbers are the nonces. What was never put is a hole.
+//!
+//! Somebody who watches the file sees which blocks hold something, in which order they were found, and so in which
+//! bucket each lies, and which are read: it must not lie where the volume's storage sees it. A block that was
+//! changed or is missing is noticed; an earlier sealing of the same block is not.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use bit_set::BitSet;
 use rand::CryptoRng;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use zeroize::Zeroizing;
@@ -25,8 +30,9 @@ pub struct Scratch {
     file: File,
     key: LessSafeKey,
     block_bytes: usize,
-    /// Sealings so far. The first is number 1: zeros are a hole.
     sealings: u64,
+    /// Blocks that were put, and not cleared.
+    there: BitSet,
 }
 
 impl Scratch {
@@ -36,7 +42,7 @@ impl Scratch {
         coins.fill_bytes(&mut *key);
         let key = UnboundKey::new(&AES_256_GCM, &*key).expect("the key has the cipher's length");
         let block_bytes = block_bytes as usize;
-        Self { file, key: LessSafeKey::new(key), block_bytes, sealings: 0 }
+        Self { file, key: LessSafeKey::new(key), block_bytes, sealings: 0, there: BitSet::new() }
     }
 
     pub(super) fn block_bytes(&self) -> usize {
@@ -45,23 +51,14 @@ impl Scratch {
 
     /// Appends the contents of a block to `out`: zeros if there are none.
     pub(super) fn get(&self, block: u64, out: &mut Vec<u8>) -> io::Result<()> {
-        let mut place = Zeroizing::new(vec![0; self.place_bytes()]);
-        let mut read = 0;
-        while read < place.len() {
-            match self.file.read_at(&mut place[read..], self.place(block) + read as u64) {
-                // A hole at the end of the file.
-                Ok(0) => break,
-                Ok(bytes) => read += bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let (number, sealed) = place.split_at_mut(NUMBER_BYTES);
-        let number = u64::from_le_bytes(std::array::from_fn(|i| number[i]));
-        if number == 0 {
+        if !self.there.contains(block as usize) {
             out.resize(out.len() + self.block_bytes, 0);
             return Ok(());
         }
+        let mut place = Zeroizing::new(vec![0; self.place_bytes()]);
+        self.file.read_exact_at(&mut place, self.place(block))?;
+        let (number, sealed) = place.split_at_mut(NUMBER_BYTES);
+        let number = u64::from_le_bytes(std::array::from_fn(|i| number[i]));
         let contents = self.key.open_in_place(nonce(number), bound_to(block), sealed);
         out.extend_from_slice(
             contents.map_err(|_| io::Error::other("the scratch file was changed"))?,
@@ -93,19 +90,14 @@ impl RescueTarget for Scratch {
             )
             .expect("a block is not more than GCM can seal");
         place.extend_from_slice(tag.as_ref());
-        self.file.write_all_at(&place, self.place(block))
+        self.file.write_all_at(&place, self.place(block))?;
+        self.there.insert(block as usize);
+        Ok(())
     }
 
     fn clear(&mut self, block: u64) -> io::Result<()> {
-        // What was never put is a hole, and stays one.
-        let mut number = [0; NUMBER_BYTES];
-        match self.file.read_exact_at(&mut number, self.place(block)) {
-            Ok(()) if number != [0; NUMBER_BYTES] => {
-                self.file.write_all_at(&[0; NUMBER_BYTES], self.place(block))
-            }
-            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
-            _ => Ok(()),
-        }
+        self.there.remove(block as usize);
+        Ok(())
     }
 }
 
@@ -150,20 +142,52 @@ mod tests {
         }
     }
 
+    /// The bytes of the first places.
+    fn places(scratch: &Scratch, file: &File, count: usize) -> Vec<Vec<u8>> {
+        let mut bytes = vec![0; count * scratch.place_bytes()];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes.chunks(scratch.place_bytes()).map(<[u8]>::to_vec).collect()
+    }
+
     #[test]
-    fn the_file_shows_nothing_and_a_change_is_noticed() {
+    fn the_file_shows_no_contents_and_not_which_are_the_same() {
         let (mut scratch, file) = scratch();
         let data = [7; BLOCK_BYTES];
         (0..2).for_each(|block| scratch.put(block, &data).unwrap());
-        let mut bytes = vec![0; 2 * scratch.place_bytes()];
-        file.read_exact_at(&mut bytes, 0).unwrap();
-        let [first, second] = [0, 1].map(|n| &bytes[n * scratch.place_bytes()..][NUMBER_BYTES..]);
-        let run = |bytes: &[u8]| bytes.windows(3).any(|three| three == [7; 3]);
-        assert!(!run(&bytes) && first[..BLOCK_BYTES] != second[..BLOCK_BYTES]);
-        // A block in the place of another, and a changed bit.
-        file.write_all_at(&bytes[..scratch.place_bytes()], scratch.place(1)).unwrap();
+        let mut seen = places(&scratch, &file, 2);
+        scratch.put(0, &data).unwrap();
+        seen.push(places(&scratch, &file, 1).remove(0));
+        let file = tempfile::tempfile().unwrap();
+        let same = file.try_clone().unwrap();
+        let mut coins = StdRng::seed_from_u64(2);
+        let mut with_another_key = Scratch::new(file, BLOCK_BYTES as u32, &mut coins);
+        with_another_key.put(0, &data).unwrap();
+        seen.push(places(&with_another_key, &same, 1).remove(0));
+        for (n, place) in seen.iter().enumerate() {
+            assert!(!place.windows(3).any(|three| three == [7; 3]), "{place:?}");
+            let sealed = |place: &Vec<u8>| place[NUMBER_BYTES..].to_vec();
+            assert!(seen[..n].iter().all(|other| sealed(other) != sealed(place)), "{n}");
+        }
+    }
+
+    #[test]
+    fn what_was_changed_or_is_missing_is_noticed() {
+        let (mut scratch, file) = scratch();
+        (0..2).for_each(|block| scratch.put(block, &[7; BLOCK_BYTES]).unwrap());
+        let [first, second] = <[_; 2]>::try_from(places(&scratch, &file, 2)).unwrap();
+        file.write_all_at(&first, scratch.place(1)).unwrap();
         get(&scratch, 1).unwrap_err();
-        file.write_all_at(&[bytes[20] ^ 1], 20).unwrap();
-        get(&scratch, 0).unwrap_err();
+        file.write_all_at(&second, scratch.place(1)).unwrap();
+        get(&scratch, 1).unwrap();
+        for at in 0..first.len() {
+            file.write_all_at(&[first[at] ^ 1], at as u64).unwrap();
+            get(&scratch, 0).unwrap_err();
+            file.write_all_at(&[0; NUMBER_BYTES], 0).unwrap();
+            get(&scratch, 0).unwrap_err();
+            file.write_all_at(&first, 0).unwrap();
+        }
+        file.set_len(scratch.place(1) + 3).unwrap();
+        get(&scratch, 1).unwrap_err();
+        get(&scratch, 0).unwrap();
     }
 }

@@ -65,15 +65,20 @@ fn every_tenth_operation_may_be_the_last() {
 }
 
 #[test]
-fn without_a_cache_every_tenth_operation_may_be_the_last() {
-    for survival in [Survival::None, Survival::Random { torn: true }] {
+fn without_a_cache_every_tenth_operation_may_be_the_last_or_fail() {
+    for (sync_moves, survival) in [
+        (SyncMoves::BeforeReads, Survival::Random { torn: true }),
+        (SyncMoves::AtFlush, Survival::None),
+    ] {
         let device = Device::Disk { cache_blocks_max: 0 };
-        let volume = SmallVolume { steps: 60, device, ..SmallVolume::default() };
+        let volume = SmallVolume { steps: 60, device, sync_moves, ..SmallVolume::default() };
         let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
         assert!(operations > 150, "{operations}");
         for n in (0..operations).step_by(10) {
-            let life = Life::new(&[Fault::CrashAt(n)], survival);
-            volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
+            for fault in [Fault::CrashAt(n), Fault::FailAt(n)] {
+                let life = Life::new(&[fault], survival);
+                volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
+            }
         }
     }
 }

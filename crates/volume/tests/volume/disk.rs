@@ -3,8 +3,8 @@
 
 use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
-use oblivio_testkit::crash::{Seen, ShadowDisk, World};
-use oblivio_volume::device::{DiskOp, call};
+use oblivio_testkit::crash::{Fault, Seen, ShadowDisk, World};
+use oblivio_volume::device::{DiskErrorKind, DiskOp, call};
 use oblivio_volume::{Disk, DiskOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -82,7 +82,7 @@ fn request(coins: &mut StdRng) -> DiskOp {
     let block_bytes = u64::from(BLOCK_BYTES);
     let granule = if coins.random_ratio(2, 3) { block_bytes } else { 100 };
     let offset = coins.random_range(0..20 * block_bytes / granule) * granule;
-    let bytes = coins.random_range(0..6) * granule;
+    let bytes = coins.random_range(0..6 * block_bytes / granule) * granule;
     let durable = coins.random_ratio(1, 5);
     match coins.random_range(0..10) {
         0..4 => DiskOp::Read { offset, bytes: bytes as u32 },
@@ -92,6 +92,52 @@ fn request(coins: &mut StdRng) -> DiskOp {
         }
         8 => DiskOp::Zero { offset, bytes, durable },
         _ => DiskOp::Trim { offset, bytes, durable },
+    }
+}
+
+#[test]
+fn a_request_past_the_end_is_refused_alone() {
+    for cache_blocks_max in [0, 5] {
+        let (_, disk) = disk(cache_blocks_max);
+        let last = u64::from(DISK_BYTES - BLOCK_BYTES);
+        let write = |offset| DiskOp::Write {
+            offset,
+            data: vec![7; BLOCK_BYTES as usize].into(),
+            durable: true,
+        };
+        let trim = |offset| DiskOp::Trim { offset, bytes: u64::MAX, durable: false };
+        let read = |offset| DiskOp::Read { offset, bytes: BLOCK_BYTES };
+        let ops = vec![write(last), write(last + 1), trim(5), read(u64::MAX), read(last + 1)];
+        let mut answers = together(&disk, ops).into_iter();
+        assert_eq!(answers.next().unwrap().unwrap(), []);
+        for answer in answers {
+            assert_eq!(answer.unwrap_err().kind, DiskErrorKind::OutOfRange);
+        }
+        assert_eq!(call(&disk, read(last)).unwrap(), [7; BLOCK_BYTES as usize]);
+    }
+}
+
+#[test]
+fn what_could_not_be_made_durable_is_not_said_to_be() {
+    let zero = |durable| DiskOp::Zero { offset: 0, bytes: u64::from(BLOCK_BYTES), durable };
+    let durable: [&dyn Fn() -> Vec<DiskOp>; 3] =
+        [&|| vec![DiskOp::Flush], &|| vec![zero(true)], &|| vec![zero(true), DiskOp::Flush]];
+    for (cache_blocks_max, ops) in
+        [0, 5].into_iter().flat_map(|cache| durable.map(|ops| (cache, ops)))
+    {
+        let mut failures = 0;
+        loop {
+            let (world, disk) = disk(cache_blocks_max);
+            call(&disk, zero(false)).unwrap();
+            world.plan(&[Fault::FailAt(failures)], &mut StdRng::seed_from_u64(1));
+            let answers = together(&disk, ops());
+            if world.faults_fired() == 0 {
+                break;
+            }
+            assert!(answers.iter().all(Result::is_err), "operation {failures}: {answers:?}");
+            failures += 1;
+        }
+        assert!(failures > 0, "a flush syncs the log");
     }
 }
 

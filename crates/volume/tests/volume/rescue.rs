@@ -117,6 +117,7 @@ fn storage_does_not_see_what_is_read_of_what_was_rescued() {
     let mut store = bench.world.store();
     let owner = owner_of(&mut store).unwrap();
     let file = tempfile::tempfile().unwrap();
+    let same_file = file.try_clone().unwrap();
     let mut scratch = Scratch::new(file, BLOCK_BYTES, &mut StdRng::seed_from_u64(1));
     let damage = Damage::default();
     let rescued =
@@ -140,12 +141,24 @@ fn storage_does_not_see_what_is_read_of_what_was_rescued() {
     let offset = (middle - 1) * u64::from(BLOCK_BYTES) + 100;
     let answer = call(&disk, DiskOp::Read { offset, bytes: 2 * BLOCK_BYTES });
     assert_eq!(answer.unwrap_err().kind, DiskErrorKind::Lost);
+    let within = DiskOp::Read { offset: middle * u64::from(BLOCK_BYTES) + 5, bytes: 3 };
+    assert_eq!(call(&disk, within).unwrap_err().kind, DiskErrorKind::Lost);
     let write = DiskOp::Write { offset: 0, data: vec![1].into(), durable: false };
     for op in [write, DiskOp::Trim { offset: 0, bytes: 1 << 10, durable: false }] {
         assert_eq!(call(&disk, op).unwrap_err().kind, DiskErrorKind::ReadOnly);
     }
     call(&disk, DiskOp::Flush).unwrap();
     assert_eq!(bench.world.take_view(), []);
+
+    // Nothing is left of the scratch file.
+    let found = (0..).zip(&bench.array).find(|(block, expected)| {
+        let is_lost = rescued.lost.iter().any(|range| range.contains(block));
+        expected.is_some() && !is_lost
+    });
+    same_file.set_len(0).unwrap();
+    let offset = found.unwrap().0 * u64::from(BLOCK_BYTES);
+    let answer = call(&disk, DiskOp::Read { offset, bytes: BLOCK_BYTES });
+    assert_eq!(answer.unwrap_err().kind, DiskErrorKind::Failed);
 }
 
 fn count(ranges: &[Range<u64>]) -> u64 {

@@ -61,6 +61,18 @@ fn what_is_lost_is_an_error_and_the_rest_is_what_a_rescue_gives_back() {
     assert_eq!(code, 7, "{complaints}");
 }
 
+/// All of storage may take hours.
+#[test]
+fn what_keeps_it_from_serving_is_said_before_anything_is_read() {
+    let world = World::with_data(1);
+    for (options, code) in [("--socket nowhere/nbd.sock", 3), ("--tcp 0.0.0.0:0", 3)] {
+        let line = format!("serve nbd {VOLUME} --rescued {options} --run true");
+        let (actual, _, complaints) = oblivio(world.path(""), &line);
+        assert_eq!(actual, code, "{complaints}");
+        assert!(!complaints.contains("can be read"), "{complaints}");
+    }
+}
+
 /// It has read all of it, and shows it nothing any more.
 #[test]
 fn storage_may_be_gone_while_it_is_read() {

@@ -46,6 +46,14 @@ pub(crate) fn setups() -> Vec<Setup> {
             "disk-without-cache",
             SmallVolume { device: Device::Disk { cache_blocks_max: 0 }, ..common },
         ),
+        setup(
+            "disk-without-cache-at-flush",
+            SmallVolume {
+                device: Device::Disk { cache_blocks_max: 0 },
+                sync_moves: SyncMoves::AtFlush,
+                ..common
+            },
+        ),
         setup("scheduled", SmallVolume { device: scheduled(8, 5), ..common }),
         setup(
             "scheduled-one-by-one",

@@ -79,6 +79,29 @@ fn a_write_that_is_trimmed_at_once_makes_its_access() {
     assert_alike(&views, "trims");
 }
 
+#[test]
+fn a_write_of_a_part_of_a_block_looks_alike_whatever_it_writes() {
+    let fills: [fn(u64) -> u8; 2] = [|_| 0, |n| n as u8];
+    let views = fills.map(|fill| {
+        let mut bench = Bench::new(volume(), 1);
+        let (volume, _) = bench.open().unwrap();
+        let disk = disk(volume);
+        for n in 0..40 {
+            let offset = n % 7 * u64::from(BLOCK_BYTES) + 100;
+            let part = |at| DiskOp::Write {
+                offset: offset + at,
+                data: vec![fill(n); 50].into(),
+                durable: false,
+            };
+            let answers = together(&disk, vec![part(0), part(100)]);
+            assert!(answers.iter().all(Result::is_ok));
+        }
+        disk.close().unwrap();
+        looks(&bench.world.view())
+    });
+    assert_alike(&views, "what is there already");
+}
+
 /// What storage saw of a disk that was used like that.
 fn look(setup: SmallVolume, workload: &[Vec<Blocks>], is_write: Kind, durable: bool) -> Vec<Look> {
     let mut bench = Bench::new(setup, 1);
