@@ -44,6 +44,8 @@ pub(crate) enum CliError {
     UnknownVersion(String),
     /// The volume was not closed.
     NeedsRecovery(String),
+    /// Storage does not answer.
+    Unreachable(String),
     /// A command that was run for the user ended so.
     Command(ExitStatus),
 }
@@ -65,6 +67,7 @@ impl CliError {
             Self::StateRolledBack(_) => 12,
             Self::UnknownVersion(_) => 13,
             Self::NeedsRecovery(_) => 14,
+            Self::Unreachable(_) => 15,
             Self::Command(status) => {
                 let as_shells_say = status.signal().map(|signal| SIGNALLED + signal);
                 let code = status.code().or(as_shells_say);
@@ -89,7 +92,8 @@ impl fmt::Display for CliError {
             | Self::State(message)
             | Self::StateRolledBack(message)
             | Self::UnknownVersion(message)
-            | Self::NeedsRecovery(message) => f.write_str(message),
+            | Self::NeedsRecovery(message)
+            | Self::Unreachable(message) => f.write_str(message),
             Self::Command(status) => match (status.code(), status.signal()) {
                 (None, Some(signal)) => write!(f, "signal {signal} ended the command"),
                 (code, _) => write!(f, "the command ended with exit code {}", code.unwrap_or(1)),
@@ -115,6 +119,7 @@ impl From<VolumeError> for CliError {
             VolumeErrorKind::Locked => Self::Locked(message),
             VolumeErrorKind::NoSpace => Self::NoSpace(message),
             VolumeErrorKind::UnknownVersion => Self::UnknownVersion(message),
+            VolumeErrorKind::Unreachable => Self::Unreachable(message),
             _ => Self::Engine(message),
         }
     }

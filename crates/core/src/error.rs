@@ -4,6 +4,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::io;
 
 /// Whose fault it is, and so what to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,17 +42,22 @@ pub enum ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    store: Option<StoreError>,
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), store: None }
     }
 
     /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         self.kind
+    }
+
+    /// What kind of error of the store caused it, if one did.
+    pub fn store_kind(&self) -> Option<StoreErrorKind> {
+        self.store.as_ref().map(StoreError::kind)
     }
 }
 
@@ -72,7 +78,7 @@ impl fmt::Display for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+        self.store.as_ref().map(|store| store as &(dyn StdError + 'static))
     }
 }
 
@@ -81,7 +87,47 @@ impl From<StoreError> for Error {
         Self {
             kind: ErrorKind::Store,
             message: format!("the store failed: {error}"),
-            source: Some(Box::new(error)),
+            store: Some(error),
+        }
+    }
+}
+
+/// Whose fault it is that a store cannot do what it was asked, and so what to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// The medium does not answer. It may later.
+    Unreachable,
+    /// The store will not do this, or not for this client: there is no such piece, it may only be read, a
+    /// credential is not accepted. Nothing was done.
+    Refused,
+    /// Another client has taken the store over.
+    Fenced,
+    /// There is no room left.
+    Full,
+    /// The store itself found that what it holds is not whole.
+    Damaged,
+    /// Anything else.
+    Failed,
+}
+
+impl From<io::ErrorKind> for StoreErrorKind {
+    fn from(kind: io::ErrorKind) -> Self {
+        use io::ErrorKind as Io;
+        match kind {
+            Io::StorageFull | Io::QuotaExceeded => Self::Full,
+            Io::UnexpectedEof => Self::Damaged,
+            Io::PermissionDenied | Io::ReadOnlyFilesystem => Self::Refused,
+            Io::ConnectionRefused
+            | Io::ConnectionReset
+            | Io::ConnectionAborted
+            | Io::NotConnected
+            | Io::BrokenPipe
+            | Io::HostUnreachable
+            | Io::NetworkUnreachable
+            | Io::NetworkDown
+            | Io::TimedOut => Self::Unreachable,
+            _ => Self::Failed,
         }
     }
 }
@@ -89,22 +135,29 @@ impl From<StoreError> for Error {
 /// What a store answers when it cannot do what it was asked.
 #[derive(Debug)]
 pub struct StoreError {
+    kind: StoreErrorKind,
     message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl StoreError {
     /// An error that starts with the store itself.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None }
+    pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
     }
 
     /// An error that something below the store caused.
     pub fn caused_by(
+        kind: StoreErrorKind,
         message: impl Into<String>,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
-        Self { message: message.into(), source: Some(source.into()) }
+        Self { kind, message: message.into(), source: Some(source.into()) }
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
     }
 }
 

@@ -43,6 +43,7 @@
 //! | [`oram`] | arrays of blocks over a position map and a scheme |
 //! | [`rho`] | a small ORAM in front of a large one |
 //! | [`store`] | the trait to storage, and memory |
+//! | [`records`] | what storage may read: superblocks and anchors |
 //! | [`view`] | the adversary's view, recorded |
 //! | [`memory`] | large regions of it, with huge pages |
 //! | [`image`] | the state of a simulation's ORAM as bytes |
@@ -69,6 +70,7 @@ pub mod memory;
 pub mod oram;
 pub mod pieces;
 pub mod posmap;
+pub mod records;
 pub mod reference;
 pub mod rho;
 pub mod scheme;
@@ -78,7 +80,7 @@ pub mod store;
 pub mod view;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
-pub use error::{Error, ErrorKind, StoreError};
+pub use error::{Error, ErrorKind, StoreError, StoreErrorKind};
 pub use frontend::{FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};

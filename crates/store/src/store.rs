@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use oblivio_core::StoreError;
 use oblivio_core::store::{
     Blanks, BucketStore, Fill, Frames, Part, Piece, Span, TreeId, TreeShape,
 };
+use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::buffer::{Buffer, whole_sectors};
 use crate::container::{self, Container, HEADER_BYTES, PAGE_BYTES};
@@ -276,6 +276,7 @@ impl FileStore {
     fn check_alive(&self) -> Result<(), StoreError> {
         self.failure.as_ref().map_or(Ok(()), |failure| {
             Err(StoreError::caused_by(
+                failure.kind.into(),
                 format!("the file answers nothing more after an error: {}", failure.message),
                 io::Error::from(failure.kind),
             ))
@@ -290,7 +291,7 @@ impl FileStore {
         };
         let message = format!("cannot {act} ({cause}): {advice}");
         self.failure = Some(Failure { kind: cause.kind(), message: message.clone() });
-        StoreError::caused_by(message, cause)
+        StoreError::caused_by(cause.kind().into(), message, cause)
     }
 }
 
@@ -348,7 +349,8 @@ impl BucketStore for FileStore {
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         self.check_alive()?;
         if self.options.read_only {
-            return Err(StoreError::new("the file is open to read only: open it to write"));
+            let message = "the file is open to read only: open it to write";
+            return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         self.locate(pieces)?;
         self.admit().map_err(|cause| self.fail("prepare a write", cause))?;
@@ -457,13 +459,14 @@ fn unread(cause: io::Error) -> StoreError {
         io::ErrorKind::UnexpectedEof => "this part of the file was cut off".into(),
         _ => format!("cannot read the file ({cause}): check it"),
     };
-    StoreError::caused_by(message, cause)
+    StoreError::caused_by(cause.kind().into(), message, cause)
 }
 
 #[cold]
 fn absent(piece: &Piece) -> StoreError {
-    StoreError::new(format!(
+    let message = format!(
         "there is no {:?} of bucket {} in tree {} of this store",
         piece.part, piece.bucket, piece.tree.0
-    ))
+    );
+    StoreError::new(StoreErrorKind::Refused, message)
 }

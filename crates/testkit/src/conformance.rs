@@ -297,10 +297,10 @@ impl<S: BucketStore> Bench<S> {
 mod tests {
     use super::*;
     use oblivio_core::MemoryStore;
-    use oblivio_core::StoreError;
     use oblivio_core::layout::LayoutKind;
     use oblivio_core::store::Fill;
     use oblivio_core::view::{Recorder, Tally};
+    use oblivio_core::{StoreError, StoreErrorKind};
 
     const LAYOUTS: [LayoutKind; 4] = [
         LayoutKind::Heap,
@@ -377,7 +377,7 @@ mod tests {
         }
         fn flush(&mut self) -> Result<(), StoreError> {
             match self.1 {
-                Fault::FlushFails => Err(StoreError::new("not durable")),
+                Fault::FlushFails => Err(StoreError::new(StoreErrorKind::Failed, "not durable")),
                 _ => self.0.flush(),
             }
         }

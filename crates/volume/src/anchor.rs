@@ -5,8 +5,8 @@
 //! history it is therefore the latest checkpoint or the one before it, whatever crashed when; or the
 //! one that an opening [announced](crate::announced).
 
-use oblivio_core::geometry::BucketId;
-use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::records::{self, RecordPlace};
+use oblivio_core::store::{BucketStore, TreeId, TreeShape};
 use ring::hmac;
 use zeroize::Zeroizing;
 
@@ -22,15 +22,7 @@ pub(crate) const BYTES: usize = 8 + 8 + NAME_BYTES + MAC_BYTES;
 
 /// What the store must have room for: two anchors.
 pub(crate) fn shape() -> TreeShape {
-    let level = |buckets| LevelShape {
-        buckets,
-        slots: 1,
-        header_bytes: 0,
-        slots_offset: 0,
-        slot_bytes: BYTES as u64,
-        bucket_bytes: BYTES as u64,
-    };
-    TreeShape::new(vec![level(0), level(2)])
+    records::pair_shape(BYTES)
 }
 
 /// Authenticates anchors. Secret.
@@ -60,8 +52,8 @@ impl AnchorKey {
     }
 }
 
-fn piece(place: u64) -> Piece {
-    Piece { tree: TREE, bucket: BucketId::new(1, place), part: Part::Whole }
+fn place(index: u64) -> RecordPlace {
+    RecordPlace { tree: TREE, index }
 }
 
 /// Writes an anchor. Durable with the next flush.
@@ -70,11 +62,8 @@ pub(crate) fn write(
     key: &AnchorKey,
     checkpoint: &CheckpointName,
 ) -> Result<(), VolumeError> {
-    let bytes = key.bytes(checkpoint);
-    let spans = [Span { start: 0, bytes: BYTES }];
-    let place = piece(checkpoint.number % 2);
-    store.write(&[place], &mut |blanks| blanks.relay(Frames::new(&bytes, &spans)))?;
-    Ok(())
+    let place = place(checkpoint.number % records::PAIR);
+    Ok(records::write(store, &[place], &key.bytes(checkpoint))?)
 }
 
 /// The latest anchor that storage shows.
@@ -90,7 +79,7 @@ pub(crate) fn look(
     store: &mut impl BucketStore,
     key: &AnchorKey,
 ) -> Result<(Option<CheckpointName>, usize), VolumeError> {
-    let frames = store.read(&[piece(0), piece(1)])?;
+    let frames = records::read(store, &[place(0), place(1)])?;
     let (mut anchors, mut damaged) = (Vec::new(), 0);
     for frame in (0..frames.len()).map(|i| frames.get(i)) {
         match key.read(frame) {
@@ -168,7 +157,7 @@ mod tests {
             write(&mut store, &key, &name(number)).unwrap();
             assert_eq!(read(&mut store, &key).unwrap(), Some(name(number)));
         }
-        let torn = store.span(&piece(4 % 2)).unwrap();
+        let torn = store.span(&place(4 % 2).piece()).unwrap();
         for byte in 0..BYTES {
             store.contents_mut()[torn.start + byte] ^= 1;
             assert_eq!(read(&mut store, &key).unwrap(), Some(name(3)), "byte {byte}");

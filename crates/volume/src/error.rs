@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 
+use oblivio_core::StoreErrorKind;
+
 use crate::superblock::{SuperblockError, SuperblockErrorKind};
 
 /// Whose fault it is, and so what to do next. The kind is API: programs branch on it.
@@ -34,10 +36,22 @@ pub enum VolumeErrorKind {
     Locked,
     /// There is no room left where the volume or its state lives.
     NoSpace,
+    /// Storage does not answer. It may later; open the volume again then.
+    Unreachable,
     /// The medium failed.
     Io,
     /// An earlier operation failed half way. This handle answers nothing more: open it again.
     MustReopen,
+}
+
+impl VolumeErrorKind {
+    /// What a failure of a file of the client is.
+    pub(crate) fn of_file(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace,
+            _ => Self::Io,
+        }
+    }
 }
 
 /// An error of a volume. Messages hold no address and no data: they may be logged.
@@ -65,10 +79,10 @@ impl VolumeError {
 
     /// The client's directory failed: `what` says how.
     pub(crate) fn of_client_directory(what: &str, error: io::Error) -> Self {
-        let (kind, advice) = if is_out_of_space(&error) {
-            (VolumeErrorKind::NoSpace, ": make room there and open the volume again")
-        } else {
-            (VolumeErrorKind::Io, "")
+        let kind = VolumeErrorKind::of_file(&error);
+        let advice = match kind {
+            VolumeErrorKind::NoSpace => ": make room there and open the volume again",
+            _ => "",
         };
         Self::caused_by(kind, format!("{what}: {error}{advice}"), error)
     }
@@ -96,7 +110,7 @@ impl From<oblivio_core::Error> for VolumeError {
     fn from(error: oblivio_core::Error) -> Self {
         use oblivio_core::ErrorKind as Core;
         let kind = match error.kind() {
-            _ if is_out_of_space(&error) => VolumeErrorKind::NoSpace,
+            Core::Store => error.store_kind().map_or(VolumeErrorKind::Io, of_store),
             Core::InvalidConfig | Core::StoreMismatch => VolumeErrorKind::InvalidConfig,
             Core::InvalidRequest => VolumeErrorKind::InvalidRequest,
             Core::Corrupt => VolumeErrorKind::Tampered,
@@ -127,12 +141,11 @@ impl From<SuperblockError> for VolumeError {
     fn from(error: SuperblockError) -> Self {
         use SuperblockErrorKind as Superblock;
         let kind = match error.kind() {
-            _ if is_out_of_space(&error) => VolumeErrorKind::NoSpace,
             Superblock::NotAVolume => VolumeErrorKind::NotAVolume,
             Superblock::UnknownVersion => VolumeErrorKind::UnknownVersion,
             Superblock::WrongKey => VolumeErrorKind::WrongKey,
             Superblock::Damaged | Superblock::Tampered => VolumeErrorKind::Tampered,
-            Superblock::Store => VolumeErrorKind::Io,
+            Superblock::Store => error.store_kind().map_or(VolumeErrorKind::Io, of_store),
             _ => VolumeErrorKind::InvalidRequest,
         };
         Self::caused_by(kind, error.to_string(), error)
@@ -146,16 +159,39 @@ impl From<io::Error> for VolumeError {
     }
 }
 
-/// Whether somewhere below a disk was full.
-fn is_out_of_space(error: &(dyn StdError + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| {
-            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-        }) {
-            return true;
-        }
-        cause = error.source();
+/// What a failure of the store is for its volume.
+fn of_store(kind: StoreErrorKind) -> VolumeErrorKind {
+    match kind {
+        StoreErrorKind::Unreachable => VolumeErrorKind::Unreachable,
+        StoreErrorKind::Fenced => VolumeErrorKind::Locked,
+        StoreErrorKind::Full => VolumeErrorKind::NoSpace,
+        _ => VolumeErrorKind::Io,
     }
-    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oblivio_core::StoreError;
+
+    #[test]
+    fn what_the_store_says_decides_whatever_it_passes_through() {
+        for (store, volume) in [
+            (StoreErrorKind::Unreachable, VolumeErrorKind::Unreachable),
+            (StoreErrorKind::Refused, VolumeErrorKind::Io),
+            (StoreErrorKind::Fenced, VolumeErrorKind::Locked),
+            (StoreErrorKind::Full, VolumeErrorKind::NoSpace),
+            // It is the store that says so: tampering is what the client found.
+            (StoreErrorKind::Damaged, VolumeErrorKind::Io),
+            (StoreErrorKind::Failed, VolumeErrorKind::Io),
+        ] {
+            let error = || StoreError::new(store, "a failure for a test");
+            let ways: [VolumeError; 3] = [
+                error().into(),
+                oblivio_core::Error::from(error()).into(),
+                SuperblockError::from(error()).into(),
+            ];
+            assert!(ways.iter().all(|error| error.kind() == volume), "{store:?}: {ways:?}");
+        }
+    }
 }

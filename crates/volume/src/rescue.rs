@@ -204,9 +204,5 @@ fn count(ranges: &[Range<u64>]) -> u64 {
 
 fn unusable(error: io::Error) -> VolumeError {
     let message = format!("what was rescued cannot be kept: {error}");
-    let kind = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => VolumeErrorKind::NoSpace,
-        _ => VolumeErrorKind::Io,
-    };
-    VolumeError::caused_by(kind, message, error)
+    VolumeError::caused_by(VolumeErrorKind::of_file(&error), message, error)
 }

@@ -1,7 +1,7 @@
 //! A store that lies as the fuzzer says.
 
-use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{StoreError, StoreErrorKind};
 
 /// A store that keeps what is written, and answers each read with the next of its lies.
 ///
@@ -112,7 +112,7 @@ impl<S: BucketStore> BucketStore for Hostile<S> {
         match self.lies.next() {
             // What the read before brought.
             Some(7) => (),
-            Some(8) => return Err(StoreError::new("it does not like to")),
+            Some(8) => return Err(StoreError::new(StoreErrorKind::Failed, "it does not like to")),
             lie => {
                 self.answer_honestly(pieces)?;
                 if let Some(lie) = lie {

@@ -65,6 +65,22 @@ fn every_arrow_points_the_right_way() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// With `Blanks::relay` anything can be stored unsealed.
+#[test]
+fn nothing_that_is_delivered_can_pass_by_the_seal() {
+    let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
+    let can_pass = |dependency: &&Dependency| {
+        dependency.name == "oblivio-core" && dependency.features.iter().any(|it| it == "relay")
+    };
+    let passing: Vec<_> = metadata
+        .workspace_packages()
+        .into_iter()
+        .filter(|package| package.dependencies.iter().any(|it| can_pass(&it)))
+        .map(|package| package.name.to_string())
+        .collect();
+    assert_eq!(passing, [TESTKIT]);
+}
+
 #[test]
 fn planted_arrows_are_found() {
     use DependencyKind::{Build, Development, Normal};

@@ -7,7 +7,7 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// The modules of the engine. Each may use those before it.
-const ROOMS: [&str; 20] = [
+const ROOMS: [&str; 21] = [
     "error",
     "hint",
     "memory",
@@ -17,6 +17,7 @@ const ROOMS: [&str; 20] = [
     "layout",
     "seal",
     "store",
+    "records",
     "view",
     "image",
     "block_cache",

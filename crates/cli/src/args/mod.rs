@@ -47,6 +47,7 @@ Exit codes:
   12  the client's directory is older than storage
   13  a newer version of this program wrote it
   14  the volume was not closed and needs recovery (`info --require-clean` only)
+  15  storage does not answer
 
 A command that was run (`serve nbd --run`, `view record --run`, `trace record`) and did not end well hands on \
 its exit code; 128 and the number of the signal if one ended it.";

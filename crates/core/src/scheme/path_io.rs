@@ -5,7 +5,7 @@ use super::tag_tree::TagTree;
 use super::trip::{Stop, Trip};
 use super::{Location, TreeConfig};
 use crate::bucket::{BucketFormat, Tables, corrupt};
-use crate::error::{Error, ErrorKind, StoreError};
+use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::geometry::{BucketId, Leaf, evictions_of_bucket};
 use crate::pieces::Frames;
 use crate::seal::{
@@ -454,7 +454,11 @@ fn write_sealed<S: BucketStore>(
         filled = true;
         seal(blanks)
     })?;
-    if filled { Ok(()) } else { Err(StoreError::new("it took no bytes of a write").into()) }
+    if filled {
+        Ok(())
+    } else {
+        Err(StoreError::new(StoreErrorKind::Failed, "it took no bytes of a write").into())
+    }
 }
 
 /// Reads the whole buckets of `trip`, and checks that the store returned what was asked for.

@@ -47,15 +47,23 @@ impl<'a> Blanks<'a> {
         Sealing { blank: &mut piece[offset..offset + mask.len()], mask }
     }
 
-    /// Fills every blank with bytes that were sealed elsewhere: for a server, or a test, that only
-    /// relays them.
+    /// Fills every blank with bytes that were sealed elsewhere: for a test that only relays them.
     ///
     /// # Panics
     /// When `sealed` does not have one frame of the right length for each blank.
+    #[cfg(feature = "relay")]
     pub fn relay(self, sealed: Frames<'_>) -> Sealed<'a> {
-        assert_eq!(sealed.len(), self.spans.len(), "one frame for each blank");
+        self.put_unsealed(sealed)
+    }
+
+    /// Fills every blank with bytes that nobody needs to seal: those of [records](crate::records).
+    ///
+    /// # Panics
+    /// When `frames` does not have one of the right length for each blank.
+    pub(crate) fn put_unsealed(self, frames: Frames<'_>) -> Sealed<'a> {
+        assert_eq!(frames.len(), self.spans.len(), "one frame for each blank");
         for (i, span) in self.spans.iter().enumerate() {
-            self.buffer[span.range()].copy_from_slice(sealed.get(i));
+            self.buffer[span.range()].copy_from_slice(frames.get(i));
         }
         Sealed(Frames::new(self.buffer, self.spans))
     }

@@ -1,7 +1,7 @@
 //! Untrusted storage in this machine's memory.
 
 use super::{Blanks, BucketStore, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
-use crate::error::{Error, ErrorKind, StoreError};
+use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::hint::{self, CACHE_LINE_BYTES};
 use crate::layout::{Layout, LayoutKind, LevelPlace};
 pub use crate::memory::Pages;
@@ -161,8 +161,11 @@ impl BucketStore for MemoryStore {
 
 #[cold]
 fn absent(piece: &Piece) -> StoreError {
-    StoreError::new(format!(
-        "there is no {:?} of bucket {} in tree {} of this store",
-        piece.part, piece.bucket, piece.tree.0
-    ))
+    StoreError::new(
+        StoreErrorKind::Refused,
+        format!(
+            "there is no {:?} of bucket {} in tree {} of this store",
+            piece.part, piece.bucket, piece.tree.0
+        ),
+    )
 }

@@ -119,6 +119,7 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::StoreErrorKind;
     use crate::geometry::BucketId;
     use crate::oram::{Oram, PathOram};
     use crate::pieces::{Part, Span};
@@ -149,15 +150,15 @@ mod tests {
         fn prefetch(&mut self, _: &[Piece]) {}
         fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
             match pieces.len() {
-                0 => Err(StoreError::new("nothing to read")),
+                0 => Err(StoreError::new(StoreErrorKind::Damaged, "nothing to read")),
                 _ => Ok(Frames::new(&self.0, &self.1)),
             }
         }
         fn write(&mut self, _: &[Piece], _: &mut Fill<'_>) -> Result<(), StoreError> {
-            Err(StoreError::new("read-only"))
+            Err(StoreError::new(StoreErrorKind::Refused, "read-only"))
         }
         fn flush(&mut self) -> Result<(), StoreError> {
-            Err(StoreError::new("not durable"))
+            Err(StoreError::new(StoreErrorKind::Failed, "not durable"))
         }
     }
 

@@ -5,7 +5,7 @@ use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{
     Access, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BucketId, BucketStore, CAPACITY_MAX, Error,
     ErrorKind, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig,
-    RawOram, Sealer, StoreError, TreeConfig, TreeTopKind,
+    RawOram, Sealer, StoreError, StoreErrorKind, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -576,7 +576,7 @@ impl BucketStore for Faulty {
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         if let (true, _) | (_, true) = self.count() {
-            return Err(StoreError::new(FAILURE));
+            return Err(StoreError::new(StoreErrorKind::Failed, FAILURE));
         }
         let frames = self.memory.read(pieces)?;
         let Fault::Frames(bend) = self.fault else {
@@ -595,10 +595,10 @@ impl BucketStore for Faulty {
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         let (fails, tears) = self.count();
         if fails {
-            return Err(StoreError::new(FAILURE));
+            return Err(StoreError::new(StoreErrorKind::Failed, FAILURE));
         }
         self.memory.write(pieces, fill)?;
-        if tears { Err(StoreError::new(FAILURE)) } else { Ok(()) }
+        if tears { Err(StoreError::new(StoreErrorKind::Failed, FAILURE)) } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {

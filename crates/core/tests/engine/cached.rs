@@ -10,7 +10,7 @@ use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
     Access, BucketStore, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig,
     FreecursiveOram, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram,
-    PathOram, RawConfig, RemapPolicy, Sealer, StoreError, TakingOram, TreeConfig,
+    PathOram, RawConfig, RemapPolicy, Sealer, StoreError, StoreErrorKind, TakingOram, TreeConfig,
 };
 use oblivio_testkit::workload::Workload;
 use rand::rngs::StdRng;
@@ -418,7 +418,7 @@ struct Failing {
 impl Failing {
     fn call(&self) -> Result<(), StoreError> {
         match self.calls_left.replace(self.calls_left.get().wrapping_sub(1)) {
-            0 => Err(StoreError::new("a failure for a test")),
+            0 => Err(StoreError::new(StoreErrorKind::Failed, "a failure for a test")),
             _ => Ok(()),
         }
     }

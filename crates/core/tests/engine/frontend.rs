@@ -10,7 +10,7 @@ use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
     Access, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, HitPolicy,
     Integrity, Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig,
-    RecursiveOram, Sealer, StoreError, TreeConfig, TreeTopKind,
+    RecursiveOram, Sealer, StoreError, StoreErrorKind, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -672,7 +672,7 @@ struct Failing {
 impl Failing {
     fn call(&self) -> Result<(), StoreError> {
         match self.calls_left.replace(self.calls_left.get().wrapping_sub(1)) {
-            0 => Err(StoreError::new("a failure for a test")),
+            0 => Err(StoreError::new(StoreErrorKind::Failed, "a failure for a test")),
             _ => Ok(()),
         }
     }

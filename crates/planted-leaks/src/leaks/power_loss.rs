@@ -68,8 +68,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: if one is torn, none is left, and the owner is locked out",
         edits: &[Edit {
             file: "volume/src/anchor.rs",
-            find: "let place = piece(checkpoint.number % 2);",
-            replacement: "let place = piece(0);",
+            find: "let place = place(checkpoint.number % records::PAIR);",
+            replacement: "let place = place(0);",
         }],
         found_by: &[VOLUME_TORN_ANCHOR
             .tests(&["a_torn_anchor_costs_nothing_whichever_it_is", TORN_AFTER_A_TORN_ONE])],

@@ -1,11 +1,8 @@
 //! File systems without room or without direct requests, and what the store says and does there.
 
-use std::error::Error;
-use std::io;
-
 use crate::own_file_system::{folder, on_a_file_system};
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId, TreeShape};
-use oblivio_core::{BucketId, RawConfig, StoreError};
+use oblivio_core::{BucketId, RawConfig, StoreError, StoreErrorKind};
 use oblivio_store::{FileErrorKind, FileOptions, FileStore};
 
 #[test]
@@ -28,8 +25,7 @@ fn shape() -> TreeShape {
 }
 
 fn is_full(error: &StoreError) -> bool {
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
-    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::StorageFull)
+    error.kind() == StoreErrorKind::Full
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use oblivio_core::StoreError;
 use oblivio_core::geometry::BucketId;
 use oblivio_core::layout::{Layout, LayoutKind};
 use oblivio_core::seal::Blanks;
 use oblivio_core::store::{BucketStore, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::view::Operation;
+use oblivio_core::{StoreError, StoreErrorKind};
 
 use super::fault::{OpKind, Verdict};
 use super::world::{State, World};
@@ -163,9 +163,9 @@ pub(super) fn range(span: &Span) -> std::ops::Range<usize> {
 }
 
 fn failed(cause: io::Error) -> StoreError {
-    StoreError::caused_by(cause.to_string(), cause)
+    StoreError::caused_by(cause.kind().into(), cause.to_string(), cause)
 }
 
 fn absent(piece: &Piece) -> StoreError {
-    StoreError::new(format!("there is no {piece:?} in this store"))
+    StoreError::new(StoreErrorKind::Refused, format!("there is no {piece:?} in this store"))
 }

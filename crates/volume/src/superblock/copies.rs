@@ -9,8 +9,9 @@
 
 use std::cmp::Reverse;
 
-use oblivio_core::store::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
-use oblivio_core::{BucketId, BucketStore};
+use oblivio_core::BucketStore;
+use oblivio_core::records::{self, RecordPlace};
+use oblivio_core::store::{TreeId, TreeShape};
 
 use super::error::{SuperblockError, SuperblockErrorKind};
 use super::{LockedSuperblock, SUPERBLOCK_BYTES, Superblock, Unlocked};
@@ -26,20 +27,11 @@ pub const BACK: TreeId = TreeId(3);
 pub const COPIES: usize = 4;
 
 const PAIRS: [TreeId; 2] = [FRONT, BACK];
-const COPIES_OF_PAIR: usize = COPIES / PAIRS.len();
+const COPIES_OF_PAIR: usize = records::PAIR as usize;
 
 /// The shape of [`FRONT`] and of [`BACK`].
 pub fn shape() -> TreeShape {
-    let level = |buckets| LevelShape {
-        buckets,
-        slots: 1,
-        header_bytes: 0,
-        slots_offset: 0,
-        slot_bytes: SUPERBLOCK_BYTES as u64,
-        bucket_bytes: SUPERBLOCK_BYTES as u64,
-    };
-    // A root alone could not hold a pair.
-    TreeShape::new(vec![level(0), level(COPIES_OF_PAIR as u64)])
+    records::pair_shape(SUPERBLOCK_BYTES)
 }
 
 /// What was found where copies should be.
@@ -214,7 +206,7 @@ pub fn repair(
 
 fn read(store: &mut impl BucketStore, copy: usize) -> Result<LockedSuperblock, SuperblockError> {
     check_shape(store)?;
-    let frames = store.read(&[piece(copy)])?;
+    let frames = records::read(store, &[place(copy)])?;
     if frames.len() != 1 {
         return Err(SuperblockError::new(
             SuperblockErrorKind::Store,
@@ -232,16 +224,14 @@ fn write(
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
     check_shape(store)?;
-    let pieces: Vec<_> = copies.map(piece).collect();
-    let bytes = superblock.encode();
-    let spans = vec![Span { start: 0, bytes: SUPERBLOCK_BYTES }; pieces.len()];
-    store.write(&pieces, &mut |blanks| blanks.relay(Frames::new(&bytes[..], &spans)))?;
+    let places: Vec<_> = copies.map(place).collect();
+    records::write(store, &places, &superblock.encode()[..])?;
     Ok(store.flush()?)
 }
 
-fn piece(copy: usize) -> Piece {
+fn place(copy: usize) -> RecordPlace {
     let (pair, index) = (copy / COPIES_OF_PAIR, copy % COPIES_OF_PAIR);
-    Piece { tree: PAIRS[pair], bucket: BucketId::new(1, index as u64), part: Part::Whole }
+    RecordPlace { tree: PAIRS[pair], index: index as u64 }
 }
 
 fn check_shape(store: &impl BucketStore) -> Result<(), SuperblockError> {

@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use oblivio_core::StoreError;
+use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::keys::{KeyError, KeyErrorKind};
 
@@ -49,6 +49,11 @@ impl SuperblockError {
     /// What kind of error it is.
     pub fn kind(&self) -> SuperblockErrorKind {
         self.kind
+    }
+
+    /// What kind of error of the store caused it, if one did.
+    pub fn store_kind(&self) -> Option<StoreErrorKind> {
+        self.source.as_ref().map(StoreError::kind)
     }
 }
 

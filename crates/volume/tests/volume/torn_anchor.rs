@@ -2,7 +2,7 @@
 //! anchor is torn, the other one is left, and the volume opens.
 
 use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
-use oblivio_core::{Access, Op, StoreError};
+use oblivio_core::{Access, Op, StoreError, StoreErrorKind};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Snapshot, Survival, World};
 use oblivio_volume::{Volume, VolumeError};
@@ -33,7 +33,11 @@ impl TearingStore {
     }
 
     fn check_power(&self) -> Result<(), StoreError> {
-        if self.is_off { Err(StoreError::new("the power is off")) } else { Ok(()) }
+        if self.is_off {
+            Err(StoreError::new(StoreErrorKind::Failed, "the power is off"))
+        } else {
+            Ok(())
+        }
     }
 
     fn tear(&mut self, piece: Piece, fill: &mut Fill<'_>) -> Result<(), StoreError> {

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use super::mount::Mount;
 use super::needs::can_mount;
-use super::world::{MIB, Server, VOLUME, World, bytes};
+use super::world::{MIB, Server, VOLUME, World, bytes, hearing_signals};
 use crate::common;
 
 const ENDING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
@@ -63,8 +63,8 @@ fn a_hangup_that_was_ignored_from_the_start_stays_ignored() {
 fn a_signal_before_the_volume_is_open_ends_at_once() {
     let world = World::with_volume(1);
     let command_line = "serve nbd disk.obl --passphrase-command 'exec sleep 60'";
-    let mut child =
-        common::command(&world.path(""), command_line).stderr(Stdio::null()).spawn().unwrap();
+    let command = common::command(&world.path(""), command_line);
+    let mut child = hearing_signals(&command).stderr(Stdio::null()).spawn().unwrap();
     sleep(NOTICING);
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(super::world::wait(&mut child), None, "the signal ended it");

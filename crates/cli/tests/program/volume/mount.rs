@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::needs::can_mount;
-use super::world::{MIB, VOLUME, World, bytes, end, end_by, hearing_hangups, wait};
+use super::world::{MIB, VOLUME, World, bytes, end, end_by, hearing_signals, wait};
 use crate::common;
 
 /// A process that keeps a volume mounted on `mnt`.
@@ -35,7 +35,7 @@ impl Mount {
             fs::create_dir(&directory).unwrap();
         }
         let mount = common::command(&world.path(""), &format!("mount {VOLUME} mnt {options}"));
-        let child = hearing_hangups(&mount)
+        let child = hearing_signals(&mount)
             .stdout(Stdio::piped())
             .stderr(File::create(&complaints).unwrap())
             .spawn()

@@ -173,7 +173,7 @@ impl Server {
     /// Starts the process, and does not wait for anything.
     pub(crate) fn start(world: &World, options: &str) -> Self {
         let command_line = format!("serve nbd {VOLUME} --json {options}");
-        Self::spawn(world, hearing_hangups(&common::command(world.0.path(), &command_line)))
+        Self::spawn(world, hearing_signals(&common::command(world.0.path(), &command_line)))
     }
 
     /// Starts it by a shell that does something first, and becomes it then.
@@ -309,10 +309,13 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The same, even if whoever runs the tests ignores hangups: under `nohup` those it starts would, too.
-pub(crate) fn hearing_hangups(command: &Command) -> Command {
+/// The same, even if whoever runs the tests ignores signals: `nohup` ignores hangups, and a shell lets what it
+/// starts in the background ignore Ctrl-C; those started from there would, too.
+pub(crate) fn hearing_signals(command: &Command) -> Command {
     let mut env = Command::new("env");
-    env.arg("--default-signal=HUP").arg(command.get_program()).args(command.get_args());
+    env.arg("--default-signal=HUP,INT,QUIT,TERM")
+        .arg(command.get_program())
+        .args(command.get_args());
     env.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     env.stdin(Stdio::null());
     if let Some(dir) = command.get_current_dir() {

@@ -11,7 +11,7 @@ use super::places::{Places, Version};
 use super::taken::{Page, PageVersion, TakenSlot, TakenSlots};
 use super::verify::{Search, Verifier, forged};
 use crate::bucket::AuthenticatedFormat;
-use crate::error::{Error, ErrorKind, StoreError};
+use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::pieces::{Frames, LevelShape, Part, Piece, TreeId, TreeShape};
 use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer};
@@ -296,7 +296,11 @@ impl<S: BucketStore> RotatingIo<S> {
             }
             blanks.sealed()
         })?;
-        if filled { Ok(()) } else { Err(StoreError::new("it took no bytes of a write").into()) }
+        if filled {
+            Ok(())
+        } else {
+            Err(StoreError::new(StoreErrorKind::Failed, "it took no bytes of a write").into())
+        }
     }
 
     /// What storage shows of eviction `g`, the next one or one to come. Reads the places that it writes, from

@@ -1,7 +1,7 @@
 //! The four copies: damage, crashes, repair.
 
 use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
-use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
+use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
 use oblivio_volume::keys::Attempt;
 use oblivio_volume::superblock::copies::{
     BACK, COPIES, FRONT, read_copies, repair, settle, shape, write_copies,
@@ -315,7 +315,8 @@ impl CrashingStore {
 
     fn call(&mut self) -> Result<(), StoreError> {
         let left = self.calls_left.checked_sub(1);
-        self.calls_left = left.ok_or_else(|| StoreError::new("the power is gone"))?;
+        self.calls_left =
+            left.ok_or_else(|| StoreError::new(StoreErrorKind::Failed, "the power is gone"))?;
         Ok(())
     }
 
@@ -372,7 +373,7 @@ impl BucketStore for BadSector {
     }
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         if pieces.contains(&place(0)) {
-            return Err(StoreError::new("bad sector"));
+            return Err(StoreError::new(StoreErrorKind::Failed, "bad sector"));
         }
         self.0.read(pieces)
     }

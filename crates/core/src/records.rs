@@ -1,0 +1,115 @@
+//! Public records: the one way for bytes into storage that are not sealed.
+//!
+//! A superblock and an anchor say in clear what anyone may know, and carry what vouches for them; whoever reads
+//! one believes nothing of it before that was checked. They lie in pairs, in trees of their own, so that a new one
+//! never takes the place of the only good one. No other tree can be written here: blocks pass
+//! [the seal](crate::seal) or nothing.
+
+use crate::error::{StoreError, StoreErrorKind};
+use crate::geometry::BucketId;
+use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use crate::store::BucketStore;
+
+/// Records in a tree.
+pub const PAIR: u64 = 2;
+
+/// A record is a small thing.
+pub const RECORD_BYTES_MAX: usize = 64 << 10;
+
+/// A root alone could not hold a pair.
+const LEVEL: u8 = 1;
+
+/// The shape of a tree that holds a pair of records of `record_bytes` bytes.
+pub fn pair_shape(record_bytes: usize) -> TreeShape {
+    let record_bytes = record_bytes as u64;
+    let level = |buckets| LevelShape {
+        buckets,
+        slots: 1,
+        header_bytes: 0,
+        slots_offset: 0,
+        slot_bytes: record_bytes,
+        bucket_bytes: record_bytes,
+    };
+    TreeShape::new(vec![level(0), level(PAIR)])
+}
+
+/// Where a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordPlace {
+    /// The tree of its pair.
+    pub tree: TreeId,
+    /// Which of the pair: 0 or 1.
+    pub index: u64,
+}
+
+impl RecordPlace {
+    /// As a trip asks for it.
+    pub fn piece(self) -> Piece {
+        let bucket = BucketId::new(LEVEL, self.index);
+        Piece { tree: self.tree, bucket, part: Part::Whole }
+    }
+}
+
+/// Reads records, in one trip. What was never written is zeros.
+///
+/// # Errors
+/// Those of [`BucketStore::read`].
+pub fn read<'s>(
+    store: &'s mut (impl BucketStore + ?Sized),
+    places: &[RecordPlace],
+) -> Result<Frames<'s>, StoreError> {
+    let pieces: Vec<_> = places.iter().map(|place| place.piece()).collect();
+    store.read(&pieces)
+}
+
+/// Writes a record to each of `places`, in one trip. Durable with the next flush.
+///
+/// # Errors
+/// [`StoreErrorKind::Refused`] when it is too large, or a tree does not hold pairs of records of this length; and
+/// those of [`BucketStore::write`].
+pub fn write(
+    store: &mut (impl BucketStore + ?Sized),
+    places: &[RecordPlace],
+    record: &[u8],
+) -> Result<(), StoreError> {
+    let shape = pair_shape(record.len());
+    let is_of_records = |place: &RecordPlace| store.shape(place.tree) == Some(&shape);
+    if record.len() > RECORD_BYTES_MAX || !places.iter().all(is_of_records) {
+        let message =
+            "the store has no place for records of this length: it was made for something else";
+        return Err(StoreError::new(StoreErrorKind::Refused, message));
+    }
+    let pieces: Vec<_> = places.iter().map(|place| place.piece()).collect();
+    let spans = vec![Span { start: 0, bytes: record.len() }; pieces.len()];
+    store.write(&pieces, &mut |blanks| blanks.put_unsealed(Frames::new(record, &spans)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::LayoutKind;
+    use crate::scheme::TreeConfig;
+    use crate::store::MemoryStore;
+
+    #[test]
+    fn records_go_where_records_lie_and_nowhere_else() {
+        let blocks = TreeConfig::path(100, 64).unwrap().shape().unwrap();
+        let shapes = [pair_shape(10), blocks, pair_shape(RECORD_BYTES_MAX + 1)];
+        let mut store = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
+        let place = |tree, index| RecordPlace { tree: TreeId(tree), index };
+        write(&mut store, &[place(0, 1)], b"0123456789").unwrap();
+        let found = read(&mut store, &[place(0, 0), place(0, 1)]).unwrap();
+        assert_eq!((found.get(0), found.get(1)), (&[0; 10][..], &b"0123456789"[..]));
+        for (places, bytes) in [
+            (vec![place(0, 0)], 9),
+            (vec![place(1, 0)], 64),
+            (vec![place(0, 0), place(1, 0)], 10),
+            (vec![place(2, 0)], RECORD_BYTES_MAX + 1),
+            (vec![place(3, 0)], 10),
+        ] {
+            let refused = write(&mut store, &places, &vec![7; bytes]).unwrap_err();
+            assert_eq!(refused.kind(), StoreErrorKind::Refused, "{places:?}");
+        }
+        assert_eq!(read(&mut store, &[place(0, 0)]).unwrap().get(0), [0; 10]);
+    }
+}
