@@ -57,7 +57,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "let (from, to) = self.look_up_and_remap(level, data)?;
         let address = self.space.address(level, data);",
             replacement: "let address = self.space.address(level, data);
-        let count = super::compressed::Count { group: 0, individual: 0 };
+        let count = crate::posmap::compressed::Count { group: 0, individual: 0 };
         let from = self.prf.position(address, count);
         let to = from;",
         }],
@@ -125,7 +125,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "core/src/frontend/integrity.rs",
             find: "        let mut verdict = Ok(());",
-            replacement: "        if from.count == super::compressed::Count::NEVER_MOVED {
+            replacement: "        if from.count == crate::posmap::compressed::Count::NEVER_MOVED {
             let mut block = vec![0; backend.config().block_bytes];
             op.apply(data_of(&mut block));
             pmmac.seal(address, to.count, &mut block)?;
