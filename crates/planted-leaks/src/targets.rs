@@ -15,45 +15,41 @@ pub(crate) struct TestTarget {
 /// Instead of the name of integration tests: the unit tests of the library.
 const UNIT_TESTS: &str = "lib";
 
+/// Integration tests of volumes, in one module.
+const fn of_volumes(module: &'static str) -> TestTarget {
+    TestTarget { package: "oblivio-volume", program: "volume", module }
+}
+
 /// What storage sees of the engine.
 pub(crate) const PRIVACY: TestTarget =
     TestTarget { package: "oblivio-core", program: "engine", module: "privacy" };
 
 /// What storage may learn of a volume, law by law.
-pub(crate) const VOLUME_PRIVACY: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "volume", module: "privacy" };
+pub(crate) const VOLUME_PRIVACY: TestTarget = of_volumes("privacy");
 
 /// What storage sees of a disk at a fixed rate.
-pub(crate) const VOLUME_SCHEDULE: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "volume", module: "schedule" };
+pub(crate) const VOLUME_SCHEDULE: TestTarget = of_volumes("schedule");
 
 /// What storage sees of a volume across crashes.
-pub(crate) const VOLUME_VIEW: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "volume", module: "view" };
+pub(crate) const VOLUME_VIEW: TestTarget = of_volumes("view");
 
 /// What storage that changes bytes learns.
-pub(crate) const VOLUME_LYING_STORAGE: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "volume", module: "lying_storage" };
+pub(crate) const VOLUME_LYING_STORAGE: TestTarget = of_volumes("lying_storage");
 
 /// What is taken for the latest of a damaged volume.
-pub(crate) const VOLUME_RESCUE: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "volume", module: "rescue" };
+pub(crate) const VOLUME_RESCUE: TestTarget = of_volumes("rescue");
 
 /// Old directories, old storage, and copies of a client.
-pub(crate) const VOLUME_GOING_BACK: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "volume", module: "going_back" };
+pub(crate) const VOLUME_GOING_BACK: TestTarget = of_volumes("going_back");
 
 /// Who may open a volume.
-pub(crate) const VOLUME_KEYS: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "volume", module: "keys" };
+pub(crate) const VOLUME_KEYS: TestTarget = of_volumes("keys");
 
 /// What a volume is after a crash.
-pub(crate) const VOLUME_CRASH: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "volume", module: "crash" };
+pub(crate) const VOLUME_CRASH: TestTarget = of_volumes("crash");
 
 /// What is left where the write of an anchor is torn.
-pub(crate) const VOLUME_TORN_ANCHOR: TestTarget =
-    TestTarget { package: "oblivio-volume", program: "volume", module: "torn_anchor" };
+pub(crate) const VOLUME_TORN_ANCHOR: TestTarget = of_volumes("torn_anchor");
 
 /// What no user of a volume can see from outside.
 pub(crate) const VOLUME_UNITS: TestTarget =

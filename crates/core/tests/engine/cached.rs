@@ -6,16 +6,17 @@ use std::rc::Rc;
 
 use oblivio_core::oram::CacheTally;
 use oblivio_core::scheme::{PathBackend, RawBackend};
-use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
-    Access, BucketStore, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig,
-    FreecursiveOram, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram,
-    PathOram, RawConfig, RemapPolicy, Sealer, StoreError, StoreErrorKind, TakingOram, TreeConfig,
+    Access, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram,
+    Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram, PathOram, RawConfig,
+    RemapPolicy, Sealer, TakingOram, TreeConfig,
 };
 use oblivio_testkit::workload::Workload;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
+
+use crate::support::failing::Failing;
 
 const POLICIES: [RemapPolicy; 2] = [RemapPolicy::AtAccess, RemapPolicy::Delayed];
 
@@ -406,45 +407,6 @@ fn a_bad_request_anywhere_touches_nothing() {
         let mut block = [0; 24];
         oram.read(0, &mut block).unwrap();
         assert_eq!(block, [1; 24]);
-    }
-}
-
-/// Memory that fails once, at a call from now.
-struct Failing {
-    memory: MemoryStore,
-    calls_left: Rc<Cell<u64>>,
-}
-
-impl Failing {
-    fn call(&self) -> Result<(), StoreError> {
-        match self.calls_left.replace(self.calls_left.get().wrapping_sub(1)) {
-            0 => Err(StoreError::new(StoreErrorKind::Failed, "a failure for a test")),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl BucketStore for Failing {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.memory.shape(tree)
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.call()?;
-        self.memory.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.call()?;
-        self.memory.write(pieces, fill)
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.memory.prefetch(pieces);
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.memory.flush()
     }
 }
 

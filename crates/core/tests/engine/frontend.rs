@@ -6,16 +6,18 @@ use std::rc::Rc;
 
 use oblivio_core::oram::FrontendTally;
 use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
-use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::TreeId;
 use oblivio_core::{
-    Access, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, HitPolicy,
-    Integrity, Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig,
-    RecursiveOram, Sealer, StoreError, StoreErrorKind, TreeConfig, TreeTopKind,
+    Access, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, HitPolicy, Integrity,
+    Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig, RecursiveOram,
+    Sealer, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
+
+use crate::support::failing::Failing;
 
 // ───────────────────────────── making them ─────────────────────────────
 
@@ -661,45 +663,6 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
         }
     }
     assert!(refusals > 10 && verified > 200, "{refusals} {verified}");
-}
-
-/// Memory that fails once, at a call from now.
-struct Failing {
-    memory: MemoryStore,
-    calls_left: Rc<Cell<u64>>,
-}
-
-impl Failing {
-    fn call(&self) -> Result<(), StoreError> {
-        match self.calls_left.replace(self.calls_left.get().wrapping_sub(1)) {
-            0 => Err(StoreError::new(StoreErrorKind::Failed, "a failure for a test")),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl BucketStore for Failing {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.memory.shape(tree)
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.call()?;
-        self.memory.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.call()?;
-        self.memory.write(pieces, fill)
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.memory.prefetch(pieces);
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.memory.flush()
-    }
 }
 
 #[track_caller]

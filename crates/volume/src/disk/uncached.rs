@@ -13,6 +13,7 @@ use oblivio_core::store::BucketStore;
 use oblivio_core::{Access, Op};
 use zeroize::Zeroizing;
 
+use super::blocks::Blocks;
 use super::requests::{check, disk_error, is_durable};
 use super::span::{Part, parts, whole_blocks};
 use crate::device::{Completion, DiskOp, Request};
@@ -22,14 +23,13 @@ use crate::volume::Volume;
 /// Serves requests that wait together: each is answered when its last block was accessed, and those that ask to be
 /// durable at the end. After an error, all that have not been answered are answered with it.
 pub(super) fn serve<S: BucketStore>(
-    volume: &mut Volume<S>,
+    blocks: &mut Blocks<S>,
     batch: Vec<Request>,
 ) -> Result<(), VolumeError> {
-    let disk_bytes = volume.blocks() * volume.block_bytes() as u64;
     let mut ops = Vec::new();
     let mut waiting = Vec::new();
     for Request { op, done } in batch {
-        match check(&op, disk_bytes) {
+        match check(&op, blocks.bytes) {
             Ok(()) => {
                 ops.push(op);
                 waiting.push(Waiting::new(done));
@@ -37,7 +37,7 @@ pub(super) fn serve<S: BucketStore>(
             Err(error) => done(Err(error)),
         }
     }
-    let outcome = carry_out(volume, &ops, &mut waiting);
+    let outcome = carry_out(blocks, &ops, &mut waiting);
     let error = outcome.as_ref().err().map(disk_error);
     for done in waiting.into_iter().filter_map(|waiting| waiting.done) {
         done(error.clone().map_or(Ok(Vec::new()), Err));
@@ -68,19 +68,17 @@ impl Waiting {
     }
 }
 
+/// Those that ask to be durable are still to be answered when this returns.
 fn carry_out<S: BucketStore>(
-    volume: &mut Volume<S>,
+    blocks: &mut Blocks<S>,
     ops: &[DiskOp],
     waiting: &mut [Waiting],
 ) -> Result<(), VolumeError> {
-    let block_bytes = volume.block_bytes();
+    let block_bytes = blocks.block_bytes;
     // Before all else: a write that is trimmed in the same batch makes its access all the same.
     for op in ops {
         if let DiskOp::Zero { offset, bytes, .. } | DiskOp::Trim { offset, bytes, .. } = op {
-            let (whole, _) = whole_blocks(*offset..offset + bytes, block_bytes as u64);
-            if !whole.is_empty() {
-                volume.forget(whole)?;
-            }
+            blocks.forget(*offset..offset + bytes)?;
         }
     }
     // What lies before or after whole blocks, or wholly in one or two, is shorter.
@@ -105,14 +103,10 @@ fn carry_out<S: BucketStore>(
         while let Some((request, step)) = steps.next_if(|(_, step)| window.has_room_for(step)) {
             window.add(request, step, block_bytes);
         }
-        window.carry_out(volume, waiting)?;
+        window.carry_out(&mut blocks.volume, waiting)?;
     }
     if ops.iter().any(is_durable) {
-        volume.flush()?;
-        ops.iter()
-            .zip(waiting)
-            .filter(|(op, _)| is_durable(op))
-            .for_each(|(_, w)| w.step_is_done());
+        blocks.volume.flush()?;
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ impl<S: BucketStore> Worker<S> {
     /// error, all that have not been answered are answered with it.
     fn serve(&mut self, batch: Vec<Request>) -> Result<(), VolumeError> {
         if self.cache_blocks_max == 0 {
-            return uncached::serve(&mut self.blocks.volume, batch);
+            return uncached::serve(&mut self.blocks, batch);
         }
         let mut failure = self.read_ahead(&batch).err();
         let mut wait_for_flush = Vec::new();
