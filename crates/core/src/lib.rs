@@ -42,6 +42,7 @@
 //! | [`frontend`] | arrays of blocks whose position map lies in an ORAM itself |
 //! | [`oram`] | arrays of blocks over a position map and a scheme |
 //! | [`rho`] | a small ORAM in front of a large one |
+//! | [`durable`] | schemes for storage that outlives the client |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`records`] | what storage may read: superblocks and anchors |
 //! | [`view`] | the adversary's view, recorded |
@@ -59,6 +60,7 @@
 mod address_set;
 mod block_cache;
 pub mod bucket;
+pub mod durable;
 pub mod error;
 pub mod frontend;
 pub mod geometry;
@@ -78,15 +80,17 @@ pub mod seal;
 pub mod stash;
 pub mod store;
 pub mod view;
+pub mod wiped;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
+pub use durable::rotating::{RotatingConfig, RotatingOram};
 pub use error::{Error, ErrorKind, StoreError, StoreErrorKind};
 pub use frontend::{FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
 pub use oram::{
     Access, BackedOram, CacheConfig, CachedOram, FlatOram, HitPolicy, Oram, PathOram, RawOram,
-    RemapPolicy, RotatingConfig, RotatingOram, TakingOram,
+    RemapPolicy, TakingOram,
 };
 pub use posmap::Recursion;
 #[cfg(fuzzing)]

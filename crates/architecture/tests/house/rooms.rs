@@ -7,10 +7,11 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// The modules of the engine. Each may use those before it.
-const ROOMS: [&str; 21] = [
+const ROOMS: [&str; 23] = [
     "error",
     "hint",
     "memory",
+    "wiped",
     "address_set",
     "geometry",
     "pieces",
@@ -28,6 +29,7 @@ const ROOMS: [&str; 21] = [
     "oram",
     "frontend",
     "rho",
+    "durable",
     "reference",
 ];
 

@@ -3,16 +3,12 @@
 mod backed;
 mod cached;
 mod hits;
-mod rotating;
 mod taking;
 mod tally;
 
 pub use backed::BackedOram;
 pub use cached::{CacheConfig, CacheTally, CachedOram, RemapPolicy};
 pub use hits::HitPolicy;
-pub use rotating::{
-    Fate, Kept, RotatingConfig, RotatingOram, RotatingShapes, Salvage, nothing_to_do,
-};
 pub use taking::TakingOram;
 pub use tally::FrontendTally;
 

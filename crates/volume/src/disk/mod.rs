@@ -30,8 +30,6 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use oblivio_core::store::BucketStore;
-
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
@@ -83,10 +81,7 @@ impl Disk {
     /// # Errors
     /// [`VolumeErrorKind::Io`] when the system gives no thread, [`VolumeErrorKind::InvalidConfig`] for
     /// a schedule that cannot be kept.
-    pub fn start<S>(volume: Volume<S>, options: &DiskOptions) -> Result<Self, VolumeError>
-    where
-        S: BucketStore + Send + 'static,
-    {
+    pub fn start(volume: Volume, options: &DiskOptions) -> Result<Self, VolumeError> {
         let shape = Shape::of(&volume);
         let Some(schedule) = options.schedule else {
             let worker = Worker::new(volume, options);
@@ -119,15 +114,12 @@ impl Disk {
     ///
     /// # Errors
     /// Like [`Self::start`].
-    pub fn start_without_clock<S>(
-        volume: Volume<S>,
+    pub fn start_without_clock(
+        volume: Volume,
         cache_bytes_max: u64,
         accesses: usize,
         early_write_backs: bool,
-    ) -> Result<(Self, Ticks), VolumeError>
-    where
-        S: BucketStore + Send + 'static,
-    {
+    ) -> Result<(Self, Ticks), VolumeError> {
         schedule::check_accesses(accesses)?;
         let shape = Shape::of(&volume);
         let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses, early_write_backs);
@@ -176,7 +168,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of<S: BucketStore>(volume: &Volume<S>) -> Self {
+    fn of(volume: &Volume) -> Self {
         let block_bytes = volume.block_bytes();
         let bytes = volume.blocks() * block_bytes as u64;
         Self { bytes, block_bytes: block_bytes as u32 }

@@ -8,10 +8,9 @@
 //! for the next checkpoint where it would cause one. A disk that is closed makes as many ticks as it
 //! takes to write back the most blocks that may be dirty, whether they are or not.
 
+use oblivio_core::durable::AnyStore;
 use std::collections::{HashSet, VecDeque};
 use std::sync::mpsc::Receiver;
-
-use oblivio_core::store::BucketStore;
 
 use super::blocks::Blocks;
 use super::cache::Mark;
@@ -26,8 +25,8 @@ use crate::volume::Volume;
 /// For each access of a tick, so many blocks of requests are looked at for one that is missing.
 const LOOKS_PER_ACCESS: usize = 16;
 
-pub(super) struct ScheduledWorker<S> {
-    blocks: Blocks<S>,
+pub(super) struct ScheduledWorker {
+    blocks: Blocks,
     /// At each tick.
     accesses: usize,
     early_write_backs: bool,
@@ -41,9 +40,9 @@ pub(super) struct ScheduledWorker<S> {
     reads_first: bool,
 }
 
-impl<S: BucketStore> ScheduledWorker<S> {
+impl ScheduledWorker {
     pub(super) fn new(
-        volume: Volume<S>,
+        volume: Volume,
         cache_bytes_max: u64,
         accesses: usize,
         early_write_backs: bool,
@@ -69,7 +68,7 @@ impl<S: BucketStore> ScheduledWorker<S> {
         mut self,
         queue: &Receiver<Message>,
         mut pace: Pace,
-    ) -> Result<S, VolumeError> {
+    ) -> Result<AnyStore, VolumeError> {
         if let Err(error) = self.serve(queue, &mut pace) {
             self.refuse(&error);
             return Err(refuse_all(queue, error));

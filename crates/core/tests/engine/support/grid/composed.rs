@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use oblivio_core::oram::nothing_to_do;
+use oblivio_core::durable::rotating::nothing_to_do;
 use oblivio_core::rho::TwoTrees;
 use oblivio_core::scheme::{Backend, Indistinct, TakingBackend};
 use oblivio_core::{
