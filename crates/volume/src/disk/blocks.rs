@@ -6,7 +6,7 @@ use oblivio_core::{Access, Op};
 use zeroize::Zeroizing;
 
 use super::cache::Cache;
-use super::span::whole_blocks;
+use crate::device::span::whole_blocks;
 use crate::error::VolumeError;
 use crate::volume::Volume;
 

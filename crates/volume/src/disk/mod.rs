@@ -19,10 +19,9 @@ mod blocks;
 mod cache;
 mod pace;
 mod pending;
-pub(crate) mod requests;
+mod requests;
 mod schedule;
 mod scheduled;
-pub(crate) mod span;
 mod uncached;
 mod worker;
 
@@ -30,6 +29,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
+use crate::device::ops::REQUEST_BYTES_MAX;
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
@@ -40,9 +40,6 @@ use worker::Worker;
 
 pub use pace::{Punctuality, Ticks};
 pub use schedule::Schedule;
-
-/// The longest read or write, in bytes.
-pub(crate) const REQUEST_BYTES_MAX: u64 = 32 << 20;
 
 /// As many requests wait before whoever brings one more waits too.
 const QUEUE_REQUESTS_MAX: usize = 256;

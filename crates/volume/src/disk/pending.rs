@@ -6,8 +6,8 @@ use std::ops::Range;
 use zeroize::Zeroizing;
 
 use super::blocks::Blocks;
-use super::requests::is_durable;
-use super::span::{Part, parts, whole_blocks};
+use crate::device::ops::is_durable;
+use crate::device::span::{Part, parts, whole_blocks};
 use crate::device::{Completion, DiskError, DiskOp, Request};
 use crate::error::VolumeError;
 

@@ -16,9 +16,10 @@ use super::blocks::Blocks;
 use super::cache::Mark;
 use super::pace::{Event, Pace};
 use super::pending::{Pending, Step};
-use super::requests::{BATCH_REQUESTS_MAX, Message, check, disk_error, refuse_all};
+use super::requests::{BATCH_REQUESTS_MAX, Message, disk_error, refuse_all};
 use super::schedule::{Wanted, divide};
 use crate::device::Request;
+use crate::device::ops::check;
 use crate::error::VolumeError;
 use crate::volume::Volume;
 

@@ -13,8 +13,9 @@ use oblivio_core::{Access, Op};
 use zeroize::Zeroizing;
 
 use super::blocks::Blocks;
-use super::requests::{check, disk_error, is_durable};
-use super::span::{Part, parts, whole_blocks};
+use super::requests::disk_error;
+use crate::device::ops::{check, is_durable};
+use crate::device::span::{Part, parts, whole_blocks};
 use crate::device::{Completion, DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::Volume;

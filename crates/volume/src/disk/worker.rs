@@ -11,12 +11,10 @@ use zeroize::Zeroizing;
 
 use super::DiskOptions;
 use super::blocks::Blocks;
-use super::requests::{
-    BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, Message, bytes_carried, check, disk_error, is_durable,
-    refuse_all,
-};
-use super::span::parts;
+use super::requests::{BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, Message, disk_error, refuse_all};
 use super::uncached;
+use crate::device::ops::{bytes_carried, check, is_durable};
+use crate::device::span::parts;
 use crate::device::{DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::Volume;
