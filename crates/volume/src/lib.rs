@@ -12,6 +12,7 @@
 //! | `newest` | which superblock the client takes |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
+//! | [`mod@unlock`] | from storage and a secret to its owner |
 //! | [`key_change`] | how that is changed |
 //! | [`plan`] | parameters, and what they cost |
 //! | [`rescue`] | what is left of a damaged volume |
@@ -39,6 +40,7 @@ mod state;
 pub mod state_dir;
 pub mod superblock;
 pub mod tampering;
+pub mod unlock;
 pub mod volume;
 mod wiped;
 

@@ -4,6 +4,7 @@ mod copies;
 mod golden;
 mod slots;
 mod tampering;
+mod unlocking;
 
 use oblivio_testkit::example_params;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
