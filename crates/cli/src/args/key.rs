@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueHint};
+use oblivio_store::Location;
 
 use super::OpenArgs;
+use super::opening::location_parser;
 
 #[derive(Subcommand)]
 pub(crate) enum KeyCommand {
@@ -43,8 +45,9 @@ pub(crate) struct KeyAddArgs {
 
 #[derive(Args)]
 pub(crate) struct KeyListArgs {
-    /// The file that holds the volume.
-    pub(crate) volume: PathBuf,
+    /// Where the volume is: a path, or file:///… for one from the root.
+    #[arg(value_parser = location_parser(), value_hint = ValueHint::FilePath)]
+    pub(crate) volume: Location,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,10 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, ValueHint};
+use oblivio_store::Location;
 use oblivio_volume::keys::Attempt;
 
 use super::values::parse_size;
+
+/// Takes paths that are no text, too.
+pub(super) fn location_parser() -> impl TypedValueParser<Value = Location> {
+    OsStringValueParser::new().try_map(|written| Location::parse(&written))
+}
 
 /// What opens a volume. Never the secret itself: command lines are public.
 #[derive(Args, Clone, Default)]
@@ -23,10 +30,12 @@ pub(crate) struct SecretArgs {
 }
 
 /// A volume, and what is needed to open it.
-#[derive(Args, Clone, Default)]
+#[derive(Args, Clone)]
 pub(crate) struct VolumeArgs {
-    /// The file that holds the volume.
-    pub(crate) volume: PathBuf,
+    /// Where the volume is: a path, or file:///… for one from the root. Any other scheme:// is refused;
+    /// a file of such a name is written ./scheme://…
+    #[arg(value_parser = location_parser(), value_hint = ValueHint::FilePath)]
+    pub(crate) volume: Location,
     /// The client's directory [default: one for each volume, beside the user's other state].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
@@ -35,7 +44,7 @@ pub(crate) struct VolumeArgs {
 }
 
 /// A volume that there is, and how it is opened.
-#[derive(Args, Clone, Default)]
+#[derive(Args, Clone)]
 pub(crate) struct OpenArgs {
     #[command(flatten)]
     pub(crate) place: VolumeArgs,

@@ -81,7 +81,7 @@ impl Allocated {
         if profile != Profile::uniform(params.leaf_level, slots_max(&params.slots)) {
             params.slots = Slots::PerLevel(profile.slots().to_vec());
         }
-        let mut plan = Plan::of(params)?;
+        let mut plan = Plan::of(params, uniform.kind)?;
         add_evictions(&mut plan, found.evictions_per_access().unwrap_or(0.0));
         plan.allocated = Some(Self { found, profile, uniform: Box::new(uniform) });
         Ok(plan)
