@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 use oblivio_store::Location;
 
 use super::OpenArgs;
-use super::opening::location_parser;
+use super::opening::LocationParser;
 
 #[derive(Subcommand)]
 pub(crate) enum KeyCommand {
@@ -46,7 +46,7 @@ pub(crate) struct KeyAddArgs {
 #[derive(Args)]
 pub(crate) struct KeyListArgs {
     /// Where the volume is: a path, or file:///… for one from the root.
-    #[arg(value_parser = location_parser(), value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
     /// Print JSON.
     #[arg(long)]

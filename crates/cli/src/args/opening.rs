@@ -1,17 +1,33 @@
 //! Where a volume is, and what opens it.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ValueHint};
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command, ValueHint};
 use oblivio_store::Location;
 use oblivio_volume::keys::Attempt;
 
 use super::values::parse_size;
 
-/// Takes paths that are no text, too.
-pub(super) fn location_parser() -> impl TypedValueParser<Value = Location> {
-    OsStringValueParser::new().try_map(|written| Location::parse(&written))
+/// Where a volume is. Paths need not be text. What is refused is not repeated: it may hold a password that somebody
+/// took for a part of a URL.
+#[derive(Clone)]
+pub(super) struct LocationParser;
+
+impl TypedValueParser for LocationParser {
+    type Value = Location;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        _: Option<&Arg>,
+        written: &OsStr,
+    ) -> Result<Location, clap::Error> {
+        Location::parse(written)
+            .map_err(|error| command.clone().error(ErrorKind::ValueValidation, error))
+    }
 }
 
 /// What opens a volume. Never the secret itself: command lines are public.
@@ -34,7 +50,7 @@ pub(crate) struct SecretArgs {
 pub(crate) struct VolumeArgs {
     /// Where the volume is: a path, or file:///… for one from the root. Any other scheme:// is refused;
     /// a file of such a name is written ./scheme://…
-    #[arg(value_parser = location_parser(), value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
     /// The client's directory [default: one for each volume, beside the user's other state].
     #[arg(long, value_name = "DIR")]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::world::World;
+use crate::common::bad;
 
 #[test]
 fn every_command_refuses_a_url_that_names_no_store_it_knows() {
@@ -28,6 +29,15 @@ fn every_command_refuses_a_url_that_names_no_store_it_knows() {
         }
     }
     assert!(fs::read_dir(world.path("")).unwrap().count() == 1, "nothing was made but the key");
+}
+
+#[test]
+fn what_a_refused_url_holds_is_not_repeated() {
+    let world = World::new();
+    for command in ["check", "key list", "create --size 16M"] {
+        let message = bad(world.path(""), &format!("{command} s3://user:password@host/disk"), 2);
+        assert!(!message.contains("user") && !message.contains("password"), "{message}");
+    }
 }
 
 #[test]
