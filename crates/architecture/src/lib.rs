@@ -6,6 +6,7 @@
 //! | `rooms` | which module of the engine may know which |
 //! | `purity` | what the engine must not use; where `unsafe` may stand |
 //! | `claims` | documents name tests that there are |
+//! | `doors` | storage is opened in one place |
 //! | `licences` | everything we build on may be used without copyleft |
 //! | `tree` | no file names somebody's machine; every crate has the common lints |
 //!

@@ -8,7 +8,7 @@ use oblivio_lab::LabError;
 use oblivio_serve::fuse::MountError;
 use oblivio_serve::nbd::ServeError;
 use oblivio_sim::SimError;
-use oblivio_store::{FileError, FileErrorKind};
+use oblivio_store::{OpenError, OpenErrorKind};
 use oblivio_volume::device::DiskErrorKind;
 use oblivio_volume::{VolumeError, VolumeErrorKind};
 
@@ -125,19 +125,19 @@ impl From<VolumeError> for CliError {
     }
 }
 
-impl From<FileError> for CliError {
-    fn from(error: FileError) -> Self {
+impl From<OpenError> for CliError {
+    fn from(error: OpenError) -> Self {
         let message = error.to_string();
         match error.kind() {
-            FileErrorKind::Exists
-            | FileErrorKind::Missing
-            | FileErrorKind::NotAStore
-            | FileErrorKind::InvalidShapes
-            | FileErrorKind::DirectRefused => Self::Input(message),
-            FileErrorKind::UnknownVersion => Self::UnknownVersion(message),
-            FileErrorKind::Damaged | FileErrorKind::Truncated => Self::Tampered(message),
-            FileErrorKind::Locked => Self::Locked(message),
-            FileErrorKind::NoSpace => Self::NoSpace(message),
+            OpenErrorKind::Exists
+            | OpenErrorKind::Missing
+            | OpenErrorKind::NotAStore
+            | OpenErrorKind::InvalidShapes
+            | OpenErrorKind::DirectRefused => Self::Input(message),
+            OpenErrorKind::UnknownVersion => Self::UnknownVersion(message),
+            OpenErrorKind::Damaged | OpenErrorKind::Truncated => Self::Tampered(message),
+            OpenErrorKind::Locked => Self::Locked(message),
+            OpenErrorKind::NoSpace => Self::NoSpace(message),
             _ => Self::Engine(message),
         }
     }

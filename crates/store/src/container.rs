@@ -8,7 +8,7 @@ use oblivio_core::store::{LevelShape, TreeShape};
 use oblivio_core::{Layout, LayoutKind};
 use sha2::{Digest, Sha256};
 
-use crate::error::{FileError, FileErrorKind};
+use crate::error::{OpenError, OpenErrorKind};
 
 /// Bytes of one copy of the header.
 pub const HEADER_BYTES: usize = 64 << 10;
@@ -54,8 +54,8 @@ impl Container {
     /// Lays out trees of these shapes one after the other.
     ///
     /// # Errors
-    /// [`FileErrorKind::InvalidShapes`] when no file can hold them.
-    pub fn new(shapes: &[TreeShape]) -> Result<Self, FileError> {
+    /// [`OpenErrorKind::InvalidShapes`] when no file can hold them.
+    pub fn new(shapes: &[TreeShape]) -> Result<Self, OpenError> {
         let levels: usize = shapes.iter().map(TreeShape::level_count).sum();
         if shapes.is_empty() || shapes.len() > TREES_MAX || levels > LEVELS_MAX {
             return Err(invalid(format!(
@@ -102,8 +102,8 @@ impl Container {
 /// The header of a file with trees of these shapes.
 ///
 /// # Errors
-/// [`FileErrorKind::InvalidShapes`] when no file can hold them.
-pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, FileError> {
+/// [`OpenErrorKind::InvalidShapes`] when no file can hold them.
+pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, OpenError> {
     let container = Container::new(shapes)?;
     let mut header = Vec::with_capacity(HEADER_BYTES);
     header.extend(MAGIC);
@@ -131,19 +131,19 @@ pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, FileError> {
 /// The shapes in one copy of the header. `copy` may be anything.
 ///
 /// # Errors
-/// [`FileErrorKind::NotAStore`], [`FileErrorKind::UnknownVersion`] or [`FileErrorKind::Damaged`].
-pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, FileError> {
+/// [`OpenErrorKind::NotAStore`], [`OpenErrorKind::UnknownVersion`] or [`OpenErrorKind::Damaged`].
+pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
     if !copy.starts_with(&MAGIC) {
-        return Err(FileError::new(
-            FileErrorKind::NotAStore,
+        return Err(OpenError::new(
+            OpenErrorKind::NotAStore,
             "this is not a file of buckets: check the path",
         ));
     }
     let mut fields = Fields(&copy[MAGIC.len()..]);
     let version = fields.u32()?;
     if version != VERSION {
-        return Err(FileError::new(
-            FileErrorKind::UnknownVersion,
+        return Err(OpenError::new(
+            OpenErrorKind::UnknownVersion,
             format!(
                 "the file has format {version}, known is {VERSION}: use a program as new as it"
             ),
@@ -164,7 +164,7 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, FileError> {
 
 const PARAMETERS: [u32; 3] = [STRIPED, SECTOR_BYTES as u32, PAGE_BYTES as u32];
 
-fn decode_shapes(fields: &mut Fields<'_>) -> Result<Vec<TreeShape>, FileError> {
+fn decode_shapes(fields: &mut Fields<'_>) -> Result<Vec<TreeShape>, OpenError> {
     let trees = fields.count(TREES_MAX)?;
     let mut shapes = Vec::with_capacity(trees);
     for _ in 0..trees {
@@ -175,7 +175,7 @@ fn decode_shapes(fields: &mut Fields<'_>) -> Result<Vec<TreeShape>, FileError> {
     Ok(shapes)
 }
 
-fn decode_level(fields: &mut Fields<'_>) -> Result<LevelShape, FileError> {
+fn decode_level(fields: &mut Fields<'_>) -> Result<LevelShape, OpenError> {
     Ok(LevelShape {
         buckets: fields.u64()?,
         slots: u16::try_from(fields.u64()?).map_err(|_| damaged())?,
@@ -190,21 +190,21 @@ fn decode_level(fields: &mut Fields<'_>) -> Result<LevelShape, FileError> {
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
-    fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], FileError> {
+    fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], OpenError> {
         let (field, rest) = self.0.split_first_chunk().ok_or_else(damaged)?;
         self.0 = rest;
         Ok(*field)
     }
 
-    fn u32(&mut self) -> Result<u32, FileError> {
+    fn u32(&mut self) -> Result<u32, OpenError> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, FileError> {
+    fn u64(&mut self) -> Result<u64, OpenError> {
         self.array().map(u64::from_le_bytes)
     }
 
-    fn count(&mut self, max: usize) -> Result<usize, FileError> {
+    fn count(&mut self, max: usize) -> Result<usize, OpenError> {
         let count = usize::try_from(self.u64()?).ok();
         count.filter(|count| *count <= max).ok_or_else(damaged)
     }
@@ -212,7 +212,7 @@ impl Fields<'_> {
 
 /// Parts of a bucket lie in it, in order, and do not overlap. A level whose buckets are all kept
 /// elsewhere may have no bytes.
-fn check_level(level: &LevelShape) -> Result<(), FileError> {
+fn check_level(level: &LevelShape) -> Result<(), OpenError> {
     let slots_end = u64::from(level.slots)
         .checked_mul(level.slot_bytes)
         .and_then(|bytes| bytes.checked_add(level.slots_offset));
@@ -233,17 +233,17 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     Sha256::digest(bytes).into()
 }
 
-fn invalid(message: String) -> FileError {
-    FileError::new(FileErrorKind::InvalidShapes, message)
+fn invalid(message: String) -> OpenError {
+    OpenError::new(OpenErrorKind::InvalidShapes, message)
 }
 
-fn too_large() -> FileError {
+fn too_large() -> OpenError {
     invalid("the trees exceed 2^63 bytes: use a smaller capacity".into())
 }
 
-fn damaged() -> FileError {
-    FileError::new(
-        FileErrorKind::Damaged,
+fn damaged() -> OpenError {
+    OpenError::new(
+        OpenErrorKind::Damaged,
         "the header is damaged in every copy: restore the file from a backup",
     )
 }

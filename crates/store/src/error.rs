@@ -1,4 +1,4 @@
-//! Why a file cannot be made or opened.
+//! Why storage cannot be made or opened.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -7,46 +7,46 @@ use std::io;
 /// What a program should know of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum FileErrorKind {
+pub enum OpenErrorKind {
     /// There is something of that name already. It was not touched.
     Exists,
-    /// There is no such file.
+    /// There is nothing there.
     Missing,
-    /// The file is not one of ours.
+    /// What is there is not ours.
     NotAStore,
-    /// The file is of a format that this program does not know.
+    /// It is of a format that this program does not know.
     UnknownVersion,
     /// Every copy of the header is damaged.
     Damaged,
-    /// The file is shorter than its header says.
+    /// A part of it is missing.
     Truncated,
-    /// Somebody else has the file open.
+    /// Somebody else has it open.
     Locked,
-    /// There is no room for the file.
+    /// There is no room for it.
     NoSpace,
-    /// No file can hold trees of these shapes. Nothing was made.
+    /// It cannot hold trees of these shapes. Nothing was made.
     InvalidShapes,
-    /// The file system does not allow direct requests.
+    /// Direct requests are not possible there.
     DirectRefused,
     /// The system failed.
     Io,
 }
 
-/// Why a file cannot be made or opened.
+/// Why storage cannot be made or opened. The kind is API, the message is not.
 #[derive(Debug)]
-pub struct FileError {
-    kind: FileErrorKind,
+pub struct OpenError {
+    kind: OpenErrorKind,
     message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-impl FileError {
-    pub(crate) fn new(kind: FileErrorKind, message: impl Into<String>) -> Self {
+impl OpenError {
+    pub(crate) fn new(kind: OpenErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
 
     pub(crate) fn caused_by(
-        kind: FileErrorKind,
+        kind: OpenErrorKind,
         message: impl Into<String>,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
@@ -57,28 +57,28 @@ impl FileError {
     pub(crate) fn io(act: &str, cause: io::Error) -> Self {
         use io::ErrorKind::{AlreadyExists, IsADirectory, NotFound, QuotaExceeded, StorageFull};
         let (kind, advice) = match cause.kind() {
-            AlreadyExists => (FileErrorKind::Exists, ": choose another name, or remove it"),
-            NotFound => (FileErrorKind::Missing, ": check the path"),
-            IsADirectory => (FileErrorKind::NotAStore, ": check the path"),
-            StorageFull | QuotaExceeded => (FileErrorKind::NoSpace, ": make room"),
-            _ => (FileErrorKind::Io, ""),
+            AlreadyExists => (OpenErrorKind::Exists, ": choose another name, or remove it"),
+            NotFound => (OpenErrorKind::Missing, ": check the path"),
+            IsADirectory => (OpenErrorKind::NotAStore, ": check the path"),
+            StorageFull | QuotaExceeded => (OpenErrorKind::NoSpace, ": make room"),
+            _ => (OpenErrorKind::Io, ""),
         };
         Self::caused_by(kind, format!("cannot {act} ({cause}){advice}"), cause)
     }
 
     /// What kind of error it is.
-    pub fn kind(&self) -> FileErrorKind {
+    pub fn kind(&self) -> OpenErrorKind {
         self.kind
     }
 }
 
-impl fmt::Display for FileError {
+impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl StdError for FileError {
+impl StdError for OpenError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }

@@ -1,23 +1,27 @@
-//! Untrusted storage on a file.
+//! Untrusted storage, and where it is.
 //!
-//! [`FileStore`] keeps the trees of a volume in one sparse file and serves them as
-//! [`oblivio_core::store::BucketStore`]. It sees what storage sees: names of buckets and ciphertext.
+//! A [`Location`] is what people write for where storage is, and opens it: see [`opener`] for how a store is
+//! added. There is one kind so far. [`FileStore`] keeps the trees of a volume in one sparse file and serves
+//! them as [`oblivio_core::store::BucketStore`]. It sees what storage sees: names of buckets and ciphertext.
 //! Nothing in the file is secret and nothing in it is believed.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use oblivio_core::RawConfig;
-//! use oblivio_store::{FileOptions, FileStore};
+//! use oblivio_core::store::TreeId;
+//! use oblivio_store::{Location, StoreOptions};
 //!
 //! # let folder = tempfile::tempdir()?;
-//! let path = folder.path().join("volume");
+//! # let url = format!("file://{}/volume", folder.path().display());
+//! let location: Location = url.parse()?; // file:///srv/volume, say
 //! let shape = RawConfig::new(1000, 4096)?.tree.shape()?;
-//! let store = FileStore::create(&path, &[shape.clone()], &FileOptions::default())?;
-//! assert!(store.allocated_bytes()? < store.bytes()); // what was never written takes no room
+//! let store = location.create(&[shape.clone()], &StoreOptions::default())?;
 //! drop(store);
 //!
-//! let store = FileStore::open(&path, &FileOptions::default())?;
-//! assert_eq!(store.shapes(), [shape]);
+//! let opened = location.open(&StoreOptions::default())?;
+//! assert_eq!(opened.store.shape(TreeId(0)), Some(&shape));
+//! // What was never written takes no room.
+//! assert!(opened.condition.allocated_bytes < location.kind().bytes_needed(&[shape])?);
 //! # Ok(())
 //! # }
 //! ```
@@ -25,7 +29,10 @@
 //! # The rooms
 //! | module | what it holds |
 //! |---|---|
+//! | [`location`] | where storage is, as people write it |
+//! | [`opener`] | from a location to storage |
 //! | [`container`] | the header of the file, as bytes |
+//! | `header` | the copies of it in the file: written, found, mended |
 //! | `store` | [`FileStore`]: trips of pieces, and how they become few and long requests |
 //! | `places` | where a piece lies in the file |
 //! | `pending` | what was written and is not in the file yet |
@@ -36,11 +43,16 @@
 mod buffer;
 pub mod container;
 mod error;
+mod header;
+pub mod location;
 mod medium;
+pub mod opener;
 mod pending;
 mod places;
 mod store;
 mod syncer;
 
-pub use error::{FileError, FileErrorKind};
+pub use error::{OpenError, OpenErrorKind};
+pub use location::{InvalidLocation, Location, StoreKind};
+pub use opener::{BoxedStore, Condition, OpenedStore, StoreOptions};
 pub use store::{FileOptions, FileStore};

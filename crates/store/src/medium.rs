@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use crate::container::SECTOR_BYTES;
-use crate::error::{FileError, FileErrorKind};
+use crate::error::{OpenError, OpenErrorKind};
 use crate::places::Extent;
 use crate::syncer::Syncer;
 
@@ -26,13 +26,13 @@ pub(crate) struct Fetch {
 
 impl Medium {
     /// A new, empty file.
-    pub(crate) fn create(path: &Path) -> Result<Self, FileError> {
+    pub(crate) fn create(path: &Path) -> Result<Self, OpenError> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create_new(true)
             .open(path)
-            .map_err(|cause| FileError::io(&format!("create {}", path.display()), cause))?;
+            .map_err(|cause| OpenError::io(&format!("create {}", path.display()), cause))?;
         lock(&file, path, false).inspect_err(|_| remove(path))?;
         Ok(Self { file, direct: false })
     }
@@ -42,18 +42,18 @@ impl Medium {
         self.file.set_len(bytes)
     }
 
-    pub(crate) fn open(path: &Path, read_only: bool) -> Result<Self, FileError> {
+    pub(crate) fn open(path: &Path, read_only: bool) -> Result<Self, OpenError> {
         let file = OpenOptions::new()
             .read(true)
             .write(!read_only)
             .open(path)
-            .map_err(|cause| FileError::io(&format!("open {}", path.display()), cause))?;
+            .map_err(|cause| OpenError::io(&format!("open {}", path.display()), cause))?;
         lock(&file, path, read_only)?;
         Ok(Self { file, direct: false })
     }
 
     /// From now on, requests go past the page cache. `sector` is memory to try it with.
-    pub(crate) fn go_direct(&mut self, sector: &mut [u8]) -> Result<(), FileError> {
+    pub(crate) fn go_direct(&mut self, sector: &mut [u8]) -> Result<(), OpenError> {
         set_direct(&self.file)
             .and_then(|()| {
                 self.file.read_exact_at(&mut sector[..SECTOR_BYTES as usize], SECTOR_BYTES)
@@ -63,7 +63,7 @@ impl Medium {
                     "the file system does not allow direct requests of {SECTOR_BYTES} bytes \
                      ({cause}): open the file without `direct`"
                 );
-                FileError::caused_by(FileErrorKind::DirectRefused, message, cause)
+                OpenError::caused_by(OpenErrorKind::DirectRefused, message, cause)
             })?;
         self.direct = true;
         Ok(())
@@ -160,15 +160,15 @@ pub(crate) fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-fn lock(file: &File, path: &Path, shared: bool) -> Result<(), FileError> {
+fn lock(file: &File, path: &Path, shared: bool) -> Result<(), OpenError> {
     let outcome = if shared { file.try_lock_shared() } else { file.try_lock() };
     outcome.map_err(|error| match error {
-        TryLockError::WouldBlock => FileError::new(
-            FileErrorKind::Locked,
+        TryLockError::WouldBlock => OpenError::new(
+            OpenErrorKind::Locked,
             format!("{} is open elsewhere: close it there first", path.display()),
         ),
         TryLockError::Error(cause) => {
-            FileError::io(&format!("lock {} against a second use", path.display()), cause)
+            OpenError::io(&format!("lock {} against a second use", path.display()), cause)
         }
     })
 }

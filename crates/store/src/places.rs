@@ -3,7 +3,7 @@
 use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
 
 use crate::container::{Container, PlacedTree};
-use crate::error::FileError;
+use crate::error::OpenError;
 
 /// A run of bytes of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub(crate) fn new(shapes: &[TreeShape]) -> Result<Self, FileError> {
+    pub(crate) fn new(shapes: &[TreeShape]) -> Result<Self, OpenError> {
         Ok(Self { shapes: shapes.to_vec(), trees: Container::new(shapes)?.into_trees() })
     }
 

@@ -9,8 +9,9 @@ use oblivio_core::store::{
 use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::buffer::{Buffer, whole_sectors};
-use crate::container::{self, Container, HEADER_BYTES, PAGE_BYTES};
-use crate::error::{FileError, FileErrorKind};
+use crate::container::{self, Container, PAGE_BYTES};
+use crate::error::OpenError;
+use crate::header;
 use crate::medium::{self, Fetch, Medium};
 use crate::pending::Pending;
 use crate::places::{Extent, Place, Places};
@@ -103,16 +104,16 @@ impl FileStore {
         path: &Path,
         shapes: &[TreeShape],
         options: &FileOptions,
-    ) -> Result<Self, FileError> {
+    ) -> Result<Self, OpenError> {
         let container = Container::new(shapes)?;
-        let header = container::encode(shapes)?;
+        let bytes = container::encode(shapes)?;
         let medium = Medium::create(path)?;
         let made = medium
             .extend(container.bytes())
-            .and_then(|()| write_headers(&medium, &container.header_offsets(), &header))
+            .and_then(|()| header::write(&medium, &container, &bytes))
             .and_then(|()| medium.sync_all(path))
             .map_err(|cause| {
-                FileError::io(&format!("make a file of {} bytes", container.bytes()), cause)
+                OpenError::io(&format!("make a file of {} bytes", container.bytes()), cause)
             })
             .and_then(|()| Self::new(medium, shapes, options));
         made.inspect_err(|_| medium::remove(path))
@@ -123,31 +124,22 @@ impl FileStore {
     ///
     /// # Errors
     /// When it is not a file of ours, not whole, in use elsewhere, or the system refuses.
-    pub fn open(path: &Path, options: &FileOptions) -> Result<Self, FileError> {
+    pub fn open(path: &Path, options: &FileOptions) -> Result<Self, OpenError> {
         let medium = Medium::open(path, options.read_only)?;
-        let shapes = find_shapes(&medium)?;
-        let container = Container::new(&shapes)?;
-        let there = medium.bytes().map_err(reading)?;
-        let missing_bytes = container.bytes().saturating_sub(there);
-        if missing_bytes > 0 && !(options.read_only && options.may_be_cut_off) {
-            return Err(truncated(there, container.bytes()));
+        let found = header::find(&medium, options.read_only && options.may_be_cut_off)?;
+        if !options.read_only {
+            header::mend(&medium, &found)?;
         }
-        let header = container::encode(&shapes)?;
-        let damaged = differing_copies(&medium, &container, &header).map_err(reading)?;
-        if !damaged.is_empty() && !options.read_only {
-            write_headers(&medium, &damaged, &header)
-                .and_then(|()| medium.sync_data())
-                .map_err(|cause| FileError::io("mend the header", cause))?;
-        }
-        let store = Self::new(medium, &shapes, options)?;
-        Ok(Self { missing_bytes, damaged_header_copies: damaged.len(), ..store })
+        let store = Self::new(medium, &found.shapes, options)?;
+        let damaged_header_copies = found.damaged_copies();
+        Ok(Self { missing_bytes: found.missing_bytes, damaged_header_copies, ..store })
     }
 
     /// Bytes that [`Self::create`] would give a file for trees of these shapes.
     ///
     /// # Errors
     /// When no file can hold them.
-    pub fn bytes_needed(shapes: &[TreeShape]) -> Result<u64, FileError> {
+    pub fn bytes_needed(shapes: &[TreeShape]) -> Result<u64, OpenError> {
         Ok(Container::new(shapes)?.bytes())
     }
 
@@ -155,8 +147,8 @@ impl FileStore {
         mut medium: Medium,
         shapes: &[TreeShape],
         options: &FileOptions,
-    ) -> Result<Self, FileError> {
-        let no_memory = |cause| FileError::io("reserve memory for the write buffer", cause);
+    ) -> Result<Self, OpenError> {
+        let no_memory = |cause| OpenError::io("reserve memory for the write buffer", cause);
         let room = options.write_behind_bytes_max.saturating_mul(2).max(PAGE_BYTES as usize);
         let mut buffer = Buffer::new(room).map_err(no_memory)?;
         if options.direct {
@@ -391,66 +383,6 @@ fn write_unit(place: &Place, granule_bytes: u64) -> Extent {
         // Neighbouring slots share sectors.
         Part::Slot(_) => place.bucket,
     }
-}
-
-/// The shapes that the first sound copy of the header says.
-fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, FileError> {
-    let there = medium.bytes().map_err(reading)?;
-    let last = there.saturating_sub(HEADER_BYTES as u64);
-    let mut worst: Option<FileError> = None;
-    for offset in [0, HEADER_BYTES as u64, last] {
-        let copy = medium.read_up_to(offset, HEADER_BYTES).map_err(reading)?;
-        match container::decode(&copy) {
-            Ok(shapes) => return Ok(shapes),
-            Err(error) => {
-                let said = worst.as_ref().map(|error| how_telling(error.kind()));
-                if said < Some(how_telling(error.kind())) {
-                    worst = Some(error);
-                }
-            }
-        }
-    }
-    let worst = worst.expect("three copies, none of them sound");
-    let smallest = 3 * HEADER_BYTES as u64;
-    let cut = worst.kind() == FileErrorKind::Damaged && there < smallest;
-    Err(if cut { truncated(there, smallest) } else { worst })
-}
-
-/// A copy that is partly ours says more of the file than one that is not, and one in which only the
-/// version is unknown may as well be damaged there.
-fn how_telling(kind: FileErrorKind) -> u8 {
-    match kind {
-        FileErrorKind::NotAStore => 0,
-        FileErrorKind::UnknownVersion => 1,
-        _ => 2,
-    }
-}
-
-/// Where the copies are that are not `header`.
-fn differing_copies(medium: &Medium, container: &Container, header: &[u8]) -> io::Result<Vec<u64>> {
-    let mut differing = Vec::new();
-    for offset in container.header_offsets() {
-        if medium.read_up_to(offset, HEADER_BYTES)? != header {
-            differing.push(offset);
-        }
-    }
-    Ok(differing)
-}
-
-fn write_headers(medium: &Medium, offsets: &[u64], header: &[u8]) -> io::Result<()> {
-    offsets.iter().try_for_each(|offset| medium.write(header, *offset))
-}
-
-fn truncated(there: u64, needed: u64) -> FileError {
-    let message = format!(
-        "the file has {there} bytes and should have {needed} or more: the rest was cut off, restore \
-         it from a backup"
-    );
-    FileError::new(FileErrorKind::Truncated, message)
-}
-
-fn reading(cause: io::Error) -> FileError {
-    FileError::io("read the header", cause)
 }
 
 #[cold]

@@ -12,6 +12,7 @@
 //! | `newest` | which superblock the client takes |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
+//! | [`mod@unlock`] | from storage and a secret to its owner |
 //! | [`key_change`] | how that is changed |
 //! | [`schemes`] | what volumes stand on |
 //! | [`plan`] | parameters, and what they cost |
@@ -41,6 +42,7 @@ mod state;
 pub mod state_dir;
 pub mod superblock;
 pub mod tampering;
+pub mod unlock;
 pub mod volume;
 
 pub use coins::Coins;

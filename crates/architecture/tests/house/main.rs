@@ -4,6 +4,7 @@
 
 mod arrows;
 mod claims;
+mod doors;
 mod licences;
 mod purity;
 mod rooms;

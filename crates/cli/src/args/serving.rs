@@ -52,7 +52,7 @@ const OF_A_VOLUME_IN_USE: [&str; 10] = [
     "no_early_write_backs",
 ];
 
-#[derive(Args, Default)]
+#[derive(Args)]
 pub(crate) struct NbdArgs {
     #[command(flatten)]
     pub(crate) at: OpenArgs,
@@ -109,6 +109,30 @@ pub(crate) struct NbdArgs {
     /// Say where the disk is as JSON, once it can be used.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl NbdArgs {
+    /// As it is served when nothing more is said.
+    pub(crate) fn new(at: OpenArgs) -> Self {
+        Self {
+            at,
+            run: RunArgs::default(),
+            socket: None,
+            tcp: None,
+            beyond_loopback: false,
+            any_client: false,
+            export_name: String::new(),
+            read_only: false,
+            rescued: false,
+            scratch: None,
+            tls_certificate: None,
+            tls_key: None,
+            tls_client_authorities: None,
+            tls_optional: false,
+            run_command: None,
+            json: false,
+        }
+    }
 }
 
 #[derive(Args)]

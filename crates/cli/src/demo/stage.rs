@@ -7,11 +7,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use oblivio_store::Location;
 use rand::Rng;
 
 use super::folder::Folder;
 use super::programs::{self, DEBUGFS, E2FSCK, MKE2FS};
-use crate::args::{OpenArgs, SecretArgs, VolumeArgs};
+use crate::args::{OpenArgs, SecretArgs, UnlockArgs, VolumeArgs};
 use crate::error::CliError;
 use crate::files;
 use crate::volume::coins;
@@ -95,11 +96,11 @@ impl Stage {
     /// The volume, and what opens it.
     pub(super) fn open_args(&self) -> OpenArgs {
         let place = VolumeArgs {
-            volume: self.volume(),
+            volume: Location::File(self.volume()),
             state: Some(self.path("state")),
             secret: SecretArgs { key_file: Some(self.key()), ..SecretArgs::default() },
         };
-        OpenArgs { place, ..OpenArgs::default() }
+        OpenArgs { place, unlock: UnlockArgs::default() }
     }
 
     /// A command line of this program that uses the volume.

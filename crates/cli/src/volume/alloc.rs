@@ -106,7 +106,7 @@ impl Allocated {
         if profile != Profile::uniform(params.leaf_level, slots_max(&params.slots)) {
             params.slots = Slots::PerLevel(profile.slots().to_vec());
         }
-        let mut plan = Plan::of(VolumeParams::of(&params))?;
+        let mut plan = Plan::of(VolumeParams::of(&params), uniform.kind)?;
         let evictions = found.evictions_per_access().unwrap_or(0.0);
         add_evictions(&mut plan, evictions, params.evict_period);
         plan.allocated = Some(Self { found, profile, uniform: Box::new(uniform), tree });

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use oblivio_store::{FileOptions, FileStore};
+use oblivio_store::{Location, StoreOptions};
 use oblivio_volume::keys::{NewSlot, Secret, VolumeKey};
 use oblivio_volume::superblock::{Superblock, Unlocked};
 use oblivio_volume::volume::shapes;
@@ -18,11 +18,11 @@ use crate::output;
 
 /// `oblivio create`.
 pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
-    let plan = Plan::new(args.size, &args.wish)?;
-    let path = &args.at.volume;
+    let location = &args.at.volume;
+    let plan = Plan::new(args.size, &args.wish, location.kind())?;
     // Not to be asked for a passphrase in vain. The store will refuse what exists again.
-    refuse_what_exists(path)?;
-    room::check_file(&plan, path)?;
+    location.check_vacant()?;
+    room::check_store(&plan, location)?;
     let secret = secret::choose(&args.at.secret)?;
     let cost = secret::cost(&secret, args.unlock_millis)?;
     let mut coins = opening::coins()?;
@@ -35,7 +35,7 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
 
     room::check_state(&plan, &state);
     let had_state = state.exists();
-    if let Err(error) = make(path, &state, &owner, coins) {
+    if let Err(error) = make(location, &state, &owner, coins) {
         // What is no volume is in the way of the next attempt.
         if !had_state {
             let _ = fs::remove_dir_all(&state);
@@ -44,43 +44,30 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     }
     if args.json {
         let mut json = plan.json();
-        json["volume"] = json!(path);
+        json["volume"] = json!(location.to_string());
         json["state"] = json!(state);
         output::print(&format!("{json:#}"))
     } else {
         let passphrase = matches!(secret, Secret::Passphrase(_)).then_some(cost);
         let lines = [plan.text()].into_iter().chain(opening_line(passphrase));
         output::print(&format!(
-            "{}\n\ncreated           {}\nstate             {}\n\nKeep the state as you keep the \
+            "{}\n\ncreated           {location}\nstate             {}\n\nKeep the state as you keep the \
              volume: without it the data cannot be found.",
             lines.collect::<Vec<_>>().join("\n"),
-            path.display(),
             state.display()
         ))
     }
 }
 
-fn refuse_what_exists(path: &Path) -> Result<(), CliError> {
-    let Ok(there) = path.metadata() else { return Ok(()) };
-    let what = match there.file_type() {
-        kind if kind.is_file() => "exists: choose another name, or remove it first",
-        kind if kind.is_dir() => "is a directory: name a file in it that does not exist",
-        _ => {
-            "is a device, a pipe or a socket, and a volume is a file: name one that does not exist"
-        }
-    };
-    Err(CliError::Input(format!("{} {what}", path.display())))
-}
-
-/// Makes file and directory. A file that does not become a volume is removed.
-fn make(path: &Path, state: &Path, owner: &Unlocked, coins: Coins) -> Result<(), CliError> {
+/// Makes store and directory. A store that does not become a volume is removed.
+fn make(location: &Location, state: &Path, owner: &Unlocked, coins: Coins) -> Result<(), CliError> {
     let dir = state_home::create(state)?;
     let shapes = shapes(owner.superblock.params())?;
-    let store = FileStore::create(path, &shapes, &FileOptions::default())?;
+    let store = location.create(&shapes, &StoreOptions::default())?;
     let made = Volume::create(store, Box::new(dir), owner, VolumeOptions::default(), coins)
         .and_then(Volume::close);
     if made.is_err() {
-        let _ = fs::remove_file(path);
+        let _ = location.remove();
     }
     made.map(drop).map_err(CliError::from)
 }

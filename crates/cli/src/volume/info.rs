@@ -1,8 +1,7 @@
 //! `oblivio info`: what a volume is.
 
-use oblivio_store::{FileOptions, FileStore};
+use oblivio_store::{StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
-use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
 use oblivio_volume::tampering;
 use oblivio_volume::volume::needs_recovery;
@@ -17,26 +16,29 @@ use crate::output;
 
 /// `oblivio info`.
 pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
-    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let location = &args.at.place.volume;
     let facts = if args.public {
-        let mut store = FileStore::open(&args.at.place.volume, &options)?;
-        let copies = read_copies(&mut store);
-        let superblock = opening::newest(&copies)?;
+        let (superblock, condition) = opening::look(location)?;
         Facts {
+            kind: location.kind(),
             id: superblock.unauthenticated_volume_id(),
             params: superblock.unauthenticated_params().clone(),
             slots: superblock.unauthenticated_slots(),
-            allocated_bytes: allocated(&store)?,
+            allocated_bytes: condition.allocated_bytes,
             known_to_client: None,
         }
     } else {
-        let Unlocking { store, owner, state } = opening::unlock(&args.at, &options)?;
+        let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+        // The store stays open, and so locked, while its directory is read.
+        let Unlocking { store: _store, condition, owner, state } =
+            opening::unlock(&args.at, &options)?;
         let dir = state_home::open(&state)?;
         Facts {
+            kind: location.kind(),
             id: owner.superblock.volume_id(),
             params: owner.superblock.params().clone(),
             slots: owner.superblock.slots(),
-            allocated_bytes: allocated(&store)?,
+            allocated_bytes: condition.allocated_bytes,
             known_to_client: Some(KnownToClient {
                 needs_recovery: needs_recovery(&dir, &owner)?,
                 tampering_found: tampering::is_noted(&dir)?,
@@ -52,11 +54,8 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-fn allocated(store: &FileStore) -> Result<u64, CliError> {
-    store.allocated_bytes().map_err(|error| CliError::Engine(error.to_string()))
-}
-
 struct Facts {
+    kind: StoreKind,
     id: VolumeId,
     params: VolumeParams,
     slots: Vec<SlotInfo>,
@@ -78,7 +77,7 @@ impl Facts {
     }
 
     fn text(&self) -> Result<String, CliError> {
-        let plan = Plan::of(self.params.clone())?;
+        let plan = Plan::of(self.params.clone(), self.kind)?;
         let mut lines = vec![format!("volume            {}", self.id()), plan.text()];
         let passphrases = self.slots.iter().filter(|slot| slot.kind == SecretKind::Passphrase);
         let dearest = passphrases.filter_map(|slot| slot.cost).max_by_key(Cost::memory_kib);
@@ -103,7 +102,7 @@ impl Facts {
     }
 
     fn json(&self) -> Result<Value, CliError> {
-        let mut json = Plan::of(self.params.clone())?.json();
+        let mut json = Plan::of(self.params.clone(), self.kind)?.json();
         json["id"] = json!(self.id());
         json["allocated_bytes"] = json!(self.allocated_bytes);
         json["needs_recovery"] = json!(self.known_to_client.map(|known| known.needs_recovery));

@@ -1,11 +1,10 @@
 //! `oblivio key`: who may open a volume.
 
-use oblivio_store::{FileOptions, FileStore};
+use oblivio_store::StoreOptions;
 use oblivio_volume::VolumeError;
 use oblivio_volume::key_change::change_slots;
 use oblivio_volume::keys::{NewSlot, VolumeKey};
 use oblivio_volume::superblock::Superblock;
-use oblivio_volume::superblock::copies::read_copies;
 use serde_json::json;
 
 use super::info::{slots_json, slots_text};
@@ -17,10 +16,8 @@ use crate::output;
 
 /// `oblivio key list`.
 pub(crate) fn list(args: &KeyListArgs) -> Result<(), CliError> {
-    let options = FileOptions { read_only: true, ..FileOptions::default() };
-    let mut store = FileStore::open(&args.volume, &options)?;
-    let copies = read_copies(&mut store);
-    let slots = opening::newest(&copies)?.unauthenticated_slots();
+    let (superblock, _) = opening::look(&args.volume)?;
+    let slots = superblock.unauthenticated_slots();
     output::print(&if args.json { format!("{:#}", slots_json(&slots)) } else { slots_text(&slots) })
 }
 
@@ -64,7 +61,7 @@ fn change<T>(
     at: &OpenArgs,
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let Unlocking { store, mut owner, state } = opening::unlock(at, &FileOptions::default())?;
+    let Unlocking { store, mut owner, state, .. } = opening::unlock(at, &StoreOptions::default())?;
     let mut dir = state_home::open(&state)?;
     change_slots(store, &mut dir, &mut owner, change)
 }

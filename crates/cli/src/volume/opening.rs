@@ -1,13 +1,13 @@
-//! From a file and a key to an open volume.
+//! From a location and a key to an open volume.
 
 use std::path::PathBuf;
 
 use oblivio_core::HitPolicy;
-use oblivio_store::{FileOptions, FileStore};
-use oblivio_volume::superblock::copies::{Copies, read_copies};
+use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreOptions};
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
 };
+use oblivio_volume::unlock::{self, UnlockError};
 use oblivio_volume::{Coins, Recovery, Volume, VolumeError, VolumeOptions};
 
 use super::recording::Recording;
@@ -18,7 +18,8 @@ use crate::output;
 
 /// A store that has been unlocked, and the directory that belongs to it.
 pub(crate) struct Unlocking {
-    pub(crate) store: FileStore,
+    pub(crate) store: BoxedStore,
+    pub(crate) condition: Condition,
     pub(crate) owner: Unlocked,
     pub(crate) state: PathBuf,
 }
@@ -28,26 +29,33 @@ pub(crate) fn coins() -> Result<Coins, CliError> {
     Ok(Coins::from_system()?)
 }
 
-/// Opens the file, and unlocks its superblock.
-pub(crate) fn unlock(args: &OpenArgs, options: &FileOptions) -> Result<Unlocking, CliError> {
+/// What anyone can see of a volume, and the state of the store that holds it.
+pub(crate) fn look(location: &Location) -> Result<(LockedSuperblock, Condition), CliError> {
+    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let OpenedStore { mut store, condition } = location.open(&options)?;
+    let superblock = unlock::look(&mut store).map_err(no_superblock)?;
+    Ok((superblock, condition))
+}
+
+/// Opens the store, and unlocks its superblock.
+pub(crate) fn unlock(args: &OpenArgs, options: &StoreOptions) -> Result<Unlocking, CliError> {
     let OpenArgs { place, unlock } = args;
-    let mut store = FileStore::open(&place.volume, options)?;
-    if store.damaged_header_copies() > 0 && !options.read_only {
-        output::remark("damaged copies of the file's header were mended");
-    }
-    let copies = read_copies(&mut store);
-    // What anyone can see is told before anyone is asked for a secret.
-    newest(&copies).map_err(|error| match store.missing_bytes() {
-        0 => error,
-        _ => CliError::Tampered(
-            "so much was cut off the file that no copy of the superblock is left: restore it from a backup"
-                .into(),
-        ),
-    })?;
-    let secret = secret::read(&place.secret)?;
-    let owner = copies.unlock(&secret, unlock.attempt()).map_err(not_unlocked)?;
+    let OpenedStore { mut store, condition } = place.volume.open(options)?;
+    condition.mended.iter().for_each(|mended| output::remark(mended));
+    let secret = || secret::read(&place.secret);
+    let owner =
+        unlock::unlock(&mut store, unlock.attempt(), secret).map_err(|error| match error {
+            UnlockError::NoSuperblock(_) if condition.is_cut_off => CliError::Tampered(
+                "so much was cut off the file that no copy of the superblock is left: restore it from a \
+                 backup"
+                    .into(),
+            ),
+            UnlockError::NoSuperblock(error) => no_superblock(error),
+            UnlockError::NoSecret(error) => error,
+            UnlockError::NotUnlocked(error) => not_unlocked(error),
+        })?;
     let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
-    Ok(Unlocking { store, owner, state })
+    Ok(Unlocking { store, condition, owner, state })
 }
 
 /// What to say for that there is more to try.
@@ -61,10 +69,9 @@ fn not_unlocked(error: SuperblockError) -> CliError {
     }
 }
 
-/// The superblock that counts. The file is one of ours, so there should be one.
-pub(crate) fn newest(copies: &Copies) -> Result<&LockedSuperblock, CliError> {
-    copies.newest().map_err(|error| {
-        match error.kind() {
+/// The store is one of ours, so there should be one.
+fn no_superblock(error: SuperblockError) -> CliError {
+    match error.kind() {
         SuperblockErrorKind::NotAVolume => CliError::Tampered(
             "the file has the form of a volume, and no superblock: restore it from a backup. If it \
              never was a volume, because its creation was interrupted, remove it"
@@ -72,7 +79,6 @@ pub(crate) fn newest(copies: &Copies) -> Result<&LockedSuperblock, CliError> {
         ),
         _ => VolumeError::from(error).into(),
     }
-    })
 }
 
 /// An open volume.
@@ -87,8 +93,8 @@ pub(crate) struct Opened {
 /// Opens a volume to be run.
 pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     run.rate.check()?;
-    let file = FileOptions { direct: run.direct, ..FileOptions::default() };
-    let Unlocking { store, owner, state } = unlock(args, &file)?;
+    let options = StoreOptions { direct: run.direct, ..StoreOptions::default() };
+    let Unlocking { store, owner, state, .. } = unlock(args, &options)?;
     let dir = state_home::open(&state)?;
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };

@@ -1,7 +1,7 @@
 //! `oblivio plan`: what a volume would cost.
 
 use oblivio_core::durable::{Fact, FactValue};
-use oblivio_store::FileStore;
+use oblivio_store::StoreKind;
 use oblivio_volume::keys::Cost as UnlockCost;
 use oblivio_volume::plan::{Cost, Slots, StateRoom};
 use oblivio_volume::superblock::VolumeParams;
@@ -19,7 +19,7 @@ use crate::output;
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     let Some(bytes) = args.size else { return sizes::compare(&args.wish, args.json) };
-    let mut plan = Plan::new(bytes, &args.wish)?;
+    let mut plan = Plan::new(bytes, &args.wish, StoreKind::default())?;
     if args.alloc.alloc {
         plan = alloc::search(plan, &args.alloc)?;
     }
@@ -36,8 +36,10 @@ pub(crate) struct Plan {
     /// What the scheme says of itself.
     facts: Vec<Fact>,
     pub(super) cost: Cost,
-    /// Of the file that holds the volume.
-    pub(super) file_bytes: u64,
+    /// Where the volume is to be.
+    pub(super) kind: StoreKind,
+    /// Of the store that holds the volume.
+    pub(super) store_bytes: u64,
     /// Of the client's directory.
     pub(super) state_room: StateRoom,
     /// Where the slots of each level come from, when they were searched.
@@ -46,15 +48,15 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// For a disk of so many bytes.
-    pub(crate) fn new(bytes: u64, wish: &WishArgs) -> Result<Self, CliError> {
-        let uniform = Self::uniform(bytes, wish)?;
+    pub(crate) fn new(bytes: u64, wish: &WishArgs, kind: StoreKind) -> Result<Self, CliError> {
+        let uniform = Self::uniform(bytes, wish, kind)?;
         match &wish.alloc_from {
             Some(path) => alloc::from_file(uniform, path),
             None => Ok(uniform),
         }
     }
 
-    fn uniform(bytes: u64, wish: &WishArgs) -> Result<Self, CliError> {
+    fn uniform(bytes: u64, wish: &WishArgs, kind: StoreKind) -> Result<Self, CliError> {
         let block_bytes = u32::try_from(wish.block)
             .map_err(|_| CliError::Input("a block of more than 4 GiB is too large".into()))?;
         let params = VolumeParams::plan(&Wish {
@@ -68,16 +70,16 @@ impl Plan {
             tree_top_ways: wish.tree_top_ways,
             client_bytes_max: wish.client_memory,
         })?;
-        Self::of(params)
+        Self::of(params, kind)
     }
 
-    pub(crate) fn of(params: VolumeParams) -> Result<Self, CliError> {
+    pub(crate) fn of(params: VolumeParams, kind: StoreKind) -> Result<Self, CliError> {
         let config = params.config()?;
         let (facts, cost) = (config.facts(), config.cost().map_err(VolumeError::from)?);
-        let file_bytes = FileStore::bytes_needed(&shapes(&params)?)?;
+        let store_bytes = kind.bytes_needed(&shapes(&params)?)?;
         let state_file_bytes_max = VolumeOptions::default().state_file_bytes_max;
         let state_room = StateRoom::of(&params, state_file_bytes_max)?;
-        Ok(Self { params, facts, cost, file_bytes, state_room, allocated: None })
+        Ok(Self { params, facts, cost, kind, store_bytes, state_room, allocated: None })
     }
 
     /// A number that the scheme says of itself, if it has one of this name.
@@ -92,7 +94,7 @@ impl Plan {
         format!(
             "storage           up to {}, {:.1} times the disk: sparse at first, and grows with every \
              access, reads included",
-            size(self.file_bytes as f64),
+            size(self.store_bytes as f64),
             self.expansion()
         )
     }
@@ -108,7 +110,7 @@ impl Plan {
     }
 
     fn expansion(&self) -> f64 {
-        self.file_bytes as f64 / self.params.capacity_bytes() as f64
+        self.store_bytes as f64 / self.params.capacity_bytes() as f64
     }
 
     /// What the scheme says of itself to people. The searched slots of levels were measured.
@@ -163,7 +165,7 @@ impl Plan {
              nothing",
             kibibytes(UnlockCost::CALIBRATED_MEMORY_KIB_MAX)
         )];
-        if self.file_bytes > EXT4_FILE_BYTES_MAX {
+        if self.store_bytes > EXT4_FILE_BYTES_MAX {
             lines.push(
                 "note              too large for one file on ext4 (16 TiB): use another file \
                  system, such as XFS"
@@ -174,13 +176,13 @@ impl Plan {
     }
 
     pub(crate) fn json(&self) -> Value {
-        let Self { params, facts, cost, file_bytes, state_room, allocated } = self;
+        let Self { params, facts, cost, store_bytes, state_room, allocated, .. } = self;
         let mut json = json!({
             "disk_bytes": params.capacity_bytes(),
             "blocks": params.blocks,
             "block_bytes": params.block_bytes,
             "scheme": params.scheme.as_str(),
-            "storage_bytes": file_bytes,
+            "storage_bytes": store_bytes,
             "expansion": self.expansion(),
             "state_bytes_closed_max": state_room.closed_bytes_max,
             "state_bytes_in_use_max": state_room.in_use_bytes_max,

@@ -5,15 +5,11 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use oblivio_core::store::BucketStore;
 use oblivio_core::view::{Event, EventSink, FileSink, Recorder};
-use oblivio_store::FileStore;
+use oblivio_store::BoxedStore;
 
 use crate::error::CliError;
 use crate::files;
-
-/// A file of buckets, recorded or not.
-pub(crate) type Store = Box<dyn BucketStore + Send>;
 
 type Sink = FileSink<BufWriter<File>>;
 
@@ -35,10 +31,10 @@ impl<K: EventSink> EventSink for SharedSink<K> {
 impl Recording {
     /// Records what `store` sees to the file `path`, if there is one.
     pub(crate) fn wrap(
-        store: FileStore,
+        store: BoxedStore,
         path: Option<&Path>,
-    ) -> Result<(Store, Option<Self>), CliError> {
-        let Some(path) = path else { return Ok((Box::new(store), None)) };
+    ) -> Result<(BoxedStore, Option<Self>), CliError> {
+        let Some(path) = path else { return Ok((store, None)) };
         let sink = Arc::new(Mutex::new(FileSink::new(files::create(path)?)));
         let recorder = Recorder::new(store, SharedSink(sink.clone()));
         Ok((Box::new(recorder), Some(Self { path: path.to_owned(), sink })))

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use oblivio_store::Location;
 use oblivio_volume::plan::StateRoom;
 use rustix::fs::{StatFs, statfs};
 
@@ -18,20 +19,21 @@ const EXT_FILE_BLOCKS_MAX: u64 = (1 << 32) - 1;
 /// Bytes of the largest file of an ext4 with the usual blocks of 4 KiB.
 pub(super) const EXT4_FILE_BYTES_MAX: u64 = EXT_FILE_BLOCKS_MAX * 4096;
 
-/// Refuses a volume whose file cannot be made at `path`, and remarks on room that may not suffice. The
-/// file is small at first, so there may be more room in time.
-pub(super) fn check_file(plan: &Plan, path: &Path) -> Result<(), CliError> {
+/// Refuses a volume whose file cannot be made where it is wanted, and remarks on room that may not suffice.
+/// The file is small at first, so there may be more room in time.
+pub(super) fn check_store(plan: &Plan, location: &Location) -> Result<(), CliError> {
+    let Some(path) = location.file() else { return Ok(()) };
     let Some(there) = file_system_of(path) else { return Ok(()) };
     let is_ext = there.f_type as u64 == EXT_MAGIC;
-    if is_ext && plan.file_bytes > EXT_FILE_BLOCKS_MAX * there.f_bsize as u64 {
+    if is_ext && plan.store_bytes > EXT_FILE_BLOCKS_MAX * there.f_bsize as u64 {
         return Err(CliError::Input(format!(
             "the file system of {} has no files as large as this volume may become ({}): choose a \
              smaller --size, or another file system, such as XFS",
             path.display(),
-            size(plan.file_bytes as f64)
+            size(plan.store_bytes as f64)
         )));
     }
-    remark_on(&there, "the volume", path, plan.file_bytes);
+    remark_on(&there, "the volume", path, plan.store_bytes);
     Ok(())
 }
 

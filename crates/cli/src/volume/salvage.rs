@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use oblivio_store::container::HEADER_COPIES;
-use oblivio_store::{FileOptions, FileStore};
+use oblivio_store::StoreOptions;
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::VolumeParams;
@@ -23,18 +22,16 @@ const TOLD_MAX: usize = 20;
 pub(super) struct Salvage {
     unlocking: Unlocking,
     dir: FsStateDir,
-    damage: Damage,
 }
 
 impl Salvage {
     /// Opens store and directory to be read, and nothing else.
     pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
         let options =
-            FileOptions { read_only: true, may_be_cut_off: true, ..FileOptions::default() };
+            StoreOptions { read_only: true, may_be_cut_off: true, ..StoreOptions::default() };
         let unlocking = opening::unlock(at, &options)?;
-        let damage = damage_to_file(&unlocking.store);
         let dir = state_home::open_to_read(&unlocking.state)?;
-        Ok(Self { unlocking, dir, damage })
+        Ok(Self { unlocking, dir })
     }
 
     pub(super) fn params(&self) -> &VolumeParams {
@@ -49,7 +46,9 @@ impl Salvage {
     /// Reads all of storage. Nothing is open any more when this returns.
     pub(super) fn finish(self, target: &mut dyn RescueTarget) -> Result<Report, CliError> {
         let block_bytes = u64::from(self.params().block_bytes);
-        let Self { unlocking: Unlocking { store, owner, .. }, dir, damage } = self;
+        let Self { unlocking: Unlocking { store, condition, owner, .. }, dir } = self;
+        let mut damage = Damage::default();
+        condition.damage.into_iter().for_each(|sentence| damage.push(sentence));
         let bar = progress::bar_of(0, "buckets");
         let rescued = rescue(store, &dir, &owner, damage, target, &mut |read, of| {
             bar.set_length(of);
@@ -58,20 +57,6 @@ impl Salvage {
         bar.finish_and_clear();
         Ok(Report { rescued: rescued?, block_bytes })
     }
-}
-
-/// What is wrong with the file, whoever opens it.
-fn damage_to_file(store: &FileStore) -> Damage {
-    let mut damage = Damage::default();
-    let (whole, missing) = (store.bytes(), store.missing_bytes());
-    if missing > 0 {
-        damage.push(format!("{missing} of {whole} bytes were cut off the end of the file"));
-    }
-    let copies = store.damaged_header_copies();
-    if copies > 0 {
-        damage.push(format!("{copies} of {HEADER_COPIES} copies of the file's header are damaged"));
-    }
-    damage
 }
 
 /// What a rescue has found, to be told.

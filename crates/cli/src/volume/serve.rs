@@ -131,7 +131,6 @@ fn serve_disk(
 /// `oblivio view record`.
 pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
     serve_nbd(&NbdArgs {
-        at: args.at.clone(),
         run: RunArgs {
             record_view: Some(args.output.clone()),
             cache: args.cache,
@@ -139,7 +138,7 @@ pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
         },
         run_command: Some(args.run.clone()),
         socket: args.socket.clone(),
-        ..NbdArgs::default()
+        ..NbdArgs::new(args.at.clone())
     })
 }
 

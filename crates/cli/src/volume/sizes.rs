@@ -1,5 +1,6 @@
 //! `oblivio plan --sizes`: how costs grow with the disk.
 
+use oblivio_store::StoreKind;
 use serde_json::Value;
 
 use super::plan::{Plan, size};
@@ -24,7 +25,7 @@ const HEAD: [&str; 9] = [
 
 /// Plans a disk of each size, with the same wishes.
 pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
-    let plans = SIZES.into_iter().map(|bytes| Plan::new(bytes, wish));
+    let plans = SIZES.into_iter().map(|bytes| Plan::new(bytes, wish, StoreKind::default()));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     if as_json {
         let plans: Value = plans.iter().map(Plan::json).collect();
@@ -41,10 +42,10 @@ pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
 }
 
 fn row(plan: &Plan) -> [String; HEAD.len()] {
-    let Plan { params, cost, file_bytes, .. } = plan;
+    let Plan { params, cost, store_bytes, .. } = plan;
     [
         size(params.capacity_bytes() as f64),
-        size(*file_bytes as f64),
+        size(*store_bytes as f64),
         plan.number("levels").map_or_else(|| "-".into(), |levels| levels.to_string()),
         cost.position_map_depth.to_string(),
         size(cost.position_map_bytes as f64),

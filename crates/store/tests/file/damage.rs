@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, RawConfig};
 use oblivio_store::container::{self, HEADER_BYTES, LEVELS_MAX, TREES_MAX};
-use oblivio_store::{FileErrorKind, FileOptions, FileStore};
+use oblivio_store::{FileOptions, FileStore, OpenErrorKind};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -30,7 +30,7 @@ fn made() -> Made {
     Made { bytes: store.bytes(), _folder: folder, path }
 }
 
-fn open(path: &Path) -> Result<FileStore, FileErrorKind> {
+fn open(path: &Path) -> Result<FileStore, OpenErrorKind> {
     FileStore::open(path, &FileOptions::default()).map_err(|error| error.kind())
 }
 
@@ -72,28 +72,28 @@ fn each_kind_of_loss_has_its_word() {
     let Made { path, bytes, _folder } = made();
     let copies = header_offsets(bytes);
     for (byte, kind) in [
-        (50, FileErrorKind::Damaged),
-        (16, FileErrorKind::UnknownVersion),
-        (3, FileErrorKind::NotAStore),
+        (50, OpenErrorKind::Damaged),
+        (16, OpenErrorKind::UnknownVersion),
+        (3, OpenErrorKind::NotAStore),
     ] {
         copies.iter().for_each(|copy| flip(&path, copy + byte));
         assert_eq!(open(&path).err(), Some(kind));
         copies.iter().for_each(|copy| flip(&path, copy + byte));
     }
     copies.iter().for_each(|copy| flip(&path, copy + 50 + copy % 7));
-    assert_eq!(open(&path).err(), Some(FileErrorKind::Damaged), "each elsewhere");
+    assert_eq!(open(&path).err(), Some(OpenErrorKind::Damaged), "each elsewhere");
     copies.iter().for_each(|copy| flip(&path, copy + 50 + copy % 7));
     assert!(open(&path).is_ok());
 
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     for left in [bytes - 1, bytes / 2, HEADER_BYTES as u64, 5000, 100, 16] {
         file.set_len(left).unwrap();
-        assert_eq!(open(&path).err(), Some(FileErrorKind::Truncated), "{left} bytes");
+        assert_eq!(open(&path).err(), Some(OpenErrorKind::Truncated), "{left} bytes");
     }
     file.set_len(0).unwrap();
-    assert_eq!(open(&path).err(), Some(FileErrorKind::NotAStore));
+    assert_eq!(open(&path).err(), Some(OpenErrorKind::NotAStore));
     fs::remove_file(&path).unwrap();
-    assert_eq!(open(&path).err(), Some(FileErrorKind::Missing));
+    assert_eq!(open(&path).err(), Some(OpenErrorKind::Missing));
 }
 
 /// Only to read, and only if that was asked for.
@@ -144,7 +144,7 @@ fn what_is_left_of_a_file_that_was_cut_off_can_be_read() {
         let to_read = FileOptions { read_only: true, ..FileOptions::default() };
         for options in [to_write, to_read] {
             let refused = FileStore::open(path, &options).err().map(|error| error.kind());
-            assert_eq!(refused, (cut > 0).then_some(FileErrorKind::Truncated));
+            assert_eq!(refused, (cut > 0).then_some(OpenErrorKind::Truncated));
         }
     }
 }
@@ -155,7 +155,7 @@ fn an_existing_file_is_left_alone() {
     let path = folder.path().join("volume");
     fs::write(&path, "mine").unwrap();
     let error = FileStore::create(&path, &[shape()], &FileOptions::default()).err().unwrap();
-    assert_eq!(error.kind(), FileErrorKind::Exists);
+    assert_eq!(error.kind(), OpenErrorKind::Exists);
     assert_eq!(fs::read(&path).unwrap(), b"mine");
 }
 
@@ -167,12 +167,12 @@ fn a_second_opener_is_turned_away() {
     let kind = |options| FileStore::open(path, options).err().map(|error| error.kind());
     let shapes = [shape()];
     let writer = FileStore::create(path, &shapes, &FileOptions::default()).unwrap();
-    assert_eq!(open(path).err(), Some(FileErrorKind::Locked));
-    assert_eq!(kind(&reader), Some(FileErrorKind::Locked));
+    assert_eq!(open(path).err(), Some(OpenErrorKind::Locked));
+    assert_eq!(kind(&reader), Some(OpenErrorKind::Locked));
     drop(writer);
     let first = FileStore::open(path, &reader).unwrap();
     let second = FileStore::open(path, &reader).unwrap();
-    assert_eq!(open(path).err(), Some(FileErrorKind::Locked));
+    assert_eq!(open(path).err(), Some(OpenErrorKind::Locked));
     drop((first, second));
     assert!(open(path).is_ok());
 }
@@ -230,7 +230,7 @@ fn shapes_that_no_file_can_hold_are_refused() {
 
 fn refused(shapes: &[TreeShape]) {
     let error = container::encode(shapes).unwrap_err();
-    assert_eq!(error.kind(), FileErrorKind::InvalidShapes, "{shapes:?}");
+    assert_eq!(error.kind(), OpenErrorKind::InvalidShapes, "{shapes:?}");
 }
 
 /// The longest header that there can be fits.
@@ -265,9 +265,9 @@ proptest! {
         let mut copy = container::encode(&[shape()]).unwrap();
         copy[bit / 8] ^= 1 << (bit % 8);
         let expected = match bit / 8 {
-            0..16 => FileErrorKind::NotAStore,
-            16..20 => FileErrorKind::UnknownVersion,
-            _ => FileErrorKind::Damaged,
+            0..16 => OpenErrorKind::NotAStore,
+            16..20 => OpenErrorKind::UnknownVersion,
+            _ => OpenErrorKind::Damaged,
         };
         prop_assert_eq!(container::decode(&copy).unwrap_err().kind(), expected);
         // Even if whoever flipped it knows how to make checksums: there is one header for each list
@@ -283,7 +283,7 @@ proptest! {
     fn a_cut_header_is_noticed(bytes in 0..HEADER_BYTES) {
         let copy = &container::encode(&[shape()]).unwrap()[..bytes];
         let expected =
-            if bytes < 16 { FileErrorKind::NotAStore } else { FileErrorKind::Damaged };
+            if bytes < 16 { OpenErrorKind::NotAStore } else { OpenErrorKind::Damaged };
         prop_assert_eq!(container::decode(copy).unwrap_err().kind(), expected);
     }
 
@@ -300,7 +300,7 @@ proptest! {
         let copy = with_checksum(copy);
         match container::decode(&copy) {
             Ok(shapes) => prop_assert_eq!(container::encode(&shapes).unwrap(), copy),
-            Err(error) => prop_assert_eq!(error.kind(), FileErrorKind::Damaged),
+            Err(error) => prop_assert_eq!(error.kind(), OpenErrorKind::Damaged),
         }
     }
 
@@ -322,8 +322,8 @@ proptest! {
         prop_assert!(
             matches!(
                 kind,
-                FileErrorKind::NotAStore | FileErrorKind::Damaged | FileErrorKind::Truncated
-                    | FileErrorKind::UnknownVersion
+                OpenErrorKind::NotAStore | OpenErrorKind::Damaged | OpenErrorKind::Truncated
+                    | OpenErrorKind::UnknownVersion
             ),
             "{:?}", kind
         );

@@ -3,7 +3,7 @@
 use crate::own_file_system::{folder, on_a_file_system};
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, RawConfig, StoreError, StoreErrorKind};
-use oblivio_store::{FileErrorKind, FileOptions, FileStore};
+use oblivio_store::{FileOptions, FileStore, OpenErrorKind};
 
 #[test]
 fn a_full_disk_is_told_and_final() {
@@ -72,7 +72,7 @@ fn fills_up() {
 fn has_no_room_for_a_header() {
     let path = folder().join("volume");
     let error = FileStore::create(&path, &[shape()], &FileOptions::default()).err().unwrap();
-    assert_eq!(error.kind(), FileErrorKind::NoSpace, "{error}");
+    assert_eq!(error.kind(), OpenErrorKind::NoSpace, "{error}");
     assert_eq!(std::fs::read_dir(folder()).unwrap().count(), 0);
 }
 
@@ -82,9 +82,9 @@ fn does_not_go_direct() {
     let path = folder().join("volume");
     let direct = FileOptions { direct: true, ..FileOptions::default() };
     let error = FileStore::create(&path, &[shape()], &direct).err().unwrap();
-    assert_eq!(error.kind(), FileErrorKind::DirectRefused, "{error}");
+    assert_eq!(error.kind(), OpenErrorKind::DirectRefused, "{error}");
     assert_eq!(std::fs::read_dir(folder()).unwrap().count(), 0);
     FileStore::create(&path, &[shape()], &FileOptions::default()).unwrap();
     let error = FileStore::open(&path, &direct).err().unwrap();
-    assert_eq!(error.kind(), FileErrorKind::DirectRefused, "{error}");
+    assert_eq!(error.kind(), OpenErrorKind::DirectRefused, "{error}");
 }

@@ -5,4 +5,5 @@
 mod conformance;
 mod damage;
 mod file_systems;
+mod location;
 mod own_file_system;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_core::view::{Recorder, Tally};
-use oblivio_store::{FileOptions, FileStore};
+use oblivio_store::{Location, StoreOptions};
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::FsStateDir;
@@ -41,8 +41,8 @@ impl Subject {
         let owner = Unlocked { superblock, volume_key, slot: 0 };
 
         let path = place.join("volume");
-        let options = FileOptions { direct: args.direct, ..FileOptions::default() };
-        let store = FileStore::create(&path, &shapes(&params)?, &options)?;
+        let options = StoreOptions { direct: args.direct, ..StoreOptions::default() };
+        let store = Location::File(path.clone()).create(&shapes(&params)?, &options)?;
         // Nobody else needs its name: the system takes the room back, however the process ends.
         fs::remove_file(&path).map_err(|error| files::cannot_write(&path, &error))?;
         let seen = Arc::new(Mutex::new(Tally::new()));

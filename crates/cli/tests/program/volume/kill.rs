@@ -236,7 +236,7 @@ impl Killed {
         vec![
             format!("--name=region{region}"),
             format!("--offset={}", region * self.region_bytes),
-            format!("--size={self.region_bytes}"),
+            format!("--size={}", self.region_bytes),
             "--rw=randwrite".into(),
             "--bs=4k".into(),
             "--iodepth=16".into(),

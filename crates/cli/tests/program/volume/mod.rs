@@ -10,6 +10,7 @@ mod foreign;
 mod full_disk;
 mod kill;
 mod life;
+mod locations;
 mod mount;
 mod planning;
 mod rate;

@@ -4,6 +4,7 @@ mod copies;
 mod golden;
 mod slots;
 mod tampering;
+mod unlocking;
 
 use oblivio_core::durable::Slots;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};

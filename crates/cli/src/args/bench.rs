@@ -1,0 +1,44 @@
+//! What can be typed after `oblivio bench`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::SyncMovesName;
+use super::values::{parse_seconds, parse_size};
+
+pub(crate) const BENCH_EXAMPLES: &str = "\
+Examples:
+  oblivio bench
+  oblivio bench /mnt/disk --size 256M --seconds 2
+  oblivio bench --queue-depth 1 --json
+
+The volume takes some six times --size of room while it is measured. Each load but the first, which
+writes the whole disk once, goes on for --seconds; what it has left in the cache is written back
+before its time ends.";
+
+#[derive(Args)]
+pub(crate) struct BenchArgs {
+    /// Where the volume and the client's directory are made [default: where the system keeps temporary
+    /// files].
+    pub(crate) directory: Option<PathBuf>,
+    /// Bytes of the disk, such as 64M, 1G.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "1G")]
+    pub(crate) size: u64,
+    /// How long each load goes on.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "5")]
+    pub(crate) seconds: Duration,
+    /// Requests in flight together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), default_value_t = 16)]
+    pub(crate) queue_depth: u16,
+    /// When the moves of blocks become durable in the client's directory.
+    #[arg(long, value_enum, default_value_t = SyncMovesName::Read)]
+    pub(crate) sync_moves: SyncMovesName,
+    /// Pass by the page cache of the system (`O_DIRECT`).
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,30 @@
+//! What can be typed after `oblivio demo`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+pub(crate) const DEMO_EXAMPLES: &str = "\
+Examples:
+  oblivio demo
+  oblivio demo --folder ~/photos
+  oblivio demo --without-mount --output /tmp/demo --json
+
+It needs mke2fs, e2fsck and debugfs (Debian: e2fsprogs) and nbdcopy (libnbd-bin). As root, where there
+are FUSE and loop devices, it also mounts.";
+
+#[derive(Args)]
+pub(crate) struct DemoArgs {
+    /// The folder whose files are kept; this program and its manual if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Where everything goes. Made if missing; what an earlier demonstration left is replaced.
+    #[arg(long, value_name = "DIR", default_value = "oblivio-demo")]
+    pub(crate) output: PathBuf,
+    /// Mount nothing, even where it would be possible.
+    #[arg(long)]
+    pub(crate) without_mount: bool,
+    /// Print the figures as JSON instead of the story and pictures.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

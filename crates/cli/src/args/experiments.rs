@@ -1,0 +1,146 @@
+//! What can be said of the experiments that count what the engine does.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use oblivio_lab::Workload;
+
+#[derive(Args)]
+pub(crate) struct StashStudyArgs {
+    /// Accesses counted for each setup, over all of its runs [default: 100,000,000; 20,000,000 with
+    /// --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]
+    pub(crate) accesses: Option<u64>,
+    /// Independent runs of each setup, each with a seed of its own [default: 16; 8 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    /// Where the seeds of all runs come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Which addresses are asked for.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Scan)]
+    pub(crate) workload: WorkloadName,
+    /// Threads [default: one for each processor]. They change the time, not the results.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Two loads on small trees, and fewer accesses: about a minute, and rough figures.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where results and plot go. Made if missing; files of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct AllocSearchArgs {
+    /// The level of the leaves (L) [default: 15; 13 with --quick].
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=24))]
+    pub(crate) levels: Option<u8>,
+    /// Blocks for each leaf; 4 use half of all slots.
+    #[arg(long, value_name = "BLOCKS", default_value_t = 4.0)]
+    pub(crate) load: f64,
+    /// Levels from the root on that the client keeps [default: L - 14, as in the paper].
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) tree_top: Option<u8>,
+    /// Past so many blocks in the stash, background evictions come before the next access
+    /// [default: 100].
+    #[arg(long, value_name = "BLOCKS")]
+    pub(crate) stash: Option<usize>,
+    /// Which addresses are asked for.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Uniform)]
+    pub(crate) workload: WorkloadName,
+    /// The part of all slots that may be lost [default: 0.01].
+    #[arg(long, value_name = "PART")]
+    pub(crate) space_loss_max: Option<f64>,
+    /// What background evictions may add beyond those of the uniform tree, as a part of the accesses
+    /// [default: 0.15].
+    #[arg(long, value_name = "EVICTIONS")]
+    pub(crate) extra_evictions_max: Option<f64>,
+    /// Accesses counted for each profile, over all of its runs [default: 500,000; 100,000 with
+    /// --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
+    pub(crate) accesses: Option<u64>,
+    /// Independent runs of each profile, each with a seed of its own [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    /// Where the seeds of all runs come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads [default: one for each processor]. They change the time, not the results.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// A small tree and fewer accesses: some seconds, and rough figures.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where results and plot go. Made if missing; files of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TechniquesArgs {
+    /// The level of the leaves (L), from 8 to 20 [default: 16; 10 with --quick].
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(8..=20))]
+    pub(crate) levels: Option<u8>,
+    /// Requests counted for each technique and workload [default: 100,000; 3,000 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    pub(crate) requests: Option<u64>,
+    /// A recorded trace, as one more workload.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) trace: Vec<PathBuf>,
+    /// Where the seeds of all runs come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads [default: one for each processor]. They change the time, not the results.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// A small tree and few requests: some seconds, and rough figures.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the results go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct DramArgs {
+    /// Where all coins come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Where the results and the figures go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/dram")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum WorkloadName {
+    /// All addresses in turn: the worst case.
+    Scan,
+    /// Uniformly random addresses.
+    Uniform,
+    /// Few addresses often, most of them seldom.
+    Zipf,
+}
+
+impl From<WorkloadName> for Workload {
+    fn from(name: WorkloadName) -> Self {
+        match name {
+            WorkloadName::Scan => Self::Scan,
+            WorkloadName::Uniform => Self::Uniform,
+            WorkloadName::Zipf => Self::Zipf,
+        }
+    }
+}

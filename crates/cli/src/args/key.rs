@@ -1,0 +1,65 @@
+//! What can be typed after `oblivio key`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use oblivio_store::Location;
+
+use super::OpenArgs;
+use super::opening::LocationParser;
+
+#[derive(Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Give the volume one more key that opens it.
+    Add(KeyAddArgs),
+    /// List the key slots.
+    List(KeyListArgs),
+    /// Take a key away. Whoever kept an old copy of the superblock can still use it.
+    Remove(KeyRemoveArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct KeyAddArgs {
+    #[command(flatten)]
+    pub(crate) at: OpenArgs,
+    /// The new key: a file nobody can guess.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["new_passphrase_file", "new_passphrase_command"])]
+    pub(crate) new_key_file: Option<PathBuf>,
+    /// The new key: a file whose first line is the passphrase.
+    #[arg(long, value_name = "FILE", conflicts_with = "new_passphrase_command")]
+    pub(crate) new_passphrase_file: Option<PathBuf>,
+    /// The new key: a command that prints the passphrase.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) new_passphrase_command: Option<String>,
+    /// A name for the key slot.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) label: String,
+    /// How long a passphrase shall take to try on this machine, in milliseconds. Never more than it takes
+    /// to fill 1 GiB eight times.
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    pub(crate) unlock_millis: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct KeyListArgs {
+    /// Where the volume is: a path, or file:///… for one from the root.
+    #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
+    pub(crate) volume: Location,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct KeyRemoveArgs {
+    #[command(flatten)]
+    pub(crate) at: OpenArgs,
+    /// The number of the slot, as `key list` shows it.
+    pub(crate) slot: u8,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,101 @@
+//! What can be typed after `oblivio lab`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{
+    AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, REPORT_EXAMPLES, ReportArgs,
+    StashStudyArgs, TechniquesArgs,
+};
+
+#[derive(Subcommand)]
+pub(crate) enum LabCommand {
+    /// Name the experiments.
+    List,
+    /// Run an experiment, or all that make figures.
+    ///
+    /// With --quick or another option and no name: evaluation, blocks and dram, one after the other, and the
+    /// report of all their figures. What was interrupted goes on with the next run.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        arg_required_else_help = true,
+        after_help = "Examples:\n  oblivio lab run --quick\n  oblivio lab run --traces traces --output results\n  oblivio lab run dram"
+    )]
+    Run {
+        #[command(flatten)]
+        all: AllArgs,
+        #[command(subcommand)]
+        experiment: Option<RunCommand>,
+    },
+    /// Draw the table and the plot, if it has one, of a results file again, without measuring.
+    #[command(
+        after_help = "Examples:\n  oblivio lab draw lab-results/stash-study.json --output pictures\n  oblivio lab draw lab-results/alloc-search.json"
+    )]
+    Draw(DrawArgs),
+    /// Put figures beside what the papers state, on one page with plots and tables.
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum RunCommand {
+    /// How large must the stash be, so that it overflows with probability 2^-80 at most?
+    #[command(
+        after_help = "Examples:\n  oblivio lab run stash-study --quick\n  oblivio lab run stash-study --accesses 1000000000 --seeds 32"
+    )]
+    StashStudy(StashStudyArgs),
+    /// How small may the buckets of the middle levels be (IR-Alloc)?
+    ///
+    /// Lowers the slots of levels step by step, runs the engine with each profile, and keeps what moves
+    /// the fewest slots an access. The results file holds the profile. This is Path ORAM, as in the paper;
+    /// for volumes there is `oblivio plan --alloc`.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run alloc-search --quick\n  oblivio lab run alloc-search --levels 18 --workload zipf"
+    )]
+    AllocSearch(AllocSearchArgs),
+    /// What does each technique gain, alone and with others?
+    ///
+    /// Runs the engine with each technique under scan, uniform and Zipf requests and under traces, and
+    /// counts what a request costs: path accesses, bytes, AES blocks, the stash. Nothing is timed.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run techniques --quick\n  oblivio lab run techniques --trace 403.gcc.gz 458.sjeng.gz\n\nA trace is in any format that `oblivio trace` reads. Addresses are folded: the number of the line of 64 bytes, modulo the blocks there are."
+    )]
+    Techniques(TechniquesArgs),
+    /// How fast is a processor with IR-ORAM, and why? The timed figures of the paper.
+    ///
+    /// Runs the simulator for every figure, each machine and workload once, and keeps each run as a line
+    /// of results.jsonl: an evaluation that was interrupted goes on where it was. The figures go to
+    /// figures.json.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run evaluation --quick\n  oblivio lab run evaluation --quick --figure fig10 fig14\n  oblivio lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\nAt --levels 24 a run takes about 2 GB: give --jobs if there is not as much for each processor."
+    )]
+    Evaluation(EvaluationArgs),
+    /// Where are blocks in the tree, and what does IR-Alloc make of it?
+    ///
+    /// Makes paths without timing them, as programs and as chance ask for them, and looks where blocks are
+    /// and where they were found. Keeps each run as a line of results.jsonl: what was interrupted goes on
+    /// with the next run. The figures go to figures.json.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run blocks --quick\n  oblivio lab run blocks --figure fig03 fig06 --traces traces --levels 20 --paths 100000000\n  oblivio lab report lab-results/blocks/figures.json\n\nAt --levels 24 a run takes about 2 GB: give --jobs if there is not as much for each processor."
+    )]
+    Blocks(BlocksArgs),
+    /// Is the simulated DRAM as fast as that of published simulators?
+    ///
+    /// Measures the bandwidth of DDR3-1600 under five loads and what a read takes at rest, on 1 and 4
+    /// channels, and puts it beside USIMM, `DRAMsim3` and Ramulator 1. `oblivio lab report` draws the
+    /// figures.
+    #[command(
+        after_help = "Example:\n  oblivio lab run dram && oblivio lab report lab-results/dram/figures.json"
+    )]
+    Dram(DramArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct DrawArgs {
+    /// The results file.
+    pub(crate) results: PathBuf,
+    /// Where the plot goes. Made if missing.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+}

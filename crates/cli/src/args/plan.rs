@@ -1,0 +1,114 @@
+//! What can be typed after `oblivio plan`, and what a new volume shall be like.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
+use oblivio_volume::schemes;
+
+use super::WorkloadName;
+use super::values::{parse_percent, parse_size};
+
+#[derive(Args, Clone)]
+pub(crate) struct WishArgs {
+    /// How blocks are hidden: `raw` (RAW ORAM, for disks of any size), or `scan` (the trivial ORAM, in which every
+    /// access reads everything, for disks of a few MiB). The options about slots, evictions, stash and tree top are
+    /// those of `raw`.
+    #[arg(long, value_name = "NAME", default_value = schemes::default().name())]
+    pub(crate) scheme: String,
+    /// Bytes of a block.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "4K")]
+    pub(crate) block: u64,
+    /// Slots of a bucket (Z) [default: 5].
+    #[arg(long, value_name = "Z")]
+    pub(crate) slots: Option<u16>,
+    /// Accesses between evictions (A) [default: 5].
+    #[arg(long, value_name = "A")]
+    pub(crate) evict_period: Option<u32>,
+    /// Blocks that may be left in the stash (C) [default: 64].
+    #[arg(long, value_name = "C")]
+    pub(crate) stash: Option<u32>,
+    /// Bytes of buckets that the client keeps itself, at most [default: 32M].
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    pub(crate) tree_top: Option<u64>,
+    /// Keep the blocks of those buckets in sets of so many, in which they are found by their address
+    /// (IR-Stash); 0 for bucket by bucket. What is found so may be served without an access: see
+    /// --serve-hits of `serve` and `mount`. Which blocks meet in a set decides how often
+    /// the stash is full, and so how many evictions there are [default: 0].
+    #[arg(long, value_name = "WAYS")]
+    pub(crate) tree_top_ways: Option<u16>,
+    /// Bytes of client memory for those buckets, the stash and the position map together. A position
+    /// map that does not fit lies in the tree, which costs accesses; where that is not enough, the client
+    /// keeps fewer buckets, which makes accesses move more. The cache and the data of requests under way
+    /// come on top.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "40M")]
+    pub(crate) client_memory: u64,
+    /// Take the slots of each level from a file that `oblivio plan --alloc-output` wrote.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) alloc_from: Option<PathBuf>,
+}
+
+pub(crate) const PLAN_EXAMPLES: &str = "\
+Examples:
+  oblivio plan --size 1G
+  oblivio plan --size 1T --block 64K --json
+  oblivio plan --size 1G --alloc --alloc-output slots.json
+  oblivio plan --size 1G --alloc-from slots.json
+
+--alloc takes about a minute for 1G. What it finds depends on --slots, --evict-period, --stash and the depth
+of the tree, and not on what the volume is used for.";
+
+const ALLOC_HELP: &str = "\
+Search how many slots each level needs (IR-Alloc), and show the plan with and without.
+
+Fewer slots in the middle of the tree make an access move fewer bytes. What finds no place there waits in the \
+stash, and where it fills up, evictions come ahead of their time. Storage sees that: it says something of \
+how the volume is used. With --evictions-max 0% only what needed none is found, and with --alloc-workload \
+scan what needed none in the worst case known.";
+
+#[derive(Args)]
+pub(crate) struct PlanArgs {
+    /// Bytes of the disk, such as 64M, 1G, 1T.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, required_unless_present = "sizes")]
+    pub(crate) size: Option<u64>,
+    /// Compare disks from 1 GiB to 16 TiB instead of planning one.
+    #[arg(long, conflicts_with = "size")]
+    pub(crate) sizes: bool,
+    #[command(flatten)]
+    pub(crate) wish: WishArgs,
+    #[command(flatten)]
+    pub(crate) alloc: AllocArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How the slots of each level are searched.
+#[derive(Args)]
+pub(crate) struct AllocArgs {
+    /// Search how many slots each level needs (IR-Alloc), and show the plan with and without.
+    #[arg(long, conflicts_with_all = ["alloc_from", "sizes"], long_help = ALLOC_HELP)]
+    pub(crate) alloc: bool,
+    /// The part of all slots that may be lost.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "1%", requires = "alloc")]
+    pub(crate) space_loss_max: f64,
+    /// How much evictions ahead of their time may add to the paths that accesses read and write.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "15%", requires = "alloc")]
+    pub(crate) evictions_max: f64,
+    /// The level of the leaves of the tree that is searched, where the volume's is deeper. A level more
+    /// takes twice the time.
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=24), default_value_t = SEARCHED_LEAF_LEVEL, requires = "alloc")]
+    pub(crate) alloc_level: u8,
+    /// Which addresses the search asks for. A scan needs the most evictions.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Uniform, requires = "alloc")]
+    pub(crate) alloc_workload: WorkloadName,
+    /// Accesses counted for each profile, over both of its runs.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2000..=1_000_000_000_000), default_value_t = 500_000, requires = "alloc")]
+    pub(crate) alloc_accesses: u64,
+    /// Where all randomness of the search comes from.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "alloc")]
+    pub(crate) seed: u64,
+    /// Save what was found and measured to this file, for --alloc-from. Replaced if there is one.
+    #[arg(long, value_name = "FILE", requires = "alloc")]
+    pub(crate) alloc_output: Option<PathBuf>,
+}

@@ -1,0 +1,59 @@
+//! Values with units: bytes, seconds, rates, parts of a hundred.
+
+use std::time::Duration;
+
+/// Bytes, with a unit: `64M`, `1GiB`, `2P`, `4096`.
+pub(super) fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| "not a number".to_owned())?;
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        "p" | "pb" | "pib" => 50,
+        "e" | "eb" | "eib" => 60,
+        _ => return Err("the unit is none of K, M, G, T, P, E (of 1024)".into()),
+    };
+    number.checked_mul(1 << shift).ok_or_else(|| "more bytes than 2^64".into())
+}
+
+/// A part of a hundred, with its sign: `1%`, `0.5%`.
+pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').ok_or("a part of a hundred is such as 1%")?;
+    match number.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("not a number from 0 to 100, such as 1%".into()),
+    }
+}
+
+/// Seconds, up to a day.
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if seconds > 0.0 && seconds <= 86_400.0 {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("neither more than 0 nor at most 86400".into())
+    }
+}
+
+/// Accesses a second: `2000/s`.
+pub(super) fn parse_rate(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix("/s").ok_or("a rate is so many accesses a second: 2000/s")?;
+    match number.parse() {
+        Ok(0) | Err(_) => Err("not a number above 0: a rate is such as 2000/s".into()),
+        Ok(rate) => Ok(rate),
+    }
+}
+
+/// Milliseconds above 0.
+pub(super) fn parse_millis(text: &str) -> Result<Duration, String> {
+    let millis: f64 = text.parse().map_err(|_| "not a number of milliseconds".to_owned())?;
+    if millis > 0.0 && millis <= 3_600_000.0 {
+        Ok(Duration::from_secs_f64(millis / 1000.0))
+    } else {
+        Err("neither more than 0 nor at most an hour: a period is such as 8".into())
+    }
+}

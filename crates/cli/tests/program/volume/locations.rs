@@ -1,0 +1,84 @@
+//! Where a volume is, as users write it: the rule is one, whichever command is asked.
+
+use std::fs;
+
+use super::world::World;
+use crate::common::bad;
+
+#[test]
+fn every_command_refuses_a_url_that_names_no_store_it_knows() {
+    let world = World::new();
+    for url in ["s3://bucket/disk", "redis://host:1/0", "oblivio://host/disk", "foo://x", "S3://x"]
+    {
+        for command_line in [
+            format!("create {url} --size 16M --key-file key"),
+            format!("info {url} --key-file key"),
+            format!("info {url} --public"),
+            format!("check {url} --key-file key"),
+            format!("rescue {url} disk.img --key-file key"),
+            format!("serve nbd {url} --key-file key --run true"),
+            format!("mount {url} . --key-file key"),
+            format!("view record {url} --output disk.view --run true --key-file key"),
+            format!("key list {url}"),
+            format!("key add {url} --key-file key --new-key-file key"),
+            format!("key remove {url} 0 --key-file key"),
+        ] {
+            let scheme = url.split_once(':').unwrap().0;
+            world.bad(&command_line, 2, &format!("{scheme}:// names no store"));
+            world.bad(&command_line, 2, "there is file://");
+        }
+    }
+    assert!(fs::read_dir(world.path("")).unwrap().count() == 1, "nothing was made but the key");
+}
+
+#[test]
+fn what_a_refused_url_holds_is_not_repeated() {
+    let world = World::new();
+    for command in ["check", "key list", "create --size 16M"] {
+        let message = bad(world.path(""), &format!("{command} s3://user:password@host/disk"), 2);
+        assert!(!message.contains("user") && !message.contains("password"), "{message}");
+    }
+}
+
+#[test]
+fn a_url_of_a_file_is_of_this_machine_and_names_it_from_the_root() {
+    let world = World::new();
+    for location in ["file://disk.obl", "file://host/disk.obl", "file://", "file:", "''"] {
+        world.bad(&format!("info {location} --public"), 2, "--help");
+    }
+}
+
+#[test]
+fn a_volume_is_the_same_however_its_location_is_written() {
+    let world = World::new();
+    world.good("create 'file:my disk.obl' --size 16M --key-file key");
+    assert!(world.path("my disk.obl").is_file());
+    let id = world.json("info 'my disk.obl' --key-file key --json")["id"].clone();
+    let folder = world.path("");
+    let folder = folder.to_str().unwrap();
+    for location in [
+        "./my disk.obl".to_owned(),
+        "file:./my disk.obl".into(),
+        format!("file:{folder}/my disk.obl"),
+        format!("file://{folder}/my%20disk.obl"),
+        format!("FILE://localhost{folder}/my disk.obl"),
+    ] {
+        let info = world.json(&format!("info '{location}' --public --json"));
+        assert_eq!(info["id"], id, "{location}");
+    }
+    world.good("check 'file:my disk.obl' --key-file key");
+}
+
+#[test]
+fn a_colon_in_a_path_makes_no_url_of_it() {
+    let world = World::new();
+    fs::create_dir_all(world.path("s3:")).unwrap();
+    for path in ["a:b", "s3:x", "./s3:y", "./s3://z", r"C:\disk.obl", "://x"] {
+        if let Some(folder) = world.path(path).parent() {
+            fs::create_dir_all(folder).unwrap();
+        }
+        world.good(&format!("create '{path}' --size 16M --key-file key"));
+        assert!(world.path(path).is_file(), "{path}");
+        world.good(&format!("info '{path}' --public"));
+    }
+}

@@ -1,0 +1,173 @@
+//! What people write for where storage is, and what is opened there.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use oblivio_core::RawConfig;
+use oblivio_core::store::{TreeId, TreeShape};
+use oblivio_store::{Location, OpenErrorKind, StoreKind, StoreOptions};
+use proptest::prelude::*;
+
+fn file(path: impl AsRef<Path>) -> Location {
+    Location::File(path.as_ref().to_owned())
+}
+
+fn shape() -> TreeShape {
+    RawConfig::new(1000, 64).unwrap().tree.shape().unwrap()
+}
+
+/// Written for these tests alone: letters, then `://`.
+fn looks_like_a_url(written: &[u8]) -> bool {
+    let end =
+        written.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte));
+    let (scheme, rest) = written.split_at(end.unwrap_or(written.len()));
+    scheme.first().is_some_and(u8::is_ascii_alphabetic) && rest.starts_with(b"://")
+}
+
+/// Any bytes but NUL, often with what URLs are made of.
+fn any_name() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop_oneof![
+        Just(b"://".to_vec()),
+        Just(b"file".to_vec()),
+        Just(b"s3".to_vec()),
+        Just(b":".to_vec()),
+        Just(b"%2e".to_vec()),
+        prop::collection::vec(1u8.., 0..6),
+    ];
+    prop::collection::vec(part, 1..6).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn whatever_does_not_look_like_a_url_is_a_path_as_it_is(name in any_name()) {
+        prop_assume!(!name.is_empty() && !looks_like_a_url(&name) && !name.starts_with(b"file:"));
+        let name = OsString::from_vec(name);
+        prop_assert_eq!(Location::parse(&name), Ok(file(&name)));
+    }
+
+    #[test]
+    fn whatever_looks_like_a_url_is_never_a_file_of_that_name(
+        scheme in "[a-zA-Z][a-zA-Z0-9+.-]{0,5}|file|FILE",
+        rest in any_name(),
+    ) {
+        let name = [scheme.as_bytes(), b"://", &rest[..]].concat();
+        prop_assert!(looks_like_a_url(&name));
+        let name = OsString::from_vec(name);
+        prop_assert_ne!(Location::parse(&name), Ok(file(&name)));
+    }
+
+    #[test]
+    fn every_path_can_be_written(name in any_name()) {
+        prop_assume!(!name.is_empty());
+        let written = OsString::from_vec([b"file:", &name[..]].concat());
+        let name = OsString::from_vec(name);
+        // `file:` and `//` make a URL again.
+        if !looks_like_a_url(written.as_encoded_bytes()) {
+            prop_assert_eq!(Location::parse(&written), Ok(file(&name)));
+        }
+        let below = Path::new(".").join(&name);
+        prop_assert_eq!(Location::parse(below.as_os_str()), Ok(file(&below)));
+    }
+
+    #[test]
+    fn what_is_shown_names_the_same(name in any_name()) {
+        prop_assume!(!name.is_empty());
+        let Ok(name) = String::from_utf8(name) else { return Ok(()) };
+        let location = file(name);
+        prop_assert_eq!(location.to_string().parse(), Ok(location));
+    }
+}
+
+#[test]
+fn a_url_of_a_file_is_a_path_from_the_root_of_this_machine() {
+    for (written, path) in [
+        ("file:///srv/disk.obl", "/srv/disk.obl"),
+        ("FILE:///srv/disk.obl", "/srv/disk.obl"),
+        ("file://localhost/srv/disk.obl", "/srv/disk.obl"),
+        ("file:///srv/my%20disk", "/srv/my disk"),
+        ("file:/srv/my%20disk", "/srv/my%20disk"),
+        ("file:disk.obl", "disk.obl"),
+        ("file:s3://disk", "s3://disk"),
+        ("s3:disk", "s3:disk"),
+    ] {
+        assert_eq!(written.parse(), Ok(file(path)), "{written}");
+    }
+    for refused in
+        ["file://disk.obl", "file://host/disk.obl", "file://localhost", "file://", "file:", ""]
+    {
+        assert!(refused.parse::<Location>().is_err(), "{refused}");
+    }
+}
+
+#[test]
+fn a_url_of_an_unknown_store_is_refused_with_those_there_are_and_without_what_it_says() {
+    for scheme in ["s3", "redis", "oblivio", "foo", "S3", "a+b-c.d"] {
+        let url = format!("{scheme}://user:password@host/disk");
+        let message = url.parse::<Location>().unwrap_err().to_string();
+        assert!(message.contains(&format!("{scheme}://")), "{message}");
+        assert!(StoreKind::ALL.iter().all(|kind| message.contains(kind.scheme())), "{message}");
+        assert!(!message.contains("user") && !message.contains("password"), "{message}");
+    }
+}
+
+#[test]
+fn storage_that_was_created_can_be_opened_and_takes_what_was_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    let location = Location::parse(path.as_os_str()).unwrap();
+    let options = StoreOptions::default();
+    location.check_vacant().unwrap();
+    let store = location.create(&[shape()], &options).unwrap();
+    assert_eq!(store.shape(TreeId(0)), Some(&shape()));
+    drop(store);
+    assert_eq!(location.kind().bytes_needed(&[shape()]).unwrap(), path.metadata().unwrap().len());
+    for refused in [location.check_vacant().err(), location.create(&[shape()], &options).err()] {
+        assert_eq!(refused.unwrap().kind(), OpenErrorKind::Exists);
+    }
+    let opened = location.open(&options).unwrap();
+    assert_eq!(opened.store.shape(TreeId(0)), Some(&shape()));
+    assert!(opened.condition.allocated_bytes < path.metadata().unwrap().len(), "it is sparse");
+    drop(opened);
+    location.remove().unwrap();
+    assert!(!path.exists());
+    let missing = location.open(&options).err().unwrap();
+    assert_eq!(missing.kind(), OpenErrorKind::Missing);
+}
+
+#[test]
+fn an_opening_says_what_is_damaged_and_what_it_has_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    let location = file(&path);
+    drop(location.create(&[shape()], &StoreOptions::default()).unwrap());
+    let sound = std::fs::read(&path).unwrap();
+    let to_read = StoreOptions { read_only: true, may_be_cut_off: true, ..StoreOptions::default() };
+    let condition = |options: &StoreOptions| location.open(options).unwrap().condition;
+    assert_eq!((condition(&to_read).damage, condition(&to_read).is_cut_off), (vec![], false));
+
+    let mut damaged = sound.clone();
+    damaged[50] ^= 1;
+    std::fs::write(&path, &damaged).unwrap();
+    let found = condition(&to_read);
+    assert!(found.damage[0].starts_with("1 of 3 copies"), "{found:?}");
+    assert!(found.mended.is_empty() && !found.is_cut_off);
+    let found = condition(&StoreOptions::default());
+    assert!(found.mended.len() == 1 && found.damage.is_empty(), "{found:?}");
+    assert!(std::fs::read(&path).unwrap() == sound);
+
+    std::fs::write(&path, &sound[..sound.len() - 7]).unwrap();
+    let found = condition(&to_read);
+    assert!(found.is_cut_off && found.damage[0].starts_with("7 of "), "{found:?}");
+}
+
+#[test]
+fn a_path_that_is_no_text_is_opened_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(OsStr::from_bytes(b"no text: \xff"));
+    let location = Location::parse(path.as_os_str()).unwrap();
+    drop(location.create(&[shape()], &StoreOptions::default()).unwrap());
+    assert!(path.is_file());
+}

@@ -1,0 +1,61 @@
+//! From storage and a secret to the owner of a volume.
+//!
+//! # Order, and what storage learns
+//!
+//! | step | asked of storage |
+//! |---|---|
+//! | read the superblock's copies | each copy once, in a trip of its own |
+//! | refuse storage that shows none | nothing |
+//! | ask for the secret | nothing |
+//! | try it in key slots, within the bounds of the [`Attempt`] | nothing |
+//!
+//! What anyone can see is told before anyone is asked for a secret. Storage sees the same trips whatever the
+//! secret is and whatever it opens; it can tell from the time until the next trip which slots were tried.
+//!
+//! What comes out is authentic, and it may be old: which superblock is the newest, the client's directory
+//! knows. Which directory that is follows from the volume's name, which nothing vouches for before. So
+//! everything that takes a directory asks it: [`Volume::open`](crate::Volume::open),
+//! [`change_slots`](crate::key_change::change_slots), [`needs_recovery`](crate::volume::needs_recovery) and
+//! [`rescue`](crate::rescue::rescue()).
+
+use oblivio_core::BucketStore;
+
+use crate::keys::{Attempt, Secret};
+use crate::superblock::copies::read_copies;
+use crate::superblock::{LockedSuperblock, SuperblockError, Unlocked};
+
+/// Why there is no owner. `E` is what went wrong where the secret was to come from.
+#[derive(Debug)]
+pub enum UnlockError<E> {
+    /// Storage shows no superblock that could be unlocked. Nobody was asked for a secret.
+    NoSuperblock(SuperblockError),
+    /// There is no secret.
+    NoSecret(E),
+    /// The secret opens nothing, or it would take too much to find out.
+    NotUnlocked(SuperblockError),
+}
+
+/// Unlocks the volume in `store`: the newest superblock that the volume key vouches for.
+///
+/// `secret` is asked once, after storage has shown a superblock. It may take its time.
+///
+/// # Errors
+/// [`UnlockError`]. Nothing was changed.
+pub fn unlock<E>(
+    store: &mut impl BucketStore,
+    attempt: Attempt,
+    secret: impl FnOnce() -> Result<Secret, E>,
+) -> Result<Unlocked, UnlockError<E>> {
+    let copies = read_copies(store);
+    copies.newest().map_err(UnlockError::NoSuperblock)?;
+    let secret = secret().map_err(UnlockError::NoSecret)?;
+    copies.unlock(&secret, attempt).map_err(UnlockError::NotUnlocked)
+}
+
+/// What anyone can see of the volume in `store`: its newest superblock, locked. Nothing vouches for it.
+///
+/// # Errors
+/// When storage shows none.
+pub fn look(store: &mut impl BucketStore) -> Result<LockedSuperblock, SuperblockError> {
+    read_copies(store).newest().cloned()
+}

@@ -1,0 +1,109 @@
+//! From storage and a secret to an owner: in which order, and what storage sees of it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use oblivio_core::view::{Event, EventSink, Operation, Recorder};
+use oblivio_core::{LayoutKind, MemoryStore};
+use oblivio_volume::keys::{Attempt, Secret};
+use oblivio_volume::superblock::copies::{COPIES, shape, write_copies};
+use oblivio_volume::superblock::{SuperblockErrorKind as Kind, Unlocked};
+use oblivio_volume::unlock::{UnlockError, look, unlock};
+
+use super::{key_file, kind, passphrase, superblock};
+
+/// What storage has seen so far.
+#[derive(Clone, Default)]
+struct View(Rc<RefCell<Vec<Event>>>);
+
+impl View {
+    fn seen(&self) -> Vec<Event> {
+        self.0.borrow().clone()
+    }
+}
+
+impl EventSink for View {
+    fn record(&mut self, event: &Event, _: &[u8]) {
+        self.0.borrow_mut().push(*event);
+    }
+}
+
+/// A store that was made for a volume and holds no superblock.
+fn empty() -> MemoryStore {
+    MemoryStore::new(&vec![shape(); 4], LayoutKind::Heap).unwrap()
+}
+
+fn with_superblock() -> MemoryStore {
+    let mut store = empty();
+    write_copies(&mut store, &superblock()).unwrap();
+    store
+}
+
+/// Unlocks with `secret`; and what storage saw until it was asked for, and in all.
+fn unlock_with(
+    secret: Secret,
+    attempt: Attempt,
+) -> (Result<Unlocked, UnlockError<()>>, Vec<Event>, Vec<Event>) {
+    let view = View::default();
+    let mut store = Recorder::new(with_superblock(), view.clone());
+    let mut before = None;
+    let outcome = unlock(&mut store, attempt, || {
+        before = Some(view.seen());
+        Ok(secret)
+    });
+    (outcome, before.expect("the secret was asked for"), view.seen())
+}
+
+#[test]
+fn storage_shows_each_copy_once_before_the_secret_is_asked_for_and_nothing_after_it() {
+    let all = Attempt::default();
+    let one = |slot| Attempt { slot: Some(slot), ..all };
+    let too_little = Attempt { memory_kib_max: 0, ..all };
+    let cases = [
+        (key_file(1), all, Ok(1)),
+        (passphrase("correct horse"), all, Ok(0)),
+        (key_file(1), one(1), Ok(1)),
+        (key_file(2), all, Err(Kind::WrongKey)),
+        (passphrase("another horse"), all, Err(Kind::WrongKey)),
+        (passphrase("correct horse"), too_little, Err(Kind::TooCostly)),
+        (key_file(1), one(7), Err(Kind::InvalidRequest)),
+    ];
+    for (secret, attempt, expected) in cases {
+        let (outcome, before, seen) = unlock_with(secret, attempt);
+        let outcome = match outcome {
+            Ok(owner) => Ok(owner.slot),
+            Err(UnlockError::NotUnlocked(error)) => Err(error.kind()),
+            Err(error) => panic!("{error:?}"),
+        };
+        assert_eq!(outcome, expected);
+        assert_eq!(before, seen, "{expected:?}: the secret changed what storage sees");
+        assert!(seen.iter().all(|event| event.operation == Operation::Read));
+        let mut places: Vec<_> = seen.iter().map(|event| event.piece.unwrap()).collect();
+        places.dedup();
+        assert_eq!(places.len(), COPIES, "{seen:?}");
+    }
+}
+
+#[test]
+fn nobody_is_asked_for_a_secret_where_storage_shows_no_superblock() {
+    let asked = || -> Result<Secret, ()> { panic!("a secret was asked for") };
+    match unlock(&mut empty(), Attempt::default(), asked) {
+        Err(UnlockError::NoSuperblock(error)) => assert_eq!(error.kind(), Kind::NotAVolume),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(kind(look(&mut empty())), Kind::NotAVolume);
+}
+
+#[test]
+fn why_there_is_no_secret_is_handed_on() {
+    let outcome = unlock(&mut with_superblock(), Attempt::default(), || Err("it was forgotten"));
+    assert!(matches!(outcome, Err(UnlockError::NoSecret("it was forgotten"))), "{outcome:?}");
+}
+
+#[test]
+fn anyone_can_look_at_what_stands_in_clear() {
+    let view = View::default();
+    let locked = look(&mut Recorder::new(with_superblock(), view.clone())).unwrap();
+    assert_eq!(locked.encode(), superblock().encode());
+    assert_eq!(view.seen().len(), COPIES);
+}
