@@ -126,7 +126,7 @@ impl FreecursiveConfig {
         self.block_bytes.saturating_add(self.integrity.bytes())
     }
 
-    /// The most path accesses that one request can make, and so what the backend's stash must have
+    /// The most path accesses that one request can make, and so what the scheme's stash must have
     /// room for beyond its bound: on each level one, and a group that begins anew. Public.
     ///
     /// # Errors

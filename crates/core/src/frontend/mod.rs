@@ -1,6 +1,6 @@
 //! Frontends whose position map does not lie in client memory: Tiny ORAM, sections II-B and V-E.
 //!
-//! The words *frontend* (step 1 of an access: which path, and which one next) and *backend* (the
+//! The words *frontend* (step 1 of an access: which path, and which one next) and *scheme* (the
 //! other steps) are those of Freecursive ORAM (Fletcher et al., ASPLOS'15).
 //!
 //! - [`RecursiveOram`]: plain recursion (Shi et al., Asiacrypt'11). The position map lies in a

@@ -1,31 +1,31 @@
-//! ORAMs over one backend: what else can make path accesses beside them.
+//! ORAMs over one scheme: what else can make path accesses beside them.
 
 use rand_core::CryptoRng;
 
 use super::{FlatOram, TakingOram};
-use crate::scheme::TakingBackend;
+use crate::scheme::Scheme;
 
-/// An ORAM all of whose path accesses one backend makes, and whose blocks are there under their own
+/// An ORAM all of whose path accesses one scheme makes, and whose blocks are there under their own
 /// addresses. [ρ](crate::rho) stands before such a one; and is none itself, as it has two trees.
 pub trait BackedOram: TakingOram {
     /// What makes the path accesses.
-    type Backend: TakingBackend;
+    type Scheme: Scheme;
 
     /// What makes the path accesses.
-    fn backend(&self) -> &Self::Backend;
+    fn scheme(&self) -> &Self::Scheme;
 
     /// What makes the path accesses, for whoever wraps it.
-    fn backend_mut(&mut self) -> &mut Self::Backend;
+    fn scheme_mut(&mut self) -> &mut Self::Scheme;
 }
 
-impl<B: TakingBackend, R: CryptoRng> BackedOram for FlatOram<B, R> {
-    type Backend = B;
+impl<S: Scheme, R: CryptoRng> BackedOram for FlatOram<S, R> {
+    type Scheme = S;
 
-    fn backend(&self) -> &B {
-        &self.backend
+    fn scheme(&self) -> &S {
+        &self.scheme
     }
 
-    fn backend_mut(&mut self) -> &mut B {
-        &mut self.backend
+    fn scheme_mut(&mut self) -> &mut S {
+        &mut self.scheme
     }
 }

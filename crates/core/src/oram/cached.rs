@@ -226,13 +226,13 @@ impl<O: TakingOram> CachedOram<O> {
         }
     }
 
-    /// Reads and writes back one more path, so that the stash shrinks. Storage sees it.
+    /// Makes the stash of the ORAM behind smaller ahead of time. Storage sees it.
     ///
     /// # Errors
     /// Any that storage causes.
-    pub fn background_evict(&mut self) -> Result<(), Error> {
+    pub fn evict(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
-        self.oram.background_evict()
+        self.oram.evict()
     }
 
     /// Checks the ORAM behind; and that no block which was taken out of it is still there. Storage

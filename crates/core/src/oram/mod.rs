@@ -21,8 +21,7 @@ use rand_core::CryptoRng;
 use crate::error::{Error, ErrorKind};
 use crate::posmap::FlatPosMap;
 use crate::scheme::{
-    Backend, Location, Op, PathBackend, Populate, RawBackend, RawConfig, TreeConfig,
-    WINDOW_ACCESSES_MAX,
+    Location, Op, PathScheme, RawConfig, RawScheme, Scheme, TreeConfig, WINDOW_ACCESSES_MAX,
 };
 use crate::seal::Sealer;
 use crate::stash::StashView;
@@ -107,8 +106,8 @@ pub trait Oram {
 /// assert_eq!(block, [0; 64], "never written");
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
-pub struct FlatOram<B, R> {
-    backend: B,
+pub struct FlatOram<S, R> {
+    scheme: S,
     position_map: FlatPosMap,
     coins: R,
     capacity: u64,
@@ -118,23 +117,23 @@ pub struct FlatOram<B, R> {
 }
 
 /// Path ORAM with a flat position map.
-pub type PathOram<S, R> = FlatOram<PathBackend<S>, R>;
+pub type PathOram<S, R> = FlatOram<PathScheme<S>, R>;
 
 /// RAW ORAM with a flat position map.
-pub type RawOram<S, R> = FlatOram<RawBackend<S>, R>;
+pub type RawOram<S, R> = FlatOram<RawScheme<S>, R>;
 
 impl<S: BucketStore, R: CryptoRng> PathOram<S, R> {
     /// An empty Path ORAM.
     ///
     /// # Errors
-    /// See [`PathBackend::new`].
+    /// See [`PathScheme::new`].
     pub fn path(config: &TreeConfig, sealer: Sealer, store: S, coins: R) -> Result<Self, Error> {
-        Self::new(PathBackend::new(config, sealer, store)?, coins)
+        Self::new(PathScheme::new(config, sealer, store)?, coins)
     }
 
     /// The store, for whoever wraps it.
     pub fn store_mut(&mut self) -> &mut S {
-        self.backend.store_mut()
+        self.scheme.store_mut()
     }
 }
 
@@ -142,42 +141,42 @@ impl<S: BucketStore, R: CryptoRng> RawOram<S, R> {
     /// An empty RAW ORAM.
     ///
     /// # Errors
-    /// See [`RawBackend::new`].
+    /// See [`RawScheme::new`].
     pub fn raw(config: &RawConfig, sealer: Sealer, store: S, coins: R) -> Result<Self, Error> {
-        Self::new(RawBackend::new(config, sealer, store)?, coins)
+        Self::new(RawScheme::new(config, sealer, store)?, coins)
     }
 
     /// The store, for whoever wraps it.
     pub fn store_mut(&mut self) -> &mut S {
-        self.backend.store_mut()
+        self.scheme.store_mut()
     }
 }
 
-impl<B: Populate, R: CryptoRng> FlatOram<B, R> {
+impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
     /// Fills an ORAM that was never accessed: afterwards each block has been written, with zeros.
     ///
     /// # Errors
-    /// Those of [`Populate::populate`].
+    /// Those of [`Scheme::populate`].
     pub fn populate(&mut self) -> Result<(), Error> {
-        let Self { backend, position_map, coins, capacity, .. } = self;
+        let Self { scheme, position_map, coins, capacity, .. } = self;
         let mut blocks =
             (0..*capacity).map(|address| (address, position_map.look_up(address, coins)));
-        backend.populate(&mut blocks)
+        scheme.populate(&mut blocks)
     }
 }
 
-impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
-    /// Puts a flat position map before `backend`. `coins` must be unpredictable to storage; the
+impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
+    /// Puts a flat position map before `scheme`. `coins` must be unpredictable to storage; the
     /// same coins give the same trace.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when there is no memory for the map.
-    pub fn new(backend: B, coins: R) -> Result<Self, Error> {
-        let config = backend.config();
+    pub fn new(scheme: S, coins: R) -> Result<Self, Error> {
+        let config = scheme.config();
         let (capacity, block_bytes) = (config.capacity, config.block_bytes);
         let position_map = FlatPosMap::new(capacity, config.geometry.leaf_level())?;
         Ok(Self {
-            backend,
+            scheme,
             position_map,
             coins,
             capacity,
@@ -194,9 +193,9 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
         Self { hits, ..self }
     }
 
-    /// The backend, for whoever wraps it.
-    pub fn backend_mut(&mut self) -> &mut B {
-        &mut self.backend
+    /// The scheme, for whoever wraps it.
+    pub fn scheme_mut(&mut self) -> &mut S {
+        &mut self.scheme
     }
 
     /// What it did so far. Secret.
@@ -206,22 +205,22 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
 
     /// The parameters of the tree. Public.
     pub fn config(&self) -> &TreeConfig {
-        self.backend.config()
+        self.scheme.config()
     }
 
     /// The stash. Secret.
     pub fn stash(&self) -> StashView<'_> {
-        self.backend.stash()
+        self.scheme.stash()
     }
 
     /// Starts to keep a histogram of the stash. Secret.
     pub fn record_stash_histogram(&mut self) {
-        self.backend.record_stash_histogram();
+        self.scheme.record_stash_histogram();
     }
 
     /// AES blocks computed so far. Public.
     pub fn aes_blocks(&self) -> u64 {
-        self.backend.aes_blocks()
+        self.scheme.aes_blocks()
     }
 
     /// Bytes of client memory for the position map. Public.
@@ -229,12 +228,20 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
         self.position_map.bytes()
     }
 
-    /// Reads and writes back one more path, so that the stash shrinks. Storage sees it.
+    /// An access to nothing: see [`Scheme::dummy`].
+    ///
+    /// # Errors
+    /// Those of [`Scheme::dummy`].
+    pub fn dummy(&mut self) -> Result<(), Error> {
+        self.scheme.dummy(&mut self.coins)
+    }
+
+    /// Makes the stash smaller ahead of time: see [`Scheme::evict`].
     ///
     /// # Errors
     /// Any that storage causes.
-    pub fn background_evict(&mut self) -> Result<(), Error> {
-        self.backend.background_evict(&mut self.coins)
+    pub fn evict(&mut self) -> Result<(), Error> {
+        self.scheme.evict(&mut self.coins)
     }
 
     /// Checks the Path ORAM invariant over the whole tree: each block exactly once, in the stash or
@@ -246,7 +253,7 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
         let mut seen = std::collections::HashSet::new();
         let mut violation = None;
         let position_map = &self.position_map;
-        self.backend.visit_blocks(&mut |location, address, leaf| {
+        self.scheme.visit_blocks(&mut |location, address, leaf| {
             let defect = if !seen.insert(address) {
                 "twice"
             } else if position_map.get(address) != Some(leaf) {
@@ -268,7 +275,7 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
     /// Any that storage causes.
     pub fn blocks_on_levels(&mut self) -> Result<Vec<u64>, Error> {
         let mut blocks = vec![0; self.config().geometry.levels()];
-        self.backend.visit_blocks(&mut |location, _, _| {
+        self.scheme.visit_blocks(&mut |location, _, _| {
             if let Location::Bucket(bucket) = location {
                 blocks[usize::from(bucket.level())] += 1;
             }
@@ -290,11 +297,11 @@ impl<B: Backend, R: CryptoRng> FlatOram<B, R> {
             return;
         }
         let leaf = self.position_map.look_up(next.address, &mut self.coins);
-        self.backend.prefetch(leaf);
+        self.scheme.announce(&[leaf]);
     }
 }
 
-impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
+impl<S: Scheme, R: CryptoRng> Oram for FlatOram<S, R> {
     fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -306,10 +313,10 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
         for window in batch.chunks_mut(WINDOW_ACCESSES_MAX) {
-            self.backend.check_ready()?;
+            self.scheme.check_ready()?;
             let mut requests = window.iter_mut().peekable();
             while let Some(Access { address, op }) = requests.next() {
-                if self.hits == HitPolicy::Serve && self.backend.serve_on_client(*address, op)? {
+                if self.hits == HitPolicy::Serve && self.scheme.serve_on_client(*address, op)? {
                     self.tally.stash_hits += 1;
                     continue;
                 }
@@ -318,7 +325,7 @@ impl<B: Backend, R: CryptoRng> Oram for FlatOram<B, R> {
                     self.look_ahead(next);
                 }
                 self.tally.data_accesses += 1;
-                self.backend.access(*address, from, to, op)?;
+                self.scheme.access(*address, from, to, op)?;
             }
         }
         Ok(())

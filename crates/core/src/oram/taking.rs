@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 
 use super::{FlatOram, Oram, check_request};
 use crate::error::Error;
-use crate::scheme::{Op, TakingBackend};
+use crate::scheme::{Op, Scheme};
 
 /// An ORAM out of which a block can be taken, and put back later without an access to its path.
 ///
@@ -46,11 +46,11 @@ pub trait TakingOram: Oram {
     /// Those of [`Oram::access`].
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error>;
 
-    /// Reads and writes back one more path, so that the stash shrinks. Storage sees it.
+    /// Makes the stash smaller ahead of time. Storage sees it.
     ///
     /// # Errors
     /// Any that storage causes.
-    fn background_evict(&mut self) -> Result<(), Error>;
+    fn evict(&mut self) -> Result<(), Error>;
 
     /// Checks over the whole tree that each block is there once at most, and where it belongs.
     /// Storage sees a scan.
@@ -68,31 +68,31 @@ pub trait TakingOram: Oram {
     fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error>;
 }
 
-impl<B: TakingBackend, R: CryptoRng> TakingOram for FlatOram<B, R> {
+impl<S: Scheme, R: CryptoRng> TakingOram for FlatOram<S, R> {
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
-        self.backend.check_ready()?;
+        self.scheme.check_ready()?;
         let (from, _) = self.position_map.look_up_and_remap(address, &mut self.coins);
         self.tally.data_accesses += 1;
-        self.backend.take(address, from, block)
+        self.scheme.take(address, from, block)
     }
 
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
-        let is_found = self.backend.take_on_client(address, block)?.is_some();
+        let is_found = self.scheme.take_on_client(address, block)?.is_some();
         self.tally.stash_hits += u64::from(is_found);
         Ok(is_found)
     }
 
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error> {
         check_request(address, &Op::Write(block), self.capacity, self.block_bytes)?;
-        self.backend.check_ready()?;
+        self.scheme.check_ready()?;
         let unseen = self.position_map.look_up(address, &mut self.coins);
-        self.backend.append(address, unseen, block)
+        self.scheme.append(address, unseen, block)
     }
 
-    fn background_evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
+    fn evict(&mut self) -> Result<(), Error> {
+        self.evict()
     }
 
     fn check_invariants(&mut self) -> Result<(), Error> {
@@ -100,6 +100,6 @@ impl<B: TakingBackend, R: CryptoRng> TakingOram for FlatOram<B, R> {
     }
 
     fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
-        self.backend.visit_blocks(&mut |_, address, _| visit(address))
+        self.scheme.visit_blocks(&mut |_, address, _| visit(address))
     }
 }

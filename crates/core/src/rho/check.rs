@@ -8,12 +8,12 @@ use super::{RhoOram, TwoTrees};
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::geometry::Leaf;
 use crate::oram::BackedOram;
-use crate::scheme::{Backend, Indistinct, Location};
+use crate::scheme::{Location, Scheme};
 
-impl<F, B, R> RhoOram<F, B, R>
+impl<F, S, R> RhoOram<F, S, R>
 where
-    F: BackedOram<Backend = TwoTrees<B, R>>,
-    B: Indistinct,
+    F: BackedOram<Scheme = TwoTrees<S, R>>,
+    S: Scheme,
     R: CryptoRng,
 {
     /// Checks both trees: each block once at most, on its path, with the leaf that its map says; and
@@ -30,7 +30,7 @@ where
         let mut report = |defect: &'static str| {
             violation.get_or_insert(defect);
         };
-        main.backend_mut().visit_blocks(&mut |_, address, _| {
+        main.scheme_mut().visit_blocks(&mut |_, address, _| {
             if array.find(address).is_some() || *victim == Some(address) {
                 report("there is a block in the main ORAM and in front of it");
             }
@@ -40,7 +40,7 @@ where
         }
         let mut leaves: HashMap<u64, Leaf> =
             array.blocks().map(|(line, tag)| (line.number(), tag.leaf)).collect();
-        main.backend_mut().small_mut().visit_blocks(&mut |location, line, leaf| {
+        main.scheme_mut().small_mut().visit_blocks(&mut |location, line, leaf| {
             if leaves.remove(&line) != Some(leaf) {
                 report("there is a block in the small tree twice, or other than the array says");
             } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {

@@ -6,7 +6,7 @@ use super::{RhoOram, TwoTrees};
 use crate::block_cache::LineId;
 use crate::error::{Error, check_sound};
 use crate::oram::{BackedOram, TakingOram, check_request};
-use crate::scheme::{Indistinct, Op};
+use crate::scheme::{Op, Scheme};
 
 /// A block is taken out of the tree that it is in, and put back into the small one, at one small access
 /// and none to data in the main tree.
@@ -15,10 +15,10 @@ use crate::scheme::{Indistinct, Op};
 /// stash of the small tree is no fuller after it, as it writes back what it reads. Then the block makes it
 /// fuller by one, as in an insertion and in any access to a block that is new: so the bound holds for the
 /// same reason, and [`StashFull`](crate::ErrorKind::StashFull) is said before anything is done.
-impl<F, B, R> TakingOram for RhoOram<F, B, R>
+impl<F, S, R> TakingOram for RhoOram<F, S, R>
 where
-    F: BackedOram<Backend = TwoTrees<B, R>>,
-    B: Indistinct,
+    F: BackedOram<Scheme = TwoTrees<S, R>>,
+    S: Scheme,
     R: CryptoRng,
 {
     /// Storage sees the rounds that it takes: a small access, if the block is in the array; otherwise what
@@ -45,7 +45,7 @@ where
             self.trees().tally.misses += u64::from(is_found);
             return Ok(is_found);
         };
-        let trees = self.main.backend_mut();
+        let trees = self.main.scheme_mut();
         let is_found = trees.small_mut().take_on_client(line.number(), block)?.is_some();
         if is_found {
             trees.tally.hits += 1;
@@ -71,7 +71,7 @@ where
 
     /// Makes a [round of dummies](Self::idle_round); or where batches do not end rounds, the
     /// [next access](Self::idle_access) of the pattern.
-    fn background_evict(&mut self) -> Result<(), Error> {
+    fn evict(&mut self) -> Result<(), Error> {
         if self.ends_rounds { self.idle_round() } else { self.idle_access() }
     }
 
@@ -87,16 +87,16 @@ where
     }
 }
 
-impl<F, B, R> RhoOram<F, B, R>
+impl<F, S, R> RhoOram<F, S, R>
 where
-    F: BackedOram<Backend = TwoTrees<B, R>>,
-    B: Indistinct,
+    F: BackedOram<Scheme = TwoTrees<S, R>>,
+    S: Scheme,
     R: CryptoRng,
 {
     /// Takes the block of a line, which holds one, out of the small tree.
     fn take_small(&mut self, line: LineId, block: &mut [u8]) -> Result<bool, Error> {
         let from = self.array.held(line).expect("the block is in the array").leaf;
-        let trees = self.main.backend_mut();
+        let trees = self.main.scheme_mut();
         trees.tally.hits += 1;
         let is_found = trees.access_small(|small| small.take(line.number(), from, block))?;
         self.array.release(line);

@@ -417,7 +417,7 @@ impl Small for PathOram<Faulty, StdRng> {
         self.store_mut()
     }
     fn evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
+        self.evict()
     }
     fn check(&mut self) -> Result<(), Error> {
         self.check_invariants()
@@ -429,7 +429,7 @@ impl Small for RawOram<Faulty, StdRng> {
         self.store_mut()
     }
     fn evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
+        self.evict()
     }
     fn check(&mut self) -> Result<(), Error> {
         self.check_invariants()

@@ -320,7 +320,7 @@ impl OnMemory for PathOram<MemoryStore, Coins> {
         self.stash().addresses().collect()
     }
     fn evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
+        self.evict()
     }
 }
 
@@ -332,7 +332,7 @@ impl OnMemory for RawOram<MemoryStore, Coins> {
         self.stash().addresses().collect()
     }
     fn evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
+        self.evict()
     }
 }
 

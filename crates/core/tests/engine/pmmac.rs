@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use oblivio_core::scheme::{Location, PathBackend, RawBackend, TakingBackend};
+use oblivio_core::scheme::{self, Location, PathScheme, RawScheme};
 use oblivio_core::store::{Fill, Frames, Part, Piece, TreeId, TreeShape};
 use oblivio_core::{
     Access, BucketId, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, HitPolicy,
@@ -53,7 +53,7 @@ impl BucketStore for Untrusted {
     }
 }
 
-/// A store to be attacked, under a frontend over any backend.
+/// A store to be attacked, under a frontend over any scheme.
 trait Victim: Oram {
     fn memory(&mut self) -> &mut MemoryStore;
     fn tree(&self) -> TreeConfig;
@@ -70,7 +70,7 @@ struct Attacked<B> {
     dropped: Rc<Cell<u32>>,
 }
 
-impl<B: TakingBackend> Oram for Attacked<B> {
+impl<B: scheme::Scheme> Oram for Attacked<B> {
     fn capacity(&self) -> u64 {
         self.oram.capacity()
     }
@@ -84,9 +84,9 @@ impl<B: TakingBackend> Oram for Attacked<B> {
     }
 }
 
-impl<B: TakingBackend> Victim for Attacked<B> {
+impl<B: scheme::Scheme> Victim for Attacked<B> {
     fn memory(&mut self) -> &mut MemoryStore {
-        (self.memory)(self.oram.backend_mut())
+        (self.memory)(self.oram.scheme_mut())
     }
 
     fn tree(&self) -> TreeConfig {
@@ -112,18 +112,18 @@ impl<B: TakingBackend> Victim for Attacked<B> {
             Location::Bucket(bucket) if bucket.level() >= top => filled.push(bucket),
             _ => {}
         };
-        self.oram.backend_mut().visit_blocks(&mut visit).unwrap();
+        self.oram.scheme_mut().visit_blocks(&mut visit).unwrap();
         filled.dedup();
         filled
     }
 }
 
-fn path_memory(backend: &mut PathBackend<Untrusted>) -> &mut MemoryStore {
-    &mut backend.store_mut().memory
+fn path_memory(scheme: &mut PathScheme<Untrusted>) -> &mut MemoryStore {
+    &mut scheme.store_mut().memory
 }
 
-fn raw_memory(backend: &mut RawBackend<Untrusted>) -> &mut MemoryStore {
-    &mut backend.store_mut().memory
+fn raw_memory(scheme: &mut RawScheme<Untrusted>) -> &mut MemoryStore {
+    &mut scheme.store_mut().memory
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -181,16 +181,16 @@ impl Setup {
             Scheme::Path => {
                 let tree = top(config.path_tree().unwrap());
                 let (sealer, store) = parts(&tree, &mut coins);
-                let backend = PathBackend::new(&tree, sealer, store).unwrap();
-                let oram = FreecursiveOram::new(&config, backend, coins).unwrap();
+                let scheme = PathScheme::new(&tree, sealer, store).unwrap();
+                let oram = FreecursiveOram::new(&config, scheme, coins).unwrap();
                 Box::new(Attacked { oram, memory: path_memory, dropped })
             }
             Scheme::Raw => {
                 let mut raw = config.raw_tree().unwrap();
                 raw.tree = top(raw.tree);
                 let (sealer, store) = parts(&raw.tree, &mut coins);
-                let backend = RawBackend::new(&raw, sealer, store).unwrap();
-                let oram = FreecursiveOram::new(&config, backend, coins).unwrap();
+                let scheme = RawScheme::new(&raw, sealer, store).unwrap();
+                let oram = FreecursiveOram::new(&config, scheme, coins).unwrap();
                 Box::new(Attacked { oram, memory: raw_memory, dropped })
             }
         }

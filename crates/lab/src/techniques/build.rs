@@ -1,7 +1,7 @@
 //! Builds the ORAM of a row.
 
 use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
+use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::{
     CacheConfig, CachedOram, Error, FlatOram, FreecursiveConfig, FreecursiveOram, Integrity, Key,
     MemoryStore, RawConfig, RhoConfig, RhoOram, Sealer, TreeConfig,
@@ -31,12 +31,12 @@ pub(super) fn build(plan: &Plan, setup: &Setup, coins: StdRng) -> Result<Subject
         (_, Scheme::Raw) => {
             let config = builder.raw_config()?;
             let (sealer, store) = builder.outside(&config.tree)?;
-            builder.behind_map(RawBackend::new(&config, sealer, store)?)?
+            builder.behind_map(RawScheme::new(&config, sealer, store)?)?
         }
         (_, Scheme::Path | Scheme::PathAlloc(_)) => {
             let tree = builder.path_tree()?;
             let (sealer, store) = builder.outside(&tree)?;
-            builder.behind_map(PathBackend::new(&tree, sealer, store)?)?
+            builder.behind_map(PathScheme::new(&tree, sealer, store)?)?
         }
     };
     Ok(Subject { oram, meter, requests: 0, background_evictions: 0 })
@@ -114,16 +114,16 @@ impl Builder<'_> {
         Ok((sealer, Store::new(store, self.meter.clone())))
     }
 
-    fn behind_map<B: TakingBackend + 'static>(
+    fn behind_map<B: scheme::Scheme + 'static>(
         mut self,
-        backend: B,
+        scheme: B,
     ) -> Result<Box<dyn Measured>, Error> {
         let coins = StdRng::from_rng(&mut self.coins);
         match self.setup.map {
-            Map::Flat => self.front_of(FlatOram::new(backend, coins)?.with_hits(self.setup.hits)),
+            Map::Flat => self.front_of(FlatOram::new(scheme, coins)?.with_hits(self.setup.hits)),
             Map::Recursive { has_plb, integrity } => {
                 let config = self.frontend(has_plb, integrity)?;
-                self.front_of(FreecursiveOram::new(&config, backend, coins)?)
+                self.front_of(FreecursiveOram::new(&config, scheme, coins)?)
             }
         }
     }
@@ -144,11 +144,11 @@ impl Builder<'_> {
     fn rho(mut self) -> Result<Box<dyn Measured>, LabError> {
         let config = RhoConfig::new(self.plan.rho_blocks, BLOCK_BYTES)?;
         let main = self.path_tree()?;
-        let mut backend = |tree: &TreeConfig| {
+        let mut scheme = |tree: &TreeConfig| {
             let (sealer, store) = self.outside(tree)?;
-            PathBackend::new(tree, sealer, store)
+            PathScheme::new(tree, sealer, store)
         };
-        let (main, small) = (backend(&main)?, backend(&config.small)?);
+        let (main, small) = (scheme(&main)?, scheme(&config.small)?);
         let trees = TwoTrees::new(&config, main, small, StdRng::from_rng(&mut self.coins))?;
         let (frontend, cache) = (self.frontend(true, Integrity::None)?, self.cache());
         let main = FreecursiveOram::new(&frontend, trees, self.coins)?;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use oblivio_core::oram::FrontendTally;
 use oblivio_core::rho::FreecursiveRho;
-use oblivio_core::scheme::{Backend, TakingBackend};
+use oblivio_core::scheme::Scheme;
 use oblivio_core::view::{Event, EventSink, Operation, Recorder};
 use oblivio_core::{
     Access, BackedOram, CachedOram, Error, FlatOram, FreecursiveOram, MemoryStore, Oram, TakingOram,
@@ -81,13 +81,13 @@ pub(super) trait Tallied: BackedOram {
     fn frontend_tally(&self) -> FrontendTally;
 }
 
-impl<B: TakingBackend> Tallied for FlatOram<B, StdRng> {
+impl<B: Scheme> Tallied for FlatOram<B, StdRng> {
     fn frontend_tally(&self) -> FrontendTally {
         self.tally()
     }
 }
 
-impl<B: TakingBackend> Tallied for FreecursiveOram<B, StdRng> {
+impl<B: Scheme> Tallied for FreecursiveOram<B, StdRng> {
     fn frontend_tally(&self) -> FrontendTally {
         self.tally()
     }
@@ -99,7 +99,7 @@ fn counts_of(oram: &impl Tallied) -> Counts {
         data: tally.data_accesses,
         position_map: tally.position_map_accesses,
         remap: tally.remap_accesses,
-        aes_blocks: oram.backend().aes_blocks(),
+        aes_blocks: oram.scheme().aes_blocks(),
         ..Counts::default()
     }
 }
@@ -110,7 +110,7 @@ impl<O: Tallied> Measured for O {
     }
 
     fn make_room(&mut self) -> Result<u64, Error> {
-        self.background_evict().map(|()| 1)
+        self.evict().map(|()| 1)
     }
 
     fn counts(&self) -> Counts {
@@ -118,7 +118,7 @@ impl<O: Tallied> Measured for O {
     }
 
     fn stash_blocks(&self) -> usize {
-        self.backend().stash().blocks()
+        self.scheme().stash().blocks()
     }
 
     fn check_invariants(&mut self) -> Result<(), Error> {
@@ -135,7 +135,7 @@ impl<O: Tallied> Measured for UnderCache<O> {
     }
 
     fn make_room(&mut self) -> Result<u64, Error> {
-        self.0.background_evict().map(|()| 1)
+        self.0.evict().map(|()| 1)
     }
 
     fn counts(&self) -> Counts {
@@ -143,7 +143,7 @@ impl<O: Tallied> Measured for UnderCache<O> {
     }
 
     fn stash_blocks(&self) -> usize {
-        self.0.oram().backend().stash().blocks()
+        self.0.oram().scheme().stash().blocks()
     }
 
     fn check_invariants(&mut self) -> Result<(), Error> {

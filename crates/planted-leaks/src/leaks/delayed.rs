@@ -29,9 +29,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which misses push a block out of the cache",
         edits: &[Edit {
             file: "core/src/oram/taking.rs",
-            find: "self.backend.append(address, unseen, block)",
-            replacement: "self.backend.append(address, unseen, block)?;
-        self.background_evict()",
+            find: "self.scheme.append(address, unseen, block)",
+            replacement: "self.scheme.append(address, unseen, block)?;
+        self.evict()",
         }],
         found_by: &[PRIVACY.tests(&["delayed::leaves_are_uniform_independent_and_fresh"])],
     },

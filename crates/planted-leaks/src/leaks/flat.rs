@@ -139,14 +139,40 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether the stash is at its bound",
         edits: &[Edit {
             file: "core/src/oram/mod.rs",
-            find: "self.backend.prefetch(leaf);",
+            find: "self.scheme.announce(&[leaf]);",
             replacement: "if self.stash().blocks() < self.config().stash_blocks_max {
-                self.backend.prefetch(leaf);
+                self.scheme.announce(&[leaf]);
             }",
         }],
         found_by: &[PRIVACY.tests(&[
             "shape::a_stash_that_passes_its_bound_within_a_batch_looks_like_an_empty_one",
         ])],
+    },
+    Leak {
+        name: "raw-dummy-is-an-eviction",
+        shows: "which accesses are dummies",
+        edits: &[Edit {
+            file: "core/src/scheme/raw.rs",
+            find: "self.access_nothing(leaf)?;
+        self.evict_if_due()?;",
+            replacement: "let _ = Self::access_nothing;
+        let _ = leaf;
+        self.evict_only()?;",
+        }],
+        found_by: &[PRIVACY
+            .tests(&["dummies::have_the_shape_of_requests_and_the_same_evictions_between_them"])],
+    },
+    Leak {
+        name: "raw-dummies-are-not-counted",
+        shows: "which accesses are dummies: evictions come after so many requests",
+        edits: &[Edit {
+            file: "core/src/scheme/raw.rs",
+            find: "self.access_nothing(leaf)?;
+        self.evict_if_due()?;",
+            replacement: "self.access_nothing(leaf)?;",
+        }],
+        found_by: &[PRIVACY
+            .tests(&["dummies::have_the_shape_of_requests_and_the_same_evictions_between_them"])],
     },
     Leak {
         name: "evictions-in-another-order",

@@ -70,7 +70,7 @@ pub(super) const LEAKS: &[Leak] = &[
             file: "core/src/frontend/unified.rs",
             find: "self.tally.plb_hits += 1;",
             replacement: "self.tally.plb_hits += 1;
-                self.backend.prefetch(crate::geometry::Leaf(0));",
+                self.scheme.announce(&[crate::geometry::Leaf(0)]);",
         }],
         found_by: &[PRIVACY.tests(&["shape::freecursive_looks_like_as_many_single_accesses"])],
     },
@@ -81,7 +81,7 @@ pub(super) const LEAKS: &[Leak] = &[
             file: "core/src/frontend/unified.rs",
             find: "self.plb.release(line);",
             replacement: "self.plb.release(line);
-            self.backend.background_evict(&mut self.coins)?;",
+            self.scheme.evict(&mut self.coins)?;",
         }],
         found_by: &[PRIVACY.tests(&[
             "shape::freecursive_looks_like_as_many_single_accesses",
@@ -126,10 +126,10 @@ pub(super) const LEAKS: &[Leak] = &[
             file: "core/src/frontend/integrity.rs",
             find: "        let mut verdict = Ok(());",
             replacement: "        if from.count == crate::posmap::compressed::Count::NEVER_MOVED {
-            let mut block = vec![0; backend.config().block_bytes];
+            let mut block = vec![0; scheme.config().block_bytes];
             op.apply(data_of(&mut block));
             pmmac.seal(address, to.count, &mut block)?;
-            return backend.append(address, to.leaf, &block);
+            return scheme.append(address, to.leaf, &block);
         }
         let mut verdict = Ok(());",
         }],
@@ -140,11 +140,11 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which access a tampered block was for, while the client goes on: its path is read twice",
         edits: &[Edit {
             file: "core/src/frontend/integrity.rs",
-            find: "        backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
+            find: "        scheme.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
         verdict",
-            replacement: "        backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
+            replacement: "        scheme.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
         if verdict.is_err() {
-            backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut |_| ()))?;
+            scheme.access(address, from.leaf, to.leaf, &mut Op::Update(&mut |_| ()))?;
         }
         verdict",
         }],

@@ -9,8 +9,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether a block is in the stash or near the root, so whether it was asked for lately",
         edits: &[Edit {
             file: "core/src/oram/mod.rs",
-            find: "if self.hits == HitPolicy::Serve && self.backend.serve_on_client(*address, op)? {",
-            replacement: "if self.backend.serve_on_client(*address, op)? {",
+            find: "if self.hits == HitPolicy::Serve && self.scheme.serve_on_client(*address, op)? {",
+            replacement: "if self.scheme.serve_on_client(*address, op)? {",
         }],
         found_by: &[PRIVACY.tests(&[
             "hits::that_are_not_served_are_not_seen",
@@ -40,7 +40,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "self.tally.stash_hits += 1;",
             replacement: "self.tally.stash_hits += 1;
                     let leaf = self.position_map.look_up(*address, &mut self.coins);
-                    self.backend.access(*address, leaf, leaf, op)?;",
+                    self.scheme.access(*address, leaf, leaf, op)?;",
         }],
         found_by: &[PRIVACY.tests(&["hits::that_are_served_leave_leaves_uniform_and_fresh"])],
     },
@@ -61,8 +61,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "how often a block is on the client, so how often it was asked for lately",
         edits: &[Edit {
             file: "core/src/frontend/unified.rs",
-            find: "if self.hits == HitPolicy::Serve && self.backend.serve_on_client(address, op)? {",
-            replacement: "if self.backend.serve_on_client(address, op)? {",
+            find: "if self.hits == HitPolicy::Serve && self.scheme.serve_on_client(address, op)? {",
+            replacement: "if self.scheme.serve_on_client(address, op)? {",
         }],
         found_by: &[PRIVACY.tests(&["hits::of_freecursive_that_are_not_served_are_not_seen"])],
     },
@@ -84,7 +84,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "        self.plb.fill(line, Held { address, position });
         Ok(true)",
             replacement: "        self.plb.fill(line, Held { address, position });
-        self.backend.access(address, leaf, leaf, &mut Op::Read(&mut self.moved))?;
+        self.scheme.access(address, leaf, leaf, &mut Op::Read(&mut self.moved))?;
         Ok(true)",
         }],
         found_by: &[PRIVACY.tests(&["hits::that_are_served_leave_leaves_uniform_and_fresh"])],

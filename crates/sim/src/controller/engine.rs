@@ -1,9 +1,7 @@
 //! The engine as a controller uses it: each call makes the path accesses it takes, and the log has them.
 
 use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{
-    Backend, Indistinct, PathBackend, Populate, RawBackend, TagTree, TakingBackend,
-};
+use oblivio_core::scheme::{self, PathScheme, RawScheme, Scheme as _, TagTree};
 use oblivio_core::seal::NoSecrecy;
 use oblivio_core::{
     BackedOram, Error, FreecursiveOram, MemoryStore, Oram, RawConfig, RhoOram, Sealer, TakingOram,
@@ -14,7 +12,7 @@ use rand::rngs::StdRng;
 
 use super::path_log::{Logged, PathLog};
 use super::spec::{Initial, OramSpec, RhoSpec, Scheme};
-use super::tags::TagBackend;
+use super::tags::TagScheme;
 use crate::{LINE_BYTES, SimError};
 
 const BLOCK: [u8; LINE_BYTES as usize] = [0; LINE_BYTES as usize];
@@ -41,8 +39,11 @@ pub(crate) trait Engine {
     /// Makes the first of the position-map accesses that a request for a block would take now.
     fn fetch_position(&mut self, block: u64) -> Result<bool, Error>;
 
-    /// Reads and writes back a path that nobody asked for.
-    fn idle(&mut self) -> Result<(), Error>;
+    /// Makes an access that nobody asked for. On the bus it looks like any other.
+    fn dummy(&mut self) -> Result<(), Error>;
+
+    /// Makes the stash smaller.
+    fn evict(&mut self) -> Result<(), Error>;
 
     /// Whether the stash has room for a request.
     fn is_ready(&self) -> bool;
@@ -74,8 +75,7 @@ pub(super) fn build(
             Ok(Box::new(oram))
         }
         (Scheme::Raw { .. }, Some(_)) => {
-            let message =
-                "rho needs dummies that look like accesses, which RAW ORAM's do not: use path";
+            let message = "rho is simulated over two Path ORAMs, and not over RAW ORAM: use path";
             Err(SimError::Spec(message.to_owned()))
         }
     }
@@ -88,32 +88,32 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn path(&self, tree: &TreeConfig) -> Result<PathBackend<TagTree>, Error> {
+    fn path(&self, tree: &TreeConfig) -> Result<PathScheme<TagTree>, Error> {
         let (log, id) = (self.log.clone(), tree.tree);
-        let mut tags = PathBackend::of_tags(tree)?;
+        let mut tags = PathScheme::of_tags(tree)?;
         tags.tell_paths(move |leaf| log.note(id, leaf));
         Ok(tags)
     }
 
-    fn raw(&self, config: &RawConfig) -> Result<RawBackend<Logged<MemoryStore>>, Error> {
+    fn raw(&self, config: &RawConfig) -> Result<RawScheme<Logged<MemoryStore>>, Error> {
         let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
         let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
-        RawBackend::new(config, sealer, Logged::new(store, self.log.clone()))
+        RawScheme::new(config, sealer, Logged::new(store, self.log.clone()))
     }
 
-    fn freecursive<B: TakingBackend>(
+    fn freecursive<B: scheme::Scheme>(
         &mut self,
         tags: B,
-    ) -> Result<FreecursiveOram<TagBackend<B, PathLog>, StdRng>, SimError> {
+    ) -> Result<FreecursiveOram<TagScheme<B, PathLog>, StdRng>, SimError> {
         let frontend = self.spec.frontend()?;
-        let backend = TagBackend::new(tags, &frontend.level_addresses()?, self.log.clone())?;
+        let scheme = TagScheme::new(tags, &frontend.level_addresses()?, self.log.clone())?;
         let coins = StdRng::from_rng(&mut self.coins);
-        Ok(FreecursiveOram::new(&frontend, backend, coins)?)
+        Ok(FreecursiveOram::new(&frontend, scheme, coins)?)
     }
 
     fn initial_freecursive<B>(&mut self, tags: B) -> Result<Box<dyn Engine>, SimError>
     where
-        B: TakingBackend + Populate + 'static,
+        B: scheme::Scheme + 'static,
     {
         let mut oram = self.freecursive(tags)?;
         self.fill(&mut oram, |oram| oram.populate())?;
@@ -140,8 +140,8 @@ impl Builder<'_> {
         let levels = frontend.level_addresses()?;
         let small_tree = TreeConfig { block_bytes: 0, ..config.small.clone() };
         let tree = self.spec.tree()?;
-        let main = TagBackend::new(self.path(&tree)?, &levels, self.log.clone())?;
-        let small = TagBackend::new(self.path(&small_tree)?, &[], self.log.clone())?;
+        let main = TagScheme::new(self.path(&tree)?, &levels, self.log.clone())?;
+        let small = TagScheme::new(self.path(&small_tree)?, &[], self.log.clone())?;
         let trees = TwoTrees::new(&config, main, small, StdRng::from_rng(&mut self.coins))?;
         let mut oram = FreecursiveOram::new(&frontend, trees, StdRng::from_rng(&mut self.coins))?;
         self.fill(&mut oram, |oram| oram.populate())?;
@@ -152,17 +152,17 @@ impl Builder<'_> {
 /// Fills an ORAM by writing its blocks. A scan costs little more than a path a block.
 fn write_each<O: BackedOram>(oram: &mut O, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
     for block in blocks {
-        while oram.backend().check_ready().is_err() {
-            oram.background_evict()?;
+        while oram.scheme().check_ready().is_err() {
+            oram.evict()?;
         }
         oram.write(block, &BLOCK)?;
     }
     Ok(())
 }
 
-impl<B: TakingBackend> Engine for FreecursiveOram<B, StdRng> {
+impl<B: scheme::Scheme> Engine for FreecursiveOram<B, StdRng> {
     fn serve_on_client(&mut self, block: u64) -> Result<bool, Error> {
-        self.backend_mut().serve_on_client(block, &mut oblivio_core::Op::Write(&BLOCK))
+        self.scheme_mut().serve_on_client(block, &mut oblivio_core::Op::Write(&BLOCK))
     }
 
     fn access(&mut self, block: u64, _: bool) -> Result<(), Error> {
@@ -185,12 +185,16 @@ impl<B: TakingBackend> Engine for FreecursiveOram<B, StdRng> {
         self.fetch_position(block)
     }
 
-    fn idle(&mut self) -> Result<(), Error> {
-        self.background_evict()
+    fn dummy(&mut self) -> Result<(), Error> {
+        self.dummy()
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        self.evict()
     }
 
     fn is_ready(&self) -> bool {
-        self.backend().check_ready().is_ok()
+        self.scheme().check_ready().is_ok()
     }
 
     fn stash_blocks(&self) -> usize {
@@ -204,8 +208,8 @@ impl<B: TakingBackend> Engine for FreecursiveOram<B, StdRng> {
 
 impl<F, B> Engine for RhoOram<F, B, StdRng>
 where
-    F: BackedOram<Backend = TwoTrees<B, StdRng>>,
-    B: Indistinct,
+    F: BackedOram<Scheme = TwoTrees<B, StdRng>>,
+    B: scheme::Scheme,
 {
     /// The array decides which stash a block can be in: [`Self::access`] asks it first.
     fn serve_on_client(&mut self, _: u64) -> Result<bool, Error> {
@@ -233,7 +237,11 @@ where
         Ok(false)
     }
 
-    fn idle(&mut self) -> Result<(), Error> {
+    fn dummy(&mut self) -> Result<(), Error> {
+        self.idle_access()
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
         self.idle_access()
     }
 

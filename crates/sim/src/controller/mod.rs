@@ -210,7 +210,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
                 if self.spec.pace == Pace::Free {
                     return Ok(());
                 }
-                self.engine.idle()?;
+                self.engine.dummy()?;
                 self.log.move_to(&mut self.chain);
             }
         }
@@ -298,7 +298,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
 
     /// Makes room in the stash.
     fn evict(&mut self) -> Result<(), SimError> {
-        self.engine.idle()?;
+        self.engine.evict()?;
         self.log.move_to(&mut self.chain);
         self.chain.iter_mut().for_each(|path| path.purpose = Purpose::Eviction);
         Ok(())

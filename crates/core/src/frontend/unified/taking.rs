@@ -6,14 +6,14 @@ use super::FreecursiveOram;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::oram::{BackedOram, TakingOram, check_request};
 use crate::posmap::leaf_prf::Position;
-use crate::scheme::{Op, TakingBackend};
+use crate::scheme::{Op, Scheme};
 
 /// Each way costs the position-map blocks that are not in the PLB, whether the block has changed or
 /// not: at most as many accesses as a request, and for a block that is put back none to data.
 ///
 /// A group whose counters begin anew moves the blocks of it that are out like the others: at an
 /// access each, which finds nothing.
-impl<B: TakingBackend, R: CryptoRng> TakingOram for FreecursiveOram<B, R> {
+impl<S: Scheme, R: CryptoRng> TakingOram for FreecursiveOram<S, R> {
     fn check_takes(&self) -> Result<(), Error> {
         if self.guard.is_on() {
             let message = "blocks cannot be taken out of an ORAM under PMMAC: one that is out and one \
@@ -29,7 +29,7 @@ impl<B: TakingBackend, R: CryptoRng> TakingOram for FreecursiveOram<B, R> {
         self.with_chain(address, |oram| {
             let (from, _) = oram.look_up_and_remap(0, address)?;
             oram.tally.data_accesses += 1;
-            oram.backend.take(oram.space.address(0, address), from.leaf, block)
+            oram.scheme.take(oram.space.address(0, address), from.leaf, block)
         })
     }
 
@@ -39,7 +39,7 @@ impl<B: TakingBackend, R: CryptoRng> TakingOram for FreecursiveOram<B, R> {
         check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
         check_sound(self.broken)?;
         let address = self.space.address(0, address);
-        let is_found = self.backend.take_on_client(address, block)?.is_some();
+        let is_found = self.scheme.take_on_client(address, block)?.is_some();
         self.tally.stash_hits += u64::from(is_found);
         Ok(is_found)
     }
@@ -48,12 +48,12 @@ impl<B: TakingBackend, R: CryptoRng> TakingOram for FreecursiveOram<B, R> {
         check_request(address, &Op::Write(block), self.capacity, self.block_bytes)?;
         self.with_chain(address, |oram| {
             let unseen = oram.look_up(address);
-            oram.backend.append(oram.space.address(0, address), unseen.leaf, block)
+            oram.scheme.append(oram.space.address(0, address), unseen.leaf, block)
         })
     }
 
-    fn background_evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
+    fn evict(&mut self) -> Result<(), Error> {
+        self.evict()
     }
 
     fn check_invariants(&mut self) -> Result<(), Error> {
@@ -62,23 +62,23 @@ impl<B: TakingBackend, R: CryptoRng> TakingOram for FreecursiveOram<B, R> {
 
     fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
         check_sound(self.broken)?;
-        self.backend.visit_blocks(&mut |_, address, _| visit(address))
+        self.scheme.visit_blocks(&mut |_, address, _| visit(address))
     }
 }
 
-impl<B: TakingBackend, R: CryptoRng> BackedOram for FreecursiveOram<B, R> {
-    type Backend = B;
+impl<S: Scheme, R: CryptoRng> BackedOram for FreecursiveOram<S, R> {
+    type Scheme = S;
 
-    fn backend(&self) -> &B {
-        &self.backend
+    fn scheme(&self) -> &S {
+        &self.scheme
     }
 
-    fn backend_mut(&mut self) -> &mut B {
-        &mut self.backend
+    fn scheme_mut(&mut self) -> &mut S {
+        &mut self.scheme
     }
 }
 
-impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
+impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     /// Has `work` done while the chain of `data` is on the client. A failure half way breaks the ORAM.
     fn with_chain<T>(
         &mut self,
@@ -86,7 +86,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         check_sound(self.broken)?;
-        self.backend.check_ready()?;
+        self.scheme.check_ready()?;
         self.broken = true;
         self.fetch_chain(data)?;
         let done = work(self)?;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use oblivio_core::geometry::Geometry;
 use oblivio_core::rho::{RhoTally, TwoTrees};
-use oblivio_core::scheme::{Indistinct, PathBackend};
+use oblivio_core::scheme::{self, PathScheme};
 use oblivio_core::store::{Part, TreeId};
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
@@ -72,14 +72,14 @@ fn run(frontend: Frontend, cache: Option<CacheConfig>, workload: Workload) -> Ru
         Frontend::Freecursive => Setup::freecursive(Scheme::Path, REQUESTS).tree(),
     };
     let shapes = [main.shape().unwrap(), config().small.shape().unwrap()];
-    let mut backend = |tree: &TreeConfig| {
+    let mut scheme = |tree: &TreeConfig| {
         let memory = MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap();
         let log = Rc::clone(&log);
         let sink = move |event: &Event, _: &[u8]| log.borrow_mut().push(*event);
         let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-        PathBackend::new(tree, sealer, Recorder::new(memory, sink)).unwrap()
+        PathScheme::new(tree, sealer, Recorder::new(memory, sink)).unwrap()
     };
-    let (main, small) = (backend(&main), backend(&config().small));
+    let (main, small) = (scheme(&main), scheme(&config().small));
     let trees = TwoTrees::new(&config(), main, small, StdRng::from_rng(&mut coins)).unwrap();
     let (requests, tally) = match frontend {
         Frontend::Flat => drive(FlatOram::new(trees, coins).unwrap(), cache, &log, workload),
@@ -98,8 +98,8 @@ fn drive<F, B>(
     workload: Workload,
 ) -> (Vec<Vec<Path>>, RhoTally)
 where
-    F: BackedOram<Backend = TwoTrees<B, StdRng>>,
-    B: Indistinct,
+    F: BackedOram<Scheme = TwoTrees<B, StdRng>>,
+    B: scheme::Scheme,
 {
     let mut rho = RhoOram::new(&config(), main).unwrap();
     let Some(cache) = cache else {

@@ -5,7 +5,7 @@ use std::ops::{AddAssign, Range};
 
 use oblivio_core::geometry::Geometry;
 use oblivio_core::oram::FrontendTally;
-use oblivio_core::scheme::{Backend, PathBackend, RawBackend, TakingBackend};
+use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
 use oblivio_core::view::{Contents, Recorder};
@@ -192,10 +192,10 @@ impl Setup {
                 let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
                 let store = store(tree.shape().unwrap());
                 let mut oram =
-                    self.flat(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
+                    self.flat(PathScheme::new(&tree, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                let notes = oram.backend_mut().take_notes();
-                let store = oram.backend_mut().backend_mut().store_mut();
+                let notes = oram.scheme_mut().take_notes();
+                let store = oram.scheme_mut().scheme_mut().store_mut();
                 (std::mem::take(store.sink_mut()), states, notes)
             }
             (Scheme::Raw(evict_period), Frontend::Flat) => {
@@ -203,20 +203,20 @@ impl Setup {
                 let store = store(tree.shape().unwrap());
                 let config = RawConfig { tree, evict_period };
                 let mut oram =
-                    self.flat(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
+                    self.flat(RawScheme::new(&config, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                let notes = oram.backend_mut().take_notes();
-                let store = oram.backend_mut().backend_mut().store_mut();
+                let notes = oram.scheme_mut().take_notes();
+                let store = oram.scheme_mut().scheme_mut().store_mut();
                 (std::mem::take(store.sink_mut()), states, notes)
             }
             (Scheme::Path, Frontend::Freecursive) => {
                 let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
                 let store = store(tree.shape().unwrap());
                 let mut oram = self
-                    .freecursive_oram(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
+                    .freecursive_oram(PathScheme::new(&tree, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                let notes = oram.backend_mut().take_notes();
-                let store = oram.backend_mut().backend_mut().store_mut();
+                let notes = oram.scheme_mut().take_notes();
+                let store = oram.scheme_mut().scheme_mut().store_mut();
                 (std::mem::take(store.sink_mut()), states, notes)
             }
             (Scheme::Raw(evict_period), Frontend::Freecursive) => {
@@ -224,10 +224,10 @@ impl Setup {
                 let store = store(tree.shape().unwrap());
                 let config = RawConfig { tree, evict_period };
                 let mut oram = self
-                    .freecursive_oram(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
+                    .freecursive_oram(RawScheme::new(&config, sealer, store).unwrap(), oram_coins);
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                let notes = oram.backend_mut().take_notes();
-                let store = oram.backend_mut().backend_mut().store_mut();
+                let notes = oram.scheme_mut().take_notes();
+                let store = oram.scheme_mut().scheme_mut().store_mut();
                 (std::mem::take(store.sink_mut()), states, notes)
             }
             (Scheme::Rotating(evict_period), _) => {
@@ -243,8 +243,8 @@ impl Setup {
         Run { setup: *self, workload, accesses, view, states }
     }
 
-    fn flat<B: Backend>(&self, backend: B, coins: StdRng) -> FlatOram<Noting<B>, StdRng> {
-        FlatOram::new(Noting::new(backend), coins).unwrap().with_hits(self.hits)
+    fn flat<B: scheme::Scheme>(&self, scheme: B, coins: StdRng) -> FlatOram<Noting<B>, StdRng> {
+        FlatOram::new(Noting::new(scheme), coins).unwrap().with_hits(self.hits)
     }
 
     fn drive(
@@ -316,12 +316,12 @@ impl Setup {
         FreecursiveConfig { hits: self.hits, integrity: self.integrity, ..freecursive_config() }
     }
 
-    pub(crate) fn freecursive_oram<B: TakingBackend>(
+    pub(crate) fn freecursive_oram<B: scheme::Scheme>(
         &self,
-        backend: B,
+        scheme: B,
         coins: StdRng,
     ) -> FreecursiveOram<Noting<B>, StdRng> {
-        FreecursiveOram::new(&self.freecursive_config(), Noting::new(backend), coins).unwrap()
+        FreecursiveOram::new(&self.freecursive_config(), Noting::new(scheme), coins).unwrap()
     }
 }
 
@@ -336,7 +336,7 @@ trait TestedOram: Oram {
     }
 }
 
-impl<B: Backend> TestedOram for FlatOram<B, StdRng> {
+impl<B: scheme::Scheme> TestedOram for FlatOram<B, StdRng> {
     fn stash(&self) -> StashView<'_> {
         self.stash()
     }
@@ -350,7 +350,7 @@ impl<B: Backend> TestedOram for FlatOram<B, StdRng> {
     }
 }
 
-impl<B: TakingBackend> TestedOram for FreecursiveOram<B, StdRng> {
+impl<B: scheme::Scheme> TestedOram for FreecursiveOram<B, StdRng> {
     fn stash(&self) -> StashView<'_> {
         self.stash()
     }

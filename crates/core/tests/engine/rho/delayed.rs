@@ -19,7 +19,7 @@ struct Model {
 
 /// An ORAM out of which blocks are taken, and what it should be.
 struct Driven<F> {
-    oram: RhoOram<F, PathBackend<MemoryStore>, StdRng>,
+    oram: RhoOram<F, PathScheme<MemoryStore>, StdRng>,
     blocks: Vec<Model>,
     array: Array,
     small_per_main: usize,
@@ -29,7 +29,7 @@ struct Driven<F> {
     found: u64,
 }
 
-impl<F: BackedOram<Backend = Trees>> Driven<F> {
+impl<F: BackedOram<Scheme = Trees>> Driven<F> {
     fn new(config: &RhoConfig, main: F) -> Self {
         let oram = RhoOram::new(config, main).unwrap();
         let blocks = vec![Model::default(); oram.capacity() as usize];
@@ -45,7 +45,7 @@ impl<F: BackedOram<Backend = Trees>> Driven<F> {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::StashFull, "{error}"),
             }
             self.refusals += 1;
-            self.oram.background_evict().unwrap();
+            self.oram.evict().unwrap();
         }
         panic!("no round makes room");
     }
@@ -281,6 +281,6 @@ fn open_rounds_stay_open() {
     assert_eq!((rho.tally().small_dummies, rho.tally().rounds()), (2, 1));
     rho.put_back(3, &[1; BLOCK_BYTES]).unwrap();
     assert_eq!((rho.tally().small_accesses, rho.tally().rounds()), (1, 1));
-    rho.background_evict().unwrap();
+    rho.evict().unwrap();
     assert_eq!((rho.tally().small_dummies, rho.tally().rounds()), (3, 1), "an access, no round");
 }

@@ -3,7 +3,7 @@
 mod delayed;
 
 use oblivio_core::rho::{RhoTally, TwoTrees};
-use oblivio_core::scheme::PathBackend;
+use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::TreeId;
 use oblivio_core::{
     Access, BackedOram, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig,
@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 
 const BLOCK_BYTES: usize = 24;
 
-type Trees = TwoTrees<PathBackend<MemoryStore>, StdRng>;
+type Trees = TwoTrees<PathScheme<MemoryStore>, StdRng>;
 
 fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
@@ -26,15 +26,15 @@ fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
     *among.choose(coins).expect("there is something to pick from")
 }
 
-fn backend(tree: &TreeConfig) -> PathBackend<MemoryStore> {
+fn scheme(tree: &TreeConfig) -> PathScheme<MemoryStore> {
     let shapes = vec![tree.shape().unwrap(); usize::from(tree.tree.0) + 1];
     let store = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
     let sealer = Sealer::aes128(&Key::draw(&mut coins(7)), tree.tree);
-    PathBackend::new(tree, sealer, store).unwrap()
+    PathScheme::new(tree, sealer, store).unwrap()
 }
 
 fn trees(config: &RhoConfig, main: &TreeConfig, seed: u64) -> Trees {
-    TwoTrees::new(config, backend(main), backend(&config.small), coins(!seed)).unwrap()
+    TwoTrees::new(config, scheme(main), scheme(&config.small), coins(!seed)).unwrap()
 }
 
 /// A small tree with buckets of any size, and a pattern of any length.
@@ -154,7 +154,7 @@ fn of_array(tally: RhoTally) -> [u64; 4] {
 
 fn run<F>(config: &RhoConfig, main: F, coins: &mut StdRng) -> RhoTally
 where
-    F: BackedOram<Backend = Trees>,
+    F: BackedOram<Scheme = Trees>,
 {
     let mut oram = RhoOram::new(config, main).unwrap();
     let mut model = vec![[0; BLOCK_BYTES]; oram.capacity() as usize];
@@ -362,7 +362,7 @@ fn a_pattern_without_an_end_is_refused() {
     for small_per_main in [0, 65] {
         let good = RhoConfig::new(16, BLOCK_BYTES).unwrap();
         let config = RhoConfig { small_per_main, ..good };
-        let refused = TwoTrees::new(&config, backend(&main), backend(&config.small), coins(1));
+        let refused = TwoTrees::new(&config, scheme(&main), scheme(&config.small), coins(1));
         assert_eq!(refused.err().unwrap().kind(), ErrorKind::InvalidConfig);
     }
 }
@@ -372,7 +372,7 @@ fn trees_of_one_name_are_refused() {
     let main = TreeConfig::path(20, BLOCK_BYTES).unwrap();
     let mut config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
     config.small.tree = main.tree;
-    let refused = TwoTrees::new(&config, backend(&main), backend(&config.small), coins(1));
+    let refused = TwoTrees::new(&config, scheme(&main), scheme(&config.small), coins(1));
     let error = refused.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidConfig);
     assert!(error.to_string().contains("another TreeConfig::tree"), "{error}");

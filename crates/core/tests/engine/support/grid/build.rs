@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use oblivio_core::geometry::Geometry;
 use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{Backend, PathBackend, RawBackend, TakingBackend};
+use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::store::{TreeId, TreeShape};
 use oblivio_core::view::{Event, EventSink, Recorder};
 use oblivio_core::{
@@ -84,15 +84,18 @@ pub(crate) fn compose(
         seed,
     };
     let composed = match combination.scheme {
-        Scheme::Path if combination.has_rho() => builder.rho(),
-        Scheme::Path => builder.over(PathBackend::new),
-        Scheme::Raw => builder.over(|tree, sealer, store| {
-            let config = RawConfig { tree: tree.clone(), evict_period: ACCESSES_PER_EVICTION };
-            RawBackend::new(&config, sealer, store)
-        }),
+        Scheme::Path if combination.has_rho() => builder.rho(PathScheme::new),
+        Scheme::Raw if combination.has_rho() => builder.rho(raw),
+        Scheme::Path => builder.over(PathScheme::new),
+        Scheme::Raw => builder.over(raw),
         Scheme::Rotating => builder.rotating(),
     };
     Ok((composed?, log))
+}
+
+fn raw(tree: &TreeConfig, sealer: Sealer, store: Store) -> Result<RawScheme<Store>, Error> {
+    let config = RawConfig { tree: tree.clone(), evict_period: ACCESSES_PER_EVICTION };
+    RawScheme::new(&config, sealer, store)
 }
 
 struct Builder {
@@ -137,47 +140,47 @@ impl Builder {
     }
 
     /// Path and RAW ORAM.
-    fn over<B: TakingBackend + 'static>(
+    fn over<B: scheme::Scheme + 'static>(
         &self,
-        backend: impl Fn(&TreeConfig, Sealer, Store) -> Result<B, Error>,
+        scheme: impl Fn(&TreeConfig, Sealer, Store) -> Result<B, Error>,
     ) -> Made {
-        let backend = |tree: &TreeConfig| {
+        let scheme = |tree: &TreeConfig| {
             let shapes = vec![tree.shape()?; usize::from(tree.tree.0) + 1];
             let sealer = Sealer::aes128(&self.key, tree.tree);
-            backend(tree, sealer, self.store(&shapes)).map(Noting::new)
+            scheme(tree, sealer, self.store(&shapes)).map(Noting::new)
         };
         match self.combination.map {
             Map::Flat => {
-                let backend = backend(&self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL))?;
-                self.fronted(self.flat(backend)?)
+                let scheme = scheme(&self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL))?;
+                self.fronted(self.flat(scheme)?)
             }
-            Map::Recursive => self.cached(self.recursive(backend)?),
+            Map::Recursive => self.cached(self.recursive(scheme)?),
             _ => {
-                let backend = backend(&self.freecursive_tree()?)?;
-                self.fronted(self.freecursive(backend)?)
+                let scheme = scheme(&self.freecursive_tree()?)?;
+                self.fronted(self.freecursive(scheme)?)
             }
         }
     }
 
-    fn flat<B: Backend>(&self, backend: B) -> Result<FlatOram<B, StdRng>, Error> {
-        Ok(FlatOram::new(backend, self.coins())?.with_hits(self.combination.hits))
+    fn flat<B: scheme::Scheme>(&self, scheme: B) -> Result<FlatOram<B, StdRng>, Error> {
+        Ok(FlatOram::new(scheme, self.coins())?.with_hits(self.combination.hits))
     }
 
-    fn recursive<B: Backend>(
+    fn recursive<B: scheme::Scheme>(
         &self,
-        backend: impl Fn(&TreeConfig) -> Result<B, Error>,
+        scheme: impl Fn(&TreeConfig) -> Result<B, Error>,
     ) -> Result<RecursiveOram<B, StdRng>, Error> {
         let config = RecursiveConfig {
             capacity: CAPACITY,
             block_bytes: BLOCK_BYTES,
             client_entries_max: CLIENT_ENTRIES_MAX,
         };
-        let backends = config.path_trees()?.into_iter().map(|path| {
+        let schemes = config.path_trees()?.into_iter().map(|path| {
             let leaf_level = path.geometry.leaf_level().min(LEAF_LEVEL);
             let tree = self.tree(path.capacity, BLOCK_BYTES, leaf_level);
-            backend(&TreeConfig { tree: path.tree, ..tree })
+            scheme(&TreeConfig { tree: path.tree, ..tree })
         });
-        RecursiveOram::new(&config, backends.collect::<Result<_, _>>()?, self.coins())
+        RecursiveOram::new(&config, schemes.collect::<Result<_, _>>()?, self.coins())
     }
 
     /// Position-map blocks of eight entries; counters that reach their end all the time.
@@ -203,15 +206,18 @@ impl Builder {
         })
     }
 
-    fn freecursive<B: TakingBackend>(
+    fn freecursive<B: scheme::Scheme>(
         &self,
-        backend: B,
+        scheme: B,
     ) -> Result<FreecursiveOram<B, StdRng>, Error> {
-        FreecursiveOram::new(&self.freecursive_config(), backend, self.coins())
+        FreecursiveOram::new(&self.freecursive_config(), scheme, self.coins())
     }
 
     /// 16 blocks in sets of 4: fewer than are written.
-    fn rho(&self) -> Made {
+    fn rho<S: scheme::Scheme + 'static>(
+        &self,
+        scheme: impl Fn(&TreeConfig, Sealer, Store) -> Result<S, Error>,
+    ) -> Made {
         let small = TreeConfig { tree: TreeId(1), ..self.tree(16, BLOCK_BYTES, 4) };
         let config = RhoConfig { small, ways: 4, small_per_main: SMALL_PER_MAIN };
         let main = match self.combination.map {
@@ -221,7 +227,7 @@ impl Builder {
         let shapes = [main.shape()?, config.small.shape()?];
         let [main, small] = [&main, &config.small].map(|tree| {
             let sealer = Sealer::aes128(&self.key, tree.tree);
-            PathBackend::new(tree, sealer, self.store(&shapes))
+            scheme(tree, sealer, self.store(&shapes))
         });
         let coins = StdRng::seed_from_u64(!self.seed);
         let trees = TwoTrees::new(&config, main?, small?, coins)?;
@@ -231,9 +237,10 @@ impl Builder {
         }
     }
 
-    fn before_main<F>(&self, config: &RhoConfig, main: F) -> Made
+    fn before_main<F, S>(&self, config: &RhoConfig, main: F) -> Made
     where
-        F: BackedOram<Backend = TwoTrees<PathBackend<Store>, StdRng>> + 'static,
+        F: BackedOram<Scheme = TwoTrees<S, StdRng>> + 'static,
+        S: scheme::Scheme + 'static,
     {
         let rho = RhoOram::new(config, main)?;
         Ok(match self.combination.front {

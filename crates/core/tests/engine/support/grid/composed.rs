@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use oblivio_core::oram::nothing_to_do;
 use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{Backend, Indistinct, TakingBackend};
+use oblivio_core::scheme::Scheme;
 use oblivio_core::{
     BackedOram, BucketStore, CachedOram, Error, FlatOram, FreecursiveOram, Op, Oram, RecursiveOram,
     RhoOram, RotatingOram, TakingOram,
@@ -72,7 +72,7 @@ pub(crate) trait Composed {
     }
 }
 
-/// A backend that may have noted what it was asked for.
+/// A scheme that may have noted what it was asked for.
 pub(crate) trait Noted {
     fn notes(&mut self) -> Option<Vec<workload::Request>>;
 }
@@ -89,13 +89,13 @@ impl<B, R> Noted for TwoTrees<B, R> {
     }
 }
 
-impl<B: Backend + Noted> Composed for FlatOram<B, StdRng> {
+impl<B: Scheme + Noted> Composed for FlatOram<B, StdRng> {
     fn oram(&mut self) -> &mut dyn Oram {
         self
     }
 
     fn make_room(&mut self) -> Result<(), Error> {
-        self.background_evict()
+        self.evict()
     }
 
     fn check(&mut self) -> Result<(), Error> {
@@ -115,17 +115,17 @@ impl<B: Backend + Noted> Composed for FlatOram<B, StdRng> {
     }
 
     fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
-        self.backend_mut().notes()
+        self.scheme_mut().notes()
     }
 }
 
-impl<B: TakingBackend + Noted> Composed for FreecursiveOram<B, StdRng> {
+impl<B: Scheme + Noted> Composed for FreecursiveOram<B, StdRng> {
     fn oram(&mut self) -> &mut dyn Oram {
         self
     }
 
     fn make_room(&mut self) -> Result<(), Error> {
-        self.background_evict()
+        self.evict()
     }
 
     fn check(&mut self) -> Result<(), Error> {
@@ -149,17 +149,17 @@ impl<B: TakingBackend + Noted> Composed for FreecursiveOram<B, StdRng> {
     }
 
     fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
-        self.backend_mut().notes()
+        self.scheme_mut().notes()
     }
 }
 
-impl<B: Backend + Noted> Composed for RecursiveOram<B, StdRng> {
+impl<B: Scheme + Noted> Composed for RecursiveOram<B, StdRng> {
     fn oram(&mut self) -> &mut dyn Oram {
         self
     }
 
     fn make_room(&mut self) -> Result<(), Error> {
-        self.background_evict()
+        self.evict()
     }
 
     fn check(&mut self) -> Result<(), Error> {
@@ -167,7 +167,7 @@ impl<B: Backend + Noted> Composed for RecursiveOram<B, StdRng> {
     }
 
     fn accesses(&self, _: u64) -> Vec<u64> {
-        let trees = self.backends().len();
+        let trees = self.schemes().len();
         assert!(self.path_accesses().is_multiple_of(trees as u64), "a request reaches every tree");
         vec![self.path_accesses() / trees as u64; trees]
     }
@@ -177,7 +177,7 @@ impl<B: Backend + Noted> Composed for RecursiveOram<B, StdRng> {
     }
 
     fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
-        self.backends_mut()[0].notes()
+        self.schemes_mut()[0].notes()
     }
 }
 
@@ -234,8 +234,8 @@ impl<S: BucketStore> Composed for RotatingOram<S, StdRng> {
 
 impl<F, B> Composed for RhoOram<F, B, StdRng>
 where
-    F: BackedOram<Backend = TwoTrees<B, StdRng>>,
-    B: Indistinct,
+    F: BackedOram<Scheme = TwoTrees<B, StdRng>>,
+    B: Scheme,
 {
     fn oram(&mut self) -> &mut dyn Oram {
         self
@@ -314,7 +314,7 @@ impl<O: TakingOram + Composed> Composed for Delayed<O> {
     }
 
     fn make_room(&mut self) -> Result<(), Error> {
-        self.0.background_evict()
+        self.0.evict()
     }
 
     fn check(&mut self) -> Result<(), Error> {
