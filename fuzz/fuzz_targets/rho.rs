@@ -13,7 +13,7 @@ mod hostile;
 
 use hostile::Hostile;
 use libfuzzer_sys::fuzz_target;
-use oblivio_core::rho::TwoTrees;
+use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::{
     BackedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Key, LayoutKind,

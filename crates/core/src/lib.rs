@@ -39,9 +39,7 @@
 //! | [`stash`] | blocks on the client, and PushToLeaf |
 //! | [`posmap`] | which path each block is mapped to |
 //! | [`scheme`] | Path ORAM and RAW ORAM |
-//! | [`frontend`] | arrays of blocks whose position map lies in an ORAM itself |
-//! | [`oram`] | arrays of blocks over a position map and a scheme |
-//! | [`rho`] | a small ORAM in front of a large one |
+//! | [`front`] | arrays of blocks over a scheme: flat, with the position map in a tree, behind a cache, ρ |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`records`] | what storage may read: superblocks and anchors |
 //! | [`view`] | the adversary's view, recorded |
@@ -60,19 +58,17 @@ mod address_set;
 mod block_cache;
 pub mod bucket;
 pub mod error;
-pub mod frontend;
+pub mod front;
 pub mod geometry;
 mod hint;
 pub mod image;
 pub mod layout;
 pub mod manual;
 pub mod memory;
-pub mod oram;
 pub mod pieces;
 pub mod posmap;
 pub mod records;
 pub mod reference;
-pub mod rho;
 pub mod scheme;
 pub mod seal;
 pub mod stash;
@@ -81,17 +77,19 @@ pub mod view;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use error::{Error, ErrorKind, StoreError, StoreErrorKind};
-pub use frontend::{FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram};
-pub use geometry::{BucketId, Geometry, Leaf};
-pub use layout::{Layout, LayoutKind};
-pub use oram::{
+pub use front::recursion::{
+    FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram,
+};
+pub use front::rho::{RhoConfig, RhoOram};
+pub use front::{
     Access, BackedOram, CacheConfig, CachedOram, FlatOram, HitPolicy, Oram, PathOram, RawOram,
     RemapPolicy, RotatingConfig, RotatingOram, TakingOram,
 };
+pub use geometry::{BucketId, Geometry, Leaf};
+pub use layout::{Layout, LayoutKind};
 pub use posmap::Recursion;
 #[cfg(fuzzing)]
 pub use posmap::nested_fuzzing;
-pub use rho::{RhoConfig, RhoOram};
 pub use scheme::{Op, RawConfig, TreeConfig};
 pub use seal::{EraSealer, Key, MasterKey, NoSecrecy, Sealer};
 pub use stash::TreeTopKind;

@@ -14,7 +14,7 @@ use std::ops::Range;
 pub use damage::Damage;
 pub use disk::RescuedDisk;
 use oblivio_core::Oram;
-use oblivio_core::oram::{Fate, Salvage};
+use oblivio_core::front::{Fate, Salvage};
 use oblivio_core::scheme::Sighting;
 use oblivio_core::store::BucketStore;
 pub use scratch::Scratch;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use oblivio_core::oram::{RotatingShapes, nothing_to_do};
+use oblivio_core::front::{RotatingShapes, nothing_to_do};
 use oblivio_core::scheme::{Move, RotatingTrees};
 use oblivio_core::store::{BucketStore, TreeId, TreeShape};
 use oblivio_core::{

@@ -7,7 +7,7 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// The modules of the engine. Each may use those before it.
-const ROOMS: [&str; 21] = [
+const ROOMS: [&str; 19] = [
     "error",
     "hint",
     "memory",
@@ -25,9 +25,7 @@ const ROOMS: [&str; 21] = [
     "bucket",
     "posmap",
     "scheme",
-    "oram",
-    "frontend",
-    "rho",
+    "front",
     "reference",
 ];
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use oblivio_core::oram::CacheTally;
+use oblivio_core::front::CacheTally;
 use oblivio_core::scheme::{PathScheme, RawScheme};
 use oblivio_core::{
     Access, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram,

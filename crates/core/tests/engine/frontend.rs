@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use oblivio_core::oram::FrontendTally;
+use oblivio_core::front::FrontendTally;
 use oblivio_core::scheme::{PathScheme, RawScheme, Scheme};
 use oblivio_core::store::TreeId;
 use oblivio_core::{

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
+use oblivio_core::front::{Kept as KeptOram, nothing_to_do};
 use oblivio_core::geometry::BucketId;
-use oblivio_core::oram::{Kept as KeptOram, nothing_to_do};
 use oblivio_core::posmap::LivePosMap;
 use oblivio_core::reference::ReferenceRaw;
 use oblivio_core::scheme::{Home, Move, TakenSlot};

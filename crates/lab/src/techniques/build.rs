@@ -1,6 +1,6 @@
 //! Builds the ORAM of a row.
 
-use oblivio_core::rho::TwoTrees;
+use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::{
     CacheConfig, CachedOram, Error, FlatOram, FreecursiveConfig, FreecursiveOram, Integrity, Key,

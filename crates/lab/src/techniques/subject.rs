@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use oblivio_core::oram::FrontendTally;
-use oblivio_core::rho::FreecursiveRho;
+use oblivio_core::front::FrontendTally;
+use oblivio_core::front::rho::FreecursiveRho;
 use oblivio_core::scheme::Scheme;
 use oblivio_core::view::{Event, EventSink, Operation, Recorder};
 use oblivio_core::{

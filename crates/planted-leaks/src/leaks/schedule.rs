@@ -8,7 +8,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "schedule-dummies-show-the-leaf-of-a-block",
         shows: "which accesses are dummies: the paths of others are shown again",
         edits: &[Edit {
-            file: "core/src/oram/rotating/mod.rs",
+            file: "core/src/front/rotating/mod.rs",
             find: "let Self { positions, coins, .. } = self;
         (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()",
             replacement: "let blocks = self.config.data_blocks();
@@ -25,7 +25,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "schedule-dummies-are-announced-and-not-read",
         shows: "which accesses are dummies",
         edits: &[Edit {
-            file: "core/src/oram/rotating/mod.rs",
+            file: "core/src/front/rotating/mod.rs",
             find: "self.backend.access_nothing(from)?;",
             replacement: "self.backend.prefetch(from);",
         }],
@@ -55,7 +55,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "schedule-dummies-are-not-announced",
         shows: "which accesses are dummies",
         edits: &[Edit {
-            file: "core/src/oram/rotating/mod.rs",
+            file: "core/src/front/rotating/mod.rs",
             find: "self.backend.prefetch(next.from);",
             replacement: "if !next.is_of_nothing() {
                     self.backend.prefetch(next.from);

@@ -160,7 +160,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "volume-announces-only-blocks-that-are-alive",
         shows: "which blocks of a batch were ever written",
         edits: &[Edit {
-            file: "core/src/oram/rotating/mod.rs",
+            file: "core/src/front/rotating/mod.rs",
             find: "self.backend.prefetch(next.from);",
             replacement: "let mapping = self.positions.get(next.address)?.ok().flatten();
                 if next.is_of_nothing() || mapping.is_some_and(|mapping| mapping.live) {

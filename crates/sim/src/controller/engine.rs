@@ -1,6 +1,6 @@
 //! The engine as a controller uses it: each call makes the path accesses it takes, and the log has them.
 
-use oblivio_core::rho::TwoTrees;
+use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::{self, PathScheme, RawScheme, Scheme as _, TagTree};
 use oblivio_core::seal::NoSecrecy;
 use oblivio_core::{

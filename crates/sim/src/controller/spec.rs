@@ -1,6 +1,6 @@
 //! The parameters of the ORAM in a processor: data, not code.
 
-use oblivio_core::frontend::FreecursiveConfig;
+use oblivio_core::front::recursion::FreecursiveConfig;
 use oblivio_core::{Geometry, HitPolicy, RawConfig, RhoConfig, TreeConfig, TreeTopKind};
 use rand::Rng;
 use rand::seq::SliceRandom;

@@ -1,7 +1,7 @@
 //! From the records of a file to the state at the last checkpoint, and what came after it.
 
+use oblivio_core::front::Kept;
 use oblivio_core::geometry::Leaf;
-use oblivio_core::oram::Kept;
 use oblivio_core::posmap::{LivePosMap, Mapping};
 use oblivio_core::scheme::Sighting;
 use oblivio_core::store::BucketStore;

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use oblivio_core::front::rho::{RhoTally, TwoTrees};
 use oblivio_core::geometry::Geometry;
-use oblivio_core::rho::{RhoTally, TwoTrees};
 use oblivio_core::scheme::{self, PathScheme};
 use oblivio_core::store::{Part, TreeId};
 use oblivio_core::view::{Event, Operation, Recorder};

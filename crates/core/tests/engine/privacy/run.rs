@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::ops::{AddAssign, Range};
 
+use oblivio_core::front::FrontendTally;
 use oblivio_core::geometry::Geometry;
-use oblivio_core::oram::FrontendTally;
 use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};

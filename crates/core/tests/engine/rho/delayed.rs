@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use oblivio_core::oram::CacheTally;
+use oblivio_core::front::CacheTally;
 use oblivio_core::{Error, RemapPolicy, TakingOram};
 use oblivio_testkit::workload::Workload;
 
@@ -210,7 +210,7 @@ fn behind_a_cache() -> CachedOram<FreecursiveRho> {
     CachedOram::new(CacheConfig { blocks: 8, ways: 4 }, RemapPolicy::Delayed, rho).unwrap()
 }
 
-type FreecursiveRho = oblivio_core::rho::FreecursiveRho<MemoryStore, StdRng>;
+type FreecursiveRho = oblivio_core::front::rho::FreecursiveRho<MemoryStore, StdRng>;
 
 /// Neither coins nor data nor operations show in how many rounds there are.
 #[test]

@@ -2,7 +2,7 @@
 
 mod delayed;
 
-use oblivio_core::rho::{RhoTally, TwoTrees};
+use oblivio_core::front::rho::{RhoTally, TwoTrees};
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::TreeId;
 use oblivio_core::{

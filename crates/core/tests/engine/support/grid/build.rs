@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::geometry::Geometry;
-use oblivio_core::rho::TwoTrees;
 use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::store::{TreeId, TreeShape};
 use oblivio_core::view::{Event, EventSink, Recorder};

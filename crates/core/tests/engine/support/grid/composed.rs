@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use oblivio_core::oram::nothing_to_do;
-use oblivio_core::rho::TwoTrees;
+use oblivio_core::front::nothing_to_do;
+use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::Scheme;
 use oblivio_core::{
     BackedOram, BucketStore, CachedOram, Error, FlatOram, FreecursiveOram, Op, Oram, RecursiveOram,

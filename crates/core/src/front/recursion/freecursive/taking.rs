@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::oram::{BackedOram, TakingOram, check_request};
+use crate::front::{BackedOram, TakingOram, check_request};
 use crate::posmap::leaf_prf::Position;
 use crate::scheme::{Op, Scheme};
 

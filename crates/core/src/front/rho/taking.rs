@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use super::{RhoOram, TwoTrees};
 use crate::block_cache::LineId;
 use crate::error::{Error, check_sound};
-use crate::oram::{BackedOram, TakingOram, check_request};
+use crate::front::{BackedOram, TakingOram, check_request};
 use crate::scheme::{Op, Scheme};
 
 /// A block is taken out of the tree that it is in, and put back into the small one, at one small access

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::integrity::Integrity;
 use crate::error::{Error, ErrorKind};
-use crate::oram::HitPolicy;
+use crate::front::HitPolicy;
 use crate::posmap::address_space::AddressSpace;
 use crate::posmap::compressed::{COUNTER_BITS_MAX, CounterFormat};
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};

@@ -48,13 +48,13 @@
 //! Storage can also refuse to answer, or forget everything: nothing protects from that.
 
 mod config;
+mod freecursive;
 mod integrity;
 mod pmmac;
 mod recursive;
-mod unified;
 
 pub use config::FreecursiveConfig;
+pub use freecursive::FreecursiveOram;
 pub use integrity::Integrity;
 pub use pmmac::PMMAC_BYTES;
 pub use recursive::{RecursiveConfig, RecursiveOram};
-pub use unified::FreecursiveOram;

@@ -8,9 +8,9 @@ use zeroize::Zeroizing;
 use super::{RhoConfig, RhoTally, TwoTrees};
 use crate::block_cache::{BlockCache, LineId, Named};
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::frontend::FreecursiveOram;
+use crate::front::recursion::FreecursiveOram;
+use crate::front::{Access, BackedOram, FlatOram, Oram, check_requests};
 use crate::geometry::Leaf;
-use crate::oram::{Access, BackedOram, FlatOram, Oram, check_requests};
 use crate::posmap::draw_leaf;
 use crate::scheme::{Op, PathScheme, Scheme};
 use crate::stash::StashView;
@@ -23,7 +23,7 @@ use crate::stash::StashView;
 /// ask again.
 ///
 /// ```
-/// use oblivio_core::rho::TwoTrees;
+/// use oblivio_core::front::rho::TwoTrees;
 /// use oblivio_core::scheme::PathScheme;
 /// use oblivio_core::{FlatOram, Key, MemoryStore, Oram, RhoConfig, RhoOram, Sealer, TreeConfig};
 /// use rand::{SeedableRng, rngs::StdRng};

@@ -6,7 +6,7 @@ use super::{FlatOram, TakingOram};
 use crate::scheme::Scheme;
 
 /// An ORAM all of whose path accesses one scheme makes, and whose blocks are there under their own
-/// addresses. [ρ](crate::rho) stands before such a one; and is none itself, as it has two trees.
+/// addresses. [ρ](crate::front::rho) stands before such a one; and is none itself, as it has two trees.
 pub trait BackedOram: TakingOram {
     /// What makes the path accesses.
     type Scheme: Scheme;

@@ -6,8 +6,8 @@ use rand_core::CryptoRng;
 
 use super::{RhoOram, TwoTrees};
 use crate::error::{Error, ErrorKind, check_sound};
+use crate::front::BackedOram;
 use crate::geometry::Leaf;
-use crate::oram::BackedOram;
 use crate::scheme::{Location, Scheme};
 
 impl<F, S, R> RhoOram<F, S, R>

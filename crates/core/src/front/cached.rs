@@ -49,7 +49,7 @@ pub struct CacheTally {
 ///   of accesses depends on which requests write, too.
 /// - [`Delayed`](RemapPolicy::Delayed): the position-map accesses of each victim, changed or not:
 ///   none at all where the position map is on the client. So the number depends on the addresses alone.
-///   With [ρ](crate::rho) behind, a victim costs rounds of its pattern, and the same holds.
+///   With [ρ](crate::front::rho) behind, a victim costs rounds of its pattern, and the same holds.
 ///   The leaves are uniform, independent and never used before, as ever.
 ///
 /// # Full stash

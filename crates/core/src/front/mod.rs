@@ -3,6 +3,8 @@
 mod backed;
 mod cached;
 mod hits;
+pub mod recursion;
+pub mod rho;
 mod rotating;
 mod taking;
 mod tally;
@@ -39,7 +41,7 @@ pub struct Access<'a> {
 ///
 /// Storage learns how many accesses there were, and nothing else: not which blocks, not how often
 /// the same, not whether they were read or written. A position map that lies in the ORAM
-/// itself adds accesses of its own: see [`crate::frontend`]. Where [`HitPolicy::Serve`] was chosen,
+/// itself adds accesses of its own: see [`crate::front::recursion`]. Where [`HitPolicy::Serve`] was chosen,
 /// requests for blocks on the client make none, and storage learns what that policy says.
 pub trait Oram {
     /// How many blocks. Public.

@@ -3,8 +3,8 @@
 use rand_core::CryptoRng;
 
 use crate::error::{Error, ErrorKind};
+use crate::front::{Access, Oram, check_requests};
 use crate::geometry::Leaf;
-use crate::oram::{Access, Oram, check_requests};
 use crate::pieces::TreeId;
 use crate::posmap::{FlatPosMap, draw_leaf};
 use crate::scheme::{Location, Op, Scheme, TreeConfig};

@@ -9,8 +9,8 @@ use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
 use crate::error::check_sound;
+use crate::front::FrontendTally;
 use crate::image::{Image, read_count, read_number, refuse, write_number};
-use crate::oram::FrontendTally;
 use crate::scheme::Scheme;
 
 impl<S: Scheme + Image, R: CryptoRng + Image> Image for FreecursiveOram<S, R> {
