@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 use oblivio_core::scheme::Scheme;
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    ErrorKind, FlatOram, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Oram, PathOram,
+    ErrorKind, FlatOram, Front, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Oram, PathOram,
     RawConfig, RawOram, Sealer, TreeConfig,
 };
 use rand::SeedableRng;

@@ -16,8 +16,8 @@ use libfuzzer_sys::fuzz_target;
 use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::{
-    BackedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Key, LayoutKind,
-    MemoryStore, Oram, RhoConfig, RhoOram, Sealer, TreeConfig,
+    ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Front, Key, LayoutKind, MemoryStore,
+    Oram, RhoConfig, RhoOram, Sealer, TreeConfig,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -63,7 +63,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-fn run<F: BackedOram<Scheme = Trees>>(
+fn run<F: Front + AsRef<Trees> + AsMut<Trees>>(
     config: &RhoConfig,
     main: F,
     before: &[u8],
@@ -100,14 +100,14 @@ fn trees(config: &RhoConfig, main: &TreeConfig) -> Trees {
 
 /// The low bit of a request says what to do, the others to which block. Where there is a model, a read tells
 /// the truth.
-fn serve<F: BackedOram<Scheme = Trees>>(
+fn serve<F: Front + AsRef<Trees> + AsMut<Trees>>(
     oram: &mut Rho<F>,
     mut model: Option<&mut [Block]>,
     requests: &[u8],
 ) -> Result<(), ErrorKind> {
     requests.iter().try_for_each(|request| {
         for _ in 0..IDLE_ROUNDS_MAX {
-            if oram.is_ready() {
+            if oram.check_ready().is_ok() {
                 break;
             }
             oram.idle_round().map_err(|error| error.kind())?;

@@ -24,7 +24,8 @@
 //!
 //! # Where to start
 //! - [`manual`] teaches Path ORAM and RAW ORAM from the beginning.
-//! - [`Oram`] is what one uses; [`PathOram`] and [`RawOram`] are what one makes.
+//! - [`Oram`] is what one uses; [`PathOram`] and [`RawOram`] are what one makes. [`front::build`] makes any
+//!   other ORAM from its parameters, and [`Front`] is what its owner has besides.
 //! - [`store::BucketStore`] is the one trait to untrusted storage; implement it to put an ORAM
 //!   somewhere new. [`view::Recorder`] wraps any store and records what storage sees.
 //!
@@ -77,13 +78,10 @@ pub mod view;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use error::{Error, ErrorKind, StoreError, StoreErrorKind};
-pub use front::recursion::{
-    FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram,
-};
-pub use front::rho::{RhoConfig, RhoOram};
 pub use front::{
-    Access, BackedOram, CacheConfig, CachedOram, FlatOram, HitPolicy, Oram, PathOram, RawOram,
-    RemapPolicy, RotatingConfig, RotatingOram, TakingOram,
+    Access, CacheConfig, CachedOram, FlatOram, FreecursiveConfig, FreecursiveOram, Front,
+    HitPolicy, Integrity, Oram, PathOram, RawOram, RecursiveConfig, RecursiveOram, RemapPolicy,
+    RhoConfig, RhoOram, RotatingConfig, RotatingOram,
 };
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};

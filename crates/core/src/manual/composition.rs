@@ -20,7 +20,11 @@
 //! | delayed remapping (LLC-D) | IR-ORAM, IV-D | [`CachedOram`](crate::CachedOram), [`RemapPolicy::Delayed`](crate::RemapPolicy) |
 //! | ρ | Nagarajan et al. | [`RhoOram`](crate::RhoOram); behind a cache of either [policy](crate::RemapPolicy): [`CachedOram`](crate::CachedOram) |
 //! | batches | | [`Oram::access`](crate::Oram::access) with more than one request |
-//! | background eviction | Ren et al. | `evict`, when a request is refused with [`StashFull`](crate::ErrorKind::StashFull); ρ: `idle_round` |
+//! | background eviction | Ren et al. | [`Front::evict`](crate::Front::evict), when a request is refused with [`StashFull`](crate::ErrorKind::StashFull) |
+//! | accesses to nothing | | [`Front::dummy`](crate::Front::dummy): for a fixed rate |
+//!
+//! [`front::build`](crate::front::build()) makes what most of the rows say from an
+//! [`OramConfig`](crate::front::OramConfig): either scheme, a flat position map or Freecursive ORAM, ρ, a cache.
 //!
 //! # What does not go together
 //! Most of it cannot be written down: it does not compile (*types*). The rest is refused when it is
@@ -32,7 +36,7 @@
 //! | PMMAC | delayed remapping, ρ | config | a block that is out and one that storage has deleted look the same: [`Integrity::None`](crate::Integrity) |
 //! | PMMAC | any other position map | types | its counters are those of Freecursive ORAM; rotating RAW ORAM authenticates everything anyway |
 //! | ρ | trees of one name | config | they would be sealed under one key: another [`TreeConfig::tree`](crate::TreeConfig::tree) |
-//! | ρ | ρ | types | it stands before [one scheme](crate::BackedOram), and has two trees itself |
+//! | ρ | ρ | types | it stands before one scheme, and has two trees itself |
 //! | plain recursion | `Serve`, delayed remapping, ρ | types | it is there to be literal: Freecursive ORAM without a PLB makes as many accesses |
 //! | rotating RAW ORAM | plain recursion, Freecursive ORAM | types | its moves are written down before they are made, by a frontend of its own: [`Recursion`](crate::Recursion) |
 //! | rotating RAW ORAM | delayed remapping, ρ | types | a block that is out would be lost with the client |
@@ -68,7 +72,7 @@
 //! ```
 //! use oblivio_core::scheme::PathScheme;
 //! use oblivio_core::{
-//!     FreecursiveConfig, FreecursiveOram, Geometry, HitPolicy, Key, MemoryStore, Oram, Sealer,
+//!     FreecursiveConfig, FreecursiveOram, Front, Geometry, HitPolicy, Key, MemoryStore, Oram, Sealer,
 //!     TreeConfig, TreeTopKind,
 //! };
 //! use rand::{SeedableRng, rngs::StdRng};

@@ -64,7 +64,7 @@
 //!
 //! # Try it
 //! ```
-//! use oblivio_core::{Key, MemoryStore, Oram, PathOram, Sealer, TreeConfig};
+//! use oblivio_core::{Front, Key, MemoryStore, Oram, PathOram, Sealer, TreeConfig};
 //! use rand::{SeedableRng, rngs::StdRng};
 //!
 //! let mut coins = StdRng::seed_from_u64(1);

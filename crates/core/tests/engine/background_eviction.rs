@@ -6,7 +6,7 @@ use oblivio_core::scheme::Scheme;
 use oblivio_core::store::Part;
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
-    FlatOram, MemoryStore, NoSecrecy, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
+    FlatOram, Front, MemoryStore, NoSecrecy, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
 };
 use oblivio_testkit::statistics::{
     Verdicts, histogram, homogeneity, serial_correlation, uniformity, uniformity_of_pairs,

@@ -8,8 +8,8 @@ use oblivio_core::front::CacheTally;
 use oblivio_core::scheme::{PathScheme, RawScheme};
 use oblivio_core::{
     Access, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram,
-    Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram, PathOram, RawConfig,
-    RemapPolicy, Sealer, TakingOram, TreeConfig,
+    Front, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram, PathOram,
+    RawConfig, RemapPolicy, Sealer, TreeConfig,
 };
 use oblivio_testkit::workload::Workload;
 use rand::rngs::StdRng;
@@ -107,7 +107,7 @@ impl Lru {
 
 /// Serves random requests, and compares every answer with a plain map and every tally with the
 /// model.
-fn run<O: TakingOram>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> CacheTally {
+fn run<O: Front>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> CacheTally {
     let (config, mut lru) = any_cache(coins);
     let mut oram = CachedOram::new(config, policy, oram).unwrap();
     assert_eq!(oram.policy(), policy);
@@ -158,7 +158,7 @@ fn run<O: TakingOram>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> Cache
     tally
 }
 
-fn flush<O: TakingOram>(oram: &mut CachedOram<O>) {
+fn flush<O: Front>(oram: &mut CachedOram<O>) {
     while let Err(error) = oram.flush() {
         assert_eq!(error.kind(), ErrorKind::StashFull);
         oram.evict().unwrap();
@@ -207,7 +207,7 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
     let free = FreecursiveConfig { client_entries_max: 1, ..freecursive_config(&mut coins(3)) };
     let scheme = path_backend(&free.path_tree().unwrap());
     let mut free = FreecursiveOram::new(&free, scheme, coins(1)).unwrap();
-    fn check(oram: &mut impl TakingOram) {
+    fn check(oram: &mut impl Front) {
         let mut block = [0xA5; 24];
         assert!(!oram.take(0, &mut block).unwrap(), "never written");
         assert_eq!(block, [0; 24]);

@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use oblivio_core::front::FrontendTally;
+use oblivio_core::front::FrontTally;
 use oblivio_core::scheme::{PathScheme, RawScheme, Scheme};
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    Access, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, HitPolicy, Integrity,
-    Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig, RecursiveOram,
-    Sealer, TreeConfig, TreeTopKind,
+    Access, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Front, Geometry, HitPolicy,
+    Integrity, Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig,
+    RecursiveOram, Sealer, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -149,7 +149,7 @@ fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
     }
 }
 
-fn run<B: Scheme>(oram: &mut FreecursiveOram<B, StdRng>, coins: &mut StdRng) -> FrontendTally {
+fn run<B: Scheme>(oram: &mut FreecursiveOram<B, StdRng>, coins: &mut StdRng) -> FrontTally {
     let mut model = HashMap::new();
     for i in 1..=200 {
         request_both(oram, &mut model, coins);

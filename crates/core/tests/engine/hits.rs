@@ -8,7 +8,7 @@ use oblivio_core::posmap::LivePosMap;
 use oblivio_core::scheme::{Home, Location, Scheme};
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    Access, BucketId, EraSealer, ErrorKind, FlatOram, Geometry, HitPolicy, Leaf, MasterKey,
+    Access, BucketId, EraSealer, ErrorKind, FlatOram, Front, Geometry, HitPolicy, Leaf, MasterKey,
     MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, RotatingConfig, RotatingOram,
     Sealer, TreeConfig, TreeTopKind,
 };

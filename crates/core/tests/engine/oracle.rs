@@ -11,8 +11,9 @@ use oblivio_core::reference::{ReferencePath, ReferenceRaw};
 use oblivio_core::scheme::Scheme;
 use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
-    Access, BucketStore, Error, ErrorKind, FlatOram, Geometry, Key, LayoutKind, Leaf, MemoryStore,
-    NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer, StoreError, TreeConfig, TreeTopKind,
+    Access, BucketStore, Error, ErrorKind, FlatOram, Front, Geometry, Key, LayoutKind, Leaf,
+    MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer, StoreError, TreeConfig,
+    TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

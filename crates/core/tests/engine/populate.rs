@@ -2,8 +2,8 @@
 
 use oblivio_core::scheme::{PathScheme, Scheme};
 use oblivio_core::{
-    ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Geometry, Integrity, Key, MemoryStore,
-    Oram, Sealer, TreeConfig, TreeTopKind,
+    ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Front, Geometry, Integrity, Key,
+    MemoryStore, Oram, Sealer, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

@@ -10,7 +10,7 @@ use oblivio_core::seal::NoSecrecy;
 use oblivio_core::store::Piece;
 use oblivio_core::view::{Event, Recorder};
 use oblivio_core::{
-    ErrorKind, FlatOram, Geometry, MemoryStore, Op, Oram, RawConfig, Sealer, TreeConfig,
+    ErrorKind, FlatOram, Front, Geometry, MemoryStore, Op, Oram, RawConfig, Sealer, TreeConfig,
     TreeTopKind,
 };
 use rand::rngs::StdRng;

@@ -2,8 +2,8 @@
 
 use oblivio_core::scheme;
 use oblivio_core::{
-    Access, FlatOram, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer,
-    TreeConfig,
+    Access, FlatOram, Front, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram,
+    Sealer, TreeConfig,
 };
 use oblivio_sim::workload::Addresses;
 use rand::SeedableRng;

@@ -2,7 +2,8 @@
 
 use oblivio_core::scheme;
 use oblivio_core::{
-    Access, Error, ErrorKind, FlatOram, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawOram, Sealer,
+    Access, Error, ErrorKind, FlatOram, Front, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawOram,
+    Sealer,
 };
 use oblivio_sim::workload::Addresses;
 use rand::SeedableRng;

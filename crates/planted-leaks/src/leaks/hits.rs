@@ -8,7 +8,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "hits-are-served-unasked",
         shows: "whether a block is in the stash or near the root, so whether it was asked for lately",
         edits: &[Edit {
-            file: "core/src/front/mod.rs",
+            file: "core/src/front/flat.rs",
             find: "if self.hits == HitPolicy::Serve && self.scheme.serve_on_client(*address, op)? {",
             replacement: "if self.scheme.serve_on_client(*address, op)? {",
         }],
@@ -36,7 +36,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "served-hit-reads-its-path-without-a-remap",
         shows: "that a block is asked for again after a hit: its path is read twice",
         edits: &[Edit {
-            file: "core/src/front/mod.rs",
+            file: "core/src/front/flat.rs",
             find: "self.tally.stash_hits += 1;",
             replacement: "self.tally.stash_hits += 1;
                     let leaf = self.position_map.look_up(*address, &mut self.coins);
@@ -48,7 +48,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "served-hit-is-shown-ahead",
         shows: "which requests of a batch were hits: their paths are shown and not read",
         edits: &[Edit {
-            file: "core/src/front/mod.rs",
+            file: "core/src/front/flat.rs",
             find: "        if self.hits == HitPolicy::Serve {
             return;
         }",

@@ -90,7 +90,7 @@ impl Default for ControllerSpec {
 
 /// The controller, with its ORAM. `T` names a read.
 pub struct Controller<B, T> {
-    engine: Box<dyn Engine>,
+    engine: Engine,
     log: PathLog,
     bus: B,
     remap: Remap,
@@ -136,7 +136,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             return Err(SimError::Spec(message.to_owned()));
         }
         let log = PathLog::new();
-        let engine = engine::build(oram, &log, seed)?;
+        let engine = Engine::new(oram, &log, seed)?;
         log.turn_on();
         Ok(Self {
             engine,

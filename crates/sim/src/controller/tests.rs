@@ -6,7 +6,7 @@ use std::rc::Rc;
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::TreeId;
 use oblivio_core::view::{Event, Operation, Recorder};
-use oblivio_core::{FreecursiveOram, HitPolicy, Key, MemoryStore, Oram, Sealer, TreeConfig};
+use oblivio_core::{FreecursiveOram, Front, HitPolicy, Key, MemoryStore, Oram, Sealer, TreeConfig};
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 
 use oblivio_core::image::{Image, read_count, refuse, write_number};
 use oblivio_core::scheme::{Location, PathScheme, Scheme as _, TagTree};
-use oblivio_core::{BackedOram, FreecursiveOram, Oram};
+use oblivio_core::{FreecursiveOram, Front, Oram};
 
 use super::coins::Coins;
 use super::found::Found;

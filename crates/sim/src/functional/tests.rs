@@ -2,7 +2,7 @@
 
 use oblivio_core::scheme::{Location, PathScheme, Scheme as _};
 use oblivio_core::seal::NoSecrecy;
-use oblivio_core::{FreecursiveOram, MemoryStore, Oram, Sealer};
+use oblivio_core::{FreecursiveOram, Front, MemoryStore, Oram, Sealer};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 

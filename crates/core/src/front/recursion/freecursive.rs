@@ -1,25 +1,23 @@
 //! Freecursive ORAM (Fletcher et al., ASPLOS'15): the frontend of Tiny ORAM, section V-E.
 
+mod front;
 mod image;
-mod taking;
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::config::FreecursiveConfig;
 use super::integrity::{Guard, Integrity};
-use crate::address_set::AddressSet;
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::front::{Access, FrontendTally, HitPolicy, Oram, check_request, check_requests};
+use crate::front::{Access, FrontTally, HitPolicy, Oram, check_requests};
 use crate::geometry::Leaf;
 use crate::posmap::address_space::AddressSpace;
 use crate::posmap::client_map::ClientMap;
 use crate::posmap::compressed::{Advance, Count, CounterFormat};
 use crate::posmap::leaf_prf::{LeafPrf, Position};
 use crate::posmap::plb::{Held, LineId, Plb};
-use crate::scheme::{Location, Op, Scheme, TreeConfig};
-use crate::stash::StashView;
+use crate::scheme::{Op, Scheme, TreeConfig};
 
 /// An ORAM whose position map lies in its own tree, so that the client stays small.
 ///
@@ -70,37 +68,9 @@ pub struct FreecursiveOram<S, R> {
     capacity: u64,
     block_bytes: usize,
     hits: HitPolicy,
-    tally: FrontendTally,
+    tally: FrontTally,
     /// A request was begun and has not ended well.
     broken: bool,
-}
-
-/// A defect that [`FreecursiveOram::check_invariants`] finds.
-const TWICE: &str = "twice, or past the last address";
-
-impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
-    /// Fills an ORAM that was never accessed: afterwards each block has been written, with zeros,
-    /// those of the position map too.
-    ///
-    /// # Errors
-    /// Those of [`Scheme::populate`], and [`ErrorKind::InvalidConfig`] with PMMAC, under which nothing
-    /// is in storage that was not sealed by an access.
-    pub fn populate(&mut self) -> Result<(), Error> {
-        if self.guard.is_on() {
-            let message = "an ORAM under PMMAC cannot be filled at once: use Integrity::None";
-            return Err(Error::new(ErrorKind::InvalidConfig, message));
-        }
-        let Self { scheme, space, table, prf, coins, .. } = self;
-        let addresses = (0..space.blocks()).filter(|address| space.contains(*address));
-        let mut blocks = addresses.map(|address| {
-            let position = match space.parent(address) {
-                Err(entry) => table.look_up(entry, address, prf, coins),
-                Ok(_) => prf.position(address, Count::NEVER_MOVED),
-            };
-            (address, position.leaf)
-        });
-        scheme.populate(&mut blocks)
-    }
 }
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
@@ -149,7 +119,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
             capacity: config.capacity,
             block_bytes: config.block_bytes,
             hits: config.hits,
-            tally: FrontendTally::default(),
+            tally: FrontTally::default(),
             broken: false,
             space,
             scheme,
@@ -161,7 +131,12 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         self.scheme.config()
     }
 
-    /// The scheme, for whoever wraps it.
+    /// What makes the accesses.
+    pub fn scheme(&self) -> &S {
+        &self.scheme
+    }
+
+    /// What makes the accesses, for whoever wraps it.
     pub fn scheme_mut(&mut self) -> &mut S {
         &mut self.scheme
     }
@@ -177,53 +152,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     }
 
     /// What it did so far. Secret.
-    pub fn tally(&self) -> FrontendTally {
+    pub fn tally(&self) -> FrontTally {
         self.tally
-    }
-
-    /// The stash. Secret.
-    pub fn stash(&self) -> StashView<'_> {
-        self.scheme.stash()
-    }
-
-    /// An access to nothing: see [`Scheme::dummy`].
-    ///
-    /// # Errors
-    /// Those of [`Scheme::dummy`].
-    pub fn dummy(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.scheme.dummy(&mut self.coins)
-    }
-
-    /// Makes the stash smaller ahead of time: see [`Scheme::evict`].
-    ///
-    /// # Errors
-    /// Any that storage causes.
-    pub fn evict(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.scheme.evict(&mut self.coins)
-    }
-
-    /// Makes one of the accesses that the position map takes before a request for `address`, the first,
-    /// and answers whether there was one: if not, the request itself is one access now. Storage sees an
-    /// access like any other (IR-ORAM, section IV-D: the stages of an early write-back).
-    ///
-    /// Without a PLB nothing is fetched ahead of its time.
-    ///
-    /// # Errors
-    /// Those of [`Oram::access`].
-    pub fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
-        check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
-        check_sound(self.broken)?;
-        self.scheme.check_ready()?;
-        self.broken = true;
-        let lowest = self.lowest_held(address)?;
-        let is_needed = self.keeps_plb && lowest > 1;
-        if is_needed {
-            self.fetch(lowest - 1, address)?;
-        }
-        self.broken = false;
-        Ok(is_needed)
     }
 
     /// The leaf that the block of `level` on the chain of `data` has now, unless it is in the PLB or there is
@@ -251,45 +181,6 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
                 Some(self.prf.position(address, self.counters.count(parent, child)).leaf)
             }
         }
-    }
-
-    /// Checks over the whole tree that each block is exactly once in the stash, in the PLB or in a
-    /// bucket on its path, and has the leaf that its parent says, where that is on the client.
-    /// Storage sees a scan.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
-    pub fn check_invariants(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        let Self { scheme, plb, space, table, prf, counters, .. } = self;
-        let expected = |address: u64| match space.parent(address) {
-            Err(entry) => table.get(entry, address, prf).map(|position| position.leaf),
-            Ok((parent, child)) => plb
-                .find(parent)
-                .map(|line| prf.position(address, counters.count(plb.block(line), child)).leaf),
-        };
-        let mut seen = AddressSet::new(space.blocks())?;
-        let mut violation = None;
-        let mut report = |defect: &str| {
-            violation.get_or_insert_with(|| format!("there is a block {defect}"));
-        };
-        for (_, Held { address, position }) in plb.blocks() {
-            if !seen.insert(address) {
-                report(TWICE);
-            } else if expected(address).is_some_and(|expected| expected != position.leaf) {
-                report("in the PLB with another leaf than its parent's");
-            }
-        }
-        scheme.visit_blocks(&mut |location, address, leaf| {
-            if !seen.insert(address) {
-                report(TWICE);
-            } else if expected(address).is_some_and(|expected| expected != leaf) {
-                report("with another leaf than its parent's");
-            } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
-                report("off its path");
-            }
-        })?;
-        violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }
 
     /// Serves a request whose scheme is ready for all the accesses it can make.

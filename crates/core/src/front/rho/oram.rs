@@ -9,7 +9,7 @@ use super::{RhoConfig, RhoTally, TwoTrees};
 use crate::block_cache::{BlockCache, LineId, Named};
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::front::recursion::FreecursiveOram;
-use crate::front::{Access, BackedOram, FlatOram, Oram, check_requests};
+use crate::front::{Access, FlatOram, Front, Oram, check_requests};
 use crate::geometry::Leaf;
 use crate::posmap::draw_leaf;
 use crate::scheme::{Op, PathScheme, Scheme};
@@ -88,20 +88,20 @@ impl Named for Tag {
 
 impl<F, S, R> RhoOram<F, S, R>
 where
-    F: BackedOram<Scheme = TwoTrees<S, R>>,
+    F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
     S: Scheme,
     R: CryptoRng,
 {
-    /// Puts an empty array before `main`, which is a frontend over the [`TwoTrees`] of the same
+    /// Puts an empty array before `main`, which is a front end over the [`TwoTrees`] of the same
     /// configuration.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the small tree is not that of `config` or has blocks of
     /// another size, the array's blocks are no multiple of its ways, there is no memory for it, or no
-    /// blocks [can be taken](crate::TakingOram::check_takes) out of `main`.
+    /// blocks [can be taken](Front::check_takes) out of `main`.
     pub fn new(config: &RhoConfig, main: F) -> Result<Self, Error> {
         main.check_takes()?;
-        let small = main.scheme().small().config();
+        let small = main.as_ref().small().config();
         let block_bytes = main.block_bytes();
         if small.capacity != config.small.capacity || small.block_bytes != block_bytes {
             return Err(Error::new(
@@ -124,19 +124,12 @@ where
             victim_block: Zeroizing::new(vec![0; block_bytes]),
             inserted: Zeroizing::new(vec![0; block_bytes]),
             small_leaf_level,
-            ends_rounds: true,
+            ends_rounds: config.ends_rounds,
             broken: false,
         })
     }
 
-    /// The same for whoever makes accesses at a fixed rate: a batch ends where it ends, and its round goes
-    /// on with the next batch or with [idle accesses](Self::idle_access).
-    #[must_use]
-    pub fn with_open_rounds(self) -> Self {
-        Self { ends_rounds: false, ..self }
-    }
-
-    /// The frontend of the main ORAM.
+    /// The front end of the main ORAM.
     pub fn main(&self) -> &F {
         &self.main
     }
@@ -148,13 +141,13 @@ where
 
     /// The stash of the main tree, and that of the small one. Secret.
     pub fn stashes(&self) -> [StashView<'_>; 2] {
-        let trees = self.main.scheme();
+        let trees = self.main.as_ref();
         [trees.stash(), trees.small().stash()]
     }
 
     /// What it did so far. Secret.
     pub fn tally(&self) -> RhoTally {
-        self.main.scheme().tally
+        self.main.as_ref().tally
     }
 
     /// Bytes of client memory for the array. Public.
@@ -182,16 +175,12 @@ where
     }
 
     pub(super) fn trees(&mut self) -> &mut TwoTrees<S, R> {
-        self.main.scheme_mut()
+        self.main.as_mut()
     }
 
     /// Whether both stashes have room for a request; if not, idle rounds or accesses make some.
-    pub fn is_ready(&self) -> bool {
-        self.check_ready().is_ok()
-    }
-
-    fn check_ready(&self) -> Result<(), Error> {
-        let trees = self.main.scheme();
+    pub(super) fn check_both_ready(&self) -> Result<(), Error> {
+        let trees = self.main.as_ref();
         trees.check_ready()?;
         trees.small().check_ready()
     }
@@ -225,15 +214,15 @@ where
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.check_ready()?;
+        self.check_both_ready()?;
         if self.victim.is_some() {
             self.unless_it_fails(Self::put_victim_back)?;
-            self.check_ready()?;
+            self.check_both_ready()?;
         }
         self.unless_it_fails(|oram| {
             let done = work(oram)?;
             // Where the main stash has no room, the victim waits for the next request.
-            if oram.main.scheme().check_ready().is_ok() {
+            if oram.main.as_ref().check_ready().is_ok() {
                 oram.put_victim_back()?;
             }
             Ok(done)
@@ -251,7 +240,7 @@ where
     fn access_small(&mut self, line: LineId, op: &mut Op<'_>) -> Result<(), Error> {
         let to = self.draw_small_leaf();
         let from = self.array.held(line).expect("the block is in the array").leaf;
-        let trees = self.main.scheme_mut();
+        let trees = self.main.as_mut();
         trees.tally.hits += 1;
         trees.access_small(|small| small.access(line.number(), from, to, op))?;
         self.array.held_mut(line).expect("the block is in the array").leaf = to;
@@ -276,7 +265,7 @@ where
     /// its stash, with a place in the array [that is free](Self::take_victim).
     pub(super) fn insert(&mut self, line: LineId, address: u64) -> Result<(), Error> {
         let leaf = self.draw_small_leaf();
-        let trees = self.main.scheme_mut();
+        let trees = self.main.as_mut();
         trees.tally.inserted += 1;
         trees.small_mut().append(line.number(), leaf, &self.inserted)?;
         self.array.fill(line, Tag { address, leaf });
@@ -292,7 +281,7 @@ where
             None => self.draw_small_leaf(),
         };
         let Self { main, victim_block, .. } = self;
-        main.scheme_mut().access_small(|small| small.take(line.number(), from, victim_block))?;
+        main.as_mut().access_small(|small| small.take(line.number(), from, victim_block))?;
         self.array.release(line);
         self.victim = tag.map(|tag| tag.address);
         Ok(())
@@ -316,7 +305,7 @@ where
 
 impl<F, S, R> Oram for RhoOram<F, S, R>
 where
-    F: BackedOram<Scheme = TwoTrees<S, R>>,
+    F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
     S: Scheme,
     R: CryptoRng,
 {

@@ -2,8 +2,8 @@
 
 use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::{
-    CacheConfig, CachedOram, FlatOram, FreecursiveOram, Key, Oram, RawConfig, RemapPolicy, Sealer,
-    TakingOram,
+    CacheConfig, CachedOram, FlatOram, FreecursiveOram, Front, Key, Oram, RawConfig, RemapPolicy,
+    Sealer,
 };
 use oblivio_testkit::statistics::Verdicts;
 use oblivio_testkit::workload::Workload;
@@ -32,7 +32,7 @@ fn workloads(cache: CacheConfig) -> &'static [Workload] {
 }
 
 /// Serves `workload` from behind a cache. Storage sees what was taken, and the position map.
-fn serve<O: TakingOram>(oram: O, cache: CacheConfig, workload: Workload) -> CachedOram<O> {
+fn serve<O: Front>(oram: O, cache: CacheConfig, workload: Workload) -> CachedOram<O> {
     let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram).unwrap();
     for request in workload.requests(CAPACITY, 1).take(REQUESTS) {
         let mut block = [1; BLOCK_BYTES];

@@ -1,9 +1,12 @@
 //! An access to nothing looks to storage like any other access, in every scheme.
 
-use oblivio_core::scheme::{self, PathScheme, RawScheme};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use oblivio_core::front::{OnStores, OramConfig, SchemeConfig, build};
 use oblivio_core::store::Part;
 use oblivio_core::view::{Event, Operation, Recorder};
-use oblivio_core::{FlatOram, Key, MemoryStore, Oram, RawConfig, Sealer, TreeConfig};
+use oblivio_core::{Key, MemoryStore, RawConfig, Sealer, TreeConfig};
 use oblivio_testkit::statistics::{
     Verdicts, histogram, homogeneity, serial_correlation, uniformity,
 };
@@ -30,34 +33,30 @@ fn turns(coins: &mut StdRng) -> [Turns; 3] {
 /// What storage sees of `turns`.
 fn view(scheme: Scheme, tree_top_levels: u8, turns: &Turns) -> Vec<Event> {
     let tree = TreeConfig { tree_top_levels, ..Setup::new(scheme, ACCESSES).tree() };
-    let mut coins = StdRng::seed_from_u64(2);
-    let memory = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
-    let store = Recorder::new(memory, Vec::new());
-    let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-    match scheme {
-        Scheme::Path => {
-            let mut path = drive(PathScheme::new(&tree, sealer, store).unwrap(), turns, coins);
-            std::mem::take(path.scheme_mut().store_mut().sink_mut())
-        }
-        Scheme::Raw(evict_period) => {
-            let config = RawConfig { tree, evict_period };
-            let mut raw = drive(RawScheme::new(&config, sealer, store).unwrap(), turns, coins);
-            std::mem::take(raw.scheme_mut().store_mut().sink_mut())
-        }
+    let scheme = match scheme {
+        Scheme::Path => SchemeConfig::Path(tree),
+        Scheme::Raw(evict_period) => SchemeConfig::Raw(RawConfig { tree, evict_period }),
         Scheme::Rotating(_) => unreachable!("its dummies are moves of nothing"),
-    }
-}
-
-fn drive<S: scheme::Scheme>(scheme: S, turns: &Turns, coins: StdRng) -> FlatOram<S, StdRng> {
-    let mut oram = FlatOram::new(scheme, coins).unwrap();
+    };
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let outside = |tree: &TreeConfig| {
+        let log = Rc::clone(&log);
+        let sink = move |event: &Event, _: &[u8]| log.borrow_mut().push(*event);
+        let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
+        let sealer = Sealer::aes128(&Key::from_bytes([7; 16]), tree.tree);
+        Ok((sealer, Recorder::new(memory, sink)))
+    };
+    let mut ground = OnStores::new(outside, || StdRng::seed_from_u64(2));
+    let mut oram = build(&OramConfig::flat(scheme), &mut ground).unwrap();
     for turn in turns {
         match turn {
             Some(address) => oram.write(*address, &[1; BLOCK_BYTES]).unwrap(),
             None => oram.dummy().unwrap(),
         }
     }
+    let seen = log.take();
     oram.check_invariants().unwrap();
-    oram
+    seen
 }
 
 /// Calls, levels, parts and bytes: everything but the leaf.

@@ -9,8 +9,8 @@ use oblivio_core::scheme::{self, PathScheme};
 use oblivio_core::store::{Part, TreeId};
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
-    BackedOram, CacheConfig, CachedOram, FlatOram, FreecursiveOram, Key, MemoryStore, Oram,
-    RemapPolicy, RhoConfig, RhoOram, Sealer, TreeConfig,
+    CacheConfig, CachedOram, FlatOram, FreecursiveOram, Front, Key, MemoryStore, Oram, RemapPolicy,
+    RhoConfig, RhoOram, Sealer, TreeConfig,
 };
 use oblivio_testkit::statistics::{
     Verdicts, histogram, homogeneity, serial_correlation, uniformity, uniformity_of_pairs,
@@ -61,7 +61,7 @@ impl Run {
 fn config() -> RhoConfig {
     let geometry = Geometry::uniform(SMALL_LEAF_LEVEL, 2).unwrap();
     let small = TreeConfig { tree: SMALL, ..TreeConfig::new(16, BLOCK_BYTES, geometry, 16) };
-    RhoConfig { small, ways: 4, small_per_main: 2 }
+    RhoConfig { small, ways: 4, small_per_main: 2, ends_rounds: true }
 }
 
 fn run(frontend: Frontend, cache: Option<CacheConfig>, workload: Workload) -> Run {
@@ -98,7 +98,7 @@ fn drive<F, B>(
     workload: Workload,
 ) -> (Vec<Vec<Path>>, RhoTally)
 where
-    F: BackedOram<Scheme = TwoTrees<B, StdRng>>,
+    F: Front + AsRef<TwoTrees<B, StdRng>> + AsMut<TwoTrees<B, StdRng>>,
     B: scheme::Scheme,
 {
     let mut rho = RhoOram::new(&config(), main).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use oblivio_core::front::CacheTally;
-use oblivio_core::{Error, RemapPolicy, TakingOram};
+use oblivio_core::{Error, Front, RemapPolicy};
 use oblivio_testkit::workload::Workload;
 
 use super::*;
@@ -29,7 +29,7 @@ struct Driven<F> {
     found: u64,
 }
 
-impl<F: BackedOram<Scheme = Trees>> Driven<F> {
+impl<F: Front + AsRef<Trees> + AsMut<Trees>> Driven<F> {
     fn new(config: &RhoConfig, main: F) -> Self {
         let oram = RhoOram::new(config, main).unwrap();
         let blocks = vec![Model::default(); oram.capacity() as usize];
@@ -273,10 +273,10 @@ fn a_block_out_of_range_is_refused_before_anything_is_done() {
 
 #[test]
 fn open_rounds_stay_open() {
-    let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
+    let config = RhoConfig { ends_rounds: false, ..RhoConfig::new(16, BLOCK_BYTES).unwrap() };
     let main = TreeConfig::path(200, BLOCK_BYTES).unwrap();
     let main = FlatOram::new(trees(&config, &main, 1), coins(1)).unwrap();
-    let mut rho = RhoOram::new(&config, main).unwrap().with_open_rounds();
+    let mut rho = RhoOram::new(&config, main).unwrap();
     rho.take(3, &mut [0; BLOCK_BYTES]).unwrap();
     assert_eq!((rho.tally().small_dummies, rho.tally().rounds()), (2, 1));
     rho.put_back(3, &[1; BLOCK_BYTES]).unwrap();

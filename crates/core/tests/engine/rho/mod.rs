@@ -6,9 +6,9 @@ use oblivio_core::front::rho::{RhoTally, TwoTrees};
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    Access, BackedOram, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig,
-    FreecursiveOram, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram,
-    RhoConfig, RhoOram, Sealer, TreeConfig,
+    Access, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram,
+    Front, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram, RhoConfig,
+    RhoOram, Sealer, TreeConfig,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -47,7 +47,7 @@ fn any_rho(coins: &mut StdRng) -> RhoConfig {
         tree_top_levels: pick(&[0, 2], coins),
         ..TreeConfig::new(blocks as u64, BLOCK_BYTES, Geometry::profile(&slots).unwrap(), 50)
     };
-    RhoConfig { small, ways, small_per_main: pick(&[1, 2, 2, 5], coins) }
+    RhoConfig { small, ways, small_per_main: pick(&[1, 2, 2, 5], coins), ends_rounds: true }
 }
 
 fn any_flat(config: &RhoConfig, seed: u64, coins: &mut StdRng) -> FlatOram<Trees, StdRng> {
@@ -84,7 +84,7 @@ fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
         tree: TreeId(1),
         ..TreeConfig::new(24, BLOCK_BYTES, Geometry::uniform(4, 2).unwrap(), 1)
     };
-    let config = RhoConfig { small, ways: 8, small_per_main: 1 };
+    let config = RhoConfig { small, ways: 8, small_per_main: 1, ends_rounds: true };
     let free = FreecursiveConfig {
         client_entries_max: 1,
         fan_out: 2,
@@ -154,7 +154,7 @@ fn of_array(tally: RhoTally) -> [u64; 4] {
 
 fn run<F>(config: &RhoConfig, main: F, coins: &mut StdRng) -> RhoTally
 where
-    F: BackedOram<Scheme = Trees>,
+    F: Front + AsRef<Trees> + AsMut<Trees>,
 {
     let mut oram = RhoOram::new(config, main).unwrap();
     let mut model = vec![[0; BLOCK_BYTES]; oram.capacity() as usize];
@@ -333,10 +333,10 @@ fn the_defaults_are_the_papers_and_contradictions_are_refused() {
 #[test]
 fn open_rounds_keep_to_the_pattern_and_go_on_with_idle_accesses() {
     let mut coins = coins(3);
-    let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
+    let config = RhoConfig { ends_rounds: false, ..RhoConfig::new(16, BLOCK_BYTES).unwrap() };
     let main = TreeConfig::path(200, BLOCK_BYTES).unwrap();
     let flat = FlatOram::new(trees(&config, &main, 1), StdRng::seed_from_u64(2)).unwrap();
-    let mut oram = RhoOram::new(&config, flat).unwrap().with_open_rounds();
+    let mut oram = RhoOram::new(&config, flat).unwrap();
     let (mut ended_within, mut small_before) = (false, 0);
     for _ in 0..300 {
         if coins.random() {

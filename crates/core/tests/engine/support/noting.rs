@@ -1,20 +1,40 @@
 //! A scheme that notes what each access is for: what storage must not learn of a front end.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use oblivio_core::scheme::{Location, Scheme};
 use oblivio_core::stash::StashView;
 use oblivio_core::{Error, Leaf, Op, TreeConfig};
 use oblivio_testkit::workload::Request;
 use rand::CryptoRng;
 
+/// What was noted. Secret, in a system that had secrets. Copies share it.
+#[derive(Clone, Default)]
+pub(crate) struct Notes(Rc<RefCell<Vec<Request>>>);
+
+impl Notes {
+    pub(crate) fn take(&self) -> Vec<Request> {
+        std::mem::take(&mut self.0.borrow_mut())
+    }
+
+    fn push(&self, request: Request) {
+        self.0.borrow_mut().push(request);
+    }
+}
+
 pub(crate) struct Noting<B> {
     scheme: B,
-    /// Secret, in a system that had secrets.
-    noted: Vec<Request>,
+    notes: Notes,
 }
 
 impl<B> Noting<B> {
     pub(crate) fn new(scheme: B) -> Self {
-        Self { scheme, noted: Vec::new() }
+        Self::with(scheme, Notes::default())
+    }
+
+    pub(crate) fn with(scheme: B, notes: Notes) -> Self {
+        Self { scheme, notes }
     }
 
     pub(crate) fn scheme_mut(&mut self) -> &mut B {
@@ -22,13 +42,13 @@ impl<B> Noting<B> {
     }
 
     pub(crate) fn take_notes(&mut self) -> Vec<Request> {
-        std::mem::take(&mut self.noted)
+        self.notes.take()
     }
 }
 
 impl<B: Scheme> Scheme for Noting<B> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
-        self.noted.push(Request { address, is_write: matches!(op, Op::Write(_)) });
+        self.notes.push(Request { address, is_write: matches!(op, Op::Write(_)) });
         self.scheme.access(address, from, to, op)
     }
 
@@ -73,7 +93,7 @@ impl<B: Scheme> Scheme for Noting<B> {
     }
 
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
-        self.noted.push(Request { address, is_write: false });
+        self.notes.push(Request { address, is_write: false });
         self.scheme.take(address, from, block)
     }
 

@@ -9,7 +9,7 @@ use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
 use crate::error::check_sound;
-use crate::front::FrontendTally;
+use crate::front::{Front, FrontTally};
 use crate::image::{Image, read_count, read_number, refuse, write_number};
 use crate::scheme::Scheme;
 
@@ -59,8 +59,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     }
 }
 
-fn write_tally(to: &mut dyn Write, tally: &FrontendTally) -> io::Result<()> {
-    let FrontendTally {
+fn write_tally(to: &mut dyn Write, tally: &FrontTally) -> io::Result<()> {
+    let FrontTally {
         data_accesses,
         position_map_accesses,
         remap_accesses,
@@ -74,8 +74,8 @@ fn write_tally(to: &mut dyn Write, tally: &FrontendTally) -> io::Result<()> {
         .try_for_each(|count| write_number(to, count))
 }
 
-fn read_tally(from: &mut dyn Read) -> io::Result<FrontendTally> {
-    Ok(FrontendTally {
+fn read_tally(from: &mut dyn Read) -> io::Result<FrontTally> {
+    Ok(FrontTally {
         data_accesses: read_count(from)?,
         position_map_accesses: read_count(from)?,
         remap_accesses: read_count(from)?,

@@ -6,23 +6,22 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use oblivio_core::front::rho::TwoTrees;
+use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
 use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::store::{TreeId, TreeShape};
 use oblivio_core::view::{Event, EventSink, Recorder};
 use oblivio_core::{
-    BackedOram, CacheConfig, CachedOram, EraSealer, Error, FlatOram, FreecursiveConfig,
-    FreecursiveOram, Key, MasterKey, MemoryStore, Oram, RawConfig, Recursion, RecursiveConfig,
-    RecursiveOram, RemapPolicy, RhoConfig, RhoOram, RotatingConfig, RotatingOram, Sealer,
-    TakingOram, TreeConfig, TreeTopKind,
+    CacheConfig, CachedOram, EraSealer, Error, FreecursiveConfig, Key, MasterKey, MemoryStore,
+    Oram, RawConfig, Recursion, RecursiveConfig, RecursiveOram, RemapPolicy, RhoConfig,
+    RotatingConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use super::composed::{AtAccess, Composed, Delayed};
+use super::composed::{AtAccess, Built, Composed};
 use super::factors::{Bound, Combination, Front, Map, Scheme, Slots, Top};
-use crate::support::noting::Noting;
+use crate::support::noting::{Notes, Noting};
 
 pub(crate) const CAPACITY: u64 = 120;
 pub(crate) const BLOCK_BYTES: usize = 32;
@@ -83,19 +82,23 @@ pub(crate) fn compose(
         key: Key::from_bytes([7; 16]),
         seed,
     };
-    let composed = match combination.scheme {
-        Scheme::Path if combination.has_rho() => builder.rho(PathScheme::new),
-        Scheme::Raw if combination.has_rho() => builder.rho(raw),
-        Scheme::Path => builder.over(PathScheme::new),
-        Scheme::Raw => builder.over(raw),
-        Scheme::Rotating => builder.rotating(),
+    let composed = match (combination.scheme, combination.map) {
+        (Scheme::Rotating, _) => builder.rotating(),
+        (Scheme::Path, Map::Recursive) => {
+            let recursive = builder.recursive(|tree, ground| ground.path(tree))?;
+            builder.cached(recursive)
+        }
+        (Scheme::Raw, Map::Recursive) => {
+            let recursive = builder.recursive(|tree, ground| ground.raw(&raw(tree.clone())))?;
+            builder.cached(recursive)
+        }
+        (Scheme::Path | Scheme::Raw, _) => builder.built(),
     };
     Ok((composed?, log))
 }
 
-fn raw(tree: &TreeConfig, sealer: Sealer, store: Store) -> Result<RawScheme<Store>, Error> {
-    let config = RawConfig { tree: tree.clone(), evict_period: ACCESSES_PER_EVICTION };
-    RawScheme::new(&config, sealer, store)
+fn raw(tree: TreeConfig) -> RawConfig {
+    RawConfig { tree, evict_period: ACCESSES_PER_EVICTION }
 }
 
 struct Builder {
@@ -139,37 +142,39 @@ impl Builder {
         }
     }
 
-    /// Path and RAW ORAM.
-    fn over<B: scheme::Scheme + 'static>(
-        &self,
-        scheme: impl Fn(&TreeConfig, Sealer, Store) -> Result<B, Error>,
-    ) -> Made {
-        let scheme = |tree: &TreeConfig| {
-            let shapes = vec![tree.shape()?; usize::from(tree.tree.0) + 1];
-            let sealer = Sealer::aes128(&self.key, tree.tree);
-            scheme(tree, sealer, self.store(&shapes)).map(Noting::new)
+    /// Whatever the engine builds from parameters.
+    fn built(&self) -> Made {
+        let main = match self.combination.map {
+            Map::Flat => self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL),
+            _ => self.freecursive_tree()?,
         };
-        match self.combination.map {
-            Map::Flat => {
-                let scheme = scheme(&self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL))?;
-                self.fronted(self.flat(scheme)?)
-            }
-            Map::Recursive => self.cached(self.recursive(scheme)?),
-            _ => {
-                let scheme = scheme(&self.freecursive_tree()?)?;
-                self.fronted(self.freecursive(scheme)?)
-            }
-        }
+        let policy = match self.combination.front {
+            Front::None | Front::Rho => None,
+            Front::CacheAtAccess | Front::CachedRho => Some(RemapPolicy::AtAccess),
+            Front::CacheDelayed | Front::DelayedRho => Some(RemapPolicy::Delayed),
+        };
+        let config = OramConfig {
+            scheme: match self.combination.scheme {
+                Scheme::Raw => SchemeConfig::Raw(raw(main)),
+                _ => SchemeConfig::Path(main),
+            },
+            map: match self.combination.map {
+                Map::Flat => MapConfig::Flat(self.combination.hits),
+                _ => MapConfig::Freecursive(self.freecursive_config()),
+            },
+            rho: self.combination.has_rho().then(|| self.rho()),
+            cache: policy.map(|policy| (CACHE, policy)),
+        };
+        let mut ground = NotingGround { builder: self, notes: Notes::default() };
+        let oram = front::build(&config, &mut ground)?;
+        let notes = config.rho.is_none().then_some(ground.notes);
+        Ok(Box::new(Built { oram, notes, policy }))
     }
 
-    fn flat<B: scheme::Scheme>(&self, scheme: B) -> Result<FlatOram<B, StdRng>, Error> {
-        Ok(FlatOram::new(scheme, self.coins())?.with_hits(self.combination.hits))
-    }
-
-    fn recursive<B: scheme::Scheme>(
+    fn recursive<S: scheme::Scheme>(
         &self,
-        scheme: impl Fn(&TreeConfig) -> Result<B, Error>,
-    ) -> Result<RecursiveOram<B, StdRng>, Error> {
+        scheme: impl Fn(&TreeConfig, &mut NotingGround<'_>) -> Result<Noting<S>, Error>,
+    ) -> Result<RecursiveOram<Noting<S>, StdRng>, Error> {
         let config = RecursiveConfig {
             capacity: CAPACITY,
             block_bytes: BLOCK_BYTES,
@@ -178,7 +183,8 @@ impl Builder {
         let schemes = config.path_trees()?.into_iter().map(|path| {
             let leaf_level = path.geometry.leaf_level().min(LEAF_LEVEL);
             let tree = self.tree(path.capacity, BLOCK_BYTES, leaf_level);
-            scheme(&TreeConfig { tree: path.tree, ..tree })
+            let mut ground = NotingGround { builder: self, notes: Notes::default() };
+            scheme(&TreeConfig { tree: path.tree, ..tree }, &mut ground)
         });
         RecursiveOram::new(&config, schemes.collect::<Result<_, _>>()?, self.coins())
     }
@@ -206,50 +212,10 @@ impl Builder {
         })
     }
 
-    fn freecursive<B: scheme::Scheme>(
-        &self,
-        scheme: B,
-    ) -> Result<FreecursiveOram<B, StdRng>, Error> {
-        FreecursiveOram::new(&self.freecursive_config(), scheme, self.coins())
-    }
-
     /// 16 blocks in sets of 4: fewer than are written.
-    fn rho<S: scheme::Scheme + 'static>(
-        &self,
-        scheme: impl Fn(&TreeConfig, Sealer, Store) -> Result<S, Error>,
-    ) -> Made {
+    fn rho(&self) -> RhoConfig {
         let small = TreeConfig { tree: TreeId(1), ..self.tree(16, BLOCK_BYTES, 4) };
-        let config = RhoConfig { small, ways: 4, small_per_main: SMALL_PER_MAIN };
-        let main = match self.combination.map {
-            Map::Flat => self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL),
-            _ => self.freecursive_tree()?,
-        };
-        let shapes = [main.shape()?, config.small.shape()?];
-        let [main, small] = [&main, &config.small].map(|tree| {
-            let sealer = Sealer::aes128(&self.key, tree.tree);
-            scheme(tree, sealer, self.store(&shapes))
-        });
-        let coins = StdRng::seed_from_u64(!self.seed);
-        let trees = TwoTrees::new(&config, main?, small?, coins)?;
-        match self.combination.map {
-            Map::Flat => self.before_main(&config, self.flat(trees)?),
-            _ => self.before_main(&config, self.freecursive(trees)?),
-        }
-    }
-
-    fn before_main<F, S>(&self, config: &RhoConfig, main: F) -> Made
-    where
-        F: BackedOram<Scheme = TwoTrees<S, StdRng>> + 'static,
-        S: scheme::Scheme + 'static,
-    {
-        let rho = RhoOram::new(config, main)?;
-        Ok(match self.combination.front {
-            Front::CachedRho => Box::new(AtAccess(CachedOram::at_access(CACHE, rho)?)),
-            Front::DelayedRho => {
-                Box::new(Delayed(CachedOram::new(CACHE, RemapPolicy::Delayed, rho)?))
-            }
-            _ => Box::new(rho),
-        })
+        RhoConfig { small, ways: 4, small_per_main: SMALL_PER_MAIN, ends_rounds: true }
     }
 
     fn rotating(&self) -> Made {
@@ -278,20 +244,48 @@ impl Builder {
         self.cached(RotatingOram::new(&config, sealer, self.store(&shapes), coins)?)
     }
 
-    /// An ORAM out of which blocks can be taken, behind what the combination says.
-    fn fronted<O: TakingOram + Composed + 'static>(&self, oram: O) -> Made {
-        match self.combination.front {
-            Front::CacheDelayed => {
-                Ok(Box::new(Delayed(CachedOram::new(CACHE, RemapPolicy::Delayed, oram)?)))
-            }
-            _ => self.cached(oram),
-        }
-    }
-
     fn cached<O: Oram + Composed + 'static>(&self, oram: O) -> Made {
         Ok(match self.combination.front {
             Front::CacheAtAccess => Box::new(AtAccess(CachedOram::at_access(CACHE, oram)?)),
             _ => Box::new(oram),
         })
+    }
+}
+
+/// Stores that are recorded, under schemes that note what each access is for.
+struct NotingGround<'a> {
+    builder: &'a Builder,
+    notes: Notes,
+}
+
+impl NotingGround<'_> {
+    fn outside(&self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
+        let shapes = vec![tree.shape()?; usize::from(tree.tree.0) + 1];
+        Ok((Sealer::aes128(&self.builder.key, tree.tree), self.builder.store(&shapes)))
+    }
+}
+
+impl Ground for NotingGround<'_> {
+    type Path = Noting<PathScheme<Store>>;
+    type Raw = Noting<RawScheme<Store>>;
+    type Coins = StdRng;
+    type Error = Error;
+
+    fn path(&mut self, tree: &TreeConfig) -> Result<Self::Path, Error> {
+        let (sealer, store) = self.outside(tree)?;
+        Ok(Noting::with(PathScheme::new(tree, sealer, store)?, self.notes.clone()))
+    }
+
+    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, Error> {
+        let (sealer, store) = self.outside(&config.tree)?;
+        Ok(Noting::with(RawScheme::new(config, sealer, store)?, self.notes.clone()))
+    }
+
+    fn coins(&mut self) -> StdRng {
+        self.builder.coins()
+    }
+
+    fn rho_coins(&mut self) -> StdRng {
+        StdRng::seed_from_u64(!self.builder.seed)
     }
 }
