@@ -108,7 +108,7 @@ fn leaves(scheme: Scheme, view: &[Event]) -> Vec<u64> {
         Scheme::Raw(evict_period) => evict_period as usize + 1,
         _ => paths.len() + 1,
     };
-    let is_access = |i: &usize| (i + 1) % period != 0;
+    let is_access = |i: &usize| !(i + 1).is_multiple_of(period);
     let accesses = (0..paths.len()).filter(is_access).map(|i| paths[i]);
     accesses.collect()
 }
