@@ -5,8 +5,8 @@
 //! input = setup, 16 requests, lies
 //! ```
 //!
-//! Two volumes are made once: one with its position map on the client, one with most of it in the
-//! tree. Each was in use when its client died, so that an opening has something to repeat. Whatever
+//! Three volumes are made once: one with its position map on the client, one with most of it in the
+//! tree, and one whose accesses read everything. Each was in use when its client died, so that an opening has something to repeat. Whatever
 //! becomes of an opening over lies, the volume is as it was once storage is honest.
 #![no_main]
 
@@ -17,9 +17,8 @@ use std::sync::LazyLock;
 
 use hostile::Hostile;
 use libfuzzer_sys::fuzz_target;
-use oblivio_core::store::BucketStore;
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume};
 use oblivio_testkit::crash::{Snapshot, Survival, World};
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 use rand::SeedableRng;
@@ -33,11 +32,14 @@ type Block = [u8; BLOCK_BYTES as usize];
 static FLAT: LazyLock<Made> = LazyLock::new(|| Made::new(SmallVolume::default()));
 static IN_TREE: LazyLock<Made> =
     LazyLock::new(|| Made::new(SmallVolume::default().with_map_in_tree()));
+static SCAN: LazyLock<Made> = LazyLock::new(|| {
+    Made::new(SmallVolume { scheme: SmallScheme::Scan { spare: 20 }, ..SmallVolume::default() })
+});
 
 fuzz_target!(|input: &[u8]| {
     let Some(([setup], input)) = input.split_first_chunk() else { return };
     let Some((requests, lies)) = input.split_first_chunk::<16>() else { return };
-    let Made { setup, left } = if setup & 1 == 0 { &*FLAT } else { &*IN_TREE };
+    let Made { setup, left } = [&*FLAT, &*IN_TREE, &*SCAN][usize::from(*setup % 3)];
     let world = setup.world();
     world.restore_store(left);
     world.restore_dir(left);
@@ -56,10 +58,7 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// A read that is answered, is answered with what was written.
-fn tells_the_truth<S: BucketStore>(
-    volume: &mut Volume<S>,
-    address: u64,
-) -> Result<(), VolumeError> {
+fn tells_the_truth(volume: &mut Volume, address: u64) -> Result<(), VolumeError> {
     let mut block = [0; BLOCK_BYTES as usize];
     volume.access(&mut [Access { address, op: Op::Read(&mut block) }])?;
     assert!(block == contents(address));

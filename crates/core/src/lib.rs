@@ -41,6 +41,7 @@
 //! | [`posmap`] | which path each block is mapped to |
 //! | [`scheme`] | Path ORAM and RAW ORAM |
 //! | [`front`] | arrays of blocks over a scheme: flat, with the position map in a tree, behind a cache, ρ |
+//! | [`durable`] | schemes for storage that outlives the client |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`records`] | what storage may read: superblocks and anchors |
 //! | [`view`] | the adversary's view, recorded |
@@ -58,6 +59,7 @@
 mod address_set;
 mod block_cache;
 pub mod bucket;
+pub mod durable;
 pub mod error;
 pub mod front;
 pub mod geometry;
@@ -75,13 +77,15 @@ pub mod seal;
 pub mod stash;
 pub mod store;
 pub mod view;
+pub mod wiped;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
+pub use durable::rotating::{RotatingConfig, RotatingOram};
 pub use error::{Error, ErrorKind, StoreError, StoreErrorKind};
 pub use front::{
     Access, CacheConfig, CachedOram, FlatOram, FreecursiveConfig, FreecursiveOram, Front,
     HitPolicy, Integrity, Oram, PathOram, RawOram, RecursiveConfig, RecursiveOram, RemapPolicy,
-    RhoConfig, RhoOram, RotatingConfig, RotatingOram,
+    RhoConfig, RhoOram,
 };
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};

@@ -1,13 +1,19 @@
 //! Superblocks need parameters, whatever is tried with them.
 
-use oblivio_volume::superblock::{SchemeId, Slots, VolumeParams};
+use oblivio_core::durable::Slots;
+use oblivio_core::durable::rotating::RawParams;
+use oblivio_volume::superblock::VolumeParams;
 
 /// The parameters of a small volume. They are possible, and golden superblocks hold them.
 pub fn example_params() -> VolumeParams {
-    VolumeParams {
+    VolumeParams::of(&example_raw_params())
+}
+
+/// The same, as the scheme has them.
+pub fn example_raw_params() -> RawParams {
+    RawParams {
         blocks: 1000,
         block_bytes: 4096,
-        scheme: SchemeId::Rotating,
         leaf_level: 9,
         slots: Slots::Same(5),
         evict_period: 5,

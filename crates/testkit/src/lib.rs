@@ -14,4 +14,4 @@ mod example_params;
 pub mod statistics;
 pub mod workload;
 
-pub use example_params::example_params;
+pub use example_params::{example_params, example_raw_params};

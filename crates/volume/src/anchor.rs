@@ -58,7 +58,7 @@ fn place(index: u64) -> RecordPlace {
 
 /// Writes an anchor. Durable with the next flush.
 pub(crate) fn write(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     key: &AnchorKey,
     checkpoint: &CheckpointName,
 ) -> Result<(), VolumeError> {
@@ -68,7 +68,7 @@ pub(crate) fn write(
 
 /// The latest anchor that storage shows.
 pub(crate) fn read(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     key: &AnchorKey,
 ) -> Result<Option<CheckpointName>, VolumeError> {
     Ok(look(store, key)?.0)
@@ -76,7 +76,7 @@ pub(crate) fn read(
 
 /// The same, and how many places hold something that is no anchor: a crash may have torn one.
 pub(crate) fn look(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     key: &AnchorKey,
 ) -> Result<(Option<CheckpointName>, usize), VolumeError> {
     let frames = records::read(store, &[place(0), place(1)])?;

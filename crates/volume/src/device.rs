@@ -1,5 +1,8 @@
 //! What a disk looks like from outside: the interface that servers serve.
 
+pub(crate) mod ops;
+pub(crate) mod span;
+
 use std::fmt;
 use std::sync::mpsc;
 

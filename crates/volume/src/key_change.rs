@@ -1,9 +1,9 @@
 //! How an owner changes who may open a volume.
 
 use oblivio_core::BucketStore;
+use oblivio_core::durable::AnyStore;
 
 use crate::anchor;
-use crate::coins::Coins;
 use crate::error::VolumeError;
 use crate::keys::VolumeKey;
 use crate::ledger::{LedgerKeys, Past};
@@ -11,7 +11,7 @@ use crate::newest;
 use crate::state_dir::StateDir;
 use crate::superblock::{Superblock, Unlocked, copies};
 use crate::tampering;
-use crate::volume::{config, seal_key};
+use crate::volume::seal_key;
 
 /// Lets `change` add or remove key slots of a volume that nobody has open, and makes the outcome the
 /// superblock that counts. Once this has returned, the client that owns `dir` takes no older one.
@@ -28,34 +28,35 @@ use crate::volume::{config, seal_key};
 /// [`VolumeErrorKind::StoreRolledBack`]: crate::VolumeErrorKind::StoreRolledBack
 /// [`VolumeErrorKind::Tampered`]: crate::VolumeErrorKind::Tampered
 pub fn change_slots<T, E: From<VolumeError>>(
-    store: &mut impl BucketStore,
+    store: impl BucketStore + Send + 'static,
     dir: &mut dyn StateDir,
     owner: &mut Unlocked,
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, E>,
 ) -> Result<T, E> {
-    check_past(store, dir, owner)?;
+    let mut store = check_past(Box::new(store), dir, owner)?;
     // It may be in a cache alone, and the one before it be all that is durable: that is not overwritten first.
-    newest::adopt(store, dir, owner)?;
+    newest::adopt(&mut store, dir, owner)?;
     let outcome = change(&mut owner.superblock, &owner.volume_key)?;
-    copies::write_copies(store, &owner.superblock).map_err(VolumeError::from)?;
+    copies::write_copies(&mut store, &owner.superblock).map_err(VolumeError::from)?;
     newest::record(dir, owner)?;
     Ok(outcome)
 }
 
 /// A directory that is not the latest may not know of the newest superblock either.
 fn check_past(
-    store: &mut impl BucketStore,
+    mut store: AnyStore,
     dir: &dyn StateDir,
     owner: &Unlocked,
-) -> Result<(), VolumeError> {
+) -> Result<AnyStore, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
     let keys = LedgerKeys::new(volume_key);
-    let config = config(superblock.params())?;
-    let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
+    let config = superblock.params().config()?;
+    let past = Past::read(dir, &keys, &superblock.volume_id())?;
     newest::check(dir, owner)?;
     tampering::check_before_key_change(dir)?;
-    past.known(dir, &keys)?.check(anchor::read(store, &keys.anchor)?)?;
+    past.known(dir, &keys)?.check(anchor::read(&mut store, &keys.anchor)?)?;
     let mut history = past.history;
-    let mut oram = history.oram(&config, seal_key(volume_key), store, Coins::from_system()?)?;
-    history.refuse_if_behind(&mut oram, false)
+    let mut array = history.array(&*config, seal_key(volume_key), store)?;
+    history.refuse_if_behind(&mut *array, false)?;
+    Ok(array.into_store())
 }

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use oblivio_core::RotatingConfig;
-use oblivio_core::store::BucketStore;
+use oblivio_core::durable::{Durable, EraStart, Save};
 use rand::Rng;
 
 use crate::anchor::{self, AnchorKey, Known};
@@ -17,13 +16,7 @@ use crate::state::record::{self, CheckpointName, Head, Record};
 use crate::state_dir::{self, StateDir};
 use crate::superblock::VolumeId;
 use crate::tampering;
-use crate::volume::{SyncMoves, VolumeOram};
-
-/// Entries of the position map in one record.
-pub(crate) const MAP_RECORD_ENTRIES: u64 = 8192;
-
-/// Taken slots in one record.
-pub(crate) const TAKEN_RECORD_SLOTS: usize = 8192;
+use crate::volume::SyncMoves;
 
 /// Whether the volume is being closed.
 #[derive(Clone, Copy)]
@@ -56,7 +49,6 @@ impl Past {
         dir: &dyn StateDir,
         keys: &LedgerKeys,
         volume_id: &VolumeId,
-        config: &RotatingConfig,
     ) -> Result<Self, VolumeError> {
         let generation = latest_generation(dir)?.ok_or_else(|| {
             VolumeError::new(
@@ -78,7 +70,7 @@ impl Past {
                 "a state file has the name of another: restore the directory as it was",
             ));
         }
-        let history = History::read(reader, config)?;
+        let history = History::read(reader)?;
         Ok(Self { generation, history })
     }
 
@@ -122,6 +114,12 @@ pub(crate) struct Opening {
     pub(crate) sync_moves: SyncMoves,
 }
 
+/// The array of a volume, and the randomness of its client.
+pub(crate) struct Live {
+    pub(crate) array: Box<dyn Durable>,
+    pub(crate) coins: Coins,
+}
+
 /// The state file in use.
 pub(crate) struct Ledger {
     pub(crate) log: StateWriter,
@@ -141,11 +139,11 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// Begins the first file in an empty directory.
-    pub(crate) fn create<S: BucketStore>(
+    pub(crate) fn create(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         opening: Opening,
-        oram: &mut VolumeOram<S>,
+        live: &mut Live,
     ) -> Result<Self, VolumeError> {
         if latest_generation(&*dir)?.is_some() {
             return Err(VolumeError::new(
@@ -153,36 +151,36 @@ impl Ledger {
                 "the client's directory already holds the state of a volume: use another directory",
             ));
         }
-        let nothing = CheckpointName { number: 0, name: draw(oram.coins_mut()) };
-        Self::begin(dir, keys, opening, 0, (nothing, 1), oram)
+        let nothing = CheckpointName { number: 0, name: draw(&mut live.coins) };
+        Self::begin(dir, keys, opening, 0, (nothing, 1), live)
     }
 
     /// Begins the next file, with the state that `oram` is in. Its storage is durable.
-    pub(crate) fn resume<S: BucketStore>(
+    pub(crate) fn resume(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         opening: Opening,
         Last { generation, shown }: Last,
-        oram: &mut VolumeOram<S>,
+        live: &mut Live,
     ) -> Result<Self, VolumeError> {
-        Self::begin(dir, keys, opening, generation + 1, (shown, shown.number + 1), oram)
+        Self::begin(dir, keys, opening, generation + 1, (shown, shown.number + 1), live)
     }
 
-    fn begin<S: BucketStore>(
+    fn begin(
         mut dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         opening: Opening,
         generation: u64,
         (previous, number): (CheckpointName, u64),
-        oram: &mut VolumeOram<S>,
+        live: &mut Live,
     ) -> Result<Self, VolumeError> {
-        let checkpoint = CheckpointName { number, name: draw(oram.coins_mut()) };
+        let checkpoint = CheckpointName { number, name: draw(&mut live.coins) };
         let volume = opening.volume_id.0;
-        let header = Header { volume, generation, salt: draw(oram.coins_mut()) };
-        let head = head(oram, checkpoint, previous, &opening, IsClean(false));
-        let log = write_snapshot(&mut *dir, &header, &keys.state, &head, oram)?;
-        write_anchor(&keys.anchor, &checkpoint, oram)?;
-        oram.backend_mut().keep_state();
+        let header = Header { volume, generation, salt: draw(&mut live.coins) };
+        let head = head(checkpoint, previous, &opening, IsClean(false));
+        let log = write_snapshot(&mut *dir, &header, &keys.state, &head, &*live.array)?;
+        write_anchor(&keys.anchor, &checkpoint, &mut *live.array)?;
+        live.array.settle();
         let snapshot_bytes = log.bytes();
         Ok(Self {
             log,
@@ -219,36 +217,35 @@ impl Ledger {
     }
 
     /// Makes storage durable, and keeps the state as it is now: a crash will go back no further.
-    pub(crate) fn checkpoint<S: BucketStore>(
+    pub(crate) fn checkpoint(
         &mut self,
-        oram: &mut VolumeOram<S>,
+        live: &mut Live,
         is_clean: IsClean,
         bytes_max: u64,
     ) -> Result<(), VolumeError> {
-        oram.backend_mut().flush()?;
-        self.check_fence(oram)?;
+        live.array.flush()?;
+        self.check_fence(&mut *live.array)?;
         // Copies of this client, if there are any, draw other names and keys from here on.
-        oram.coins_mut().renew()?;
-        oram.begin_era_at_checkpoint();
+        live.coins.renew()?;
+        live.array.begin_era(EraStart::Checkpoint, &mut live.coins);
         let number = self.checkpoint.number + 1;
-        let next = CheckpointName { number, name: draw(oram.coins_mut()) };
+        let next = CheckpointName { number, name: draw(&mut live.coins) };
         self.previous = std::mem::replace(&mut self.checkpoint, next);
-        let head = head(oram, self.checkpoint, self.previous, &self.opening, is_clean);
+        let head = head(self.checkpoint, self.previous, &self.opening, is_clean);
         if self.is_long(bytes_max) {
             self.generation += 1;
             let (volume, generation) = (self.opening.volume_id.0, self.generation);
-            let header = Header { volume, generation, salt: draw(oram.coins_mut()) };
-            self.log = write_snapshot(&mut *self.dir, &header, &self.keys.state, &head, oram)?;
+            let header = Header { volume, generation, salt: draw(&mut live.coins) };
+            self.log =
+                write_snapshot(&mut *self.dir, &header, &self.keys.state, &head, &*live.array)?;
             self.snapshot_bytes = self.log.bytes();
             self.forgets_bytes = 0;
         } else {
-            // The log says of each move where it went, but not what a block of the tree said of it.
-            let map = if oram.has_flat_map() { Map::FollowsFromTheLog } else { Map::Whole };
-            put_state(&mut self.log, &head, oram, map)?;
+            put_state(&mut self.log, &head, &*live.array, Save::Changes)?;
             self.log.sync()?;
         }
-        write_anchor(&self.keys.anchor, &self.checkpoint, oram)?;
-        oram.backend_mut().keep_state();
+        write_anchor(&self.keys.anchor, &self.checkpoint, &mut *live.array)?;
+        live.array.settle();
         self.fence_is_due = true;
         Ok(())
     }
@@ -256,12 +253,9 @@ impl Ledger {
     /// Accesses are about to be made, and with them evictions, which overwrite places. Before the first ones
     /// after an opening or a checkpoint storage must show that checkpoint: if it shows another, a second
     /// client has overtaken this one. Not before the first eviction: where its batch begins may be secret.
-    pub(crate) fn before_accesses<S: BucketStore>(
-        &mut self,
-        oram: &mut VolumeOram<S>,
-    ) -> Result<(), VolumeError> {
+    pub(crate) fn before_accesses(&mut self, live: &mut Live) -> Result<(), VolumeError> {
         if self.fence_is_due {
-            self.check_fence(oram)?;
+            self.check_fence(&mut *live.array)?;
             self.fence_is_due = false;
         }
         Ok(())
@@ -274,9 +268,9 @@ impl Ledger {
 
     /// Whether storage still shows what this client left there: if it shows something newer, somebody else
     /// uses the volume.
-    fn check_fence<S: BucketStore>(&self, oram: &mut VolumeOram<S>) -> Result<(), VolumeError> {
+    fn check_fence(&self, array: &mut dyn Durable) -> Result<(), VolumeError> {
         let latest = self.checkpoint;
-        match anchor::read(oram.backend_mut().store_mut(), &self.keys.anchor)? {
+        match anchor::read(array.store_mut(), &self.keys.anchor)? {
             Some(shown) if shown != latest && shown.number >= latest.number => {
                 Err(VolumeError::new(
                     VolumeErrorKind::Locked,
@@ -291,76 +285,60 @@ impl Ledger {
 
 /// Lets storage hear of a checkpoint, durably, that no copy of the directory made so far knows of: what is done
 /// again from here on may hide from a copy what it missed. `shown` is what storage shows.
-pub(crate) fn announce<S: BucketStore>(
+pub(crate) fn announce(
     dir: &mut dyn StateDir,
     key: &AnchorKey,
     known: &Known,
     shown: &CheckpointName,
-    oram: &mut VolumeOram<S>,
+    live: &mut Live,
 ) -> Result<CheckpointName, VolumeError> {
     // A sync that failed may have dropped it, and left it in a cache: it is made durable before it becomes
     // the only one that can be read if the next is torn.
-    write_anchor(key, shown, oram)?;
+    write_anchor(key, shown, &mut *live.array)?;
     let announced = known.announced.unwrap_or_else(|| {
         // A number that no checkpoint had, and whose anchor does not go where the one shown is.
         let number = known.latest.number + if *shown == known.latest { 1 } else { 2 };
-        CheckpointName { number, name: draw(oram.coins_mut()) }
+        CheckpointName { number, name: draw(&mut live.coins) }
     });
     // Even if it is there already: it may be in a cache alone.
     announced::write(dir, key, &announced)?;
-    write_anchor(key, &announced, oram)?;
+    write_anchor(key, &announced, &mut *live.array)?;
     Ok(announced)
 }
 
 /// Writes an anchor, and returns when it is durable: before the evictions that follow the checkpoint, so that
 /// whoever sees one of them sees the checkpoint too.
-fn write_anchor<S: BucketStore>(
+fn write_anchor(
     key: &AnchorKey,
     checkpoint: &CheckpointName,
-    oram: &mut VolumeOram<S>,
+    array: &mut dyn Durable,
 ) -> Result<(), VolumeError> {
-    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)?;
-    Ok(oram.backend_mut().flush()?)
+    anchor::write(array.store_mut(), key, checkpoint)?;
+    Ok(array.flush()?)
 }
 
-fn head<S: BucketStore>(
-    oram: &VolumeOram<S>,
+fn head(
     checkpoint: CheckpointName,
     previous: CheckpointName,
     opening: &Opening,
     IsClean(is_clean): IsClean,
 ) -> Head {
-    let backend = oram.backend();
-    Head {
-        checkpoint,
-        previous,
-        evictions: backend.evictions(),
-        accesses_since_eviction: backend.accesses_since_eviction(),
-        eras: backend.sealer().eras().cloned().collect(),
-        is_clean,
-        may_lose_moves: opening.sync_moves == SyncMoves::AtFlush,
-    }
-}
-
-/// Whether a state says where all blocks are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Map {
-    Whole,
-    FollowsFromTheLog,
+    let may_lose_moves = opening.sync_moves == SyncMoves::AtFlush;
+    Head { checkpoint, previous, is_clean, may_lose_moves }
 }
 
 /// Writes a file that begins with the whole state, and removes those before it. Whenever a crash
 /// comes, the latest file that has its name is whole.
-fn write_snapshot<S: BucketStore>(
+fn write_snapshot(
     dir: &mut dyn StateDir,
     header: &Header,
     key: &StateKey,
     head: &Head,
-    oram: &VolumeOram<S>,
+    array: &dyn Durable,
 ) -> Result<StateWriter, VolumeError> {
     let name = name(header.generation);
     let mut log = StateWriter::begin(state_dir::begin(dir, &name)?, header, key)?;
-    put_state(&mut log, head, oram, Map::Whole)?;
+    put_state(&mut log, head, array, Save::Whole)?;
     log.sync()?;
     state_dir::finish(dir, &name)?;
     for old in dir.names()? {
@@ -371,30 +349,20 @@ fn write_snapshot<S: BucketStore>(
     Ok(log)
 }
 
-fn put_state<S: BucketStore>(
+fn put_state(
     log: &mut StateWriter,
     head: &Head,
-    oram: &VolumeOram<S>,
-    map: Map,
+    array: &dyn Durable,
+    what: Save,
 ) -> Result<(), VolumeError> {
     log.append(|out| Record::Head(head.clone()).put(out))?;
-    if map == Map::Whole {
-        let map = oram.table();
-        for start in (0..map.capacity()).step_by(MAP_RECORD_ENTRIES as usize) {
-            let range = start..(start + MAP_RECORD_ENTRIES).min(map.capacity());
-            if !map.is_unmapped(range.clone()) {
-                let mappings = range.map(|address| map.get(address)).collect();
-                log.append(|out| Record::Map { start, mappings }.put(out))?;
-            }
+    let mut appended = Ok(());
+    array.save(what, &mut |section| {
+        if appended.is_ok() {
+            appended = log.append(|out| record::put_section(out, section));
         }
-    }
-    for (home, address, leaf, bytes) in oram.client_blocks() {
-        log.append(|out| record::put_block(out, home, address, leaf, bytes))?;
-    }
-    let taken: Vec<_> = oram.backend().taken_slots().collect();
-    for taken in taken.chunks(TAKEN_RECORD_SLOTS) {
-        log.append(|out| Record::Taken(taken.to_vec()).put(out))?;
-    }
+    });
+    appended?;
     Ok(log.append(|out| Record::End.put(out))?)
 }
 

@@ -13,6 +13,7 @@
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
 //! | [`key_change`] | how that is changed |
+//! | [`schemes`] | what volumes stand on |
 //! | [`plan`] | parameters, and what they cost |
 //! | [`rescue`] | what is left of a damaged volume |
 //! | [`disk`] | a volume as a disk of bytes, with a cache |
@@ -35,12 +36,12 @@ mod ledger;
 mod newest;
 pub mod plan;
 pub mod rescue;
+pub mod schemes;
 mod state;
 pub mod state_dir;
 pub mod superblock;
 pub mod tampering;
 pub mod volume;
-mod wiped;
 
 pub use coins::Coins;
 pub use disk::{Disk, DiskOptions, Schedule};

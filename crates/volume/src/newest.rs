@@ -56,7 +56,7 @@ pub(crate) fn check(dir: &dyn StateDir, owner: &Unlocked) -> Result<(), VolumeEr
 /// Makes the superblock that storage shows the one that counts: in all copies, and in the client's
 /// directory. Says how many copies were damaged.
 pub(crate) fn adopt(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     dir: &mut dyn StateDir,
     owner: &Unlocked,
 ) -> Result<usize, VolumeError> {
@@ -78,7 +78,7 @@ pub(crate) fn adopt(
 /// # Errors
 /// Those of [`check`].
 pub(crate) fn damaged_copies(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     dir: &dyn StateDir,
     owner: &Unlocked,
 ) -> Result<usize, VolumeError> {

@@ -13,23 +13,21 @@ use std::ops::Range;
 
 pub use damage::Damage;
 pub use disk::RescuedDisk;
-use oblivio_core::Oram;
-use oblivio_core::front::{Fate, Salvage};
+use oblivio_core::durable::{Durable, Fate, Salvage};
 use oblivio_core::scheme::Sighting;
 use oblivio_core::store::BucketStore;
 pub use scratch::Scratch;
 
 use crate::anchor;
-use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::{LedgerKeys, Past};
 use crate::newest;
 use crate::state::history::out_of_bounds;
-use crate::state::record::Record;
+use crate::state::record::{LoggedPlan, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::Unlocked;
 use crate::superblock::copies::COPIES;
-use crate::volume::{self, seal_key};
+use crate::volume::seal_key;
 
 /// Where rescued blocks go. What is never put is zeros.
 pub trait RescueTarget {
@@ -69,7 +67,7 @@ pub struct Rescued {
 /// When the client's directory does not open, the superblock is older than it knows, or `target` takes no
 /// more. Damaged storage is no error, and neither is an old directory.
 pub fn rescue(
-    mut store: impl BucketStore,
+    mut store: impl BucketStore + Send + 'static,
     dir: &dyn StateDir,
     owner: &Unlocked,
     mut damage: Damage,
@@ -77,9 +75,9 @@ pub fn rescue(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Rescued, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
-    let config = volume::config(superblock.params())?;
+    let config = superblock.params().config()?;
     let keys = LedgerKeys::new(volume_key);
-    let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
+    let past = Past::read(dir, &keys, &superblock.volume_id())?;
     let superblocks_damaged = newest::damaged_copies(&mut store, dir, owner)?;
     if superblocks_damaged > 0 {
         damage.push(format!(
@@ -109,8 +107,8 @@ pub fn rescue(
         }
     };
     let mut history = past.history;
-    let mut oram = history.oram(&config, seal_key(volume_key), store, Coins::from_system()?)?;
-    let sighting = history.sight(&mut oram).unwrap_or(Sighting::Unclear);
+    let mut array = history.array(&*config, seal_key(volume_key), Box::new(store))?;
+    let sighting = history.sight(&mut *array).unwrap_or(Sighting::Unclear);
     if sighting == Sighting::Unclear {
         damage.push(
             "what would tell whether the client's directory is the latest is damaged in storage: every \
@@ -121,11 +119,11 @@ pub fn rescue(
     let state_is_behind = is_ahead || sighting == Sighting::Seen;
     let is_the_latest = !state_is_behind && sighting == Sighting::NotYet;
 
-    let buckets = oram.backend().buckets_in_storage();
+    let buckets = array.buckets_in_storage();
     let mut failure = None;
     // To an old directory, newer buckets look like damaged ones.
     let mut unreadable = 0;
-    let mut salvage = oram.salvage(
+    let mut salvage = array.salvage(
         &mut |block, data| {
             if failure.is_none() {
                 failure = target.put(block, data).err();
@@ -144,11 +142,11 @@ pub fn rescue(
         ));
     }
 
-    let blocks = oram.capacity();
-    history.each_pending(|record| lay_over(record, blocks, &mut salvage, target))?;
+    let blocks = array.blocks();
+    history.each_pending(|record| lay_over(record, &*array, &mut salvage, target))?;
     let mut rescued = Rescued { damage, state_is_behind, ..Rescued::default() };
     for block in 0..blocks {
-        match oram.fate(&salvage, block) {
+        match array.fate(&salvage, block) {
             Fate::Empty => target.clear(block).map_err(unusable)?,
             Fate::Found if is_the_latest => rescued.blocks += 1,
             Fate::Found => extend(&mut rescued.doubtful, block),
@@ -163,20 +161,24 @@ pub fn rescue(
 /// Lays a record that came in since the checkpoint over what was salvaged.
 fn lay_over(
     record: Record,
-    blocks: u64,
+    array: &dyn Durable,
     salvage: &mut Salvage,
     target: &mut dyn RescueTarget,
 ) -> Result<(), VolumeError> {
+    let blocks = array.blocks();
     let mut write = |block: u64, data: &[u8]| {
         check_bounds(block < blocks)?;
         salvage.write(block);
         target.put(block, data).map_err(unusable)
     };
     match record {
-        Record::Batch(accesses) => accesses.iter().try_for_each(|access| match &access.data {
-            Some(data) => write(access.step.address, data),
-            None => Ok(()),
-        }),
+        Record::Accesses(LoggedPlan { plan, writes }) => {
+            let of_plan = array.blocks_of(&plan).map_err(|_| out_of_bounds())?;
+            of_plan.into_iter().zip(&writes).try_for_each(|(block, data)| match (block, data) {
+                (Some(block), Some(data)) => write(block, data),
+                _ => Ok(()),
+            })
+        }
         Record::InPlace { address, data } => write(address, &data),
         Record::Forget { start, end } => {
             check_bounds(start <= end && end <= blocks)?;

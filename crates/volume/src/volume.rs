@@ -1,16 +1,12 @@
-//! A durable array of blocks over rotating RAW ORAM: the commit protocol of
+//! A durable array of blocks over any durable scheme: the commit protocol of
 //! `docs/adr/0005-commit-protocol.md`.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use oblivio_core::front::{RotatingShapes, nothing_to_do};
-use oblivio_core::scheme::{Move, RotatingTrees};
+use oblivio_core::durable::{AnyStore, Durable, EraStart, Room, Want};
 use oblivio_core::store::{BucketStore, TreeId, TreeShape};
-use oblivio_core::{
-    Access, EraSealer, ErrorKind, HitPolicy, MasterKey, Op, Oram, RotatingConfig, RotatingOram,
-    TreeConfig,
-};
+use oblivio_core::{Access, HitPolicy, MasterKey, Op};
 use zeroize::Zeroizing;
 
 use crate::anchor;
@@ -18,20 +14,20 @@ use crate::announced;
 use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
-use crate::ledger::{self, IsClean, Last, Ledger, LedgerKeys, Opening, Past};
+use crate::ledger::{self, IsClean, Last, Ledger, LedgerKeys, Live, Opening, Past};
 use crate::newest;
-use crate::state::record::{self, Record};
+use crate::state::record::{self, LoggedPlan, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::{self, Superblock, Unlocked, VolumeParams};
 use crate::tampering;
 
-/// Which trees of the store are those of the ORAM. The first has a superblock before and after it; the last
-/// is there if the position map lies in the tree.
-pub(crate) const TREES: RotatingTrees =
-    RotatingTrees { slots: TreeId(2), heads: TreeId(4), taken: TreeId(5) };
+/// The tree of the store that is the scheme's first.
+pub const FIRST_TREE: TreeId = TreeId(2);
 
-/// The ORAM of a volume.
-pub(crate) type VolumeOram<S> = RotatingOram<S, Coins>;
+/// Which trees of the store are the scheme's, if it has so many. The first has a superblock before and after it.
+pub(crate) fn trees(count: usize) -> Vec<TreeId> {
+    [FIRST_TREE].into_iter().chain((4..).map(TreeId)).take(count).collect()
+}
 
 /// When the moves of accesses become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,18 +87,11 @@ pub struct Recovery {
 /// # Errors
 /// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
 pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
-    let RotatingShapes { slots, heads, taken } = config(params)?.shapes()?;
+    let of_scheme = params.config()?.shapes()?;
     let superblocks = superblock::copies::shape;
-    let trees = [superblocks(), anchor::shape(), slots, superblocks(), heads];
-    Ok(trees.into_iter().chain(taken).collect())
-}
-
-/// The ORAM of a volume.
-///
-/// # Errors
-/// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
-pub fn config(params: &VolumeParams) -> Result<RotatingConfig, VolumeError> {
-    params.config(TREES)
+    let (first, others) = of_scheme.split_at(of_scheme.len().min(1));
+    let around = |middle: &[TreeShape]| [&[superblocks(), anchor::shape()], middle].concat();
+    Ok([&around(first)[..], &[superblocks()], others].concat())
 }
 
 /// Whether the volume was not closed when it was last used, and will be recovered when it is opened.
@@ -112,9 +101,8 @@ pub fn config(params: &VolumeParams) -> Result<RotatingConfig, VolumeError> {
 /// When the directory has no state of this volume, or knows of a newer superblock.
 pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
-    let config = config(superblock.params())?;
     let keys = LedgerKeys::new(volume_key);
-    let past = Past::read(dir, &keys, &superblock.volume_id(), &config)?;
+    let past = Past::read(dir, &keys, &superblock.volume_id())?;
     newest::check(dir, owner)?;
     Ok(!past.history.head.is_clean || past.history.pending.is_any())
 }
@@ -122,39 +110,47 @@ pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, Volu
 /// A durable array of blocks. One thread uses it; [`Disk`](crate::disk::Disk) serves many.
 ///
 /// After any error but [`VolumeErrorKind::InvalidRequest`] it answers nothing more: open it again.
-pub struct Volume<S> {
-    oram: VolumeOram<S>,
+pub struct Volume {
+    live: Live,
+    /// Bytes of a block, and how many there are. Public.
+    block_bytes: usize,
+    blocks: u64,
     ledger: Ledger,
     options: VolumeOptions,
     /// Something failed half way.
     is_broken: bool,
 }
 
-impl<S: BucketStore> Volume<S> {
+impl Volume {
     /// Makes a volume of an empty store and an empty directory. It exists once its superblock does,
     /// which is written last.
     ///
     /// # Errors
     /// Any. What was made so far is worthless then.
     pub fn create(
-        store: S,
+        store: impl BucketStore + Send + 'static,
         dir: Box<dyn StateDir>,
         owner: &Unlocked,
         options: VolumeOptions,
         coins: impl Into<Coins>,
     ) -> Result<Self, VolumeError> {
         let Unlocked { superblock, volume_key: key, .. } = owner;
-        let params = superblock.params();
-        let config = config(params)?;
+        let config = superblock.params().config()?;
         let mut coins = coins.into();
-        let sealer = EraSealer::fresh(seal_key(key), TREES.slots, &mut coins);
-        let mut oram = RotatingOram::new(&config, sealer, store, coins)?;
+        let trees = trees(config.shapes()?.len());
+        let array = config.create(seal_key(key), &trees, Box::new(store), &mut coins)?;
+        let mut live = Live { array, coins };
         let opening = opening(superblock, &options);
-        let mut ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut oram)?;
+        let mut ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut live)?;
         // No crash leaves a volume whose client does not know its superblock.
         newest::record(&mut *ledger.dir, owner)?;
-        superblock::copies::write_copies(oram.backend_mut().store_mut(), superblock)?;
-        Ok(Self { oram, ledger, options, is_broken: false })
+        superblock::copies::write_copies(live.array.store_mut(), superblock)?;
+        Ok(Self::new(live, ledger, options))
+    }
+
+    fn new(live: Live, ledger: Ledger, options: VolumeOptions) -> Self {
+        let (blocks, block_bytes) = (live.array.blocks(), live.array.block_bytes());
+        Self { live, block_bytes, blocks, ledger, options, is_broken: false }
     }
 
     /// Opens a volume, and recovers it if it was not closed.
@@ -162,7 +158,7 @@ impl<S: BucketStore> Volume<S> {
     /// # Errors
     /// Any. Nothing is lost by an opening that fails.
     pub fn open(
-        mut store: S,
+        mut store: impl BucketStore + Send + 'static,
         mut dir: Box<dyn StateDir>,
         owner: &Unlocked,
         options: VolumeOptions,
@@ -170,24 +166,25 @@ impl<S: BucketStore> Volume<S> {
     ) -> Result<(Self, Recovery), VolumeError> {
         let Unlocked { superblock, volume_key: key, .. } = owner;
         let volume_id = superblock.volume_id();
-        let config = config(superblock.params())?;
+        let config = superblock.params().config()?;
         let keys = LedgerKeys::new(key);
-        let past = Past::read(&*dir, &keys, &volume_id, &config)?;
+        let past = Past::read(&*dir, &keys, &volume_id)?;
         past.make_durable(&mut *dir)?;
         newest::check(&*dir, owner)?;
         let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
         let known = past.known(&*dir, &keys)?;
         let shown = known.check(shown)?;
         let mut history = past.history;
-        let mut oram = history.oram(&config, seal_key(key), store, coins.into())?;
+        let array = history.array(&*config, seal_key(key), Box::new(store))?;
+        let mut live = Live { array, coins: coins.into() };
         // Up to here nothing was written to storage: what the right directory needs is still there.
         history
-            .refuse_if_behind(&mut oram, options.after_tampering)
+            .refuse_if_behind(&mut *live.array, options.after_tampering)
             .inspect_err(|error| tampering::note(&mut *dir, error))?;
         tampering::check(&*dir, options.after_tampering)?;
-        let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut oram)?;
+        let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;
         // What is written from here on is not what was lost.
-        oram.begin_era();
+        live.array.begin_era(EraStart::Opening, &mut live.coins);
         let mut recovery = Recovery {
             was_needed: !history.head.is_clean,
             state_bytes_ignored: history.bytes_ignored,
@@ -195,39 +192,27 @@ impl<S: BucketStore> Volume<S> {
             ..Recovery::default()
         };
         let repeated = history.each_pending(|record| {
-            recovery.accesses += repeat(&mut oram, record)?;
+            recovery.accesses += repeat(&mut *live.array, record)?;
             Ok(())
         });
         repeated.inspect_err(|error| tampering::note(&mut *dir, error))?;
-        oram.backend_mut().flush()?;
-        recovery.superblocks_mended =
-            newest::adopt(oram.backend_mut().store_mut(), &mut *dir, owner)?;
+        live.array.flush()?;
+        recovery.superblocks_mended = newest::adopt(live.array.store_mut(), &mut *dir, owner)?;
         let last = Last { generation: past.generation, shown: announced };
-        let mut ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut oram)?;
+        let mut ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut live)?;
         announced::forget(&mut *ledger.dir)?;
         tampering::forget(&mut *ledger.dir)?;
-        Ok((Self { oram, ledger, options, is_broken: false }, recovery))
-    }
-
-    /// The parameters of the tree, which holds the blocks of the position map as well where it is not
-    /// client memory. Public.
-    pub fn config(&self) -> &TreeConfig {
-        self.oram.config()
+        Ok((Self::new(live, ledger, options), recovery))
     }
 
     /// How many blocks it holds. Public.
     pub fn blocks(&self) -> u64 {
-        self.oram.capacity()
+        self.blocks
     }
 
     /// Bytes of a block. Public.
     pub fn block_bytes(&self) -> usize {
-        self.oram.block_bytes()
-    }
-
-    /// The store, for whoever wraps it.
-    pub fn store_mut(&mut self) -> &mut S {
-        self.oram.backend_mut().store_mut()
+        self.block_bytes
     }
 
     /// Serves accesses in order. They survive a crash once [`Self::flush`] has returned. Blocks of the
@@ -253,7 +238,7 @@ impl<S: BucketStore> Volume<S> {
                     }
                     addresses.push(request.address);
                 }
-                let needed = volume.oram.needs(&addresses)?;
+                let needed = volume.live.array.needs(&addresses)?;
                 if needed.is_empty() {
                     let (window, later) = rest.split_at_mut(addresses.len());
                     volume.access_window(window)?;
@@ -277,7 +262,7 @@ impl<S: BucketStore> Volume<S> {
         self.check_range(&range)?;
         self.unless_broken(|volume| {
             loop {
-                let needed = volume.oram.needs_to_forget(range.clone())?;
+                let needed = volume.live.array.needs_to_forget(range.clone())?;
                 if needed.is_empty() {
                     break;
                 }
@@ -288,7 +273,7 @@ impl<S: BucketStore> Volume<S> {
                 volume.checkpoint()?;
             }
             volume.ledger.forget(&range)?;
-            Ok(volume.oram.forget(range)?)
+            Ok(volume.live.array.forget(range)?)
         })
     }
 
@@ -330,32 +315,31 @@ impl<S: BucketStore> Volume<S> {
             while left > 0 {
                 let fitting = volume.make_room(left)?;
                 let mut fetches = BTreeSet::new();
-                let (mut addresses, mut ops) = (Vec::new(), Vec::new());
+                let (mut wanted, mut ops) = (Vec::new(), Vec::new());
                 for (request, served) in batch.iter_mut().zip(&mut served) {
                     *served = *served || volume.serve_on_client(request)?;
-                    if *served || addresses.len() == fitting {
+                    if *served || wanted.len() == fitting {
                         continue;
                     }
-                    match volume.oram.needs(&[request.address])?.first() {
+                    match volume.live.array.needs(&[request.address])?.first() {
                         Some(block) => {
                             fetches.insert(*block);
                         }
                         None => {
-                            addresses.push(request.address);
+                            wanted.push(Want::Block(request.address));
                             ops.push(request.op.reborrow());
                             *served = true;
                         }
                     }
                 }
-                let wanted = positions.iter().filter(|block| !volume.oram.is_on_client(**block));
-                fetches.extend(wanted);
-                let fetches = fetches.into_iter().take(fetches_left.min(fitting - addresses.len()));
-                addresses.extend(fetches);
-                fetches_left -= addresses.len() - ops.len();
-                let mut steps = volume.oram.intend(&addresses)?;
-                steps.extend(volume.oram.intend_nothing(fitting - addresses.len()));
-                ops.extend(nothing_to_do(steps.len() - ops.len()));
-                volume.carry_out(&steps, &mut ops)?;
+                let absent = |block: &&u64| !volume.live.array.holds_position(**block);
+                fetches.extend(positions.iter().filter(absent));
+                let fetches = fetches.into_iter().take(fetches_left.min(fitting - wanted.len()));
+                wanted.extend(fetches.map(Want::Position));
+                fetches_left -= wanted.len() - ops.len();
+                wanted.resize(fitting, Want::Nothing);
+                ops.extend(nothing_to_do(fitting - ops.len()));
+                volume.carry_out(&wanted, &mut ops)?;
                 left -= fitting;
             }
             Ok(served)
@@ -365,12 +349,12 @@ impl<S: BucketStore> Volume<S> {
     /// As many blocks of the position map as can be fetched together and are still there when what they
     /// were fetched for is accessed.
     pub(crate) fn fetches_at_once_max(&self) -> usize {
-        self.oram.window_accesses_max()
+        self.live.array.window_accesses_max()
     }
 
     /// The most accesses that a request for one block can take. Public.
     pub(crate) fn accesses_per_block_max(&self) -> usize {
-        1 + self.oram.position_map_depth()
+        1 + self.live.array.position_levels()
     }
 
     /// The blocks of the position map without which a range cannot be forgotten, and that have to be
@@ -380,7 +364,7 @@ impl<S: BucketStore> Volume<S> {
     /// [`VolumeErrorKind::InvalidRequest`] for a range that is none.
     pub(crate) fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, VolumeError> {
         self.check_range(&range)?;
-        Ok(self.oram.needs_to_forget(range)?)
+        Ok(self.live.array.needs_to_forget(range)?)
     }
 
     /// Returns once everything that was asked before survives a crash.
@@ -396,22 +380,21 @@ impl<S: BucketStore> Volume<S> {
     ///
     /// # Errors
     /// Any. What was flushed is safe all the same.
-    pub fn close(mut self) -> Result<S, VolumeError> {
+    pub fn close(mut self) -> Result<AnyStore, VolumeError> {
         self.check_sound()?;
         self.unless_broken(|volume| {
             let bytes_max = volume.options.state_file_bytes_max;
-            volume.ledger.checkpoint(&mut volume.oram, IsClean(true), bytes_max)?;
-            Ok(volume.oram.backend_mut().flush()?)
+            volume.ledger.checkpoint(&mut volume.live, IsClean(true), bytes_max)?;
+            Ok(volume.live.array.flush()?)
         })?;
-        Ok(self.oram.into_store())
+        Ok(self.live.array.into_store())
     }
 
     /// Whether some block may have contents; if not, nothing can be lost by writing to any of them. Where
     /// the position map lies in the tree, this says so of every volume that was ever read: the blocks of
     /// the map are not fetched to ask them. Secret.
     pub fn may_hold_contents(&self) -> bool {
-        let entries = self.oram.table();
-        entries.mapped(0..entries.capacity()).any(|(_, mapping)| mapping.live)
+        self.live.array.may_hold_contents()
     }
 
     /// Reads all of storage, and checks that it is what was written last and that every block is
@@ -422,17 +405,17 @@ impl<S: BucketStore> Volume<S> {
     /// [`VolumeErrorKind::Tampered`] for the first thing that is not as it was left.
     pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, VolumeError> {
         self.check_sound()?;
-        self.unless_broken(|volume| Ok(volume.oram.check(progress)?))
+        self.unless_broken(|volume| Ok(volume.live.array.check(progress)?))
     }
 
     /// Buckets in storage. Public.
     pub fn buckets_in_storage(&self) -> u64 {
-        self.oram.backend().buckets_in_storage()
+        self.live.array.buckets_in_storage()
     }
 
     /// Bytes of client memory for the position map.
     pub fn position_map_bytes(&self) -> usize {
-        self.oram.position_map_bytes()
+        self.live.array.position_map_bytes()
     }
 
     fn check_sound(&self) -> Result<(), VolumeError> {
@@ -471,40 +454,33 @@ impl<S: BucketStore> Volume<S> {
 
     /// Makes it possible to begin accesses, and says how many of `wanted`.
     fn make_room(&mut self, wanted: usize) -> Result<usize, VolumeError> {
-        if self.oram.backend().accesses_left() == 0 {
-            self.checkpoint()?;
-        }
-        while let Err(error) = self.oram.backend().check_ready() {
-            if error.kind() != ErrorKind::StashFull {
-                return Err(error.into());
-            }
-            if self.oram.backend().evictions_left() == 0 {
+        loop {
+            let Room { accesses, evictions, must_evict } = self.live.array.room()?;
+            if accesses == 0 || must_evict && evictions == 0 {
                 self.checkpoint()?;
             }
-            self.ledger.before_accesses(&mut self.oram)?;
-            self.ledger.log.append(|out| Record::Evict.put(out))?;
-            self.sync_moves()?;
-            self.oram.background_evict()?;
-        }
-        let left = self.oram.backend().accesses_left();
-        if left == 0 {
-            self.make_room(wanted)
-        } else {
-            Ok(wanted.min(self.oram.window_accesses_max()).min(left as usize))
+            if must_evict {
+                self.ledger.before_accesses(&mut self.live)?;
+                self.ledger.log.append(|out| Record::Evict.put(out))?;
+                self.sync_moves()?;
+                self.live.array.evict()?;
+            } else if accesses > 0 {
+                let fitting = wanted.min(self.live.array.window_accesses_max());
+                return Ok(fitting.min(usize::try_from(accesses).unwrap_or(usize::MAX)));
+            }
         }
     }
 
     fn access_window(&mut self, window: &mut [Access<'_>]) -> Result<(), VolumeError> {
-        let addresses: Vec<_> = window.iter().map(|request| request.address).collect();
-        let steps = self.oram.intend(&addresses)?;
+        let wanted: Vec<_> = window.iter().map(|request| Want::Block(request.address)).collect();
         let mut ops: Vec<_> = window.iter_mut().map(|request| request.op.reborrow()).collect();
-        self.carry_out(&steps, &mut ops)
+        self.carry_out(&wanted, &mut ops)
     }
 
     /// Accesses blocks of the position map, so that what they are needed for can be accessed.
     fn fetch(&mut self, needed: &[u64]) -> Result<(), VolumeError> {
-        let steps = self.oram.intend(needed)?;
-        self.carry_out(&steps, &mut nothing_to_do(steps.len()))
+        let wanted: Vec<_> = needed.iter().copied().map(Want::Position).collect();
+        self.carry_out(&wanted, &mut nothing_to_do(wanted.len()))
     }
 
     /// Serves a request without an access, if the client finds its block by its address and may. Only
@@ -517,28 +493,29 @@ impl<S: BucketStore> Volume<S> {
             let address = request.address;
             self.ledger.log.append(|out| record::put_in_place(out, address, data))?;
         }
-        Ok(self.oram.serve_on_client(request.address, &mut request.op)?)
+        Ok(self.live.array.serve_on_client(request.address, &mut request.op)?)
     }
 
     fn finds_on_client(&mut self, address: u64) -> Result<bool, VolumeError> {
         match self.options.hits {
             HitPolicy::Access => Ok(false),
             HitPolicy::Serve => {
-                Ok(self.oram.serve_on_client(address, &mut Op::Update(&mut |_| ()))?)
+                Ok(self.live.array.serve_on_client(address, &mut Op::Update(&mut |_| ()))?)
             }
         }
     }
 
-    /// Logs accesses, and makes them.
-    fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), VolumeError> {
-        self.ledger.before_accesses(&mut self.oram)?;
-        let logged = steps.iter().zip(&*ops).map(|(step, op)| match op {
-            Op::Write(data) if !data.is_empty() => (step, Some(*data)),
-            _ => (step, None),
+    /// Plans accesses, logs them, and makes them.
+    fn carry_out(&mut self, wanted: &[Want], ops: &mut [Op<'_>]) -> Result<(), VolumeError> {
+        let plan = self.live.array.plan(wanted, &mut self.live.coins)?;
+        self.ledger.before_accesses(&mut self.live)?;
+        let writes = ops.iter().map(|op| match op {
+            Op::Write(data) if !data.is_empty() => Some(*data),
+            _ => None,
         });
-        self.ledger.log.append(|out| record::put_batch(out, logged))?;
+        self.ledger.log.append(|out| record::put_accesses(out, &plan, writes))?;
         self.sync_moves()?;
-        Ok(self.oram.carry_out(steps, ops)?)
+        Ok(self.live.array.carry_out(&plan, ops)?)
     }
 
     /// Storage is about to see what the log holds.
@@ -550,7 +527,7 @@ impl<S: BucketStore> Volume<S> {
     }
 
     fn checkpoint(&mut self) -> Result<(), VolumeError> {
-        self.ledger.checkpoint(&mut self.oram, IsClean(false), self.options.state_file_bytes_max)
+        self.ledger.checkpoint(&mut self.live, IsClean(false), self.options.state_file_bytes_max)
     }
 }
 
@@ -563,22 +540,21 @@ pub(crate) fn seal_key(key: &VolumeKey) -> MasterKey {
 }
 
 /// Does again what a record says, and counts the accesses.
-fn repeat<S: BucketStore>(oram: &mut VolumeOram<S>, record: Record) -> Result<u64, VolumeError> {
+fn repeat(array: &mut dyn Durable, record: Record) -> Result<u64, VolumeError> {
     match record {
-        Record::Batch(accesses) => {
-            let steps: Vec<_> = accesses.iter().map(|access| access.step).collect();
-            let block = Zeroizing::new(vec![0; oram.block_bytes()]);
-            let mut nowhere = vec![block; accesses.len()];
-            let ops = accesses.iter().zip(&mut nowhere).map(|(access, nowhere)| {
-                access.data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
+        Record::Accesses(LoggedPlan { plan, writes }) => {
+            let block = Zeroizing::new(vec![0; array.block_bytes()]);
+            let mut nowhere = vec![block; writes.len()];
+            let ops = writes.iter().zip(&mut nowhere).map(|(data, nowhere)| {
+                data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
             });
-            oram.carry_out(&steps, &mut ops.collect::<Vec<_>>())?;
-            Ok(steps.len() as u64)
+            array.carry_out(&plan, &mut ops.collect::<Vec<_>>())?;
+            Ok(plan.accesses() as u64)
         }
-        Record::Forget { start, end } => oram.forget(start..end).map(|()| 0).map_err(Into::into),
-        Record::Evict => oram.background_evict().map(|()| 0).map_err(Into::into),
+        Record::Forget { start, end } => array.forget(start..end).map(|()| 0).map_err(Into::into),
+        Record::Evict => array.evict().map(|()| 0).map_err(Into::into),
         Record::InPlace { address, data } => {
-            if oram.serve_on_client(address, &mut Op::Write(&data))? {
+            if array.serve_on_client(address, &mut Op::Write(&data))? {
                 return Ok(0);
             }
             let message = "the client's state tells of a block on the client that is not there: it is \
@@ -587,6 +563,11 @@ fn repeat<S: BucketStore>(oram: &mut VolumeOram<S>, record: Record) -> Result<u6
         }
         _ => unreachable!("a history keeps nothing else to be done again"),
     }
+}
+
+/// Operations for accesses to what is no block.
+fn nothing_to_do<'a>(accesses: usize) -> Vec<Op<'a>> {
+    (0..accesses).map(|_| Op::Write(&[])).collect()
 }
 
 #[cfg(test)]

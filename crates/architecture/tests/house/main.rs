@@ -7,5 +7,6 @@ mod claims;
 mod licences;
 mod purity;
 mod rooms;
+mod schemes;
 mod tree;
 mod workspace;

@@ -7,10 +7,11 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// The modules of the engine. Each may use those before it.
-const ROOMS: [&str; 19] = [
+const ROOMS: [&str; 21] = [
     "error",
     "hint",
     "memory",
+    "wiped",
     "address_set",
     "geometry",
     "pieces",
@@ -26,6 +27,7 @@ const ROOMS: [&str; 19] = [
     "posmap",
     "scheme",
     "front",
+    "durable",
     "reference",
 ];
 

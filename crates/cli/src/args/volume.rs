@@ -8,7 +8,7 @@ use crate::error::CliError;
 use clap::{Args, Subcommand, ValueEnum};
 use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
 use oblivio_volume::keys::Attempt;
-use oblivio_volume::{DiskOptions, Schedule, SyncMoves};
+use oblivio_volume::{DiskOptions, Schedule, SyncMoves, schemes};
 
 /// Bytes, with a unit: `64M`, `1GiB`, `2P`, `4096`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
@@ -133,27 +133,32 @@ impl Default for UnlockArgs {
 
 #[derive(Args, Clone)]
 pub(crate) struct WishArgs {
+    /// How blocks are hidden: `raw` (RAW ORAM, for disks of any size), or `scan` (the trivial ORAM, in which every
+    /// access reads everything, for disks of a few MiB). The options about slots, evictions, stash and tree top are
+    /// those of `raw`.
+    #[arg(long, value_name = "NAME", default_value = schemes::default().name())]
+    pub(crate) scheme: String,
     /// Bytes of a block.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "4K")]
     pub(crate) block: u64,
-    /// Slots of a bucket (Z).
-    #[arg(long, value_name = "Z", default_value_t = 5)]
-    pub(crate) slots: u16,
-    /// Accesses between evictions (A).
-    #[arg(long, value_name = "A", default_value_t = 5)]
-    pub(crate) evict_period: u32,
-    /// Blocks that may be left in the stash (C).
-    #[arg(long, value_name = "C", default_value_t = 64)]
-    pub(crate) stash: u32,
-    /// Bytes of buckets that the client keeps itself, at most.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "32M")]
-    pub(crate) tree_top: u64,
+    /// Slots of a bucket (Z) [default: 5].
+    #[arg(long, value_name = "Z")]
+    pub(crate) slots: Option<u16>,
+    /// Accesses between evictions (A) [default: 5].
+    #[arg(long, value_name = "A")]
+    pub(crate) evict_period: Option<u32>,
+    /// Blocks that may be left in the stash (C) [default: 64].
+    #[arg(long, value_name = "C")]
+    pub(crate) stash: Option<u32>,
+    /// Bytes of buckets that the client keeps itself, at most [default: 32M].
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    pub(crate) tree_top: Option<u64>,
     /// Keep the blocks of those buckets in sets of so many, in which they are found by their address
     /// (IR-Stash); 0 for bucket by bucket. What is found so may be served without an access: see
     /// --serve-hits of `serve` and `mount`. Which blocks meet in a set decides how often
-    /// the stash is full, and so how many evictions there are.
-    #[arg(long, value_name = "WAYS", default_value_t = 0)]
-    pub(crate) tree_top_ways: u16,
+    /// the stash is full, and so how many evictions there are [default: 0].
+    #[arg(long, value_name = "WAYS")]
+    pub(crate) tree_top_ways: Option<u16>,
     /// Bytes of client memory for those buckets, the stash and the position map together. A position
     /// map that does not fit lies in the tree, which costs accesses; where that is not enough, the client
     /// keeps fewer buckets, which makes accesses move more. The cache and the data of requests under way

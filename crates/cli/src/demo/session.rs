@@ -6,6 +6,7 @@ use std::time::Duration;
 use oblivio_serve::nbd::{Listen, NbdOptions, serve};
 use oblivio_volume::Disk;
 use oblivio_volume::device::{BlockDevice, DiskOp, call};
+use oblivio_volume::volume::FIRST_TREE;
 use rand::RngExt;
 
 use super::diary::{Phase, WatchedDisk};
@@ -52,7 +53,7 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     let view_path = stage.path("demo.view");
     let run = RunArgs { cache: 0, record_view: Some(view_path.clone()), ..RunArgs::default() };
     let Opened { volume, recording, .. } = open(&stage.open_args(), &run)?;
-    let config = volume.config().clone();
+    let blocks = volume.blocks();
     let disk = Arc::new(Disk::start(volume, &run.disk_options())?);
     let watched = Arc::new(WatchedDisk::new(disk.clone()));
     let server = serve(watched.clone(), Listen::Unix(stage.socket()), NbdOptions::default())
@@ -65,8 +66,8 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     let writing = stopwatch.elapsed();
     programs::run(&mut stage.read_disk(&server.uri(), &stage.copy())?)?;
     phases.push(watched.end_phase("read the disk"));
-    for (name, blocks) in short_phases(config.capacity)? {
-        read_each(&watched, &blocks)?;
+    for (name, asked) in short_phases(blocks)? {
+        read_each(&watched, &asked)?;
         phases.push(watched.end_phase(name));
     }
     let elapsed = stopwatch.elapsed();
@@ -76,8 +77,8 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     disk.close()?;
     drop(disk);
     recording.map_or(Ok(()), |recording| recording.finish())?;
-    let seen = Seen::new(&view::read(&view_path)?, config.tree);
-    Ok(Session { phases, blocks: config.capacity, seen, writing, elapsed })
+    let seen = Seen::new(&view::read(&view_path)?, FIRST_TREE);
+    Ok(Session { phases, blocks, seen, writing, elapsed })
 }
 
 /// What is read block by block.

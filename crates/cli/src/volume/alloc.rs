@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use oblivio_core::durable::rotating::{RawParams, RawScheme};
+use oblivio_core::durable::{DurableScheme, Slots};
 use oblivio_lab::LabError;
 use oblivio_lab::alloc_search::{self, Allocation, Profile, VolumeTree};
-use oblivio_volume::superblock::{Slots, VolumeParams};
+use oblivio_volume::VolumeError;
+use oblivio_volume::superblock::VolumeParams;
 use serde_json::{Value, json};
 
 use super::plan::Plan;
@@ -23,12 +26,14 @@ pub(crate) struct Allocated {
     found: Allocation,
     /// The profile found, for this volume.
     profile: Profile,
-    /// The plan without it.
+    /// The plan without it, and its tree.
     uniform: Box<Plan>,
+    tree: RawParams,
 }
 
 /// `oblivio plan --alloc`: searches, and saves what was found.
 pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> {
+    let tree = tree_of(&uniform.params)?;
     let plan = alloc_search::Plan {
         workload: args.alloc_workload.into(),
         space_loss_max: args.space_loss_max,
@@ -36,34 +41,49 @@ pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> 
         accesses: args.alloc_accesses,
         endurance_accesses: args.alloc_accesses * LAST_RUN_ACCESSES,
         seed: args.seed,
-        ..tree(&uniform.params).search(args.alloc_level)
+        ..volume_tree(&tree).search(args.alloc_level)
     };
     let search = lab::search(&plan, lab::threads(None))?;
     if let Some(path) = &args.alloc_output {
         files::write(path, &search.to_json()?)?;
     }
     let found = Allocation::of(&search);
-    let profile = found.profile_for(&tree(&uniform.params))?;
-    Allocated::plan(uniform, found, profile)
+    let profile = found.profile_for(&volume_tree(&tree))?;
+    Allocated::plan(uniform, tree, found, profile)
 }
 
 /// `--alloc-from`: what an earlier search found.
 pub(super) fn from_file(uniform: Plan, path: &Path) -> Result<Plan, CliError> {
     let cannot_use =
         |error: LabError| CliError::Input(format!("{} cannot be used: {error}", path.display()));
+    let tree = tree_of(&uniform.params)?;
     let text = files::read_text(path, FILE_BYTES_MAX)?;
     let found = Allocation::from_json(&text).map_err(cannot_use)?;
-    let profile = found.profile_for(&tree(&uniform.params)).map_err(cannot_use)?;
-    Allocated::plan(uniform, found, profile)
+    let profile = found.profile_for(&volume_tree(&tree)).map_err(cannot_use)?;
+    Allocated::plan(uniform, tree, found, profile)
 }
 
-fn tree(uniform: &VolumeParams) -> VolumeTree {
+/// The tree of a volume, if its scheme has one whose levels can differ.
+fn tree_of(params: &VolumeParams) -> Result<RawParams, CliError> {
+    if params.scheme.as_str() != RawScheme.name() {
+        return Err(CliError::Input(format!(
+            "slots for each level need a tree, and the scheme `{}` has none: leave --alloc and \
+             --alloc-from out, or choose --scheme {}",
+            params.scheme,
+            RawScheme.name()
+        )));
+    }
+    RawParams::decode(params.blocks, params.block_bytes, &params.scheme_params)
+        .map_err(|error| VolumeError::from(error).into())
+}
+
+fn volume_tree(tree: &RawParams) -> VolumeTree {
     VolumeTree {
-        slots: slots_max(&uniform.slots),
-        evict_period: uniform.evict_period,
-        stash_blocks_max: uniform.stash_blocks_max as usize,
-        leaf_level: uniform.leaf_level,
-        tree_top_levels: uniform.tree_top_levels,
+        slots: slots_max(&tree.slots),
+        evict_period: tree.evict_period,
+        stash_blocks_max: tree.stash_blocks_max as usize,
+        leaf_level: tree.leaf_level,
+        tree_top_levels: tree.tree_top_levels,
     }
 }
 
@@ -75,22 +95,30 @@ fn slots_max(slots: &Slots) -> u16 {
 }
 
 impl Allocated {
-    fn plan(uniform: Plan, found: Allocation, profile: Profile) -> Result<Plan, CliError> {
-        let mut params = uniform.params.clone();
+    fn plan(
+        uniform: Plan,
+        tree: RawParams,
+        found: Allocation,
+        profile: Profile,
+    ) -> Result<Plan, CliError> {
+        let mut params = tree.clone();
         // Slots that are all the same are told as one number.
         if profile != Profile::uniform(params.leaf_level, slots_max(&params.slots)) {
             params.slots = Slots::PerLevel(profile.slots().to_vec());
         }
-        let mut plan = Plan::of(params)?;
-        add_evictions(&mut plan, found.evictions_per_access().unwrap_or(0.0));
-        plan.allocated = Some(Self { found, profile, uniform: Box::new(uniform) });
+        let mut plan = Plan::of(VolumeParams::of(&params))?;
+        let evictions = found.evictions_per_access().unwrap_or(0.0);
+        add_evictions(&mut plan, evictions, params.evict_period);
+        plan.allocated = Some(Self { found, profile, uniform: Box::new(uniform), tree });
         Ok(plan)
     }
 
     /// How often the stash is over its bound.
-    pub(super) fn stash(&self) -> String {
+    pub(super) fn stash_line(&self) -> String {
         format!(
-            "over it, as measured, {:.4} times an access ({}); it costs an eviction, no data",
+            "stash             {} blocks: over it, as measured, {:.4} times an access ({}); it costs an \
+             eviction, no data",
+            self.tree.stash_blocks_max,
             self.evictions(),
             self.found.plan.workload
         )
@@ -98,7 +126,7 @@ impl Allocated {
 
     /// What was found, and the plan without it.
     pub(super) fn lines(&self) -> Vec<String> {
-        let Self { found, profile, uniform } = self;
+        let Self { found, profile, uniform, tree } = self;
         let levels = |leaf_level: u8| u32::from(leaf_level) + 1;
         let (path_slots, path_slots_uniform) = self.path_slots();
         vec![
@@ -117,7 +145,7 @@ impl Allocated {
                 100.0 * self.space_loss()
             ),
             String::new(),
-            format!("with Z = {} on every level:", slots_max(&uniform.params.slots)),
+            format!("with Z = {} on every level:", slots_max(&tree.slots)),
             uniform.storage_line(),
             uniform.access_line(),
             format!("path              {path_slots_uniform} slots in storage"),
@@ -147,7 +175,7 @@ impl Allocated {
 
     /// Slots of a path in storage, with the profile and without.
     fn path_slots(&self) -> (u64, u64) {
-        let top = self.uniform.params.tree_top_levels;
+        let top = self.tree.tree_top_levels;
         (self.profile.path_slots(top), self.whole().path_slots(top))
     }
 
@@ -156,15 +184,15 @@ impl Allocated {
     }
 
     fn whole(&self) -> Profile {
-        let VolumeParams { leaf_level, slots, .. } = &self.uniform.params;
+        let RawParams { leaf_level, slots, .. } = &self.tree;
         Profile::uniform(*leaf_level, slots_max(slots))
     }
 }
 
 /// Adds the evictions that come ahead of their time, each of which reads and writes as much as a scheduled
 /// one.
-fn add_evictions(plan: &mut Plan, per_access: f64) {
-    let eviction_bytes = plan.cost.written_bytes_per_access * f64::from(plan.params.evict_period);
+fn add_evictions(plan: &mut Plan, per_access: f64, evict_period: u32) {
+    let eviction_bytes = plan.cost.written_bytes_per_access * f64::from(evict_period);
     plan.cost.read_bytes_per_access += per_access * eviction_bytes;
     plan.cost.written_bytes_per_access += per_access * eviction_bytes;
     plan.cost.trips_per_access += 2.0 * per_access;

@@ -64,7 +64,7 @@ fn change<T>(
     at: &OpenArgs,
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let Unlocking { mut store, mut owner, state } = opening::unlock(at, &FileOptions::default())?;
+    let Unlocking { store, mut owner, state } = opening::unlock(at, &FileOptions::default())?;
     let mut dir = state_home::open(&state)?;
-    change_slots(&mut store, &mut dir, &mut owner, change)
+    change_slots(store, &mut dir, &mut owner, change)
 }

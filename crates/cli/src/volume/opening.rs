@@ -10,7 +10,7 @@ use oblivio_volume::superblock::{
 };
 use oblivio_volume::{Coins, Recovery, Volume, VolumeError, VolumeOptions};
 
-use super::recording::{Recording, Store};
+use super::recording::Recording;
 use super::{secret, state_home};
 use crate::args::{OpenArgs, RunArgs};
 use crate::error::CliError;
@@ -77,7 +77,7 @@ pub(crate) fn newest(copies: &Copies) -> Result<&LockedSuperblock, CliError> {
 
 /// An open volume.
 pub(crate) struct Opened {
-    pub(crate) volume: Volume<Store>,
+    pub(crate) volume: Volume,
     pub(crate) recovery: Recovery,
     /// The client's directory.
     pub(crate) state: PathBuf,

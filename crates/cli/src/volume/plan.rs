@@ -1,11 +1,12 @@
 //! `oblivio plan`: what a volume would cost.
 
+use oblivio_core::durable::{Fact, FactValue};
 use oblivio_store::FileStore;
 use oblivio_volume::keys::Cost as UnlockCost;
-use oblivio_volume::plan::{Cost, StateRoom};
-use oblivio_volume::superblock::{Slots, VolumeParams};
+use oblivio_volume::plan::{Cost, Slots, StateRoom};
+use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::volume::shapes;
-use oblivio_volume::{VolumeOptions, Wish};
+use oblivio_volume::{VolumeError, VolumeOptions, Wish};
 use serde_json::{Value, json};
 
 use super::alloc::{self, Allocated};
@@ -14,9 +15,6 @@ use super::sizes;
 use crate::args::{PlanArgs, WishArgs};
 use crate::error::CliError;
 use crate::output;
-
-/// The loads for which Tiny ORAM's and our own measurements bound the stash at 64 blocks.
-const MEASURED_Z_A_C: (Slots, u32, u32) = (Slots::Same(5), 5, 64);
 
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
@@ -35,6 +33,8 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
 /// The parameters of a volume, and what they cost.
 pub(crate) struct Plan {
     pub(crate) params: VolumeParams,
+    /// What the scheme says of itself.
+    facts: Vec<Fact>,
     pub(super) cost: Cost,
     /// Of the file that holds the volume.
     pub(super) file_bytes: u64,
@@ -60,7 +60,8 @@ impl Plan {
         let params = VolumeParams::plan(&Wish {
             bytes,
             block_bytes,
-            slots: Slots::Same(wish.slots),
+            scheme: wish.scheme.clone(),
+            slots: wish.slots.map(Slots::Same),
             evict_period: wish.evict_period,
             stash_blocks_max: wish.stash,
             tree_top_bytes_max: wish.tree_top,
@@ -71,11 +72,20 @@ impl Plan {
     }
 
     pub(crate) fn of(params: VolumeParams) -> Result<Self, CliError> {
-        let cost = params.cost()?;
+        let config = params.config()?;
+        let (facts, cost) = (config.facts(), config.cost().map_err(VolumeError::from)?);
         let file_bytes = FileStore::bytes_needed(&shapes(&params)?)?;
         let state_file_bytes_max = VolumeOptions::default().state_file_bytes_max;
         let state_room = StateRoom::of(&params, state_file_bytes_max)?;
-        Ok(Self { params, cost, file_bytes, state_room, allocated: None })
+        Ok(Self { params, facts, cost, file_bytes, state_room, allocated: None })
+    }
+
+    /// A number that the scheme says of itself, if it has one of this name.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.facts.iter().find_map(|fact| match fact {
+            Fact::Value(its, FactValue::Number(number)) if *its == name => Some(*number),
+            _ => None,
+        })
     }
 
     pub(super) fn storage_line(&self) -> String {
@@ -101,33 +111,17 @@ impl Plan {
         self.file_bytes as f64 / self.params.capacity_bytes() as f64
     }
 
-    fn stash(&self) -> String {
-        let VolumeParams { slots, evict_period, stash_blocks_max, .. } = &self.params;
-        let (measured_z, measured_a, measured_c) = &MEASURED_Z_A_C;
-        if (slots, evict_period, stash_blocks_max) == (measured_z, measured_a, measured_c) {
-            "overflows with probability 2^-80 (Tiny ORAM; our own estimate: 2^-76 or less), and \
-             then costs evictions, no data"
-                .into()
-        } else if let Some(allocated) = &self.allocated {
-            allocated.stash()
-        } else {
-            "not measured for this Z and A; an overflow costs evictions, no data".into()
-        }
-    }
-
-    fn position_map(&self) -> String {
-        match self.cost.position_map_depth {
-            0 => "in client memory".into(),
-            1 => "in the tree: one access more for a request far from those before it".into(),
-            depth => {
-                format!("in the tree: up to {depth} accesses more for a request far from others")
-            }
-        }
+    /// What the scheme says of itself to people. The searched slots of levels were measured.
+    fn scheme_lines(&self) -> impl Iterator<Item = String> {
+        self.facts.iter().filter_map(|fact| match (fact, &self.allocated) {
+            (Fact::Line("stash", _), Some(allocated)) => Some(allocated.stash_line()),
+            (Fact::Line(about, line), _) => Some(format!("{about:<18}{line}")),
+            (Fact::Value(..), _) => None,
+        })
     }
 
     pub(crate) fn text(&self) -> String {
         let Self { params, cost, allocated, .. } = self;
-        let levels = u32::from(params.leaf_level) + 1;
         let mut lines = vec![
             format!(
                 "disk              {} ({} bytes)",
@@ -135,12 +129,10 @@ impl Plan {
                 params.capacity_bytes()
             ),
             format!("blocks            {} of {}", params.blocks, size(params.block_bytes.into())),
-            format!(
-                "tree              {levels} levels, {} of them on the client; Z = {}, A = {}",
-                params.tree_top_levels,
-                slots_text(&params.slots),
-                params.evict_period
-            ),
+            format!("scheme            {}", params.scheme),
+        ];
+        lines.extend(self.scheme_lines());
+        lines.extend([
             self.storage_line(),
             format!(
                 "state             up to {} in the client's directory, {} while in use",
@@ -148,7 +140,6 @@ impl Plan {
                 size(self.state_room.in_use_bytes_max as f64)
             ),
             self.access_line(),
-            format!("position map      {}", self.position_map()),
             format!(
                 "client memory     {}: up to {} for the position map, {} for blocks; and the cache, \
                  and the data of requests under way",
@@ -160,8 +151,7 @@ impl Plan {
                 "checkpoint        every {} accesses at the latest",
                 cost.accesses_per_checkpoint
             ),
-            format!("stash             {} blocks: {}", params.stash_blocks_max, self.stash()),
-        ];
+        ]);
         lines.extend(allocated.iter().flat_map(|allocated| allocated.lines()));
         lines.join("\n")
     }
@@ -184,18 +174,12 @@ impl Plan {
     }
 
     pub(crate) fn json(&self) -> Value {
-        let Self { params, cost, file_bytes, state_room, allocated } = self;
+        let Self { params, facts, cost, file_bytes, state_room, allocated } = self;
         let mut json = json!({
             "disk_bytes": params.capacity_bytes(),
             "blocks": params.blocks,
             "block_bytes": params.block_bytes,
-            "scheme": "rotating RAW ORAM",
-            "levels": u32::from(params.leaf_level) + 1,
-            "tree_top_levels": params.tree_top_levels,
-            "tree_top_ways": params.tree_top_ways,
-            "slots": slots_json(&params.slots),
-            "evict_period": params.evict_period,
-            "stash_blocks_max": params.stash_blocks_max,
+            "scheme": params.scheme.as_str(),
             "storage_bytes": file_bytes,
             "expansion": self.expansion(),
             "state_bytes_closed_max": state_room.closed_bytes_max,
@@ -209,24 +193,18 @@ impl Plan {
             "client_bytes": cost.client_bytes(),
             "accesses_per_checkpoint": cost.accesses_per_checkpoint,
         });
+        for fact in facts {
+            if let Fact::Value(name, value) = fact {
+                json[*name] = match value {
+                    FactValue::Number(number) => json!(number),
+                    FactValue::Numbers(numbers) => json!(numbers),
+                };
+            }
+        }
         if let Some(allocated) = allocated {
             json["alloc"] = allocated.json();
         }
         json
-    }
-}
-
-fn slots_text(slots: &Slots) -> String {
-    match slots {
-        Slots::Same(slots) => slots.to_string(),
-        Slots::PerLevel(slots) => slots.iter().map(u16::to_string).collect::<Vec<_>>().join(" "),
-    }
-}
-
-fn slots_json(slots: &Slots) -> Value {
-    match slots {
-        Slots::Same(slots) => json!(slots),
-        Slots::PerLevel(slots) => json!(slots),
     }
 }
 

@@ -45,7 +45,7 @@ fn row(plan: &Plan) -> [String; HEAD.len()] {
     [
         size(params.capacity_bytes() as f64),
         size(*file_bytes as f64),
-        (u32::from(params.leaf_level) + 1).to_string(),
+        plan.number("levels").map_or_else(|| "-".into(), |levels| levels.to_string()),
         cost.position_map_depth.to_string(),
         size(cost.position_map_bytes as f64),
         size(cost.blocks_on_client_bytes as f64),

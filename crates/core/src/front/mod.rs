@@ -15,7 +15,6 @@ mod hits;
 mod interface;
 pub mod recursion;
 pub mod rho;
-mod rotating;
 
 pub use build::{Ground, MapConfig, OnStores, OramConfig, SchemeConfig, build};
 pub use cache::{CacheConfig, CacheTally, CachedOram, RemapPolicy};
@@ -28,6 +27,3 @@ pub use recursion::{
     FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram,
 };
 pub use rho::{RhoConfig, RhoOram, RhoTally};
-pub use rotating::{
-    Fate, Kept, RotatingConfig, RotatingOram, RotatingShapes, Salvage, nothing_to_do,
-};

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use oblivio_core::front::Kept;
+use oblivio_core::durable::rotating::Kept;
 use oblivio_core::posmap::LivePosMap;
 use oblivio_core::scheme::{Home, Location, Scheme};
 use oblivio_core::store::TreeId;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use oblivio_core::front::{Kept as KeptOram, nothing_to_do};
+use oblivio_core::durable::rotating::{Kept as KeptOram, nothing_to_do};
 use oblivio_core::geometry::BucketId;
 use oblivio_core::posmap::LivePosMap;
 use oblivio_core::reference::ReferenceRaw;

@@ -56,7 +56,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: if the one after it is torn, none is left, and the owner is locked out",
         edits: &[Edit {
             file: "volume/src/ledger.rs",
-            find: "    write_anchor(key, shown, oram)?;
+            find: "    write_anchor(key, shown, &mut *live.array)?;
     let announced",
             replacement: "    let announced",
         }],
@@ -79,7 +79,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: if the change dies, no copy is whole, and the owner is locked out",
         edits: &[Edit {
             file: "volume/src/key_change.rs",
-            find: "    newest::adopt(store, dir, owner)?;
+            find: "    newest::adopt(&mut store, dir, owner)?;
 ",
             replacement: "",
         }],

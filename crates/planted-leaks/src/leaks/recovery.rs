@@ -9,9 +9,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "what changed since a backup that was restored: a key stream comes twice",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "oram.begin_era();",
+            find: "live.array.begin_era(EraStart::Opening, &mut live.coins);",
             replacement: "if !history.head.is_clean {
-            oram.begin_era();
+            live.array.begin_era(EraStart::Opening, &mut live.coins);
         }",
         }],
         found_by: &[VOLUME_PRIVACY
@@ -22,9 +22,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "what changed between an eviction that was lost and the one made in its place",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "oram.begin_era();",
+            find: "live.array.begin_era(EraStart::Opening, &mut live.coins);",
             replacement: "if history.head.is_clean {
-            oram.begin_era();
+            live.array.begin_era(EraStart::Opening, &mut live.coins);
         }",
         }],
         found_by: &[VOLUME_VIEW.tests(&["what_recovery_writes_again_is_sealed_under_another_key"])],
@@ -32,17 +32,47 @@ pub(super) const LEAKS: &[Leak] = &[
     Leak {
         name: "recovery-skips-dead-blocks",
         shows: "which accesses before the crash were to blocks that were never asked for",
-        edits: &[Edit {
-            file: "volume/src/volume.rs",
-            find: "Record::Batch(accesses) => {",
-            replacement: "Record::Batch(mut accesses) => {
-            accesses.retain(|access| {
-                let is_dead = !access.step.is_of_nothing()
-                    && oram.has_flat_map()
-                    && oram.table().get(access.step.address).is_none();
-                !is_dead || access.data.is_some()
-            });",
-        }],
+        edits: &[
+            Edit {
+                file: "core/src/durable/rotating/array.rs",
+                find: "impl Durable for",
+                replacement: "thread_local! {
+    static RECOVERS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+impl Durable for",
+            },
+            Edit {
+                file: "core/src/durable/rotating/array.rs",
+                find: "self.backend.keep_state();",
+                replacement: "RECOVERS.set(false);
+        self.backend.keep_state();",
+            },
+            Edit {
+                file: "core/src/durable/rotating/array.rs",
+                find: "self.backend.sight(next)",
+                replacement: "RECOVERS.set(true);
+        self.backend.sight(next)",
+            },
+            Edit {
+                file: "core/src/durable/rotating/array.rs",
+                find: "self.carry_out(&moves_of(plan)?, ops)",
+                replacement: "let mut moves = moves_of(plan)?;
+        let mut ops: Vec<_> = ops.iter_mut().map(Op::reborrow).collect();
+        if RECOVERS.get() && self.has_flat_map() {
+            let counts = |(step, op): (&Move, &Op<'_>)| {
+                let is_mapped = self.table().get(step.address).is_some();
+                step.is_of_nothing() || is_mapped || !matches!(op, Op::Read(_))
+            };
+            let counts: Vec<bool> = moves.iter().zip(&ops).map(counts).collect();
+            let mut each = counts.iter();
+            moves.retain(|_| each.next() == Some(&true));
+            let mut each = counts.iter();
+            ops.retain(|_| each.next() == Some(&true));
+        }
+        self.carry_out(&moves, &mut ops)",
+            },
+        ],
         found_by: &[VOLUME_VIEW.tests(&["two_workloads_of_one_length_look_alike_across_crashes"])],
     },
     Leak {
@@ -50,9 +80,11 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses before the crash were dummies",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "Record::Batch(accesses) => {",
-            replacement: "Record::Batch(mut accesses) => {
-            accesses.retain(|access| !access.step.is_of_nothing());",
+            find: "let block = Zeroizing::new(vec![0; array.block_bytes()]);",
+            replacement: "if array.blocks_of(&plan)?.iter().all(Option::is_none) {
+                return Ok(0);
+            }
+            let block = Zeroizing::new(vec![0; array.block_bytes()]);",
         }],
         found_by: &[VOLUME_PRIVACY
             .tests(&["scheduled_crash::a_recovery_repeats_the_accesses_of_ticks_whoever_asked"])],
@@ -60,14 +92,39 @@ pub(super) const LEAKS: &[Leak] = &[
     Leak {
         name: "recovery-draws-new-leaves-for-dummies",
         shows: "which accesses before the crash were dummies: they come again on other paths",
-        edits: &[Edit {
-            file: "volume/src/volume.rs",
-            find: "Record::Batch(accesses) => {",
-            replacement: "Record::Batch(mut accesses) => {
-            for access in accesses.iter_mut().filter(|access| access.step.is_of_nothing()) {
-                access.step = oram.intend_nothing(1)[0];
-            }",
-        }],
+        edits: &[
+            Edit {
+                file: "core/src/durable/rotating/array.rs",
+                find: "impl Durable for",
+                replacement: "thread_local! {
+    static RECOVERS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+impl Durable for",
+            },
+            Edit {
+                file: "core/src/durable/rotating/array.rs",
+                find: "self.backend.keep_state();",
+                replacement: "RECOVERS.set(false);
+        self.backend.keep_state();",
+            },
+            Edit {
+                file: "core/src/durable/rotating/array.rs",
+                find: "self.backend.sight(next)",
+                replacement: "RECOVERS.set(true);
+        self.backend.sight(next)",
+            },
+            Edit {
+                file: "core/src/durable/rotating/array.rs",
+                find: "self.carry_out(&moves_of(plan)?, ops)",
+                replacement: "let mut moves = moves_of(plan)?;
+        let leaves = self.config().geometry.leaves();
+        for step in moves.iter_mut().filter(|step| RECOVERS.get() && step.is_of_nothing()) {
+            step.from.0 = (step.from.0 + 1) % leaves;
+        }
+        self.carry_out(&moves, ops)",
+            },
+        ],
         found_by: &[VOLUME_PRIVACY
             .tests(&["scheduled_crash::a_recovery_repeats_the_accesses_of_ticks_whoever_asked"])],
     },
@@ -76,10 +133,10 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "how many trims there were since the last checkpoint before an opening",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "Record::Forget { start, end } => oram.forget(start..end).map(|()| 0).map_err(Into::into),",
+            find: "Record::Forget { start, end } => array.forget(start..end).map(|()| 0).map_err(Into::into),",
             replacement: "Record::Forget { start, end } => {
-            oram.backend_mut().flush()?;
-            oram.forget(start..end).map(|()| 0).map_err(Into::into)
+            array.flush()?;
+            array.forget(start..end).map(|()| 0).map_err(Into::into)
         }",
         }],
         found_by: &[VOLUME_VIEW.tests(&["an_opening_looks_alike_whether_blocks_were_trimmed"])],

@@ -8,7 +8,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-reads-do-not-remap",
         shows: "a block keeps its leaf until it is written: repeated reads, and which are reads",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
+            file: "core/src/durable/rotating/mod.rs",
             find: "let steps = self.intend(&addresses)?;
             let mut ops",
             replacement: "let mut steps = self.intend(&addresses)?;
@@ -28,10 +28,10 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-dead-blocks-do-not-remap",
         shows: "that a block was never written: there is nothing to move, so its leaf stays",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
-            find: "let to = position_map.draw(coins);",
-            replacement: "let to = match position_map.get(*address)? {
-                Ok(Some(mapping)) if mapping.live => position_map.draw(coins),
+            file: "core/src/durable/rotating/positions.rs",
+            find: "let to = self.draw(coins);",
+            replacement: "let to = match self.get(address)? {
+                Ok(Some(mapping)) if mapping.live => self.draw(coins),
                 _ => from,
             };",
         }],
@@ -41,13 +41,9 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-repeats-in-a-batch-keep-their-leaf",
         shows: "that a batch asks for one block twice: it shows one leaf twice",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
-            find: "let to = position_map.draw(coins);",
-            replacement:
-                "let to = match addresses.iter().filter(|other| *other == address).count() {
-                1 => position_map.draw(coins),
-                _ => from,
-            };",
+            file: "core/src/durable/rotating/positions.rs",
+            find: "let to = self.draw(coins);",
+            replacement: "let to = if moved.contains_key(&address) { from } else { self.draw(coins) };",
         }],
         found_by: &[PRIVACY.tests(&["leaves::are_uniform_independent_and_fresh"])],
     },
@@ -55,10 +51,10 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-unmapped-blocks-read-one-path",
         shows: "that a block was never asked for, or was forgotten since",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
-            find: "(None, Ok(None)) => position_map.draw(coins),",
+            file: "core/src/durable/rotating/positions.rs",
+            find: "(None, Ok(None)) => self.draw(coins),",
             replacement: "(None, Ok(None)) => {
-                    position_map.draw(coins);
+                    self.draw(coins);
                     Leaf(0)
                 }",
         }],
@@ -68,7 +64,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-look-ahead-to-a-stale-leaf",
         shows: "that the next request is for the same block: its old path is shown, not its new one",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
+            file: "core/src/durable/rotating/mod.rs",
             find: "self.backend.prefetch(next.from);",
             replacement: "let mapping = self.positions.get(next.address)?.ok().flatten();
                 self.backend.prefetch(mapping.map_or(next.from, |mapping| mapping.leaf));",
@@ -79,7 +75,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-no-look-ahead-with-a-full-stash",
         shows: "whether the stash is at its bound",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
+            file: "core/src/durable/rotating/mod.rs",
             find: "self.backend.prefetch(next.from);",
             replacement: "if self.backend.stash().blocks() < self.config().stash_blocks_max {
                     self.backend.prefetch(next.from);
@@ -93,7 +89,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-forgetting-is-shown",
         shows: "which blocks are forgotten: their paths are fetched to be cleaned",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
+            file: "core/src/durable/rotating/mod.rs",
             find: "position_map.forget(range);",
             replacement: "let forgotten: Vec<_> = position_map.mapped(range.clone()).collect();
                 for (_, mapping) in forgotten {
@@ -273,7 +269,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "nested-reads-do-not-use-the-plb",
         shows: "which requests write: what they need stays on the client for longer",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
+            file: "core/src/durable/rotating/mod.rs",
             find: "steps.iter().for_each(|step| map.touch_parent(step.address));",
             replacement: "let writes = steps.iter().zip(&*ops);
             let writes = writes.filter(|(_, op)| !matches!(op, Op::Read(_)));
@@ -307,13 +303,13 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-fetch-and-its-data-draw-one-leaf",
         shows: "which fetch of the position map was for which block: their next paths are one",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
-            find: "let to = position_map.draw(coins);",
+            file: "core/src/durable/rotating/positions.rs",
+            find: "let to = self.draw(coins);",
             replacement: "thread_local! {
                 static LAST: std::cell::Cell<Option<Leaf>> = const { std::cell::Cell::new(None) };
             }
-            let mut to = position_map.draw(coins);
-            if position_map.is_position_map(*address) {
+            let mut to = self.draw(coins);
+            if self.is_position_map(address) {
                 LAST.set(Some(to));
             } else if let Some(last) = LAST.take() {
                 to = last;

@@ -8,16 +8,13 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "schedule-dummies-show-the-leaf-of-a-block",
         shows: "which accesses are dummies: the paths of others are shown again",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
-            find: "let Self { positions, coins, .. } = self;
-        (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()",
-            replacement: "let blocks = self.config.data_blocks();
-        let Self { positions, coins, .. } = self;
-        let leaf = |_| match positions.get(coins.next_u64() % blocks) {
-            Ok(Ok(Some(mapping))) => Move::of_nothing(mapping.leaf),
-            _ => Move::of_nothing(positions.draw(coins)),
-        };
-        (0..accesses).map(leaf).collect()",
+            file: "core/src/durable/rotating/positions.rs",
+            find: "return Ok(Move::of_nothing(self.draw(coins)));",
+            replacement: "let leaf = match self.get(coins.next_u64() % self.table().capacity()) {
+                    Ok(Ok(Some(mapping))) => mapping.leaf,
+                    _ => self.draw(coins),
+                };
+                return Ok(Move::of_nothing(leaf));",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["leaves_are_uniform_whoever_asks"])],
     },
@@ -25,7 +22,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "schedule-dummies-are-announced-and-not-read",
         shows: "which accesses are dummies",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
+            file: "core/src/durable/rotating/mod.rs",
             find: "self.backend.access_nothing(from)?;",
             replacement: "self.backend.prefetch(from);",
         }],
@@ -55,7 +52,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "schedule-dummies-are-not-announced",
         shows: "which accesses are dummies",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
+            file: "core/src/durable/rotating/mod.rs",
             find: "self.backend.prefetch(next.from);",
             replacement: "if !next.is_of_nothing() {
                     self.backend.prefetch(next.from);
@@ -187,9 +184,9 @@ thread_local! {
         shows: "how many blocks of the position map a tick fetches: it makes so many accesses more",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "fetches_left -= addresses.len() - ops.len();",
-            replacement: "fetches_left -= addresses.len() - ops.len();
-                left += addresses.len() - ops.len();",
+            find: "fetches_left -= wanted.len() - ops.len();",
+            replacement: "fetches_left -= wanted.len() - ops.len();
+                left += wanted.len() - ops.len();",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
     },
@@ -197,11 +194,12 @@ thread_local! {
         name: "schedule-short-windows-where-the-stash-fills",
         shows: "how full the stash is",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
-            find: "Ok(wanted.min(",
-            replacement:
-                "let wanted = if self.oram.backend().stash().blocks() > 3 { 1 } else { wanted };
-            Ok(wanted.min(",
+            file: "core/src/durable/rotating/array.rs",
+            find: "        self.window_accesses_max()",
+            replacement: "        match self.backend.stash().blocks() {
+            0..=3 => self.window_accesses_max(),
+            _ => 1,
+        }",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
     },
@@ -209,15 +207,11 @@ thread_local! {
         name: "schedule-eviction-ahead-where-the-stash-fills",
         shows: "how full the stash is",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
-            find: "let left = self.oram.backend().accesses_left();",
-            replacement: "let backend = self.oram.backend();
-        if backend.stash().blocks() > 3 && backend.evictions_left() > 1 {
-            self.ledger.log.append(|out| Record::Evict.put(out))?;
-            self.sync_moves()?;
-            self.oram.background_evict()?;
-        }
-        let left = self.oram.backend().accesses_left();",
+            file: "core/src/durable/rotating/array.rs",
+            find: "Ok(()) => false,",
+            replacement: "Ok(()) => {
+                self.backend.stash().blocks() > 3 && self.backend.evictions_left() > 1
+            }",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
     },

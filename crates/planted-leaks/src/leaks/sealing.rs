@@ -77,9 +77,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: an old directory destroys what the right one needs",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "            .refuse_if_behind(&mut oram, options.after_tampering)
+            find: "            .refuse_if_behind(&mut *live.array, options.after_tampering)
 ",
-            replacement: "            .refuse_if_behind(&mut oram, options.after_tampering)
+            replacement: "            .refuse_if_behind(&mut *live.array, options.after_tampering)
             .or(Ok::<(), VolumeError>(()))
 ",
         }],
@@ -91,9 +91,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "accesses of a session again, from an old directory that an interrupted recovery has covered up",
         edits: &[Edit {
             file: "volume/src/ledger.rs",
-            find: "    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)?;
-    Ok(oram.backend_mut().flush()?)",
-            replacement: "    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)",
+            find: "    anchor::write(array.store_mut(), key, checkpoint)?;
+    Ok(array.flush()?)",
+            replacement: "    anchor::write(array.store_mut(), key, checkpoint)",
         }],
         found_by: &[VOLUME_GOING_BACK
             .tests(&["a_recovery_that_is_interrupted_hides_nothing_from_an_old_copy"])],
@@ -104,13 +104,13 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[
             Edit {
                 file: "volume/src/ledger.rs",
-                find: "    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)?;
-    Ok(oram.backend_mut().flush()?)",
-                replacement: "    anchor::write(oram.backend_mut().store_mut(), key, checkpoint)",
+                find: "    anchor::write(array.store_mut(), key, checkpoint)?;
+    Ok(array.flush()?)",
+                replacement: "    anchor::write(array.store_mut(), key, checkpoint)",
             },
             Edit {
                 file: "volume/src/volume.rs",
-                find: "        oram.backend_mut().flush()?;
+                find: "        live.array.flush()?;
         recovery.superblocks_mended =",
                 replacement: "        recovery.superblocks_mended =",
             },
@@ -122,8 +122,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "the same, from a directory that was copied within the session",
         edits: &[Edit {
             file: "volume/src/ledger.rs",
-            find: "        write_anchor(&self.keys.anchor, &self.checkpoint, oram)?;",
-            replacement: "        let store = oram.backend_mut().store_mut();
+            find: "        write_anchor(&self.keys.anchor, &self.checkpoint, &mut *live.array)?;",
+            replacement: "        let store = live.array.store_mut();
         anchor::write(store, &self.keys.anchor, &self.checkpoint)?;",
         }],
         found_by: &[VOLUME_GOING_BACK
@@ -134,7 +134,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "accesses of a session again, from an old directory that an interrupted recovery has covered up",
         edits: &[Edit {
             file: "volume/src/ledger.rs",
-            find: "    write_anchor(key, &announced, oram)?;
+            find: "    write_anchor(key, &announced, &mut *live.array)?;
     Ok(announced)",
             replacement: "    Ok(announced)",
         }],
@@ -147,9 +147,9 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "volume/src/ledger.rs",
             find: "    ) -> Result<Self, VolumeError> {
-        let checkpoint = CheckpointName { number, name: draw(oram.coins_mut()) };",
+        let checkpoint = CheckpointName { number, name: draw(&mut live.coins) };",
             replacement: "    ) -> Result<Self, VolumeError> {
-        let mut checkpoint = CheckpointName { number, name: draw(oram.coins_mut()) };
+        let mut checkpoint = CheckpointName { number, name: draw(&mut live.coins) };
         if generation > 0 {
             checkpoint = previous;
         }",
@@ -174,7 +174,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses of two copies of a client are for one block, however long ago they parted",
         edits: &[Edit {
             file: "volume/src/ledger.rs",
-            find: "        oram.coins_mut().renew()?;
+            find: "        live.coins.renew()?;
 ",
             replacement: "",
         }],
@@ -185,7 +185,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: a bucket of one copy of a client is good for the other",
         edits: &[Edit {
             file: "volume/src/ledger.rs",
-            find: "        oram.begin_era_at_checkpoint();
+            find: "        live.array.begin_era(EraStart::Checkpoint, &mut live.coins);
 ",
             replacement: "",
         }],
@@ -231,8 +231,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: what the right directory needs is another superblock then",
         edits: &[Edit {
             file: "volume/src/key_change.rs",
-            find: "history.refuse_if_behind(&mut oram, false)",
-            replacement: "history.refuse_if_behind(&mut oram, false).or(Ok(()))",
+            find: "history.refuse_if_behind(&mut *array, false)?;",
+            replacement: "let _ = history.refuse_if_behind(&mut *array, false);",
         }],
         found_by: &[VOLUME_GOING_BACK
             .tests(&["keys_are_not_changed_with_a_directory_that_storage_is_ahead_of"])],
@@ -300,9 +300,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: two clients overwrite each other's buckets",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "            self.ledger.before_accesses(&mut self.oram)?;
-            self.ledger.log.append(|out| Record::Evict",
-            replacement: "            self.ledger.log.append(|out| Record::Evict",
+            find: "                self.ledger.before_accesses(&mut self.live)?;
+                self.ledger.log.append(|out| Record::Evict",
+            replacement: "                self.ledger.log.append(|out| Record::Evict",
         }],
         found_by: &[VOLUME_GOING_BACK
             .tests(&["a_second_client_is_noticed_before_an_eviction_ahead_of_its_time"])],

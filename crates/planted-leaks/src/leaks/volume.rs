@@ -9,11 +9,11 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "after a power loss, that a block of the position map is fetched again: on one leaf",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "self.carry_out(&steps, &mut nothing_to_do(steps.len()))",
-            replacement: "let none: Option<&[u8]> = None;
-        let logged = steps.iter().map(|step| (step, none));
-        self.ledger.log.append(|out| record::put_batch(out, logged))?;
-        Ok(self.oram.carry_out(&steps, &mut nothing_to_do(steps.len()))?)",
+            find: "self.carry_out(&wanted, &mut nothing_to_do(wanted.len()))",
+            replacement: "let plan = self.live.array.plan(&wanted, &mut self.live.coins)?;
+        let none = wanted.iter().map(|_| None);
+        self.ledger.log.append(|out| record::put_accesses(out, &plan, none))?;
+        Ok(self.live.array.carry_out(&plan, &mut nothing_to_do(wanted.len()))?)",
         }],
         found_by: &[VOLUME_PRIVACY
             .tests(&["fetches::a_leaf_that_one_has_shown_is_never_shown_again_after_a_crash"])],
@@ -23,9 +23,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses fetch blocks of the position map",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "let steps = self.oram.intend(needed)?;",
-            replacement: "self.oram.backend_mut().flush()?;
-        let steps = self.oram.intend(needed)?;",
+            find: "let wanted: Vec<_> = needed",
+            replacement: "self.live.array.flush()?;
+        let wanted: Vec<_> = needed",
         }],
         found_by: &[VOLUME_PRIVACY
             .tests(&["fetches::workloads_that_need_more_of_them_show_more_of_the_same_trips"])],
@@ -34,10 +34,13 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "volume-fetches-are-announced",
         shows: "which accesses fetch blocks of the position map",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
-            find: "let steps = self.oram.intend(needed)?;",
-            replacement: "let steps = self.oram.intend(needed)?;
-        self.oram.backend_mut().prefetch(steps[0].from);",
+            file: "core/src/durable/rotating/array.rs",
+            find: "Ok(plan_of(&moves.collect::<Result<Vec<_>, _>>()?))",
+            replacement: "let moves = moves.collect::<Result<Vec<_>, _>>()?;
+        if wanted.iter().any(|want| matches!(want, Want::Position(_))) {
+            self.backend.prefetch(moves[0].from);
+        }
+        Ok(plan_of(&moves))",
         }],
         found_by: &[VOLUME_PRIVACY
             .tests(&["fetches::workloads_that_need_more_of_them_show_more_of_the_same_trips"])],
@@ -48,8 +51,8 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "volume/src/volume.rs",
             find: "self.sync_moves()?;
-        Ok(self.oram.carry_out(steps, ops)?)",
-            replacement: "self.oram.carry_out(steps, ops)?;
+        Ok(self.live.array.carry_out(&plan, ops)?)",
+            replacement: "self.live.array.carry_out(&plan, ops)?;
         self.sync_moves()",
         }],
         found_by: &[
@@ -62,11 +65,11 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "volume/src/volume.rs",
             find: "self.sync_moves()?;
-        Ok(self.oram.carry_out(steps, ops)?)",
-            replacement: "if !steps.iter().all(Move::is_of_nothing) {
+        Ok(self.live.array.carry_out(&plan, ops)?)",
+            replacement: "if !wanted.iter().all(|want| *want == Want::Nothing) {
             self.sync_moves()?;
         }
-        Ok(self.oram.carry_out(steps, ops)?)",
+        Ok(self.live.array.carry_out(&plan, ops)?)",
         }],
         found_by: &[VOLUME_PRIVACY.tests(&[
             "scheduled_crash::a_recovery_repeats_the_accesses_of_ticks_whoever_asked",
@@ -78,9 +81,9 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[
             Edit {
                 file: "volume/src/volume.rs",
-                find: "if self.oram.backend().accesses_left() == 0 {",
+                find: "if accesses == 0 ||",
                 replacement: "let is_long = self.ledger.is_long(self.options.state_file_bytes_max);
-        if self.oram.backend().accesses_left() == 0 || is_long {",
+            if is_long || accesses == 0 ||",
             },
             Edit {
                 file: "volume/src/ledger.rs",
@@ -99,7 +102,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "volume/src/ledger.rs",
             find: "        if self.is_long(bytes_max) {",
-            replacement: "        anchor::write(oram.backend_mut().store_mut(), &self.keys.anchor, &self.checkpoint)?;
+            replacement: "        anchor::write(live.array.store_mut(), &self.keys.anchor, &self.checkpoint)?;
         if self.is_long(bytes_max) {",
         }],
         found_by: &[VOLUME_PRIVACY.tests(&[
@@ -114,7 +117,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "self.unless_broken(|volume| Ok(volume.ledger.log.sync()?))",
             replacement: "self.unless_broken(|volume| {
             volume.ledger.log.sync()?;
-            Ok(volume.oram.backend_mut().flush()?)
+            Ok(volume.live.array.flush()?)
         })",
         }],
         found_by: &[VOLUME_PRIVACY.tests(&["requests::flushes_of_a_volume_are_not_seen"])],
@@ -126,8 +129,7 @@ pub(super) const LEAKS: &[Leak] = &[
             file: "volume/src/volume.rs",
             find: "volume.ledger.forget(&range)?;",
             replacement: "volume.make_room(1)?;
-            let steps = volume.oram.intend_nothing(1);
-            volume.carry_out(&steps, &mut nothing_to_do(1))?;
+            volume.carry_out(&[Want::Nothing], &mut nothing_to_do(1))?;
             volume.ledger.forget(&range)?;",
         }],
         found_by: &[
@@ -137,13 +139,12 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "volume-never-written-blocks-read-nothing",
-        shows: "whether a block was ever asked for",
+        shows: "whether any block was ever written",
         edits: &[Edit {
             file: "volume/src/volume.rs",
             find: "if !self.finds_on_client(request.address)? {",
             replacement: "if let Op::Read(block) = &mut request.op
-            && self.oram.has_flat_map()
-            && self.oram.table().get(request.address).is_none()
+            && !self.live.array.may_hold_contents()
         {
             block.fill(0);
             return Ok(true);
@@ -160,7 +161,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "volume-announces-only-blocks-that-are-alive",
         shows: "which blocks of a batch were ever written",
         edits: &[Edit {
-            file: "core/src/front/rotating/mod.rs",
+            file: "core/src/durable/rotating/mod.rs",
             find: "self.backend.prefetch(next.from);",
             replacement: "let mapping = self.positions.get(next.address)?.ok().flatten();
                 if next.is_of_nothing() || mapping.is_some_and(|mapping| mapping.live) {
@@ -175,12 +176,15 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "how full the stash is",
         edits: &[Edit {
             file: "volume/src/volume.rs",
-            find: "            volume.ledger.checkpoint(&mut volume.oram, IsClean(true), bytes_max)?;",
-            replacement: "            if volume.oram.backend().stash().blocks() > 1 {
+            find: "            volume.ledger.checkpoint(&mut volume.live, IsClean(true), bytes_max)?;",
+            replacement: "            let mut sections = 0;
+            let save = oblivio_core::durable::Save::Changes;
+            volume.live.array.save(save, &mut |_| sections += 1);
+            if sections > 2 {
                 volume.checkpoint()?;
-                volume.oram.background_evict()?;
+                volume.live.array.evict()?;
             }
-            volume.ledger.checkpoint(&mut volume.oram, IsClean(true), bytes_max)?;",
+            volume.ledger.checkpoint(&mut volume.live, IsClean(true), bytes_max)?;",
         }],
         found_by: &[VOLUME_PRIVACY.tests(&["requests::closings_look_alike_whatever_is_on_the_client"])],
     },

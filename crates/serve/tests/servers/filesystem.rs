@@ -19,6 +19,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
 
+use crate::nbd::protocol::wait_until;
 use crate::support::{MIB, MemoryDisk, PATIENCE, Shared, can_mount};
 
 const MAKE: MountOptions = MountOptions {
@@ -411,10 +412,13 @@ fn what_a_process_left_that_died_half_way_is_taken_down() {
     let device = ours.and_then(|line| line.split_whitespace().next()).unwrap();
     unmount(&place).unwrap();
     assert_eq!(place.leftovers(), [""; 0]);
-    // Its file has lost its path, so only its number tells it.
-    let leaked = loop_devices();
-    let leaked = leaked.lines().find(|line| line.split_whitespace().next() == Some(device));
-    assert!(leaked.is_none_or(|line| !line.ends_with(" /disk")), "{leaked:?}");
+    // Its file has lost its path, so only its number tells it. The number may be another test's by
+    // now, whose file loses its path for a moment too: what is ours and leaked stays.
+    wait_until(|| {
+        let devices = loop_devices();
+        let same = devices.lines().find(|line| line.split_whitespace().next() == Some(device));
+        same.is_none_or(|line| !line.ends_with(" /disk"))
+    });
 }
 
 /// Another process that serves `place`.

@@ -2,28 +2,27 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use oblivio_core::store::BucketStore;
 use oblivio_core::{Access, Op};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 
 /// What a [`Disk`](oblivio_volume::Disk) is without its cache and its thread.
-pub struct RawDisk<S: BucketStore> {
+pub struct RawDisk {
     /// There until it is closed.
-    volume: Mutex<Option<Volume<S>>>,
+    volume: Mutex<Option<Volume>>,
     bytes: u64,
     block_bytes: u32,
 }
 
-impl<S: BucketStore> RawDisk<S> {
+impl RawDisk {
     /// A disk on `volume`, which is closed when the disk is dropped.
-    pub fn new(volume: Volume<S>) -> Self {
+    pub fn new(volume: Volume) -> Self {
         let block_bytes = volume.block_bytes() as u32;
         let bytes = volume.blocks() * u64::from(block_bytes);
         Self { volume: Mutex::new(Some(volume)), bytes, block_bytes }
     }
 
-    fn serve(&self, volume: &mut Volume<S>, op: DiskOp) -> Result<Vec<u8>, VolumeError> {
+    fn serve(&self, volume: &mut Volume, op: DiskOp) -> Result<Vec<u8>, VolumeError> {
         let durable = match op {
             DiskOp::Read { offset, bytes } => {
                 let blocks = Blocks::around(offset, u64::from(bytes), self.block_bytes);
@@ -54,7 +53,7 @@ impl<S: BucketStore> RawDisk<S> {
         Ok(Vec::new())
     }
 
-    fn write(&self, volume: &mut Volume<S>, offset: u64, data: &[u8]) -> Result<(), VolumeError> {
+    fn write(&self, volume: &mut Volume, offset: u64, data: &[u8]) -> Result<(), VolumeError> {
         if data.is_empty() {
             return Ok(());
         }
@@ -70,7 +69,7 @@ impl<S: BucketStore> RawDisk<S> {
     /// Forgets the blocks that lie wholly in a range of bytes, and says where they start and end.
     fn forget(
         &self,
-        volume: &mut Volume<S>,
+        volume: &mut Volume,
         offset: u64,
         bytes: u64,
     ) -> Result<(u64, u64), VolumeError> {
@@ -107,18 +106,14 @@ impl Blocks {
         (offset - self.first * self.block_bytes as u64) as usize
     }
 
-    fn read<S: BucketStore>(&self, volume: &mut Volume<S>) -> Result<Vec<u8>, VolumeError> {
+    fn read(&self, volume: &mut Volume) -> Result<Vec<u8>, VolumeError> {
         let mut held = vec![0; self.bytes()];
         let ops = held.chunks_exact_mut(self.block_bytes).map(Op::Read);
         volume.access(&mut self.accesses(ops))?;
         Ok(held)
     }
 
-    fn write<S: BucketStore>(
-        &self,
-        volume: &mut Volume<S>,
-        data: &[u8],
-    ) -> Result<(), VolumeError> {
+    fn write(&self, volume: &mut Volume, data: &[u8]) -> Result<(), VolumeError> {
         volume.access(&mut self.accesses(data.chunks_exact(self.block_bytes).map(Op::Write)))
     }
 
@@ -127,7 +122,7 @@ impl Blocks {
     }
 }
 
-impl<S: BucketStore> Drop for RawDisk<S> {
+impl Drop for RawDisk {
     fn drop(&mut self) {
         let volume = self.volume.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         // Whoever drops a disk does not ask how its closing went.
@@ -135,7 +130,7 @@ impl<S: BucketStore> Drop for RawDisk<S> {
     }
 }
 
-impl<S: BucketStore + Send + 'static> BlockDevice for RawDisk<S> {
+impl BlockDevice for RawDisk {
     fn bytes(&self) -> u64 {
         self.bytes
     }

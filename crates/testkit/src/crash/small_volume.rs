@@ -1,14 +1,15 @@
 //! A volume so small that a run has a few hundred operations: each can be tried as the last.
 
+use oblivio_core::durable::Slots;
+use oblivio_core::durable::rotating::{MapRecursion, RawParams};
+use oblivio_core::durable::scan::ScanParams;
 use oblivio_core::{BucketStore, HitPolicy};
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::key_change;
 use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
 use oblivio_volume::superblock::copies::read_copies;
-use oblivio_volume::superblock::{
-    MapRecursion, SchemeId, Slots, Superblock, Unlocked, VolumeParams,
-};
+use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Disk, DiskOptions, Recovery, SyncMoves, Volume, VolumeError, VolumeOptions};
 use rand::SeedableRng;
@@ -41,6 +42,8 @@ pub struct SmallVolume {
     pub sync_moves: SyncMoves,
     /// What failed syncs do.
     pub failed_sync: FailedSync,
+    /// What it stands on. What follows says how it is with a tree.
+    pub scheme: SmallScheme,
     /// The tree has `2^leaf_level` leaves: with many, two accesses seldom show the same one by chance.
     pub leaf_level: u8,
     /// Blocks of the disk.
@@ -64,6 +67,18 @@ pub struct SmallVolume {
     pub device: Device,
     /// The owner says that storage holds again what it held, whatever was found before.
     pub after_tampering: bool,
+}
+
+/// What a small volume stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmallScheme {
+    /// RAW ORAM.
+    Raw,
+    /// The trivial ORAM.
+    Scan {
+        /// As many accesses lie between two checkpoints at most.
+        spare: u64,
+    },
 }
 
 /// What stands between requests and the volume.
@@ -107,6 +122,7 @@ impl Default for SmallVolume {
             seed: 1,
             sync_moves: SyncMoves::BeforeReads,
             failed_sync: FailedSync::Drops,
+            scheme: SmallScheme::Raw,
             leaf_level: 5,
             blocks: BLOCKS,
             slots: 4,
@@ -132,16 +148,25 @@ impl SmallVolume {
 
     /// The parameters of the volume.
     pub fn params(&self) -> VolumeParams {
+        match self.scheme {
+            SmallScheme::Raw => VolumeParams::of(&self.raw_params()),
+            SmallScheme::Scan { spare } => {
+                let blocks = self.blocks;
+                VolumeParams::of(&ScanParams { blocks, block_bytes: BLOCK_BYTES, spare })
+            }
+        }
+    }
+
+    fn raw_params(&self) -> RawParams {
         let mut slots = Slots::Same(self.slots);
         if let Some(leaf_slots) = self.leaf_slots {
             let mut levels = vec![self.slots; usize::from(self.leaf_level)];
             levels.push(leaf_slots);
             slots = Slots::PerLevel(levels);
         }
-        VolumeParams {
+        RawParams {
             blocks: self.blocks,
             block_bytes: BLOCK_BYTES,
-            scheme: SchemeId::Rotating,
             leaf_level: self.leaf_level,
             slots,
             evict_period: EVICT_PERIOD,
@@ -182,7 +207,7 @@ impl SmallVolume {
     fn run_on<D: BlockDevice>(
         &self,
         lives: &[Life],
-        start: impl Fn(Volume<CrashStore>) -> Result<D, VolumeError>,
+        start: impl Fn(Volume) -> Result<D, VolumeError>,
     ) -> Result<Ran, Loss> {
         let mut openings = self.seed << 32;
         let mut exists = false;
@@ -204,7 +229,7 @@ impl SmallVolume {
         store: CrashStore,
         mut dir: CrashDir,
         mut coins: StdRng,
-    ) -> Result<Volume<CrashStore>, VolumeError> {
+    ) -> Result<Volume, VolumeError> {
         // What is there is left of an attempt that failed.
         for name in dir.names()? {
             dir.remove(&name)?;
@@ -221,12 +246,12 @@ impl SmallVolume {
     ///
     /// # Errors
     /// See [`Volume::open`].
-    pub fn open<S: BucketStore>(
+    pub fn open(
         &self,
-        mut store: S,
+        mut store: impl BucketStore + Send + 'static,
         dir: CrashDir,
         coins: StdRng,
-    ) -> Result<(Volume<S>, Recovery), VolumeError> {
+    ) -> Result<(Volume, Recovery), VolumeError> {
         let owner = owner_of(&mut store)?;
         Volume::open(store, Box::new(dir), &owner, self.options(), coins)
     }
@@ -242,7 +267,7 @@ impl SmallVolume {
         change: SlotChange,
     ) -> Result<(), VolumeError> {
         let mut owner = owner_of(&mut store)?;
-        key_change::change_slots(&mut store, &mut dir, &mut owner, |superblock, key| {
+        key_change::change_slots(store, &mut dir, &mut owner, |superblock, key| {
             match change {
                 SlotChange::Add { key_file } => {
                     let secret = Secret::KeyFile(Zeroizing::new(vec![key_file; KEY_FILE.len()]));
@@ -263,7 +288,7 @@ impl SmallVolume {
         dir: CrashDir,
         exists: bool,
         coins: StdRng,
-    ) -> Result<Volume<CrashStore>, VolumeError> {
+    ) -> Result<Volume, VolumeError> {
         match exists || read_copies(&mut store).newest().is_ok() {
             true => self.open(store, dir, coins).map(|(volume, _)| volume),
             false => self.create(store, dir, coins),

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oblivio_core::store::BucketStore;
 use oblivio_volume::device::{BlockDevice, Request};
 use oblivio_volume::disk::Ticks;
 use oblivio_volume::{Disk, Volume, VolumeError};
@@ -23,8 +22,8 @@ impl TickingDisk {
     ///
     /// # Errors
     /// See [`Disk::start_without_clock`].
-    pub fn start<S: BucketStore + Send + 'static>(
-        volume: Volume<S>,
+    pub fn start(
+        volume: Volume,
         cache_bytes_max: u64,
         accesses: usize,
     ) -> Result<Self, VolumeError> {

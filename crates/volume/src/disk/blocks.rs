@@ -2,26 +2,25 @@
 
 use std::ops::Range;
 
-use oblivio_core::store::BucketStore;
 use oblivio_core::{Access, Op};
 use zeroize::Zeroizing;
 
 use super::cache::Cache;
-use super::span::whole_blocks;
+use crate::device::span::whole_blocks;
 use crate::error::VolumeError;
 use crate::volume::Volume;
 
 /// What workers have in common: a volume, and what is at hand of it.
-pub(super) struct Blocks<S> {
-    pub(super) volume: Volume<S>,
+pub(super) struct Blocks {
+    pub(super) volume: Volume,
     pub(super) cache: Cache,
     pub(super) block_bytes: usize,
     /// Of the disk.
     pub(super) bytes: u64,
 }
 
-impl<S: BucketStore> Blocks<S> {
-    pub(super) fn new(volume: Volume<S>) -> Self {
+impl Blocks {
+    pub(super) fn new(volume: Volume) -> Self {
         let block_bytes = volume.block_bytes();
         let bytes = volume.blocks() * block_bytes as u64;
         Self { volume, cache: Cache::new(), block_bytes, bytes }
@@ -55,7 +54,7 @@ impl<S: BucketStore> Blocks<S> {
         &mut self,
         read: &[u64],
         write_back: usize,
-        access: impl FnOnce(&mut Volume<S>, &mut [Access<'_>]) -> Result<Vec<bool>, VolumeError>,
+        access: impl FnOnce(&mut Volume, &mut [Access<'_>]) -> Result<Vec<bool>, VolumeError>,
     ) -> Result<(), VolumeError> {
         let mut data: Vec<_> =
             read.iter().map(|_| Zeroizing::new(vec![0; self.block_bytes])).collect();

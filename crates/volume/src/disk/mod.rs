@@ -19,10 +19,9 @@ mod blocks;
 mod cache;
 mod pace;
 mod pending;
-pub(crate) mod requests;
+mod requests;
 mod schedule;
 mod scheduled;
-pub(crate) mod span;
 mod uncached;
 mod worker;
 
@@ -30,8 +29,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use oblivio_core::store::BucketStore;
-
+use crate::device::ops::REQUEST_BYTES_MAX;
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
@@ -42,9 +40,6 @@ use worker::Worker;
 
 pub use pace::{Punctuality, Ticks};
 pub use schedule::Schedule;
-
-/// The longest read or write, in bytes.
-pub(crate) const REQUEST_BYTES_MAX: u64 = 32 << 20;
 
 /// As many requests wait before whoever brings one more waits too.
 const QUEUE_REQUESTS_MAX: usize = 256;
@@ -83,10 +78,7 @@ impl Disk {
     /// # Errors
     /// [`VolumeErrorKind::Io`] when the system gives no thread, [`VolumeErrorKind::InvalidConfig`] for
     /// a schedule that cannot be kept.
-    pub fn start<S>(volume: Volume<S>, options: &DiskOptions) -> Result<Self, VolumeError>
-    where
-        S: BucketStore + Send + 'static,
-    {
+    pub fn start(volume: Volume, options: &DiskOptions) -> Result<Self, VolumeError> {
         let shape = Shape::of(&volume);
         let Some(schedule) = options.schedule else {
             let worker = Worker::new(volume, options);
@@ -119,15 +111,12 @@ impl Disk {
     ///
     /// # Errors
     /// Like [`Self::start`].
-    pub fn start_without_clock<S>(
-        volume: Volume<S>,
+    pub fn start_without_clock(
+        volume: Volume,
         cache_bytes_max: u64,
         accesses: usize,
         early_write_backs: bool,
-    ) -> Result<(Self, Ticks), VolumeError>
-    where
-        S: BucketStore + Send + 'static,
-    {
+    ) -> Result<(Self, Ticks), VolumeError> {
         schedule::check_accesses(accesses)?;
         let shape = Shape::of(&volume);
         let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses, early_write_backs);
@@ -176,7 +165,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of<S: BucketStore>(volume: &Volume<S>) -> Self {
+    fn of(volume: &Volume) -> Self {
         let block_bytes = volume.block_bytes();
         let bytes = volume.blocks() * block_bytes as u64;
         Self { bytes, block_bytes: block_bytes as u32 }

@@ -3,12 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use oblivio_core::store::BucketStore;
 use zeroize::Zeroizing;
 
 use super::blocks::Blocks;
-use super::requests::is_durable;
-use super::span::{Part, parts, whole_blocks};
+use crate::device::ops::is_durable;
+use crate::device::span::{Part, parts, whole_blocks};
 use crate::device::{Completion, DiskError, DiskOp, Request};
 use crate::error::VolumeError;
 
@@ -82,9 +81,9 @@ impl Pending {
     }
 
     /// Does what is next.
-    pub(super) fn step<S: BucketStore>(
+    pub(super) fn step(
         &mut self,
-        blocks: &mut Blocks<S>,
+        blocks: &mut Blocks,
         dirty_blocks_max: usize,
     ) -> Result<Step, VolumeError> {
         if !self.forget.is_empty() {
@@ -153,12 +152,7 @@ impl Transfer {
     }
 
     /// Moves the bytes of a part, if its block is at hand and may become dirty.
-    fn make<S: BucketStore>(
-        &mut self,
-        part: &Part,
-        blocks: &mut Blocks<S>,
-        dirty_blocks_max: usize,
-    ) -> bool {
+    fn make(&mut self, part: &Part, blocks: &mut Blocks, dirty_blocks_max: usize) -> bool {
         let Blocks { cache, block_bytes, .. } = blocks;
         let bytes = &mut self.data[self.done..][part.range()];
         if self.is_write {

@@ -8,26 +8,26 @@
 //! for the next checkpoint where it would cause one. A disk that is closed makes as many ticks as it
 //! takes to write back the most blocks that may be dirty, whether they are or not.
 
+use oblivio_core::durable::AnyStore;
 use std::collections::{HashSet, VecDeque};
 use std::sync::mpsc::Receiver;
-
-use oblivio_core::store::BucketStore;
 
 use super::blocks::Blocks;
 use super::cache::Mark;
 use super::pace::{Event, Pace};
 use super::pending::{Pending, Step};
-use super::requests::{BATCH_REQUESTS_MAX, Message, check, disk_error, refuse_all};
+use super::requests::{BATCH_REQUESTS_MAX, Message, disk_error, refuse_all};
 use super::schedule::{Wanted, divide};
 use crate::device::Request;
+use crate::device::ops::check;
 use crate::error::VolumeError;
 use crate::volume::Volume;
 
 /// For each access of a tick, so many blocks of requests are looked at for one that is missing.
 const LOOKS_PER_ACCESS: usize = 16;
 
-pub(super) struct ScheduledWorker<S> {
-    blocks: Blocks<S>,
+pub(super) struct ScheduledWorker {
+    blocks: Blocks,
     /// At each tick.
     accesses: usize,
     early_write_backs: bool,
@@ -41,9 +41,9 @@ pub(super) struct ScheduledWorker<S> {
     reads_first: bool,
 }
 
-impl<S: BucketStore> ScheduledWorker<S> {
+impl ScheduledWorker {
     pub(super) fn new(
-        volume: Volume<S>,
+        volume: Volume,
         cache_bytes_max: u64,
         accesses: usize,
         early_write_backs: bool,
@@ -69,7 +69,7 @@ impl<S: BucketStore> ScheduledWorker<S> {
         mut self,
         queue: &Receiver<Message>,
         mut pace: Pace,
-    ) -> Result<S, VolumeError> {
+    ) -> Result<AnyStore, VolumeError> {
         if let Err(error) = self.serve(queue, &mut pace) {
             self.refuse(&error);
             return Err(refuse_all(queue, error));

@@ -9,23 +9,20 @@ use std::collections::HashMap;
 use std::mem;
 
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
-use oblivio_core::store::BucketStore;
 use oblivio_core::{Access, Op};
 use zeroize::Zeroizing;
 
 use super::blocks::Blocks;
-use super::requests::{check, disk_error, is_durable};
-use super::span::{Part, parts, whole_blocks};
+use super::requests::disk_error;
+use crate::device::ops::{check, is_durable};
+use crate::device::span::{Part, parts, whole_blocks};
 use crate::device::{Completion, DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::Volume;
 
 /// Serves requests that wait together: each is answered when its last block was accessed, and those that ask to be
 /// durable at the end. After an error, all that have not been answered are answered with it.
-pub(super) fn serve<S: BucketStore>(
-    blocks: &mut Blocks<S>,
-    batch: Vec<Request>,
-) -> Result<(), VolumeError> {
+pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), VolumeError> {
     let mut ops = Vec::new();
     let mut waiting = Vec::new();
     for Request { op, done } in batch {
@@ -69,8 +66,8 @@ impl Waiting {
 }
 
 /// Those that ask to be durable are still to be answered when this returns.
-fn carry_out<S: BucketStore>(
-    blocks: &mut Blocks<S>,
+fn carry_out(
+    blocks: &mut Blocks,
     ops: &[DiskOp],
     waiting: &mut [Waiting],
 ) -> Result<(), VolumeError> {
@@ -186,9 +183,9 @@ impl<'op> Window<'op> {
     /// Accesses the blocks, does the steps, and accesses those blocks again of which a part is new.
     ///
     /// Requests that wait together have no order, so a read may find what a later write brought.
-    fn carry_out<S: BucketStore>(
+    fn carry_out(
         mut self,
-        volume: &mut Volume<S>,
+        volume: &mut Volume,
         waiting: &mut [Waiting],
     ) -> Result<(), VolumeError> {
         let accesses = self.blocks.iter_mut().map(|block| {

@@ -1,22 +1,20 @@
 //! The one thread that uses the volume: it serves requests in batches, through the cache. What a batch
 //! wants durable is made durable once, at its end.
 
+use oblivio_core::durable::AnyStore;
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
-use oblivio_core::store::BucketStore;
 use zeroize::Zeroizing;
 
 use super::DiskOptions;
 use super::blocks::Blocks;
-use super::requests::{
-    BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, Message, bytes_carried, check, disk_error, is_durable,
-    refuse_all,
-};
-use super::span::parts;
+use super::requests::{BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, Message, disk_error, refuse_all};
 use super::uncached;
+use crate::device::ops::{bytes_carried, check, is_durable};
+use crate::device::span::parts;
 use crate::device::{DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::Volume;
@@ -28,21 +26,21 @@ const BATCH_BLOCKS_MAX: usize = 1024;
 /// After so long without a request, dirty blocks are written back.
 const IDLE: Duration = Duration::from_millis(500);
 
-pub(super) struct Worker<S> {
-    blocks: Blocks<S>,
+pub(super) struct Worker {
+    blocks: Blocks,
     cache_blocks_max: usize,
     dirty_blocks_max: usize,
 }
 
-impl<S: BucketStore> Worker<S> {
-    pub(super) fn new(volume: Volume<S>, options: &DiskOptions) -> Self {
+impl Worker {
+    pub(super) fn new(volume: Volume, options: &DiskOptions) -> Self {
         let blocks = Blocks::new(volume);
         let cache_blocks_max = (options.cache_bytes_max / blocks.block_bytes as u64) as usize;
         Self { blocks, cache_blocks_max, dirty_blocks_max: (cache_blocks_max / 2).max(1) }
     }
 
     /// Serves until it is told to close, or nobody is left to ask.
-    pub(super) fn run(mut self, queue: &Receiver<Message>) -> Result<S, VolumeError> {
+    pub(super) fn run(mut self, queue: &Receiver<Message>) -> Result<AnyStore, VolumeError> {
         while let Some(first) = self.next(queue)? {
             let mut bytes = bytes_carried(&first.op);
             let mut batch = vec![first];

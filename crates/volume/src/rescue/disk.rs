@@ -6,10 +6,9 @@ use std::ops::Range;
 use zeroize::Zeroizing;
 
 use super::scratch::Scratch;
+use crate::device::ops::{REQUEST_BYTES_MAX, check};
+use crate::device::span::parts;
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
-use crate::disk::REQUEST_BYTES_MAX;
-use crate::disk::requests::check;
-use crate::disk::span::parts;
 
 /// A disk of what was rescued. Nothing of it can be changed, and whoever reads what is lost is told so. It asks
 /// storage for nothing: storage does not see what is read.

@@ -14,6 +14,7 @@
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
+use oblivio_core::wiped::WipedBytes;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use zeroize::Zeroizing;
@@ -22,10 +23,9 @@ use super::frame::{FRAME_BYTES, Frame, Part, TAG_BYTES, nonce};
 use super::record::Record;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::state_dir::{StateFile, StateSource};
-use crate::wiped::WipedBytes;
 
 const MAGIC: [u8; 8] = *b"oblstate";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const SALT_BYTES: usize = 32;
 pub(super) const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + SALT_BYTES;
 

@@ -3,6 +3,7 @@
 use std::io::{self, Cursor};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use oblivio_core::wiped::WipedBytes;
 use zeroize::Zeroizing;
 
 use super::file::{Header, StateKey, StateReader, StateWriter};
@@ -11,7 +12,6 @@ use super::record::Record;
 use crate::error::VolumeError;
 use crate::state_dir::StateFile;
 use crate::superblock::VolumeParams;
-use crate::wiped::WipedBytes;
 
 /// Reads a state file that holds `bytes`, of a volume of these parameters.
 ///
@@ -19,10 +19,10 @@ use crate::wiped::WipedBytes;
 /// When it is none.
 pub fn read(bytes: Vec<u8>, params: &VolumeParams) -> Result<(), VolumeError> {
     let reader = StateReader::new(Box::new(Cursor::new(bytes)), &key())?;
-    let config = crate::volume::config(params)?;
-    let mut history = History::read(reader, &config)?;
-    history.table(&config)?;
-    history.each_kept(|_| Ok(()))?;
+    let config = params.config()?;
+    let mut history = History::read(reader)?;
+    history.restore(&*config)?;
+    history.each_section(|_| Ok(()))?;
     history.each_pending(|_| Ok(()))
 }
 

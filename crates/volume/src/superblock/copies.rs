@@ -41,7 +41,7 @@ pub struct Copies {
 }
 
 /// Reads all copies, each in a round trip of its own: where one cannot be read, others can.
-pub fn read_copies(store: &mut impl BucketStore) -> Copies {
+pub fn read_copies(store: &mut (impl BucketStore + ?Sized)) -> Copies {
     Copies { found: std::array::from_fn(|copy| read(store, copy)) }
 }
 
@@ -139,7 +139,7 @@ impl Copies {
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Then some copies may be old and some new: read them again.
 pub fn write_copies(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
     let copies = read_copies(store);
@@ -155,7 +155,7 @@ pub fn write_copies(
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Then some copies may be old and some new: read them again.
 pub fn settle(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
     let wanted = superblock.encode();
@@ -169,7 +169,7 @@ pub fn settle(
 /// Writes the pairs in the order that `rank` gives them, and each is durable before the next is
 /// touched.
 fn write_pairs(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     superblock: &Superblock,
     rank: impl Fn(usize) -> usize,
 ) -> Result<(), SuperblockError> {
@@ -188,7 +188,7 @@ fn write_pairs(
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Good copies are still good then.
 pub fn repair(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     superblock: &Superblock,
 ) -> Result<usize, SuperblockError> {
     let wanted = superblock.encode();
@@ -204,7 +204,10 @@ pub fn repair(
     Ok(bad.len())
 }
 
-fn read(store: &mut impl BucketStore, copy: usize) -> Result<LockedSuperblock, SuperblockError> {
+fn read(
+    store: &mut (impl BucketStore + ?Sized),
+    copy: usize,
+) -> Result<LockedSuperblock, SuperblockError> {
     check_shape(store)?;
     let frames = records::read(store, &[place(copy)])?;
     if frames.len() != 1 {
@@ -219,7 +222,7 @@ fn read(store: &mut impl BucketStore, copy: usize) -> Result<LockedSuperblock, S
 
 /// Writes some copies and returns when they are durable.
 fn write(
-    store: &mut impl BucketStore,
+    store: &mut (impl BucketStore + ?Sized),
     copies: impl Iterator<Item = usize>,
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
@@ -234,7 +237,7 @@ fn place(copy: usize) -> RecordPlace {
     RecordPlace { tree: PAIRS[pair], index: index as u64 }
 }
 
-fn check_shape(store: &impl BucketStore) -> Result<(), SuperblockError> {
+fn check_shape(store: &(impl BucketStore + ?Sized)) -> Result<(), SuperblockError> {
     let shape = shape();
     if PAIRS.iter().all(|tree| store.shape(*tree) == Some(&shape)) {
         Ok(())

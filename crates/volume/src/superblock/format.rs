@@ -6,9 +6,10 @@ use ring::digest;
 
 use super::VolumeId;
 use super::error::{SuperblockError, SuperblockErrorKind};
-use super::params::{MapRecursion, SchemeId, Slots, VolumeParams};
+use super::params::{NAME_BYTES, SchemeName, VolumeParams};
 use crate::keys::fields::{FieldReader, FieldWriter};
 use crate::keys::{KeySlots, OutOfRange, SLOT_BYTES, SLOTS_MAX};
+use crate::schemes;
 
 /// Bytes of a superblock.
 pub const SUPERBLOCK_BYTES: usize = 16 << 10;
@@ -26,9 +27,9 @@ const SLOTS_AT: usize = 256;
 /// The versions of the format. A line says what each one brought.
 #[derive(Clone, Copy)]
 enum Version {
-    /// Buckets have one tag each, and their slots and heads lie apart. Before it, in no release, each part of
-    /// a bucket had a tag.
-    V2 = 2,
+    /// A scheme has a name, and parameters that it alone reads. Before it, in no release, each part of a bucket had a
+    /// tag (1), and all parameters were those of one scheme (2).
+    V3 = 3,
 }
 
 /// No honest program counts so far, so counting on never overflows.
@@ -48,28 +49,17 @@ impl Body {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut fields = FieldWriter::default();
         fields.put(&MAGIC);
-        fields.put(&(Version::V2 as u32).to_le_bytes());
+        fields.put(&(Version::V3 as u32).to_le_bytes());
         fields.put(&[0; 4]);
         fields.put(&self.sequence.to_le_bytes());
         fields.put(&self.volume_id.0);
         let params = &self.params;
         fields.put(&params.blocks.to_le_bytes());
         fields.put(&params.block_bytes.to_le_bytes());
-        fields.put(&params.scheme.code().to_le_bytes());
-        fields.put(&[params.leaf_level, params.tree_top_levels]);
-        let (same, per_level) = match &params.slots {
-            Slots::Same(slots) => (*slots, &[][..]),
-            Slots::PerLevel(slots) => (0, &slots[..]),
-        };
-        fields.put(&same.to_le_bytes());
-        fields.put(&params.tree_top_ways.to_le_bytes());
-        fields.put(&params.evict_period.to_le_bytes());
-        fields.put(&params.stash_blocks_max.to_le_bytes());
-        let nothing = MapRecursion { client_entries_max: 0, plb_blocks: 0 };
-        let recursion = params.recursion.unwrap_or(nothing);
-        fields.put(&recursion.client_entries_max.to_le_bytes());
-        fields.put(&recursion.plb_blocks.to_le_bytes());
-        per_level.iter().for_each(|slots| fields.put(&slots.to_le_bytes()));
+        fields.put(&(params.scheme_params.len() as u16).to_le_bytes());
+        fields.put(&[0; 2]);
+        fields.put(&params.scheme.encode());
+        fields.put(&params.scheme_params);
         fields.zeros_until(SLOTS_AT);
         self.slots.encode(&mut fields);
         fields.zeros_until(MAC_AT);
@@ -86,43 +76,21 @@ impl Body {
         }
         let volume_id = VolumeId(fields.take());
         let (blocks, block_bytes) = (fields.u64(), fields.u32());
-        let scheme = SchemeId::from_code(fields.u16())
-            .ok_or_else(|| tampered("it names a scheme that this version does not have"))?;
-        let (leaf_level, tree_top_levels) = (fields.u8(), fields.u8());
-        let (slots, tree_top_ways) = (fields.u16(), fields.u16());
-        let (evict_period, stash_blocks_max) = (fields.u32(), fields.u32());
-        let recursion = MapRecursion { client_entries_max: fields.u64(), plb_blocks: fields.u32() };
-        let per_level: [u16; LEVELS_MAX] = std::array::from_fn(|_| fields.u16());
-        let (told, rest) = per_level.split_at(LEVELS_MAX.min(usize::from(leaf_level) + 1));
-        is_clean &= rest.iter().all(|slots| *slots == 0);
-        let slots = match slots {
-            0 => Slots::PerLevel(told.to_vec()),
-            same => {
-                is_clean &= told.iter().all(|slots| *slots == 0);
-                Slots::Same(same)
-            }
-        };
-        let recursion = match recursion {
-            MapRecursion { client_entries_max: 0, plb_blocks } => {
-                is_clean &= plb_blocks == 0;
-                None
-            }
-            recursion => Some(recursion),
-        };
-        let params = VolumeParams {
-            blocks,
-            block_bytes,
-            scheme,
-            leaf_level,
-            slots,
-            evict_period,
-            stash_blocks_max,
-            tree_top_levels,
-            tree_top_ways,
-            recursion,
-        };
-        params.check().map_err(|problem| tampered(&problem))?;
-        is_clean &= fields.zeros(SLOTS_AT - PARAMS_END);
+        let params_bytes = usize::from(fields.u16());
+        is_clean &= fields.zeros(2);
+        let scheme = SchemeName::decode(&fields.take())
+            .ok_or_else(|| tampered("what it names as its scheme can be none"))?;
+        if params_bytes > PARAMS_BYTES_MAX {
+            return Err(tampered("the parameters of its scheme do not fit"));
+        }
+        let scheme_params = fields.slice(params_bytes).to_vec();
+        let params = VolumeParams { blocks, block_bytes, scheme, scheme_params };
+        if schemes::find(params.scheme.as_str()).is_none() {
+            let message = schemes::unknown(&params.scheme);
+            return Err(SuperblockError::new(SuperblockErrorKind::UnknownVersion, message));
+        }
+        params.config().map_err(|problem| tampered(&problem.to_string()))?;
+        is_clean &= fields.zeros(PARAMS_BYTES_MAX - params_bytes);
         let slots = KeySlots::decode(&mut fields)
             .map_err(|problem: OutOfRange| tampered(&problem.to_string()))?;
         is_clean &= fields.only_zeros_left();
@@ -131,11 +99,11 @@ impl Body {
     }
 }
 
-/// The most levels that a tree can have.
-const LEVELS_MAX: usize = 41;
+/// Where the parameters of the scheme begin.
+const PARAMS_AT: usize = 56 + NAME_BYTES;
 
-/// Where the parameters end.
-const PARAMS_END: usize = 80 + 2 * LEVELS_MAX;
+/// The most bytes that they have.
+pub(super) const PARAMS_BYTES_MAX: usize = SLOTS_AT - PARAMS_AT;
 
 const _: () = assert!(SLOTS_AT + SLOTS_MAX * SLOT_BYTES <= MAC_AT);
 
@@ -167,7 +135,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Body, [u8; MAC_BYTES]), Superblock
     }
     let mut after_magic = FieldReader::new(&content[MAGIC.len()..]);
     let version = after_magic.u32();
-    let known = Version::V2 as u32;
+    let known = Version::V3 as u32;
     if version != known {
         let advice = if version < known {
             "it was made before the first release. Copy its data with the program that made it, and make \

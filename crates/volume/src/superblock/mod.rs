@@ -24,7 +24,7 @@ use ring::hmac;
 
 pub use error::{SuperblockError, SuperblockErrorKind};
 pub use format::SUPERBLOCK_BYTES;
-pub use params::{MapRecursion, SchemeId, Slots, VolumeParams};
+pub use params::{SchemeName, VolumeParams};
 
 use crate::keys::{
     Attempt, Budget, KeyError, KeyErrorKind, KeySlots, NewSlot, Secret, SlotInfo, VolumeKey,
@@ -67,8 +67,8 @@ impl Superblock {
         first_slot: &NewSlot<'_>,
         coins: &mut impl CryptoRng,
     ) -> Result<Self, SuperblockError> {
-        params.check().map_err(|problem| {
-            SuperblockError::new(SuperblockErrorKind::InvalidRequest, problem)
+        params.config().map_err(|problem| {
+            SuperblockError::new(SuperblockErrorKind::InvalidRequest, problem.to_string())
         })?;
         let mut volume_id = VolumeId([0; 16]);
         coins.fill_bytes(&mut volume_id.0);

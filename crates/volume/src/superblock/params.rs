@@ -1,12 +1,13 @@
 //! The parameters of a volume: chosen when it is made, and never changed.
 
-use oblivio_core::scheme::RotatingTrees;
-use oblivio_core::store::TreeId;
-use oblivio_core::{Geometry, RawConfig, Recursion, RotatingConfig, TreeConfig, TreeTopKind};
+use std::fmt;
+
+use oblivio_core::durable::DurableConfig;
 
 use crate::error::VolumeError;
+use crate::schemes;
 
-/// What shapes a volume. Public. The names of the papers are in brackets.
+/// What shapes a volume. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeParams {
     /// How many blocks it holds (N).
@@ -14,126 +15,81 @@ pub struct VolumeParams {
     /// Bytes of a block.
     pub block_bytes: u32,
     /// How blocks are hidden.
-    pub scheme: SchemeId,
-    /// The level of the leaves (L).
-    pub leaf_level: u8,
-    /// Slots of a bucket (Z).
-    pub slots: Slots,
-    /// How many accesses come before each eviction (A).
-    pub evict_period: u32,
-    /// Blocks that may be left in the stash when an access begins (C).
-    pub stash_blocks_max: u32,
-    /// How many levels from the root on are kept on the client.
-    pub tree_top_levels: u8,
-    /// Ways of the sets in which the client finds blocks of these levels by their address (IR-Stash);
-    /// 0 if it does not.
-    pub tree_top_ways: u16,
-    /// What part of the position map lies in the tree. None: all of it is client memory.
-    pub recursion: Option<MapRecursion>,
+    pub scheme: SchemeName,
+    /// What the scheme has chosen besides, as it [encodes](DurableConfig::encode) it.
+    pub scheme_params: Vec<u8>,
 }
-
-/// Slots of the buckets of a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Slots {
-    /// As many on every level.
-    Same(u16),
-    /// As many as it says for each level, the root's first (IR-Alloc).
-    PerLevel(Vec<u16>),
-}
-
-/// How much of a position map stays on the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MapRecursion {
-    /// The most of its entries.
-    pub client_entries_max: u64,
-    /// The most of its blocks.
-    pub plb_blocks: u32,
-}
-
-/// How blocks are hidden.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SchemeId {
-    /// The one scheme so far.
-    Rotating = 1,
-}
-
-/// The engine has the same bound.
-const EVICT_PERIOD_MAX: u32 = 1 << 16;
 
 impl VolumeParams {
+    /// Those of a configuration.
+    pub fn of(config: &dyn DurableConfig) -> Self {
+        Self {
+            blocks: config.blocks(),
+            block_bytes: config.block_bytes(),
+            scheme: SchemeName::new(config.scheme()).expect("schemes have names that fit"),
+            scheme_params: config.encode(),
+        }
+    }
+
+    /// The configuration of the scheme.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::UnknownVersion`](crate::VolumeErrorKind::UnknownVersion) when this program does not have the
+    /// scheme, [`VolumeErrorKind::InvalidConfig`](crate::VolumeErrorKind::InvalidConfig) when there can be no such
+    /// volume.
+    pub fn config(&self) -> Result<Box<dyn DurableConfig>, VolumeError> {
+        let scheme = schemes::of_volume(&self.scheme)?;
+        Ok(scheme.decode(self.blocks, self.block_bytes, &self.scheme_params)?)
+    }
+
     /// Bytes of the disk.
     pub fn capacity_bytes(&self) -> u64 {
         self.blocks * u64::from(self.block_bytes)
     }
+}
 
-    /// Levels and slots of the tree.
-    ///
-    /// # Errors
-    /// [`VolumeErrorKind::InvalidConfig`](crate::error::VolumeErrorKind::InvalidConfig) when there is no
-    /// such tree.
-    pub fn geometry(&self) -> Result<Geometry, VolumeError> {
-        Ok(match &self.slots {
-            Slots::Same(slots) => Geometry::uniform(self.leaf_level, *slots)?,
-            Slots::PerLevel(slots) => Geometry::profile(slots)?,
-        })
+/// Bytes of the name of a scheme.
+pub(super) const NAME_BYTES: usize = 16;
+
+/// The name of a scheme, whether this program has it or not: lower-case letters, digits and `-`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SchemeName(String);
+
+impl SchemeName {
+    /// The name, if it can be one.
+    pub fn new(name: &str) -> Option<Self> {
+        let is_of_names = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+        let can_be = (1..=NAME_BYTES).contains(&name.len()) && name.bytes().all(is_of_names);
+        can_be.then(|| Self(name.to_owned()))
     }
 
-    /// The ORAM in these trees of the store.
-    pub(crate) fn config(&self, trees: RotatingTrees) -> Result<RotatingConfig, VolumeError> {
-        let geometry = self.geometry()?;
-        let block_bytes = self.block_bytes as usize;
-        let recursion = self.recursion.map(|recursion| Recursion {
-            data_blocks: self.blocks,
-            client_entries_max: recursion.client_entries_max,
-            plb_blocks: recursion.plb_blocks as usize,
-        });
-        let blocks = match &recursion {
-            Some(recursion) => recursion.tree_blocks(block_bytes, geometry.leaf_level())?,
-            None => self.blocks,
-        };
-        let stash_blocks_max = self.stash_blocks_max as usize;
-        let tree = TreeConfig {
-            tree_top_levels: self.tree_top_levels,
-            tree_top: match self.tree_top_ways {
-                0 => TreeTopKind::Dedicated,
-                ways => TreeTopKind::SetAssociative { ways },
-            },
-            tree: trees.slots,
-            ..TreeConfig::new(blocks, block_bytes, geometry, stash_blocks_max)
-        };
-        let raw = RawConfig { tree, evict_period: self.evict_period };
-        Ok(RotatingConfig { raw, recursion, trees })
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 
-    /// Whether there can be such a volume; if not, why.
-    pub(super) fn check(&self) -> Result<(), String> {
-        if !(1..=EVICT_PERIOD_MAX).contains(&self.evict_period) {
-            return Err(format!(
-                "an eviction comes after 1 to {EVICT_PERIOD_MAX} accesses, not {}",
-                self.evict_period
-            ));
-        }
-        if let Slots::PerLevel(slots) = &self.slots {
-            if slots.len() != usize::from(self.leaf_level) + 1 {
-                return Err("there are slots for more or fewer levels than it has".into());
-            }
-            if slots.iter().all(|each| *each == slots[0]) {
-                return Err("the slots of its levels are all the same, and told one by one".into());
-            }
-        }
-        let config =
-            self.config(RotatingTrees::from(TreeId(0))).map_err(|error| error.to_string())?;
-        config.shapes().map(drop).map_err(|error| error.to_string())
+    pub(super) fn encode(&self) -> [u8; NAME_BYTES] {
+        let mut bytes = [0; NAME_BYTES];
+        bytes[..self.0.len()].copy_from_slice(self.0.as_bytes());
+        bytes
+    }
+
+    pub(super) fn decode(bytes: &[u8; NAME_BYTES]) -> Option<Self> {
+        let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
+        let (name, rest) = bytes.split_at(length);
+        let is_padded = rest.iter().all(|byte| *byte == 0);
+        std::str::from_utf8(name).ok().filter(|_| is_padded).and_then(Self::new)
     }
 }
 
-impl SchemeId {
-    pub(super) fn code(self) -> u16 {
-        self as u16
+impl fmt::Display for SchemeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
+}
 
-    pub(super) fn from_code(code: u16) -> Option<Self> {
-        (code == Self::Rotating.code()).then_some(Self::Rotating)
+impl fmt::Debug for SchemeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
     }
 }

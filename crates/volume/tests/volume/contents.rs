@@ -1,24 +1,24 @@
 //! Whether a volume may hold something: whoever wants to write over it has to know.
 
 use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::World;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, World};
 use oblivio_volume::Volume;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-fn volume(setup: SmallVolume) -> (World, Volume<CrashStore>) {
+fn volume(setup: SmallVolume) -> (World, Volume) {
     let world = setup.world();
     let volume = setup.create(world.store(), world.dir(), StdRng::seed_from_u64(1)).unwrap();
     (world, volume)
 }
 
-fn write(volume: &mut Volume<CrashStore>, address: u64) {
+fn write(volume: &mut Volume, address: u64) {
     let data = [7; BLOCK_BYTES as usize];
     volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
 }
 
-fn read(volume: &mut Volume<CrashStore>, address: u64) {
+fn read(volume: &mut Volume, address: u64) {
     let mut data = [0; BLOCK_BYTES as usize];
     volume.access(&mut [Access { address, op: Op::Read(&mut data) }]).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, Life, OpKind, Survival};
+use oblivio_testkit::crash::{Fault, Life, OpKind, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -156,7 +156,7 @@ fn a_failed_operation_and_a_power_loss_in_the_next_opening_lock_nobody_out() {
 
 /// Writes larger and larger numbers to a block, with checkpoints between them, and closes the volume. `flushed` is the
 /// latest that survives a crash.
-fn overwrite(mut volume: Volume<CrashStore>, flushed: &mut u8) -> Result<(), VolumeError> {
+fn overwrite(mut volume: Volume, flushed: &mut u8) -> Result<(), VolumeError> {
     for number in 1..=3 {
         let data = [number; BLOCK_BYTES as usize];
         volume.access(&mut [Access { address: 0, op: Op::Write(&data) }])?;

@@ -9,7 +9,7 @@ use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{
     BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SlotChange, SmallVolume,
 };
-use oblivio_testkit::crash::{CrashStore, Fault, Seen, Snapshot, Survival, World};
+use oblivio_testkit::crash::{Fault, Seen, Snapshot, Survival, World};
 use oblivio_testkit::statistics::longest_complement;
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Volume, VolumeErrorKind};
@@ -30,16 +30,12 @@ fn setup() -> SmallVolume {
     SmallVolume { state_file_bytes_max: 1 << 20, ..SmallVolume::default() }
 }
 
-fn open(
-    setup: &SmallVolume,
-    world: &World,
-    seed: u64,
-) -> Result<Volume<CrashStore>, VolumeErrorKind> {
+fn open(setup: &SmallVolume, world: &World, seed: u64) -> Result<Volume, VolumeErrorKind> {
     let opened = setup.open(world.store(), world.dir(), StdRng::seed_from_u64(seed));
     opened.map(|(volume, _)| volume).map_err(|error| error.kind())
 }
 
-fn write(volume: &mut Volume<CrashStore>, address: u64) {
+fn write(volume: &mut Volume, address: u64) {
     let data = contents(address);
     volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
 }
@@ -405,7 +401,7 @@ fn replace_anchors(world: &World, other: &Snapshot) {
 }
 
 /// Writes until that fails. Nothing may be written to storage before.
-fn first_failure(volume: &mut Volume<CrashStore>, world: &World) -> VolumeErrorKind {
+fn first_failure(volume: &mut Volume, world: &World) -> VolumeErrorKind {
     world.take_view();
     let kind = loop {
         let data = contents(0);

@@ -5,7 +5,7 @@ use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SlotChange, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Snapshot, Survival, World};
+use oblivio_testkit::crash::{Fault, OpKind, Snapshot, Survival, World};
 use oblivio_volume::keys::Secret;
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
@@ -322,7 +322,7 @@ impl Bench {
         operations
     }
 
-    fn open(&self) -> Result<Volume<CrashStore>, VolumeErrorKind> {
+    fn open(&self) -> Result<Volume, VolumeErrorKind> {
         let coins = StdRng::seed_from_u64(99);
         let opened = self.setup.open(self.world.store(), self.world.dir(), coins);
         opened.map(|(volume, _)| volume).map_err(|error| error.kind())

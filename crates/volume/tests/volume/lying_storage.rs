@@ -8,7 +8,7 @@ use oblivio_core::store::TreeId;
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, HitPolicy, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume, owner_of};
-use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Snapshot, Survival, World};
+use oblivio_testkit::crash::{Fault, OpKind, Seen, Snapshot, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, homogeneity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
 use oblivio_volume::volume::shapes;
@@ -65,7 +65,7 @@ impl Bench {
         self.world.restore_dir(&self.good);
     }
 
-    fn open(&self, seed: u64) -> Result<Volume<CrashStore>, VolumeError> {
+    fn open(&self, seed: u64) -> Result<Volume, VolumeError> {
         let coins = StdRng::seed_from_u64(seed);
         let opened = self.setup.open(self.world.store(), self.world.dir(), coins);
         opened.map(|(volume, _)| volume)
@@ -96,11 +96,11 @@ impl Bench {
     }
 }
 
-fn read(volume: &mut Volume<CrashStore>, address: u64) -> Result<(), VolumeError> {
+fn read(volume: &mut Volume, address: u64) -> Result<(), VolumeError> {
     volume.access(&mut [Access { address, op: Op::Read(&mut [0; BLOCK_BYTES as usize]) }])
 }
 
-fn write(volume: &mut Volume<CrashStore>, address: u64, data: &[u8]) -> Result<(), VolumeError> {
+fn write(volume: &mut Volume, address: u64, data: &[u8]) -> Result<(), VolumeError> {
     volume.access(&mut [Access { address, op: Op::Write(data) }])
 }
 

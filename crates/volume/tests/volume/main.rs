@@ -10,6 +10,7 @@ mod keys;
 mod lying_storage;
 mod privacy;
 mod rescue;
+mod scan;
 mod schedule;
 mod state_damage;
 mod state_room;

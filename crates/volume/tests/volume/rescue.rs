@@ -3,15 +3,15 @@
 use std::io;
 use std::ops::Range;
 
+use oblivio_core::durable::rotating::MapRecursion;
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::TreeId;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::owner_of;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SlotChange, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Seen, World};
+use oblivio_testkit::crash::{Seen, World};
 use oblivio_volume::device::{DiskErrorKind, DiskOp, call};
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, RescuedDisk, Scratch, rescue};
-use oblivio_volume::superblock::MapRecursion;
 use oblivio_volume::superblock::copies::{BACK, FRONT};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Volume, VolumeErrorKind};
@@ -171,7 +171,7 @@ fn changes(seen: &Seen) -> bool {
 }
 
 fn step(
-    volume: &mut Volume<CrashStore>,
+    volume: &mut Volume,
     array: &mut [Option<Block>],
     (n, address): (u64, u64),
     coins: &mut StdRng,
@@ -357,7 +357,7 @@ fn with_an_old_directory_is_sure_of_nothing_whichever_bucket_is_damaged() {
     let coins = StdRng::seed_from_u64(7);
     let (mut volume, _) = setup.open(bench.world.store(), bench.world.dir(), coins).unwrap();
     let mut coins = StdRng::seed_from_u64(8);
-    let mut use_it = |volume: &mut Volume<CrashStore>, steps: Range<u64>| {
+    let mut use_it = |volume: &mut Volume, steps: Range<u64>| {
         for n in steps {
             let address = coins.random_range(0..setup.blocks);
             step(volume, &mut bench.array, (n, address), &mut coins);

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use crate::support::seen::{assert_alike, leaves, looks};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume};
 use oblivio_testkit::crash::{Seen, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request};
@@ -17,10 +17,12 @@ const ACCESSES: usize = 7;
 /// Few, so that leaves do not repeat by chance alone.
 const LEAF_LEVEL: u8 = 5;
 
-fn volumes() -> [SmallVolume; 3] {
+fn volumes() -> [SmallVolume; 4] {
     let in_sets = SmallVolume { tree_top_ways: 2, tree_top_levels: 3, ..SmallVolume::default() };
     let everything = SmallVolume { leaf_slots: Some(5), ..in_sets.with_map_in_tree() };
-    [SmallVolume::default(), in_sets, everything]
+    let scan = SmallScheme::Scan { spare: 20 };
+    let scan = SmallVolume { scheme: scan, ..SmallVolume::default() };
+    [SmallVolume::default(), in_sets, everything, scan]
 }
 
 /// A disk without a clock, and what its storage saw.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume};
 use oblivio_testkit::crash::{CrashDir, CrashStore};
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::plan::StateRoom;
@@ -81,7 +81,7 @@ fn measure(setup: &SmallVolume, steps: usize, forgets: f64) -> StateRoom {
     }
 }
 
-fn create(setup: &SmallVolume, store: CrashStore, dir: MeasuredDir) -> Volume<CrashStore> {
+fn create(setup: &SmallVolume, store: CrashStore, dir: MeasuredDir) -> Volume {
     let mut coins = StdRng::seed_from_u64(setup.seed);
     let volume_key = VolumeKey::draw(&mut coins);
     let secret = Secret::KeyFile(Zeroizing::new(vec![5; 32]));
@@ -105,7 +105,8 @@ fn the_clients_directory_stays_within_its_room_and_comes_near_it() {
         ..SmallVolume::default()
     };
     let in_sets = SmallVolume { tree_top_ways: 4, ..flat };
-    for setup in [flat, flat.with_map_in_tree(), in_sets] {
+    let scan = SmallVolume { scheme: SmallScheme::Scan { spare: 200 }, ..flat };
+    for setup in [flat, flat.with_map_in_tree(), in_sets, scan] {
         let room = StateRoom::of(&setup.params(), setup.state_file_bytes_max).unwrap();
         let held = [0.0, 0.5, 0.99].map(|forgets| measure(&setup, 2000, forgets));
         for held in &held {

@@ -11,7 +11,7 @@ use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Snapshot, Survival, World};
+use oblivio_testkit::crash::{Snapshot, Survival, World};
 use oblivio_volume::superblock::SUPERBLOCK_BYTES;
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
@@ -377,7 +377,7 @@ impl Bench {
         assert_eq!(self.outcome(), Ok(()));
     }
 
-    fn open(&self) -> Result<(Volume<CrashStore>, u64), VolumeError> {
+    fn open(&self) -> Result<(Volume, u64), VolumeError> {
         let coins = StdRng::seed_from_u64(99);
         let (volume, recovery) = self.setup.open(self.world.store(), self.world.dir(), coins)?;
         Ok((volume, recovery.accesses))

@@ -136,7 +136,7 @@ impl Bench {
 }
 
 /// Makes accesses, with checkpoints on the way, and closes the volume.
-fn use_it<S: BucketStore>(mut volume: Volume<S>) -> Result<(), VolumeError> {
+fn use_it(mut volume: Volume) -> Result<(), VolumeError> {
     for address in 0..30 {
         let data = [1; BLOCK_BYTES as usize];
         volume.access(&mut [Access { address, op: Op::Write(&data) }])?;

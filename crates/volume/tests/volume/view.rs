@@ -6,7 +6,7 @@ use crate::support::seen::{assert_alike, looks};
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Survival};
+use oblivio_testkit::crash::{Fault, OpKind, Seen, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::RngExt;
 
@@ -136,7 +136,7 @@ fn what_recovery_writes_again_is_sealed_under_another_key() {
 // ───────────────────────────── two histories ─────────────────────────────
 
 /// What one does with a volume.
-type Workload = fn(&mut Volume<CrashStore>, step: u64) -> Result<(), VolumeError>;
+type Workload = fn(&mut Volume, step: u64) -> Result<(), VolumeError>;
 
 const READS_OF_ONE_BLOCK: Workload = |volume, _| read(volume, 7);
 const WRITES_TO_ALL_BLOCKS: Workload = |volume, step| {

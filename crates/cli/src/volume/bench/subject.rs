@@ -11,7 +11,7 @@ use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
 use oblivio_volume::volume::shapes;
-use oblivio_volume::{Disk, DiskOptions, Volume, VolumeError, VolumeOptions, Wish};
+use oblivio_volume::{Disk, DiskOptions, Volume, VolumeError, VolumeOptions, schemes};
 use rand::Rng;
 use zeroize::Zeroizing;
 
@@ -30,7 +30,7 @@ pub(super) struct Subject {
 impl Subject {
     /// Makes an empty volume in `place`.
     pub(super) fn create(place: &Path, args: &BenchArgs) -> Result<Self, CliError> {
-        let params = VolumeParams::plan(&Wish::new(args.size))?;
+        let params = VolumeParams::plan(&schemes::wish(args.size))?;
         let mut coins = opening::coins()?;
         let volume_key = VolumeKey::draw(&mut coins);
         let mut secret = Zeroizing::new(vec![0; 32]);

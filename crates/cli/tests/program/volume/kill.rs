@@ -18,8 +18,21 @@ use super::tools::{run, start};
 use super::world::{MIB, Server, VOLUME, World, end, wait, wait_until};
 
 const REGIONS: u64 = 8;
-const REGION_BYTES: u64 = 2 * MIB;
 const BLOCK_BYTES: usize = 4096;
+
+/// A disk that is used and killed.
+#[derive(Clone, Copy)]
+struct Killed {
+    scheme: &'static str,
+    /// Each is written in one go.
+    region_bytes: u64,
+    rounds: u64,
+}
+
+const RAW: Killed = Killed { scheme: "raw", region_bytes: 2 * MIB, rounds: 3 };
+
+/// All of it is read at each access.
+const SCAN: Killed = Killed { scheme: "scan", region_bytes: MIB / 8, rounds: 2 };
 
 /// What is in a region.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,18 +57,30 @@ struct Tally {
 
 #[test]
 fn a_server_killed_at_any_moment_loses_nothing_that_was_flushed() {
+    kill(RAW);
+}
+
+#[test]
+fn neither_does_one_on_the_trivial_oram() {
+    kill(SCAN);
+}
+
+fn kill(disk: Killed) {
     let number = |name, default| {
         env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}")))
     };
-    let rounds = number("OBLIVIO_KILL_ROUNDS", 3);
+    let rounds = number("OBLIVIO_KILL_ROUNDS", disk.rounds);
     let seed = number("OBLIVIO_KILL_SEED", SysRng.try_next_u64().unwrap());
     println!("OBLIVIO_KILL_SEED={seed}");
     let mut coins = StdRng::seed_from_u64(seed);
-    let world = World::with_volume(REGIONS * REGION_BYTES / MIB);
+    let Killed { scheme, region_bytes, .. } = disk;
+    let world = World::new();
+    let size = REGIONS * region_bytes;
+    world.good(&format!("create {VOLUME} --scheme {scheme} --size {size}"));
     let mut contents = [Content::Zeros; REGIONS as usize];
     let mut tally = Tally::default();
     for round in 0..rounds {
-        play(round, &world, &mut contents, &mut coins, &mut tally);
+        disk.play(round, &world, &mut contents, &mut coins, &mut tally);
     }
     world.good(&format!("check {VOLUME}"));
     println!(
@@ -71,96 +96,6 @@ fn a_server_killed_at_any_moment_loses_nothing_that_was_flushed() {
     );
 }
 
-/// One round: a region is written and flushed, another is interrupted, and all is looked at.
-fn play(
-    round: u64,
-    world: &World,
-    contents: &mut [Content; REGIONS as usize],
-    coins: &mut StdRng,
-    tally: &mut Tally,
-) {
-    // A small cache is written back all the time, a large one when it is flushed.
-    let options = ["--cache 64K", "--cache 1M", "--cache 32M"][coins.random_range(0..3)];
-    let whole = coins.random_range(0..REGIONS);
-    let interrupted = (whole + coins.random_range(1..REGIONS)) % REGIONS;
-    let mut server = world.serve(options);
-    let seed = coins.random_range(0..u64::from(u32::MAX));
-    run("fio", &fio(&server, &[crc_job(whole, seed)], &["--end_fsync=1", "--do_verify=0"]));
-    contents[whole as usize] = Content::Verified(seed);
-    if round.is_multiple_of(2) {
-        // What was flushed is the last that anyone wrote.
-        server.kill();
-        tally.kills += 1;
-        server = world.serve(options);
-    }
-    let old = region(&server, interrupted, &world.path("region"));
-
-    // As much comes into the log as is written: the moment does not depend on the machine.
-    let file = world.state_file();
-    let log_bytes = || fs::metadata(&file).map_or(0, |file| file.len());
-    let kill_at = log_bytes() + coins.random_range(0..REGION_BYTES * 11 / 10);
-    let pattern = coins.random();
-    let arguments = fio(&server, &[pattern_job(interrupted, pattern)], &["--do_verify=0"]);
-    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    let mut writer = Guard(start("fio", &arguments));
-    wait_until("fio writes", || log_bytes() >= kill_at || writer.0.try_wait().unwrap().is_some());
-    thread::sleep(Duration::from_micros(coins.random_range(0..2000)));
-    server.kill();
-    tally.kills += 1;
-    wait(&mut writer.0);
-    contents[interrupted as usize] = Content::Interrupted;
-
-    for _ in 0..coins.random_range(0..=2) {
-        let before = world.state_file();
-        let server = Server::start(world, options);
-        if coins.random() {
-            thread::sleep(Duration::from_micros(coins.random_range(0..80_000)));
-        } else {
-            // Client and storage have not yet seen the same.
-            wait_until("recovery ends", || world.state_file() != before);
-        }
-        server.kill();
-        tally.kills_in_recovery += 1;
-    }
-    world.bad(&format!("info {VOLUME} --require-clean"), 14, "recovers");
-    let server = world.serve(options);
-    tally.accesses_repeated += server.repeated();
-    let new = region(&server, interrupted, &world.path("region"));
-    let mut kinds = [0; 2];
-    for (n, block) in new.chunks(BLOCK_BYTES).enumerate() {
-        let is_new = is_of(block, n, interrupted, pattern);
-        let is_old = block == &old[n * BLOCK_BYTES..][..BLOCK_BYTES];
-        assert!(is_old || is_new, "round {round}: block {n} is neither old nor new");
-        kinds[usize::from(is_new)] += 1;
-    }
-    tally.blocks_old += kinds[0];
-    tally.blocks_new += kinds[1];
-    let jobs: Vec<_> = contents
-        .iter()
-        .zip(0..)
-        .filter_map(|(content, region)| match content {
-            Content::Verified(seed) => Some(crc_job(region, *seed)),
-            _ => None,
-        })
-        .collect();
-    run("fio", &fio(&server, &jobs, &["--verify_only=1"]));
-    tally.bytes_verified += jobs.len() as u64 * REGION_BYTES;
-    for region_of_zeros in (0..REGIONS).filter(|n| contents[*n as usize] == Content::Zeros).take(1)
-    {
-        let found = region(&server, region_of_zeros, &world.path("region"));
-        assert!(found.iter().all(|byte| *byte == 0), "round {round}: nobody wrote that");
-    }
-    // A clean end every other time: the next round begins with a recovery, or without.
-    if coins.random() {
-        assert_eq!(server.stop(), (0, fs::read_to_string(world.path("complaints")).unwrap()));
-        world.good(&format!("check {VOLUME}"));
-    } else {
-        server.kill();
-        tally.kills += 1;
-    }
-    println!("round {round}: {options}, {} blocks old, {} new", kinds[0], kinds[1]);
-}
-
 /// Killed when dropped.
 struct Guard(Child);
 
@@ -168,38 +103,6 @@ impl Drop for Guard {
     fn drop(&mut self) {
         end(&mut self.0);
     }
-}
-
-/// Writes a region in random order; each block vouches for itself and its place.
-fn crc_job(region: u64, seed: u64) -> Vec<String> {
-    let mut job = job(region);
-    job.extend(["--verify=crc32c".into(), format!("--randseed={seed}")]);
-    job
-}
-
-/// Writes a region in random order, each block with the pattern and its place all over.
-fn pattern_job(region: u64, pattern: u64) -> Vec<String> {
-    let mut job = job(region);
-    job.extend([
-        "--verify=pattern".into(),
-        format!("--verify_pattern=0x{pattern:016x}%o"),
-        format!("--randseed={}", pattern >> 32),
-        "--fsync=50".into(),
-    ]);
-    job
-}
-
-fn job(region: u64) -> Vec<String> {
-    vec![
-        format!("--name=region{region}"),
-        format!("--offset={}", region * REGION_BYTES),
-        format!("--size={REGION_BYTES}"),
-        "--rw=randwrite".into(),
-        "--bs=4k".into(),
-        "--iodepth=16".into(),
-        "--verify_fatal=1".into(),
-        "--verify_state_save=0".into(),
-    ]
 }
 
 fn fio(server: &Server, jobs: &[Vec<String>], options: &[&str]) -> Vec<String> {
@@ -212,24 +115,155 @@ fn fio(server: &Server, jobs: &[Vec<String>], options: &[&str]) -> Vec<String> {
     arguments
 }
 
-/// Whether block `n` of a region is as [`pattern_job`] writes it.
-fn is_of(block: &[u8], n: usize, region: u64, pattern: u64) -> bool {
-    let place = region * REGION_BYTES + (n * BLOCK_BYTES) as u64;
-    let unit = [pattern.to_be_bytes(), place.to_le_bytes()].concat();
-    block.chunks(unit.len()).all(|found| found == unit)
-}
+impl Killed {
+    /// One round: a region is written and flushed, another is interrupted, and all is looked at.
+    fn play(
+        &self,
+        round: u64,
+        world: &World,
+        contents: &mut [Content; REGIONS as usize],
+        coins: &mut StdRng,
+        tally: &mut Tally,
+    ) {
+        // A small cache is written back all the time, a large one when it is flushed.
+        let options = ["--cache 64K", "--cache 1M", "--cache 32M"][coins.random_range(0..3)];
+        let whole = coins.random_range(0..REGIONS);
+        let interrupted = (whole + coins.random_range(1..REGIONS)) % REGIONS;
+        let mut server = world.serve(options);
+        let seed = coins.random_range(0..u64::from(u32::MAX));
+        run(
+            "fio",
+            &fio(&server, &[self.crc_job(whole, seed)], &["--end_fsync=1", "--do_verify=0"]),
+        );
+        contents[whole as usize] = Content::Verified(seed);
+        if round.is_multiple_of(2) {
+            // What was flushed is the last that anyone wrote.
+            server.kill();
+            tally.kills += 1;
+            server = world.serve(options);
+        }
+        let old = self.region(&server, interrupted, &world.path("region"));
 
-/// What a region holds, read by qemu.
-fn region(server: &Server, region: u64, copy: &Path) -> Vec<u8> {
-    let source = serde_json::json!({
-        "driver": "raw",
-        "offset": region * REGION_BYTES,
-        "size": REGION_BYTES,
-        "file": { "driver": "nbd", "server": { "type": "unix", "path": server.socket() } },
-    });
-    let source = format!("json:{source}");
-    run("qemu-img", &["convert", "-O", "raw", &source, copy.to_str().unwrap()]);
-    let bytes = fs::read(copy).unwrap();
-    assert_eq!(bytes.len() as u64, REGION_BYTES);
-    bytes
+        // As much comes into the log as is written: the moment does not depend on the machine.
+        let file = world.state_file();
+        let log_bytes = || fs::metadata(&file).map_or(0, |file| file.len());
+        let kill_at = log_bytes() + coins.random_range(0..self.region_bytes * 11 / 10);
+        let pattern = coins.random();
+        let arguments = fio(&server, &[self.pattern_job(interrupted, pattern)], &["--do_verify=0"]);
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let mut writer = Guard(start("fio", &arguments));
+        wait_until("fio writes", || {
+            log_bytes() >= kill_at || writer.0.try_wait().unwrap().is_some()
+        });
+        thread::sleep(Duration::from_micros(coins.random_range(0..2000)));
+        server.kill();
+        tally.kills += 1;
+        wait(&mut writer.0);
+        contents[interrupted as usize] = Content::Interrupted;
+
+        for _ in 0..coins.random_range(0..=2) {
+            let before = world.state_file();
+            let server = Server::start(world, options);
+            if coins.random() {
+                thread::sleep(Duration::from_micros(coins.random_range(0..80_000)));
+            } else {
+                // Client and storage have not yet seen the same.
+                wait_until("recovery ends", || world.state_file() != before);
+            }
+            server.kill();
+            tally.kills_in_recovery += 1;
+        }
+        world.bad(&format!("info {VOLUME} --require-clean"), 14, "recovers");
+        let server = world.serve(options);
+        tally.accesses_repeated += server.repeated();
+        let new = self.region(&server, interrupted, &world.path("region"));
+        let mut kinds = [0; 2];
+        for (n, block) in new.chunks(BLOCK_BYTES).enumerate() {
+            let is_new = self.is_of(block, n, interrupted, pattern);
+            let is_old = block == &old[n * BLOCK_BYTES..][..BLOCK_BYTES];
+            assert!(is_old || is_new, "round {round}: block {n} is neither old nor new");
+            kinds[usize::from(is_new)] += 1;
+        }
+        tally.blocks_old += kinds[0];
+        tally.blocks_new += kinds[1];
+        let jobs: Vec<_> = contents
+            .iter()
+            .zip(0..)
+            .filter_map(|(content, region)| match content {
+                Content::Verified(seed) => Some(self.crc_job(region, *seed)),
+                _ => None,
+            })
+            .collect();
+        run("fio", &fio(&server, &jobs, &["--verify_only=1"]));
+        tally.bytes_verified += jobs.len() as u64 * self.region_bytes;
+        for region_of_zeros in
+            (0..REGIONS).filter(|n| contents[*n as usize] == Content::Zeros).take(1)
+        {
+            let found = self.region(&server, region_of_zeros, &world.path("region"));
+            assert!(found.iter().all(|byte| *byte == 0), "round {round}: nobody wrote that");
+        }
+        // A clean end every other time: the next round begins with a recovery, or without.
+        if coins.random() {
+            assert_eq!(server.stop(), (0, fs::read_to_string(world.path("complaints")).unwrap()));
+            world.good(&format!("check {VOLUME}"));
+        } else {
+            server.kill();
+            tally.kills += 1;
+        }
+        println!("round {round}: {options}, {} blocks old, {} new", kinds[0], kinds[1]);
+    }
+
+    /// Writes a region in random order; each block vouches for itself and its place.
+    fn crc_job(&self, region: u64, seed: u64) -> Vec<String> {
+        let mut job = self.job(region);
+        job.extend(["--verify=crc32c".into(), format!("--randseed={seed}")]);
+        job
+    }
+
+    /// Writes a region in random order, each block with the pattern and its place all over.
+    fn pattern_job(&self, region: u64, pattern: u64) -> Vec<String> {
+        let mut job = self.job(region);
+        job.extend([
+            "--verify=pattern".into(),
+            format!("--verify_pattern=0x{pattern:016x}%o"),
+            format!("--randseed={}", pattern >> 32),
+            "--fsync=50".into(),
+        ]);
+        job
+    }
+
+    fn job(&self, region: u64) -> Vec<String> {
+        vec![
+            format!("--name=region{region}"),
+            format!("--offset={}", region * self.region_bytes),
+            format!("--size={self.region_bytes}"),
+            "--rw=randwrite".into(),
+            "--bs=4k".into(),
+            "--iodepth=16".into(),
+            "--verify_fatal=1".into(),
+            "--verify_state_save=0".into(),
+        ]
+    }
+
+    /// Whether block `n` of a region is as [`pattern_job`] writes it.
+    fn is_of(&self, block: &[u8], n: usize, region: u64, pattern: u64) -> bool {
+        let place = region * self.region_bytes + (n * BLOCK_BYTES) as u64;
+        let unit = [pattern.to_be_bytes(), place.to_le_bytes()].concat();
+        block.chunks(unit.len()).all(|found| found == unit)
+    }
+
+    /// What a region holds, read by qemu.
+    fn region(&self, server: &Server, region: u64, copy: &Path) -> Vec<u8> {
+        let source = serde_json::json!({
+            "driver": "raw",
+            "offset": region * self.region_bytes,
+            "size": self.region_bytes,
+            "file": { "driver": "nbd", "server": { "type": "unix", "path": server.socket() } },
+        });
+        let source = format!("json:{source}");
+        run("qemu-img", &["convert", "-O", "raw", &source, copy.to_str().unwrap()]);
+        let bytes = fs::read(copy).unwrap();
+        assert_eq!(bytes.len() as u64, self.region_bytes);
+        bytes
+    }
 }

@@ -153,11 +153,21 @@ fn files_survive_from_mount_to_mount() {
 
 #[test]
 fn files_that_were_synced_survive_a_kill() {
+    survive_a_kill("raw", 32 * MIB, 2 * MIB);
+}
+
+#[test]
+fn files_on_the_trivial_oram_survive_a_kill() {
+    survive_a_kill("scan", 2 * MIB, MIB / 4);
+}
+
+fn survive_a_kill(scheme: &str, disk_bytes: u64, file_bytes: u64) {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(32);
-    let data = bytes(9, 2 * MIB);
+    let world = World::new();
+    world.good(&format!("create {VOLUME} --scheme {scheme} --size {disk_bytes}"));
+    let data = bytes(9, file_bytes);
     let mut mount = Mount::new(&world, "");
     let file = File::create(mount.path("file")).unwrap();
     file.write_all_at(&data, 0).unwrap();

@@ -125,3 +125,29 @@ fn what_is_no_file_is_not_to_be_removed_for_a_volume() {
     fs::write(world.path("disk.obl"), "").unwrap();
     world.bad(&format!("create {VOLUME} --size 1M"), 3, "remove it first");
 }
+
+#[test]
+fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
+    let world = World::new();
+    let plan = world.json("plan --size 1M --scheme scan --json");
+    assert_eq!((&plan["scheme"], plan.get("levels")), (&"scan".into(), None), "{plan}");
+    assert_eq!(world.json("plan --size 1M --json")["scheme"], "raw");
+    world.good(&format!("create {VOLUME} --size 1M --scheme scan"));
+    assert_eq!(world.json(&format!("info {VOLUME} --json"))["scheme"], "scan");
+    assert!(world.good(&format!("info {VOLUME}")).contains("every access reads all blocks"));
+    for (wish, advice) in [
+        ("--size 1M --scheme skan", "`raw`, `scan`"),
+        ("--size 1G --scheme scan", "choose another scheme"),
+        ("--size 1M --scheme scan --slots 5", "leave it out"),
+        ("--size 1M --scheme scan --evict-period 5", "leave it out"),
+        ("--size 1M --scheme scan --stash 64", "leave it out"),
+        ("--size 1M --scheme scan --tree-top 1M", "leave it out"),
+        ("--size 1M --scheme scan --tree-top-ways 0", "leave it out"),
+        ("--size 1M --scheme scan --alloc-from key", "--scheme raw"),
+    ] {
+        world.bad(&format!("plan {wish}"), 3, advice);
+        world.bad(&format!("create other.obl --key-file key {wish}"), 3, advice);
+        assert!(!world.path("other.obl").exists());
+    }
+    world.bad("plan --size 1M --scheme scan --alloc", 3, "--scheme raw");
+}

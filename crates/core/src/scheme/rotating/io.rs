@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use zeroize::Zeroizing;
 
+use super::super::config::check_evict_period;
 use super::super::{RawConfig, TreeConfig};
 use super::RotatingTrees;
 use super::places::{Places, Version};
@@ -49,6 +50,7 @@ pub(super) struct RotatingIo<S> {
 
 /// What a store must have room for: slots, and heads.
 pub(super) fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
+    check_evict_period(config.evict_period)?;
     config.tree.format()?;
     let TreeConfig { geometry, tree_top_levels, .. } = &config.tree;
     let places = Places::new(geometry, *tree_top_levels);

@@ -1,6 +1,6 @@
 //! A client that crashes, goes back, and does again what was lost.
 
-use oblivio_core::front;
+use oblivio_core::durable::rotating;
 use oblivio_core::posmap::{LivePosMap, Mapping};
 use oblivio_core::scheme::{Home, Move};
 use oblivio_core::seal::Era;
@@ -116,7 +116,7 @@ impl Kept {
         let Self { evictions, accesses_since_eviction, .. } = *self;
         let mut table = LivePosMap::new(CAPACITY, tree.geometry.leaf_level()).unwrap();
         self.map.iter().for_each(|(address, mapping)| table.set(*address, *mapping));
-        let kept = front::Kept { evictions, accesses_since_eviction, table };
+        let kept = rotating::Kept { evictions, accesses_since_eviction, table };
         let config = RotatingConfig::flat(config.clone());
         *oram = RotatingOram::resume(&config, sealer, store, kept, coins).unwrap();
         for (home, address, leaf, bytes) in &self.blocks {

@@ -6,7 +6,7 @@ mod disk;
 mod foreign;
 mod hostile;
 mod life;
-mod protocol;
+pub(crate) mod protocol;
 mod speed;
 mod tls;
 mod tools;

@@ -1,7 +1,7 @@
 //! The volumes that are tried.
 
 use oblivio_testkit::crash::FailedSync;
-use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
+use oblivio_testkit::crash::small_volume::{Device, SmallScheme, SmallVolume};
 use oblivio_volume::SyncMoves;
 
 /// A volume with a name.
@@ -104,6 +104,25 @@ pub(crate) fn setups() -> Vec<Setup> {
                 tree_top_ways: 4,
                 leaf_slots: Some(5),
                 ..common.with_map_in_tree()
+            },
+        ),
+        setup("scan", SmallVolume { scheme: SmallScheme::Scan { spare: 12 }, ..common }),
+        setup(
+            "scan-raw-at-flush",
+            SmallVolume {
+                scheme: SmallScheme::Scan { spare: 1 },
+                device: Device::Raw,
+                sync_moves: SyncMoves::AtFlush,
+                ..common
+            },
+        ),
+        setup(
+            "scan-scheduled",
+            SmallVolume {
+                scheme: SmallScheme::Scan { spare: 40 },
+                device: scheduled(6, 3),
+                state_file_bytes_max: 0,
+                ..common
             },
         ),
         setup(

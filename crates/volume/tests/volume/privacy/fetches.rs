@@ -4,7 +4,7 @@
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, Survival};
+use oblivio_testkit::crash::{Fault, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 
 use crate::support::bench::{Bench, read};
@@ -80,7 +80,7 @@ fn a_leaf_that_one_has_shown_is_never_shown_again_after_a_crash() {
     assert!(equal <= EQUAL_BY_CHANCE_MAX, "{equal}");
 }
 
-fn read_together(volume: &mut Volume<CrashStore>, addresses: &[u64]) -> Result<(), VolumeError> {
+fn read_together(volume: &mut Volume, addresses: &[u64]) -> Result<(), VolumeError> {
     let mut blocks = vec![[0; BLOCK_BYTES as usize]; addresses.len()];
     let accesses = addresses.iter().zip(&mut blocks);
     let accesses =

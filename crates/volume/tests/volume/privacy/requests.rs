@@ -1,7 +1,6 @@
 //! What requests are about, and what makes no access at all: none of it shows.
 
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::CrashStore;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_volume::device::{DiskOp, call};
 use oblivio_volume::{Disk, DiskOptions, SyncMoves, Volume};
@@ -10,7 +9,7 @@ use crate::support::bench::{Bench, read};
 use crate::support::seen::{Look, assert_alike, looks};
 
 /// What storage saw of a volume that was used like that.
-fn look(setup: SmallVolume, used: impl Fn(&mut Volume<CrashStore>)) -> Vec<Look> {
+fn look(setup: SmallVolume, used: impl Fn(&mut Volume)) -> Vec<Look> {
     let mut bench = Bench::new(setup, 1);
     let (mut volume, _) = bench.open().unwrap();
     used(&mut volume);

@@ -1,7 +1,6 @@
 //! A disk without a cache: storage sees how many blocks requests are about that wait together, and not whether
 //! they are read or written.
 
-use oblivio_testkit::crash::CrashStore;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_volume::device::DiskOp;
 use oblivio_volume::{Disk, DiskOptions, Volume};
@@ -119,7 +118,7 @@ fn look(setup: SmallVolume, workload: &[Vec<Blocks>], is_write: Kind, durable: b
     looks(&bench.world.view())
 }
 
-fn disk(volume: Volume<CrashStore>) -> Disk {
+fn disk(volume: Volume) -> Disk {
     let options = DiskOptions { cache_bytes_max: 0, ..DiskOptions::default() };
     Disk::start(volume, &options).unwrap()
 }

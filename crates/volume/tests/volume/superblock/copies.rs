@@ -79,13 +79,13 @@ fn the_worst_problem_is_told() {
     assert_eq!(kind(read_copies(&mut store).newest()), Kind::Damaged);
 
     let mut newer = superblock().encode();
-    newer[8] = 3;
+    newer[8] = 4;
     let mut store = with(&superblock());
     bytes_of(&mut store, 3).copy_from_slice(&with_checksum(newer)[..]);
     let copies = read_copies(&mut store);
     let error = copies.newest().unwrap_err();
     assert_eq!(error.kind(), Kind::UnknownVersion);
-    assert!(error.to_string().contains("format version 3"), "{error}");
+    assert!(error.to_string().contains("format version 4"), "{error}");
 }
 
 /// Every place where a crash can come, and every way in which what was not flushed can end: the new

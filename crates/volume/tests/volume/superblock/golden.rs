@@ -42,34 +42,43 @@ fn the_format_is_as_it_was() {
 
 /// As volumes were before there was a release.
 #[test]
-fn a_superblock_of_version_1_is_refused_by_its_version() {
-    let golden = std::fs::read_to_string(path("superblock_v1")).unwrap();
-    let error = LockedSuperblock::decode(&undump(&golden)[..]).unwrap_err();
-    assert_eq!(error.kind(), Kind::UnknownVersion);
-    assert!(error.to_string().contains("version 1"), "{error}");
-    assert!(error.to_string().contains("make a new volume"), "{error}");
+fn superblocks_of_old_versions_are_refused_by_their_version() {
+    for version in [1, 2] {
+        let golden = std::fs::read_to_string(path(&format!("superblock_v{version}"))).unwrap();
+        let error = LockedSuperblock::decode(&undump(&golden)[..]).unwrap_err();
+        assert_eq!(error.kind(), Kind::UnknownVersion);
+        assert!(error.to_string().contains(&format!("version {version}")), "{error}");
+        assert!(error.to_string().contains("make a new volume"), "{error}");
+    }
 }
 
 type Defect = (&'static str, Kind, fn(&mut Bytes));
 
 /// All but the first have a right checksum; none is opened with a wrong key.
-const DEFECTS: [Defect; 21] = [
+const DEFECTS: [Defect; 28] = [
     ("checksum_wrong", Kind::Damaged, |bytes| bytes[SUPERBLOCK_BYTES - 1] ^= 1),
     ("magic_wrong", Kind::NotAVolume, |bytes| bytes[0] = b'O'),
     ("version_0", Kind::UnknownVersion, |bytes| bytes[8] = 0),
-    ("version_3", Kind::UnknownVersion, |bytes| bytes[8] = 3),
+    ("version_4", Kind::UnknownVersion, |bytes| bytes[8] = 4),
     ("reserved_after_version", Kind::Tampered, |bytes| bytes[12] = 1),
     ("sequence_0", Kind::Tampered, |bytes| bytes[16] = 0),
     ("sequence_too_high", Kind::Tampered, |bytes| bytes[16..24].fill(0xFF)),
     ("blocks_0", Kind::Tampered, |bytes| bytes[40..48].fill(0)),
     ("blocks_more_than_fit", Kind::Tampered, |bytes| bytes[44] = 1),
     ("block_bytes_15", Kind::Tampered, |bytes| bytes[48..52].copy_from_slice(&[15, 0, 0, 0])),
-    ("scheme_unknown", Kind::Tampered, |bytes| bytes[52] = 2),
-    ("leaf_level_41", Kind::Tampered, |bytes| bytes[54] = 41),
-    ("tree_top_past_the_leaves", Kind::Tampered, |bytes| bytes[55] = 10),
-    ("slots_0", Kind::Tampered, |bytes| bytes[56] = 0),
-    ("evict_period_0", Kind::Tampered, |bytes| bytes[60] = 0),
-    ("stash_bound_0", Kind::Tampered, |bytes| bytes[64] = 0),
+    ("scheme_unknown", Kind::UnknownVersion, |bytes| bytes[56] = b'x'),
+    ("scheme_without_a_name", Kind::Tampered, |bytes| bytes[56..72].fill(0)),
+    ("scheme_whose_name_can_be_none", Kind::Tampered, |bytes| bytes[57] = b'A'),
+    ("scheme_of_other_params", Kind::Tampered, |bytes| bytes[56..60].copy_from_slice(b"scan")),
+    ("scheme_params_past_their_end", Kind::Tampered, |bytes| bytes[52] = 185),
+    ("scheme_params_too_long", Kind::Tampered, |bytes| bytes[52] += 1),
+    ("reserved_before_scheme", Kind::Tampered, |bytes| bytes[54] = 1),
+    ("reserved_after_scheme_params", Kind::Tampered, |bytes| bytes[255] = 1),
+    ("leaf_level_41", Kind::Tampered, |bytes| bytes[72] = 41),
+    ("tree_top_past_the_leaves", Kind::Tampered, |bytes| bytes[73] = 10),
+    ("slots_0", Kind::Tampered, |bytes| bytes[74] = 0),
+    ("evict_period_0", Kind::Tampered, |bytes| bytes[78] = 0),
+    ("stash_bound_0", Kind::Tampered, |bytes| bytes[82] = 0),
     ("params_possible_but_not_authentic", Kind::Tampered, |bytes| bytes[40] ^= 1),
     ("key_slot_of_unknown_kind", Kind::Tampered, |bytes| bytes[256] = 3),
     ("key_slot_empty_with_leftovers", Kind::Tampered, |bytes| bytes[256] = 0),

@@ -5,10 +5,12 @@ mod golden;
 mod slots;
 mod tampering;
 
-use oblivio_testkit::example_params;
+use oblivio_core::durable::Slots;
+use oblivio_core::durable::rotating::{MapRecursion, RawParams};
+use oblivio_testkit::{example_params, example_raw_params};
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::superblock::{
-    LockedSuperblock, MapRecursion, SUPERBLOCK_BYTES, SchemeId, Slots, Superblock, SuperblockError,
+    LockedSuperblock, SUPERBLOCK_BYTES, SchemeName, Superblock, SuperblockError,
     SuperblockErrorKind, VolumeParams,
 };
 use proptest::prelude::*;
@@ -25,17 +27,18 @@ fn any_params() -> impl Strategy<Value = VolumeParams> {
     (1u8..=30, 1u16..=50, 16u32..=1 << 20, 1u32..=1 << 16, 1u32..=1 << 24).prop_flat_map(
         |(leaf_level, slots, block_bytes, evict_period, stash_blocks_max)| {
             (1u64..=1 << leaf_level, 0..=leaf_level.min(16)).prop_map(
-                move |(blocks, tree_top_levels)| VolumeParams {
-                    blocks,
-                    block_bytes,
-                    scheme: SchemeId::Rotating,
-                    leaf_level,
-                    slots: Slots::Same(slots),
-                    evict_period,
-                    stash_blocks_max,
-                    tree_top_levels,
-                    tree_top_ways: 0,
-                    recursion: None,
+                move |(blocks, tree_top_levels)| {
+                    VolumeParams::of(&RawParams {
+                        blocks,
+                        block_bytes,
+                        leaf_level,
+                        slots: Slots::Same(slots),
+                        evict_period,
+                        stash_blocks_max,
+                        tree_top_levels,
+                        tree_top_ways: 0,
+                        recursion: None,
+                    })
                 },
             )
         },
@@ -92,7 +95,7 @@ proptest! {
 
 #[test]
 fn volumes_that_cannot_be_are_not_created() {
-    let wrong: [fn(&mut VolumeParams); 18] = [
+    let wrong: [fn(&mut RawParams); 18] = [
         |params| params.blocks = 0,
         |params| params.blocks = (1 << 40) + 1,
         |params| params.blocks = 1 << 30,
@@ -113,17 +116,31 @@ fn volumes_that_cannot_be_are_not_created() {
         |params| params.tree_top_levels = params.leaf_level + 1,
     ];
     for (i, spoil) in wrong.iter().enumerate() {
+        let mut params = example_raw_params();
+        spoil(&mut params);
+        assert_eq!(
+            kind(create(VolumeParams::of(&params))),
+            SuperblockErrorKind::InvalidRequest,
+            "{i}"
+        );
+    }
+    let wrong: [fn(&mut VolumeParams); 4] = [
+        |params| params.scheme = SchemeName::new("nothing-like-it").unwrap(),
+        |params| params.scheme = SchemeName::new("scan").unwrap(),
+        |params| params.scheme_params.push(0),
+        |params| params.scheme_params.clear(),
+    ];
+    for (i, spoil) in wrong.iter().enumerate() {
         let mut params = example_params();
         spoil(&mut params);
-        let made = Superblock::create(
-            params,
-            &volume_key(),
-            &slot("", &key_file(1)),
-            &mut StdRng::seed_from_u64(1),
-        );
-        assert_eq!(kind(made), SuperblockErrorKind::InvalidRequest, "{i}");
+        assert_eq!(kind(create(params)), SuperblockErrorKind::InvalidRequest, "{i}");
     }
     assert_eq!(example_params().capacity_bytes(), 1000 * 4096);
+}
+
+fn create(params: VolumeParams) -> Result<Superblock, SuperblockError> {
+    let coins = &mut StdRng::seed_from_u64(1);
+    Superblock::create(params, &volume_key(), &slot("", &key_file(1)), coins)
 }
 
 // ───────────────────────────── what the tests share ─────────────────────────────

@@ -3,8 +3,8 @@
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Part, Piece};
 use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::World;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, World};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Recovery, Volume, VolumeError};
 use rand::rngs::StdRng;
@@ -33,7 +33,7 @@ impl Bench {
     }
 
     /// Opens it with other coins than before.
-    pub(crate) fn open(&mut self) -> Result<(Volume<CrashStore>, Recovery), VolumeError> {
+    pub(crate) fn open(&mut self) -> Result<(Volume, Recovery), VolumeError> {
         let coins = StdRng::seed_from_u64(self.coins.random());
         self.setup.open(self.world.store(), self.world.dir(), coins)
     }
@@ -70,7 +70,7 @@ pub(crate) fn get(world: &World, piece: Piece) -> Vec<u8> {
     world.store().read(&[piece]).unwrap().get(0).to_vec()
 }
 
-pub(crate) fn read(volume: &mut Volume<CrashStore>, address: u64) -> Result<(), VolumeError> {
+pub(crate) fn read(volume: &mut Volume, address: u64) -> Result<(), VolumeError> {
     let mut block = [0; BLOCK_BYTES as usize];
     volume.access(&mut [Access { address, op: Op::Read(&mut block) }])
 }

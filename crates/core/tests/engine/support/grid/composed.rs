@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use oblivio_core::front::{Counters, nothing_to_do};
+use oblivio_core::durable::rotating::nothing_to_do;
+use oblivio_core::front::Counters;
 use oblivio_core::scheme::Scheme;
 use oblivio_core::{
     BucketStore, CachedOram, Error, Front, Op, Oram, RecursiveOram, RemapPolicy, RotatingOram,

@@ -1,17 +1,15 @@
 //! Whether everything is there.
 
-use rand_core::CryptoRng;
-
 use super::RotatingOram;
-use super::bits::Bits;
 use super::positions::Positions;
+use crate::durable::Bits;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::posmap::NestedPosMap;
 use crate::posmap::{LivePosMap, Mapping};
 use crate::scheme::Location;
 use crate::store::BucketStore;
 
-impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
+impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Reads the whole tree and checks that every part of every bucket is what was written last,
     /// and that each block that is alive is on its path. `progress` is told how many buckets of
     /// [`RotatingScheme::buckets_in_storage`](crate::scheme::RotatingScheme::buckets_in_storage)

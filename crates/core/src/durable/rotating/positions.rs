@@ -1,12 +1,15 @@
 //! Where all blocks are: in client memory, or for the most part in the tree.
 
+use std::collections::HashMap;
+
 use rand_core::CryptoRng;
 
-use super::RotatingConfig;
+use super::{RotatingConfig, invalid};
 use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::posmap::{LivePosMap, Mapping};
 use crate::posmap::{Missing, NestedPosMap};
+use crate::scheme::Move;
 
 /// The position map. Secret.
 pub(super) enum Positions {
@@ -74,6 +77,29 @@ impl Positions {
         match self {
             Self::Flat(map) => map.draw(coins),
             Self::Nested(map) => map.draw(coins),
+        }
+    }
+
+    /// Draws moves of blocks, and of nothing, one after the other: each starts where the ones before it left its
+    /// block. Nothing is changed.
+    pub(super) fn draw_moves<'a>(
+        &'a self,
+        coins: &'a mut impl CryptoRng,
+    ) -> impl FnMut(Option<u64>) -> Result<Move, Error> + 'a {
+        let mut moved = HashMap::new();
+        move |address| {
+            let Some(address) = address else {
+                return Ok(Move::of_nothing(self.draw(coins)));
+            };
+            let from = match (moved.get(&address), self.get(address)?) {
+                (Some(leaf), _) => *leaf,
+                (None, Ok(Some(mapping))) => mapping.leaf,
+                (None, Ok(None)) => self.draw(coins),
+                (None, Err(_)) => return Err(invalid("its position is not on the client")),
+            };
+            let to = self.draw(coins);
+            moved.insert(address, to);
+            Ok(Move { address, from, to })
         }
     }
 }

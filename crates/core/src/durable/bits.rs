@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 
 /// A set of addresses, of which most are never there: only parts that are take memory. Secret; wiped when
 /// dropped.
-pub(super) struct Bits {
+pub(crate) struct Bits {
     words: HashMap<u64, Box<[u64; WORDS]>>,
     end: u64,
 }
@@ -16,36 +16,36 @@ const WORDS: usize = 512;
 const BITS: u64 = 64 * WORDS as u64;
 
 impl Bits {
-    pub(super) fn new(end: u64) -> Self {
+    pub(crate) fn new(end: u64) -> Self {
         Self { words: HashMap::new(), end }
     }
 
-    pub(super) fn contains(&self, address: u64) -> bool {
+    pub(crate) fn contains(&self, address: u64) -> bool {
         let (part, word, bit) = Self::place(address);
         self.words.get(&part).is_some_and(|words| words[word] >> bit & 1 == 1)
     }
 
     /// Whether there was never anything in it.
-    pub(super) fn is_untouched(&self) -> bool {
+    pub(crate) fn is_untouched(&self) -> bool {
         self.words.is_empty()
     }
 
-    pub(super) fn insert(&mut self, address: u64) {
+    pub(crate) fn insert(&mut self, address: u64) {
         self.insert_all(address..address + 1);
     }
 
-    pub(super) fn remove(&mut self, address: u64) {
+    pub(crate) fn remove(&mut self, address: u64) {
         self.remove_all(address..address + 1);
     }
 
-    pub(super) fn insert_all(&mut self, addresses: Range<u64>) {
+    pub(crate) fn insert_all(&mut self, addresses: Range<u64>) {
         debug_assert!(addresses.end <= self.end, "addresses of this tree");
         for_each_word(addresses, |part, word, mask| {
             self.words.entry(part).or_insert_with(|| Box::new([0; WORDS]))[word] |= mask;
         });
     }
 
-    pub(super) fn remove_all(&mut self, addresses: Range<u64>) {
+    pub(crate) fn remove_all(&mut self, addresses: Range<u64>) {
         for_each_word(addresses, |part, word, mask| {
             if let Some(words) = self.words.get_mut(&part) {
                 words[word] &= !mask;

@@ -9,16 +9,16 @@ pub(crate) struct Part {
     /// Which bytes of the block.
     pub(crate) within: Range<usize>,
     /// Where they are in the range.
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 impl Part {
-    pub(super) fn is_whole(&self, block_bytes: usize) -> bool {
+    pub(crate) fn is_whole(&self, block_bytes: usize) -> bool {
         self.within.len() == block_bytes
     }
 
     /// The bytes of the range that this part is.
-    pub(super) fn range(&self) -> Range<usize> {
+    pub(crate) fn range(&self) -> Range<usize> {
         self.at..self.at + self.within.len()
     }
 }
@@ -40,7 +40,7 @@ pub(crate) fn parts(offset: u64, bytes: usize, block_bytes: usize) -> impl Itera
 }
 
 /// The blocks that lie wholly in a byte range, and the byte ranges before and after them.
-pub(super) fn whole_blocks(range: Range<u64>, block_bytes: u64) -> (Range<u64>, [Range<u64>; 2]) {
+pub(crate) fn whole_blocks(range: Range<u64>, block_bytes: u64) -> (Range<u64>, [Range<u64>; 2]) {
     let first = range.start.div_ceil(block_bytes);
     let end = range.end / block_bytes;
     if first >= end {

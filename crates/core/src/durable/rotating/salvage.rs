@@ -1,54 +1,15 @@
 //! What is left of an ORAM whose storage is damaged.
 
 use std::cell::RefCell;
-use std::ops::Range;
-
-use rand_core::CryptoRng;
 
 use super::RotatingOram;
-use super::bits::Bits;
 use super::check::Expected;
 use super::positions::Positions;
+use crate::durable::{Bits, Fate, Salvage};
 use crate::error::{Error, check_sound};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::scheme::Location;
 use crate::store::BucketStore;
-
-/// What became of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It has no contents.
-    Empty,
-    /// It was found, and is the latest.
-    Found,
-    /// It was found and is authentic; but what would say whether it is the latest is damaged.
-    Doubtful,
-    /// It had contents, or may have had, and was not found.
-    Lost,
-}
-
-/// What a look through damaged storage found, and what came in since that state. Secret; wiped when dropped.
-pub struct Salvage {
-    found: Bits,
-    doubtful: Bits,
-    /// Blocks of which the map says that they have contents, where it is known.
-    live: Bits,
-    written_since: Bits,
-    forgotten_since: Bits,
-}
-
-impl Salvage {
-    /// The block `address` was written since.
-    pub fn write(&mut self, address: u64) {
-        self.written_since.insert(address);
-    }
-
-    /// The blocks of a range were forgotten since.
-    pub fn forget(&mut self, range: Range<u64>) {
-        self.written_since.remove_all(range.clone());
-        self.forgotten_since.insert_all(range);
-    }
-}
 
 /// The buckets that could not be read so far. Public.
 struct Damage {
@@ -75,7 +36,7 @@ impl Damage {
     }
 }
 
-impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
+impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Reads the whole tree, and hands over each block of which an authentic copy is found, the better one
     /// last if there are two. [`Self::fate`] says what became of each block. `damaged` is told of what cannot be read
     /// or is not what was written. Nothing is changed; storage sees a scan.
@@ -136,19 +97,15 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
             progress,
         )?;
         let Expected { live, .. } = expected;
-        let [written_since, forgotten_since] = [Bits::new(blocks), Bits::new(blocks)];
-        Ok(Salvage { found, doubtful, live, written_since, forgotten_since })
+        Ok(Salvage::new(blocks, found, doubtful, live))
     }
 
     /// What became of the block `address`.
     pub fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
-        let Salvage { found, doubtful, live, written_since, forgotten_since } = salvage;
-        if written_since.contains(address) {
-            return Fate::Found;
+        if let Some(fate) = salvage.since(address) {
+            return fate;
         }
-        if forgotten_since.contains(address) {
-            return Fate::Empty;
-        }
+        let Salvage { found, doubtful, live, .. } = salvage;
         let is_known = match self.way_to(salvage, address) {
             Way::Ends => return Fate::Empty,
             Way::Known => true,
@@ -162,6 +119,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
             (true, true) => Fate::Found,
         }
     }
+
     /// Where the map lies in the tree, a block counts only if all blocks of the map above it do.
     fn way_to(&self, salvage: &Salvage, address: u64) -> Way {
         let above = match &self.positions {

@@ -1,10 +1,13 @@
 //! The frontend of rotating RAW ORAM: every access in two steps, so that it can be written down
 //! before storage sees it.
 
-mod bits;
+mod array;
 mod check;
+mod params;
+mod plan;
 mod positions;
 mod salvage;
+mod state;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -12,8 +15,8 @@ use std::ops::Range;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::{Access, Oram, check_request, check_requests};
 use crate::error::{Error, ErrorKind, check_sound};
+use crate::front::{Access, Oram, check_request, check_requests};
 use crate::geometry::Leaf;
 use crate::pieces::TreeShape;
 use crate::posmap::{HeldBlock, Missing, Recursion};
@@ -24,8 +27,8 @@ use crate::scheme::{
 };
 use crate::seal::EraSealer;
 use crate::store::BucketStore;
+pub use params::{MapRecursion, RawParams, RawScheme};
 use positions::Positions;
-pub use salvage::{Fate, Salvage};
 
 /// Parameters of rotating RAW ORAM.
 #[derive(Clone, Debug)]
@@ -160,12 +163,13 @@ pub struct RotatingOram<S, R> {
     backend: RotatingScheme<S>,
     positions: Positions,
     config: RotatingConfig,
+    /// None where whoever uses it draws the moves.
     coins: R,
     /// A batch was begun and has not ended well.
     broken: bool,
 }
 
-impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
+impl<S: BucketStore, R> RotatingOram<S, R> {
     /// An empty ORAM with its position map in client memory.
     ///
     /// # Errors
@@ -233,7 +237,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         leaf: Leaf,
         bytes: &[u8],
     ) -> Result<(), Error> {
-        let is_block = bytes.len() == self.block_bytes();
+        let is_block = bytes.len() == self.config.raw.tree.block_bytes;
         match (home, &mut self.positions) {
             (Home::Frontend, Positions::Nested(map)) if is_block => {
                 map.bring_back(address, leaf, bytes)
@@ -309,24 +313,8 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     pub fn position_map_bytes(&self) -> usize {
         match &self.positions {
             Positions::Flat(map) => map.bytes(),
-            Positions::Nested(map) => map.bytes(self.block_bytes()),
+            Positions::Nested(map) => map.bytes(self.config.raw.tree.block_bytes),
         }
-    }
-
-    /// The coins.
-    pub fn coins_mut(&mut self) -> &mut R {
-        &mut self.coins
-    }
-
-    /// Begins an era of the seal: from the next eviction on, everything is sealed under fresh keys.
-    pub fn begin_era(&mut self) {
-        self.backend.begin_era(&mut self.coins);
-    }
-
-    /// The same at a checkpoint. A tree with very many checkpoints in a round begins an era at every n-th of
-    /// them, so that no more than 2^14 have to be kept.
-    pub fn begin_era_at_checkpoint(&mut self) {
-        self.backend.begin_era_at_checkpoint(&mut self.coins);
     }
 
     /// How many requests can be served together, whatever part of the position map they need.
@@ -353,36 +341,6 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
             }
         }
         Ok(missing.into_iter().collect())
-    }
-
-    /// Step 1 of the accesses to `addresses`, in this order: their leaves, and fresh ones. Nothing
-    /// is changed, and nothing is shown to storage.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidRequest`] for an address past the end, or one that [needs](Self::needs)
-    /// something.
-    pub fn intend(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
-        addresses.iter().try_for_each(|address| self.check_address(*address))?;
-        let Self { positions: position_map, coins, .. } = self;
-        let mut moved = HashMap::new();
-        let mut step = |address: &u64| {
-            let from = match (moved.get(address), position_map.get(*address)?) {
-                (Some(leaf), _) => *leaf,
-                (None, Ok(Some(mapping))) => mapping.leaf,
-                (None, Ok(None)) => position_map.draw(coins),
-                (None, Err(_)) => return Err(invalid("its position is not on the client")),
-            };
-            let to = position_map.draw(coins);
-            moved.insert(*address, to);
-            Ok(Move { address: *address, from, to })
-        };
-        addresses.iter().map(&mut step).collect()
-    }
-
-    /// Step 1 of accesses to no block, which storage cannot tell from others.
-    pub fn intend_nothing(&mut self, accesses: usize) -> Vec<Move> {
-        let Self { positions, coins, .. } = self;
-        (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()
     }
 
     /// Makes the accesses of `steps`, one for each of `ops`. An operation on what is no data block is
@@ -465,7 +423,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     /// [`ErrorKind::MustReopen`], [`ErrorKind::InvalidRequest`].
     pub fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         check_sound(self.broken)?;
-        check_request(address, op, self.capacity(), self.block_bytes())?;
+        check_request(address, op, self.config.data_blocks(), self.config.raw.tree.block_bytes)?;
         match self.positions.get(address)? {
             Ok(Some(mapping)) if mapping.live => self.backend.serve_on_client(address, op),
             _ => Ok(false),
@@ -515,7 +473,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
 
     /// Refuses what is no block.
     fn check_address(&self, address: u64) -> Result<(), Error> {
-        if address < self.capacity() || self.positions.is_position_map(address) {
+        if address < self.config.data_blocks() || self.positions.is_position_map(address) {
             Ok(())
         } else {
             Err(invalid("the address is past the end"))
@@ -523,7 +481,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     }
 
     fn check_range(&self, range: &Range<u64>) -> Result<(), Error> {
-        if range.end <= self.capacity() {
+        if range.end <= self.config.data_blocks() {
             Ok(())
         } else {
             Err(invalid("the range goes past the end"))
@@ -541,7 +499,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
         if steps.len() as u64 > self.backend.accesses_left() {
             return Err(invalid("so many accesses would destroy the state to go back to"));
         }
-        let (capacity, block_bytes) = (self.capacity(), self.block_bytes());
+        let (capacity, block_bytes) = (self.config.data_blocks(), self.config.raw.tree.block_bytes);
         let geometry = &self.config().geometry;
         let mut moved = HashMap::new();
         for (step, op) in steps.iter().zip(ops) {
@@ -570,6 +528,38 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
             moved.insert(step.address, step.to);
         }
         Ok(())
+    }
+}
+
+/// With coins of its own.
+impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
+    /// Step 1 of the accesses to `addresses`, in this order: their leaves, and fresh ones. Nothing
+    /// is changed, and nothing is shown to storage.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] for an address past the end, or one that [needs](Self::needs)
+    /// something.
+    pub fn intend(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
+        addresses.iter().try_for_each(|address| self.check_address(*address))?;
+        let Self { positions, coins, .. } = self;
+        let mut draw = positions.draw_moves(coins);
+        addresses.iter().map(|address| draw(Some(*address))).collect()
+    }
+
+    /// Step 1 of accesses to no block, which storage cannot tell from others.
+    pub fn intend_nothing(&mut self, accesses: usize) -> Vec<Move> {
+        let Self { positions, coins, .. } = self;
+        (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()
+    }
+
+    /// The coins.
+    pub fn coins_mut(&mut self) -> &mut R {
+        &mut self.coins
+    }
+
+    /// Begins an era of the seal: from the next eviction on, everything is sealed under fresh keys.
+    pub fn begin_era(&mut self) {
+        self.backend.begin_era(&mut self.coins);
     }
 }
 

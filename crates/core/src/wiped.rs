@@ -7,19 +7,21 @@ use zeroize::Zeroizing;
 /// Bytes that are wiped from memory wherever they have been. A `Vec` that grows moves, and leaves a copy
 /// behind that nobody wipes.
 #[derive(Default)]
-pub(crate) struct WipedBytes(Zeroizing<Vec<u8>>);
+pub struct WipedBytes(Zeroizing<Vec<u8>>);
 
 impl WipedBytes {
     /// Forgets the bytes, and keeps their room, which is wiped with the rest.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    pub(crate) fn push(&mut self, byte: u8) {
+    /// Adds a byte.
+    pub fn push(&mut self, byte: u8) {
         self.extend_from_slice(&[byte]);
     }
 
-    pub(crate) fn extend_from_slice(&mut self, bytes: &[u8]) {
+    /// Adds bytes.
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         let needed = self.0.len() + bytes.len();
         if needed > self.0.capacity() {
             let room = needed.max(2 * self.0.capacity());

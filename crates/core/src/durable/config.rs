@@ -1,0 +1,203 @@
+//! How a durable scheme is chosen, made and brought back.
+
+use std::fmt;
+use std::ops::Range;
+
+use rand_core::CryptoRng;
+
+use super::{AnyStore, Durable, Plan, Wish};
+use crate::error::Error;
+use crate::pieces::{TreeId, TreeShape};
+use crate::seal::MasterKey;
+
+/// A scheme that durable arrays can stand on.
+pub trait DurableScheme: Sync {
+    /// What it is called where it is chosen, and in superblocks: lower-case letters, digits and `-`, 16 at most.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in a line.
+    fn about(&self) -> &'static str;
+
+    /// The configuration that fulfils a wish.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when there is none, none in so little client memory, or the
+    /// wish says what this scheme does not take.
+    fn plan(&self, wish: &Wish) -> Result<Box<dyn DurableConfig>, Error>;
+
+    /// The configuration that [encodes](DurableConfig::encode) to `params`. They may come from anyone.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when there is none.
+    fn decode(
+        &self,
+        blocks: u64,
+        block_bytes: u32,
+        params: &[u8],
+    ) -> Result<Box<dyn DurableConfig>, Error>;
+}
+
+/// A scheme with its parameters. Public.
+pub trait DurableConfig: fmt::Debug {
+    /// The [name](DurableScheme::name) of the scheme.
+    fn scheme(&self) -> &'static str;
+
+    /// How many blocks (N).
+    fn blocks(&self) -> u64;
+
+    /// Bytes of a block.
+    fn block_bytes(&self) -> u32;
+
+    /// All other parameters as bytes. There is exactly one encoding of each configuration.
+    fn encode(&self) -> Vec<u8>;
+
+    /// What a store must have room for: the scheme's trees, in its order.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the parameters contradict each other.
+    fn shapes(&self) -> Result<Vec<TreeShape>, Error>;
+
+    /// What it costs.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the parameters contradict each other.
+    fn cost(&self) -> Result<Cost, Error>;
+
+    /// How large saved states are.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the parameters contradict each other.
+    fn state_size(&self) -> Result<StateSize, Error>;
+
+    /// What it is, for people and programs.
+    fn facts(&self) -> Vec<Fact>;
+
+    /// An empty array on a store that was never written. `trees` are those of the store that have [`Self::shapes`].
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig), [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
+    fn create(
+        &self,
+        key: MasterKey,
+        trees: &[TreeId],
+        store: AnyStore,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Box<dyn Durable>, Error>;
+
+    /// Begins to bring back a state that was saved.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig).
+    fn restore(&self) -> Result<Box<dyn Restore>, Error>;
+}
+
+/// A state that comes back: all that was written down since some [whole](super::Save::Whole) state, in order, up to the
+/// latest state. Storage is not needed yet, and whatever does not fit is refused.
+pub trait Restore {
+    /// A state begins here: what it says replaces what was said before, but for what follows from it.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when there is no memory for it.
+    fn begin_state(&mut self) -> Result<(), Error>;
+
+    /// A section of it.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when this scheme did not write it.
+    fn section(&mut self, section: &[u8]) -> Result<(), Error>;
+
+    /// A plan was carried out; `is_written` says which of its accesses wrote their block.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when this scheme did not draw it.
+    fn carried_out(&mut self, plan: &Plan, is_written: &[bool]) -> Result<(), Error>;
+
+    /// A range was forgotten.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) for a range that goes past the end.
+    fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error>;
+
+    /// The array in the latest state, but for what its sections [bring back](Durable::bring_back). Nothing is read from
+    /// `store`. `trees` are those that it was [created](DurableConfig::create) with.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when the state is not whole,
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when there was no such state, and
+    /// [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
+    fn finish(
+        self: Box<Self>,
+        key: MasterKey,
+        trees: &[TreeId],
+        store: AnyStore,
+    ) -> Result<Box<dyn Durable>, Error>;
+}
+
+/// What an array costs. All of it is public.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Bytes in storage, when all buckets have been written.
+    pub tree_bytes: u64,
+    /// Bytes that an access reads, on average: what it is for, and its share of an eviction.
+    pub read_bytes_per_access: f64,
+    /// Bytes that an access writes, on average.
+    pub written_bytes_per_access: f64,
+    /// Trips to storage an access, on average.
+    pub trips_per_access: f64,
+    /// Levels of the position map that lie in the tree. A request for a block whose positions are not
+    /// on the client makes as many accesses more.
+    pub position_map_depth: usize,
+    /// Bytes of client memory for the position map, blocks of it and notes on taken slots included.
+    pub position_map_bytes: u64,
+    /// Bytes of client memory for tree top and stash.
+    pub blocks_on_client_bytes: u64,
+    /// Accesses between checkpoints, at most.
+    pub accesses_per_checkpoint: u64,
+}
+
+impl Cost {
+    /// Bytes of client memory, without a disk's cache.
+    pub fn client_bytes(&self) -> u64 {
+        self.position_map_bytes + self.blocks_on_client_bytes
+    }
+}
+
+/// Sections of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SectionSize {
+    /// How many there are at most.
+    pub sections: u64,
+    /// Bytes of each.
+    pub bytes: u64,
+}
+
+/// How large saved states and plans are at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateSize {
+    /// A whole state.
+    pub whole: Vec<SectionSize>,
+    /// Bytes of the plan of one access alone.
+    pub plan_bytes_per_access: u64,
+    /// Accesses between two checkpoints.
+    pub accesses_per_checkpoint: u64,
+    /// Evictions ahead of their time between two checkpoints.
+    pub evictions_per_checkpoint: u64,
+}
+
+/// Something that is told of a configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// For people: what it is about, and a line.
+    Line(&'static str, String),
+    /// For programs: a name and a value.
+    Value(&'static str, FactValue),
+}
+
+/// A value for programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FactValue {
+    /// One number.
+    Number(u64),
+    /// Several.
+    Numbers(Vec<u64>),
+}

@@ -1,0 +1,39 @@
+//! Accesses that are about to happen.
+
+use zeroize::Zeroizing;
+
+/// What an access is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// A block.
+    Block(u64),
+    /// Positions of blocks, which are to come to the client.
+    Position(u64),
+    /// Nothing: an access that storage cannot tell from others.
+    Nothing,
+}
+
+/// Accesses that were drawn: all that they will show, as a section that only the scheme reads. Secret; wiped when
+/// dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    accesses: usize,
+    section: Zeroizing<Vec<u8>>,
+}
+
+impl Plan {
+    /// So many accesses, as a scheme drew them.
+    pub fn new(accesses: usize, section: Zeroizing<Vec<u8>>) -> Self {
+        Self { accesses, section }
+    }
+
+    /// How many.
+    pub fn accesses(&self) -> usize {
+        self.accesses
+    }
+
+    /// What the scheme says of them.
+    pub fn section(&self) -> &[u8] {
+        &self.section
+    }
+}

@@ -1,0 +1,166 @@
+//! Rotating RAW ORAM as a durable scheme.
+
+use std::ops::Range;
+
+use rand_core::CryptoRng;
+
+use super::state::{moves_of, plan_of};
+use super::{RotatingOram, invalid};
+use crate::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use crate::error::{Error, ErrorKind};
+use crate::scheme::{Move, Op, Sighting};
+use crate::store::BucketStore;
+
+impl Durable for RotatingOram<AnyStore, ()> {
+    fn blocks(&self) -> u64 {
+        self.config.data_blocks()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.config.raw.tree.block_bytes
+    }
+
+    fn position_map_bytes(&self) -> usize {
+        self.position_map_bytes()
+    }
+
+    fn buckets_in_storage(&self) -> u64 {
+        self.backend.buckets_in_storage()
+    }
+
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut **self.backend.store_mut()
+    }
+
+    fn into_store(self: Box<Self>) -> AnyStore {
+        self.backend.into_store()
+    }
+
+    fn room(&self) -> Result<Room, Error> {
+        let must_evict = match self.backend.check_ready() {
+            Ok(()) => false,
+            Err(error) if error.kind() == ErrorKind::StashFull => true,
+            Err(error) => return Err(error),
+        };
+        let (accesses, evictions) = (self.backend.accesses_left(), self.backend.evictions_left());
+        Ok(Room { accesses, evictions, must_evict })
+    }
+
+    fn window_accesses_max(&self) -> usize {
+        self.window_accesses_max()
+    }
+
+    fn position_levels(&self) -> usize {
+        self.position_map_depth()
+    }
+
+    fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
+        self.needs(addresses)
+    }
+
+    fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+        self.needs_to_forget(range)
+    }
+
+    fn holds_position(&self, position: u64) -> bool {
+        self.is_on_client(position)
+    }
+
+    fn plan(&mut self, wanted: &[Want], coins: &mut dyn CryptoRng) -> Result<Plan, Error> {
+        let mut coins = coins;
+        for want in wanted {
+            match *want {
+                Want::Block(address) => check_address(self, address)?,
+                Want::Position(position) if !self.positions.is_position_map(position) => {
+                    return Err(invalid("there is no such position"));
+                }
+                Want::Position(_) | Want::Nothing => (),
+            }
+        }
+        let mut draw = self.positions.draw_moves(&mut coins);
+        let moves = wanted.iter().map(|want| match *want {
+            Want::Block(address) | Want::Position(address) => draw(Some(address)),
+            Want::Nothing => draw(None),
+        });
+        Ok(plan_of(&moves.collect::<Result<Vec<_>, _>>()?))
+    }
+
+    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
+        let block = |step: &Move| {
+            (!step.is_of_nothing() && step.address < self.config.data_blocks())
+                .then_some(step.address)
+        };
+        Ok(moves_of(plan)?.iter().map(block).collect())
+    }
+
+    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        self.carry_out(&moves_of(plan)?, ops)
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        self.background_evict()
+    }
+
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        self.serve_on_client(address, op)
+    }
+
+    fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
+        self.forget(range)
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        let entries = self.table();
+        entries.mapped(0..entries.capacity()).any(|(_, mapping)| mapping.live)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.backend.flush()
+    }
+
+    fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
+        let mut coins = coins;
+        match start {
+            EraStart::Opening => self.backend.begin_era(&mut coins),
+            EraStart::Checkpoint => self.backend.begin_era_at_checkpoint(&mut coins),
+        }
+    }
+
+    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        self.save_sections(what, out);
+    }
+
+    fn bring_back(&mut self, section: &[u8]) -> Result<(), Error> {
+        self.bring_back_section(section)
+    }
+
+    fn settle(&mut self) {
+        self.backend.keep_state();
+    }
+
+    fn sight(&mut self, accesses: u64, evictions: u64) -> Result<Sighting, Error> {
+        let next = self.backend.evictions_after(accesses, evictions);
+        self.backend.sight(next)
+    }
+
+    fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+        self.check(progress)
+    }
+
+    fn salvage(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        self.salvage(each, damaged, progress)
+    }
+
+    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
+        self.fate(salvage, address)
+    }
+}
+
+fn check_address(array: &RotatingOram<AnyStore, ()>, address: u64) -> Result<(), Error> {
+    if address < array.blocks() { Ok(()) } else { Err(invalid("the address is past the end")) }
+}

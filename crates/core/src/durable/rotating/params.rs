@@ -1,0 +1,329 @@
+//! The parameters of a durable RAW ORAM: chosen when it is made, and never changed.
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::state::{self, RawRestore};
+use super::{RotatingConfig, RotatingOram, RotatingShapes, plan};
+use crate::durable::section::Fields;
+use crate::durable::{
+    AnyStore, Cost, Durable, DurableConfig, DurableScheme, Fact, FactValue, Restore, Slots,
+    StateSize, Wish,
+};
+use crate::error::{Error, ErrorKind};
+use crate::geometry::Geometry;
+use crate::pieces::{TreeId, TreeShape};
+use crate::posmap::Recursion;
+use crate::scheme::{RawConfig, RotatingTrees, TreeConfig};
+use crate::seal::{EraSealer, MasterKey};
+use crate::stash::TreeTopKind;
+
+/// RAW ORAM whose evictions rotate.
+pub struct RawScheme;
+
+/// What shapes it. Public. The names of the papers are in brackets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawParams {
+    /// How many blocks it holds (N).
+    pub blocks: u64,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// The level of the leaves (L).
+    pub leaf_level: u8,
+    /// Slots of a bucket (Z).
+    pub slots: Slots,
+    /// How many accesses come before each eviction (A).
+    pub evict_period: u32,
+    /// Blocks that may be left in the stash when an access begins (C).
+    pub stash_blocks_max: u32,
+    /// How many levels from the root on are kept on the client.
+    pub tree_top_levels: u8,
+    /// Ways of the sets in which the client finds blocks of these levels by their address (IR-Stash);
+    /// 0 if it does not.
+    pub tree_top_ways: u16,
+    /// What part of the position map lies in the tree. None: all of it is client memory.
+    pub recursion: Option<MapRecursion>,
+}
+
+/// How much of a position map stays on the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapRecursion {
+    /// The most of its entries.
+    pub client_entries_max: u64,
+    /// The most of its blocks.
+    pub plb_blocks: u32,
+}
+
+const NAME: &str = "raw";
+
+impl DurableScheme for RawScheme {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "RAW ORAM of Tiny ORAM, whose evictions rotate: for disks of any size"
+    }
+
+    fn plan(&self, wish: &Wish) -> Result<Box<dyn DurableConfig>, Error> {
+        Ok(Box::new(plan::fulfil(wish)?))
+    }
+
+    fn decode(
+        &self,
+        blocks: u64,
+        block_bytes: u32,
+        params: &[u8],
+    ) -> Result<Box<dyn DurableConfig>, Error> {
+        Ok(Box::new(RawParams::decode(blocks, block_bytes, params)?))
+    }
+}
+
+impl RawParams {
+    /// The parameters that [encode](DurableConfig::encode) to `params`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when there are none.
+    pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
+        let decoded = Self::read(blocks, block_bytes, Fields(params));
+        let decoded =
+            decoded.map_err(|_| impossible("parameters of RAW ORAM have another length"))?;
+        if decoded.encode() != params {
+            return Err(impossible("they are said in another way than this one"));
+        }
+        decoded.check()?;
+        Ok(decoded)
+    }
+
+    fn read(blocks: u64, block_bytes: u32, mut fields: Fields<'_>) -> Result<Self, Error> {
+        let (leaf_level, tree_top_levels) = (fields.u8()?, fields.u8()?);
+        let (slots, tree_top_ways) = (fields.u16()?, fields.u16()?);
+        let (evict_period, stash_blocks_max) = (fields.u32()?, fields.u32()?);
+        let recursion =
+            MapRecursion { client_entries_max: fields.u64()?, plb_blocks: fields.u32()? };
+        let slots = match slots {
+            0 => Slots::PerLevel(
+                (0..=leaf_level).map(|_| fields.u16()).collect::<Result<Vec<_>, _>>()?,
+            ),
+            same => Slots::Same(same),
+        };
+        fields.end()?;
+        Ok(Self {
+            blocks,
+            block_bytes,
+            leaf_level,
+            slots,
+            evict_period,
+            stash_blocks_max,
+            tree_top_levels,
+            tree_top_ways,
+            recursion: (recursion != NO_RECURSION).then_some(recursion),
+        })
+    }
+
+    /// Levels and slots of the tree.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when there is no such tree.
+    pub fn geometry(&self) -> Result<Geometry, Error> {
+        match &self.slots {
+            Slots::Same(slots) => Geometry::uniform(self.leaf_level, *slots),
+            Slots::PerLevel(slots) => Geometry::profile(slots),
+        }
+    }
+
+    /// The ORAM in these trees of a store.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn config(&self, trees: RotatingTrees) -> Result<RotatingConfig, Error> {
+        let geometry = self.geometry()?;
+        let block_bytes = self.block_bytes as usize;
+        let recursion = self.recursion.map(|recursion| Recursion {
+            data_blocks: self.blocks,
+            client_entries_max: recursion.client_entries_max,
+            plb_blocks: recursion.plb_blocks as usize,
+        });
+        let blocks = match &recursion {
+            Some(recursion) => recursion.tree_blocks(block_bytes, geometry.leaf_level())?,
+            None => self.blocks,
+        };
+        let stash_blocks_max = self.stash_blocks_max as usize;
+        let tree = TreeConfig {
+            tree_top_levels: self.tree_top_levels,
+            tree_top: match self.tree_top_ways {
+                0 => TreeTopKind::Dedicated,
+                ways => TreeTopKind::SetAssociative { ways },
+            },
+            tree: trees.slots,
+            ..TreeConfig::new(blocks, block_bytes, geometry, stash_blocks_max)
+        };
+        let raw = RawConfig { tree, evict_period: self.evict_period };
+        Ok(RotatingConfig { raw, recursion, trees })
+    }
+
+    /// The same, wherever it is.
+    pub(super) fn anywhere(&self) -> Result<RotatingConfig, Error> {
+        self.config(RotatingTrees::from(TreeId(0)))
+    }
+
+    fn in_trees(&self, trees: &[TreeId]) -> Result<RotatingConfig, Error> {
+        match *trees {
+            [slots, heads] => self.config(RotatingTrees { slots, heads, taken: heads }),
+            [slots, heads, taken] => self.config(RotatingTrees { slots, heads, taken }),
+            _ => Err(impossible("RAW ORAM has two trees, and three with its map in the tree")),
+        }
+    }
+
+    /// Whether there can be such an ORAM; if not, why.
+    fn check(&self) -> Result<(), Error> {
+        if let Slots::PerLevel(slots) = &self.slots
+            && slots.iter().all(|each| *each == slots[0])
+        {
+            return Err(impossible(
+                "the slots of its levels are all the same, and told one by one",
+            ));
+        }
+        self.anywhere()?.shapes().map(drop)
+    }
+}
+
+impl DurableConfig for RawParams {
+    fn scheme(&self) -> &'static str {
+        NAME
+    }
+
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let (same, per_level) = match &self.slots {
+            Slots::Same(slots) => (*slots, &[][..]),
+            Slots::PerLevel(slots) => (0, &slots[..]),
+        };
+        let recursion = self.recursion.unwrap_or(NO_RECURSION);
+        let mut bytes = vec![self.leaf_level, self.tree_top_levels];
+        bytes.extend(same.to_le_bytes());
+        bytes.extend(self.tree_top_ways.to_le_bytes());
+        bytes.extend(self.evict_period.to_le_bytes());
+        bytes.extend(self.stash_blocks_max.to_le_bytes());
+        bytes.extend(recursion.client_entries_max.to_le_bytes());
+        bytes.extend(recursion.plb_blocks.to_le_bytes());
+        bytes.extend(per_level.iter().flat_map(|slots| slots.to_le_bytes()));
+        bytes
+    }
+
+    fn shapes(&self) -> Result<Vec<TreeShape>, Error> {
+        let RotatingShapes { slots, heads, taken } = self.anywhere()?.shapes()?;
+        Ok([slots, heads].into_iter().chain(taken).collect())
+    }
+
+    fn cost(&self) -> Result<Cost, Error> {
+        plan::cost(self)
+    }
+
+    fn state_size(&self) -> Result<StateSize, Error> {
+        state::size(self)
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let levels = u64::from(self.leaf_level) + 1;
+        let number = |number: u64| FactValue::Number(number);
+        let (slots, slots_value) = match &self.slots {
+            Slots::Same(slots) => (slots.to_string(), number(u64::from(*slots))),
+            Slots::PerLevel(slots) => (
+                slots.iter().map(u16::to_string).collect::<Vec<_>>().join(" "),
+                FactValue::Numbers(slots.iter().copied().map(u64::from).collect()),
+            ),
+        };
+        vec![
+            Fact::Line(
+                "tree",
+                format!(
+                    "{levels} levels, {} of them on the client; Z = {slots}, A = {}",
+                    self.tree_top_levels, self.evict_period
+                ),
+            ),
+            Fact::Line("position map", self.position_map()),
+            Fact::Line("stash", format!("{} blocks: {}", self.stash_blocks_max, self.stash())),
+            Fact::Value("levels", number(levels)),
+            Fact::Value("tree_top_levels", number(self.tree_top_levels.into())),
+            Fact::Value("tree_top_ways", number(self.tree_top_ways.into())),
+            Fact::Value("slots", slots_value),
+            Fact::Value("evict_period", number(self.evict_period.into())),
+            Fact::Value("stash_blocks_max", number(self.stash_blocks_max.into())),
+        ]
+    }
+
+    fn create(
+        &self,
+        key: MasterKey,
+        trees: &[TreeId],
+        store: AnyStore,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Box<dyn Durable>, Error> {
+        let config = self.in_trees(trees)?;
+        let sealer = EraSealer::fresh(key, config.trees.slots, &mut &mut *coins);
+        Ok(Box::new(RotatingOram::new(&config, sealer, store, ())?))
+    }
+
+    fn restore(&self) -> Result<Box<dyn Restore>, Error> {
+        Ok(Box::new(RawRestore::new(self.clone())?))
+    }
+}
+
+impl RawParams {
+    fn position_map(&self) -> String {
+        match self.cost().map_or(0, |cost| cost.position_map_depth) {
+            0 => "in client memory".into(),
+            1 => "in the tree: one access more for a request far from those before it".into(),
+            depth => {
+                format!("in the tree: up to {depth} accesses more for a request far from others")
+            }
+        }
+    }
+
+    /// How often the stash is over its bound, where it was measured.
+    fn stash(&self) -> &'static str {
+        match (&self.slots, self.evict_period, self.stash_blocks_max) {
+            (Slots::Same(5), 5, 64) => {
+                "overflows with probability 2^-80 (Tiny ORAM; our own estimate: 2^-76 or less), and \
+                 then costs evictions, no data"
+            }
+            _ => "not measured for this Z and A; an overflow costs evictions, no data",
+        }
+    }
+
+    /// The ORAM in the trees of a store, with a seal that has written `eras`.
+    pub(super) fn resume(
+        &self,
+        (key, trees): (MasterKey, &[TreeId]),
+        store: AnyStore,
+        head: state::Head,
+        table: crate::posmap::LivePosMap,
+    ) -> Result<RotatingOram<AnyStore, ()>, Error> {
+        let config = self.in_trees(trees)?;
+        let sealer = EraSealer::new(key, config.trees.slots, head.eras);
+        let kept = super::Kept {
+            evictions: head.evictions,
+            accesses_since_eviction: head.accesses_since_eviction,
+            table,
+        };
+        RotatingOram::resume(&config, sealer, store, kept, ())
+    }
+}
+
+/// How no recursion is written.
+const NO_RECURSION: MapRecursion = MapRecursion { client_entries_max: 0, plb_blocks: 0 };
+
+/// Bytes of a plan.
+pub(super) type Secret = Zeroizing<Vec<u8>>;
+
+fn impossible(problem: &str) -> Error {
+    Error::new(ErrorKind::InvalidConfig, problem)
+}

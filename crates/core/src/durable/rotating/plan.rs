@@ -1,0 +1,208 @@
+//! Parameters that fulfil a wish, and what they cost.
+
+use super::params::{MapRecursion, RawParams};
+use crate::durable::{Cost, DurableConfig, Slots, Wish};
+use crate::error::{Error, ErrorKind};
+use crate::pieces::TreeShape;
+use crate::posmap::Recursion;
+use crate::scheme::RawConfig;
+
+/// Z5A5 of Tiny ORAM, with the bound that its stash has there.
+const SLOTS: Slots = Slots::Same(5);
+const EVICT_PERIOD: u32 = 5;
+const STASH_BLOCKS_MAX: u32 = 64;
+
+/// Bytes of the tree top, at most.
+const TREE_TOP_BYTES_MAX: u64 = 32 << 20;
+
+/// A wish with all that it does not say.
+struct Tree {
+    blocks: u64,
+    block_bytes: u32,
+    slots: Slots,
+    evict_period: u32,
+    stash_blocks_max: u32,
+    tree_top_bytes_max: u64,
+    tree_top_ways: u16,
+}
+
+/// The parameters that fulfil a wish.
+///
+/// # Errors
+/// [`ErrorKind::InvalidConfig`] when there are none, or none in so little client memory.
+pub(super) fn fulfil(wish: &Wish) -> Result<RawParams, Error> {
+    let tree = Tree {
+        blocks: wish.blocks(),
+        block_bytes: wish.block_bytes,
+        slots: wish.slots.clone().unwrap_or(SLOTS),
+        evict_period: wish.evict_period.unwrap_or(EVICT_PERIOD),
+        stash_blocks_max: wish.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX),
+        tree_top_bytes_max: wish.tree_top_bytes_max.unwrap_or(TREE_TOP_BYTES_MAX),
+        tree_top_ways: wish.tree_top_ways.unwrap_or(0),
+    };
+    let mut flat = tree.with_map(None, TREE_TOP_LEVELS_MAX)?;
+    let mut least = u64::MAX;
+    loop {
+        // Of a small array with large blocks, the map is smaller than what goes with a recursion. Of
+        // one with the smallest blocks, there may be no recursion at all.
+        let nested = tree.with_map_in_tree(&flat, wish.client_bytes_max);
+        for params in [Ok(&flat), nested.as_ref()].into_iter().flatten() {
+            let client_bytes = cost(params)?.client_bytes();
+            if client_bytes <= wish.client_bytes_max {
+                return Ok(params.clone());
+            }
+            least = least.min(client_bytes);
+        }
+        let fewer_levels = flat.tree_top_levels.checked_sub(1);
+        match fewer_levels.map(|levels| tree.with_map(None, levels)) {
+            Some(Ok(smaller)) => flat = smaller,
+            // A tree top in sets has one level at least.
+            Some(Err(_)) | None => break,
+        }
+    }
+    Err(invalid(format!(
+        "such a volume takes {least} bytes of client memory at least: allow as many, or choose \
+         smaller blocks or a smaller disk"
+    )))
+}
+
+impl Tree {
+    /// The same as `flat` with as much of the position map in the tree as does not fit on the client.
+    fn with_map_in_tree(
+        &self,
+        flat: &RawParams,
+        client_bytes_max: u64,
+    ) -> Result<RawParams, Error> {
+        let plb_blocks = (PLB_BYTES / self.block_bytes).clamp(PLB_BLOCKS_MIN, PLB_BLOCKS_MAX);
+        let plb_bytes = u64::from(plb_blocks) * u64::from(self.block_bytes);
+        let others = cost(flat)?.blocks_on_client_bytes + plb_bytes + marks_bytes(flat)?;
+        let room = client_bytes_max.saturating_sub(others);
+        let client_entries_max = (room / WIDEST_ENTRY_BYTES).max(CLIENT_ENTRIES_MIN);
+        let recursion = MapRecursion { client_entries_max, plb_blocks };
+        self.with_map(Some(recursion), flat.tree_top_levels)
+    }
+
+    fn with_map(
+        &self,
+        recursion: Option<MapRecursion>,
+        tree_top_levels_max: u8,
+    ) -> Result<RawParams, Error> {
+        let block_bytes = self.block_bytes as usize;
+        let tree_blocks = match recursion {
+            None => self.blocks,
+            Some(MapRecursion { client_entries_max, plb_blocks }) => {
+                let plb_blocks = plb_blocks as usize;
+                // As if the tree were as deep as can be: a little too much where it is not.
+                Recursion { data_blocks: self.blocks, client_entries_max, plb_blocks }
+                    .tree_blocks(block_bytes, DEEPEST)?
+            }
+        };
+        let (leaf_level, bucket_slots_max) = match &self.slots {
+            Slots::PerLevel(slots) => {
+                let levels =
+                    u8::try_from(slots.len()).ok().and_then(|levels| levels.checked_sub(1));
+                let leaf_level = levels.ok_or_else(|| invalid("a tree has 1 to 41 levels"))?;
+                (leaf_level, slots.iter().copied().max().unwrap_or(0))
+            }
+            Slots::Same(slots) => {
+                let stash = self.stash_blocks_max as usize;
+                let raw = RawConfig::with_z_a(
+                    tree_blocks,
+                    block_bytes,
+                    *slots,
+                    self.evict_period,
+                    stash,
+                )?;
+                (raw.tree.geometry.leaf_level(), *slots)
+            }
+        };
+        let bucket_bytes = u64::from(bucket_slots_max) * u64::from(self.block_bytes);
+        let fits = |levels: &u8| ((1u64 << levels) - 1) * bucket_bytes <= self.tree_top_bytes_max;
+        let tree_top_levels = (0..=leaf_level.min(tree_top_levels_max)).rfind(fits).unwrap_or(0);
+        let params = RawParams {
+            blocks: self.blocks,
+            block_bytes: self.block_bytes,
+            leaf_level,
+            slots: self.slots.clone(),
+            evict_period: self.evict_period,
+            stash_blocks_max: self.stash_blocks_max,
+            tree_top_levels,
+            tree_top_ways: self.tree_top_ways,
+            recursion,
+        };
+        params.shapes()?;
+        Ok(params)
+    }
+}
+
+/// What an array of these parameters costs.
+pub(super) fn cost(params: &RawParams) -> Result<Cost, Error> {
+    let config = params.anywhere()?;
+    let shapes = config.shapes()?;
+    let tree = &config.raw.tree;
+    let sweeps = config.raw.swept_bytes_per_eviction(config.recursion.is_some());
+    let path_bytes = (shapes.slots.path_bytes() + shapes.heads.path_bytes()) as f64;
+    let period = f64::from(params.evict_period);
+    let entry_bytes = if params.leaf_level + 2 <= 32 { 4 } else { 8 };
+    let all_bytes: u128 = shapes.into_trees().iter().map(TreeShape::tree_bytes).sum();
+    let mut position_map_bytes = config.client_entries()? * entry_bytes;
+    let mut position_map_depth = 0;
+    if let (Some(recursion), Some(core)) = (params.recursion, config.recursion) {
+        position_map_depth = core.depth(tree.block_bytes, params.leaf_level)?;
+        position_map_bytes += u64::from(recursion.plb_blocks) * u64::from(params.block_bytes);
+        position_map_bytes += marks_bytes(params)?;
+    }
+    Ok(Cost {
+        tree_bytes: all_bytes.try_into().unwrap_or(u64::MAX),
+        read_bytes_per_access: path_bytes * (1.0 + 1.0 / period) + sweeps / period,
+        written_bytes_per_access: (path_bytes + sweeps) / period,
+        trips_per_access: 1.0 + 2.0 / period,
+        position_map_depth,
+        position_map_bytes,
+        blocks_on_client_bytes: in_tree_top_and_stash(params)? * u64::from(params.block_bytes),
+        accesses_per_checkpoint: config.raw.spare_evictions() * u64::from(params.evict_period),
+    })
+}
+
+/// Blocks that a client has at most, those of the position map among them.
+pub(super) fn blocks_on_client(params: &RawParams) -> Result<u64, Error> {
+    let of_map = params.recursion.map_or(0, |recursion| recursion.plb_blocks);
+    Ok(in_tree_top_and_stash(params)? + u64::from(of_map))
+}
+
+fn in_tree_top_and_stash(params: &RawParams) -> Result<u64, Error> {
+    let geometry = params.geometry()?;
+    let in_top: u64 = (0..params.tree_top_levels)
+        .map(|level| (geometry.slots(usize::from(level)) as u64) << level)
+        .sum();
+    Ok(in_top + u64::from(params.stash_blocks_max) + geometry.path_slots() as u64)
+}
+
+/// The most memory that a client takes for notes on taken slots.
+fn marks_bytes(params: &RawParams) -> Result<u64, Error> {
+    Ok(params.anywhere()?.raw.marked_slots_max() * MARK_BYTES)
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidConfig, message.into())
+}
+
+/// The most levels that a client keeps: beyond it, a checkpoint would keep too much at once.
+const TREE_TOP_LEVELS_MAX: u8 = 12;
+
+/// The leaf level of the deepest trees.
+const DEEPEST: u8 = 40;
+
+/// Blocks of the position map on the client, in bytes, where that is a sensible number of them.
+const PLB_BYTES: u32 = 4 << 20;
+const PLB_BLOCKS_MIN: u32 = 16;
+const PLB_BLOCKS_MAX: u32 = 4096;
+
+/// Bytes of an entry of the position map in the deepest trees.
+const WIDEST_ENTRY_BYTES: u64 = 8;
+
+/// So few entries are not worth a level of recursion.
+const CLIENT_ENTRIES_MIN: u64 = 1 << 13;
+
+/// Bytes of client memory that a note on a taken slot takes, with its share of the ordered set.
+const MARK_BYTES: u64 = 24;

@@ -1,0 +1,387 @@
+//! Saved states and plans as bytes. `docs/format.md` says what each of them is.
+
+use std::ops::Range;
+
+use super::params::{RawParams, Secret};
+use super::plan::blocks_on_client;
+use super::{RotatingOram, invalid};
+use crate::durable::section::{Fields, strange};
+use crate::durable::{AnyStore, Durable, Plan, Restore, Save, SectionSize, StateSize};
+use crate::error::Error;
+use crate::geometry::{BucketId, Leaf};
+use crate::pieces::TreeId;
+use crate::posmap::{LivePosMap, Mapping};
+use crate::scheme::{Home, Move, TakenSlot};
+use crate::seal::{CHECKPOINT_ERAS_MAX, Era, MasterKey};
+use crate::store::BucketStore;
+use crate::wiped::WipedBytes;
+
+mod tag {
+    pub(super) const HEAD: u8 = 1;
+    pub(super) const MAP: u8 = 2;
+    pub(super) const BLOCK: u8 = 3;
+    pub(super) const TAKEN: u8 = 4;
+}
+
+/// Home of a block in the stash; that of one in the tree top is its bucket plus one.
+const IN_STASH: u64 = 0;
+
+/// Home of a block of the position map that the front keeps.
+const IN_FRONT: u64 = u64::MAX;
+
+/// Entries of the position map in one section.
+const MAP_SECTION_ENTRIES: u64 = 8192;
+
+/// Taken slots in one section.
+const TAKEN_SECTION_SLOTS: usize = 8192;
+
+/// Bytes of an entry of the position map: they hold every leaf of the deepest tree and a bit.
+const MAPPING_BYTES: usize = 6;
+
+/// Bytes of an era.
+const ERA_BYTES: usize = 8 + 32;
+
+/// Bytes of a taken slot.
+const TAKEN_BYTES: usize = 8 + 2;
+
+/// Bytes of a move.
+const MOVE_BYTES: usize = 3 * 8;
+
+/// The small part of a state.
+pub(super) struct Head {
+    pub(super) evictions: u64,
+    pub(super) accesses_since_eviction: u32,
+    pub(super) eras: Vec<Era>,
+}
+
+/// A section, taken apart.
+enum Section<'a> {
+    Head(Head),
+    Map { start: u64, mappings: Vec<Option<Mapping>> },
+    Block { home: Home, address: u64, leaf: Leaf, bytes: &'a [u8] },
+    Taken(Vec<TakenSlot>),
+}
+
+impl<'a> Section<'a> {
+    fn read(section: &'a [u8]) -> Result<Self, Error> {
+        let mut fields = Fields(section);
+        let section = match fields.u8()? {
+            tag::HEAD => Self::Head(Head {
+                evictions: fields.u64()?,
+                accesses_since_eviction: fields.u32()?,
+                eras: fields.list(ERA_BYTES, |fields| {
+                    Ok(Era { first_eviction: fields.u64()?, salt: fields.array()? })
+                })?,
+            }),
+            tag::MAP => {
+                let start = fields.u64()?;
+                let mapping = |fields: &mut Fields<'_>| {
+                    let mut value = [0; 8];
+                    value[..MAPPING_BYTES].copy_from_slice(fields.bytes(MAPPING_BYTES)?);
+                    let value = u64::from_le_bytes(value).checked_sub(1);
+                    Ok(value.map(|it| Mapping { leaf: Leaf(it >> 1), live: it & 1 == 1 }))
+                };
+                Self::Map { start, mappings: fields.list(MAPPING_BYTES, mapping)? }
+            }
+            tag::BLOCK => {
+                let home = match fields.u64()? {
+                    IN_STASH => Home::Stash,
+                    IN_FRONT => Home::Frontend,
+                    bucket => Home::TreeTop(BucketId(bucket - 1)),
+                };
+                let (address, leaf) = (fields.u64()?, Leaf(fields.u64()?));
+                return Ok(Self::Block { home, address, leaf, bytes: fields.rest() });
+            }
+            tag::TAKEN => Self::Taken(fields.list(TAKEN_BYTES, |fields| {
+                Ok(TakenSlot { bucket: BucketId(fields.u64()?), slot: fields.u16()? })
+            })?),
+            _ => return Err(strange()),
+        };
+        fields.end()?;
+        Ok(section)
+    }
+}
+
+fn put_head(out: &mut WipedBytes, evictions: u64, accesses: u32, eras: &[&Era]) {
+    out.push(tag::HEAD);
+    out.extend_from_slice(&evictions.to_le_bytes());
+    out.extend_from_slice(&accesses.to_le_bytes());
+    put_count(out, eras.len());
+    for era in eras {
+        out.extend_from_slice(&era.first_eviction.to_le_bytes());
+        out.extend_from_slice(&era.salt);
+    }
+}
+
+fn put_map(out: &mut WipedBytes, start: u64, mappings: &[Option<Mapping>]) {
+    out.push(tag::MAP);
+    out.extend_from_slice(&start.to_le_bytes());
+    put_count(out, mappings.len());
+    for mapping in mappings {
+        // 0 is no mapping.
+        let value = mapping.map_or(0, |m| (m.leaf.0 << 1 | u64::from(m.live)) + 1);
+        out.extend_from_slice(&value.to_le_bytes()[..MAPPING_BYTES]);
+    }
+}
+
+fn put_block(out: &mut WipedBytes, home: Home, address: u64, leaf: Leaf, bytes: &[u8]) {
+    let home = match home {
+        Home::Stash => IN_STASH,
+        Home::TreeTop(bucket) => bucket.0 + 1,
+        Home::Frontend => IN_FRONT,
+    };
+    out.push(tag::BLOCK);
+    for number in [home, address, leaf.0] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    out.extend_from_slice(bytes);
+}
+
+fn put_taken(out: &mut WipedBytes, slots: &[TakenSlot]) {
+    out.push(tag::TAKEN);
+    put_count(out, slots.len());
+    for TakenSlot { bucket, slot } in slots {
+        out.extend_from_slice(&bucket.0.to_le_bytes());
+        out.extend_from_slice(&slot.to_le_bytes());
+    }
+}
+
+fn put_count(out: &mut WipedBytes, count: usize) {
+    out.extend_from_slice(&(count as u32).to_le_bytes());
+}
+
+/// A plan of these moves.
+pub(super) fn plan_of(moves: &[Move]) -> Plan {
+    let mut section = Secret::new(Vec::with_capacity(moves.len() * MOVE_BYTES));
+    for Move { address, from, to } in moves {
+        for number in [*address, from.0, to.0] {
+            section.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+    Plan::new(moves.len(), section)
+}
+
+/// The moves of a plan.
+pub(super) fn moves_of(plan: &Plan) -> Result<Vec<Move>, Error> {
+    if plan.section().len() != plan.accesses() * MOVE_BYTES {
+        return Err(strange());
+    }
+    let mut fields = Fields(plan.section());
+    let mut moves = Vec::with_capacity(plan.accesses());
+    for _ in 0..plan.accesses() {
+        let address = fields.u64()?;
+        moves.push(Move { address, from: Leaf(fields.u64()?), to: Leaf(fields.u64()?) });
+    }
+    Ok(moves)
+}
+
+impl<S: BucketStore, R> RotatingOram<S, R> {
+    /// Hands the state to `out`, section by section.
+    pub(super) fn save_sections(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        let backend = self.backend();
+        let mut section = WipedBytes::default();
+        let mut tell = |put: &mut dyn FnMut(&mut WipedBytes)| {
+            section.clear();
+            put(&mut section);
+            out(&section);
+        };
+        let eras: Vec<_> = backend.sealer().eras().collect();
+        let since = (backend.evictions(), backend.accesses_since_eviction());
+        tell(&mut |section| put_head(section, since.0, since.1, &eras));
+        // The log says of each move where it went, but not what a block of the tree said of it.
+        if what == Save::Whole || !self.has_flat_map() {
+            let map = self.table();
+            for start in (0..map.capacity()).step_by(MAP_SECTION_ENTRIES as usize) {
+                let range = start..(start + MAP_SECTION_ENTRIES).min(map.capacity());
+                if !map.is_unmapped(range.clone()) {
+                    let mappings: Vec<_> = range.map(|address| map.get(address)).collect();
+                    tell(&mut |section| put_map(section, start, &mappings));
+                }
+            }
+        }
+        for (home, address, leaf, bytes) in self.client_blocks() {
+            tell(&mut |section| put_block(section, home, address, leaf, bytes));
+        }
+        let taken: Vec<_> = backend.taken_slots().collect();
+        for taken in taken.chunks(TAKEN_SECTION_SLOTS) {
+            tell(&mut |section| put_taken(section, taken));
+        }
+    }
+
+    /// Puts back what a section says of the client's blocks and of taken slots.
+    pub(super) fn bring_back_section(&mut self, section: &[u8]) -> Result<(), Error> {
+        match Section::read(section)? {
+            Section::Block { home, address, leaf, bytes } => {
+                self.bring_back(home, address, leaf, bytes)
+            }
+            Section::Taken(slots) => {
+                slots.into_iter().try_for_each(|slot| self.bring_back_taken(slot))
+            }
+            Section::Head(_) | Section::Map { .. } => Ok(()),
+        }
+    }
+}
+
+/// The state that comes back, but for blocks and taken slots.
+pub(super) struct RawRestore {
+    params: RawParams,
+    leaf_level: u8,
+    map: LivePosMap,
+    head: Option<Head>,
+    states: u64,
+}
+
+impl RawRestore {
+    pub(super) fn new(params: RawParams) -> Result<Self, Error> {
+        let leaf_level = params.leaf_level;
+        let map = LivePosMap::new(params.anywhere()?.client_entries()?, leaf_level)?;
+        Ok(Self { params, leaf_level, map, head: None, states: 0 })
+    }
+
+    fn is_flat(&self) -> bool {
+        self.params.recursion.is_none()
+    }
+
+    fn set(&mut self, address: u64, mapping: Mapping) -> Result<(), Error> {
+        if address < self.map.capacity() && mapping.leaf.0 >> self.leaf_level == 0 {
+            self.map.set(address, mapping);
+            Ok(())
+        } else {
+            Err(out_of_bounds())
+        }
+    }
+}
+
+impl Restore for RawRestore {
+    fn begin_state(&mut self) -> Result<(), Error> {
+        self.states += 1;
+        self.head = None;
+        // A flat map follows from that of the first state and what came in since; the entries on the client
+        // of one that lies in the tree are told anew by each state.
+        if !self.is_flat() {
+            self.map = LivePosMap::new(self.map.capacity(), self.leaf_level)?;
+        }
+        Ok(())
+    }
+
+    fn section(&mut self, section: &[u8]) -> Result<(), Error> {
+        match Section::read(section)? {
+            Section::Head(head) if self.head.is_none() => {
+                let eras = &head.eras;
+                if eras.is_empty() || !eras.is_sorted_by_key(|era| era.first_eviction) {
+                    return Err(strange());
+                }
+                self.head = Some(head);
+                Ok(())
+            }
+            Section::Map { start, mappings } if !(self.is_flat() && self.states > 1) => {
+                for (address, mapping) in (start..).zip(mappings) {
+                    if let Some(mapping) = mapping {
+                        self.set(address, mapping)?;
+                    }
+                }
+                Ok(())
+            }
+            Section::Taken(_) if !self.is_flat() => Ok(()),
+            Section::Block { .. } => Ok(()),
+            _ => Err(strange()),
+        }
+    }
+
+    fn carried_out(&mut self, plan: &Plan, is_written: &[bool]) -> Result<(), Error> {
+        let moves = moves_of(plan)?;
+        if !self.is_flat() {
+            return Ok(());
+        }
+        for (step, is_written) in moves.iter().zip(is_written) {
+            if !step.is_of_nothing() {
+                let was_live = self.map.get(step.address).is_some_and(|old| old.live);
+                let live = was_live || *is_written;
+                self.set(step.address, Mapping { leaf: step.to, live })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error> {
+        if range.start > range.end || range.end > self.params.blocks {
+            return Err(out_of_bounds());
+        }
+        if self.is_flat() {
+            self.map.forget(range);
+        }
+        Ok(())
+    }
+
+    fn finish(
+        self: Box<Self>,
+        key: MasterKey,
+        trees: &[TreeId],
+        store: AnyStore,
+    ) -> Result<Box<dyn Durable>, Error> {
+        let head = self.head.ok_or_else(|| invalid("the state has no head"))?;
+        Ok(Box::new(self.params.resume((key, trees), store, head, self.map)?))
+    }
+}
+
+fn out_of_bounds() -> Error {
+    invalid("the state names a block or a leaf that does not exist")
+}
+
+/// Each opening leaves an era in the state, until all its evictions have been made anew. So many openings
+/// are counted, beside the eras of checkpoints.
+const OPENINGS_MAX: u64 = 1024;
+
+/// How large states and plans are at most.
+pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
+    let config = params.anywhere()?;
+    let evictions_per_checkpoint = config.raw.spare_evictions();
+    // Each has an eviction of its own that storage may still hold.
+    let recognised = 2 * ((1 << params.leaf_level) + evictions_per_checkpoint);
+    let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / evictions_per_checkpoint + 1);
+    let eras = (OPENINGS_MAX + at_checkpoints).min(recognised);
+    let era = Era { first_eviction: 0, salt: Default::default() };
+    let block = vec![0; params.block_bytes as usize];
+    let taken_slots = match params.recursion {
+        Some(_) => config.raw.marked_slots_max(),
+        None => 0,
+    };
+    let mut whole = vec![
+        SectionSize {
+            sections: 1,
+            bytes: bytes_of(|out| put_head(out, 0, 0, &vec![&era; eras as usize])),
+        },
+        SectionSize {
+            sections: blocks_on_client(params)?,
+            bytes: bytes_of(|out| put_block(out, Home::Stash, 0, Leaf(0), &block)),
+        },
+    ];
+    whole.extend(in_sections(config.client_entries()?, MAP_SECTION_ENTRIES, |entries| {
+        bytes_of(|out| put_map(out, 0, &vec![None; entries as usize]))
+    }));
+    let slot = TakenSlot { bucket: BucketId(0), slot: 0 };
+    whole.extend(in_sections(taken_slots, TAKEN_SECTION_SLOTS as u64, |slots| {
+        bytes_of(|out| put_taken(out, &vec![slot; slots as usize]))
+    }));
+    Ok(StateSize {
+        whole,
+        plan_bytes_per_access: MOVE_BYTES as u64,
+        accesses_per_checkpoint: evictions_per_checkpoint * u64::from(params.evict_period),
+        evictions_per_checkpoint,
+    })
+}
+
+/// So many things, as many in each section as fit.
+fn in_sections(things: u64, in_each: u64, bytes: impl Fn(u64) -> u64) -> [SectionSize; 2] {
+    let rest = things % in_each;
+    [
+        SectionSize { sections: things / in_each, bytes: bytes(in_each) },
+        SectionSize { sections: u64::from(rest > 0), bytes: bytes(rest) },
+    ]
+}
+
+fn bytes_of(put: impl FnOnce(&mut WipedBytes)) -> u64 {
+    let mut section = WipedBytes::default();
+    put(&mut section);
+    section.len() as u64
+}

@@ -1,0 +1,58 @@
+//! What is left of an array whose storage is damaged.
+
+use std::ops::Range;
+
+use super::Bits;
+
+/// What became of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It has no contents.
+    Empty,
+    /// It was found, and is the latest.
+    Found,
+    /// It was found and is authentic; but what would say whether it is the latest is damaged.
+    Doubtful,
+    /// It had contents, or may have had, and was not found.
+    Lost,
+}
+
+/// What a look through damaged storage found, and what came in since that state. Secret; wiped when dropped.
+pub struct Salvage {
+    pub(super) found: Bits,
+    pub(super) doubtful: Bits,
+    /// Blocks that have contents, as far as it is known.
+    pub(super) live: Bits,
+    written_since: Bits,
+    forgotten_since: Bits,
+}
+
+impl Salvage {
+    /// Of an array of so many blocks.
+    pub(super) fn new(blocks: u64, found: Bits, doubtful: Bits, live: Bits) -> Self {
+        let [written_since, forgotten_since] = [Bits::new(blocks), Bits::new(blocks)];
+        Self { found, doubtful, live, written_since, forgotten_since }
+    }
+
+    /// The block `address` was written since.
+    pub fn write(&mut self, address: u64) {
+        self.written_since.insert(address);
+    }
+
+    /// The blocks of a range were forgotten since.
+    pub fn forget(&mut self, range: Range<u64>) {
+        self.written_since.remove_all(range.clone());
+        self.forgotten_since.insert_all(range);
+    }
+
+    /// What became of a block that was used since.
+    pub(super) fn since(&self, address: u64) -> Option<Fate> {
+        if self.written_since.contains(address) {
+            Some(Fate::Found)
+        } else if self.forgotten_since.contains(address) {
+            Some(Fate::Empty)
+        } else {
+            None
+        }
+    }
+}

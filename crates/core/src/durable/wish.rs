@@ -1,0 +1,73 @@
+//! What is wished of a new array.
+
+/// What is wished of a new array of blocks. What is not said is as the scheme has it; what a scheme does not take, it
+/// refuses.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Bytes of the array; rounded up to whole blocks.
+    pub bytes: u64,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// The name of the scheme.
+    pub scheme: String,
+    /// Bytes of client memory for tree top, stash and position map together. A position map that does
+    /// not fit lies in the tree; where that is not enough, the client keeps fewer levels.
+    pub client_bytes_max: u64,
+    /// Slots of a bucket (Z). If they are told for each level, there are as many levels.
+    pub slots: Option<Slots>,
+    /// Accesses between evictions (A).
+    pub evict_period: Option<u32>,
+    /// Blocks that may be left in the stash (C).
+    pub stash_blocks_max: Option<u32>,
+    /// Bytes of buckets that the client keeps itself, at most.
+    pub tree_top_bytes_max: Option<u64>,
+    /// Ways of the sets in which blocks of those buckets are found by their address (IR-Stash); 0 if
+    /// they are not.
+    pub tree_top_ways: Option<u16>,
+}
+
+impl Wish {
+    /// An array of so many bytes, in blocks of 4 KiB, whose client with its
+    /// cache stays below 64 MiB. The data of large requests come on top while they are under way.
+    pub fn new(bytes: u64, scheme: impl Into<String>) -> Self {
+        Self {
+            bytes,
+            block_bytes: 4096,
+            scheme: scheme.into(),
+            client_bytes_max: 40 << 20,
+            slots: None,
+            evict_period: None,
+            stash_blocks_max: None,
+            tree_top_bytes_max: None,
+            tree_top_ways: None,
+        }
+    }
+
+    /// Blocks of an array that is as large as wished.
+    pub fn blocks(&self) -> u64 {
+        self.bytes.div_ceil(u64::from(self.block_bytes.max(1)))
+    }
+
+    /// What is said of tree, buckets and stash, in words: what a scheme without them does not take.
+    pub(super) fn of_trees(&self) -> Vec<&'static str> {
+        [
+            (self.slots.is_some(), "slots of a bucket (Z)"),
+            (self.evict_period.is_some(), "accesses between evictions (A)"),
+            (self.stash_blocks_max.is_some(), "a bound on the stash"),
+            (self.tree_top_bytes_max.is_some(), "a tree top"),
+            (self.tree_top_ways.is_some(), "ways of a tree top"),
+        ]
+        .into_iter()
+        .filter_map(|(is_said, what)| is_said.then_some(what))
+        .collect()
+    }
+}
+
+/// Slots of the buckets of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Slots {
+    /// As many on every level.
+    Same(u16),
+    /// As many as it says for each level, the root's first (IR-Alloc).
+    PerLevel(Vec<u16>),
+}

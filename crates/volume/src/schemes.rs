@@ -1,0 +1,75 @@
+//! The schemes that volumes stand on: the one place of this crate that names them.
+//!
+//! A scheme is added here, and nowhere else: `oblivio_core::durable` says how one is written.
+
+use oblivio_core::durable::rotating::RawScheme;
+use oblivio_core::durable::scan::ScanScheme;
+use oblivio_core::durable::{DurableScheme, Wish};
+
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::superblock::SchemeName;
+
+/// All of them. The first is what a volume has unless another is asked for.
+pub const SCHEMES: [&dyn DurableScheme; 2] = [&RawScheme, &ScanScheme];
+
+/// What a volume has unless another is asked for.
+pub fn default() -> &'static dyn DurableScheme {
+    SCHEMES[0]
+}
+
+/// A wish for a disk of so many bytes, of the default scheme.
+pub fn wish(bytes: u64) -> Wish {
+    Wish::new(bytes, default().name())
+}
+
+/// The scheme of this name, for a new volume.
+///
+/// # Errors
+/// [`VolumeErrorKind::InvalidConfig`] when there is none.
+pub fn named(name: &str) -> Result<&'static dyn DurableScheme, VolumeError> {
+    find(name).ok_or_else(|| {
+        VolumeError::new(
+            VolumeErrorKind::InvalidConfig,
+            format!("there is no scheme `{name}`: choose one of {}", names()),
+        )
+    })
+}
+
+/// The scheme of a volume that there is.
+///
+/// # Errors
+/// [`VolumeErrorKind::UnknownVersion`] when this program does not have it.
+pub(crate) fn of_volume(name: &SchemeName) -> Result<&'static dyn DurableScheme, VolumeError> {
+    find(name.as_str())
+        .ok_or_else(|| VolumeError::new(VolumeErrorKind::UnknownVersion, unknown(name)))
+}
+
+/// What is said of a volume whose scheme this program does not have.
+pub(crate) fn unknown(name: &SchemeName) -> String {
+    format!(
+        "the volume's scheme is `{name}`, and this program has {} alone: upgrade this program",
+        names()
+    )
+}
+
+/// Whether this program has a scheme of this name.
+pub(crate) fn find(name: &str) -> Option<&'static dyn DurableScheme> {
+    SCHEMES.into_iter().find(|scheme| scheme.name() == name)
+}
+
+fn names() -> String {
+    SCHEMES.map(|scheme| format!("`{}`", scheme.name())).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheme_has_a_name_of_its_own_that_fits_in_a_superblock() {
+        for (i, scheme) in SCHEMES.iter().enumerate() {
+            assert!(SchemeName::new(scheme.name()).is_some());
+            assert_eq!(SCHEMES.iter().position(|it| it.name() == scheme.name()), Some(i));
+        }
+    }
+}

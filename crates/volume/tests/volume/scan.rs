@@ -1,0 +1,301 @@
+//! A volume on the trivial ORAM: the second tenant of the seam, and the oracle of privacy. What storage sees of it
+//! is the same to the piece for all uses of one length, with no statistics between.
+
+use std::collections::HashSet;
+use std::io;
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{
+    BLOCK_BYTES, Device, SmallScheme, SmallVolume, owner_of,
+};
+use oblivio_testkit::crash::{Fault, Life, Survival, World};
+use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
+use oblivio_volume::volume::{FIRST_TREE, shapes};
+use oblivio_volume::{SyncMoves, Volume, VolumeError, VolumeErrorKind};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::support::bench::{Bench, get, places, read};
+
+const SPARE: u64 = 10;
+
+type Block = [u8; BLOCK_BYTES as usize];
+
+fn volume() -> SmallVolume {
+    SmallVolume { scheme: SmallScheme::Scan { spare: SPARE }, blocks: 24, ..SmallVolume::default() }
+}
+
+fn write(volume: &mut Volume, address: u64, fill: u8) -> Result<(), VolumeError> {
+    let data = [fill; BLOCK_BYTES as usize];
+    volume.access(&mut [Access { address, op: Op::Write(&data) }])
+}
+
+fn contents(volume: &mut Volume, address: u64) -> Result<Block, VolumeError> {
+    let mut block = [0; BLOCK_BYTES as usize];
+    volume.access(&mut [Access { address, op: Op::Read(&mut block) }])?;
+    Ok(block)
+}
+
+/// What storage saw, to the piece and the byte, but for ciphertext.
+fn seen(world: &World) -> Vec<String> {
+    world.view().iter().map(|seen| format!("{seen:?}")).collect()
+}
+
+// ───────────────────────────── what storage sees ─────────────────────────────
+
+type Workload = fn(&mut Volume, u64) -> Result<(), VolumeError>;
+
+const WORKLOADS: [(&str, Workload); 5] = [
+    ("reads of one block", |volume, _| read(volume, 7)),
+    ("reads of blocks never written", |volume, step| read(volume, step % 24)),
+    ("writes to one block", |volume, step| write(volume, 3, step as u8)),
+    ("writes to all", |volume, step| write(volume, step * 5 % 24, step as u8)),
+    ("writes that are trimmed and flushed", |volume, step| {
+        write(volume, step % 24, 1)?;
+        volume.forget(step % 24..step % 24 + 1)?;
+        volume.flush()
+    }),
+];
+
+#[test]
+fn what_storage_sees_follows_from_the_number_of_accesses_alone() {
+    for sync_moves in [SyncMoves::BeforeReads, SyncMoves::AtFlush] {
+        for steps in [0, 1, SPARE - 1, SPARE, 3 * SPARE + 1, 80] {
+            let views = WORKLOADS.map(|(name, workload)| {
+                let mut bench = Bench::new(SmallVolume { sync_moves, ..volume() }, 1);
+                for survival in [Survival::All, Survival::None] {
+                    let (mut volume, _) = bench.open().unwrap();
+                    (0..steps).try_for_each(|step| workload(&mut volume, step)).unwrap();
+                    // So that what a crash takes away is the same.
+                    volume.flush().unwrap();
+                    bench.world.crash(&mut StdRng::seed_from_u64(1), survival);
+                }
+                bench.open().unwrap().0.close().unwrap();
+                (name, seen(&bench.world))
+            });
+            assert!(views[0].1.len() > 30);
+            for (name, view) in &views[1..] {
+                assert!(*view == views[0].1, "{name}, {steps} steps, {sync_moves:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_ciphertext_comes_twice() {
+    let mut bench = Bench::new(volume(), 1);
+    let mut past = HashSet::new();
+    let places: Vec<_> = places(&bench.setup).collect();
+    for life in 0..4 {
+        let (mut volume, _) = bench.open().unwrap();
+        for _ in 0..100 {
+            let before: Vec<_> = places.iter().map(|place| get(&bench.world, *place)).collect();
+            read(&mut volume, 0).unwrap();
+            let after = places.iter().map(|place| get(&bench.world, *place));
+            let new: Vec<_> = after.zip(&before).filter(|(new, old)| new != *old).collect();
+            assert_eq!(new.len(), 1, "an access writes one bucket");
+            assert!(past.insert(new[0].0.clone()), "life {life}");
+        }
+        bench.world.crash(&mut bench.coins, Survival::All);
+    }
+}
+
+// ───────────────────────────── what the owner sees ─────────────────────────────
+
+#[test]
+fn it_is_an_array_whatever_happens_in_between() {
+    for seed in 0..4 {
+        let mut bench = Bench::new(volume(), seed);
+        let mut model = [[0; BLOCK_BYTES as usize]; 24];
+        for life in 0..6 {
+            let (mut volume, _) = bench.open().unwrap();
+            for step in 0..60u8 {
+                let address = bench.coins.random_range(0..24);
+                match bench.coins.random_range(0..5) {
+                    0 | 1 => {
+                        write(&mut volume, address, step).unwrap();
+                        model[address as usize].fill(step);
+                    }
+                    2 => {
+                        let end = bench.coins.random_range(address..=24);
+                        volume.forget(address..end).unwrap();
+                        model[address as usize..end as usize].fill([0; BLOCK_BYTES as usize]);
+                    }
+                    _ => {
+                        let found = contents(&mut volume, address).unwrap();
+                        assert!(found == model[address as usize], "seed {seed}, life {life}");
+                    }
+                }
+            }
+            let held = model.iter().filter(|block| block.iter().any(|byte| *byte != 0)).count();
+            assert!(volume.check(&mut |_| ()).unwrap() >= held as u64);
+            volume.flush().unwrap();
+            match life % 3 {
+                0 => drop(volume.close().unwrap()),
+                1 => bench.world.crash(&mut bench.coins, Survival::None),
+                _ => bench.world.crash(&mut bench.coins, Survival::Random { torn: true }),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_operation_may_be_the_last_or_fail() {
+    for (sync_moves, device) in [
+        (SyncMoves::BeforeReads, Device::Raw),
+        (SyncMoves::AtFlush, Device::Disk { cache_blocks_max: 0 }),
+        (SyncMoves::BeforeReads, Device::Scheduled { cache_blocks_max: 4, accesses: 3 }),
+    ] {
+        let volume = SmallVolume { steps: 40, sync_moves, device, ..volume() };
+        let survival = Survival::Random { torn: true };
+        let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
+        assert!(operations > 150, "{operations}");
+        for n in (0..operations).step_by(13) {
+            for fault in [Fault::CrashAt(n), Fault::FailAt(n)] {
+                let lives = [Life::new(&[fault], survival), Life::new(&[], survival)];
+                volume.run(&lives).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
+            }
+        }
+    }
+}
+
+// ───────────────────────────── storage that lies, and old directories ─────────────────────────────
+
+/// In use, and killed, with all of its blocks written.
+fn used() -> Bench {
+    let mut bench = Bench::new(volume(), 1);
+    let (mut volume, _) = bench.open().unwrap();
+    (0..24).try_for_each(|address| write(&mut volume, address, address as u8 + 1)).unwrap();
+    volume.flush().unwrap();
+    bench.world.crash(&mut bench.coins, Survival::All);
+    bench
+}
+
+#[test]
+fn neither_side_goes_back() {
+    let mut bench = used();
+    let old = bench.world.snapshot();
+    let (mut volume, _) = bench.open().unwrap();
+    (0..3).try_for_each(|address| write(&mut volume, address, 99)).unwrap();
+    volume.flush().unwrap();
+    bench.world.crash(&mut bench.coins, Survival::All);
+    let new = bench.world.snapshot();
+
+    bench.world.restore_dir(&old);
+    let error = bench.open().err().unwrap();
+    assert_eq!(error.kind(), VolumeErrorKind::StateRolledBack, "{error}");
+    bench.world.restore_dir(&new);
+    bench.world.restore_store(&old);
+    let error = bench.open().err().unwrap();
+    assert_eq!(error.kind(), VolumeErrorKind::StoreRolledBack, "{error}");
+    bench.world.restore_store(&new);
+    let (mut volume, _) = bench.open().unwrap();
+    assert_eq!(contents(&mut volume, 0).unwrap(), [99; BLOCK_BYTES as usize]);
+}
+
+/// A session that made one access, and of which the directory was lost: the bucket that comes next tells.
+#[test]
+fn a_directory_that_lost_its_last_access_is_refused() {
+    let mut bench = used();
+    let (mut volume, _) = bench.open().unwrap();
+    read(&mut volume, 0).unwrap();
+    volume.flush().unwrap();
+    let old = bench.world.snapshot();
+    read(&mut volume, 0).unwrap();
+    bench.world.restore_dir(&old);
+    let error = bench.open().err().unwrap();
+    assert_eq!(error.kind(), VolumeErrorKind::StateRolledBack, "{error}");
+}
+
+#[test]
+fn no_changed_bit_is_believed_wherever_it_is() {
+    let bench = used();
+    let buckets = shapes(&bench.setup.params()).unwrap()[2].levels().last().unwrap().buckets;
+    let level = places(&bench.setup).next().unwrap().bucket.level();
+    let (mut noticed, mut unseen) = (0, 0);
+    for index in 0..buckets {
+        let mut bench = used();
+        let bucket = BucketId::new(level, index);
+        let byte = bench.coins.random_range(0..2 * BLOCK_BYTES as usize);
+        bench.world.flip_bit(FIRST_TREE, bucket, byte, 3);
+        let opened = bench.open().and_then(|(mut volume, _)| {
+            (0..24).try_for_each(|address| {
+                let block = contents(&mut volume, address)?;
+                assert_eq!(block, [address as u8 + 1; BLOCK_BYTES as usize]);
+                Ok(())
+            })
+        });
+        match opened {
+            Err(error) => {
+                assert_eq!(error.kind(), VolumeErrorKind::Tampered, "{error}");
+                noticed += 1;
+            }
+            Ok(()) => unseen += 1,
+        }
+    }
+    // Those of the places that are not in use say nothing, and nobody asks them.
+    assert!((unseen..=SPARE).contains(&SPARE) && noticed >= 24, "{noticed} {unseen}");
+}
+
+#[derive(Default)]
+struct Target(Vec<Option<Vec<u8>>>);
+
+impl RescueTarget for Target {
+    fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()> {
+        self.0[block as usize] = Some(data.to_vec());
+        Ok(())
+    }
+
+    fn clear(&mut self, block: u64) -> io::Result<()> {
+        self.0[block as usize] = None;
+        Ok(())
+    }
+}
+
+fn rescue_of(world: &World) -> (Target, Rescued) {
+    let mut target = Target(vec![None; 24]);
+    let mut store = world.store();
+    let owner = owner_of(&mut store).unwrap();
+    let dir = world.dir();
+    let rescued =
+        rescue(store, &dir, &owner, Damage::default(), &mut target, &mut |_, _| ()).unwrap();
+    (target, rescued)
+}
+
+#[test]
+fn a_rescue_gives_back_what_authenticates_and_never_lies() {
+    let mut bench = used();
+    let (mut volume, _) = bench.open().unwrap();
+    volume.forget(20..22).unwrap();
+    volume.close().unwrap();
+    let (target, rescued) = rescue_of(&bench.world);
+    assert_eq!((rescued.blocks, &rescued.lost[..], &rescued.doubtful[..]), (22, &[][..], &[][..]));
+    assert!(target.0[20].is_none() && target.0[19] == Some(vec![20; BLOCK_BYTES as usize]));
+
+    let level = places(&bench.setup).next().unwrap().bucket.level();
+    let sound = bench.world.snapshot();
+    let (mut lost, mut doubtful) = (0, 0);
+    for index in 0..24 + SPARE {
+        bench.world.restore_store(&sound);
+        bench.world.flip_bit(FIRST_TREE, BucketId::new(level, index), 40, 1);
+        let (target, rescued) = rescue_of(&bench.world);
+        let is_in = |ranges: &[std::ops::Range<u64>], block| {
+            ranges.iter().any(|range| range.contains(&block))
+        };
+        for block in 0..24 {
+            let found = target.0[block as usize].clone();
+            if is_in(&rescued.lost, block) {
+                lost += 1;
+            } else if is_in(&rescued.doubtful, block) {
+                doubtful += 1;
+                assert!(found.is_some());
+            } else {
+                let right = vec![block as u8 + 1; BLOCK_BYTES as usize];
+                let right = (!(20..22).contains(&block)).then_some(right);
+                assert!(found == right, "block {block}, bucket {index}");
+            }
+        }
+    }
+    assert!(lost > 0 && doubtful > 0, "{lost} lost, {doubtful} doubtful");
+}
