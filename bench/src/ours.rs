@@ -2,7 +2,7 @@
 
 use oblivio_core::{
     Access, FreecursiveConfig, FreecursiveOram, Integrity, Key, MemoryStore, Op, Oram, PathOram,
-    RawConfig, RawOram, Sealer, TreeConfig, scheme::RawBackend,
+    RawConfig, RawOram, Sealer, TreeConfig, scheme::RawScheme,
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -162,14 +162,14 @@ fn freecursive_oram(
     row: Row,
     integrity: Integrity,
     plb_blocks: usize,
-) -> FreecursiveOram<RawBackend<MemoryStore>, StdRng> {
+) -> FreecursiveOram<RawScheme<MemoryStore>, StdRng> {
     let mut config = FreecursiveConfig::new(row.blocks() as u64, row.block_bytes).expect(SOUND);
     config.integrity = integrity;
     config.plb_blocks = plb_blocks;
     let raw = config.raw_tree().expect(SOUND);
     let (sealer, store, coins) = parts(&raw.tree);
-    let backend = RawBackend::new(&raw, sealer, store).expect(SOUND);
-    FreecursiveOram::new(&config, backend, coins).expect(SOUND)
+    let scheme = RawScheme::new(&raw, sealer, store).expect(SOUND);
+    FreecursiveOram::new(&config, scheme, coins).expect(SOUND)
 }
 
 fn parts(config: &TreeConfig) -> (Sealer, MemoryStore, StdRng) {

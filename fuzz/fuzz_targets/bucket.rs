@@ -9,10 +9,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use oblivio_core::scheme::Backend;
+use oblivio_core::scheme::Scheme;
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    ErrorKind, FlatOram, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Oram, PathOram,
+    ErrorKind, FlatOram, Front, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Oram, PathOram,
     RawConfig, RawOram, Sealer, TreeConfig,
 };
 use rand::SeedableRng;
@@ -66,20 +66,20 @@ fn lay_over(storage: &mut [u8], contents: &[u8]) {
 }
 
 /// The low bits of a request say what to do, the others to which block.
-fn serve<B: Backend>(oram: &mut FlatOram<B, StdRng>, requests: &[u8]) -> Result<(), ErrorKind> {
+fn serve<B: Scheme>(oram: &mut FlatOram<B, StdRng>, requests: &[u8]) -> Result<(), ErrorKind> {
     requests.iter().try_for_each(|request| {
         let address = u64::from(request >> 2) % CAPACITY;
         let outcome = match request & 3 {
             0 => oram.read(address, &mut [0; BLOCK_BYTES]),
             1 => oram.write(address, &[*request; BLOCK_BYTES]),
             2 => oram.update(address, |block| block[0] ^= 1),
-            _ => oram.background_evict(),
+            _ => oram.evict(),
         };
         outcome.map_err(|error| error.kind())
     })
 }
 
-fn serves_or_stops<B: Backend>(oram: &mut FlatOram<B, StdRng>, requests: &[u8]) {
+fn serves_or_stops<B: Scheme>(oram: &mut FlatOram<B, StdRng>, requests: &[u8]) {
     match serve(oram, requests) {
         // A store that brings back old blocks can fill the stash.
         Ok(()) | Err(ErrorKind::StashFull) => {

@@ -13,7 +13,7 @@ mod hostile;
 
 use hostile::Hostile;
 use libfuzzer_sys::fuzz_target;
-use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
+use oblivio_core::scheme::{PathScheme, RawScheme, Scheme};
 use oblivio_core::{
     ErrorKind, FreecursiveConfig, FreecursiveOram, Integrity, Key, LayoutKind, MemoryStore, Oram,
     Sealer, TreeConfig,
@@ -34,28 +34,28 @@ fuzz_target!(|input: &[u8]| {
     let begin_lies = |store: &mut Hostile<MemoryStore>| store.lie(lies);
     if setup & 1 == 0 {
         let tree = config.path_tree().unwrap();
-        let backend = PathBackend::new(&tree, sealer(&tree), store(&tree)).unwrap();
-        run(&config, backend, |backend| begin_lies(backend.store_mut()), before, after);
+        let scheme = PathScheme::new(&tree, sealer(&tree), store(&tree)).unwrap();
+        run(&config, scheme, |scheme| begin_lies(scheme.store_mut()), before, after);
     } else {
         let raw = config.raw_tree().unwrap();
-        let backend = RawBackend::new(&raw, sealer(&raw.tree), store(&raw.tree)).unwrap();
-        run(&config, backend, |backend| begin_lies(backend.store_mut()), before, after);
+        let scheme = RawScheme::new(&raw, sealer(&raw.tree), store(&raw.tree)).unwrap();
+        run(&config, scheme, |scheme| begin_lies(scheme.store_mut()), before, after);
     }
 });
 
-fn run<B: TakingBackend>(
+fn run<B: Scheme>(
     config: &FreecursiveConfig,
-    backend: B,
+    scheme: B,
     begin_lies: impl FnOnce(&mut B),
     before: &[u8],
     after: &[u8],
 ) {
     let coins = StdRng::seed_from_u64(1);
-    let mut oram = FreecursiveOram::new(config, backend, coins).unwrap();
+    let mut oram = FreecursiveOram::new(config, scheme, coins).unwrap();
     let mut model = vec![[0; BLOCK_BYTES]; CAPACITY as usize];
     let is_guarded = config.integrity == Integrity::Pmmac;
     serve(&mut oram, &mut model, before, true).expect("storage was honest");
-    begin_lies(oram.backend_mut());
+    begin_lies(oram.scheme_mut());
     match serve(&mut oram, &mut model, after, is_guarded) {
         // A store that brings back old blocks can fill the stash.
         Ok(()) | Err(ErrorKind::StashFull) => (),
@@ -91,7 +91,7 @@ fn sealer(tree: &TreeConfig) -> Sealer {
 
 /// The low bit of a request says what to do, the others to which block. Where answers are vouched for, a
 /// read that is answered tells the truth.
-fn serve<B: TakingBackend>(
+fn serve<B: Scheme>(
     oram: &mut FreecursiveOram<B, StdRng>,
     model: &mut [Block],
     requests: &[u8],

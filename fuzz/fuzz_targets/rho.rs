@@ -13,11 +13,11 @@ mod hostile;
 
 use hostile::Hostile;
 use libfuzzer_sys::fuzz_target;
-use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::PathBackend;
+use oblivio_core::front::rho::TwoTrees;
+use oblivio_core::scheme::PathScheme;
 use oblivio_core::{
-    BackedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Key, LayoutKind,
-    MemoryStore, Oram, RhoConfig, RhoOram, Sealer, TreeConfig,
+    ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Front, Key, LayoutKind, MemoryStore,
+    Oram, RhoConfig, RhoOram, Sealer, TreeConfig,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -30,7 +30,7 @@ const SMALL_BLOCKS: u64 = 8;
 /// How often idle rounds are made for a request that finds a stash full.
 const IDLE_ROUNDS_MAX: usize = 10;
 
-type Path = PathBackend<Hostile<MemoryStore>>;
+type Path = PathScheme<Hostile<MemoryStore>>;
 type Trees = TwoTrees<Path, StdRng>;
 type Rho<F> = RhoOram<F, Path, StdRng>;
 type Block = [u8; BLOCK_BYTES];
@@ -63,7 +63,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-fn run<F: BackedOram<Backend = Trees>>(
+fn run<F: Front + AsRef<Trees> + AsMut<Trees>>(
     config: &RhoConfig,
     main: F,
     before: &[u8],
@@ -93,21 +93,21 @@ fn trees(config: &RhoConfig, main: &TreeConfig) -> Trees {
         let shapes = vec![tree.shape().unwrap(); usize::from(tree.tree.0) + 1];
         let store = Hostile::new(MemoryStore::new(&shapes, LayoutKind::Heap).unwrap());
         let sealer = Sealer::aes128(&Key::from_bytes([7; 16]), tree.tree);
-        PathBackend::new(tree, sealer, store).unwrap()
+        PathScheme::new(tree, sealer, store).unwrap()
     });
     TwoTrees::new(config, main, small, StdRng::seed_from_u64(2)).unwrap()
 }
 
 /// The low bit of a request says what to do, the others to which block. Where there is a model, a read tells
 /// the truth.
-fn serve<F: BackedOram<Backend = Trees>>(
+fn serve<F: Front + AsRef<Trees> + AsMut<Trees>>(
     oram: &mut Rho<F>,
     mut model: Option<&mut [Block]>,
     requests: &[u8],
 ) -> Result<(), ErrorKind> {
     requests.iter().try_for_each(|request| {
         for _ in 0..IDLE_ROUNDS_MAX {
-            if oram.is_ready() {
+            if oram.check_ready().is_ok() {
                 break;
             }
             oram.idle_round().map_err(|error| error.kind())?;

@@ -25,7 +25,7 @@ pub enum ErrorKind {
     /// refuses further work: reopen it.
     Store,
     /// The stash holds more than `stash_blocks_max` blocks, so the access was refused before
-    /// anything was touched. No block is lost. Call `background_evict`, or use a larger bound.
+    /// anything was touched. No block is lost. Evict in the background, or use a larger bound.
     StashFull,
     /// A counter has no values left under this key: sealing more would repeat a keystream. The ORAM
     /// refuses further work: move the data to an ORAM with a fresh key.

@@ -2,17 +2,17 @@
 //!
 //! A simulation that takes hours is written down on the way, and goes on from there as if nothing had
 //! been. An image holds everything in clear: where each block is, what the position map says, and the
-//! coins to come. So there is none of an ORAM on a store: of the backends here only
-//! [`PathBackend`](crate::scheme::PathBackend) over a [`TagTree`](crate::scheme::TagTree) has one, and
-//! [`FreecursiveOram`](crate::FreecursiveOram) has one if its backend and its coins do.
+//! coins to come. So there is none of an ORAM on a store: of the schemes here only
+//! [`PathScheme`](crate::scheme::PathScheme) over a [`TagTree`](crate::scheme::TagTree) has one, and
+//! [`FreecursiveOram`](crate::FreecursiveOram) has one if its scheme and its coins do.
 //!
 //! ```compile_fail
 //! use oblivio_core::MemoryStore;
 //! use oblivio_core::image::Image;
-//! use oblivio_core::scheme::PathBackend;
+//! use oblivio_core::scheme::PathScheme;
 //!
 //! fn has_an_image<T: Image>() {}
-//! has_an_image::<PathBackend<MemoryStore>>();
+//! has_an_image::<PathScheme<MemoryStore>>();
 //! ```
 //!
 //! Numbers are little-endian. Parameters are not in an image: it is read into an ORAM that was just made

@@ -24,7 +24,8 @@
 //!
 //! # Where to start
 //! - [`manual`] teaches Path ORAM and RAW ORAM from the beginning.
-//! - [`Oram`] is what one uses; [`PathOram`] and [`RawOram`] are what one makes.
+//! - [`Oram`] is what one uses; [`PathOram`] and [`RawOram`] are what one makes. [`front::build`] makes any
+//!   other ORAM from its parameters, and [`Front`] is what its owner has besides.
 //! - [`store::BucketStore`] is the one trait to untrusted storage; implement it to put an ORAM
 //!   somewhere new. [`view::Recorder`] wraps any store and records what storage sees.
 //!
@@ -39,9 +40,7 @@
 //! | [`stash`] | blocks on the client, and PushToLeaf |
 //! | [`posmap`] | which path each block is mapped to |
 //! | [`scheme`] | Path ORAM and RAW ORAM |
-//! | [`frontend`] | arrays of blocks whose position map lies in an ORAM itself |
-//! | [`oram`] | arrays of blocks over a position map and a scheme |
-//! | [`rho`] | a small ORAM in front of a large one |
+//! | [`front`] | arrays of blocks over a scheme: flat, with the position map in a tree, behind a cache, ρ |
 //! | [`durable`] | schemes for storage that outlives the client |
 //! | [`store`] | the trait to storage, and memory |
 //! | [`records`] | what storage may read: superblocks and anchors |
@@ -62,19 +61,17 @@ mod block_cache;
 pub mod bucket;
 pub mod durable;
 pub mod error;
-pub mod frontend;
+pub mod front;
 pub mod geometry;
 mod hint;
 pub mod image;
 pub mod layout;
 pub mod manual;
 pub mod memory;
-pub mod oram;
 pub mod pieces;
 pub mod posmap;
 pub mod records;
 pub mod reference;
-pub mod rho;
 pub mod scheme;
 pub mod seal;
 pub mod stash;
@@ -85,17 +82,16 @@ pub mod wiped;
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use durable::rotating::{RotatingConfig, RotatingOram};
 pub use error::{Error, ErrorKind, StoreError, StoreErrorKind};
-pub use frontend::{FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram};
+pub use front::{
+    Access, CacheConfig, CachedOram, FlatOram, FreecursiveConfig, FreecursiveOram, Front,
+    HitPolicy, Integrity, Oram, PathOram, RawOram, RecursiveConfig, RecursiveOram, RemapPolicy,
+    RhoConfig, RhoOram,
+};
 pub use geometry::{BucketId, Geometry, Leaf};
 pub use layout::{Layout, LayoutKind};
-pub use oram::{
-    Access, BackedOram, CacheConfig, CachedOram, FlatOram, HitPolicy, Oram, PathOram, RawOram,
-    RemapPolicy, TakingOram,
-};
 pub use posmap::Recursion;
 #[cfg(fuzzing)]
 pub use posmap::nested_fuzzing;
-pub use rho::{RhoConfig, RhoOram};
 pub use scheme::{Op, RawConfig, TreeConfig};
 pub use seal::{EraSealer, Key, MasterKey, NoSecrecy, Sealer};
 pub use stash::TreeTopKind;

@@ -7,7 +7,7 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// The modules of the engine. Each may use those before it.
-const ROOMS: [&str; 23] = [
+const ROOMS: [&str; 21] = [
     "error",
     "hint",
     "memory",
@@ -26,9 +26,7 @@ const ROOMS: [&str; 23] = [
     "bucket",
     "posmap",
     "scheme",
-    "oram",
-    "frontend",
-    "rho",
+    "front",
     "durable",
     "reference",
 ];

@@ -30,8 +30,8 @@ use super::{
 };
 use crate::bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 use crate::error::{Error, ErrorKind, check_sound};
+use crate::front::check_request;
 use crate::geometry::BucketId;
-use crate::oram::check_request;
 use crate::pieces::{LevelShape, Part, Piece, TreeId, TreeShape};
 use crate::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
 use crate::seal::{BucketKind, BucketName, BucketPieces, Era, EraSealer, MasterKey, SEAL_BYTES};

@@ -5,16 +5,16 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::geometry::{Geometry, Leaf};
-use crate::scheme::{Backend, Op, PathBackend, TagTree, TakingBackend, TreeConfig};
+use crate::scheme::{Op, PathScheme, Scheme, TagTree, TreeConfig};
 use crate::stash::TreeTopKind;
 
-type Tags = PathBackend<TagTree>;
+type Tags = PathScheme<TagTree>;
 
 const CAPACITY: u64 = 50;
 const LEAF_LEVEL: u8 = 5;
 const TOP_LEVELS: u8 = 2;
 
-fn backend(tree_top: TreeTopKind) -> Tags {
+fn scheme(tree_top: TreeTopKind) -> Tags {
     let geometry = Geometry::uniform(LEAF_LEVEL, 2).unwrap();
     let config = TreeConfig::new(CAPACITY, 0, geometry, 10);
     Tags::of_tags(&TreeConfig { tree_top_levels: TOP_LEVELS, tree_top, ..config }).unwrap()
@@ -24,7 +24,7 @@ const KINDS: [TreeTopKind; 2] = [TreeTopKind::Dedicated, TreeTopKind::SetAssocia
 
 /// Many accesses, and the leaf of each block.
 fn used(kind: TreeTopKind) -> (Tags, Vec<u64>) {
-    let (mut tags, mut coins) = (backend(kind), StdRng::seed_from_u64(1));
+    let (mut tags, mut coins) = (scheme(kind), StdRng::seed_from_u64(1));
     let mut leaves = vec![0; CAPACITY as usize];
     go_on(&mut tags, &mut leaves, &mut coins, 500);
     (tags, leaves)
@@ -47,7 +47,7 @@ fn image(tags: &Tags) -> Vec<u8> {
 
 fn refused(kind: TreeTopKind, numbers: &[u64]) -> String {
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    let error = backend(kind).read_image(&mut &bytes[..]).unwrap_err();
+    let error = scheme(kind).read_image(&mut &bytes[..]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData, "{error}");
     error.to_string()
 }
@@ -57,7 +57,7 @@ fn a_tree_goes_on_where_it_was() {
     for kind in KINDS {
         let (mut tags, mut leaves) = used(kind);
         let written = image(&tags);
-        let mut again = backend(kind);
+        let mut again = scheme(kind);
         again.read_image(&mut &written[..]).unwrap();
         assert!(image(&again) == written);
         let mut other_leaves = leaves.clone();
@@ -70,11 +70,11 @@ fn a_tree_goes_on_where_it_was() {
 
 #[test]
 fn the_stash_keeps_its_order() {
-    let mut tags = backend(KINDS[0]);
+    let mut tags = scheme(KINDS[0]);
     for address in [30, 7, 41] {
         tags.append(address, Leaf(address % 32), &[]).unwrap();
     }
-    let mut again = backend(KINDS[0]);
+    let mut again = scheme(KINDS[0]);
     again.read_image(&mut &image(&tags)[..]).unwrap();
     assert_eq!(again.stash().addresses().collect::<Vec<_>>(), [30, 7, 41]);
 }
@@ -84,7 +84,7 @@ fn a_torn_image_is_an_error() {
     let (tags, _) = used(KINDS[0]);
     let written = image(&tags);
     for bytes in 0..written.len() {
-        let error = backend(KINDS[0]).read_image(&mut &written[..bytes]).unwrap_err();
+        let error = scheme(KINDS[0]).read_image(&mut &written[..bytes]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
     }
 }
@@ -129,6 +129,6 @@ fn trees_that_cannot_be_are_refused() {
     assert!(refused(KINDS[1], &in_tree_top).contains("kept on the client"));
     for numbers in [with(3, 1, 8), in_tree_top] {
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        backend(kind).read_image(&mut &bytes[..]).unwrap();
+        scheme(kind).read_image(&mut &bytes[..]).unwrap();
     }
 }

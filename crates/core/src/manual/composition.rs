@@ -5,8 +5,8 @@
 //!
 //! | technique | source | what says it |
 //! |---|---|---|
-//! | Path ORAM | Stefanov et al. | [`PathBackend`](crate::scheme::PathBackend), [`TreeConfig`](crate::TreeConfig) |
-//! | RAW ORAM | Tiny ORAM, IV | [`RawBackend`](crate::scheme::RawBackend), [`RawConfig`](crate::RawConfig) |
+//! | Path ORAM | Stefanov et al. | [`PathScheme`](crate::scheme::PathScheme), [`TreeConfig`](crate::TreeConfig) |
+//! | RAW ORAM | Tiny ORAM, IV | [`RawScheme`](crate::scheme::RawScheme), [`RawConfig`](crate::RawConfig) |
 //! | rotating RAW ORAM | this project | [`RotatingOram`](crate::RotatingOram), [`RotatingConfig`](crate::RotatingConfig) |
 //! | levels of different sizes (IR-Alloc) | IR-ORAM, IV-B | [`Geometry::profile`](crate::Geometry::profile) |
 //! | tree top on the client | Tiny ORAM, V | [`TreeConfig::tree_top_levels`](crate::TreeConfig::tree_top_levels) |
@@ -20,7 +20,11 @@
 //! | delayed remapping (LLC-D) | IR-ORAM, IV-D | [`CachedOram`](crate::CachedOram), [`RemapPolicy::Delayed`](crate::RemapPolicy) |
 //! | ρ | Nagarajan et al. | [`RhoOram`](crate::RhoOram); behind a cache of either [policy](crate::RemapPolicy): [`CachedOram`](crate::CachedOram) |
 //! | batches | | [`Oram::access`](crate::Oram::access) with more than one request |
-//! | background eviction | Ren et al. | `background_evict`, when a request is refused with [`StashFull`](crate::ErrorKind::StashFull); ρ: `idle_round` |
+//! | background eviction | Ren et al. | [`Front::evict`](crate::Front::evict), when a request is refused with [`StashFull`](crate::ErrorKind::StashFull) |
+//! | accesses to nothing | | [`Front::dummy`](crate::Front::dummy): for a fixed rate |
+//!
+//! [`front::build`](crate::front::build()) makes what most of the rows say from an
+//! [`OramConfig`](crate::front::OramConfig): either scheme, a flat position map or Freecursive ORAM, ρ, a cache.
 //!
 //! # What does not go together
 //! Most of it cannot be written down: it does not compile (*types*). The rest is refused when it is
@@ -32,11 +36,10 @@
 //! | PMMAC | delayed remapping, ρ | config | a block that is out and one that storage has deleted look the same: [`Integrity::None`](crate::Integrity) |
 //! | PMMAC | any other position map | types | its counters are those of Freecursive ORAM; rotating RAW ORAM authenticates everything anyway |
 //! | ρ | trees of one name | config | they would be sealed under one key: another [`TreeConfig::tree`](crate::TreeConfig::tree) |
-//! | ρ | RAW and rotating RAW ORAM | types | a dummy has to look like an access, which it does in Path ORAM |
-//! | ρ | ρ | types | it stands before [one backend](crate::BackedOram), and has two trees itself |
+//! | ρ | ρ | types | it stands before one scheme, and has two trees itself |
 //! | plain recursion | `Serve`, delayed remapping, ρ | types | it is there to be literal: Freecursive ORAM without a PLB makes as many accesses |
 //! | rotating RAW ORAM | plain recursion, Freecursive ORAM | types | its moves are written down before they are made, by a frontend of its own: [`Recursion`](crate::Recursion) |
-//! | rotating RAW ORAM | delayed remapping | types | a block that is out would be lost with the client |
+//! | rotating RAW ORAM | delayed remapping, ρ | types | a block that is out would be lost with the client |
 //! | rotating RAW ORAM | `Serve` in batches or behind a cache | types | there is no policy: whoever uses it asks for each block, as the moves of a batch are drawn together |
 //! | [`Recursion`](crate::Recursion) | Path and RAW ORAM | types | its entries say which blocks live, which those never ask: Freecursive ORAM |
 //!
@@ -67,9 +70,9 @@
 //! Freecursive ORAM, whose middle levels have fewer slots, whose tree top is found by address, and
 //! whose hits are served:
 //! ```
-//! use oblivio_core::scheme::PathBackend;
+//! use oblivio_core::scheme::PathScheme;
 //! use oblivio_core::{
-//!     FreecursiveConfig, FreecursiveOram, Geometry, HitPolicy, Key, MemoryStore, Oram, Sealer,
+//!     FreecursiveConfig, FreecursiveOram, Front, Geometry, HitPolicy, Key, MemoryStore, Oram, Sealer,
 //!     TreeConfig, TreeTopKind,
 //! };
 //! use rand::{SeedableRng, rngs::StdRng};
@@ -89,8 +92,8 @@
 //! };
 //! let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
 //! let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-//! let backend = PathBackend::new(&tree, sealer, store)?;
-//! let mut oram = FreecursiveOram::new(&config, backend, coins)?;
+//! let scheme = PathScheme::new(&tree, sealer, store)?;
+//! let mut oram = FreecursiveOram::new(&config, scheme, coins)?;
 //!
 //! for address in 0..1000 {
 //!     oram.write(address, &[address as u8; 64])?;

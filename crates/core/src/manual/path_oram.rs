@@ -38,7 +38,7 @@
 //! 5. Put as many blocks of the stash as possible on the path to `l`, each as near to the leaf as its
 //!    own path allows, fill up with dummies, encrypt everything anew, write.
 //!
-//! [`PathBackend`](crate::scheme::PathBackend) is these five lines.
+//! [`PathScheme`](crate::scheme::PathScheme) is these five lines.
 //!
 //! # Why storage learns nothing
 //! Every access reads and writes one whole path. Its leaf was drawn when the block was touched the
@@ -64,7 +64,7 @@
 //!
 //! # Try it
 //! ```
-//! use oblivio_core::{Key, MemoryStore, Oram, PathOram, Sealer, TreeConfig};
+//! use oblivio_core::{Front, Key, MemoryStore, Oram, PathOram, Sealer, TreeConfig};
 //! use rand::{SeedableRng, rngs::StdRng};
 //!
 //! let mut coins = StdRng::seed_from_u64(1);

@@ -60,7 +60,7 @@
 //!
 //! # Try it
 //! ```
-//! use oblivio_core::{Key, MemoryStore, Oram, RawConfig, RawOram, Sealer};
+//! use oblivio_core::{Front, Key, MemoryStore, Oram, RawConfig, RawOram, Sealer};
 //! use rand::{SeedableRng, rngs::StdRng};
 //!
 //! let mut coins = StdRng::seed_from_u64(1);

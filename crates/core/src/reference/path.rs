@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use super::tree::Tree;
 use crate::geometry::{Geometry, Leaf};
 
-/// The oracle of [`crate::scheme::PathBackend`] behind a flat position map.
+/// The oracle of [`crate::scheme::PathScheme`] behind a flat position map.
 pub struct ReferencePath<R> {
     tree: Tree<R>,
     /// The leaf of each access so far: what storage sees.

@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use super::tree::Tree;
 use crate::geometry::{Geometry, Leaf};
 
-/// The oracle of [`crate::scheme::RawBackend`] behind a flat position map.
+/// The oracle of [`crate::scheme::RawScheme`] behind a flat position map.
 pub struct ReferenceRaw<R> {
     tree: Tree<R>,
     evict_period: u64,

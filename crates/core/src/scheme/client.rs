@@ -61,7 +61,7 @@ impl Client {
         Error::new(
             ErrorKind::StashFull,
             format!(
-                "the stash is over its bound of {} blocks: call background_evict until it is not, \
+                "the stash is over its bound of {} blocks: evict in the background until it is not, \
                  or move the data to an ORAM with a larger bound or bucket",
                 self.config.stash_blocks_max
             ),

@@ -1,8 +1,11 @@
 //! The schemes. Each file reads like its paper.
 //!
-//! A scheme here is a *backend* in the words of Freecursive ORAM: given a block's address, the leaf
-//! it is mapped to and the fresh leaf it moves to (step 1 of an access, the work of a *frontend*
-//! such as [`crate::FlatOram`]), it does the rest (steps 2 to 5).
+//! A scheme is given a block's address, the leaf it is mapped to and the fresh leaf it moves to
+//! (step 1 of an access, the work of a front end such as [`crate::FlatOram`]), and does the rest
+//! (steps 2 to 5). Freecursive ORAM calls it a *backend*.
+//!
+//! [`RotatingScheme`] is no [`Scheme`]: its accesses need to know whether a block is alive, and its
+//! evictions the position map, which [`RotatingOram`](crate::RotatingOram) tells them.
 
 mod client;
 mod config;
@@ -15,10 +18,10 @@ mod tag_tree;
 mod trip;
 
 pub use config::{RawConfig, TreeConfig};
-pub use path::PathBackend;
+pub use path::PathScheme;
 pub use path_io::PathTree;
-pub use raw::RawBackend;
-pub use rotating::{Home, Move, RotatingBackend, RotatingTrees, Sighting, TakenSlot};
+pub use raw::RawScheme;
+pub use rotating::{Home, Move, RotatingScheme, RotatingTrees, Sighting, TakenSlot};
 pub use tag_tree::TagTree;
 
 use rand_core::CryptoRng;
@@ -72,7 +75,7 @@ impl Op<'_> {
     }
 }
 
-/// Where a block was found by [`Backend::visit_blocks`].
+/// Where a block was found by [`Scheme::visit_blocks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
     /// In the stash.
@@ -82,7 +85,13 @@ pub enum Location {
 }
 
 /// Steps 2 to 5 of an access, over untrusted storage.
-pub trait Backend {
+///
+/// There are two kinds of accesses that nobody asked for:
+/// - [`dummy`](Self::dummy) looks to storage like [`access`](Self::access). It is for whoever hides
+///   *when* there are requests: a fixed rate, a fixed pattern.
+/// - [`evict`](Self::evict) makes the stash smaller ahead of time. Storage may tell it from an access. It
+///   is for whoever was refused with [`ErrorKind::StashFull`](crate::ErrorKind::StashFull).
+pub trait Scheme {
     /// Capacity, block size, geometry, bounds. Public.
     fn config(&self) -> &TreeConfig;
 
@@ -104,8 +113,8 @@ pub trait Backend {
     /// [`ErrorKind::StashFull`](crate::ErrorKind::StashFull).
     fn check_ready(&self) -> Result<(), Error>;
 
-    /// Tells storage that the path to `leaf` will be read by a coming access.
-    fn prefetch(&mut self, leaf: Leaf);
+    /// Tells storage that the paths to `leaves` will be read by coming accesses, in this order.
+    fn announce(&mut self, leaves: &[Leaf]);
 
     /// Finds the block `address` on the path to `from` or in the stash, maps it to `to`, applies
     /// `op`.
@@ -117,6 +126,31 @@ pub trait Backend {
     /// Those of [`Self::check_ready`], and any that storage causes: see
     /// [`ErrorKind`](crate::ErrorKind).
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error>;
+
+    /// Takes the block `address`, which is on the path to `from` or in the stash, out of the ORAM:
+    /// copies it to `block`, which is as long as a block, and forgets it. A block that is nowhere is
+    /// zeros. Answers whether it was somewhere.
+    ///
+    /// Storage sees what it sees of any access.
+    ///
+    /// # Errors
+    /// Those of [`Self::access`].
+    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error>;
+
+    /// An access to nothing, on a path that is drawn. Storage cannot tell it from
+    /// [`access`](Self::access). The stash is no fuller after it, so it is not refused where the stash is
+    /// over its bound.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and any that storage causes.
+    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error>;
+
+    /// Background eviction (Ren et al., ISCA'13): makes the stash smaller by what one eviction can push
+    /// out of it. Storage sees it, and may tell it from an access.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error>;
 
     /// Applies `op` to the block `address` where it is, if the client finds it by its address: in the
     /// stash, or in a [set-associative](crate::stash::TreeTopKind::SetAssociative) tree top. Answers whether
@@ -130,54 +164,8 @@ pub trait Backend {
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen).
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error>;
 
-    /// Background eviction (Ren et al., ISCA'13): reads and writes back one more path, so that the
-    /// stash shrinks. Storage sees it.
-    ///
-    /// # Errors
-    /// Any that storage causes.
-    fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error>;
-
-    /// Reads the whole tree, and calls `visit` for each block with the leaf it is mapped to.
-    /// Storage sees a scan.
-    ///
-    /// # Errors
-    /// Any that storage causes.
-    fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error>;
-}
-
-/// A backend one of whose accesses that nobody needs looks to storage like any other: what
-/// [`Backend::background_evict`] shows is what [`Backend::access`] shows.
-pub trait Indistinct: TakingBackend {}
-
-/// A backend that can be filled at once.
-pub trait Populate: Backend {
-    /// Puts blocks of zeros into an ORAM that was never accessed: for each an address, which comes once,
-    /// and the leaf it is mapped to. Storage sees every bucket written, in order.
-    ///
-    /// It takes client memory for the tags of the whole tree meanwhile: it is made for simulations.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when there is no such address or
-    /// leaf, [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) when more blocks find no bucket than
-    /// the stash may hold: the tree is too small. Then, and when storage fails, the ORAM is
-    /// half full and broken.
-    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error>;
-}
-
-/// A backend that hands blocks out and takes them back, so that a frontend can keep some itself.
-pub trait TakingBackend: Backend {
-    /// Takes the block `address`, which is on the path to `from` or in the stash, out of the ORAM:
-    /// copies it to `block`, which is as long as a block, and forgets it. A block that is nowhere is
-    /// zeros. Answers whether it was somewhere.
-    ///
-    /// Storage sees what it sees of any access.
-    ///
-    /// # Errors
-    /// Those of [`Backend::access`].
-    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error>;
-
     /// Takes the block `address` out of the ORAM, if the client finds it by its address, as in
-    /// [`Backend::serve_on_client`]: copies it to `block`, forgets it, and answers the leaf it was mapped
+    /// [`Self::serve_on_client`]: copies it to `block`, forgets it, and answers the leaf it was mapped
     /// to, which storage has not seen. Storage sees nothing.
     ///
     /// # Errors
@@ -193,4 +181,24 @@ pub trait TakingBackend: Backend {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) when storage has brought a copy of the block
     /// into the stash. Nothing was touched.
     fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error>;
+
+    /// Puts blocks of zeros into an ORAM that was never accessed: for each an address, which comes once,
+    /// and the leaf it is mapped to. Storage sees every bucket written, in order.
+    ///
+    /// It takes client memory for the tags of the whole tree meanwhile: it is made for simulations.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) when this scheme cannot be filled at
+    /// once; nothing was touched. [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when there
+    /// is no such address or leaf, [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) when more blocks
+    /// find no bucket than the stash may hold: the tree is too small. Then, and when storage fails, the ORAM
+    /// is half full and broken.
+    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error>;
+
+    /// Reads the whole tree, and calls `visit` for each block with the leaf it is mapped to.
+    /// Storage sees a scan.
+    ///
+    /// # Errors
+    /// Any that storage causes.
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error>;
 }

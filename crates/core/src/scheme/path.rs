@@ -7,7 +7,7 @@ use rand_core::CryptoRng;
 use super::client::Client;
 use super::path_io::{BodyCounters, PathIo, PathTree, Trips};
 use super::tag_tree::TagTree;
-use super::{Backend, Indistinct, Location, Op, TakingBackend, TreeConfig};
+use super::{Location, Op, Scheme, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Leaf};
 use crate::image::Image;
@@ -16,18 +16,18 @@ use crate::seal::Sealer;
 use crate::stash::{StashView, TreeTopKind};
 use crate::store::BucketStore;
 
-/// The Path ORAM backend.
+/// Path ORAM.
 ///
 /// An access reads one path, opens all of it, and writes all of it back. Storage sees a uniformly
 /// random leaf, each used once, and `(L + 1)` buckets read and written.
 ///
 /// `S` is where the tree is: a [`BucketStore`], or a [`TagTree`] in simulations.
-pub struct PathBackend<S: PathTree> {
+pub struct PathScheme<S: PathTree> {
     pub(super) io: S::Trips,
     pub(super) client: Client,
 }
 
-impl<S: BucketStore> PathBackend<S> {
+impl<S: BucketStore> PathScheme<S> {
     /// An empty ORAM on a store whose buckets were never written.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl<S: BucketStore> PathBackend<S> {
     }
 }
 
-impl PathBackend<TagTree> {
+impl PathScheme<TagTree> {
     /// An empty ORAM whose blocks have addresses and leaves and [no bytes](TreeConfig::block_bytes), in
     /// clear: a simulation's. It does what one on a store would do, faster.
     ///
@@ -85,7 +85,7 @@ fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
 }
 
 /// How full the stash was is not in it: that counts anew.
-impl Image for PathBackend<TagTree> {
+impl Image for PathScheme<TagTree> {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         self.client.write_image(to)?;
         self.io.write_image(to)
@@ -97,7 +97,7 @@ impl Image for PathBackend<TagTree> {
     }
 }
 
-impl<S: PathTree> PathBackend<S> {
+impl<S: PathTree> PathScheme<S> {
     /// Reads the path to `leaf`, has `serve` work on the client, and writes the path back.
     fn visit_path<T>(
         &mut self,
@@ -115,26 +115,50 @@ impl<S: PathTree> PathBackend<S> {
     }
 }
 
-impl<S: PathTree> Backend for PathBackend<S> {
+impl<S: PathTree> Scheme for PathScheme<S> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.visit_path(from, |client| client.serve(address, to, op))
+    }
+
+    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
+        self.visit_path(from, |client| {
+            client.serve(address, from, &mut Op::Read(block));
+            client.take_out(address)
+        })
+    }
+
+    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
+        self.visit_path(leaf, |_| ())
+    }
+
+    /// Each access evicts, and so does a [dummy](Self::dummy).
+    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        self.dummy(coins)
     }
 
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         self.client.serve_in_place(address, op)
     }
 
-    fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
-        let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
-        self.visit_path(leaf, |_| ())
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
+        self.client.take_in_place(address, block)
+    }
+
+    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
+        self.client.append(address, leaf, block)
     }
 
     fn check_ready(&self) -> Result<(), Error> {
         self.client.check_ready(0)
     }
 
-    fn prefetch(&mut self, leaf: Leaf) {
-        self.io.prefetch(leaf);
+    fn announce(&mut self, leaves: &[Leaf]) {
+        leaves.iter().for_each(|leaf| self.io.prefetch(*leaf));
+    }
+
+    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
+        self.fill(blocks)
     }
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
@@ -159,24 +183,5 @@ impl<S: PathTree> Backend for PathBackend<S> {
 
     fn aes_blocks(&self) -> u64 {
         self.io.aes_blocks()
-    }
-}
-
-impl<S: PathTree> Indistinct for PathBackend<S> {}
-
-impl<S: PathTree> TakingBackend for PathBackend<S> {
-    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
-        self.visit_path(from, |client| {
-            client.serve(address, from, &mut Op::Read(block));
-            client.take_out(address)
-        })
-    }
-
-    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
-        self.client.take_in_place(address, block)
-    }
-
-    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
-        self.client.append(address, leaf, block)
     }
 }

@@ -184,7 +184,8 @@ impl<S: BucketStore> PathIo<S> {
     /// one block, takes that block out of its header, and writes all headers back under `counter`.
     ///
     /// Returns whether `address` was on the path, and then `block` holds it. If it was not, some
-    /// other block is opened and forgotten, so that the work is the same.
+    /// other block is opened and forgotten, so that the work is the same. [`Entry::DUMMY_ADDRESS`] never
+    /// is: it is wider than any entry of a header.
     pub(super) fn take_block(
         &mut self,
         leaf: Leaf,

@@ -7,12 +7,16 @@
 use super::client::Client;
 use super::path_io::{PathTree, Trips};
 use super::tag_tree::TagTree;
-use super::{Home, PathBackend, Populate};
+use super::{Home, PathScheme};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Leaf};
 
-impl<S: PathTree> Populate for PathBackend<S> {
-    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
+impl<S: PathTree> PathScheme<S> {
+    /// See [`Scheme::populate`](super::Scheme::populate).
+    pub(super) fn fill(
+        &mut self,
+        blocks: &mut dyn Iterator<Item = (u64, Leaf)>,
+    ) -> Result<(), Error> {
         self.client.begin()?;
         let config = self.client.config.clone();
         let (mut tree, mut left) = TagTree::filled(&config, blocks)?;

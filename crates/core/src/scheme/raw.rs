@@ -5,20 +5,21 @@ use rand_core::CryptoRng;
 use super::client::Client;
 use super::config::check_evict_period;
 use super::path_io::{BodyCounters, PathIo, Trips};
-use super::{Backend, Location, Op, RawConfig, TakingBackend, TreeConfig};
-use crate::error::Error;
+use super::{Location, Op, RawConfig, Scheme, TreeConfig};
+use crate::error::{Error, ErrorKind};
 use crate::geometry::{Leaf, reverse_lexicographic};
+use crate::posmap::draw_leaf;
 use crate::seal::{Sealer, counter};
 use crate::stash::{Entry, StashView};
 use crate::store::BucketStore;
 
-/// The RAW ORAM backend.
+/// RAW ORAM.
 ///
 /// - An **access-only (AO)** access reads one path, opens its headers and one block, and writes the
 ///   headers back. Storage sees a uniformly random leaf, each used once.
 /// - After every `A` of them an **eviction-only (EO)** access reads, opens and writes back the next
 ///   path of the reverse-lexicographic order. Storage knows beforehand when and which.
-pub struct RawBackend<S> {
+pub struct RawScheme<S> {
     io: PathIo<S>,
     client: Client,
     evict_period: u32,
@@ -28,7 +29,7 @@ pub struct RawBackend<S> {
     evictions: u64,
 }
 
-impl<S: BucketStore> RawBackend<S> {
+impl<S: BucketStore> RawScheme<S> {
     /// An empty ORAM on a store whose buckets were never written.
     ///
     /// # Errors
@@ -74,6 +75,17 @@ impl<S: BucketStore> RawBackend<S> {
         Ok(())
     }
 
+    /// An AO access that looks for nothing: storage sees the same trips.
+    fn access_nothing(&mut self, leaf: Leaf) -> Result<(), Error> {
+        let Self { io, client, evictions, .. } = self;
+        let place = client.blocks.take();
+        let block = client.blocks.get_mut(place);
+        let counter = io.fresh_counter()?;
+        io.take_block(leaf, Entry::DUMMY_ADDRESS, *evictions, counter, block)?;
+        client.blocks.give_back(place);
+        Ok(())
+    }
+
     /// Counts an AO access, and makes the EO access that comes after every `A` of them.
     fn evict_if_due(&mut self) -> Result<(), Error> {
         self.accesses_since_eviction += 1;
@@ -107,7 +119,7 @@ impl<S: BucketStore> RawBackend<S> {
     }
 }
 
-impl<S: BucketStore> Backend for RawBackend<S> {
+impl<S: BucketStore> Scheme for RawScheme<S> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.client.begin()?;
         self.access_only(address, from, to, op)?;
@@ -116,25 +128,58 @@ impl<S: BucketStore> Backend for RawBackend<S> {
         Ok(())
     }
 
-    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
-        self.client.serve_in_place(address, op)
+    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
+        self.client.begin()?;
+        self.access_only(address, from, from, &mut Op::Read(block))?;
+        let found = self.client.take_out(address);
+        self.evict_if_due()?;
+        self.client.end();
+        Ok(found)
+    }
+
+    /// An AO access, which counts towards the next EO access like any other.
+    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
+        self.client.begin()?;
+        self.access_nothing(leaf)?;
+        self.evict_if_due()?;
+        self.client.end();
+        Ok(())
     }
 
     /// The next EO access, ahead of its time. The ones after it keep their order and their distance
     /// in accesses.
-    fn background_evict(&mut self, _: &mut impl CryptoRng) -> Result<(), Error> {
+    fn evict(&mut self, _: &mut impl CryptoRng) -> Result<(), Error> {
         self.client.begin()?;
         self.evict_only()?;
         self.client.end();
         Ok(())
     }
 
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        self.client.serve_in_place(address, op)
+    }
+
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
+        self.client.take_in_place(address, block)
+    }
+
+    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
+        self.client.append(address, leaf, block)
+    }
+
     fn check_ready(&self) -> Result<(), Error> {
         self.client.check_ready(self.accesses_since_eviction as usize)
     }
 
-    fn prefetch(&mut self, leaf: Leaf) {
-        self.io.prefetch(leaf);
+    fn announce(&mut self, leaves: &[Leaf]) {
+        leaves.iter().for_each(|leaf| self.io.prefetch(*leaf));
+    }
+
+    /// A body in storage is sealed under the number of evictions that have written it, and none has.
+    fn populate(&mut self, _: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
+        let message = "RAW ORAM cannot be filled at once: write its blocks one by one";
+        Err(Error::new(ErrorKind::InvalidConfig, message))
     }
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
@@ -160,24 +205,5 @@ impl<S: BucketStore> Backend for RawBackend<S> {
 
     fn aes_blocks(&self) -> u64 {
         self.io.aes_blocks()
-    }
-}
-
-impl<S: BucketStore> TakingBackend for RawBackend<S> {
-    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
-        self.client.begin()?;
-        self.access_only(address, from, from, &mut Op::Read(block))?;
-        let found = self.client.take_out(address);
-        self.evict_if_due()?;
-        self.client.end();
-        Ok(found)
-    }
-
-    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
-        self.client.take_in_place(address, block)
-    }
-
-    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
-        self.client.append(address, leaf, block)
     }
 }

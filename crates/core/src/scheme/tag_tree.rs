@@ -16,7 +16,7 @@ use crate::hint;
 use crate::memory::Region;
 use crate::stash::{BlockRoom, Entry, PathPlan};
 
-/// The slots of a whole tree, for [`PathBackend::of_tags`](super::PathBackend::of_tags).
+/// The slots of a whole tree, for [`PathScheme::of_tags`](super::PathScheme::of_tags).
 pub struct TagTree {
     geometry: Geometry,
     capacity: u64,

@@ -120,8 +120,8 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
 mod tests {
     use super::*;
     use crate::error::StoreErrorKind;
+    use crate::front::{Oram, PathOram};
     use crate::geometry::BucketId;
-    use crate::oram::{Oram, PathOram};
     use crate::pieces::{Part, Span};
     use crate::scheme::TreeConfig;
     use crate::seal::{NoSecrecy, Sealer};

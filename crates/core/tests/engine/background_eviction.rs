@@ -2,11 +2,11 @@
 //! costs more paths and never an access, and all that storage learns is how many.
 
 use oblivio_core::geometry::{Geometry, Leaf};
-use oblivio_core::scheme::Backend;
+use oblivio_core::scheme::Scheme;
 use oblivio_core::store::Part;
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
-    FlatOram, MemoryStore, NoSecrecy, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
+    FlatOram, Front, MemoryStore, NoSecrecy, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
 };
 use oblivio_testkit::statistics::{
     Verdicts, histogram, homogeneity, serial_correlation, uniformity, uniformity_of_pairs,
@@ -56,7 +56,7 @@ fn endure(profile: &[u16], accesses: u64) {
 }
 
 /// Serves accesses and compares what they read with what was written last.
-fn endure_on<B: Backend>(mut oram: FlatOram<B, StdRng>, accesses: u64) {
+fn endure_on<B: Scheme>(mut oram: FlatOram<B, StdRng>, accesses: u64) {
     let mut coins = coins(3);
     let mut written = vec![[0; BLOCK_BYTES]; CAPACITY as usize];
     let mut evictions = 0;
@@ -79,19 +79,19 @@ fn endure_on<B: Backend>(mut oram: FlatOram<B, StdRng>, accesses: u64) {
 }
 
 /// Background evictions until the stash is within its bound. Returns how many.
-fn drain<B: Backend>(oram: &mut FlatOram<B, StdRng>) -> u64 {
+fn drain<B: Scheme>(oram: &mut FlatOram<B, StdRng>) -> u64 {
     drain_and(oram, |_| ())
 }
 
 /// The same, with a look at each.
-fn drain_and<B: Backend>(
+fn drain_and<B: Scheme>(
     oram: &mut FlatOram<B, StdRng>,
     mut look: impl FnMut(&mut FlatOram<B, StdRng>),
 ) -> u64 {
     const EVICTIONS_MAX: u64 = 10_000;
     let mut evictions = 0;
     while oram.stash().blocks() > oram.config().stash_blocks_max {
-        oram.background_evict().unwrap();
+        oram.evict().unwrap();
         look(oram);
         evictions += 1;
         assert!(evictions < EVICTIONS_MAX, "background eviction does not empty the stash");
@@ -187,7 +187,7 @@ fn evictions_of_raw_oram_keep_to_the_published_order() {
     }
 }
 
-fn write<B: Backend>(oram: &mut FlatOram<B, StdRng>, address: u64) {
+fn write<B: Scheme>(oram: &mut FlatOram<B, StdRng>, address: u64) {
     drain(oram);
     oram.write(address, &[1; BLOCK_BYTES]).unwrap();
 }

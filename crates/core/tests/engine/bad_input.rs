@@ -4,8 +4,8 @@
 use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{
     Access, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BucketId, BucketStore, CAPACITY_MAX, Error,
-    ErrorKind, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig,
-    RawOram, Sealer, StoreError, StoreErrorKind, TreeConfig, TreeTopKind,
+    ErrorKind, Front, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Op, Oram, PathOram,
+    RawConfig, RawOram, Sealer, StoreError, StoreErrorKind, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -202,7 +202,7 @@ fn after_a_failed_scan_an_oram_refuses_all_work() {
     for mut oram in small_orams(Fault::None) {
         write_all(&mut *oram).unwrap();
         oram.store().fault = Fault::Call(oram.store().calls);
-        assert_eq!(kind(oram.check()), ErrorKind::Store);
+        assert_eq!(kind(oram.check_invariants()), ErrorKind::Store);
         assert_must_reopen(&mut *oram);
     }
 }
@@ -350,7 +350,7 @@ impl Outcomes {
             lie(oram.store().memory.contents_mut(), &headers);
             oram
         };
-        is_ok_or_corrupt(deceived().check());
+        is_ok_or_corrupt(deceived().check_invariants());
         match serves_or_stops(&mut *deceived()) {
             true => self.served += 1,
             false => self.stopped += 1,
@@ -375,7 +375,7 @@ fn serves_or_stops(oram: &mut dyn Small) -> bool {
     match stopped {
         None => {
             // The scan may find what no access ran into.
-            is_ok_or_corrupt(oram.check());
+            is_ok_or_corrupt(oram.check_invariants());
             true
         }
         Some(error) => {
@@ -399,40 +399,26 @@ fn assert_must_reopen(oram: &mut dyn Small) {
     let update = Access { address: 0, op: Op::Update(&mut update) };
     assert_eq!(kind(oram.access(&mut [update])), ErrorKind::MustReopen);
     assert_eq!(kind(oram.evict()), ErrorKind::MustReopen);
-    assert_eq!(kind(oram.check()), ErrorKind::MustReopen);
+    assert_eq!(kind(oram.check_invariants()), ErrorKind::MustReopen);
     assert_eq!((block, oram.store().calls), ([0xA5; 16], calls));
 }
 
 // ───────────────────────────── ORAMs to be wronged ─────────────────────────────
 
-/// Path or RAW ORAM of five blocks of 16 bytes.
-trait Small: Oram {
+/// Path or RAW ORAM of five blocks of 16 bytes, and its store.
+trait Small: Front {
     fn store(&mut self) -> &mut Faulty;
-    fn evict(&mut self) -> Result<(), Error>;
-    fn check(&mut self) -> Result<(), Error>;
 }
 
 impl Small for PathOram<Faulty, StdRng> {
     fn store(&mut self) -> &mut Faulty {
         self.store_mut()
     }
-    fn evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
-    }
-    fn check(&mut self) -> Result<(), Error> {
-        self.check_invariants()
-    }
 }
 
 impl Small for RawOram<Faulty, StdRng> {
     fn store(&mut self) -> &mut Faulty {
         self.store_mut()
-    }
-    fn evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
-    }
-    fn check(&mut self) -> Result<(), Error> {
-        self.check_invariants()
     }
 }
 

@@ -4,12 +4,12 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use oblivio_core::oram::CacheTally;
-use oblivio_core::scheme::{PathBackend, RawBackend};
+use oblivio_core::front::CacheTally;
+use oblivio_core::scheme::{PathScheme, RawScheme};
 use oblivio_core::{
     Access, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram,
-    Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram, PathOram, RawConfig,
-    RemapPolicy, Sealer, TakingOram, TreeConfig,
+    Front, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram, PathOram,
+    RawConfig, RemapPolicy, Sealer, TreeConfig,
 };
 use oblivio_testkit::workload::Workload;
 use rand::rngs::StdRng;
@@ -38,12 +38,12 @@ fn memory(tree: &TreeConfig) -> MemoryStore {
     MemoryStore::new(&[tree.shape().unwrap()], LayoutKind::Heap).unwrap()
 }
 
-fn path_backend(tree: &TreeConfig) -> PathBackend<MemoryStore> {
-    PathBackend::new(tree, sealer(tree), memory(tree)).unwrap()
+fn path_backend(tree: &TreeConfig) -> PathScheme<MemoryStore> {
+    PathScheme::new(tree, sealer(tree), memory(tree)).unwrap()
 }
 
-fn raw_backend(config: &RawConfig) -> RawBackend<MemoryStore> {
-    RawBackend::new(config, sealer(&config.tree), memory(&config.tree)).unwrap()
+fn raw_backend(config: &RawConfig) -> RawScheme<MemoryStore> {
+    RawScheme::new(config, sealer(&config.tree), memory(&config.tree)).unwrap()
 }
 
 fn freecursive_config(coins: &mut StdRng) -> FreecursiveConfig {
@@ -107,7 +107,7 @@ impl Lru {
 
 /// Serves random requests, and compares every answer with a plain map and every tally with the
 /// model.
-fn run<O: TakingOram>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> CacheTally {
+fn run<O: Front>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> CacheTally {
     let (config, mut lru) = any_cache(coins);
     let mut oram = CachedOram::new(config, policy, oram).unwrap();
     assert_eq!(oram.policy(), policy);
@@ -158,10 +158,10 @@ fn run<O: TakingOram>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> Cache
     tally
 }
 
-fn flush<O: TakingOram>(oram: &mut CachedOram<O>) {
+fn flush<O: Front>(oram: &mut CachedOram<O>) {
     while let Err(error) = oram.flush() {
         assert_eq!(error.kind(), ErrorKind::StashFull);
-        oram.background_evict().unwrap();
+        oram.evict().unwrap();
     }
 }
 
@@ -185,12 +185,12 @@ fn a_cached_oram_is_a_map() {
                 0 => run(FlatOram::new(path_backend(&tree), oram_coins).unwrap(), policy, coins),
                 1 => run(FlatOram::new(raw_backend(&raw), oram_coins).unwrap(), policy, coins),
                 2 => {
-                    let backend = path_backend(&free.path_tree().unwrap());
-                    run(FreecursiveOram::new(&free, backend, oram_coins).unwrap(), policy, coins)
+                    let scheme = path_backend(&free.path_tree().unwrap());
+                    run(FreecursiveOram::new(&free, scheme, oram_coins).unwrap(), policy, coins)
                 }
                 _ => {
-                    let backend = raw_backend(&free.raw_tree().unwrap());
-                    run(FreecursiveOram::new(&free, backend, oram_coins).unwrap(), policy, coins)
+                    let scheme = raw_backend(&free.raw_tree().unwrap());
+                    run(FreecursiveOram::new(&free, scheme, oram_coins).unwrap(), policy, coins)
                 }
             };
             tally.hits += of_run.hits;
@@ -205,9 +205,9 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
     let tree = TreeConfig::path(20, 24).unwrap();
     let mut oram = FlatOram::new(path_backend(&tree), coins(1)).unwrap();
     let free = FreecursiveConfig { client_entries_max: 1, ..freecursive_config(&mut coins(3)) };
-    let backend = path_backend(&free.path_tree().unwrap());
-    let mut free = FreecursiveOram::new(&free, backend, coins(1)).unwrap();
-    fn check(oram: &mut impl TakingOram) {
+    let scheme = path_backend(&free.path_tree().unwrap());
+    let mut free = FreecursiveOram::new(&free, scheme, coins(1)).unwrap();
+    fn check(oram: &mut impl Front) {
         let mut block = [0xA5; 24];
         assert!(!oram.take(0, &mut block).unwrap(), "never written");
         assert_eq!(block, [0; 24]);
@@ -237,7 +237,7 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
 /// 1024 blocks, 32 position-map blocks of which 4 fit the PLB, and counters that come to their end.
 fn behind_a_cache(
     policy: RemapPolicy,
-) -> CachedOram<FreecursiveOram<PathBackend<MemoryStore>, StdRng>> {
+) -> CachedOram<FreecursiveOram<PathScheme<MemoryStore>, StdRng>> {
     let config = FreecursiveConfig {
         client_entries_max: 32,
         plb_blocks: 4,
@@ -246,8 +246,8 @@ fn behind_a_cache(
         ..FreecursiveConfig::new(1024, 32).unwrap()
     };
     assert_eq!(config.depth().unwrap(), 1);
-    let backend = path_backend(&config.path_tree().unwrap());
-    let oram = FreecursiveOram::new(&config, backend, coins(1)).unwrap();
+    let scheme = path_backend(&config.path_tree().unwrap());
+    let oram = FreecursiveOram::new(&config, scheme, coins(1)).unwrap();
     CachedOram::new(CacheConfig { blocks: 64, ways: 4 }, policy, oram).unwrap()
 }
 
@@ -307,8 +307,8 @@ fn without_a_plb_a_block_needs_its_chain_when_it_leaves_and_when_it_comes_back()
         ..FreecursiveConfig::new(100, 32).unwrap()
     };
     let depth = config.depth().unwrap() as u64;
-    let backend = path_backend(&config.path_tree().unwrap());
-    let oram = FreecursiveOram::new(&config, backend, coins(1)).unwrap();
+    let scheme = path_backend(&config.path_tree().unwrap());
+    let oram = FreecursiveOram::new(&config, scheme, coins(1)).unwrap();
     let cache = CacheConfig { blocks: 4, ways: 4 };
     let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram).unwrap();
     for request in Workload::Zipf.requests(100, 1).take(500) {
@@ -343,7 +343,7 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
             {
                 assert_eq!(error.kind(), ErrorKind::StashFull);
                 refusals += 1;
-                oram.background_evict().unwrap();
+                oram.evict().unwrap();
                 oram.check_invariants().unwrap();
             }
             assert_eq!(seen, std::mem::replace(&mut model[address as usize], fill));
@@ -351,13 +351,13 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
         while let Err(error) = oram.flush() {
             assert_eq!(error.kind(), ErrorKind::StashFull);
             refused_flushes += 1;
-            oram.background_evict().unwrap();
+            oram.evict().unwrap();
         }
         oram.check_invariants().unwrap();
         for (address, fill) in (0..).zip(model) {
             let mut block = [0; 24];
             while oram.oram_mut().read(address, &mut block).is_err() {
-                oram.background_evict().unwrap();
+                oram.evict().unwrap();
             }
             assert_eq!(block, [fill; 24]);
         }
@@ -427,7 +427,7 @@ fn after_a_failure_of_the_store_not_even_hits_are_answered() {
             let errors = [
                 oram.read(1, &mut [0; 24]).unwrap_err(),
                 oram.flush().unwrap_err(),
-                oram.background_evict().unwrap_err(),
+                oram.evict().unwrap_err(),
                 oram.check_invariants().unwrap_err(),
             ];
             assert!(errors.iter().all(|error| error.kind() == ErrorKind::MustReopen));
@@ -443,8 +443,8 @@ fn blocks_are_not_taken_out_of_an_oram_under_pmmac() {
         ..FreecursiveConfig::new(100, 32).unwrap()
     };
     let make = || {
-        let backend = path_backend(&config.path_tree().unwrap());
-        FreecursiveOram::new(&config, backend, coins(1)).unwrap()
+        let scheme = path_backend(&config.path_tree().unwrap());
+        FreecursiveOram::new(&config, scheme, coins(1)).unwrap()
     };
     let cache = CacheConfig { blocks: 4, ways: 4 };
     let refused = CachedOram::new(cache, RemapPolicy::Delayed, make()).err().unwrap();

@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use oblivio_core::oram::FrontendTally;
-use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
+use oblivio_core::front::FrontTally;
+use oblivio_core::scheme::{PathScheme, RawScheme, Scheme};
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    Access, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Geometry, HitPolicy, Integrity,
-    Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig, RecursiveOram,
-    Sealer, TreeConfig, TreeTopKind,
+    Access, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Front, Geometry, HitPolicy,
+    Integrity, Key, LayoutKind, Leaf, MemoryStore, Op, Oram, RawConfig, RecursiveConfig,
+    RecursiveOram, Sealer, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -21,8 +21,8 @@ use crate::support::failing::Failing;
 
 // ───────────────────────────── making them ─────────────────────────────
 
-type PathFreecursive<S = MemoryStore> = FreecursiveOram<PathBackend<S>, StdRng>;
-type RawFreecursive<S = MemoryStore> = FreecursiveOram<RawBackend<S>, StdRng>;
+type PathFreecursive<S = MemoryStore> = FreecursiveOram<PathScheme<S>, StdRng>;
+type RawFreecursive<S = MemoryStore> = FreecursiveOram<RawScheme<S>, StdRng>;
 
 fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
@@ -37,35 +37,35 @@ fn sealer(tree: &TreeConfig, seed: u64) -> Sealer {
     Sealer::aes128(&Key::draw(&mut coins(!seed)), tree.tree)
 }
 
-fn path_backend(tree: &TreeConfig, seed: u64) -> PathBackend<MemoryStore> {
-    PathBackend::new(tree, sealer(tree, seed), memory(tree)).unwrap()
+fn path_backend(tree: &TreeConfig, seed: u64) -> PathScheme<MemoryStore> {
+    PathScheme::new(tree, sealer(tree, seed), memory(tree)).unwrap()
 }
 
-fn raw_backend(config: &RawConfig, seed: u64) -> RawBackend<MemoryStore> {
-    RawBackend::new(config, sealer(&config.tree, seed), memory(&config.tree)).unwrap()
+fn raw_backend(config: &RawConfig, seed: u64) -> RawScheme<MemoryStore> {
+    RawScheme::new(config, sealer(&config.tree, seed), memory(&config.tree)).unwrap()
 }
 
 fn path(config: &FreecursiveConfig, seed: u64) -> PathFreecursive {
-    let backend = path_backend(&config.path_tree().unwrap(), seed);
-    FreecursiveOram::new(config, backend, coins(seed)).unwrap()
+    let scheme = path_backend(&config.path_tree().unwrap(), seed);
+    FreecursiveOram::new(config, scheme, coins(seed)).unwrap()
 }
 
 fn raw(config: &FreecursiveConfig, seed: u64) -> RawFreecursive {
-    let backend = raw_backend(&config.raw_tree().unwrap(), seed);
-    FreecursiveOram::new(config, backend, coins(seed)).unwrap()
+    let scheme = raw_backend(&config.raw_tree().unwrap(), seed);
+    FreecursiveOram::new(config, scheme, coins(seed)).unwrap()
 }
 
 fn recursive(
     config: &RecursiveConfig,
     seed: u64,
-) -> RecursiveOram<PathBackend<MemoryStore>, StdRng> {
+) -> RecursiveOram<PathScheme<MemoryStore>, StdRng> {
     let trees = config.path_trees().unwrap();
     let shapes: Vec<_> = trees.iter().map(|tree| tree.shape().unwrap()).collect();
-    let backends = trees.iter().map(|tree| {
+    let schemes = trees.iter().map(|tree| {
         let store = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
-        PathBackend::new(tree, sealer(tree, seed), store).unwrap()
+        PathScheme::new(tree, sealer(tree, seed), store).unwrap()
     });
-    RecursiveOram::new(config, backends.collect(), coins(seed)).unwrap()
+    RecursiveOram::new(config, schemes.collect(), coins(seed)).unwrap()
 }
 
 fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
@@ -149,10 +149,7 @@ fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
     }
 }
 
-fn run<B: TakingBackend>(
-    oram: &mut FreecursiveOram<B, StdRng>,
-    coins: &mut StdRng,
-) -> FrontendTally {
+fn run<B: Scheme>(oram: &mut FreecursiveOram<B, StdRng>, coins: &mut StdRng) -> FrontTally {
     let mut model = HashMap::new();
     for i in 1..=200 {
         request_both(oram, &mut model, coins);
@@ -177,15 +174,15 @@ fn freecursive_is_a_map() {
             let config = any_config(depth, coins);
             let tally = if coins.random() {
                 let tree = with_any_top(config.path_tree().unwrap(), coins);
-                let backend = path_backend(&tree, seed);
-                let mut oram = FreecursiveOram::new(&config, backend, self::coins(seed)).unwrap();
+                let scheme = path_backend(&tree, seed);
+                let mut oram = FreecursiveOram::new(&config, scheme, self::coins(seed)).unwrap();
                 assert_eq!(oram.depth(), depth);
                 run(&mut oram, coins)
             } else {
                 let mut config_of_tree = config.raw_tree().unwrap();
                 config_of_tree.tree = with_any_top(config_of_tree.tree, coins);
-                let backend = raw_backend(&config_of_tree, seed);
-                run(&mut FreecursiveOram::new(&config, backend, self::coins(seed)).unwrap(), coins)
+                let scheme = raw_backend(&config_of_tree, seed);
+                run(&mut FreecursiveOram::new(&config, scheme, self::coins(seed)).unwrap(), coins)
             };
             if config.hits == HitPolicy::Access {
                 assert_eq!((tally.stash_hits, tally.position_map_stash_hits), (0, 0));
@@ -250,11 +247,11 @@ fn freecursive_is_a_map_in_tight_trees() {
         };
         let tree = with_any_top(tree, coins);
         if seed % 2 == 0 {
-            let backend = path_backend(&tree, seed);
-            run(&mut FreecursiveOram::new(&config, backend, self::coins(seed)).unwrap(), coins);
+            let scheme = path_backend(&tree, seed);
+            run(&mut FreecursiveOram::new(&config, scheme, self::coins(seed)).unwrap(), coins);
         } else {
-            let backend = raw_backend(&RawConfig { tree, evict_period: 3 }, seed);
-            run(&mut FreecursiveOram::new(&config, backend, self::coins(seed)).unwrap(), coins);
+            let scheme = raw_backend(&RawConfig { tree, evict_period: 3 }, seed);
+            run(&mut FreecursiveOram::new(&config, scheme, self::coins(seed)).unwrap(), coins);
         }
     }
 }
@@ -479,24 +476,24 @@ fn the_client_is_small() {
 
 // ───────────────────────────── taking and appending ─────────────────────────────
 
-fn taken_and_appended<B: TakingBackend>(backend: &mut B) {
+fn taken_and_appended<B: Scheme>(scheme: &mut B) {
     let (from, to, later) = (Leaf(3), Leaf(1), Leaf(6));
     let mut block = [0xA5; 16];
-    assert!(!backend.take(5, from, &mut block).unwrap());
+    assert!(!scheme.take(5, from, &mut block).unwrap());
     assert_eq!(block, [0; 16], "never written");
 
-    backend.access(5, from, to, &mut Op::Write(&[7; 16])).unwrap();
-    assert!(backend.take(5, to, &mut block).unwrap());
+    scheme.access(5, from, to, &mut Op::Write(&[7; 16])).unwrap();
+    assert!(scheme.take(5, to, &mut block).unwrap());
     assert_eq!(block, [7; 16]);
-    backend
+    scheme
         .visit_blocks(&mut |_, address, _| assert_ne!(address, 5, "it is in two places"))
         .unwrap();
-    assert!(!backend.take(5, to, &mut block).unwrap());
+    assert!(!scheme.take(5, to, &mut block).unwrap());
 
-    backend.append(5, later, &[8; 16]).unwrap();
-    assert!(backend.stash().addresses().any(|held| held == 5));
+    scheme.append(5, later, &[8; 16]).unwrap();
+    assert!(scheme.stash().addresses().any(|held| held == 5));
     let mut leaves = Vec::new();
-    backend
+    scheme
         .visit_blocks(&mut |_, address, leaf| {
             if address == 5 {
                 leaves.push(leaf);
@@ -504,7 +501,7 @@ fn taken_and_appended<B: TakingBackend>(backend: &mut B) {
         })
         .unwrap();
     assert_eq!(leaves, [later]);
-    backend.access(5, later, to, &mut Op::Read(&mut block)).unwrap();
+    scheme.access(5, later, to, &mut Op::Read(&mut block)).unwrap();
     assert_eq!(block, [8; 16]);
 }
 
@@ -521,29 +518,29 @@ fn a_block_taken_is_nowhere_and_one_appended_is_in_the_stash() {
 }
 
 /// Appends until it is refused: everything is still there, and evictions make room.
-fn appended_until_full<B: TakingBackend>(backend: &mut B) {
-    let capacity = backend.config().capacity;
-    let beyond = (0..capacity).find(|a| backend.append(*a, Leaf(*a), &[*a as u8; 16]).is_err());
+fn appended_until_full<B: Scheme>(scheme: &mut B) {
+    let capacity = scheme.config().capacity;
+    let beyond = (0..capacity).find(|a| scheme.append(*a, Leaf(*a), &[*a as u8; 16]).is_err());
     let held = beyond.expect("the stash has an end");
-    let config = backend.config();
+    let config = scheme.config();
     assert!(held as usize >= config.stash_blocks_max + config.burst_accesses_max);
-    let error = backend.append(held, Leaf(0), &[0; 16]).unwrap_err();
+    let error = scheme.append(held, Leaf(0), &[0; 16]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StashFull);
-    assert_eq!(backend.check_ready().unwrap_err().kind(), ErrorKind::StashFull);
-    assert_eq!(backend.stash().blocks() as u64, held);
+    assert_eq!(scheme.check_ready().unwrap_err().kind(), ErrorKind::StashFull);
+    assert_eq!(scheme.stash().blocks() as u64, held);
     let mut evictions = 0;
     let coins = &mut coins(1);
-    while backend.check_ready().is_err() {
-        backend.background_evict(coins).unwrap();
+    while scheme.check_ready().is_err() {
+        scheme.evict(coins).unwrap();
         evictions += 1;
         assert!(evictions < 10_000, "no eviction makes room");
     }
     for address in 0..held {
         let mut block = [0; 16];
-        while backend.check_ready().is_err() {
-            backend.background_evict(coins).unwrap();
+        while scheme.check_ready().is_err() {
+            scheme.evict(coins).unwrap();
         }
-        backend.access(address, Leaf(address), Leaf(address), &mut Op::Read(&mut block)).unwrap();
+        scheme.access(address, Leaf(address), Leaf(address), &mut Op::Read(&mut block)).unwrap();
         assert_eq!(block, [address as u8; 16]);
     }
 }
@@ -580,8 +577,8 @@ fn backends_that_are_too_small_are_invalid_configs() {
     let config = RecursiveConfig { capacity: 100, block_bytes: 16, client_entries_max: 5 };
     let trees = config.path_trees().unwrap();
     assert_eq!(trees.len(), 4);
-    let backends = trees.iter().skip(1).map(|tree| path_backend(tree, 1)).collect();
-    let error = RecursiveOram::new(&config, backends, coins(1)).err().unwrap();
+    let schemes = trees.iter().skip(1).map(|tree| path_backend(tree, 1)).collect();
+    let error = RecursiveOram::new(&config, schemes, coins(1)).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidConfig);
     let config = RecursiveConfig { client_entries_max: 0, ..config };
     assert_eq!(config.path_trees().unwrap_err().kind(), ErrorKind::InvalidConfig);
@@ -622,8 +619,8 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
                 4,
             )
         };
-        let backend = path_backend(&tree, seed);
-        let mut oram = FreecursiveOram::new(&config, backend, coins(seed)).unwrap();
+        let scheme = path_backend(&tree, seed);
+        let mut oram = FreecursiveOram::new(&config, scheme, coins(seed)).unwrap();
         let mut model = HashMap::new();
         let coins = &mut coins(!seed);
         for _ in 0..2000 {
@@ -635,7 +632,7 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
                 refusals += 1;
                 // Some never recover: then the tree is as full as it can be.
                 for _ in 0..1000 {
-                    oram.background_evict().unwrap();
+                    oram.evict().unwrap();
                     if oram.stash().blocks() <= 4 {
                         break;
                     }
@@ -651,7 +648,7 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
         for (address, held) in held {
             for _ in 0..1000 {
                 if oram.stash().blocks() > 4 {
-                    oram.background_evict().unwrap();
+                    oram.evict().unwrap();
                 }
             }
             let mut block = [0; 32];
@@ -684,20 +681,20 @@ fn after_a_failure_of_the_store_it_answers_nothing_more() {
         let store = |memory| Failing { memory, calls_left: Rc::clone(&calls_left) };
 
         let tree = config.path_tree().unwrap();
-        let backend = PathBackend::new(&tree, sealer(&tree, 1), store(memory(&tree))).unwrap();
-        let mut oram = FreecursiveOram::new(&config, backend, coins(1)).unwrap();
+        let scheme = PathScheme::new(&tree, sealer(&tree, 1), store(memory(&tree))).unwrap();
+        let mut oram = FreecursiveOram::new(&config, scheme, coins(1)).unwrap();
         oram.write(7, &[1; 16]).unwrap();
         calls_left.set(failing_call);
         let result = oram.write(99, &[1; 16]);
         assert_stays_closed(&mut oram, result);
-        assert_eq!(oram.background_evict().unwrap_err().kind(), ErrorKind::MustReopen);
+        assert_eq!(oram.evict().unwrap_err().kind(), ErrorKind::MustReopen);
         assert_eq!(oram.check_invariants().unwrap_err().kind(), ErrorKind::MustReopen);
 
         calls_left.set(u64::MAX);
         let raw = config.raw_tree().unwrap();
         let store = store(memory(&raw.tree));
-        let backend = RawBackend::new(&raw, sealer(&raw.tree, 1), store).unwrap();
-        let mut oram = FreecursiveOram::new(&config, backend, coins(1)).unwrap();
+        let scheme = RawScheme::new(&raw, sealer(&raw.tree, 1), store).unwrap();
+        let mut oram = FreecursiveOram::new(&config, scheme, coins(1)).unwrap();
         oram.write(7, &[1; 16]).unwrap();
         calls_left.set(failing_call);
         let result = oram.write(99, &[1; 16]);

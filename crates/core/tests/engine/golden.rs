@@ -15,8 +15,8 @@ use std::path::Path;
 use oblivio_core::reference::{ReferencePath, ReferenceRaw};
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::{
-    BucketId, Error, ErrorKind, Geometry, Key, LayoutKind, Leaf, MemoryStore, NoSecrecy, Oram,
-    PathOram, RawConfig, RawOram, Sealer, TreeConfig,
+    BucketId, Error, ErrorKind, Front, Geometry, Key, LayoutKind, Leaf, MemoryStore, NoSecrecy,
+    Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
 };
 use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha256};
@@ -306,33 +306,19 @@ impl TryRng for Coins {
 impl TryCryptoRng for Coins {}
 
 /// Path or RAW ORAM in memory that can be looked into.
-trait OnMemory: Oram {
+trait OnMemory: Front {
     fn memory(&mut self) -> &mut MemoryStore;
-    fn stash(&self) -> Vec<u64>;
-    fn evict(&mut self) -> Result<(), Error>;
 }
 
 impl OnMemory for PathOram<MemoryStore, Coins> {
     fn memory(&mut self) -> &mut MemoryStore {
         self.store_mut()
     }
-    fn stash(&self) -> Vec<u64> {
-        self.stash().addresses().collect()
-    }
-    fn evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
-    }
 }
 
 impl OnMemory for RawOram<MemoryStore, Coins> {
     fn memory(&mut self) -> &mut MemoryStore {
         self.store_mut()
-    }
-    fn stash(&self) -> Vec<u64> {
-        self.stash().addresses().collect()
-    }
-    fn evict(&mut self) -> Result<(), Error> {
-        self.background_evict()
     }
 }
 
@@ -341,7 +327,7 @@ impl OnMemory for RawOram<MemoryStore, Coins> {
 /// What there is to know of an ORAM after the workload.
 fn vector(oram: &mut impl OnMemory, leaves: &[Leaf]) -> String {
     let leaves: Vec<_> = leaves.iter().map(|leaf| leaf.0).collect();
-    let stash = oram.stash();
+    let stash: Vec<_> = oram.stash().addresses().collect();
     format!(
         "leaves of the paths read {leaves:?}\nblocks left in the stash {stash:?}\n{}",
         Storage(oram.memory()).dump()

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use oblivio_core::durable::rotating::Kept;
 use oblivio_core::posmap::LivePosMap;
-use oblivio_core::scheme::{Backend, Home, Location};
+use oblivio_core::scheme::{Home, Location, Scheme};
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    Access, BucketId, EraSealer, ErrorKind, FlatOram, Geometry, HitPolicy, Leaf, MasterKey,
+    Access, BucketId, EraSealer, ErrorKind, FlatOram, Front, Geometry, HitPolicy, Leaf, MasterKey,
     MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, RotatingConfig, RotatingOram,
     Sealer, TreeConfig, TreeTopKind,
 };
@@ -70,9 +70,9 @@ fn raw(tree: TreeConfig, evict_period: u32, seed: u64) -> RawOram<MemoryStore, S
 
 type Whereabouts = HashMap<u64, (Location, Leaf)>;
 
-fn whereabouts<B: Backend>(oram: &mut FlatOram<B, StdRng>) -> Whereabouts {
+fn whereabouts<B: Scheme>(oram: &mut FlatOram<B, StdRng>) -> Whereabouts {
     let mut found = HashMap::new();
-    oram.backend_mut()
+    oram.scheme_mut()
         .visit_blocks(&mut |location, address, leaf| {
             assert_eq!(found.insert(address, (location, leaf)), None, "a block is in one place");
         })
@@ -94,7 +94,7 @@ fn is_found(tree: &TreeConfig, place: Option<&(Location, Leaf)>) -> bool {
 // ───────────────────────────── which are served ─────────────────────────────
 
 /// Serves random requests, and knows before each whether it is a hit. Returns how many were.
-fn serves_what_is_on_the_client<B: Backend>(oram: FlatOram<B, StdRng>, coins: &mut StdRng) -> u64 {
+fn serves_what_is_on_the_client<B: Scheme>(oram: FlatOram<B, StdRng>, coins: &mut StdRng) -> u64 {
     let mut oram = oram.with_hits(HitPolicy::Serve);
     let tree = oram.config().clone();
     let mut array = vec![[0; BLOCK_BYTES]; tree.capacity as usize];
@@ -307,11 +307,11 @@ fn crowded(ways: u16) -> TreeConfig {
 }
 
 /// Evicts until the stash is within its bound. Returns how often.
-fn drain<B: Backend>(oram: &mut FlatOram<B, StdRng>) -> u64 {
+fn drain<B: Scheme>(oram: &mut FlatOram<B, StdRng>) -> u64 {
     let mut evictions = 0;
     while oram.stash().blocks() > oram.config().stash_blocks_max {
         let before = oram.stash().blocks();
-        oram.background_evict().unwrap();
+        oram.evict().unwrap();
         assert!(oram.stash().blocks() <= before, "an eviction makes the stash grow");
         evictions += 1;
         assert!(evictions < 10_000, "background eviction does not empty the stash");
@@ -319,7 +319,7 @@ fn drain<B: Backend>(oram: &mut FlatOram<B, StdRng>) -> u64 {
     evictions
 }
 
-fn overflow_goes_to_the_stash<B: Backend>(mut oram: FlatOram<B, StdRng>) -> u64 {
+fn overflow_goes_to_the_stash<B: Scheme>(mut oram: FlatOram<B, StdRng>) -> u64 {
     let coins = &mut coins(3);
     let capacity = oram.config().capacity;
     let mut array = vec![[0u8; BLOCK_BYTES]; capacity as usize];

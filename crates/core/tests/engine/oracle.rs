@@ -8,11 +8,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use oblivio_core::reference::{ReferencePath, ReferenceRaw};
-use oblivio_core::scheme::Backend;
+use oblivio_core::scheme::Scheme;
 use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
-    Access, BucketStore, Error, ErrorKind, FlatOram, Geometry, Key, LayoutKind, Leaf, MemoryStore,
-    NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer, StoreError, TreeConfig, TreeTopKind,
+    Access, BucketStore, Error, ErrorKind, FlatOram, Front, Geometry, Key, LayoutKind, Leaf,
+    MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer, StoreError, TreeConfig,
+    TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -191,7 +192,7 @@ impl Reference for ReferenceRaw<StdRng> {
 ///
 /// A batch looks one access ahead. It draws the coins in the order of single accesses all the same,
 /// because serving an access draws none.
-fn same_runs<B: Backend>(
+fn same_runs<B: Scheme>(
     oram: &mut FlatOram<B, StdRng>,
     log: &Log,
     reference: &mut impl Reference,
@@ -223,7 +224,7 @@ fn same_runs<B: Backend>(
 }
 
 /// Checks the Path ORAM invariant, and strikes the scan from the log.
-fn check_invariants<B: Backend>(oram: &mut FlatOram<B, StdRng>, log: &Log) {
+fn check_invariants<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log) {
     let trips = log.borrow().read.len();
     oram.check_invariants().unwrap();
     log.borrow_mut().read.truncate(trips);
@@ -250,7 +251,7 @@ impl PlainArray {
     }
 
     /// Reads every block, with background evictions where the stash wants them.
-    fn assert_held_by<B: Backend>(&self, oram: &mut FlatOram<B, StdRng>) {
+    fn assert_held_by<B: Scheme>(&self, oram: &mut FlatOram<B, StdRng>) {
         let mut buffer = vec![0xA5; oram.block_bytes()];
         for (address, block) in (0..).zip(&self.0) {
             drain(oram);
@@ -360,7 +361,7 @@ fn tight_tree() -> (TreeConfig, Recorded, Log, Sealer) {
 }
 
 /// Sends batches until enough of them were refused half way.
-fn refusals_are_harmless<B: Backend>(oram: &mut FlatOram<B, StdRng>, log: &Log, seed: u64) {
+fn refusals_are_harmless<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log, seed: u64) {
     let coins = &mut StdRng::seed_from_u64(!seed);
     let mut array = PlainArray::new(oram.config());
     let mut refusals = 0;
@@ -408,7 +409,7 @@ fn serve_updates(oram: &mut impl Oram, requests: &[Request]) -> (usize, Result<(
     (served.get(), outcome)
 }
 
-fn one_more_is_refused_untouched<B: Backend>(oram: &mut FlatOram<B, StdRng>, log: &Log) {
+fn one_more_is_refused_untouched<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log) {
     let stash: Vec<_> = oram.stash().addresses().collect();
     let (read, written) = (log.borrow().read.len(), log.borrow().written.len());
     let error = oram.write(0, &vec![1; oram.block_bytes()]).unwrap_err();
@@ -418,12 +419,12 @@ fn one_more_is_refused_untouched<B: Backend>(oram: &mut FlatOram<B, StdRng>, log
 }
 
 /// Background evictions until the stash is within its bound.
-fn drain<B: Backend>(oram: &mut FlatOram<B, StdRng>) {
+fn drain<B: Scheme>(oram: &mut FlatOram<B, StdRng>) {
     const EVICTIONS_MAX: usize = 10_000;
     let evictions = (0..EVICTIONS_MAX)
         .take_while(|_| {
             let over = oram.stash().blocks() > oram.config().stash_blocks_max;
-            over.then(|| oram.background_evict().unwrap()).is_some()
+            over.then(|| oram.evict().unwrap()).is_some()
         })
         .count();
     assert!(evictions < EVICTIONS_MAX, "background eviction does not empty the stash");
@@ -525,7 +526,7 @@ fn raw_costs(config: &RawConfig, workload: Workload) -> Vec<u64> {
     costs(RawOram::raw(config, sealer, store, StdRng::seed_from_u64(1)).unwrap(), workload)
 }
 
-fn costs<B: Backend>(mut oram: FlatOram<B, StdRng>, workload: Workload) -> Vec<u64> {
+fn costs<B: Scheme>(mut oram: FlatOram<B, StdRng>, workload: Workload) -> Vec<u64> {
     let cost_after = |i| {
         workload(&mut oram, i);
         oram.aes_blocks()

@@ -1,15 +1,13 @@
 //! PMMAC against a store that lies: whatever it does, no read ever answers anything but what was last
 //! written, nothing panics, and damage to a block that lives is noticed.
 
-use std::cell::Cell;
 use std::ops::Range;
-use std::rc::Rc;
 
-use oblivio_core::scheme::{Location, PathBackend, RawBackend, TakingBackend};
+use oblivio_core::scheme::{self, Location, PathScheme, RawScheme};
 use oblivio_core::store::{Fill, Frames, Part, Piece, TreeId, TreeShape};
 use oblivio_core::{
-    Access, BucketId, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, HitPolicy,
-    Integrity, Key, LayoutKind, Leaf, MemoryStore, NoSecrecy, Oram, Sealer, StoreError, TreeConfig,
+    BucketId, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Front, HitPolicy,
+    Integrity, Key, LayoutKind, Leaf, MemoryStore, NoSecrecy, Sealer, StoreError, TreeConfig,
 };
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -21,7 +19,7 @@ use rand::{RngExt, SeedableRng};
 struct Untrusted {
     memory: MemoryStore,
     /// How many writes it forgets from now on.
-    dropped: Rc<Cell<u32>>,
+    dropped: u32,
 }
 
 impl BucketStore for Untrusted {
@@ -38,9 +36,8 @@ impl BucketStore for Untrusted {
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        let drops = self.dropped.get();
-        let before = (drops > 0).then(|| self.memory.contents().to_vec());
-        self.dropped.set(drops.saturating_sub(1));
+        let before = (self.dropped > 0).then(|| self.memory.contents().to_vec());
+        self.dropped = self.dropped.saturating_sub(1);
         self.memory.write(pieces, fill)?;
         if let Some(before) = before {
             self.memory.contents_mut().copy_from_slice(&before);
@@ -53,56 +50,42 @@ impl BucketStore for Untrusted {
     }
 }
 
-/// A store to be attacked, under a frontend over any backend.
-trait Victim: Oram {
-    fn memory(&mut self) -> &mut MemoryStore;
+/// A front end over any scheme, whose store is to be attacked.
+trait Victim: Front {
+    fn store(&mut self) -> &mut Untrusted;
     fn tree(&self) -> TreeConfig;
-    fn drop_writes(&self, writes: u32);
-    fn remaps(&self) -> u64;
-    fn check(&mut self) -> Result<(), Error>;
     /// The buckets in storage with a block in them.
     fn filled(&mut self) -> Vec<BucketId>;
-}
 
-struct Attacked<B> {
-    oram: FreecursiveOram<B, StdRng>,
-    memory: fn(&mut B) -> &mut MemoryStore,
-    dropped: Rc<Cell<u32>>,
-}
-
-impl<B: TakingBackend> Oram for Attacked<B> {
-    fn capacity(&self) -> u64 {
-        self.oram.capacity()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.oram.block_bytes()
-    }
-
-    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        self.oram.access(batch)
-    }
-}
-
-impl<B: TakingBackend> Victim for Attacked<B> {
     fn memory(&mut self) -> &mut MemoryStore {
-        (self.memory)(self.oram.backend_mut())
+        &mut self.store().memory
+    }
+}
+
+/// A scheme whose store can be attacked.
+trait Exposed: scheme::Scheme {
+    fn store(&mut self) -> &mut Untrusted;
+}
+
+impl Exposed for PathScheme<Untrusted> {
+    fn store(&mut self) -> &mut Untrusted {
+        self.store_mut()
+    }
+}
+
+impl Exposed for RawScheme<Untrusted> {
+    fn store(&mut self) -> &mut Untrusted {
+        self.store_mut()
+    }
+}
+
+impl<S: Exposed> Victim for FreecursiveOram<S, StdRng> {
+    fn store(&mut self) -> &mut Untrusted {
+        self.scheme_mut().store()
     }
 
     fn tree(&self) -> TreeConfig {
-        self.oram.config().clone()
-    }
-
-    fn drop_writes(&self, writes: u32) {
-        self.dropped.set(writes);
-    }
-
-    fn remaps(&self) -> u64 {
-        self.oram.tally().remap_accesses
-    }
-
-    fn check(&mut self) -> Result<(), Error> {
-        self.oram.check_invariants()
+        self.config().clone()
     }
 
     fn filled(&mut self) -> Vec<BucketId> {
@@ -112,18 +95,10 @@ impl<B: TakingBackend> Victim for Attacked<B> {
             Location::Bucket(bucket) if bucket.level() >= top => filled.push(bucket),
             _ => {}
         };
-        self.oram.backend_mut().visit_blocks(&mut visit).unwrap();
+        self.scheme_mut().visit_blocks(&mut visit).unwrap();
         filled.dedup();
         filled
     }
-}
-
-fn path_memory(backend: &mut PathBackend<Untrusted>) -> &mut MemoryStore {
-    &mut backend.store_mut().memory
-}
-
-fn raw_memory(backend: &mut RawBackend<Untrusted>) -> &mut MemoryStore {
-    &mut backend.store_mut().memory
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +142,6 @@ impl Setup {
     fn build(&self) -> Box<dyn Victim> {
         let config = self.config();
         let mut coins = StdRng::seed_from_u64(self.seed);
-        let dropped = Rc::new(Cell::new(0));
         let top = |tree: TreeConfig| TreeConfig { tree_top_levels: self.tree_top_levels, ..tree };
         let parts = |tree: &TreeConfig, coins: &mut StdRng| {
             let memory = MemoryStore::new(&[tree.shape().unwrap()], LayoutKind::Heap).unwrap();
@@ -175,23 +149,21 @@ impl Setup {
                 true => Sealer::aes128(&Key::draw(coins), tree.tree),
                 false => Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets()),
             };
-            (sealer, Untrusted { memory, dropped: Rc::clone(&dropped) })
+            (sealer, Untrusted { memory, dropped: 0 })
         };
         match self.scheme {
             Scheme::Path => {
                 let tree = top(config.path_tree().unwrap());
                 let (sealer, store) = parts(&tree, &mut coins);
-                let backend = PathBackend::new(&tree, sealer, store).unwrap();
-                let oram = FreecursiveOram::new(&config, backend, coins).unwrap();
-                Box::new(Attacked { oram, memory: path_memory, dropped })
+                let scheme = PathScheme::new(&tree, sealer, store).unwrap();
+                Box::new(FreecursiveOram::new(&config, scheme, coins).unwrap())
             }
             Scheme::Raw => {
                 let mut raw = config.raw_tree().unwrap();
                 raw.tree = top(raw.tree);
                 let (sealer, store) = parts(&raw.tree, &mut coins);
-                let backend = RawBackend::new(&raw, sealer, store).unwrap();
-                let oram = FreecursiveOram::new(&config, backend, coins).unwrap();
-                Box::new(Attacked { oram, memory: raw_memory, dropped })
+                let scheme = RawScheme::new(&raw, sealer, store).unwrap();
+                Box::new(FreecursiveOram::new(&config, scheme, coins).unwrap())
             }
         }
     }
@@ -305,9 +277,9 @@ fn honest_runs_never_fail() {
         for _ in 0..3 {
             pair.requests(150).unwrap_or_else(|error| panic!("{error}: {setup:?}"));
             pair.sweep().unwrap();
-            pair.oram.check().unwrap();
+            pair.oram.check_invariants().unwrap();
         }
-        remaps += pair.oram.remaps();
+        remaps += pair.oram.counters().front.remap_accesses;
     }
     assert!(remaps > 10_000, "{remaps}");
 }
@@ -453,7 +425,7 @@ fn writes_that_were_dropped_are_caught() {
     for setup in Setup::all() {
         let mut pair = Pair::new(&setup);
         pair.write_all();
-        pair.oram.drop_writes(u32::MAX);
+        pair.oram.store().dropped = u32::MAX;
         let error = (0..5).find_map(|_| pair.sweep().err());
         assert_eq!(error.expect("they were needed").kind(), ErrorKind::Corrupt, "{setup:?}");
     }
@@ -544,7 +516,7 @@ impl Pair {
                 memory[spans[0].clone()][..bytes].copy_from_slice(&now[spans[1].clone()][..bytes]);
                 memory[spans[1].clone()][..bytes].copy_from_slice(&now[spans[0].clone()][..bytes]);
             }
-            Attack::DropWrites(writes) => self.oram.drop_writes(writes),
+            Attack::DropWrites(writes) => self.oram.store().dropped = writes,
             Attack::Snapshot => *snapshot = self.snapshot(),
         }
     }

@@ -1,9 +1,9 @@
 //! An ORAM that is filled at once is one to which every block has been written.
 
-use oblivio_core::scheme::{Backend, PathBackend};
+use oblivio_core::scheme::{PathScheme, Scheme};
 use oblivio_core::{
-    ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Geometry, Integrity, Key, MemoryStore,
-    Oram, Sealer, TreeConfig, TreeTopKind,
+    ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram, Front, Geometry, Integrity, Key,
+    MemoryStore, Oram, Sealer, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -15,9 +15,9 @@ fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-fn backend(tree: &TreeConfig) -> PathBackend<MemoryStore> {
+fn scheme(tree: &TreeConfig) -> PathScheme<MemoryStore> {
     let store = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
-    PathBackend::new(tree, Sealer::aes128(&Key::draw(&mut coins(7)), tree.tree), store).unwrap()
+    PathScheme::new(tree, Sealer::aes128(&Key::draw(&mut coins(7)), tree.tree), store).unwrap()
 }
 
 /// A tree with buckets of any size on some levels, and any top.
@@ -50,7 +50,7 @@ fn with_a_flat_map_every_block_is_there_as_deep_as_it_can_be() {
     for seed in 0..20 {
         let mut chance = coins(seed);
         let tree = any_tree(CAPACITY, 16, &mut chance);
-        let mut oram = FlatOram::new(backend(&tree), chance).unwrap();
+        let mut oram = FlatOram::new(scheme(&tree), chance).unwrap();
         oram.populate().unwrap();
         oram.check_invariants().unwrap();
         let levels = oram.blocks_on_levels().unwrap();
@@ -75,11 +75,11 @@ fn with_the_map_in_the_tree_its_blocks_are_there_too() {
             burst_accesses_max: config.burst_accesses_max().unwrap(),
             ..any_tree(config.tree_capacity().unwrap(), 64, &mut chance)
         };
-        let mut oram = FreecursiveOram::new(&config, backend(&tree), chance).unwrap();
+        let mut oram = FreecursiveOram::new(&config, scheme(&tree), chance).unwrap();
         oram.populate().unwrap();
         oram.check_invariants().unwrap();
         let mut seen = Vec::new();
-        oram.backend_mut().visit_blocks(&mut |_, address, _| seen.push(address)).unwrap();
+        oram.scheme_mut().visit_blocks(&mut |_, address, _| seen.push(address)).unwrap();
         seen.sort_unstable();
         let levels = config.level_addresses().unwrap();
         assert_eq!(
@@ -95,7 +95,7 @@ fn with_the_map_in_the_tree_its_blocks_are_there_too() {
 #[test]
 fn what_cannot_be_filled_is_refused() {
     let tree = TreeConfig::new(CAPACITY, 16, Geometry::uniform(6, 4).unwrap(), 1);
-    let mut oram = FlatOram::new(backend(&tree), coins(1)).unwrap();
+    let mut oram = FlatOram::new(scheme(&tree), coins(1)).unwrap();
     assert_eq!(oram.populate().unwrap_err().kind(), ErrorKind::StashFull, "508 slots");
     assert_eq!(oram.read(0, &mut [0; 16]).unwrap_err().kind(), ErrorKind::MustReopen);
 
@@ -105,6 +105,6 @@ fn what_cannot_be_filled_is_refused() {
         ..FreecursiveConfig::new(CAPACITY, 64).unwrap()
     };
     let tree = config.path_tree().unwrap();
-    let mut oram = FreecursiveOram::new(&config, backend(&tree), coins(1)).unwrap();
+    let mut oram = FreecursiveOram::new(&config, scheme(&tree), coins(1)).unwrap();
     assert_eq!(oram.populate().unwrap_err().kind(), ErrorKind::InvalidConfig);
 }

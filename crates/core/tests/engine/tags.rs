@@ -5,14 +5,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use oblivio_core::geometry::Leaf;
-use oblivio_core::scheme::{
-    Backend, Location, PathBackend, Populate, RawBackend, TagTree, TakingBackend,
-};
+use oblivio_core::scheme::{Location, PathScheme, RawScheme, Scheme, TagTree};
 use oblivio_core::seal::NoSecrecy;
 use oblivio_core::store::Piece;
 use oblivio_core::view::{Event, Recorder};
 use oblivio_core::{
-    ErrorKind, FlatOram, Geometry, MemoryStore, Op, Oram, RawConfig, Sealer, TreeConfig,
+    ErrorKind, FlatOram, Front, Geometry, MemoryStore, Op, Oram, RawConfig, Sealer, TreeConfig,
     TreeTopKind,
 };
 use rand::rngs::StdRng;
@@ -32,9 +30,9 @@ fn tree(block_bytes: usize) -> TreeConfig {
 }
 
 /// Which pieces storage was asked for, and where the blocks ended up.
-fn run<B: Backend>(
+fn run<B: Scheme>(
     tree: &TreeConfig,
-    backend: impl FnOnce(Sealer, Recorder<MemoryStore, Box<dyn FnMut(&Event, &[u8])>>) -> B,
+    scheme: impl FnOnce(Sealer, Recorder<MemoryStore, Box<dyn FnMut(&Event, &[u8])>>) -> B,
 ) -> (Vec<Option<Piece>>, Vec<u64>) {
     let seen = Seen::default();
     let log = Rc::clone(&seen);
@@ -42,8 +40,8 @@ fn run<B: Backend>(
     let memory = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
     let store = Recorder::new(memory, Box::new(sink) as Box<dyn FnMut(&Event, &[u8])>);
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
-    let backend = backend(sealer, store);
-    let mut oram = FlatOram::new(backend, StdRng::seed_from_u64(5)).unwrap();
+    let scheme = scheme(sealer, store);
+    let mut oram = FlatOram::new(scheme, StdRng::seed_from_u64(5)).unwrap();
     let mut coins = StdRng::seed_from_u64(6);
     let mut block = vec![0; tree.block_bytes];
     for _ in 0..1000 {
@@ -63,7 +61,7 @@ fn run<B: Backend>(
 fn path_oram_moves_tags_as_it_moves_blocks() {
     let of = |bytes| {
         let tree = tree(bytes);
-        run(&tree, |sealer, store| PathBackend::new(&tree, sealer, store).unwrap())
+        run(&tree, |sealer, store| PathScheme::new(&tree, sealer, store).unwrap())
     };
     let (pieces, levels) = of(0);
     assert_eq!((&pieces, &levels), (&of(64).0, &of(64).1));
@@ -74,7 +72,7 @@ fn path_oram_moves_tags_as_it_moves_blocks() {
 fn raw_oram_moves_tags_as_it_moves_blocks() {
     let of = |bytes| {
         let config = RawConfig { tree: tree(bytes), evict_period: 3 };
-        run(&config.tree, |sealer, store| RawBackend::new(&config, sealer, store).unwrap())
+        run(&config.tree, |sealer, store| RawScheme::new(&config, sealer, store).unwrap())
     };
     let (tags, blocks) = (of(0), of(64));
     assert_eq!(tags, blocks);
@@ -86,8 +84,8 @@ fn a_tag_is_served_like_a_block() {
     let tree = tree(0);
     let memory = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
-    let backend = PathBackend::new(&tree, sealer, memory).unwrap();
-    let mut oram = FlatOram::new(backend, StdRng::seed_from_u64(5)).unwrap();
+    let scheme = PathScheme::new(&tree, sealer, memory).unwrap();
+    let mut oram = FlatOram::new(scheme, StdRng::seed_from_u64(5)).unwrap();
     oram.write(7, &[]).unwrap();
     let mut served = 0;
     let mut count = |block: &mut [u8]| served += 1 + block.len();
@@ -96,40 +94,40 @@ fn a_tag_is_served_like_a_block() {
     assert!(oram.read(7, &mut [0]).is_err(), "it has no byte");
 }
 
-/// Whatever is asked of a backend, by chance: accesses, hits, blocks taken out and put back, background
+/// Whatever is asked of a scheme, by chance: accesses, hits, blocks taken out and put back, background
 /// evictions. Answers all that could be seen of it on the way, and where each block was every now and then.
-fn work<B: TakingBackend + Populate>(backend: &mut B, full: bool) -> Vec<String> {
+fn work<B: Scheme + Scheme>(scheme: &mut B, full: bool) -> Vec<String> {
     let mut coins = StdRng::seed_from_u64(3);
-    let leaves = backend.config().geometry.leaves();
+    let leaves = scheme.config().geometry.leaves();
     let mut map: Vec<_> = (0..CAPACITY).map(|_| Leaf(coins.random_range(0..leaves))).collect();
     let mut out = vec![false; CAPACITY as usize];
     let mut seen = Vec::new();
     if full {
-        backend.populate(&mut (0..).zip(map.iter().copied())).unwrap();
+        scheme.populate(&mut (0..).zip(map.iter().copied())).unwrap();
     }
     for step in 0..2000 {
         let address = coins.random_range(0..CAPACITY);
         let (i, fresh) = (address as usize, Leaf(coins.random_range(0..leaves)));
-        if backend.check_ready().is_err() || step % 7 == 0 {
-            backend.background_evict(&mut coins).unwrap();
+        if scheme.check_ready().is_err() || step % 7 == 0 {
+            scheme.evict(&mut coins).unwrap();
         } else if out[i] {
-            backend.append(address, map[i], &[]).unwrap();
+            scheme.append(address, map[i], &[]).unwrap();
             out[i] = false;
         } else if step % 5 == 0 {
-            seen.push(format!("{}", backend.take(address, map[i], &mut []).unwrap()));
+            seen.push(format!("{}", scheme.take(address, map[i], &mut []).unwrap()));
             (map[i], out[i]) = (fresh, true);
-        } else if step % 3 != 0 && backend.serve_on_client(address, &mut Op::Write(&[])).unwrap() {
+        } else if step % 3 != 0 && scheme.serve_on_client(address, &mut Op::Write(&[])).unwrap() {
             seen.push(format!("hit {address}"));
         } else {
-            backend.prefetch(map[i]);
-            backend.access(address, map[i], fresh, &mut Op::Write(&[])).unwrap();
+            scheme.announce(&map[i..=i]);
+            scheme.access(address, map[i], fresh, &mut Op::Write(&[])).unwrap();
             map[i] = fresh;
         }
-        seen.push(format!("{:?}", backend.stash().addresses().collect::<Vec<_>>()));
+        seen.push(format!("{:?}", scheme.stash().addresses().collect::<Vec<_>>()));
         if step % 100 == 99 {
             let mut blocks = Vec::new();
             let mut note = |at, address, leaf| blocks.push((format!("{at:?}"), address, leaf));
-            backend.visit_blocks(&mut note).unwrap();
+            scheme.visit_blocks(&mut note).unwrap();
             // Each goes through its buckets in an order of its own.
             blocks.sort_by(|(at, ..), (other, ..)| at.cmp(other));
             seen.extend(blocks.iter().map(|block| format!("{block:?}")));
@@ -146,8 +144,8 @@ fn a_tree_of_tags_does_what_a_store_does() {
             let tree = TreeConfig { tree_top, tree_top_levels, ..tree(0) };
             let memory =
                 MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
-            let mut store = PathBackend::new(&tree, sealer(), memory).unwrap();
-            let mut tags = PathBackend::of_tags(&tree).unwrap();
+            let mut store = PathScheme::new(&tree, sealer(), memory).unwrap();
+            let mut tags = PathScheme::of_tags(&tree).unwrap();
             let (expected, seen) = (work(&mut store, full), work(&mut tags, full));
             assert!(expected == seen, "{tree:?}");
             assert!(expected.len() > 6000);
@@ -158,13 +156,13 @@ fn a_tree_of_tags_does_what_a_store_does() {
 #[test]
 fn a_tree_of_tags_tells_where_a_block_is() {
     for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
-        let mut backend: PathBackend<TagTree> =
-            PathBackend::of_tags(&TreeConfig { tree_top, ..tree(0) }).unwrap();
-        work(&mut backend, true);
+        let mut scheme: PathScheme<TagTree> =
+            PathScheme::of_tags(&TreeConfig { tree_top, ..tree(0) }).unwrap();
+        work(&mut scheme, true);
         let mut blocks = Vec::new();
-        backend.visit_blocks(&mut |at, address, leaf| blocks.push((at, address, leaf))).unwrap();
+        scheme.visit_blocks(&mut |at, address, leaf| blocks.push((at, address, leaf))).unwrap();
         for (at, address, leaf) in &blocks {
-            assert_eq!(backend.locate(*address, *leaf), Some(*at));
+            assert_eq!(scheme.locate(*address, *leaf), Some(*at));
         }
         let levels = |on: &dyn Fn(u8) -> bool| {
             let is = |at: &Location| matches!(at, Location::Bucket(bucket) if on(bucket.level()));
@@ -172,48 +170,48 @@ fn a_tree_of_tags_tells_where_a_block_is() {
         };
         assert!(levels(&|level| level < 2) > 0 && levels(&|level| level >= 2) > 150);
         let (_, address, leaf) = blocks[blocks.len() - 1];
-        backend.take(address, leaf, &mut []).unwrap();
-        assert_eq!(backend.locate(address, leaf), None);
+        scheme.take(address, leaf, &mut []).unwrap();
+        assert_eq!(scheme.locate(address, leaf), None);
     }
 }
 
 #[test]
 fn a_tree_of_tags_tells_each_path() {
-    let mut backend = PathBackend::of_tags(&tree(0)).unwrap();
+    let mut scheme = PathScheme::of_tags(&tree(0)).unwrap();
     let told = Rc::new(RefCell::new(Vec::new()));
     let log = Rc::clone(&told);
-    backend.populate(&mut (0..CAPACITY).map(|address| (address, Leaf(address % 128)))).unwrap();
-    backend.tell_paths(move |leaf| log.borrow_mut().push(leaf));
-    backend.access(5, Leaf(5), Leaf(9), &mut Op::Write(&[])).unwrap();
-    backend.take(6, Leaf(6), &mut []).unwrap();
+    scheme.populate(&mut (0..CAPACITY).map(|address| (address, Leaf(address % 128)))).unwrap();
+    scheme.tell_paths(move |leaf| log.borrow_mut().push(leaf));
+    scheme.access(5, Leaf(5), Leaf(9), &mut Op::Write(&[])).unwrap();
+    scheme.take(6, Leaf(6), &mut []).unwrap();
     assert_eq!(told.take(), [Leaf(5), Leaf(6)]);
-    backend.background_evict(&mut StdRng::seed_from_u64(1)).unwrap();
+    scheme.evict(&mut StdRng::seed_from_u64(1)).unwrap();
     assert_eq!(told.take().len(), 1);
-    assert!(!backend.serve_on_client(7, &mut Op::Write(&[])).unwrap());
+    assert!(!scheme.serve_on_client(7, &mut Op::Write(&[])).unwrap());
     assert_eq!(told.take(), [], "nothing is read for that");
 }
 
 #[test]
 fn a_tree_of_tags_may_have_one_bucket() {
     let tree = TreeConfig::new(3, 0, Geometry::uniform(0, 4).unwrap(), 100);
-    let mut backend = PathBackend::of_tags(&tree).unwrap();
+    let mut scheme = PathScheme::of_tags(&tree).unwrap();
     for address in [2, 0, 1, 2] {
-        backend.access(address, Leaf(0), Leaf(0), &mut Op::Write(&[])).unwrap();
+        scheme.access(address, Leaf(0), Leaf(0), &mut Op::Write(&[])).unwrap();
     }
     let mut blocks = Vec::new();
-    backend.visit_blocks(&mut |_, address, _| blocks.push(address)).unwrap();
+    scheme.visit_blocks(&mut |_, address, _| blocks.push(address)).unwrap();
     blocks.sort_unstable();
     assert_eq!(blocks, [0, 1, 2]);
 }
 
 #[test]
 fn a_tree_of_tags_has_no_bytes_and_an_end() {
-    let refused = |tree: &TreeConfig| PathBackend::of_tags(tree).err().unwrap().kind();
+    let refused = |tree: &TreeConfig| PathScheme::of_tags(tree).err().unwrap().kind();
     assert_eq!(refused(&tree(64)), ErrorKind::InvalidConfig);
     let wide = Geometry::uniform(40, 4).unwrap();
     let wide = TreeConfig::new(1 << 40, 0, wide, 100);
     assert_eq!(refused(&wide), ErrorKind::InvalidConfig, "no address and leaf fit one slot");
-    let mut backend = PathBackend::of_tags(&tree(0)).unwrap();
-    let past_the_end = backend.populate(&mut [(CAPACITY, Leaf(0))].into_iter());
+    let mut scheme = PathScheme::of_tags(&tree(0)).unwrap();
+    let past_the_end = scheme.populate(&mut [(CAPACITY, Leaf(0))].into_iter());
     assert_eq!(past_the_end.unwrap_err().kind(), ErrorKind::InvalidRequest);
 }

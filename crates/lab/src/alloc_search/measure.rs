@@ -1,9 +1,9 @@
 //! One run: a profile in the engine, under a workload, with background evictions.
 
-use oblivio_core::scheme::Backend;
+use oblivio_core::scheme;
 use oblivio_core::{
-    Access, FlatOram, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer,
-    TreeConfig,
+    Access, FlatOram, Front, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram,
+    Sealer, TreeConfig,
 };
 use oblivio_sim::workload::Addresses;
 use rand::SeedableRng;
@@ -81,7 +81,7 @@ struct Asked<'a> {
     seed: u64,
 }
 
-fn count<B: Backend>(
+fn count<B: scheme::Scheme>(
     oram: FlatOram<B, StdRng>,
     asked: Asked<'_>,
     progress: &dyn Fn(u64),
@@ -122,7 +122,7 @@ struct Client<B> {
     ran_away: bool,
 }
 
-impl<B: Backend> Client<B> {
+impl<B: scheme::Scheme> Client<B> {
     fn start_counting(&mut self) {
         self.evictions = 0;
         self.evictions_at_once_max = 0;
@@ -164,7 +164,7 @@ impl<B: Backend> Client<B> {
         let allowance = self.scheme.stash_allowance(self.accesses);
         let stash_blocks_max = self.oram.config().stash_blocks_max + allowance;
         while !self.ran_away && self.oram.stash().blocks() > stash_blocks_max {
-            self.oram.background_evict()?;
+            self.oram.evict()?;
             self.evictions += 1;
             self.ran_away = self.evictions == evictions_max;
         }

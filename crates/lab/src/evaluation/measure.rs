@@ -58,7 +58,7 @@ pub enum Measure {
     Times(Part, Part),
     /// Cycles in which paths were under way, whatever they were for, for each request that was answered.
     CyclesForEachRequest,
-    /// The same for each path that requests take, for data or the position map: an access of the backend,
+    /// The same for each path that requests take, for data or the position map: an access of the scheme,
     /// with its share of the evictions.
     CyclesForEachAccess,
     /// Cycles in which the reorder buffer was full for each read that missed the LLC. With room for one

@@ -1,8 +1,9 @@
 //! One run: the engine on a tree in memory, asked for one address after the other.
 
-use oblivio_core::scheme::Backend;
+use oblivio_core::scheme;
 use oblivio_core::{
-    Access, Error, ErrorKind, FlatOram, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawOram, Sealer,
+    Access, Error, ErrorKind, FlatOram, Front, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawOram,
+    Sealer,
 };
 use oblivio_sim::workload::Addresses;
 use rand::SeedableRng;
@@ -49,7 +50,7 @@ pub(super) fn measure(task: &Task, progress: &dyn Fn(u64)) -> Result<Run, Error>
     }
 }
 
-fn count<B: Backend>(
+fn count<B: scheme::Scheme>(
     mut oram: FlatOram<B, StdRng>,
     mut addresses: Addresses,
     task: &Task,

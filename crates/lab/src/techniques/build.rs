@@ -1,16 +1,16 @@
 //! Builds the ORAM of a row.
 
-use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
+use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
+use oblivio_core::scheme::{PathScheme, RawScheme};
 use oblivio_core::{
-    CacheConfig, CachedOram, Error, FlatOram, FreecursiveConfig, FreecursiveOram, Integrity, Key,
-    MemoryStore, RawConfig, RhoConfig, RhoOram, Sealer, TreeConfig,
+    CacheConfig, Error, FreecursiveConfig, Integrity, Key, MemoryStore, RawConfig, RemapPolicy,
+    RhoConfig, Sealer, TreeConfig,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::Plan;
-use super::subject::{Measured, Meter, RhoUnderCache, Store, Subject, Tallied, UnderCache};
+use super::subject::{Meter, Store, Subject};
 use super::technique::{Front, Map, Scheme, Setup, Top};
 use crate::LabError;
 use crate::alloc_search::{PAPER_PROFILES, Profile};
@@ -24,32 +24,50 @@ const LLC_WAYS: usize = 8;
 
 /// An empty ORAM. Everything is encrypted, because AES blocks are counted where they are computed.
 pub(super) fn build(plan: &Plan, setup: &Setup, coins: StdRng) -> Result<Subject, LabError> {
-    let meter = Meter::default();
-    let mut builder = Builder { plan, setup, meter: &meter, coins };
-    let oram = match (setup.front, setup.scheme) {
-        (Front::CacheAndRho, _) => builder.rho()?,
-        (_, Scheme::Raw) => {
-            let config = builder.raw_config()?;
-            let (sealer, store) = builder.outside(&config.tree)?;
-            builder.behind_map(RawBackend::new(&config, sealer, store)?)?
-        }
-        (_, Scheme::Path | Scheme::PathAlloc(_)) => {
-            let tree = builder.path_tree()?;
-            let (sealer, store) = builder.outside(&tree)?;
-            builder.behind_map(PathBackend::new(&tree, sealer, store)?)?
-        }
-    };
-    Ok(Subject { oram, meter, requests: 0, background_evictions: 0 })
+    let config = Parameters { plan, setup }.oram()?;
+    let mut ground = Metered { meter: Meter::default(), coins, has_rho: config.rho.is_some() };
+    let oram = front::build(&config, &mut ground)?;
+    Ok(Subject {
+        oram,
+        meter: ground.meter,
+        requests: 0,
+        background_evictions: 0,
+        has_rho: ground.has_rho,
+    })
 }
 
-struct Builder<'a> {
+/// What a row says.
+struct Parameters<'a> {
     plan: &'a Plan,
     setup: &'a Setup,
-    meter: &'a Meter,
-    coins: StdRng,
 }
 
-impl Builder<'_> {
+impl Parameters<'_> {
+    fn oram(&self) -> Result<OramConfig, LabError> {
+        let cache = CacheConfig { blocks: self.plan.llc_blocks, ways: LLC_WAYS };
+        Ok(OramConfig {
+            scheme: match self.setup.scheme {
+                Scheme::Raw => SchemeConfig::Raw(self.raw_config()?),
+                Scheme::Path | Scheme::PathAlloc(_) => SchemeConfig::Path(self.path_tree()?),
+            },
+            map: match self.setup.map {
+                Map::Flat => MapConfig::Flat(self.setup.hits),
+                Map::Recursive { has_plb, integrity } => {
+                    MapConfig::Freecursive(self.frontend(has_plb, integrity)?)
+                }
+            },
+            rho: match self.setup.front {
+                Front::CacheAndRho => Some(RhoConfig::new(self.plan.rho_blocks, BLOCK_BYTES)?),
+                Front::Nothing | Front::Cache(_) => None,
+            },
+            cache: match self.setup.front {
+                Front::Nothing => None,
+                Front::Cache(policy) => Some((cache, policy)),
+                Front::CacheAndRho => Some((cache, RemapPolicy::AtAccess)),
+            },
+        })
+    }
+
     fn frontend(&self, has_plb: bool, integrity: Integrity) -> Result<FreecursiveConfig, Error> {
         Ok(FreecursiveConfig {
             plb_blocks: if has_plb { self.plan.plb_blocks } else { 0 },
@@ -103,7 +121,16 @@ impl Builder<'_> {
         };
         TreeConfig { tree_top_levels, tree_top: self.setup.tree_top, ..tree }
     }
+}
 
+/// Stores that count what they see.
+struct Metered {
+    meter: Meter,
+    coins: StdRng,
+    has_rho: bool,
+}
+
+impl Metered {
     /// What lies outside of a tree's client: the seal, and storage.
     fn outside(&mut self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
         let mut shapes = vec![tree.shape()?];
@@ -113,46 +140,34 @@ impl Builder<'_> {
         let sealer = Sealer::aes128(&Key::draw(&mut self.coins), tree.tree);
         Ok((sealer, Store::new(store, self.meter.clone())))
     }
+}
 
-    fn behind_map<B: TakingBackend + 'static>(
-        mut self,
-        backend: B,
-    ) -> Result<Box<dyn Measured>, Error> {
-        let coins = StdRng::from_rng(&mut self.coins);
-        match self.setup.map {
-            Map::Flat => self.front_of(FlatOram::new(backend, coins)?.with_hits(self.setup.hits)),
-            Map::Recursive { has_plb, integrity } => {
-                let config = self.frontend(has_plb, integrity)?;
-                self.front_of(FreecursiveOram::new(&config, backend, coins)?)
-            }
+impl Ground for Metered {
+    type Path = PathScheme<Store>;
+    type Raw = RawScheme<Store>;
+    type Coins = StdRng;
+    type Error = LabError;
+
+    fn path(&mut self, tree: &TreeConfig) -> Result<Self::Path, LabError> {
+        let (sealer, store) = self.outside(tree)?;
+        Ok(PathScheme::new(tree, sealer, store)?)
+    }
+
+    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, LabError> {
+        let (sealer, store) = self.outside(&config.tree)?;
+        Ok(RawScheme::new(config, sealer, store)?)
+    }
+
+    /// Nobody draws after the front end. Behind ρ it has the coins themselves, as in the results that are
+    /// recorded.
+    fn coins(&mut self) -> StdRng {
+        match self.has_rho {
+            true => std::mem::replace(&mut self.coins, StdRng::seed_from_u64(0)),
+            false => StdRng::from_rng(&mut self.coins),
         }
     }
 
-    fn front_of<O: Tallied + 'static>(&self, oram: O) -> Result<Box<dyn Measured>, Error> {
-        Ok(match self.setup.front {
-            Front::Cache(policy) => {
-                Box::new(UnderCache(CachedOram::new(self.cache(), policy, oram)?))
-            }
-            _ => Box::new(oram),
-        })
-    }
-
-    fn cache(&self) -> CacheConfig {
-        CacheConfig { blocks: self.plan.llc_blocks, ways: LLC_WAYS }
-    }
-
-    fn rho(mut self) -> Result<Box<dyn Measured>, LabError> {
-        let config = RhoConfig::new(self.plan.rho_blocks, BLOCK_BYTES)?;
-        let main = self.path_tree()?;
-        let mut backend = |tree: &TreeConfig| {
-            let (sealer, store) = self.outside(tree)?;
-            PathBackend::new(tree, sealer, store)
-        };
-        let (main, small) = (backend(&main)?, backend(&config.small)?);
-        let trees = TwoTrees::new(&config, main, small, StdRng::from_rng(&mut self.coins))?;
-        let (frontend, cache) = (self.frontend(true, Integrity::None)?, self.cache());
-        let main = FreecursiveOram::new(&frontend, trees, self.coins)?;
-        let rho = RhoOram::new(&config, main)?;
-        Ok(Box::new(RhoUnderCache(CachedOram::at_access(cache, rho)?)))
+    fn rho_coins(&mut self) -> StdRng {
+        StdRng::from_rng(&mut self.coins)
     }
 }

@@ -146,9 +146,9 @@ impl Driver {
         self.subject.requests += 1;
         for _ in 0..EVICTIONS_AT_ONCE_MAX {
             let op = if writes { Op::Write(&self.block) } else { Op::Read(&mut self.block) };
-            match self.subject.oram.access(Access { address, op }) {
+            match self.subject.access(Access { address, op }) {
                 Err(error) if error.kind() == ErrorKind::StashFull => {
-                    self.subject.background_evictions += self.subject.oram.make_room()?;
+                    self.subject.make_room()?;
                 }
                 answer => {
                     answer?;

@@ -18,7 +18,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "reads-do-not-remap",
         shows: "a block keeps its leaf until it is written: repeated reads, and which are reads",
         edits: &[Edit {
-            file: "core/src/oram/mod.rs",
+            file: "core/src/front/flat.rs",
             find: "self.position_map.look_up_and_remap(*address, &mut self.coins);",
             replacement: "if matches!(op, Op::Read(_)) {
                     let leaf = self.position_map.look_up(*address, &mut self.coins);
@@ -98,13 +98,13 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "how often a batch asks for the same block",
         edits: &[
             Edit {
-                file: "core/src/oram/mod.rs",
+                file: "core/src/front/flat.rs",
                 find: "let mut requests = window.iter_mut().peekable();",
                 replacement: "let mut served = std::collections::HashSet::new();
             let mut requests = window.iter_mut().peekable();",
             },
             Edit {
-                file: "core/src/oram/mod.rs",
+                file: "core/src/front/flat.rs",
                 find: "while let Some(Access { address, op }) = requests.next() {",
                 replacement: "while let Some(Access { address, op }) = requests.next() {
                     if !served.insert(*address) {
@@ -119,12 +119,12 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that the next request is for the same block: its old path is shown, not its new one",
         edits: &[
             Edit {
-                file: "core/src/oram/mod.rs",
+                file: "core/src/front/flat.rs",
                 find: "if let Some(next) = requests.peek() {",
                 replacement: "if let Some(next) = requests.peek().filter(|_| false) {",
             },
             Edit {
-                file: "core/src/oram/mod.rs",
+                file: "core/src/front/flat.rs",
                 find: "while let Some(Access { address, op }) = requests.next() {",
                 replacement: "while let Some(Access { address, op }) = requests.next() {
                     if let Some(next) = requests.peek() {
@@ -138,15 +138,41 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "no-look-ahead-with-a-full-stash",
         shows: "whether the stash is at its bound",
         edits: &[Edit {
-            file: "core/src/oram/mod.rs",
-            find: "self.backend.prefetch(leaf);",
+            file: "core/src/front/flat.rs",
+            find: "self.scheme.announce(&[leaf]);",
             replacement: "if self.stash().blocks() < self.config().stash_blocks_max {
-                self.backend.prefetch(leaf);
+                self.scheme.announce(&[leaf]);
             }",
         }],
         found_by: &[PRIVACY.tests(&[
             "shape::a_stash_that_passes_its_bound_within_a_batch_looks_like_an_empty_one",
         ])],
+    },
+    Leak {
+        name: "raw-dummy-is-an-eviction",
+        shows: "which accesses are dummies",
+        edits: &[Edit {
+            file: "core/src/scheme/raw.rs",
+            find: "self.access_nothing(leaf)?;
+        self.evict_if_due()?;",
+            replacement: "let _ = Self::access_nothing;
+        let _ = leaf;
+        self.evict_only()?;",
+        }],
+        found_by: &[PRIVACY
+            .tests(&["dummies::have_the_shape_of_requests_and_the_same_evictions_between_them"])],
+    },
+    Leak {
+        name: "raw-dummies-are-not-counted",
+        shows: "which accesses are dummies: evictions come after so many requests",
+        edits: &[Edit {
+            file: "core/src/scheme/raw.rs",
+            find: "self.access_nothing(leaf)?;
+        self.evict_if_due()?;",
+            replacement: "self.access_nothing(leaf)?;",
+        }],
+        found_by: &[PRIVACY
+            .tests(&["dummies::have_the_shape_of_requests_and_the_same_evictions_between_them"])],
     },
     Leak {
         name: "evictions-in-another-order",

@@ -53,7 +53,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "freecursive-victim-keeps-its-leaf",
         shows: "that a position-map block is fetched again: it was put back on the path it came from",
         edits: &[Edit {
-            file: "core/src/frontend/unified.rs",
+            file: "core/src/front/recursion/freecursive.rs",
             find: "let (from, to) = self.look_up_and_remap(level, data)?;
         let address = self.space.address(level, data);",
             replacement: "let address = self.space.address(level, data);
@@ -67,10 +67,10 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "freecursive-plb-hit-is-shown",
         shows: "which requests hit the PLB",
         edits: &[Edit {
-            file: "core/src/frontend/unified.rs",
+            file: "core/src/front/recursion/freecursive.rs",
             find: "self.tally.plb_hits += 1;",
             replacement: "self.tally.plb_hits += 1;
-                self.backend.prefetch(crate::geometry::Leaf(0));",
+                self.scheme.announce(&[crate::geometry::Leaf(0)]);",
         }],
         found_by: &[PRIVACY.tests(&["shape::freecursive_looks_like_as_many_single_accesses"])],
     },
@@ -78,10 +78,10 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "freecursive-victim-is-evicted-at-once",
         shows: "which fetches push a block out of the PLB",
         edits: &[Edit {
-            file: "core/src/frontend/unified.rs",
+            file: "core/src/front/recursion/freecursive.rs",
             find: "self.plb.release(line);",
             replacement: "self.plb.release(line);
-            self.backend.background_evict(&mut self.coins)?;",
+            self.scheme.evict(&mut self.coins)?;",
         }],
         found_by: &[PRIVACY.tests(&[
             "shape::freecursive_looks_like_as_many_single_accesses",
@@ -123,13 +123,13 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "pmmac-unwritten-blocks-fetch-nothing",
         shows: "that a block was never asked for: its count says that it is nowhere",
         edits: &[Edit {
-            file: "core/src/frontend/integrity.rs",
+            file: "core/src/front/recursion/integrity.rs",
             find: "        let mut verdict = Ok(());",
             replacement: "        if from.count == crate::posmap::compressed::Count::NEVER_MOVED {
-            let mut block = vec![0; backend.config().block_bytes];
+            let mut block = vec![0; scheme.config().block_bytes];
             op.apply(data_of(&mut block));
             pmmac.seal(address, to.count, &mut block)?;
-            return backend.append(address, to.leaf, &block);
+            return scheme.append(address, to.leaf, &block);
         }
         let mut verdict = Ok(());",
         }],
@@ -139,12 +139,12 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "pmmac-reads-again-what-it-does-not-believe",
         shows: "which access a tampered block was for, while the client goes on: its path is read twice",
         edits: &[Edit {
-            file: "core/src/frontend/integrity.rs",
-            find: "        backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
+            file: "core/src/front/recursion/integrity.rs",
+            find: "        scheme.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
         verdict",
-            replacement: "        backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
+            replacement: "        scheme.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
         if verdict.is_err() {
-            backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut |_| ()))?;
+            scheme.access(address, from.leaf, to.leaf, &mut Op::Update(&mut |_| ()))?;
         }
         verdict",
         }],
@@ -155,19 +155,19 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether a block was ever asked for",
         edits: &[
             Edit {
-                file: "core/src/frontend/recursive.rs",
+                file: "core/src/front/recursion/recursive.rs",
                 find: "for level in (1..=top).rev() {",
                 replacement: "let mut known = true;
         for level in (1..=top).rev() {",
             },
             Edit {
-                file: "core/src/frontend/recursive.rs",
+                file: "core/src/front/recursion/recursive.rs",
                 find: "*label = (fresh.0 as u32 + 1).to_le_bytes();",
                 replacement: "known = *label != [0; 4];
                     *label = (fresh.0 as u32 + 1).to_le_bytes();",
             },
             Edit {
-                file: "core/src/frontend/recursive.rs",
+                file: "core/src/front/recursion/recursive.rs",
                 find: "levels[0].access(data, from, to, op)",
                 replacement: "if let (false, Op::Read(buffer)) = (known, &mut *op) {
             buffer.fill(0);

@@ -8,8 +8,8 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rho-main-dummy-is-skipped",
         shows: "whether a request needs the main tree, so whether its block was written lately",
         edits: &[Edit {
-            file: "core/src/rho/trees.rs",
-            find: "self.main.background_evict(&mut self.coins)",
+            file: "core/src/front/rho/trees.rs",
+            find: "self.main.dummy(&mut self.coins)",
             replacement: "Ok(())",
         }],
         found_by: &[PRIVACY.tests(&["rho::keeps_to_the_pattern"])],
@@ -18,8 +18,8 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rho-small-dummy-is-skipped",
         shows: "whether a request needs the small tree, so whether its block was written lately",
         edits: &[Edit {
-            file: "core/src/rho/trees.rs",
-            find: "self.small.background_evict(&mut self.coins)",
+            file: "core/src/front/rho/trees.rs",
+            find: "self.small.dummy(&mut self.coins)",
             replacement: "Ok(())",
         }],
         found_by: &[PRIVACY.tests(&["rho::keeps_to_the_pattern"])],
@@ -52,7 +52,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rho-hit-does-not-wait-for-its-turn",
         shows: "which requests hit the array, so whether their blocks were written lately",
         edits: &[Edit {
-            file: "core/src/rho/oram.rs",
+            file: "core/src/front/rho/oram.rs",
             find: "trees.access_small(|small| small.access(line.number(), from, to, op))?;",
             replacement: "trees.small_mut().access(line.number(), from, to, op)?;",
         }],
@@ -62,7 +62,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rho-hit-in-the-small-stash-reads-nothing",
         shows: "whether a block is in the stash of the small tree, so whether it was asked for lately",
         edits: &[Edit {
-            file: "core/src/rho/oram.rs",
+            file: "core/src/front/rho/oram.rs",
             find: "trees.access_small(|small| small.access(line.number(), from, to, op))?;",
             replacement: "if trees.small().stash().addresses().any(|held| held == line.number()) {
             trees.small_mut().access(line.number(), from, to, op)?;
@@ -76,7 +76,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rho-hit-keeps-its-leaf",
         shows: "a block of the small tree keeps its leaf: hits on one block read one path",
         edits: &[Edit {
-            file: "core/src/rho/oram.rs",
+            file: "core/src/front/rho/oram.rs",
             find: "trees.access_small(|small| small.access(line.number(), from, to, op))?;",
             replacement: "let to = if to == from { to } else { from };
         trees.access_small(|small| small.access(line.number(), from, to, op))?;",
@@ -87,7 +87,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rho-batch-ends-within-a-round",
         shows: "where in the pattern a request was done, so what it needed",
         edits: &[Edit {
-            file: "core/src/rho/trees.rs",
+            file: "core/src/front/rho/trees.rs",
             find: "if self.small_done == 0 { Ok(()) } else { self.idle_round() }",
             replacement: "Ok(())",
         }],
@@ -97,7 +97,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rho-insertion-without-a-victim-reads-nothing",
         shows: "whether the array was full",
         edits: &[Edit {
-            file: "core/src/rho/oram.rs",
+            file: "core/src/front/rho/oram.rs",
             find: ".access_small(|small| small.take(line.number(), from, victim_block))?;",
             replacement: ".access_small(|small| match tag {
                 Some(_) => small.take(line.number(), from, victim_block).map(drop),

@@ -1,251 +1,165 @@
-//! The engine as a controller uses it: each call makes the path accesses it takes, and the log has them.
+//! The engine as a controller uses it: any ORAM of core, over trees of tags. Each call makes the path accesses
+//! it takes, and the log has them.
 
-use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{
-    Backend, Indistinct, PathBackend, Populate, RawBackend, TagTree, TakingBackend,
-};
+use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
+use oblivio_core::scheme::{self, PathScheme, RawScheme, TagTree};
 use oblivio_core::seal::NoSecrecy;
-use oblivio_core::{
-    BackedOram, Error, FreecursiveOram, MemoryStore, Oram, RawConfig, RhoOram, Sealer, TakingOram,
-    TreeConfig,
-};
+use oblivio_core::{Error, Front, MemoryStore, Op, RawConfig, Sealer, TreeConfig};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::path_log::{Logged, PathLog};
-use super::spec::{Initial, OramSpec, RhoSpec, Scheme};
-use super::tags::TagBackend;
+use super::spec::{Initial, OramSpec, Scheme};
+use super::tags::TagScheme;
 use crate::{LINE_BYTES, SimError};
 
 const BLOCK: [u8; LINE_BYTES as usize] = [0; LINE_BYTES as usize];
 
-/// An ORAM of core.
-pub(crate) trait Engine {
+/// An ORAM of core, whose blocks are all the same.
+pub(super) struct Engine {
+    oram: Box<dyn Front>,
+}
+
+impl Engine {
+    /// With the blocks that it holds at first.
+    pub(super) fn new(spec: &OramSpec, log: &PathLog, seed: u64) -> Result<Self, SimError> {
+        if spec.rho.is_some() && spec.scheme != Scheme::Path {
+            let message = "rho is simulated over two Path ORAMs, and not over RAW ORAM: use path";
+            return Err(SimError::Spec(message.to_owned()));
+        }
+        let tree = spec.tree()?;
+        let config = OramConfig {
+            scheme: match spec.scheme {
+                Scheme::Path => SchemeConfig::Path(tree),
+                Scheme::Raw { evict_period } => SchemeConfig::Raw(RawConfig { tree, evict_period }),
+            },
+            map: MapConfig::Freecursive(spec.frontend()?),
+            rho: spec.rho.as_ref().map(|rho| spec.rho(rho)).transpose()?,
+            cache: None,
+        };
+        let mut ground = Simulation { spec, log, coins: StdRng::seed_from_u64(seed) };
+        Ok(Self { oram: front::build(&config, &mut ground)? })
+    }
+
     /// Serves a request for a block if it is found on the client by its address, and answers whether
     /// it was. No path is accessed.
-    fn serve_on_client(&mut self, block: u64) -> Result<bool, Error>;
+    pub(super) fn serve_on_client(&mut self, block: u64) -> Result<bool, Error> {
+        self.oram.serve_on_client(block, &mut Op::Write(&BLOCK))
+    }
 
     /// Serves a request for a block, and remaps it. Only ρ cares whether it writes.
-    fn access(&mut self, block: u64, writes: bool) -> Result<(), Error>;
+    pub(super) fn access(&mut self, block: u64, writes: bool) -> Result<(), Error> {
+        match writes {
+            true => self.oram.write(block, &BLOCK),
+            false => self.oram.read(block, &mut [0; BLOCK.len()]),
+        }
+    }
 
     /// Takes a block out if it is found on the client by its address, and answers whether it was. No path
     /// is accessed.
-    fn take_on_client(&mut self, block: u64) -> Result<bool, Error>;
+    pub(super) fn take_on_client(&mut self, block: u64) -> Result<bool, Error> {
+        self.oram.take_on_client(block, &mut [0; BLOCK.len()])
+    }
 
     /// Takes a block out.
-    fn take(&mut self, block: u64) -> Result<(), Error>;
+    pub(super) fn take(&mut self, block: u64) -> Result<(), Error> {
+        self.oram.take(block, &mut [0; BLOCK.len()]).map(drop)
+    }
 
     /// Puts a block back that was taken out.
-    fn put_back(&mut self, block: u64) -> Result<(), Error>;
+    pub(super) fn put_back(&mut self, block: u64) -> Result<(), Error> {
+        self.oram.put_back(block, &BLOCK)
+    }
 
     /// Makes the first of the position-map accesses that a request for a block would take now.
-    fn fetch_position(&mut self, block: u64) -> Result<bool, Error>;
+    pub(super) fn fetch_position(&mut self, block: u64) -> Result<bool, Error> {
+        self.oram.fetch_position(block)
+    }
 
-    /// Reads and writes back a path that nobody asked for.
-    fn idle(&mut self) -> Result<(), Error>;
+    /// Makes an access that nobody asked for. On the bus it looks like any other.
+    pub(super) fn dummy(&mut self) -> Result<(), Error> {
+        self.oram.dummy()
+    }
+
+    /// Makes the stash smaller.
+    pub(super) fn evict(&mut self) -> Result<(), Error> {
+        self.oram.evict()
+    }
 
     /// Whether the stash has room for a request.
-    fn is_ready(&self) -> bool;
+    pub(super) fn is_ready(&self) -> bool {
+        self.oram.check_ready().is_ok()
+    }
 
     /// Blocks in the stash, or in both of them.
-    fn stash_blocks(&self) -> usize;
+    pub(super) fn stash_blocks(&self) -> usize {
+        self.oram.stash_blocks()
+    }
 
     /// Checks that every block is where it belongs.
-    fn check_invariants(&mut self) -> Result<(), Error>;
-}
-
-/// An engine, with the blocks that it holds at first.
-pub(super) fn build(
-    spec: &OramSpec,
-    log: &PathLog,
-    seed: u64,
-) -> Result<Box<dyn Engine>, SimError> {
-    let mut builder = Builder { spec, log, coins: StdRng::seed_from_u64(seed) };
-    match (&spec.scheme, &spec.rho) {
-        (Scheme::Path, None) => {
-            let tree = builder.path(&spec.tree()?)?;
-            builder.initial_freecursive(tree)
-        }
-        (Scheme::Path, Some(rho)) => builder.rho(rho),
-        (Scheme::Raw { evict_period }, None) => {
-            let config = spec.raw(*evict_period)?;
-            let mut oram = builder.freecursive(builder.raw(&config)?)?;
-            builder.fill(&mut oram, |oram| write_each(oram, 0..spec.data_blocks))?;
-            Ok(Box::new(oram))
-        }
-        (Scheme::Raw { .. }, Some(_)) => {
-            let message =
-                "rho needs dummies that look like accesses, which RAW ORAM's do not: use path";
-            Err(SimError::Spec(message.to_owned()))
-        }
+    pub(super) fn check_invariants(&mut self) -> Result<(), Error> {
+        self.oram.check_invariants()
     }
 }
 
-struct Builder<'a> {
+/// Trees of tags whose paths are noted.
+struct Simulation<'a> {
     spec: &'a OramSpec,
     log: &'a PathLog,
     coins: StdRng,
 }
 
-impl Builder<'_> {
-    fn path(&self, tree: &TreeConfig) -> Result<PathBackend<TagTree>, Error> {
+impl Simulation<'_> {
+    /// With what the position map says, which lies in the main tree.
+    fn with_contents<S: scheme::Scheme>(&self, tags: S) -> Result<TagScheme<S, PathLog>, SimError> {
+        let is_main = tags.config().tree == self.spec.tree()?.tree;
+        let levels = if is_main { self.spec.frontend()?.level_addresses()? } else { Vec::new() };
+        TagScheme::new(tags, &levels, self.log.clone())
+    }
+}
+
+impl Ground for Simulation<'_> {
+    type Path = TagScheme<PathScheme<TagTree>, PathLog>;
+    type Raw = TagScheme<RawScheme<Logged<MemoryStore>>, PathLog>;
+    type Coins = StdRng;
+    type Error = SimError;
+
+    fn path(&mut self, tree: &TreeConfig) -> Result<Self::Path, SimError> {
         let (log, id) = (self.log.clone(), tree.tree);
-        let mut tags = PathBackend::of_tags(tree)?;
+        let mut tags = PathScheme::of_tags(&TreeConfig { block_bytes: 0, ..tree.clone() })?;
         tags.tell_paths(move |leaf| log.note(id, leaf));
-        Ok(tags)
+        self.with_contents(tags)
     }
 
-    fn raw(&self, config: &RawConfig) -> Result<RawBackend<Logged<MemoryStore>>, Error> {
+    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, SimError> {
         let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
         let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
-        RawBackend::new(config, sealer, Logged::new(store, self.log.clone()))
+        let store = Logged::new(store, self.log.clone());
+        self.with_contents(RawScheme::new(config, sealer, store)?)
     }
 
-    fn freecursive<B: TakingBackend>(
-        &mut self,
-        tags: B,
-    ) -> Result<FreecursiveOram<TagBackend<B, PathLog>, StdRng>, SimError> {
-        let frontend = self.spec.frontend()?;
-        let backend = TagBackend::new(tags, &frontend.level_addresses()?, self.log.clone())?;
-        let coins = StdRng::from_rng(&mut self.coins);
-        Ok(FreecursiveOram::new(&frontend, backend, coins)?)
+    fn coins(&mut self) -> StdRng {
+        StdRng::from_rng(&mut self.coins)
     }
 
-    fn initial_freecursive<B>(&mut self, tags: B) -> Result<Box<dyn Engine>, SimError>
-    where
-        B: TakingBackend + Populate + 'static,
-    {
-        let mut oram = self.freecursive(tags)?;
-        self.fill(&mut oram, |oram| oram.populate())?;
-        Ok(Box::new(oram))
-    }
-
-    /// Lets `oram` hold what the specification says. `place` is the quick way to all blocks.
-    fn fill<O: BackedOram>(
-        &mut self,
-        oram: &mut O,
-        place: impl FnOnce(&mut O) -> Result<(), Error>,
-    ) -> Result<(), SimError> {
-        match self.spec.initial {
-            Initial::Empty => Ok(()),
-            Initial::Placed => Ok(place(oram)?),
-            Initial::EachOnce => Ok(write_each(oram, self.spec.shuffled_blocks(&mut self.coins)?)?),
+    /// What the specification says. The small tree of ρ is empty: it fills with what is written or put back.
+    fn fill(&mut self, main: &mut dyn Front) -> Result<(), SimError> {
+        match (&self.spec.initial, &self.spec.scheme) {
+            (Initial::Empty, _) => Ok(()),
+            (Initial::Placed, Scheme::Path) => Ok(main.populate()?),
+            (Initial::Placed, Scheme::Raw { .. }) => write_each(main, 0..self.spec.data_blocks),
+            (Initial::EachOnce, _) => write_each(main, self.spec.shuffled_blocks(&mut self.coins)?),
         }
-    }
-
-    /// ρ whose small tree is empty: it fills with what is written or put back.
-    fn rho(mut self, rho: &RhoSpec) -> Result<Box<dyn Engine>, SimError> {
-        let config = self.spec.rho(rho)?;
-        let frontend = self.spec.frontend()?;
-        let levels = frontend.level_addresses()?;
-        let small_tree = TreeConfig { block_bytes: 0, ..config.small.clone() };
-        let tree = self.spec.tree()?;
-        let main = TagBackend::new(self.path(&tree)?, &levels, self.log.clone())?;
-        let small = TagBackend::new(self.path(&small_tree)?, &[], self.log.clone())?;
-        let trees = TwoTrees::new(&config, main, small, StdRng::from_rng(&mut self.coins))?;
-        let mut oram = FreecursiveOram::new(&frontend, trees, StdRng::from_rng(&mut self.coins))?;
-        self.fill(&mut oram, |oram| oram.populate())?;
-        Ok(Box::new(RhoOram::new(&config, oram)?.with_open_rounds()))
     }
 }
 
 /// Fills an ORAM by writing its blocks. A scan costs little more than a path a block.
-fn write_each<O: BackedOram>(oram: &mut O, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
+fn write_each(oram: &mut dyn Front, blocks: impl Iterator<Item = u64>) -> Result<(), SimError> {
     for block in blocks {
-        while oram.backend().check_ready().is_err() {
-            oram.background_evict()?;
+        while oram.check_ready().is_err() {
+            oram.evict()?;
         }
         oram.write(block, &BLOCK)?;
     }
     Ok(())
-}
-
-impl<B: TakingBackend> Engine for FreecursiveOram<B, StdRng> {
-    fn serve_on_client(&mut self, block: u64) -> Result<bool, Error> {
-        self.backend_mut().serve_on_client(block, &mut oblivio_core::Op::Write(&BLOCK))
-    }
-
-    fn access(&mut self, block: u64, _: bool) -> Result<(), Error> {
-        self.write(block, &BLOCK)
-    }
-
-    fn take_on_client(&mut self, block: u64) -> Result<bool, Error> {
-        TakingOram::take_on_client(self, block, &mut [0; BLOCK.len()])
-    }
-
-    fn take(&mut self, block: u64) -> Result<(), Error> {
-        TakingOram::take(self, block, &mut [0; BLOCK.len()]).map(drop)
-    }
-
-    fn put_back(&mut self, block: u64) -> Result<(), Error> {
-        TakingOram::put_back(self, block, &BLOCK)
-    }
-
-    fn fetch_position(&mut self, block: u64) -> Result<bool, Error> {
-        self.fetch_position(block)
-    }
-
-    fn idle(&mut self) -> Result<(), Error> {
-        self.background_evict()
-    }
-
-    fn is_ready(&self) -> bool {
-        self.backend().check_ready().is_ok()
-    }
-
-    fn stash_blocks(&self) -> usize {
-        self.stash().blocks()
-    }
-
-    fn check_invariants(&mut self) -> Result<(), Error> {
-        self.check_invariants()
-    }
-}
-
-impl<F, B> Engine for RhoOram<F, B, StdRng>
-where
-    F: BackedOram<Backend = TwoTrees<B, StdRng>>,
-    B: Indistinct,
-{
-    /// The array decides which stash a block can be in: [`Self::access`] asks it first.
-    fn serve_on_client(&mut self, _: u64) -> Result<bool, Error> {
-        Ok(false)
-    }
-
-    fn access(&mut self, block: u64, writes: bool) -> Result<(), Error> {
-        if writes { self.write(block, &BLOCK) } else { self.read(block, &mut [0; BLOCK.len()]) }
-    }
-
-    fn take_on_client(&mut self, block: u64) -> Result<bool, Error> {
-        TakingOram::take_on_client(self, block, &mut [0; BLOCK.len()])
-    }
-
-    fn take(&mut self, block: u64) -> Result<(), Error> {
-        TakingOram::take(self, block, &mut [0; BLOCK.len()]).map(drop)
-    }
-
-    fn put_back(&mut self, block: u64) -> Result<(), Error> {
-        TakingOram::put_back(self, block, &BLOCK)
-    }
-
-    /// Nothing is fetched ahead of its time.
-    fn fetch_position(&mut self, _: u64) -> Result<bool, Error> {
-        Ok(false)
-    }
-
-    fn idle(&mut self) -> Result<(), Error> {
-        self.idle_access()
-    }
-
-    fn is_ready(&self) -> bool {
-        self.is_ready()
-    }
-
-    fn stash_blocks(&self) -> usize {
-        self.stashes().iter().map(|stash| stash.blocks()).sum()
-    }
-
-    fn check_invariants(&mut self) -> Result<(), Error> {
-        self.check_invariants()
-    }
 }

@@ -90,7 +90,7 @@ impl Default for ControllerSpec {
 
 /// The controller, with its ORAM. `T` names a read.
 pub struct Controller<B, T> {
-    engine: Box<dyn Engine>,
+    engine: Engine,
     log: PathLog,
     bus: B,
     remap: Remap,
@@ -136,7 +136,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             return Err(SimError::Spec(message.to_owned()));
         }
         let log = PathLog::new();
-        let engine = engine::build(oram, &log, seed)?;
+        let engine = Engine::new(oram, &log, seed)?;
         log.turn_on();
         Ok(Self {
             engine,
@@ -210,7 +210,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
                 if self.spec.pace == Pace::Free {
                     return Ok(());
                 }
-                self.engine.idle()?;
+                self.engine.dummy()?;
                 self.log.move_to(&mut self.chain);
             }
         }
@@ -298,7 +298,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
 
     /// Makes room in the stash.
     fn evict(&mut self) -> Result<(), SimError> {
-        self.engine.idle()?;
+        self.engine.evict()?;
         self.log.move_to(&mut self.chain);
         self.chain.iter_mut().for_each(|path| path.purpose = Purpose::Eviction);
         Ok(())

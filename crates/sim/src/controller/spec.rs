@@ -1,7 +1,7 @@
 //! The parameters of the ORAM in a processor: data, not code.
 
-use oblivio_core::frontend::FreecursiveConfig;
-use oblivio_core::{Geometry, HitPolicy, RawConfig, RhoConfig, TreeConfig, TreeTopKind};
+use oblivio_core::front::recursion::FreecursiveConfig;
+use oblivio_core::{Geometry, HitPolicy, RhoConfig, TreeConfig, TreeTopKind};
 use rand::Rng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -175,12 +175,10 @@ impl OramSpec {
         })
     }
 
-    pub(super) fn raw(&self, evict_period: u32) -> Result<RawConfig, SimError> {
-        Ok(RawConfig { tree: self.tree()?, evict_period })
-    }
-
     pub(super) fn rho(&self, rho: &RhoSpec) -> Result<RhoConfig, SimError> {
         let config = RhoConfig::new(rho.blocks, LINE_BYTES as usize)?;
-        Ok(RhoConfig { small_per_main: rho.small_per_main, ..config })
+        // A pace goes on with them.
+        let ends_rounds = false;
+        Ok(RhoConfig { small_per_main: rho.small_per_main, ends_rounds, ..config })
     }
 }

@@ -1,4 +1,4 @@
-//! A backend whose tree holds tags and no bytes: what a path costs does not depend on what is in its
+//! A scheme whose tree holds tags and no bytes: what a path costs does not depend on what is in its
 //! blocks, and eight gigabytes of them would only be in the way.
 //!
 //! What the position map says must be kept, though. Its blocks' contents lie beside the tree, by
@@ -10,7 +10,7 @@ use std::ops::Range;
 use oblivio_core::geometry::Leaf;
 use oblivio_core::image::Image;
 use oblivio_core::memory::Region;
-use oblivio_core::scheme::{Backend, Indistinct, Location, Op, Populate, TakingBackend};
+use oblivio_core::scheme::{Location, Op, Scheme};
 use oblivio_core::stash::StashView;
 use oblivio_core::{Error, TreeConfig};
 use rand::CryptoRng;
@@ -20,9 +20,9 @@ use crate::{LINE_BYTES, SimError};
 
 const BLOCK_BYTES: usize = LINE_BYTES as usize;
 
-/// A backend over a tree of tags. To the frontend its blocks have 64 bytes: those of data are zeros,
+/// A scheme over a tree of tags. To the frontend its blocks have 64 bytes: those of data are zeros,
 /// whatever is written.
-pub(crate) struct TagBackend<B, W> {
+pub(crate) struct TagScheme<B, W> {
     tags: B,
     /// The tree as the frontend sees it.
     config: TreeConfig,
@@ -58,7 +58,7 @@ impl<B> Watch<B> for PathLog {
     }
 }
 
-impl<B: Backend, W: Watch<B>> TagBackend<B, W> {
+impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
     /// Over `tags`, whose blocks have no bytes. `levels` are the addresses of each level, from the data on.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl<B: Backend, W: Watch<B>> TagBackend<B, W> {
     /// Fetches what [`Self::prefetch_soon`] was told of, where there were not accesses enough.
     pub(crate) fn prefetch_rest(&mut self) {
         for leaf in self.fetched_soon.drain(..) {
-            self.tags.prefetch(leaf);
+            self.tags.announce(&[leaf]);
         }
     }
 
@@ -107,7 +107,7 @@ impl<B: Backend, W: Watch<B>> TagBackend<B, W> {
 
     fn begin(&mut self, address: u64, leaf: Leaf) {
         if let Some(leaf) = self.fetched_soon.pop() {
-            self.tags.prefetch(leaf);
+            self.tags.announce(&[leaf]);
         }
         let level = self.contents.level(address);
         self.watch.access(&mut self.tags, level, address, leaf);
@@ -170,7 +170,7 @@ impl Contents {
     }
 }
 
-impl<B: Backend, W: Watch<B>> Backend for TagBackend<B, W> {
+impl<B: Scheme, W: Watch<B>> Scheme for TagScheme<B, W> {
     fn config(&self) -> &TreeConfig {
         &self.config
     }
@@ -191,8 +191,8 @@ impl<B: Backend, W: Watch<B>> Backend for TagBackend<B, W> {
         self.tags.check_ready()
     }
 
-    fn prefetch(&mut self, leaf: Leaf) {
-        self.tags.prefetch(leaf);
+    fn announce(&mut self, leaves: &[Leaf]) {
+        self.tags.announce(leaves);
     }
 
     /// In a simulation a block exists once it was asked for.
@@ -212,17 +212,20 @@ impl<B: Backend, W: Watch<B>> Backend for TagBackend<B, W> {
         Ok(served)
     }
 
-    fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
         self.watch.idle();
-        self.tags.background_evict(coins)
+        self.tags.dummy(coins)
+    }
+
+    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        self.watch.idle();
+        self.tags.evict(coins)
     }
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
         self.tags.visit_blocks(visit)
     }
-}
 
-impl<B: TakingBackend, W: Watch<B>> TakingBackend for TagBackend<B, W> {
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
         self.begin(address, from);
         self.contents.read(address, block);
@@ -242,18 +245,14 @@ impl<B: TakingBackend, W: Watch<B>> TakingBackend for TagBackend<B, W> {
         self.contents.write(address, block);
         Ok(())
     }
-}
 
-impl<B: Populate, W: Watch<B>> Populate for TagBackend<B, W> {
     fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
         self.tags.populate(blocks)
     }
 }
 
-impl<B: Indistinct, W: Watch<B>> Indistinct for TagBackend<B, W> {}
-
 /// What was to be fetched is forgotten: nothing follows from it but time.
-impl<B: Image, W: Image> Image for TagBackend<B, W> {
+impl<B: Image, W: Image> Image for TagScheme<B, W> {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         self.watch.write_image(to)?;
         to.write_all(self.contents.bytes.bytes())?;

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use oblivio_core::geometry::{LEAF_LEVEL_MAX, Leaf};
 use oblivio_core::image::{Image, read_below, read_count, write_number};
-use oblivio_core::scheme::{Location, PathBackend, TagTree};
+use oblivio_core::scheme::{Location, PathScheme, TagTree};
 use serde::{Deserialize, Serialize};
 
 use crate::controller::tags::Watch;
@@ -44,14 +44,14 @@ impl Found {
     }
 }
 
-impl Watch<PathBackend<TagTree>> for Found {
-    fn access(&mut self, tags: &mut PathBackend<TagTree>, level: usize, address: u64, leaf: Leaf) {
+impl Watch<PathScheme<TagTree>> for Found {
+    fn access(&mut self, tags: &mut PathScheme<TagTree>, level: usize, address: u64, leaf: Leaf) {
         if level == 0 {
             self.count(tags.locate(address, leaf));
         }
     }
 
-    fn hit(&mut self, tags: &PathBackend<TagTree>, level: usize, address: u64) {
+    fn hit(&mut self, tags: &PathScheme<TagTree>, level: usize, address: u64) {
         if level == 0 {
             // What was found by its address alone is found whatever the leaf.
             self.count(tags.locate(address, Leaf(0)));

@@ -8,17 +8,17 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
 use oblivio_core::image::{Image, read_count, refuse, write_number};
-use oblivio_core::scheme::{Backend, Location, PathBackend, TagTree};
-use oblivio_core::{BackedOram, FreecursiveOram, Oram};
+use oblivio_core::scheme::{Location, PathScheme, Scheme as _, TagTree};
+use oblivio_core::{FreecursiveOram, Front, Oram};
 
 use super::coins::Coins;
 use super::found::Found;
 use super::snapshot::PathCounts;
-use crate::controller::tags::TagBackend;
+use crate::controller::tags::TagScheme;
 use crate::controller::{OramSpec, Remap, Scheme};
 use crate::{LINE_BYTES, SimError};
 
-type Tags = TagBackend<PathBackend<TagTree>, Found>;
+type Tags = TagScheme<PathScheme<TagTree>, Found>;
 
 /// See the [module](self).
 pub(super) struct WatchedOram {
@@ -38,10 +38,10 @@ impl WatchedOram {
             return Err(SimError::Spec(message.to_owned()));
         }
         let frontend = spec.frontend()?;
-        let tags = PathBackend::of_tags(&spec.tree()?)?;
-        let backend = TagBackend::new(tags, &frontend.level_addresses()?, Found::default())?;
+        let tags = PathScheme::of_tags(&spec.tree()?)?;
+        let scheme = TagScheme::new(tags, &frontend.level_addresses()?, Found::default())?;
         Ok(Self {
-            oram: FreecursiveOram::new(&frontend, backend, coins)?,
+            oram: FreecursiveOram::new(&frontend, scheme, coins)?,
             evictions: 0,
             stash_blocks_max: 0,
             before: PathCounts::default(),
@@ -61,11 +61,11 @@ impl WatchedOram {
     pub(super) fn serve(&mut self, block: u64, coming: &VecDeque<u64>) -> Result<(), SimError> {
         // The path of each level of a chain is known once the level above is where it will be: so they
         // are fetched one after the other, as the request comes nearer.
-        self.oram.backend_mut().prefetch_rest();
+        self.oram.scheme_mut().prefetch_rest();
         for (level, block) in (0..=self.oram.depth()).zip(coming) {
-            let leaf = self.oram.foresee(level, *block, TagBackend::contents);
+            let leaf = self.oram.foresee(level, *block, TagScheme::contents);
             if let Some(leaf) = leaf {
-                self.oram.backend_mut().prefetch_soon(leaf);
+                self.oram.scheme_mut().prefetch_soon(leaf);
             }
         }
         // What the position map says of the last of them is fetched a request before it is looked at.
@@ -78,8 +78,8 @@ impl WatchedOram {
                 let _ = self.oram.foresee(level, *block, fetch);
             }
         }
-        while self.oram.backend().check_ready().is_err() {
-            self.oram.background_evict()?;
+        while self.oram.scheme().check_ready().is_err() {
+            self.oram.evict()?;
             self.evictions += 1;
         }
         self.oram.write(block, &[0; LINE_BYTES as usize])?;
@@ -89,7 +89,7 @@ impl WatchedOram {
 
     /// Counts the blocks on each level, and answers how many are in the stash.
     pub(super) fn count_blocks(&mut self, levels: &mut [u64]) -> Result<usize, SimError> {
-        self.oram.backend_mut().visit_blocks(&mut |location, _, _| {
+        self.oram.scheme_mut().visit_blocks(&mut |location, _, _| {
             if let Location::Bucket(bucket) = location {
                 levels[usize::from(bucket.level())] += 1;
             }
@@ -101,7 +101,7 @@ impl WatchedOram {
     pub(super) fn clear_counts(&mut self) {
         self.before = self.all_counts();
         self.stash_blocks_max = self.oram.stash().blocks();
-        self.oram.backend_mut().watch_mut().clear();
+        self.oram.scheme_mut().watch_mut().clear();
     }
 
     pub(super) fn counts(&self) -> PathCounts {
@@ -121,7 +121,7 @@ impl WatchedOram {
     }
 
     pub(super) fn found(&self) -> &Found {
-        self.oram.backend().watch()
+        self.oram.scheme().watch()
     }
 
     pub(super) fn check_invariants(&mut self) -> Result<(), SimError> {

@@ -1,14 +1,14 @@
 //! Studies of small trees, and the engine that has no watch and no look ahead.
 
-use oblivio_core::scheme::{Backend, Location, PathBackend};
+use oblivio_core::scheme::{Location, PathScheme, Scheme as _};
 use oblivio_core::seal::NoSecrecy;
-use oblivio_core::{FreecursiveOram, MemoryStore, Oram, Sealer};
+use oblivio_core::{FreecursiveOram, Front, MemoryStore, Oram, Sealer};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::*;
 use crate::cache::CacheShape;
-use crate::controller::tags::{TagBackend, Watch};
+use crate::controller::tags::{TagScheme, Watch};
 use crate::controller::{Remap, RhoSpec, Scheme};
 use crate::trace::{Kind, Record, Trace};
 
@@ -150,17 +150,17 @@ fn a_study_does_what_the_engine_does() {
     let (tree, frontend) = (spec.tree().unwrap(), spec.frontend().unwrap());
     let store = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
-    let tags = PathBackend::new(&tree, sealer, store).unwrap();
-    let backend = TagBackend::new(tags, &frontend.level_addresses().unwrap(), Blind).unwrap();
+    let tags = PathScheme::new(&tree, sealer, store).unwrap();
+    let scheme = TagScheme::new(tags, &frontend.level_addresses().unwrap(), Blind).unwrap();
     let oram_coins = StdRng::from_rng(&mut coins);
-    let mut oram = FreecursiveOram::new(&frontend, backend, oram_coins).unwrap();
+    let mut oram = FreecursiveOram::new(&frontend, scheme, oram_coins).unwrap();
     let mut order: Vec<u32> = (0..spec.data_blocks as u32).collect();
     order.shuffle(&mut coins);
     let mut random = StdRng::from_rng(&mut coins);
-    let serve = |oram: &mut FreecursiveOram<TagBackend<_, Blind>, StdRng>, block: u64| {
+    let serve = |oram: &mut FreecursiveOram<TagScheme<_, Blind>, StdRng>, block: u64| {
         let mut evictions = 0;
-        while oram.backend_mut().check_ready().is_err() {
-            oram.background_evict().unwrap();
+        while oram.scheme_mut().check_ready().is_err() {
+            oram.evict().unwrap();
             evictions += 1;
         }
         oram.write(block, &[0; 64]).unwrap();
@@ -177,7 +177,7 @@ fn a_study_does_what_the_engine_does() {
     assert_eq!(oram.tally().accesses() - before + evictions, snapshot.paths.paths());
     assert_eq!(evictions, snapshot.paths.evictions);
     let mut blocks = vec![0; 10];
-    oram.backend_mut()
+    oram.scheme_mut()
         .visit_blocks(&mut |at, _, _| {
             if let Location::Bucket(bucket) = at {
                 blocks[usize::from(bucket.level())] += 1;

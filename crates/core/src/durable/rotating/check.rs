@@ -12,7 +12,7 @@ use crate::store::BucketStore;
 impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Reads the whole tree and checks that every part of every bucket is what was written last,
     /// and that each block that is alive is on its path. `progress` is told how many buckets of
-    /// [`RotatingBackend::buckets_in_storage`](crate::scheme::RotatingBackend::buckets_in_storage)
+    /// [`RotatingScheme::buckets_in_storage`](crate::scheme::RotatingScheme::buckets_in_storage)
     /// have been read. Returns how many blocks are alive. Storage sees a scan.
     ///
     /// # Errors

@@ -16,13 +16,13 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, ErrorKind, check_sound};
+use crate::front::{Access, Oram, check_request, check_requests};
 use crate::geometry::Leaf;
-use crate::oram::{Access, Oram, check_request, check_requests};
 use crate::pieces::TreeShape;
 use crate::posmap::{HeldBlock, Missing, Recursion};
 use crate::posmap::{LivePosMap, Mapping};
 use crate::scheme::{
-    Home, Move, Op, RawConfig, RotatingBackend, RotatingTrees, TakenSlot, TreeConfig,
+    Home, Move, Op, RawConfig, RotatingScheme, RotatingTrees, TakenSlot, TreeConfig,
     WINDOW_ACCESSES_MAX,
 };
 use crate::seal::EraSealer;
@@ -121,9 +121,9 @@ impl RotatingConfig {
 
 /// What was kept of an ORAM, but for its blocks and its taken slots: see [`RotatingOram::resume`].
 pub struct Kept {
-    /// [`RotatingBackend::evictions`].
+    /// [`RotatingScheme::evictions`].
     pub evictions: u64,
-    /// [`RotatingBackend::accesses_since_eviction`].
+    /// [`RotatingScheme::accesses_since_eviction`].
     pub accesses_since_eviction: u32,
     /// [`RotatingOram::table`].
     pub table: LivePosMap,
@@ -160,7 +160,7 @@ pub struct Kept {
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
 pub struct RotatingOram<S, R> {
-    backend: RotatingBackend<S>,
+    backend: RotatingScheme<S>,
     positions: Positions,
     config: RotatingConfig,
     /// None where whoever uses it draws the moves.
@@ -217,7 +217,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         config.shapes()?;
         let Kept { evictions, accesses_since_eviction, table } = kept;
         let since = (evictions, accesses_since_eviction);
-        let mut backend = RotatingBackend::resume(&config.raw, config.trees, sealer, store, since)?;
+        let mut backend = RotatingScheme::resume(&config.raw, config.trees, sealer, store, since)?;
         if config.recursion.is_some() {
             backend = backend.noting_taken_slots()?;
         }
@@ -246,7 +246,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
     }
 
-    /// Notes again that a slot is taken: see [`RotatingBackend::bring_back_taken`].
+    /// Notes again that a slot is taken: see [`RotatingScheme::bring_back_taken`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] when that cannot have been noted.
@@ -276,12 +276,12 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     }
 
     /// The backend.
-    pub fn backend(&self) -> &RotatingBackend<S> {
+    pub fn backend(&self) -> &RotatingScheme<S> {
         &self.backend
     }
 
     /// The backend, to be flushed and kept.
-    pub fn backend_mut(&mut self) -> &mut RotatingBackend<S> {
+    pub fn backend_mut(&mut self) -> &mut RotatingScheme<S> {
         &mut self.backend
     }
 
@@ -348,7 +348,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] before anything is touched, when they are more than
-    /// [`RotatingBackend::accesses_left`], more than [`WINDOW_ACCESSES_MAX`], or do not match;
+    /// [`RotatingScheme::accesses_left`], more than [`WINDOW_ACCESSES_MAX`], or do not match;
     /// [`ErrorKind::StashFull`] likewise. Any other error leaves the ORAM broken.
     pub fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
         check_sound(self.broken)?;

@@ -73,7 +73,7 @@ impl RawConfig {
     }
 
     /// What a store must have room for besides, where taken slots are noted down: see
-    /// [`RotatingBackend::noting_taken_slots`].
+    /// [`RotatingScheme::noting_taken_slots`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
@@ -141,7 +141,7 @@ pub enum Home {
 pub(crate) type VisitBlocks<'v> = dyn FnMut(Location, u64, Leaf, &[u8]) + 'v;
 
 /// The rotating backend.
-pub struct RotatingBackend<S> {
+pub struct RotatingScheme<S> {
     io: RotatingIo<S>,
     client: Client,
     /// Which copies are of the past, where the position map cannot say so of all.
@@ -155,7 +155,7 @@ pub struct RotatingBackend<S> {
     kept_evictions: u64,
 }
 
-impl<S: BucketStore> RotatingBackend<S> {
+impl<S: BucketStore> RotatingScheme<S> {
     /// The ORAM as it was after `evictions` evictions and `accesses_since_eviction` accesses, but
     /// for the blocks on the client: see [`RotatingOram::bring_back`](crate::RotatingOram::bring_back).
     ///
@@ -317,7 +317,7 @@ impl<S: BucketStore> RotatingBackend<S> {
     }
 
     /// Whether a window of accesses can be begun now: see
-    /// [`Backend::check_ready`](super::Backend::check_ready).
+    /// [`Scheme::check_ready`](super::Scheme::check_ready).
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`] or [`ErrorKind::StashFull`].
@@ -413,7 +413,7 @@ impl<S: BucketStore> RotatingBackend<S> {
     }
 
     /// Applies `op` to the block `address` where it is, if the client finds it by its address: see
-    /// [`Backend::serve_on_client`](super::Backend::serve_on_client). There is no move to be written
+    /// [`Scheme::serve_on_client`](super::Scheme::serve_on_client). There is no move to be written
     /// down; whoever wants to survive a crash writes down what was done to the block.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! Behind a cache with delayed remapping: a block that comes back is somewhere else.
 
-use oblivio_core::scheme::{PathBackend, RawBackend, TakingBackend};
+use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::{
-    CacheConfig, CachedOram, FlatOram, FreecursiveOram, Key, Oram, RawConfig, RemapPolicy, Sealer,
-    TakingOram,
+    CacheConfig, CachedOram, FlatOram, FreecursiveOram, Front, Key, Oram, RawConfig, RemapPolicy,
+    Sealer,
 };
 use oblivio_testkit::statistics::Verdicts;
 use oblivio_testkit::workload::Workload;
@@ -32,7 +32,7 @@ fn workloads(cache: CacheConfig) -> &'static [Workload] {
 }
 
 /// Serves `workload` from behind a cache. Storage sees what was taken, and the position map.
-fn serve<O: TakingOram>(oram: O, cache: CacheConfig, workload: Workload) -> CachedOram<O> {
+fn serve<O: Front>(oram: O, cache: CacheConfig, workload: Workload) -> CachedOram<O> {
     let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram).unwrap();
     for request in workload.requests(CAPACITY, 1).take(REQUESTS) {
         let mut block = [1; BLOCK_BYTES];
@@ -53,37 +53,37 @@ fn run(setup: Setup, cache: CacheConfig, workload: Workload) -> Run {
     match setup.scheme {
         Scheme::Raw(evict_period) => {
             let config = RawConfig { tree, evict_period };
-            let backend = RawBackend::new(&config, sealer, store).unwrap();
-            run_on(setup, backend, cache, workload, coins, RawBackend::store_mut)
+            let scheme = RawScheme::new(&config, sealer, store).unwrap();
+            run_on(setup, scheme, cache, workload, coins, RawScheme::store_mut)
         }
         _ => {
-            let backend = PathBackend::new(&tree, sealer, store).unwrap();
-            run_on(setup, backend, cache, workload, coins, PathBackend::store_mut)
+            let scheme = PathScheme::new(&tree, sealer, store).unwrap();
+            run_on(setup, scheme, cache, workload, coins, PathScheme::store_mut)
         }
     }
 }
 
-fn run_on<B: TakingBackend>(
+fn run_on<B: scheme::Scheme>(
     setup: Setup,
-    backend: B,
+    scheme: B,
     cache: CacheConfig,
     workload: Workload,
     coins: StdRng,
     store_mut: fn(&mut B) -> &mut Store,
 ) -> Run {
-    let backend = Noting::new(backend);
-    let take = |backend: &mut Noting<B>| {
-        let notes = backend.take_notes();
-        (notes, std::mem::take(store_mut(backend.backend_mut()).sink_mut()))
+    let scheme = Noting::new(scheme);
+    let take = |scheme: &mut Noting<B>| {
+        let notes = scheme.take_notes();
+        (notes, std::mem::take(store_mut(scheme.scheme_mut()).sink_mut()))
     };
     let (accesses, view) = match setup.frontend {
         Frontend::Flat => {
-            let mut oram = serve(FlatOram::new(backend, coins).unwrap(), cache, workload);
-            take(oram.oram_mut().backend_mut())
+            let mut oram = serve(FlatOram::new(scheme, coins).unwrap(), cache, workload);
+            take(oram.oram_mut().scheme_mut())
         }
         Frontend::Freecursive => {
-            let oram = FreecursiveOram::new(&freecursive_config(), backend, coins).unwrap();
-            take(serve(oram, cache, workload).oram_mut().backend_mut())
+            let oram = FreecursiveOram::new(&freecursive_config(), scheme, coins).unwrap();
+            take(serve(oram, cache, workload).oram_mut().scheme_mut())
         }
     };
     Run { setup, workload, accesses, view, states: States::default() }

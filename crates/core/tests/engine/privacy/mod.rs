@@ -12,6 +12,7 @@
 mod ciphertext;
 mod crash;
 mod delayed;
+mod dummies;
 mod grid;
 mod hits;
 mod leaves;

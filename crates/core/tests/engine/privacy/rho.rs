@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use oblivio_core::front::rho::{RhoTally, TwoTrees};
 use oblivio_core::geometry::Geometry;
-use oblivio_core::rho::{RhoTally, TwoTrees};
-use oblivio_core::scheme::{Indistinct, PathBackend};
+use oblivio_core::scheme::{self, PathScheme};
 use oblivio_core::store::{Part, TreeId};
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
-    BackedOram, CacheConfig, CachedOram, FlatOram, FreecursiveOram, Key, MemoryStore, Oram,
-    RemapPolicy, RhoConfig, RhoOram, Sealer, TreeConfig,
+    CacheConfig, CachedOram, FlatOram, FreecursiveOram, Front, Key, MemoryStore, Oram, RemapPolicy,
+    RhoConfig, RhoOram, Sealer, TreeConfig,
 };
 use oblivio_testkit::statistics::{
     Verdicts, histogram, homogeneity, serial_correlation, uniformity, uniformity_of_pairs,
@@ -61,7 +61,7 @@ impl Run {
 fn config() -> RhoConfig {
     let geometry = Geometry::uniform(SMALL_LEAF_LEVEL, 2).unwrap();
     let small = TreeConfig { tree: SMALL, ..TreeConfig::new(16, BLOCK_BYTES, geometry, 16) };
-    RhoConfig { small, ways: 4, small_per_main: 2 }
+    RhoConfig { small, ways: 4, small_per_main: 2, ends_rounds: true }
 }
 
 fn run(frontend: Frontend, cache: Option<CacheConfig>, workload: Workload) -> Run {
@@ -72,14 +72,14 @@ fn run(frontend: Frontend, cache: Option<CacheConfig>, workload: Workload) -> Ru
         Frontend::Freecursive => Setup::freecursive(Scheme::Path, REQUESTS).tree(),
     };
     let shapes = [main.shape().unwrap(), config().small.shape().unwrap()];
-    let mut backend = |tree: &TreeConfig| {
+    let mut scheme = |tree: &TreeConfig| {
         let memory = MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap();
         let log = Rc::clone(&log);
         let sink = move |event: &Event, _: &[u8]| log.borrow_mut().push(*event);
         let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-        PathBackend::new(tree, sealer, Recorder::new(memory, sink)).unwrap()
+        PathScheme::new(tree, sealer, Recorder::new(memory, sink)).unwrap()
     };
-    let (main, small) = (backend(&main), backend(&config().small));
+    let (main, small) = (scheme(&main), scheme(&config().small));
     let trees = TwoTrees::new(&config(), main, small, StdRng::from_rng(&mut coins)).unwrap();
     let (requests, tally) = match frontend {
         Frontend::Flat => drive(FlatOram::new(trees, coins).unwrap(), cache, &log, workload),
@@ -98,8 +98,8 @@ fn drive<F, B>(
     workload: Workload,
 ) -> (Vec<Vec<Path>>, RhoTally)
 where
-    F: BackedOram<Backend = TwoTrees<B, StdRng>>,
-    B: Indistinct,
+    F: Front + AsRef<TwoTrees<B, StdRng>> + AsMut<TwoTrees<B, StdRng>>,
+    B: scheme::Scheme,
 {
     let mut rho = RhoOram::new(&config(), main).unwrap();
     let Some(cache) = cache else {

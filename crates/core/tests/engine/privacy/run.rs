@@ -1,23 +1,25 @@
 //! Runs a workload on a recorded ORAM, and counts the rare states on the way.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::{AddAssign, Range};
+use std::rc::Rc;
 
+use oblivio_core::front::{self, FrontTally, Ground, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
-use oblivio_core::oram::FrontendTally;
-use oblivio_core::scheme::{Backend, PathBackend, RawBackend, TakingBackend};
+use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
-use oblivio_core::view::{Contents, Recorder};
+use oblivio_core::view::{Contents, Event, EventSink, Recorder};
 use oblivio_core::{
-    Access, EraSealer, FlatOram, FreecursiveConfig, FreecursiveOram, HitPolicy, Integrity, Key,
+    Access, EraSealer, Error, FreecursiveConfig, FreecursiveOram, Front, HitPolicy, Integrity, Key,
     MasterKey, MemoryStore, Op, Oram, RawConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::support::noting::Noting;
+use crate::support::noting::{Notes, Noting};
 
 pub(crate) const LEAF_LEVEL: u8 = 6;
 pub(crate) const LEAVES: u64 = 1 << LEAF_LEVEL;
@@ -187,69 +189,41 @@ impl Setup {
         let tree = self.tree();
         let requests: Vec<_> = workload.requests(CAPACITY, self.seed).take(self.accesses).collect();
         let oram_coins = StdRng::from_rng(&mut coins);
-        let (view, states, accesses) = match (self.scheme, self.frontend) {
-            (Scheme::Path, Frontend::Flat) => {
-                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-                let store = store(tree.shape().unwrap());
-                let mut oram =
-                    self.flat(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
-                let states = self.drive(&mut oram, &requests, &mut coins);
-                let notes = oram.backend_mut().take_notes();
-                let store = oram.backend_mut().backend_mut().store_mut();
-                (std::mem::take(store.sink_mut()), states, notes)
-            }
-            (Scheme::Raw(evict_period), Frontend::Flat) => {
-                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-                let store = store(tree.shape().unwrap());
-                let config = RawConfig { tree, evict_period };
-                let mut oram =
-                    self.flat(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
-                let states = self.drive(&mut oram, &requests, &mut coins);
-                let notes = oram.backend_mut().take_notes();
-                let store = oram.backend_mut().backend_mut().store_mut();
-                (std::mem::take(store.sink_mut()), states, notes)
-            }
-            (Scheme::Path, Frontend::Freecursive) => {
-                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-                let store = store(tree.shape().unwrap());
-                let mut oram = self
-                    .freecursive_oram(PathBackend::new(&tree, sealer, store).unwrap(), oram_coins);
-                let states = self.drive(&mut oram, &requests, &mut coins);
-                let notes = oram.backend_mut().take_notes();
-                let store = oram.backend_mut().backend_mut().store_mut();
-                (std::mem::take(store.sink_mut()), states, notes)
-            }
-            (Scheme::Raw(evict_period), Frontend::Freecursive) => {
-                let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-                let store = store(tree.shape().unwrap());
-                let config = RawConfig { tree, evict_period };
-                let mut oram = self
-                    .freecursive_oram(RawBackend::new(&config, sealer, store).unwrap(), oram_coins);
-                let states = self.drive(&mut oram, &requests, &mut coins);
-                let notes = oram.backend_mut().take_notes();
-                let store = oram.backend_mut().backend_mut().store_mut();
-                (std::mem::take(store.sink_mut()), states, notes)
-            }
-            (Scheme::Rotating(evict_period), _) => {
+        let scheme = match self.scheme {
+            Scheme::Path => SchemeConfig::Path(tree),
+            Scheme::Raw(evict_period) => SchemeConfig::Raw(RawConfig { tree, evict_period }),
+            Scheme::Rotating(evict_period) => {
                 let master = MasterKey::draw(&mut coins);
                 let sealer = EraSealer::fresh(master, tree.tree, &mut coins);
                 let config = RawConfig { tree, evict_period };
                 let store = store_of(&config.rotating_shapes().unwrap());
                 let mut oram = RotatingOram::rotating(&config, sealer, store, oram_coins).unwrap();
                 let states = self.drive(&mut oram, &requests, &mut coins);
-                (oram.into_store().into_parts().1, states, requests.clone())
+                let view = oram.into_store().into_parts().1;
+                return Run { setup: *self, workload, accesses: requests, view, states };
             }
         };
+        let map = match self.frontend {
+            Frontend::Flat => MapConfig::Flat(self.hits),
+            Frontend::Freecursive => MapConfig::Freecursive(self.freecursive_config()),
+        };
+        let key = Key::draw(&mut coins);
+        let mut ground = Recorded {
+            key,
+            view: View::default(),
+            notes: Notes::default(),
+            coins: Some(oram_coins),
+        };
+        let config = OramConfig { map, ..OramConfig::flat(scheme) };
+        let mut oram = front::build(&config, &mut ground).unwrap();
+        let states = self.drive(&mut *oram, &requests, &mut coins);
+        let (view, accesses) = (ground.view.0.take(), ground.notes.take());
         Run { setup: *self, workload, accesses, view, states }
-    }
-
-    fn flat<B: Backend>(&self, backend: B, coins: StdRng) -> FlatOram<Noting<B>, StdRng> {
-        FlatOram::new(Noting::new(backend), coins).unwrap().with_hits(self.hits)
     }
 
     fn drive(
         &self,
-        oram: &mut impl TestedOram,
+        oram: &mut (impl TestedOram + ?Sized),
         requests: &[Request],
         coins: &mut StdRng,
     ) -> States {
@@ -281,6 +255,53 @@ impl Setup {
         }
         states.frontend = oram.tally();
         states
+    }
+}
+
+/// A view that the test can look at when the ORAM is done.
+#[derive(Clone, Default)]
+struct View(Rc<RefCell<Contents>>);
+
+impl EventSink for View {
+    fn record(&mut self, event: &Event, sealed: &[u8]) {
+        self.0.borrow_mut().record(event, sealed);
+    }
+}
+
+/// Stores that are recorded with what they hold, under schemes that note what each access is for.
+struct Recorded {
+    key: Key,
+    view: View,
+    notes: Notes,
+    coins: Option<StdRng>,
+}
+
+impl Recorded {
+    fn outside(&self, tree: &TreeConfig) -> (Sealer, Recorder<MemoryStore, View>) {
+        let shapes = [tree.shape().unwrap()];
+        let memory = MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap();
+        (Sealer::aes128(&self.key, tree.tree), Recorder::new(memory, self.view.clone()))
+    }
+}
+
+impl Ground for Recorded {
+    type Path = Noting<PathScheme<Recorder<MemoryStore, View>>>;
+    type Raw = Noting<RawScheme<Recorder<MemoryStore, View>>>;
+    type Coins = StdRng;
+    type Error = Error;
+
+    fn path(&mut self, tree: &TreeConfig) -> Result<Self::Path, Error> {
+        let (sealer, store) = self.outside(tree);
+        Ok(Noting::with(PathScheme::new(tree, sealer, store)?, self.notes.clone()))
+    }
+
+    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, Error> {
+        let (sealer, store) = self.outside(&config.tree);
+        Ok(Noting::with(RawScheme::new(config, sealer, store)?, self.notes.clone()))
+    }
+
+    fn coins(&mut self) -> StdRng {
+        self.coins.take().expect("there is one front end")
     }
 }
 
@@ -316,12 +337,12 @@ impl Setup {
         FreecursiveConfig { hits: self.hits, integrity: self.integrity, ..freecursive_config() }
     }
 
-    pub(crate) fn freecursive_oram<B: TakingBackend>(
+    pub(crate) fn freecursive_oram<B: scheme::Scheme>(
         &self,
-        backend: B,
+        scheme: B,
         coins: StdRng,
     ) -> FreecursiveOram<Noting<B>, StdRng> {
-        FreecursiveOram::new(&self.freecursive_config(), Noting::new(backend), coins).unwrap()
+        FreecursiveOram::new(&self.freecursive_config(), Noting::new(scheme), coins).unwrap()
     }
 }
 
@@ -331,36 +352,22 @@ trait TestedOram: Oram {
 
     fn forget(&mut self, range: Range<u64>);
 
-    fn tally(&self) -> FrontendTally {
-        FrontendTally::default()
+    fn tally(&self) -> FrontTally {
+        FrontTally::default()
     }
 }
 
-impl<B: Backend> TestedOram for FlatOram<B, StdRng> {
+impl TestedOram for dyn Front {
     fn stash(&self) -> StashView<'_> {
-        self.stash()
+        Front::stash(self)
     }
 
-    fn tally(&self) -> FrontendTally {
-        self.tally()
+    fn tally(&self) -> FrontTally {
+        self.counters().front
     }
 
     fn forget(&mut self, _: Range<u64>) {
         unreachable!("blocks of this ORAM cannot be forgotten");
-    }
-}
-
-impl<B: TakingBackend> TestedOram for FreecursiveOram<B, StdRng> {
-    fn stash(&self) -> StashView<'_> {
-        self.stash()
-    }
-
-    fn forget(&mut self, _: Range<u64>) {
-        unreachable!("blocks of this ORAM cannot be forgotten");
-    }
-
-    fn tally(&self) -> FrontendTally {
-        self.tally()
     }
 }
 
@@ -405,7 +412,7 @@ pub(crate) struct States {
     /// A block that held something was forgotten, and was the next to be asked for.
     pub(crate) forgotten_just_before: usize,
     /// What a frontend did.
-    pub(crate) frontend: FrontendTally,
+    pub(crate) frontend: FrontTally,
 }
 
 impl States {
@@ -423,7 +430,7 @@ impl States {
 
     fn look_at_stash_before(
         &mut self,
-        oram: &impl TestedOram,
+        oram: &(impl TestedOram + ?Sized),
         address: u64,
         stash_blocks_max: usize,
     ) {
@@ -445,7 +452,7 @@ impl States {
     /// The states that those of Freecursive ORAM must have seen as well.
     #[track_caller]
     pub(crate) fn assert_rare_ones_of_the_frontend_occurred(&self, times: u64) {
-        let FrontendTally { position_map_accesses, remap_accesses, plb_hits, .. } = self.frontend;
+        let FrontTally { position_map_accesses, remap_accesses, plb_hits, .. } = self.frontend;
         let states = [position_map_accesses, remap_accesses, plb_hits];
         assert!(states.iter().all(|state| *state >= times), "rare states did not occur: {self:?}");
     }

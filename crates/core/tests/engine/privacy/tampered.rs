@@ -1,7 +1,7 @@
 //! What an active adversary sees of Freecursive ORAM with PMMAC until it is found out: the paths that
 //! it would have seen anyway, and a whole access at the end.
 
-use oblivio_core::scheme::PathBackend;
+use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
 use oblivio_core::view::{Contents, Operation};
 use oblivio_core::{BucketId, ErrorKind, Integrity, Key, MemoryStore, Oram, Sealer};
@@ -26,14 +26,14 @@ fn run(seed: u64, tampers: bool) -> Seen {
     let mut coins = StdRng::seed_from_u64(seed);
     let tree = setup.tree();
     let sealer = Sealer::aes128(&Key::draw(&mut coins), TreeId(0));
-    let backend = PathBackend::new(&tree, sealer, store(tree.shape().unwrap())).unwrap();
-    let mut oram = setup.freecursive_oram(backend, coins);
+    let scheme = PathScheme::new(&tree, sealer, store(tree.shape().unwrap())).unwrap();
+    let mut oram = setup.freecursive_oram(scheme, coins);
     let mut answered = 0;
     for (i, Request { address, .. }) in
         Workload::Zipf.requests(CAPACITY, seed).take(4 * HONEST).enumerate()
     {
         if tampers && i == HONEST {
-            flip_a_bit_of_every_block(oram.backend_mut().backend_mut().store_mut().store_mut());
+            flip_a_bit_of_every_block(oram.scheme_mut().scheme_mut().store_mut().store_mut());
         }
         match oram.read(address, &mut [0; BLOCK_BYTES]) {
             Ok(()) => answered += 1,
@@ -43,7 +43,7 @@ fn run(seed: u64, tampers: bool) -> Seen {
             }
         }
     }
-    let view: Contents = std::mem::take(oram.backend_mut().backend_mut().store_mut().sink_mut());
+    let view: Contents = std::mem::take(oram.scheme_mut().scheme_mut().store_mut().sink_mut());
     let calls = view.events().chunk_by(|a, b| a.trip == b.trip).map(|events| {
         let buckets = events.iter().filter_map(|event| event.piece).map(|piece| piece.bucket.0);
         (events[0].operation, buckets.collect())

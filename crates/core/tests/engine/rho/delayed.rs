@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use oblivio_core::oram::CacheTally;
-use oblivio_core::{Error, RemapPolicy, TakingOram};
+use oblivio_core::front::CacheTally;
+use oblivio_core::{Error, Front, RemapPolicy};
 use oblivio_testkit::workload::Workload;
 
 use super::*;
@@ -19,7 +19,7 @@ struct Model {
 
 /// An ORAM out of which blocks are taken, and what it should be.
 struct Driven<F> {
-    oram: RhoOram<F, PathBackend<MemoryStore>, StdRng>,
+    oram: RhoOram<F, PathScheme<MemoryStore>, StdRng>,
     blocks: Vec<Model>,
     array: Array,
     small_per_main: usize,
@@ -29,7 +29,7 @@ struct Driven<F> {
     found: u64,
 }
 
-impl<F: BackedOram<Backend = Trees>> Driven<F> {
+impl<F: Front + AsRef<Trees> + AsMut<Trees>> Driven<F> {
     fn new(config: &RhoConfig, main: F) -> Self {
         let oram = RhoOram::new(config, main).unwrap();
         let blocks = vec![Model::default(); oram.capacity() as usize];
@@ -45,7 +45,7 @@ impl<F: BackedOram<Backend = Trees>> Driven<F> {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::StashFull, "{error}"),
             }
             self.refusals += 1;
-            self.oram.background_evict().unwrap();
+            self.oram.evict().unwrap();
         }
         panic!("no round makes room");
     }
@@ -210,7 +210,7 @@ fn behind_a_cache() -> CachedOram<FreecursiveRho> {
     CachedOram::new(CacheConfig { blocks: 8, ways: 4 }, RemapPolicy::Delayed, rho).unwrap()
 }
 
-type FreecursiveRho = oblivio_core::rho::FreecursiveRho<MemoryStore, StdRng>;
+type FreecursiveRho = oblivio_core::front::rho::FreecursiveRho<MemoryStore, StdRng>;
 
 /// Neither coins nor data nor operations show in how many rounds there are.
 #[test]
@@ -273,14 +273,14 @@ fn a_block_out_of_range_is_refused_before_anything_is_done() {
 
 #[test]
 fn open_rounds_stay_open() {
-    let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
+    let config = RhoConfig { ends_rounds: false, ..RhoConfig::new(16, BLOCK_BYTES).unwrap() };
     let main = TreeConfig::path(200, BLOCK_BYTES).unwrap();
     let main = FlatOram::new(trees(&config, &main, 1), coins(1)).unwrap();
-    let mut rho = RhoOram::new(&config, main).unwrap().with_open_rounds();
+    let mut rho = RhoOram::new(&config, main).unwrap();
     rho.take(3, &mut [0; BLOCK_BYTES]).unwrap();
     assert_eq!((rho.tally().small_dummies, rho.tally().rounds()), (2, 1));
     rho.put_back(3, &[1; BLOCK_BYTES]).unwrap();
     assert_eq!((rho.tally().small_accesses, rho.tally().rounds()), (1, 1));
-    rho.background_evict().unwrap();
+    rho.evict().unwrap();
     assert_eq!((rho.tally().small_dummies, rho.tally().rounds()), (3, 1), "an access, no round");
 }

@@ -2,13 +2,13 @@
 
 mod delayed;
 
-use oblivio_core::rho::{RhoTally, TwoTrees};
-use oblivio_core::scheme::PathBackend;
+use oblivio_core::front::rho::{RhoTally, TwoTrees};
+use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    Access, BackedOram, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig,
-    FreecursiveOram, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram,
-    RhoConfig, RhoOram, Sealer, TreeConfig,
+    Access, CacheConfig, CachedOram, ErrorKind, FlatOram, FreecursiveConfig, FreecursiveOram,
+    Front, Geometry, HitPolicy, Integrity, Key, LayoutKind, MemoryStore, Op, Oram, RhoConfig,
+    RhoOram, Sealer, TreeConfig,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 
 const BLOCK_BYTES: usize = 24;
 
-type Trees = TwoTrees<PathBackend<MemoryStore>, StdRng>;
+type Trees = TwoTrees<PathScheme<MemoryStore>, StdRng>;
 
 fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
@@ -26,15 +26,15 @@ fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
     *among.choose(coins).expect("there is something to pick from")
 }
 
-fn backend(tree: &TreeConfig) -> PathBackend<MemoryStore> {
+fn scheme(tree: &TreeConfig) -> PathScheme<MemoryStore> {
     let shapes = vec![tree.shape().unwrap(); usize::from(tree.tree.0) + 1];
     let store = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
     let sealer = Sealer::aes128(&Key::draw(&mut coins(7)), tree.tree);
-    PathBackend::new(tree, sealer, store).unwrap()
+    PathScheme::new(tree, sealer, store).unwrap()
 }
 
 fn trees(config: &RhoConfig, main: &TreeConfig, seed: u64) -> Trees {
-    TwoTrees::new(config, backend(main), backend(&config.small), coins(!seed)).unwrap()
+    TwoTrees::new(config, scheme(main), scheme(&config.small), coins(!seed)).unwrap()
 }
 
 /// A small tree with buckets of any size, and a pattern of any length.
@@ -47,7 +47,7 @@ fn any_rho(coins: &mut StdRng) -> RhoConfig {
         tree_top_levels: pick(&[0, 2], coins),
         ..TreeConfig::new(blocks as u64, BLOCK_BYTES, Geometry::profile(&slots).unwrap(), 50)
     };
-    RhoConfig { small, ways, small_per_main: pick(&[1, 2, 2, 5], coins) }
+    RhoConfig { small, ways, small_per_main: pick(&[1, 2, 2, 5], coins), ends_rounds: true }
 }
 
 fn any_flat(config: &RhoConfig, seed: u64, coins: &mut StdRng) -> FlatOram<Trees, StdRng> {
@@ -84,7 +84,7 @@ fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
         tree: TreeId(1),
         ..TreeConfig::new(24, BLOCK_BYTES, Geometry::uniform(4, 2).unwrap(), 1)
     };
-    let config = RhoConfig { small, ways: 8, small_per_main: 1 };
+    let config = RhoConfig { small, ways: 8, small_per_main: 1, ends_rounds: true };
     let free = FreecursiveConfig {
         client_entries_max: 1,
         fan_out: 2,
@@ -154,7 +154,7 @@ fn of_array(tally: RhoTally) -> [u64; 4] {
 
 fn run<F>(config: &RhoConfig, main: F, coins: &mut StdRng) -> RhoTally
 where
-    F: BackedOram<Backend = Trees>,
+    F: Front + AsRef<Trees> + AsMut<Trees>,
 {
     let mut oram = RhoOram::new(config, main).unwrap();
     let mut model = vec![[0; BLOCK_BYTES]; oram.capacity() as usize];
@@ -333,10 +333,10 @@ fn the_defaults_are_the_papers_and_contradictions_are_refused() {
 #[test]
 fn open_rounds_keep_to_the_pattern_and_go_on_with_idle_accesses() {
     let mut coins = coins(3);
-    let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
+    let config = RhoConfig { ends_rounds: false, ..RhoConfig::new(16, BLOCK_BYTES).unwrap() };
     let main = TreeConfig::path(200, BLOCK_BYTES).unwrap();
     let flat = FlatOram::new(trees(&config, &main, 1), StdRng::seed_from_u64(2)).unwrap();
-    let mut oram = RhoOram::new(&config, flat).unwrap().with_open_rounds();
+    let mut oram = RhoOram::new(&config, flat).unwrap();
     let (mut ended_within, mut small_before) = (false, 0);
     for _ in 0..300 {
         if coins.random() {
@@ -362,7 +362,7 @@ fn a_pattern_without_an_end_is_refused() {
     for small_per_main in [0, 65] {
         let good = RhoConfig::new(16, BLOCK_BYTES).unwrap();
         let config = RhoConfig { small_per_main, ..good };
-        let refused = TwoTrees::new(&config, backend(&main), backend(&config.small), coins(1));
+        let refused = TwoTrees::new(&config, scheme(&main), scheme(&config.small), coins(1));
         assert_eq!(refused.err().unwrap().kind(), ErrorKind::InvalidConfig);
     }
 }
@@ -372,7 +372,7 @@ fn trees_of_one_name_are_refused() {
     let main = TreeConfig::path(20, BLOCK_BYTES).unwrap();
     let mut config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
     config.small.tree = main.tree;
-    let refused = TwoTrees::new(&config, backend(&main), backend(&config.small), coins(1));
+    let refused = TwoTrees::new(&config, scheme(&main), scheme(&config.small), coins(1));
     let error = refused.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidConfig);
     assert!(error.to_string().contains("another TreeConfig::tree"), "{error}");

@@ -1,85 +1,111 @@
-//! A backend that notes what each access is for: what storage must not learn of a frontend.
+//! A scheme that notes what each access is for: what storage must not learn of a front end.
 
-use oblivio_core::scheme::{Backend, Location, TakingBackend};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use oblivio_core::scheme::{Location, Scheme};
 use oblivio_core::stash::StashView;
 use oblivio_core::{Error, Leaf, Op, TreeConfig};
 use oblivio_testkit::workload::Request;
 use rand::CryptoRng;
 
+/// What was noted. Secret, in a system that had secrets. Copies share it.
+#[derive(Clone, Default)]
+pub(crate) struct Notes(Rc<RefCell<Vec<Request>>>);
+
+impl Notes {
+    pub(crate) fn take(&self) -> Vec<Request> {
+        std::mem::take(&mut self.0.borrow_mut())
+    }
+
+    fn push(&self, request: Request) {
+        self.0.borrow_mut().push(request);
+    }
+}
+
 pub(crate) struct Noting<B> {
-    backend: B,
-    /// Secret, in a system that had secrets.
-    noted: Vec<Request>,
+    scheme: B,
+    notes: Notes,
 }
 
 impl<B> Noting<B> {
-    pub(crate) fn new(backend: B) -> Self {
-        Self { backend, noted: Vec::new() }
+    pub(crate) fn new(scheme: B) -> Self {
+        Self::with(scheme, Notes::default())
     }
 
-    pub(crate) fn backend_mut(&mut self) -> &mut B {
-        &mut self.backend
+    pub(crate) fn with(scheme: B, notes: Notes) -> Self {
+        Self { scheme, notes }
+    }
+
+    pub(crate) fn scheme_mut(&mut self) -> &mut B {
+        &mut self.scheme
     }
 
     pub(crate) fn take_notes(&mut self) -> Vec<Request> {
-        std::mem::take(&mut self.noted)
+        self.notes.take()
     }
 }
 
-impl<B: Backend> Backend for Noting<B> {
+impl<B: Scheme> Scheme for Noting<B> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
-        self.noted.push(Request { address, is_write: matches!(op, Op::Write(_)) });
-        self.backend.access(address, from, to, op)
+        self.notes.push(Request { address, is_write: matches!(op, Op::Write(_)) });
+        self.scheme.access(address, from, to, op)
     }
 
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
-        self.backend.serve_on_client(address, op)
+        self.scheme.serve_on_client(address, op)
     }
 
     fn config(&self) -> &TreeConfig {
-        self.backend.config()
+        self.scheme.config()
     }
 
     fn stash(&self) -> StashView<'_> {
-        self.backend.stash()
+        self.scheme.stash()
     }
 
     fn record_stash_histogram(&mut self) {
-        self.backend.record_stash_histogram();
+        self.scheme.record_stash_histogram();
     }
 
     fn aes_blocks(&self) -> u64 {
-        self.backend.aes_blocks()
+        self.scheme.aes_blocks()
     }
 
     fn check_ready(&self) -> Result<(), Error> {
-        self.backend.check_ready()
+        self.scheme.check_ready()
     }
 
-    fn prefetch(&mut self, leaf: Leaf) {
-        self.backend.prefetch(leaf);
+    fn announce(&mut self, leaves: &[Leaf]) {
+        self.scheme.announce(leaves);
     }
 
-    fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
-        self.backend.background_evict(coins)
+    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        self.scheme.dummy(coins)
+    }
+
+    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        self.scheme.evict(coins)
     }
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
-        self.backend.visit_blocks(visit)
+        self.scheme.visit_blocks(visit)
     }
-}
 
-impl<B: TakingBackend> TakingBackend for Noting<B> {
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
-        self.noted.push(Request { address, is_write: false });
-        self.backend.take(address, from, block)
+        self.notes.push(Request { address, is_write: false });
+        self.scheme.take(address, from, block)
     }
 
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
-        self.backend.take_on_client(address, block)
+        self.scheme.take_on_client(address, block)
     }
 
     fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
-        self.backend.append(address, leaf, block)
+        self.scheme.append(address, leaf, block)
+    }
+
+    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
+        self.scheme.populate(blocks)
     }
 }

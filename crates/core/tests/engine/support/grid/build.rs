@@ -6,23 +6,22 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
-use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{Backend, PathBackend, RawBackend, TakingBackend};
+use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::store::{TreeId, TreeShape};
 use oblivio_core::view::{Event, EventSink, Recorder};
 use oblivio_core::{
-    BackedOram, CacheConfig, CachedOram, EraSealer, Error, FlatOram, FreecursiveConfig,
-    FreecursiveOram, Key, MasterKey, MemoryStore, Oram, RawConfig, Recursion, RecursiveConfig,
-    RecursiveOram, RemapPolicy, RhoConfig, RhoOram, RotatingConfig, RotatingOram, Sealer,
-    TakingOram, TreeConfig, TreeTopKind,
+    CacheConfig, CachedOram, EraSealer, Error, FreecursiveConfig, Key, MasterKey, MemoryStore,
+    Oram, RawConfig, Recursion, RecursiveConfig, RecursiveOram, RemapPolicy, RhoConfig,
+    RotatingConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use super::composed::{AtAccess, Composed, Delayed};
+use super::composed::{AtAccess, Built, Composed};
 use super::factors::{Bound, Combination, Front, Map, Scheme, Slots, Top};
-use crate::support::noting::Noting;
+use crate::support::noting::{Notes, Noting};
 
 pub(crate) const CAPACITY: u64 = 120;
 pub(crate) const BLOCK_BYTES: usize = 32;
@@ -83,16 +82,23 @@ pub(crate) fn compose(
         key: Key::from_bytes([7; 16]),
         seed,
     };
-    let composed = match combination.scheme {
-        Scheme::Path if combination.has_rho() => builder.rho(),
-        Scheme::Path => builder.over(PathBackend::new),
-        Scheme::Raw => builder.over(|tree, sealer, store| {
-            let config = RawConfig { tree: tree.clone(), evict_period: ACCESSES_PER_EVICTION };
-            RawBackend::new(&config, sealer, store)
-        }),
-        Scheme::Rotating => builder.rotating(),
+    let composed = match (combination.scheme, combination.map) {
+        (Scheme::Rotating, _) => builder.rotating(),
+        (Scheme::Path, Map::Recursive) => {
+            let recursive = builder.recursive(|tree, ground| ground.path(tree))?;
+            builder.cached(recursive)
+        }
+        (Scheme::Raw, Map::Recursive) => {
+            let recursive = builder.recursive(|tree, ground| ground.raw(&raw(tree.clone())))?;
+            builder.cached(recursive)
+        }
+        (Scheme::Path | Scheme::Raw, _) => builder.built(),
     };
     Ok((composed?, log))
+}
+
+fn raw(tree: TreeConfig) -> RawConfig {
+    RawConfig { tree, evict_period: ACCESSES_PER_EVICTION }
 }
 
 struct Builder {
@@ -136,48 +142,51 @@ impl Builder {
         }
     }
 
-    /// Path and RAW ORAM.
-    fn over<B: TakingBackend + 'static>(
-        &self,
-        backend: impl Fn(&TreeConfig, Sealer, Store) -> Result<B, Error>,
-    ) -> Made {
-        let backend = |tree: &TreeConfig| {
-            let shapes = vec![tree.shape()?; usize::from(tree.tree.0) + 1];
-            let sealer = Sealer::aes128(&self.key, tree.tree);
-            backend(tree, sealer, self.store(&shapes)).map(Noting::new)
+    /// Whatever the engine builds from parameters.
+    fn built(&self) -> Made {
+        let main = match self.combination.map {
+            Map::Flat => self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL),
+            _ => self.freecursive_tree()?,
         };
-        match self.combination.map {
-            Map::Flat => {
-                let backend = backend(&self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL))?;
-                self.fronted(self.flat(backend)?)
-            }
-            Map::Recursive => self.cached(self.recursive(backend)?),
-            _ => {
-                let backend = backend(&self.freecursive_tree()?)?;
-                self.fronted(self.freecursive(backend)?)
-            }
-        }
+        let policy = match self.combination.front {
+            Front::None | Front::Rho => None,
+            Front::CacheAtAccess | Front::CachedRho => Some(RemapPolicy::AtAccess),
+            Front::CacheDelayed | Front::DelayedRho => Some(RemapPolicy::Delayed),
+        };
+        let config = OramConfig {
+            scheme: match self.combination.scheme {
+                Scheme::Raw => SchemeConfig::Raw(raw(main)),
+                _ => SchemeConfig::Path(main),
+            },
+            map: match self.combination.map {
+                Map::Flat => MapConfig::Flat(self.combination.hits),
+                _ => MapConfig::Freecursive(self.freecursive_config()),
+            },
+            rho: self.combination.has_rho().then(|| self.rho()),
+            cache: policy.map(|policy| (CACHE, policy)),
+        };
+        let mut ground = NotingGround { builder: self, notes: Notes::default() };
+        let oram = front::build(&config, &mut ground)?;
+        let notes = config.rho.is_none().then_some(ground.notes);
+        Ok(Box::new(Built { oram, notes, policy }))
     }
 
-    fn flat<B: Backend>(&self, backend: B) -> Result<FlatOram<B, StdRng>, Error> {
-        Ok(FlatOram::new(backend, self.coins())?.with_hits(self.combination.hits))
-    }
-
-    fn recursive<B: Backend>(
+    fn recursive<S: scheme::Scheme>(
         &self,
-        backend: impl Fn(&TreeConfig) -> Result<B, Error>,
-    ) -> Result<RecursiveOram<B, StdRng>, Error> {
+        scheme: impl Fn(&TreeConfig, &mut NotingGround<'_>) -> Result<Noting<S>, Error>,
+    ) -> Result<RecursiveOram<Noting<S>, StdRng>, Error> {
         let config = RecursiveConfig {
             capacity: CAPACITY,
             block_bytes: BLOCK_BYTES,
             client_entries_max: CLIENT_ENTRIES_MAX,
         };
-        let backends = config.path_trees()?.into_iter().map(|path| {
+        let schemes = config.path_trees()?.into_iter().map(|path| {
             let leaf_level = path.geometry.leaf_level().min(LEAF_LEVEL);
             let tree = self.tree(path.capacity, BLOCK_BYTES, leaf_level);
-            backend(&TreeConfig { tree: path.tree, ..tree })
+            let mut ground = NotingGround { builder: self, notes: Notes::default() };
+            scheme(&TreeConfig { tree: path.tree, ..tree }, &mut ground)
         });
-        RecursiveOram::new(&config, backends.collect::<Result<_, _>>()?, self.coins())
+        RecursiveOram::new(&config, schemes.collect::<Result<_, _>>()?, self.coins())
     }
 
     /// Position-map blocks of eight entries; counters that reach their end all the time.
@@ -203,46 +212,10 @@ impl Builder {
         })
     }
 
-    fn freecursive<B: TakingBackend>(
-        &self,
-        backend: B,
-    ) -> Result<FreecursiveOram<B, StdRng>, Error> {
-        FreecursiveOram::new(&self.freecursive_config(), backend, self.coins())
-    }
-
     /// 16 blocks in sets of 4: fewer than are written.
-    fn rho(&self) -> Made {
+    fn rho(&self) -> RhoConfig {
         let small = TreeConfig { tree: TreeId(1), ..self.tree(16, BLOCK_BYTES, 4) };
-        let config = RhoConfig { small, ways: 4, small_per_main: SMALL_PER_MAIN };
-        let main = match self.combination.map {
-            Map::Flat => self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL),
-            _ => self.freecursive_tree()?,
-        };
-        let shapes = [main.shape()?, config.small.shape()?];
-        let [main, small] = [&main, &config.small].map(|tree| {
-            let sealer = Sealer::aes128(&self.key, tree.tree);
-            PathBackend::new(tree, sealer, self.store(&shapes))
-        });
-        let coins = StdRng::seed_from_u64(!self.seed);
-        let trees = TwoTrees::new(&config, main?, small?, coins)?;
-        match self.combination.map {
-            Map::Flat => self.before_main(&config, self.flat(trees)?),
-            _ => self.before_main(&config, self.freecursive(trees)?),
-        }
-    }
-
-    fn before_main<F>(&self, config: &RhoConfig, main: F) -> Made
-    where
-        F: BackedOram<Backend = TwoTrees<PathBackend<Store>, StdRng>> + 'static,
-    {
-        let rho = RhoOram::new(config, main)?;
-        Ok(match self.combination.front {
-            Front::CachedRho => Box::new(AtAccess(CachedOram::at_access(CACHE, rho)?)),
-            Front::DelayedRho => {
-                Box::new(Delayed(CachedOram::new(CACHE, RemapPolicy::Delayed, rho)?))
-            }
-            _ => Box::new(rho),
-        })
+        RhoConfig { small, ways: 4, small_per_main: SMALL_PER_MAIN, ends_rounds: true }
     }
 
     fn rotating(&self) -> Made {
@@ -271,20 +244,48 @@ impl Builder {
         self.cached(RotatingOram::new(&config, sealer, self.store(&shapes), coins)?)
     }
 
-    /// An ORAM out of which blocks can be taken, behind what the combination says.
-    fn fronted<O: TakingOram + Composed + 'static>(&self, oram: O) -> Made {
-        match self.combination.front {
-            Front::CacheDelayed => {
-                Ok(Box::new(Delayed(CachedOram::new(CACHE, RemapPolicy::Delayed, oram)?)))
-            }
-            _ => self.cached(oram),
-        }
-    }
-
     fn cached<O: Oram + Composed + 'static>(&self, oram: O) -> Made {
         Ok(match self.combination.front {
             Front::CacheAtAccess => Box::new(AtAccess(CachedOram::at_access(CACHE, oram)?)),
             _ => Box::new(oram),
         })
+    }
+}
+
+/// Stores that are recorded, under schemes that note what each access is for.
+struct NotingGround<'a> {
+    builder: &'a Builder,
+    notes: Notes,
+}
+
+impl NotingGround<'_> {
+    fn outside(&self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
+        let shapes = vec![tree.shape()?; usize::from(tree.tree.0) + 1];
+        Ok((Sealer::aes128(&self.builder.key, tree.tree), self.builder.store(&shapes)))
+    }
+}
+
+impl Ground for NotingGround<'_> {
+    type Path = Noting<PathScheme<Store>>;
+    type Raw = Noting<RawScheme<Store>>;
+    type Coins = StdRng;
+    type Error = Error;
+
+    fn path(&mut self, tree: &TreeConfig) -> Result<Self::Path, Error> {
+        let (sealer, store) = self.outside(tree)?;
+        Ok(Noting::with(PathScheme::new(tree, sealer, store)?, self.notes.clone()))
+    }
+
+    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, Error> {
+        let (sealer, store) = self.outside(&config.tree)?;
+        Ok(Noting::with(RawScheme::new(config, sealer, store)?, self.notes.clone()))
+    }
+
+    fn coins(&mut self) -> StdRng {
+        self.builder.coins()
+    }
+
+    fn rho_coins(&mut self) -> StdRng {
+        StdRng::seed_from_u64(!self.builder.seed)
     }
 }

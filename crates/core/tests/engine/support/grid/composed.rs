@@ -3,17 +3,16 @@
 use std::ops::Range;
 
 use oblivio_core::durable::rotating::nothing_to_do;
-use oblivio_core::rho::TwoTrees;
-use oblivio_core::scheme::{Backend, Indistinct, TakingBackend};
+use oblivio_core::front::Counters;
+use oblivio_core::scheme::Scheme;
 use oblivio_core::{
-    BackedOram, BucketStore, CachedOram, Error, FlatOram, FreecursiveOram, Op, Oram, RecursiveOram,
-    RhoOram, RotatingOram, TakingOram,
+    BucketStore, CachedOram, Error, Front, Op, Oram, RecursiveOram, RemapPolicy, RotatingOram,
 };
 use oblivio_testkit::workload;
 use rand::rngs::StdRng;
 
 use super::build::ACCESSES_PER_EVICTION;
-use crate::support::noting::Noting;
+use crate::support::noting::{Notes, Noting};
 
 pub(crate) trait Composed {
     fn oram(&mut self) -> &mut dyn Oram;
@@ -72,94 +71,82 @@ pub(crate) trait Composed {
     }
 }
 
-/// A backend that may have noted what it was asked for.
-pub(crate) trait Noted {
-    fn notes(&mut self) -> Option<Vec<workload::Request>>;
+/// What the engine builds from parameters.
+pub(crate) struct Built {
+    pub(crate) oram: Box<dyn Front>,
+    /// What each access was for, where there is one tree.
+    pub(crate) notes: Option<Notes>,
+    /// Of the cache in front.
+    pub(crate) policy: Option<RemapPolicy>,
 }
 
-impl<B> Noted for Noting<B> {
-    fn notes(&mut self) -> Option<Vec<workload::Request>> {
-        Some(self.take_notes())
-    }
-}
-
-impl<B, R> Noted for TwoTrees<B, R> {
-    fn notes(&mut self) -> Option<Vec<workload::Request>> {
-        None
-    }
-}
-
-impl<B: Backend + Noted> Composed for FlatOram<B, StdRng> {
+impl Composed for Built {
     fn oram(&mut self) -> &mut dyn Oram {
-        self
+        &mut *self.oram
     }
 
     fn make_room(&mut self) -> Result<(), Error> {
-        self.background_evict()
+        self.oram.evict()
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        self.check_invariants()
+        self.oram.check_invariants()
     }
 
+    /// Of ρ those of both trees, and those that made room among them.
     fn accesses(&self, _: u64) -> Vec<u64> {
-        vec![self.tally().accesses()]
+        let Counters { front, rho, .. } = self.oram.counters();
+        rho.map_or(vec![front.accesses()], |rho| {
+            vec![rho.main_accesses + rho.main_dummies, rho.small_accesses + rho.small_dummies]
+        })
     }
 
     fn data_accesses(&self, _: u64) -> Option<u64> {
-        Some(self.tally().data_accesses)
-    }
-
-    fn hits(&self) -> u64 {
-        self.tally().stash_hits
-    }
-
-    fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
-        self.backend_mut().notes()
-    }
-}
-
-impl<B: TakingBackend + Noted> Composed for FreecursiveOram<B, StdRng> {
-    fn oram(&mut self) -> &mut dyn Oram {
-        self
-    }
-
-    fn make_room(&mut self) -> Result<(), Error> {
-        self.background_evict()
-    }
-
-    fn check(&mut self) -> Result<(), Error> {
-        self.check_invariants()
-    }
-
-    fn accesses(&self, _: u64) -> Vec<u64> {
-        vec![self.tally().accesses()]
-    }
-
-    fn data_accesses(&self, _: u64) -> Option<u64> {
-        Some(self.tally().data_accesses)
+        let Counters { front, rho, .. } = self.oram.counters();
+        rho.is_none().then_some(front.data_accesses)
     }
 
     fn position_map_accesses(&self) -> Option<u64> {
-        Some(self.tally().position_map_accesses)
+        let Counters { front, rho, .. } = self.oram.counters();
+        rho.is_none().then_some(front.position_map_accesses)
+    }
+
+    fn put_back(&self) -> u64 {
+        match (self.policy, self.oram.counters().cache) {
+            (Some(RemapPolicy::Delayed), Some(cache)) => cache.given_back,
+            _ => 0,
+        }
+    }
+
+    fn asked(&self, requests: u64) -> u64 {
+        match (self.policy, self.oram.counters().cache) {
+            (Some(RemapPolicy::AtAccess), Some(cache)) => cache.misses + cache.given_back,
+            (Some(RemapPolicy::Delayed), Some(cache)) => cache.misses,
+            _ => requests,
+        }
     }
 
     fn hits(&self) -> u64 {
-        self.tally().stash_hits
+        let Counters { front, rho, .. } = self.oram.counters();
+        if rho.is_some() { 0 } else { front.stash_hits }
     }
 
     fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
-        self.backend_mut().notes()
+        self.notes.as_ref().map(Notes::take)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.oram.flush()
     }
 }
 
-impl<B: Backend + Noted> Composed for RecursiveOram<B, StdRng> {
+impl<B: Scheme> Composed for RecursiveOram<Noting<B>, StdRng> {
     fn oram(&mut self) -> &mut dyn Oram {
         self
     }
 
     fn make_room(&mut self) -> Result<(), Error> {
-        self.background_evict()
+        self.evict()
     }
 
     fn check(&mut self) -> Result<(), Error> {
@@ -167,7 +154,7 @@ impl<B: Backend + Noted> Composed for RecursiveOram<B, StdRng> {
     }
 
     fn accesses(&self, _: u64) -> Vec<u64> {
-        let trees = self.backends().len();
+        let trees = self.schemes().len();
         assert!(self.path_accesses().is_multiple_of(trees as u64), "a request reaches every tree");
         vec![self.path_accesses() / trees as u64; trees]
     }
@@ -177,7 +164,7 @@ impl<B: Backend + Noted> Composed for RecursiveOram<B, StdRng> {
     }
 
     fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
-        self.backends_mut()[0].notes()
+        Some(self.schemes_mut()[0].take_notes())
     }
 }
 
@@ -232,35 +219,7 @@ impl<S: BucketStore> Composed for RotatingOram<S, StdRng> {
     }
 }
 
-impl<F, B> Composed for RhoOram<F, B, StdRng>
-where
-    F: BackedOram<Backend = TwoTrees<B, StdRng>>,
-    B: Indistinct,
-{
-    fn oram(&mut self) -> &mut dyn Oram {
-        self
-    }
-
-    fn make_room(&mut self) -> Result<(), Error> {
-        self.idle_round()
-    }
-
-    fn check(&mut self) -> Result<(), Error> {
-        self.check_invariants()
-    }
-
-    /// Of both trees, and those that made room among them.
-    fn accesses(&self, _: u64) -> Vec<u64> {
-        let tally = self.tally();
-        vec![tally.main_accesses + tally.main_dummies, tally.small_accesses + tally.small_dummies]
-    }
-
-    fn data_accesses(&self, _: u64) -> Option<u64> {
-        None
-    }
-}
-
-/// A cache with [`RemapPolicy::AtAccess`](oblivio_core::RemapPolicy).
+/// A cache with [`RemapPolicy::AtAccess`] before what is not [built](Built).
 pub(crate) struct AtAccess<O>(pub(crate) CachedOram<O>);
 
 impl<O: Oram + Composed> Composed for AtAccess<O> {
@@ -301,55 +260,6 @@ impl<O: Oram + Composed> Composed for AtAccess<O> {
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        self.0.flush()
-    }
-}
-
-/// A cache with [`RemapPolicy::Delayed`](oblivio_core::RemapPolicy).
-pub(crate) struct Delayed<O>(pub(crate) CachedOram<O>);
-
-impl<O: TakingOram + Composed> Composed for Delayed<O> {
-    fn oram(&mut self) -> &mut dyn Oram {
-        &mut self.0
-    }
-
-    fn make_room(&mut self) -> Result<(), Error> {
-        self.0.background_evict()
-    }
-
-    fn check(&mut self) -> Result<(), Error> {
-        self.0.check_invariants()
-    }
-
-    fn accesses(&self, room_made: u64) -> Vec<u64> {
-        self.0.oram().accesses(room_made)
-    }
-
-    fn data_accesses(&self, room_made: u64) -> Option<u64> {
-        self.0.oram().data_accesses(room_made)
-    }
-
-    fn position_map_accesses(&self) -> Option<u64> {
-        self.0.oram().position_map_accesses()
-    }
-
-    fn put_back(&self) -> u64 {
-        self.0.tally().given_back
-    }
-
-    fn asked(&self, _: u64) -> u64 {
-        self.0.tally().misses
-    }
-
-    fn hits(&self) -> u64 {
-        self.0.oram().hits()
-    }
-
-    fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
-        self.0.oram_mut().take_notes()
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.0.flush()
+        self.0.give_all_back()
     }
 }

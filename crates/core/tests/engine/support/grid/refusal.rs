@@ -27,7 +27,7 @@ fn by_types(combination: &Combination) -> Option<&'static str> {
     let reasons = [
         (
             is_rotating && !matches!(map, Map::Flat | Map::Nested),
-            "a rotating backend has moves written down before they are made: it has its own frontend",
+            "a rotating scheme has moves written down before they are made: it has its own frontend",
         ),
         (
             !is_rotating && map == Map::Nested,
@@ -46,10 +46,6 @@ fn by_types(combination: &Combination) -> Option<&'static str> {
             "blocks cannot be taken out of plain recursion: it is there to be literal",
         ),
         (map == Map::Recursive && serves, "plain recursion has no hits: it is there to be literal"),
-        (
-            combination.has_rho() && scheme != Scheme::Path,
-            "rho pads with dummies, which look like accesses in Path ORAM only",
-        ),
         (
             integrity == Integrity::Pmmac && !combination.is_freecursive(),
             "PMMAC takes the counters of Freecursive ORAM",

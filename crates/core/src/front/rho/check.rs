@@ -6,23 +6,18 @@ use rand_core::CryptoRng;
 
 use super::{RhoOram, TwoTrees};
 use crate::error::{Error, ErrorKind, check_sound};
+use crate::front::Front;
 use crate::geometry::Leaf;
-use crate::oram::BackedOram;
-use crate::scheme::{Backend, Indistinct, Location};
+use crate::scheme::{Location, Scheme};
 
-impl<F, B, R> RhoOram<F, B, R>
+impl<F, S, R> RhoOram<F, S, R>
 where
-    F: BackedOram<Backend = TwoTrees<B, R>>,
-    B: Indistinct,
+    F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
+    S: Scheme,
     R: CryptoRng,
 {
-    /// Checks both trees: each block once at most, on its path, with the leaf that its map says; and
-    /// that those in the small tree are the ones in the array, and none of them in the main ORAM.
-    /// Storage sees scans, out of the pattern.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
-    pub fn check_invariants(&mut self) -> Result<(), Error> {
+    /// See [`Front::check_invariants`].
+    pub(super) fn check_both_trees(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.main.check_invariants()?;
         let Self { main, array, victim, .. } = self;
@@ -30,7 +25,7 @@ where
         let mut report = |defect: &'static str| {
             violation.get_or_insert(defect);
         };
-        main.backend_mut().visit_blocks(&mut |_, address, _| {
+        main.as_mut().visit_blocks(&mut |_, address, _| {
             if array.find(address).is_some() || *victim == Some(address) {
                 report("there is a block in the main ORAM and in front of it");
             }
@@ -40,7 +35,7 @@ where
         }
         let mut leaves: HashMap<u64, Leaf> =
             array.blocks().map(|(line, tag)| (line.number(), tag.leaf)).collect();
-        main.backend_mut().small_mut().visit_blocks(&mut |location, line, leaf| {
+        main.as_mut().small_mut().visit_blocks(&mut |location, line, leaf| {
             if leaves.remove(&line) != Some(leaf) {
                 report("there is a block in the small tree twice, or other than the array says");
             } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {

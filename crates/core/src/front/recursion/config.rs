@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::integrity::Integrity;
 use crate::error::{Error, ErrorKind};
-use crate::oram::HitPolicy;
+use crate::front::HitPolicy;
 use crate::posmap::address_space::AddressSpace;
 use crate::posmap::compressed::{COUNTER_BITS_MAX, CounterFormat};
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
@@ -126,7 +126,7 @@ impl FreecursiveConfig {
         self.block_bytes.saturating_add(self.integrity.bytes())
     }
 
-    /// The most path accesses that one request can make, and so what the backend's stash must have
+    /// The most path accesses that one request can make, and so what the scheme's stash must have
     /// room for beyond its bound: on each level one, and a group that begins anew. Public.
     ///
     /// # Errors

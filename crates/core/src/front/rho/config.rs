@@ -20,6 +20,9 @@ pub struct RhoConfig {
     pub ways: usize,
     /// How many accesses to the small tree come before each one to the main tree: 1 to 64.
     pub small_per_main: usize,
+    /// Whether a batch ends with a whole round. If not, it ends where it ends, and its round goes on with the
+    /// next batch or with [dummies](crate::Front::dummy): for whoever makes accesses at a fixed rate.
+    pub ends_rounds: bool,
 }
 
 impl RhoConfig {
@@ -38,7 +41,7 @@ impl RhoConfig {
             tree_top_levels: leaf_level.min(6),
             ..TreeConfig::new(blocks, block_bytes, geometry, 200)
         };
-        Ok(Self { small, ways: WAYS, small_per_main: 2 })
+        Ok(Self { small, ways: WAYS, small_per_main: 2, ends_rounds: true })
     }
 
     /// Refuses a pattern that is none.

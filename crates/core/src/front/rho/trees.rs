@@ -5,16 +5,14 @@ use rand_core::CryptoRng;
 use super::{RhoConfig, RhoTally};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
-use crate::scheme::{Backend, Indistinct, Location, Op, Populate, TakingBackend, TreeConfig};
+use crate::scheme::{Location, Op, Scheme, TreeConfig};
 use crate::stash::StashView;
 
-/// The main tree and the small one. To the frontend of the main ORAM it is a backend: whatever that
+/// The main tree and the small one. To the front end of the main ORAM it is a scheme: whatever that
 /// asks for waits for its turn, so that accesses for the position map keep to the pattern as well.
-///
-/// In both, an access that nobody needs looks like any other.
-pub struct TwoTrees<B, R> {
-    main: B,
-    small: B,
+pub struct TwoTrees<S, R> {
+    main: S,
+    small: S,
     small_per_main: usize,
     /// Accesses to the small tree in the round under way.
     small_done: usize,
@@ -22,14 +20,14 @@ pub struct TwoTrees<B, R> {
     pub(super) tally: RhoTally,
 }
 
-impl<B: Indistinct, R: CryptoRng> TwoTrees<B, R> {
+impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
     /// Puts two empty trees together; `small` was made with [`RhoConfig::small`]. `coins` must be
     /// unpredictable to storage.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the pattern is none, or both trees have one name: then they
     /// would be sealed under one key.
-    pub fn new(config: &RhoConfig, main: B, small: B, coins: R) -> Result<Self, Error> {
+    pub fn new(config: &RhoConfig, main: S, small: S, coins: R) -> Result<Self, Error> {
         config.check_pattern()?;
         if main.config().tree == small.config().tree {
             return Err(Error::new(
@@ -44,17 +42,17 @@ impl<B: Indistinct, R: CryptoRng> TwoTrees<B, R> {
     }
 
     /// The main tree and the small one, for whoever wraps them.
-    pub fn trees_mut(&mut self) -> [&mut B; 2] {
+    pub fn trees_mut(&mut self) -> [&mut S; 2] {
         [&mut self.main, &mut self.small]
     }
 
     /// The small tree, to be looked at.
-    pub(super) fn small(&self) -> &B {
+    pub(super) fn small(&self) -> &S {
         &self.small
     }
 
     /// The small tree, for what storage does not see or is no part of the pattern.
-    pub(super) fn small_mut(&mut self) -> &mut B {
+    pub(super) fn small_mut(&mut self) -> &mut S {
         &mut self.small
     }
 
@@ -65,7 +63,7 @@ impl<B: Indistinct, R: CryptoRng> TwoTrees<B, R> {
     /// Makes an access to the small tree when it is its turn.
     pub(super) fn access_small<T>(
         &mut self,
-        access: impl FnOnce(&mut B) -> Result<T, Error>,
+        access: impl FnOnce(&mut S) -> Result<T, Error>,
     ) -> Result<T, Error> {
         if self.small_done == self.small_per_main {
             self.dummy_main()?;
@@ -78,7 +76,7 @@ impl<B: Indistinct, R: CryptoRng> TwoTrees<B, R> {
     /// Makes an access to the main tree when it is its turn. It ends a round.
     fn access_main<T>(
         &mut self,
-        access: impl FnOnce(&mut B) -> Result<T, Error>,
+        access: impl FnOnce(&mut S) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.fill_up_small()?;
         self.tally.main_accesses += 1;
@@ -112,18 +110,18 @@ impl<B: Indistinct, R: CryptoRng> TwoTrees<B, R> {
     fn dummy_small(&mut self) -> Result<(), Error> {
         self.tally.small_dummies += 1;
         self.small_done += 1;
-        self.small.background_evict(&mut self.coins)
+        self.small.dummy(&mut self.coins)
     }
 
     fn dummy_main(&mut self) -> Result<(), Error> {
         self.tally.main_dummies += 1;
         self.small_done = 0;
-        self.main.background_evict(&mut self.coins)
+        self.main.dummy(&mut self.coins)
     }
 }
 
 /// The main tree, with the accesses to the small one that its turn takes.
-impl<B: Indistinct, R: CryptoRng> Backend for TwoTrees<B, R> {
+impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
     fn config(&self) -> &TreeConfig {
         self.main.config()
     }
@@ -146,7 +144,7 @@ impl<B: Indistinct, R: CryptoRng> Backend for TwoTrees<B, R> {
     }
 
     /// Nothing is shown ahead of its turn.
-    fn prefetch(&mut self, _: Leaf) {}
+    fn announce(&mut self, _: &[Leaf]) {}
 
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.access_main(|main| main.access(address, from, to, op))
@@ -157,25 +155,17 @@ impl<B: Indistinct, R: CryptoRng> Backend for TwoTrees<B, R> {
         self.main.serve_on_client(address, op)
     }
 
-    fn background_evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
-        self.access_main(|main| main.background_evict(coins))
-    }
-
-    fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
-        self.main.visit_blocks(visit)
-    }
-}
-
-/// The main tree; the small one stays empty.
-impl<B: Indistinct + Populate, R: CryptoRng> Populate for TwoTrees<B, R> {
-    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
-        self.main.populate(blocks)
-    }
-}
-
-impl<B: Indistinct, R: CryptoRng> TakingBackend for TwoTrees<B, R> {
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
         self.access_main(|main| main.take(address, from, block))
+    }
+
+    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        self.access_main(|main| main.dummy(coins))
+    }
+
+    /// A [dummy](Self::dummy): nothing else goes with the pattern.
+    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+        self.dummy(coins)
     }
 
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
@@ -184,5 +174,14 @@ impl<B: Indistinct, R: CryptoRng> TakingBackend for TwoTrees<B, R> {
 
     fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
         self.main.append(address, leaf, block)
+    }
+
+    /// The main tree; the small one stays empty.
+    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
+        self.main.populate(blocks)
+    }
+
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
+        self.main.visit_blocks(visit)
     }
 }

@@ -1,25 +1,23 @@
 //! Freecursive ORAM (Fletcher et al., ASPLOS'15): the frontend of Tiny ORAM, section V-E.
 
+mod front;
 mod image;
-mod taking;
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::config::FreecursiveConfig;
 use super::integrity::{Guard, Integrity};
-use crate::address_set::AddressSet;
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
+use crate::front::{Access, FrontTally, HitPolicy, Oram, check_requests};
 use crate::geometry::Leaf;
-use crate::oram::{Access, FrontendTally, HitPolicy, Oram, check_request, check_requests};
 use crate::posmap::address_space::AddressSpace;
 use crate::posmap::client_map::ClientMap;
 use crate::posmap::compressed::{Advance, Count, CounterFormat};
 use crate::posmap::leaf_prf::{LeafPrf, Position};
 use crate::posmap::plb::{Held, LineId, Plb};
-use crate::scheme::{Location, Op, Populate, TakingBackend, TreeConfig};
-use crate::stash::StashView;
+use crate::scheme::{Op, Scheme, TreeConfig};
 
 /// An ORAM whose position map lies in its own tree, so that the client stays small.
 ///
@@ -28,7 +26,7 @@ use crate::stash::StashView;
 /// the one tree. See the [module](super) for what storage learns: **the number of path accesses**.
 ///
 /// ```
-/// use oblivio_core::scheme::PathBackend;
+/// use oblivio_core::scheme::PathScheme;
 /// use oblivio_core::{FreecursiveConfig, FreecursiveOram, Key, MemoryStore, Oram, Sealer};
 /// use rand::{SeedableRng, rngs::StdRng};
 ///
@@ -38,8 +36,8 @@ use crate::stash::StashView;
 /// let tree = config.path_tree()?;
 /// let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
 /// let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-/// let backend = PathBackend::new(&tree, sealer, store)?;
-/// let mut oram = FreecursiveOram::new(&config, backend, coins)?;
+/// let scheme = PathScheme::new(&tree, sealer, store)?;
+/// let mut oram = FreecursiveOram::new(&config, scheme, coins)?;
 ///
 /// for address in 0..1000 {
 ///     oram.write(address, &[42; 64])?;
@@ -50,8 +48,8 @@ use crate::stash::StashView;
 /// assert!(oram.tally().accesses() < 1100, "a scan needs about one path a request");
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
-pub struct FreecursiveOram<B, R> {
-    backend: B,
+pub struct FreecursiveOram<S, R> {
+    scheme: S,
     space: AddressSpace,
     counters: CounterFormat,
     prf: LeafPrf,
@@ -70,50 +68,22 @@ pub struct FreecursiveOram<B, R> {
     capacity: u64,
     block_bytes: usize,
     hits: HitPolicy,
-    tally: FrontendTally,
+    tally: FrontTally,
     /// A request was begun and has not ended well.
     broken: bool,
 }
 
-/// A defect that [`FreecursiveOram::check_invariants`] finds.
-const TWICE: &str = "twice, or past the last address";
-
-impl<B: TakingBackend + Populate, R: CryptoRng> FreecursiveOram<B, R> {
-    /// Fills an ORAM that was never accessed: afterwards each block has been written, with zeros,
-    /// those of the position map too.
-    ///
-    /// # Errors
-    /// Those of [`Populate::populate`], and [`ErrorKind::InvalidConfig`] with PMMAC, under which nothing
-    /// is in storage that was not sealed by an access.
-    pub fn populate(&mut self) -> Result<(), Error> {
-        if self.guard.is_on() {
-            let message = "an ORAM under PMMAC cannot be filled at once: use Integrity::None";
-            return Err(Error::new(ErrorKind::InvalidConfig, message));
-        }
-        let Self { backend, space, table, prf, coins, .. } = self;
-        let addresses = (0..space.blocks()).filter(|address| space.contains(*address));
-        let mut blocks = addresses.map(|address| {
-            let position = match space.parent(address) {
-                Err(entry) => table.look_up(entry, address, prf, coins),
-                Ok(_) => prf.position(address, Count::NEVER_MOVED),
-            };
-            (address, position.leaf)
-        });
-        backend.populate(&mut blocks)
-    }
-}
-
-impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
-    /// Puts the frontend before an empty `backend`, which was made with
+impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
+    /// Puts the front end before an empty `scheme`, which was made with
     /// [`FreecursiveConfig::path_tree`], [`FreecursiveConfig::raw_tree`] or a tree of another geometry
     /// with no less in it. `coins` must be unpredictable to storage.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other or the backend is too
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other or the scheme is too
     /// small for them, or when there is no memory for the client.
-    pub fn new(config: &FreecursiveConfig, backend: B, mut coins: R) -> Result<Self, Error> {
+    pub fn new(config: &FreecursiveConfig, scheme: S, mut coins: R) -> Result<Self, Error> {
         let space = config.space()?;
-        let tree = backend.config();
+        let tree = scheme.config();
         let burst_accesses_max = config.burst_accesses_max()?;
         if tree.capacity < space.blocks()
             || tree.block_bytes != config.tree_block_bytes()
@@ -149,21 +119,26 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
             capacity: config.capacity,
             block_bytes: config.block_bytes,
             hits: config.hits,
-            tally: FrontendTally::default(),
+            tally: FrontTally::default(),
             broken: false,
             space,
-            backend,
+            scheme,
         })
     }
 
     /// The parameters of the tree. Public.
     pub fn config(&self) -> &TreeConfig {
-        self.backend.config()
+        self.scheme.config()
     }
 
-    /// The backend, for whoever wraps it.
-    pub fn backend_mut(&mut self) -> &mut B {
-        &mut self.backend
+    /// What makes the accesses.
+    pub fn scheme(&self) -> &S {
+        &self.scheme
+    }
+
+    /// What makes the accesses, for whoever wraps it.
+    pub fn scheme_mut(&mut self) -> &mut S {
+        &mut self.scheme
     }
 
     /// How many levels of the position map lie in the tree. Public.
@@ -177,48 +152,12 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
     }
 
     /// What it did so far. Secret.
-    pub fn tally(&self) -> FrontendTally {
+    pub fn tally(&self) -> FrontTally {
         self.tally
     }
 
-    /// The stash. Secret.
-    pub fn stash(&self) -> StashView<'_> {
-        self.backend.stash()
-    }
-
-    /// Reads and writes back one more path, so that the stash shrinks. Storage sees it.
-    ///
-    /// # Errors
-    /// Any that storage causes.
-    pub fn background_evict(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.backend.background_evict(&mut self.coins)
-    }
-
-    /// Makes one of the accesses that the position map takes before a request for `address`, the first,
-    /// and answers whether there was one: if not, the request itself is one access now. Storage sees an
-    /// access like any other (IR-ORAM, section IV-D: the stages of an early write-back).
-    ///
-    /// Without a PLB nothing is fetched ahead of its time.
-    ///
-    /// # Errors
-    /// Those of [`Oram::access`].
-    pub fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
-        check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
-        check_sound(self.broken)?;
-        self.backend.check_ready()?;
-        self.broken = true;
-        let lowest = self.lowest_held(address)?;
-        let is_needed = self.keeps_plb && lowest > 1;
-        if is_needed {
-            self.fetch(lowest - 1, address)?;
-        }
-        self.broken = false;
-        Ok(is_needed)
-    }
-
     /// The leaf that the block of `level` on the chain of `data` has now, unless it is in the PLB or there is
-    /// no telling. `contents` is what the backend has of a position-map block.
+    /// no telling. `contents` is what the scheme has of a position-map block.
     ///
     /// It is made for simulations, which have their trees at hand and can fetch memory for requests to
     /// come. Before a store, such a look ahead would show which requests come.
@@ -226,7 +165,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         &'b self,
         level: usize,
         data: u64,
-        contents: impl FnOnce(&'b B, u64) -> Option<&'b [u8]>,
+        contents: impl FnOnce(&'b S, u64) -> Option<&'b [u8]>,
     ) -> Option<Leaf> {
         let address = self.space.address(level, data);
         if level > 0 && self.plb.find(address).is_some() {
@@ -237,63 +176,24 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
             Ok((parent, child)) => {
                 let parent = match self.plb.find(parent) {
                     Some(line) => self.plb.block(line),
-                    None => contents(&self.backend, parent)?,
+                    None => contents(&self.scheme, parent)?,
                 };
                 Some(self.prf.position(address, self.counters.count(parent, child)).leaf)
             }
         }
     }
 
-    /// Checks over the whole tree that each block is exactly once in the stash, in the PLB or in a
-    /// bucket on its path, and has the leaf that its parent says, where that is on the client.
-    /// Storage sees a scan.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
-    pub fn check_invariants(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        let Self { backend, plb, space, table, prf, counters, .. } = self;
-        let expected = |address: u64| match space.parent(address) {
-            Err(entry) => table.get(entry, address, prf).map(|position| position.leaf),
-            Ok((parent, child)) => plb
-                .find(parent)
-                .map(|line| prf.position(address, counters.count(plb.block(line), child)).leaf),
-        };
-        let mut seen = AddressSet::new(space.blocks())?;
-        let mut violation = None;
-        let mut report = |defect: &str| {
-            violation.get_or_insert_with(|| format!("there is a block {defect}"));
-        };
-        for (_, Held { address, position }) in plb.blocks() {
-            if !seen.insert(address) {
-                report(TWICE);
-            } else if expected(address).is_some_and(|expected| expected != position.leaf) {
-                report("in the PLB with another leaf than its parent's");
-            }
-        }
-        backend.visit_blocks(&mut |location, address, leaf| {
-            if !seen.insert(address) {
-                report(TWICE);
-            } else if expected(address).is_some_and(|expected| expected != leaf) {
-                report("with another leaf than its parent's");
-            } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
-                report("off its path");
-            }
-        })?;
-        violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
-    }
-
-    /// Serves a request whose backend is ready for all the accesses it can make.
+    /// Serves a request whose scheme is ready for all the accesses it can make.
     fn serve(&mut self, data: u64, op: &mut Op<'_>) -> Result<(), Error> {
         let address = self.space.address(0, data);
-        if self.hits == HitPolicy::Serve && self.backend.serve_on_client(address, op)? {
+        if self.hits == HitPolicy::Serve && self.scheme.serve_on_client(address, op)? {
             self.tally.stash_hits += 1;
             return Ok(());
         }
         self.fetch_chain(data)?;
         let positions = self.look_up_and_remap(0, data)?;
         self.tally.data_accesses += 1;
-        self.guard.access(&mut self.backend, address, positions, op)?;
+        self.guard.access(&mut self.scheme, address, positions, op)?;
         if !self.keeps_plb {
             self.flush()?;
         }
@@ -325,7 +225,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
     /// Moves a position-map block into the PLB, if it is on the client. It keeps its leaf, so the
     /// ones above it are not needed.
     fn find_on_client(&mut self, address: u64) -> Result<bool, Error> {
-        let Some(leaf) = self.backend.take_on_client(address, &mut self.before)? else {
+        let Some(leaf) = self.scheme.take_on_client(address, &mut self.before)? else {
             return Ok(false);
         };
         let line = self.plb.line_for(address);
@@ -346,7 +246,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         self.release(line)?;
         self.tally.position_map_accesses += 1;
         let block = self.plb.block_mut(line);
-        self.backend.take(address, from.leaf, block)?;
+        self.scheme.take(address, from.leaf, block)?;
         self.guard.open(address, from, block)?;
         self.plb.fill(line, Held { address, position: to });
         Ok(())
@@ -358,7 +258,7 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
         if let Some(Held { address, position }) = self.plb.held(line) {
             let block = self.plb.block_mut(line);
             self.guard.seal(address, position, block)?;
-            self.backend.append(address, position.leaf, block)?;
+            self.scheme.append(address, position.leaf, block)?;
             self.plb.release(line);
         }
         Ok(())
@@ -411,18 +311,18 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
     fn move_sibling(&mut self, address: u64, from: Position, to: Position) -> Result<(), Error> {
         self.tally.remap_accesses += 1;
         if let Some(line) = self.plb.find(address) {
-            if self.backend.take(address, from.leaf, &mut self.moved)? {
+            if self.scheme.take(address, from.leaf, &mut self.moved)? {
                 return Err(corrupt("a block that is on the client"));
             }
             self.plb.remap(line, to);
             return Ok(());
         }
         let data = &mut self.moved[..self.block_bytes];
-        self.guard.access(&mut self.backend, address, (from, to), &mut Op::Read(data))
+        self.guard.access(&mut self.scheme, address, (from, to), &mut Op::Read(data))
     }
 }
 
-impl<B: TakingBackend, R: CryptoRng> Oram for FreecursiveOram<B, R> {
+impl<S: Scheme, R: CryptoRng> Oram for FreecursiveOram<S, R> {
     fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -437,7 +337,7 @@ impl<B: TakingBackend, R: CryptoRng> Oram for FreecursiveOram<B, R> {
         check_requests(self, batch)?;
         for Access { address, op } in batch {
             check_sound(self.broken)?;
-            self.backend.check_ready()?;
+            self.scheme.check_ready()?;
             self.broken = true;
             self.serve(*address, op)?;
             self.broken = false;

@@ -21,7 +21,7 @@
 //! [delay](crate::RemapPolicy::Delayed): what the cache has is out of the ORAM already, so it costs no
 //! data access to insert it.
 //!
-//! | [`TakingOram`](crate::TakingOram) | array | what is needed |
+//! | [`Front`](crate::Front) | array | what is needed |
 //! |---|---|---|
 //! | `take`: the cache misses | hit | one access to the small tree, out of which the block is taken; its place in the array is free |
 //! | `take` | miss | the block is taken out of the main ORAM |
@@ -50,8 +50,8 @@
 
 mod check;
 mod config;
+mod front;
 mod oram;
-mod taking;
 mod tally;
 mod trees;
 

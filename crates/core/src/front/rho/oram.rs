@@ -8,11 +8,11 @@ use zeroize::Zeroizing;
 use super::{RhoConfig, RhoTally, TwoTrees};
 use crate::block_cache::{BlockCache, LineId, Named};
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::frontend::FreecursiveOram;
+use crate::front::recursion::FreecursiveOram;
+use crate::front::{Access, FlatOram, Front, Oram, check_requests};
 use crate::geometry::Leaf;
-use crate::oram::{Access, BackedOram, FlatOram, Oram, check_requests};
 use crate::posmap::draw_leaf;
-use crate::scheme::{Backend, Indistinct, Op, PathBackend};
+use crate::scheme::{Op, PathScheme, Scheme};
 use crate::stash::StashView;
 
 /// A main ORAM with a small tree in front of it. See the [module](super) for what lies where, and for
@@ -23,8 +23,8 @@ use crate::stash::StashView;
 /// ask again.
 ///
 /// ```
-/// use oblivio_core::rho::TwoTrees;
-/// use oblivio_core::scheme::PathBackend;
+/// use oblivio_core::front::rho::TwoTrees;
+/// use oblivio_core::scheme::PathScheme;
 /// use oblivio_core::{FlatOram, Key, MemoryStore, Oram, RhoConfig, RhoOram, Sealer, TreeConfig};
 /// use rand::{SeedableRng, rngs::StdRng};
 ///
@@ -35,7 +35,7 @@ use crate::stash::StashView;
 /// let key = Key::draw(&mut coins);
 /// let [main, small] = [&main, &config.small].map(|tree| {
 ///     let store = MemoryStore::new(&shapes, MemoryStore::default_layout())?;
-///     PathBackend::new(tree, Sealer::aes128(&key, tree.tree), store)
+///     PathScheme::new(tree, Sealer::aes128(&key, tree.tree), store)
 /// });
 /// let trees = TwoTrees::new(&config, main?, small?, StdRng::from_rng(&mut coins))?;
 /// let mut oram = RhoOram::new(&config, FlatOram::new(trees, coins)?)?;
@@ -47,10 +47,10 @@ use crate::stash::StashView;
 /// assert_eq!(oram.tally().hits, 1);
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
-pub struct RhoOram<F, B, R> {
+pub struct RhoOram<F, S, R> {
     /// The frontend of the main ORAM, over both trees.
     pub(super) main: F,
-    trees: PhantomData<TwoTrees<B, R>>,
+    trees: PhantomData<TwoTrees<S, R>>,
     /// Which blocks are in the small tree, and where. There, a block's address is its line here.
     pub(super) array: BlockCache<Tag>,
     /// The block that an insertion pushed out of the array, until the main stash has room for it.
@@ -66,12 +66,12 @@ pub struct RhoOram<F, B, R> {
 }
 
 /// ρ over two Path ORAMs whose main one has a flat position map.
-pub type FlatRho<S, R> = RhoOram<FlatOram<TwoPaths<S, R>, R>, PathBackend<S>, R>;
+pub type FlatRho<S, R> = RhoOram<FlatOram<TwoPaths<S, R>, R>, PathScheme<S>, R>;
 
 /// ρ over two Path ORAMs whose main one is a Freecursive ORAM.
-pub type FreecursiveRho<S, R> = RhoOram<FreecursiveOram<TwoPaths<S, R>, R>, PathBackend<S>, R>;
+pub type FreecursiveRho<S, R> = RhoOram<FreecursiveOram<TwoPaths<S, R>, R>, PathScheme<S>, R>;
 
-type TwoPaths<S, R> = TwoTrees<PathBackend<S>, R>;
+type TwoPaths<S, R> = TwoTrees<PathScheme<S>, R>;
 
 /// A block in the small tree.
 #[derive(Clone, Copy)]
@@ -86,22 +86,22 @@ impl Named for Tag {
     }
 }
 
-impl<F, B, R> RhoOram<F, B, R>
+impl<F, S, R> RhoOram<F, S, R>
 where
-    F: BackedOram<Backend = TwoTrees<B, R>>,
-    B: Indistinct,
+    F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
+    S: Scheme,
     R: CryptoRng,
 {
-    /// Puts an empty array before `main`, which is a frontend over the [`TwoTrees`] of the same
+    /// Puts an empty array before `main`, which is a front end over the [`TwoTrees`] of the same
     /// configuration.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the small tree is not that of `config` or has blocks of
     /// another size, the array's blocks are no multiple of its ways, there is no memory for it, or no
-    /// blocks [can be taken](crate::TakingOram::check_takes) out of `main`.
+    /// blocks [can be taken](Front::check_takes) out of `main`.
     pub fn new(config: &RhoConfig, main: F) -> Result<Self, Error> {
         main.check_takes()?;
-        let small = main.backend().small().config();
+        let small = main.as_ref().small().config();
         let block_bytes = main.block_bytes();
         if small.capacity != config.small.capacity || small.block_bytes != block_bytes {
             return Err(Error::new(
@@ -124,37 +124,30 @@ where
             victim_block: Zeroizing::new(vec![0; block_bytes]),
             inserted: Zeroizing::new(vec![0; block_bytes]),
             small_leaf_level,
-            ends_rounds: true,
+            ends_rounds: config.ends_rounds,
             broken: false,
         })
     }
 
-    /// The same for whoever makes accesses at a fixed rate: a batch ends where it ends, and its round goes
-    /// on with the next batch or with [idle accesses](Self::idle_access).
-    #[must_use]
-    pub fn with_open_rounds(self) -> Self {
-        Self { ends_rounds: false, ..self }
-    }
-
-    /// The frontend of the main ORAM.
+    /// The front end of the main ORAM.
     pub fn main(&self) -> &F {
         &self.main
     }
 
     /// The main tree and the small one, for whoever wraps them.
-    pub fn trees_mut(&mut self) -> [&mut B; 2] {
+    pub fn trees_mut(&mut self) -> [&mut S; 2] {
         self.trees().trees_mut()
     }
 
     /// The stash of the main tree, and that of the small one. Secret.
     pub fn stashes(&self) -> [StashView<'_>; 2] {
-        let trees = self.main.backend();
+        let trees = self.main.as_ref();
         [trees.stash(), trees.small().stash()]
     }
 
     /// What it did so far. Secret.
     pub fn tally(&self) -> RhoTally {
-        self.main.backend().tally
+        self.main.as_ref().tally
     }
 
     /// Bytes of client memory for the array. Public.
@@ -181,17 +174,13 @@ where
         self.unless_it_fails(|oram| oram.trees().idle_access())
     }
 
-    pub(super) fn trees(&mut self) -> &mut TwoTrees<B, R> {
-        self.main.backend_mut()
+    pub(super) fn trees(&mut self) -> &mut TwoTrees<S, R> {
+        self.main.as_mut()
     }
 
     /// Whether both stashes have room for a request; if not, idle rounds or accesses make some.
-    pub fn is_ready(&self) -> bool {
-        self.check_ready().is_ok()
-    }
-
-    fn check_ready(&self) -> Result<(), Error> {
-        let trees = self.main.backend();
+    pub(super) fn check_both_ready(&self) -> Result<(), Error> {
+        let trees = self.main.as_ref();
         trees.check_ready()?;
         trees.small().check_ready()
     }
@@ -225,15 +214,15 @@ where
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.check_ready()?;
+        self.check_both_ready()?;
         if self.victim.is_some() {
             self.unless_it_fails(Self::put_victim_back)?;
-            self.check_ready()?;
+            self.check_both_ready()?;
         }
         self.unless_it_fails(|oram| {
             let done = work(oram)?;
             // Where the main stash has no room, the victim waits for the next request.
-            if oram.main.backend().check_ready().is_ok() {
+            if oram.main.as_ref().check_ready().is_ok() {
                 oram.put_victim_back()?;
             }
             Ok(done)
@@ -251,7 +240,7 @@ where
     fn access_small(&mut self, line: LineId, op: &mut Op<'_>) -> Result<(), Error> {
         let to = self.draw_small_leaf();
         let from = self.array.held(line).expect("the block is in the array").leaf;
-        let trees = self.main.backend_mut();
+        let trees = self.main.as_mut();
         trees.tally.hits += 1;
         trees.access_small(|small| small.access(line.number(), from, to, op))?;
         self.array.held_mut(line).expect("the block is in the array").leaf = to;
@@ -276,7 +265,7 @@ where
     /// its stash, with a place in the array [that is free](Self::take_victim).
     pub(super) fn insert(&mut self, line: LineId, address: u64) -> Result<(), Error> {
         let leaf = self.draw_small_leaf();
-        let trees = self.main.backend_mut();
+        let trees = self.main.as_mut();
         trees.tally.inserted += 1;
         trees.small_mut().append(line.number(), leaf, &self.inserted)?;
         self.array.fill(line, Tag { address, leaf });
@@ -292,7 +281,7 @@ where
             None => self.draw_small_leaf(),
         };
         let Self { main, victim_block, .. } = self;
-        main.backend_mut().access_small(|small| small.take(line.number(), from, victim_block))?;
+        main.as_mut().access_small(|small| small.take(line.number(), from, victim_block))?;
         self.array.release(line);
         self.victim = tag.map(|tag| tag.address);
         Ok(())
@@ -314,10 +303,10 @@ where
     }
 }
 
-impl<F, B, R> Oram for RhoOram<F, B, R>
+impl<F, S, R> Oram for RhoOram<F, S, R>
 where
-    F: BackedOram<Backend = TwoTrees<B, R>>,
-    B: Indistinct,
+    F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
+    S: Scheme,
     R: CryptoRng,
 {
     fn capacity(&self) -> u64 {

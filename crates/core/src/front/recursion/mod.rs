@@ -1,7 +1,7 @@
-//! Frontends whose position map does not lie in client memory: Tiny ORAM, sections II-B and V-E.
+//! Front ends whose position map does not lie in client memory: Tiny ORAM, sections II-B and V-E.
 //!
-//! The words *frontend* (step 1 of an access: which path, and which one next) and *backend* (the
-//! other steps) are those of Freecursive ORAM (Fletcher et al., ASPLOS'15).
+//! Freecursive ORAM (Fletcher et al., ASPLOS'15) calls them a *frontend* (step 1 of an access: which path, and
+//! which one next), and the [scheme](crate::scheme) that does the other steps its *backend*.
 //!
 //! - [`RecursiveOram`]: plain recursion (Shi et al., Asiacrypt'11). The position map lies in a
 //!   smaller ORAM, the position map of that one in a smaller one still. Literal and slow: what the
@@ -48,13 +48,13 @@
 //! Storage can also refuse to answer, or forget everything: nothing protects from that.
 
 mod config;
+mod freecursive;
 mod integrity;
 mod pmmac;
 mod recursive;
-mod unified;
 
 pub use config::FreecursiveConfig;
+pub use freecursive::FreecursiveOram;
 pub use integrity::Integrity;
 pub use pmmac::PMMAC_BYTES;
 pub use recursive::{RecursiveConfig, RecursiveOram};
-pub use unified::FreecursiveOram;

@@ -1,12 +1,14 @@
-//! ρ hands blocks out and takes them back: what its paper has it for (Nagarajan et al., ASPLOS'19).
+//! What the owner of ρ has: dummies, blocks that are out, which its paper has it for (Nagarajan et al.,
+//! ASPLOS'19), checks.
 
 use rand_core::CryptoRng;
 
 use super::{RhoOram, TwoTrees};
 use crate::block_cache::LineId;
 use crate::error::{Error, check_sound};
-use crate::oram::{BackedOram, TakingOram, check_request};
-use crate::scheme::{Indistinct, Op};
+use crate::front::{Counters, Front, check_request};
+use crate::scheme::{Op, Scheme};
+use crate::stash::StashView;
 
 /// A block is taken out of the tree that it is in, and put back into the small one, at one small access
 /// and none to data in the main tree.
@@ -15,12 +17,44 @@ use crate::scheme::{Indistinct, Op};
 /// stash of the small tree is no fuller after it, as it writes back what it reads. Then the block makes it
 /// fuller by one, as in an insertion and in any access to a block that is new: so the bound holds for the
 /// same reason, and [`StashFull`](crate::ErrorKind::StashFull) is said before anything is done.
-impl<F, B, R> TakingOram for RhoOram<F, B, R>
+impl<F, S, R> Front for RhoOram<F, S, R>
 where
-    F: BackedOram<Backend = TwoTrees<B, R>>,
-    B: Indistinct,
+    F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
+    S: Scheme,
     R: CryptoRng,
 {
+    fn check_ready(&self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.check_both_ready()
+    }
+
+    /// A [round of dummies](Self::idle_round); or where batches do not end rounds, the
+    /// [next access](Self::idle_access) of the pattern.
+    fn dummy(&mut self) -> Result<(), Error> {
+        if self.ends_rounds { self.idle_round() } else { self.idle_access() }
+    }
+
+    /// A [dummy](Self::dummy): nothing else goes with the pattern.
+    fn evict(&mut self) -> Result<(), Error> {
+        self.dummy()
+    }
+
+    /// None is: a block in the array would take its turn in the pattern.
+    fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
+        check_sound(self.broken)?;
+        Ok(false)
+    }
+
+    /// Nothing is fetched ahead of its time.
+    fn fetch_position(&mut self, _: u64) -> Result<bool, Error> {
+        check_sound(self.broken)?;
+        Ok(false)
+    }
+
+    fn check_takes(&self) -> Result<(), Error> {
+        self.main.check_takes()
+    }
+
     /// Storage sees the rounds that it takes: a small access, if the block is in the array; otherwise what
     /// the main ORAM takes.
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
@@ -45,7 +79,7 @@ where
             self.trees().tally.misses += u64::from(is_found);
             return Ok(is_found);
         };
-        let trees = self.main.backend_mut();
+        let trees = self.main.as_mut();
         let is_found = trees.small_mut().take_on_client(line.number(), block)?.is_some();
         if is_found {
             trees.tally.hits += 1;
@@ -69,14 +103,31 @@ where
         })
     }
 
-    /// Makes a [round of dummies](Self::idle_round); or where batches do not end rounds, the
-    /// [next access](Self::idle_access) of the pattern.
-    fn background_evict(&mut self) -> Result<(), Error> {
-        if self.ends_rounds { self.idle_round() } else { self.idle_access() }
+    fn flush(&mut self) -> Result<(), Error> {
+        Ok(())
     }
 
+    /// The main ORAM; the small tree stays empty.
+    fn populate(&mut self) -> Result<(), Error> {
+        self.main.populate()
+    }
+
+    fn counters(&self) -> Counters {
+        Counters { rho: Some(self.tally()), ..self.main.counters() }
+    }
+
+    fn stash(&self) -> StashView<'_> {
+        self.main.stash()
+    }
+
+    fn stash_blocks(&self) -> usize {
+        self.stashes().iter().map(|stash| stash.blocks()).sum()
+    }
+
+    /// Those of the main ORAM; that those in the small tree are the ones in the array, on their paths; and
+    /// that none of them is in the main ORAM. Storage sees scans, out of the pattern.
     fn check_invariants(&mut self) -> Result<(), Error> {
-        self.check_invariants()
+        self.check_both_trees()
     }
 
     /// What is in the small tree is in the array.
@@ -87,16 +138,16 @@ where
     }
 }
 
-impl<F, B, R> RhoOram<F, B, R>
+impl<F, S, R> RhoOram<F, S, R>
 where
-    F: BackedOram<Backend = TwoTrees<B, R>>,
-    B: Indistinct,
+    F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
+    S: Scheme,
     R: CryptoRng,
 {
     /// Takes the block of a line, which holds one, out of the small tree.
     fn take_small(&mut self, line: LineId, block: &mut [u8]) -> Result<bool, Error> {
         let from = self.array.held(line).expect("the block is in the array").leaf;
-        let trees = self.main.backend_mut();
+        let trees = self.main.as_mut();
         trees.tally.hits += 1;
         let is_found = trees.access_small(|small| small.take(line.number(), from, block))?;
         self.array.release(line);

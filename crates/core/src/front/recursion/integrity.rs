@@ -5,12 +5,12 @@ use rand_core::CryptoRng;
 use super::pmmac::{PMMAC_BYTES, Pmmac, data_of};
 use crate::error::Error;
 use crate::posmap::leaf_prf::Position;
-use crate::scheme::{Op, TakingBackend};
+use crate::scheme::{Op, Scheme};
 
 /// Whether a frontend notices that storage does not return what was written.
 ///
 /// ```
-/// use oblivio_core::scheme::PathBackend;
+/// use oblivio_core::scheme::PathScheme;
 /// use oblivio_core::{
 ///     ErrorKind, FreecursiveConfig, FreecursiveOram, Integrity, Key, MemoryStore, Oram, Sealer,
 /// };
@@ -23,13 +23,13 @@ use crate::scheme::{Op, TakingBackend};
 /// assert_eq!(tree.block_bytes, 64 + 16);
 /// let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
 /// let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
-/// let backend = PathBackend::new(&tree, sealer, store)?;
-/// let mut oram = FreecursiveOram::new(&config, backend, coins)?;
+/// let scheme = PathScheme::new(&tree, sealer, store)?;
+/// let mut oram = FreecursiveOram::new(&config, scheme, coins)?;
 ///
 /// for address in 0..1000 {
 ///     oram.write(address, &[42; 64])?;
 /// }
-/// oram.backend_mut().store_mut().contents_mut().fill(0); // storage forgets everything
+/// oram.scheme_mut().store_mut().contents_mut().fill(0); // storage forgets everything
 /// let error = (0..1000).find_map(|address| oram.read(address, &mut [0; 64]).err());
 /// assert_eq!(error.unwrap().kind(), ErrorKind::Corrupt);
 /// # Ok::<(), oblivio_core::Error>(())
@@ -75,21 +75,21 @@ impl Guard {
         self.pmmac.is_some()
     }
 
-    /// An access to the backend that applies `op` only to what was last written. `op` sees the block
+    /// An access to the scheme that applies `op` only to what was last written. `op` sees the block
     /// without its tag.
     ///
     /// With PMMAC, every block that is accessed exists from then on, also if it was only read: that
     /// it was never accessed is the one reason to be absent that its count can vouch for. The path is
     /// written back before the verdict, so that storage sees a whole access.
-    pub(super) fn access<B: TakingBackend>(
+    pub(super) fn access<S: Scheme>(
         &self,
-        backend: &mut B,
+        scheme: &mut S,
         address: u64,
         (from, to): (Position, Position),
         op: &mut Op<'_>,
     ) -> Result<(), Error> {
         let Some(pmmac) = &self.pmmac else {
-            return backend.access(address, from.leaf, to.leaf, op);
+            return scheme.access(address, from.leaf, to.leaf, op);
         };
         let mut verdict = Ok(());
         let mut open_and_seal = |block: &mut [u8]| {
@@ -98,11 +98,11 @@ impl Guard {
                 pmmac.seal(address, to.count, block)
             });
         };
-        backend.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
+        scheme.access(address, from.leaf, to.leaf, &mut Op::Update(&mut open_and_seal))?;
         verdict
     }
 
-    /// Opens a block that was taken out of the backend.
+    /// Opens a block that was taken out of the scheme.
     pub(super) fn open(&self, address: u64, at: Position, block: &mut [u8]) -> Result<(), Error> {
         match &self.pmmac {
             Some(pmmac) => pmmac.open(address, at.count, block),
@@ -110,7 +110,7 @@ impl Guard {
         }
     }
 
-    /// Seals a block that goes back to the backend.
+    /// Seals a block that goes back to the scheme.
     pub(super) fn seal(&self, address: u64, at: Position, block: &mut [u8]) -> Result<(), Error> {
         match &self.pmmac {
             Some(pmmac) => pmmac.seal(address, at.count, block),

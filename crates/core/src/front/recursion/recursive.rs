@@ -1,13 +1,13 @@
-//! Plain recursion: Tiny ORAM, section II-B (Shi et al., Asiacrypt'11). Literal and slow.
+//! Plain recursion: Tiny ORAM, section II-S (Shi et al., Asiacrypt'11). Literal and slow.
 
 use rand_core::CryptoRng;
 
 use crate::error::{Error, ErrorKind};
+use crate::front::{Access, Oram, check_requests};
 use crate::geometry::Leaf;
-use crate::oram::{Access, Oram, check_requests};
 use crate::pieces::TreeId;
 use crate::posmap::{FlatPosMap, draw_leaf};
-use crate::scheme::{Backend, Location, Op, TreeConfig};
+use crate::scheme::{Location, Op, Scheme, TreeConfig};
 
 /// Bytes of a label in a position-map block.
 const LABEL_BYTES: usize = 4;
@@ -62,27 +62,27 @@ impl RecursiveConfig {
 ///
 /// Each access goes through all levels, from the smallest to the data: so storage sees as many path
 /// accesses for each request.
-pub struct RecursiveOram<B, R> {
+pub struct RecursiveOram<S, R> {
     /// The data's first.
-    levels: Vec<B>,
+    levels: Vec<S>,
     fan_out: u64,
     table: FlatPosMap,
     coins: R,
     accesses: u64,
 }
 
-impl<B: Backend, R: CryptoRng> RecursiveOram<B, R> {
-    /// Puts the frontend before empty backends, one for each of
+impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
+    /// Puts the frontend before empty schemes, one for each of
     /// [`path_trees`](RecursiveConfig::path_trees) in their order. `coins` must be unpredictable to
     /// storage.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the backends are not those of `config`, or have too many
+    /// [`ErrorKind::InvalidConfig`] when the schemes are not those of `config`, or have too many
     /// leaves for a label, or there is no memory for the client.
-    pub fn new(config: &RecursiveConfig, levels: Vec<B>, coins: R) -> Result<Self, Error> {
+    pub fn new(config: &RecursiveConfig, levels: Vec<S>, coins: R) -> Result<Self, Error> {
         let blocks = config.blocks()?;
-        let fits = |(backend, blocks): (&B, &u64)| {
-            let tree = backend.config();
+        let fits = |(scheme, blocks): (&S, &u64)| {
+            let tree = scheme.config();
             tree.capacity == *blocks
                 && tree.block_bytes == config.block_bytes
                 // A label is the leaf and 1.
@@ -96,7 +96,7 @@ impl<B: Backend, R: CryptoRng> RecursiveOram<B, R> {
         ) else {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
-                "there must be one backend for each level, of its size: make them with \
+                "there must be one scheme for each level, of its size: make them with \
                  path_trees()",
             ));
         };
@@ -114,23 +114,33 @@ impl<B: Backend, R: CryptoRng> RecursiveOram<B, R> {
         self.table.bytes()
     }
 
-    /// The backends, the data's first.
-    pub fn backends(&self) -> &[B] {
+    /// The schemes, the data's first.
+    pub fn schemes(&self) -> &[S] {
         &self.levels
     }
 
-    /// The backends, for whoever wraps them.
-    pub fn backends_mut(&mut self) -> &mut [B] {
+    /// The schemes, for whoever wraps them.
+    pub fn schemes_mut(&mut self) -> &mut [S] {
         &mut self.levels
     }
 
-    /// Reads and writes back one more path of each tree, so that the stashes shrink. Storage sees them.
+    /// What storage sees of a request: in each tree a [`Scheme::dummy`].
+    ///
+    /// # Errors
+    /// Those of [`Scheme::dummy`].
+    pub fn dummy(&mut self) -> Result<(), Error> {
+        let Self { levels, coins, accesses, .. } = self;
+        *accesses += levels.len() as u64;
+        levels.iter_mut().rev().try_for_each(|scheme| scheme.dummy(coins))
+    }
+
+    /// Makes the stash smaller of each tree smaller ahead of time: see [`Scheme::evict`].
     ///
     /// # Errors
     /// Any that storage causes.
-    pub fn background_evict(&mut self) -> Result<(), Error> {
+    pub fn evict(&mut self) -> Result<(), Error> {
         let Self { levels, coins, .. } = self;
-        levels.iter_mut().rev().try_for_each(|backend| backend.background_evict(coins))
+        levels.iter_mut().rev().try_for_each(|scheme| scheme.evict(coins))
     }
 
     /// Checks over all trees that each block is there once at most, in the stash or in a bucket on its
@@ -143,9 +153,9 @@ impl<B: Backend, R: CryptoRng> RecursiveOram<B, R> {
         let Self { levels, table, .. } = self;
         let top = levels.len() - 1;
         let mut violation = None;
-        for (level, backend) in levels.iter_mut().enumerate() {
+        for (level, scheme) in levels.iter_mut().enumerate() {
             let mut seen = std::collections::HashSet::new();
-            backend.visit_blocks(&mut |location, number, leaf| {
+            scheme.visit_blocks(&mut |location, number, leaf| {
                 let defect = if !seen.insert(number) {
                     "twice"
                 } else if level == top && table.get(number) != Some(leaf) {
@@ -193,7 +203,7 @@ impl<B: Backend, R: CryptoRng> RecursiveOram<B, R> {
     }
 }
 
-impl<B: Backend, R: CryptoRng> Oram for RecursiveOram<B, R> {
+impl<S: Scheme, R: CryptoRng> Oram for RecursiveOram<S, R> {
     fn capacity(&self) -> u64 {
         self.levels[0].config().capacity
     }
@@ -206,7 +216,7 @@ impl<B: Backend, R: CryptoRng> Oram for RecursiveOram<B, R> {
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
         for Access { address, op } in batch {
-            self.levels.iter().try_for_each(Backend::check_ready)?;
+            self.levels.iter().try_for_each(Scheme::check_ready)?;
             self.serve(*address, op)?;
         }
         Ok(())

@@ -1,10 +1,10 @@
 //! A cache of blocks in front of an ORAM, as a processor's last-level cache (LLC) is.
 
-use super::taking::TakingOram;
-use super::{Access, Oram, check_requests};
+use super::{Access, Counters, Front, Oram, check_request, check_requests};
 use crate::block_cache::{BlockCache, LineId, Named};
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::scheme::Op;
+use crate::stash::StashView;
 
 /// When a block that the cache asks for moves to another path (IR-ORAM, section IV-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct CacheTally {
 ///   of accesses depends on which requests write, too.
 /// - [`Delayed`](RemapPolicy::Delayed): the position-map accesses of each victim, changed or not:
 ///   none at all where the position map is on the client. So the number depends on the addresses alone.
-///   With [ρ](crate::rho) behind, a victim costs rounds of its pattern, and the same holds.
+///   With [ρ](crate::front::rho) behind, a victim costs rounds of its pattern, and the same holds.
 ///   The leaves are uniform, independent and never used before, as ever.
 ///
 /// # Full stash
@@ -57,7 +57,7 @@ pub struct CacheTally {
 /// every block is in the cache or behind it. Evict in the background and ask again.
 ///
 /// ```
-/// use oblivio_core::{CacheConfig, CachedOram, Key, MemoryStore, Oram, PathOram, RemapPolicy};
+/// use oblivio_core::{CacheConfig, CachedOram, Front, Key, MemoryStore, Oram, PathOram, RemapPolicy};
 /// use oblivio_core::{Sealer, TreeConfig};
 /// use rand::{SeedableRng, rngs::StdRng};
 ///
@@ -165,13 +165,18 @@ impl<O: Oram> CachedOram<O> {
     /// Gives all blocks back, so that the cache can be dropped without loss.
     ///
     /// # Errors
-    /// [`ErrorKind::StashFull`] when there is no room for all of them at once: those that are left
-    /// stay in the cache. Evict in the background and flush again. Any other error is one that
-    /// storage causes.
-    pub fn flush(&mut self) -> Result<(), Error> {
+    /// See [`Front::flush`].
+    pub fn give_all_back(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         let lines: Vec<_> = self.cache.blocks().map(|(line, _)| line).collect();
         lines.into_iter().try_for_each(|line| self.vacate(line))
+    }
+
+    fn apply(&mut self, line: LineId, op: &mut Op<'_>) {
+        op.apply(self.cache.block_mut(line));
+        if let Some(held) = self.cache.held_mut(line) {
+            held.changed |= !matches!(op, Op::Read(_));
+        }
     }
 
     /// The line that holds the block `address`: where it was, or where it has been fetched to.
@@ -207,12 +212,12 @@ impl<O: Oram> CachedOram<O> {
     }
 }
 
-impl<O: TakingOram> CachedOram<O> {
+impl<O: Front> CachedOram<O> {
     /// Puts an empty cache before an ORAM that can do both.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when `config` contradicts itself, there is no memory for it, or the
-    /// ORAM [cannot](TakingOram::check_takes) do what the policy takes.
+    /// ORAM [cannot](Front::check_takes) do what the policy takes.
     pub fn new(config: CacheConfig, policy: RemapPolicy, oram: O) -> Result<Self, Error> {
         match policy {
             RemapPolicy::AtAccess => Self::at_access(config, oram),
@@ -224,35 +229,6 @@ impl<O: TakingOram> CachedOram<O> {
                 Self::with_moves(config, oram, policy, fetch, give_back)
             }
         }
-    }
-
-    /// Reads and writes back one more path, so that the stash shrinks. Storage sees it.
-    ///
-    /// # Errors
-    /// Any that storage causes.
-    pub fn background_evict(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.oram.background_evict()
-    }
-
-    /// Checks the ORAM behind; and that no block which was taken out of it is still there. Storage
-    /// sees two scans.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
-    pub fn check_invariants(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.oram.check_invariants()?;
-        let Self { oram, cache, policy, .. } = self;
-        let mut twice = false;
-        oram.visit_addresses(&mut |address| {
-            twice |= *policy == RemapPolicy::Delayed && cache.find(address).is_some();
-        })?;
-        if twice {
-            let message = "there is a block in the cache and behind it";
-            return Err(Error::new(ErrorKind::Corrupt, message));
-        }
-        Ok(())
     }
 }
 
@@ -271,11 +247,101 @@ impl<O: Oram> Oram for CachedOram<O> {
         check_sound(self.broken)?;
         for Access { address, op } in batch {
             let line = self.line_of(*address)?;
-            op.apply(self.cache.block_mut(line));
-            if let Some(held) = self.cache.held_mut(line) {
-                held.changed |= !matches!(op, Op::Read(_));
-            }
+            self.apply(line, op);
         }
         Ok(())
+    }
+}
+
+impl<O: Front> Front for CachedOram<O> {
+    fn check_ready(&self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.oram.check_ready()
+    }
+
+    fn dummy(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.oram.dummy()
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.oram.evict()
+    }
+
+    /// In the cache, and nowhere behind it.
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        check_request(address, op, self.capacity(), self.block_bytes())?;
+        check_sound(self.broken)?;
+        let Some(line) = self.cache.find_for_use(address) else { return Ok(false) };
+        self.tally.hits += 1;
+        self.apply(line, op);
+        Ok(true)
+    }
+
+    fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
+        check_sound(self.broken)?;
+        self.oram.fetch_position(address)
+    }
+
+    fn check_takes(&self) -> Result<(), Error> {
+        let message = "blocks cannot be taken out from under a cache, which may hold them: put one cache \
+                       before the ORAM";
+        Err(Error::new(ErrorKind::InvalidConfig, message))
+    }
+
+    fn take(&mut self, _: u64, _: &mut [u8]) -> Result<bool, Error> {
+        self.check_takes().map(|()| false)
+    }
+
+    fn take_on_client(&mut self, _: u64, _: &mut [u8]) -> Result<bool, Error> {
+        self.check_takes().map(|()| false)
+    }
+
+    fn put_back(&mut self, _: u64, _: &[u8]) -> Result<(), Error> {
+        self.check_takes()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.give_all_back()?;
+        self.oram.flush()
+    }
+
+    fn populate(&mut self) -> Result<(), Error> {
+        self.oram.populate()
+    }
+
+    fn counters(&self) -> Counters {
+        Counters { cache: Some(self.tally), ..self.oram.counters() }
+    }
+
+    fn stash(&self) -> StashView<'_> {
+        self.oram.stash()
+    }
+
+    fn stash_blocks(&self) -> usize {
+        self.oram.stash_blocks()
+    }
+
+    /// Those of the ORAM behind; and that no block which was taken out of it is still there. Storage sees
+    /// one scan more.
+    fn check_invariants(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.oram.check_invariants()?;
+        let Self { oram, cache, policy, .. } = self;
+        let mut twice = false;
+        oram.visit_addresses(&mut |address| {
+            twice |= *policy == RemapPolicy::Delayed && cache.find(address).is_some();
+        })?;
+        if twice {
+            let message = "there is a block in the cache and behind it";
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        Ok(())
+    }
+
+    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.oram.visit_addresses(visit)
     }
 }

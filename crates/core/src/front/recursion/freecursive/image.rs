@@ -1,4 +1,4 @@
-//! Freecursive ORAM as bytes, where its backend can be written as bytes.
+//! Freecursive ORAM as bytes, where its scheme can be written as bytes.
 //!
 //! Its keys are not written. They follow from the coins that it is made with, and their fingerprint tells
 //! whether those were the same.
@@ -9,11 +9,11 @@ use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
 use crate::error::check_sound;
+use crate::front::{Front, FrontTally};
 use crate::image::{Image, read_count, read_number, refuse, write_number};
-use crate::oram::FrontendTally;
-use crate::scheme::TakingBackend;
+use crate::scheme::Scheme;
 
-impl<B: TakingBackend + Image, R: CryptoRng + Image> Image for FreecursiveOram<B, R> {
+impl<S: Scheme + Image, R: CryptoRng + Image> Image for FreecursiveOram<S, R> {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         check_sound(self.broken).map_err(io::Error::other)?;
         write_number(to, self.prf.fingerprint())?;
@@ -21,7 +21,7 @@ impl<B: TakingBackend + Image, R: CryptoRng + Image> Image for FreecursiveOram<B
         self.table.write_image(to)?;
         self.plb.write_image(to)?;
         self.coins.write_image(to)?;
-        self.backend.write_image(to)
+        self.scheme.write_image(to)
     }
 
     fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
@@ -34,13 +34,13 @@ impl<B: TakingBackend + Image, R: CryptoRng + Image> Image for FreecursiveOram<B
         self.plb.read_image(from)?;
         self.check_plb()?;
         self.coins.read_image(from)?;
-        self.backend.read_image(from)?;
+        self.scheme.read_image(from)?;
         self.broken = false;
         self.check_invariants().map_err(|error| refuse(&error.to_string()))
     }
 }
 
-impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
+impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     /// Refuses a PLB with what is no block of the position map.
     fn check_plb(&self) -> io::Result<()> {
         let first = match self.space.depth() {
@@ -59,8 +59,8 @@ impl<B: TakingBackend, R: CryptoRng> FreecursiveOram<B, R> {
     }
 }
 
-fn write_tally(to: &mut dyn Write, tally: &FrontendTally) -> io::Result<()> {
-    let FrontendTally {
+fn write_tally(to: &mut dyn Write, tally: &FrontTally) -> io::Result<()> {
+    let FrontTally {
         data_accesses,
         position_map_accesses,
         remap_accesses,
@@ -74,8 +74,8 @@ fn write_tally(to: &mut dyn Write, tally: &FrontendTally) -> io::Result<()> {
         .try_for_each(|count| write_number(to, count))
 }
 
-fn read_tally(from: &mut dyn Read) -> io::Result<FrontendTally> {
-    Ok(FrontendTally {
+fn read_tally(from: &mut dyn Read) -> io::Result<FrontTally> {
+    Ok(FrontTally {
         data_accesses: read_count(from)?,
         position_map_accesses: read_count(from)?,
         remap_accesses: read_count(from)?,
