@@ -2,15 +2,15 @@
 //!
 //! A scheme is added here, and nowhere else: `oblivio_core::durable` says how one is written.
 
-use oblivio_core::durable::rotating::RawScheme;
-use oblivio_core::durable::scan::ScanScheme;
+use oblivio_core::durable::rotating::DurableRaw;
+use oblivio_core::durable::scan::DurableScan;
 use oblivio_core::durable::{DurableScheme, Wish};
 
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::superblock::SchemeName;
 
 /// All of them. The first is what a volume has unless another is asked for.
-pub const SCHEMES: [&dyn DurableScheme; 2] = [&RawScheme, &ScanScheme];
+pub const SCHEMES: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableScan];
 
 /// What a volume has unless another is asked for.
 pub fn default() -> &'static dyn DurableScheme {

@@ -6,7 +6,8 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// What schemes are called in the engine. A scheme that is added is added here.
-const NAMES: [&str; 6] = ["rotating", "Rotating", "RawScheme", "RawParams", "ScanScheme", "scan::"];
+const NAMES: [&str; 6] =
+    ["rotating", "Rotating", "DurableRaw", "RawParams", "DurableScan", "scan::"];
 
 /// Where they are named.
 const TABLE: &str = "schemes.rs";
@@ -37,7 +38,7 @@ fn planted_names_are_found() {
     ] {
         assert!(!named(&code(planted)).is_empty(), "{planted}");
     }
-    assert!(named(&code("/// Not as `RawScheme` has it.\nfn scan(bytes: &[u8]) {}")).is_empty());
+    assert!(named(&code("/// Not as `DurableRaw` has it.\nfn scan(bytes: &[u8]) {}")).is_empty());
 }
 
 fn named(source: &str) -> Vec<&'static str> {

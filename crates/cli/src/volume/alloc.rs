@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use oblivio_core::durable::rotating::{RawParams, RawScheme};
+use oblivio_core::durable::rotating::{DurableRaw, RawParams};
 use oblivio_core::durable::{DurableScheme, Slots};
 use oblivio_lab::LabError;
 use oblivio_lab::alloc_search::{self, Allocation, Profile, VolumeTree};
@@ -65,12 +65,12 @@ pub(super) fn from_file(uniform: Plan, path: &Path) -> Result<Plan, CliError> {
 
 /// The tree of a volume, if its scheme has one whose levels can differ.
 fn tree_of(params: &VolumeParams) -> Result<RawParams, CliError> {
-    if params.scheme.as_str() != RawScheme.name() {
+    if params.scheme.as_str() != DurableRaw.name() {
         return Err(CliError::Input(format!(
             "slots for each level need a tree, and the scheme `{}` has none: leave --alloc and \
              --alloc-from out, or choose --scheme {}",
             params.scheme,
-            RawScheme.name()
+            DurableRaw.name()
         )));
     }
     RawParams::decode(params.blocks, params.block_bytes, &params.scheme_params)

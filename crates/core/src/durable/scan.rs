@@ -39,7 +39,7 @@ use crate::store::BucketStore;
 use crate::wiped::WipedBytes;
 
 /// The trivial ORAM.
-pub struct ScanScheme;
+pub struct DurableScan;
 
 /// What shapes one. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ const NOTHING: u64 = u64::MAX;
 
 // ───────────────────────────── the scheme and its parameters ─────────────────────────────
 
-impl DurableScheme for ScanScheme {
+impl DurableScheme for DurableScan {
     fn name(&self) -> &'static str {
         NAME
     }

@@ -27,7 +27,7 @@ use crate::scheme::{
 };
 use crate::seal::EraSealer;
 use crate::store::BucketStore;
-pub use params::{MapRecursion, RawParams, RawScheme};
+pub use params::{DurableRaw, MapRecursion, RawParams};
 use positions::Positions;
 
 /// Parameters of rotating RAW ORAM.

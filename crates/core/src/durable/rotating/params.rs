@@ -19,7 +19,7 @@ use crate::seal::{EraSealer, MasterKey};
 use crate::stash::TreeTopKind;
 
 /// RAW ORAM whose evictions rotate.
-pub struct RawScheme;
+pub struct DurableRaw;
 
 /// What shapes it. Public. The names of the papers are in brackets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub struct MapRecursion {
 
 const NAME: &str = "raw";
 
-impl DurableScheme for RawScheme {
+impl DurableScheme for DurableRaw {
     fn name(&self) -> &'static str {
         NAME
     }
