@@ -8,7 +8,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-reads-do-not-remap",
         shows: "a block keeps its leaf until it is written: repeated reads, and which are reads",
         edits: &[Edit {
-            file: "core/src/durable/rotating/mod.rs",
+            file: "core/src/durable/rotating/undivided.rs",
             find: "let steps = self.intend(&addresses)?;
             let mut ops",
             replacement: "let mut steps = self.intend(&addresses)?;

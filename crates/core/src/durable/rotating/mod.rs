@@ -1,123 +1,33 @@
-//! The frontend of rotating RAW ORAM: every access in two steps, so that it can be written down
+//! Rotating RAW ORAM over its position map: every access in two steps, so that it can be written down
 //! before storage sees it.
 
 mod array;
 mod check;
+mod config;
 mod params;
 mod plan;
 mod positions;
 mod salvage;
 mod state;
+mod undivided;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::front::{Access, Oram, check_request, check_requests};
+use crate::front::check_request;
 use crate::geometry::Leaf;
-use crate::pieces::TreeShape;
-use crate::posmap::{HeldBlock, Missing, Recursion};
-use crate::posmap::{LivePosMap, Mapping};
+use crate::posmap::{HeldBlock, LivePosMap, Mapping, Missing};
 use crate::scheme::{
-    Home, Move, Op, RawConfig, RotatingScheme, RotatingTrees, TakenSlot, TreeConfig,
-    WINDOW_ACCESSES_MAX,
+    Home, Move, Op, RawConfig, RotatingScheme, TakenSlot, TreeConfig, WINDOW_ACCESSES_MAX,
 };
 use crate::seal::EraSealer;
 use crate::store::BucketStore;
+pub use config::{RotatingConfig, RotatingShapes};
 pub use params::{DurableRaw, MapRecursion, RawParams};
 use positions::Positions;
-
-/// Parameters of rotating RAW ORAM.
-#[derive(Clone, Debug)]
-pub struct RotatingConfig {
-    /// The tree, and when it is evicted to.
-    pub raw: RawConfig,
-    /// What part of the position map lies in the tree. None: all of it is client memory.
-    pub recursion: Option<Recursion>,
-    /// The store's trees. It has one for notes on taken slots if there is a recursion.
-    pub trees: RotatingTrees,
-}
-
-/// What a store must have room for. The trees of [`RotatingTrees`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RotatingShapes {
-    /// Sealed blocks.
-    pub slots: TreeShape,
-    /// Tags and tables of buckets.
-    pub heads: TreeShape,
-    /// Notes on taken slots, if they are noted down.
-    pub taken: Option<TreeShape>,
-}
-
-impl RotatingShapes {
-    /// All of them in this order, as [`RotatingTrees::from`] numbers them.
-    pub fn into_trees(self) -> Vec<TreeShape> {
-        [self.slots, self.heads].into_iter().chain(self.taken).collect()
-    }
-}
-
-impl RotatingConfig {
-    /// A position map in client memory.
-    pub fn flat(raw: RawConfig) -> Self {
-        let trees = RotatingTrees::from(raw.tree.tree);
-        Self { raw, recursion: None, trees }
-    }
-
-    /// A position map of which no more than `client_entries_max` entries and `plb_blocks` blocks are in
-    /// client memory, and Z5A5 of Tiny ORAM. The notes on taken slots are in the store's next tree.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
-    pub fn recursive(recursion: Recursion, block_bytes: usize) -> Result<Self, Error> {
-        let tree_blocks = |leaf_level| recursion.tree_blocks(block_bytes, leaf_level);
-        // The width of an entry grows with the tree, the tree with the width of an entry.
-        let narrow = RawConfig::new(tree_blocks(0)?, block_bytes)?;
-        let blocks = tree_blocks(narrow.tree.geometry.leaf_level())?;
-        let raw = RawConfig::new(blocks, block_bytes)?;
-        let recursion = Some(recursion);
-        Ok(Self { recursion, ..Self::flat(raw) })
-    }
-
-    /// How many data blocks (N).
-    pub fn data_blocks(&self) -> u64 {
-        self.recursion.map_or(self.raw.tree.capacity, |recursion| recursion.data_blocks)
-    }
-
-    /// Entries of the position map in client memory.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
-    pub fn client_entries(&self) -> Result<u64, Error> {
-        let TreeConfig { capacity, block_bytes, geometry, .. } = &self.raw.tree;
-        match self.recursion {
-            Some(recursion) => recursion.client_entries(*block_bytes, geometry.leaf_level()),
-            None => Ok(*capacity),
-        }
-    }
-
-    /// What a store must have room for.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
-    pub fn shapes(&self) -> Result<RotatingShapes, Error> {
-        let [slots, heads] = self.raw.rotating_shapes()?;
-        let Some(recursion) = &self.recursion else {
-            return Ok(RotatingShapes { slots, heads, taken: None });
-        };
-        let TreeConfig { capacity, block_bytes, geometry, .. } = &self.raw.tree;
-        let blocks = recursion.tree_blocks(*block_bytes, geometry.leaf_level())?;
-        if *capacity < blocks {
-            return Err(Error::new(
-                ErrorKind::InvalidConfig,
-                format!("data and position map are {blocks} blocks, the tree is for {capacity}"),
-            ));
-        }
-        Ok(RotatingShapes { slots, heads, taken: Some(self.raw.taken_shape()?) })
-    }
-}
 
 /// What was kept of an ORAM, but for its blocks and its taken slots: see [`RotatingOram::resume`].
 pub struct Kept {
@@ -526,73 +436,6 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
                 return Err(invalid("the move does not start where the block is"));
             }
             moved.insert(step.address, step.to);
-        }
-        Ok(())
-    }
-}
-
-/// With coins of its own.
-impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
-    /// Step 1 of the accesses to `addresses`, in this order: their leaves, and fresh ones. Nothing
-    /// is changed, and nothing is shown to storage.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidRequest`] for an address past the end, or one that [needs](Self::needs)
-    /// something.
-    pub fn intend(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
-        addresses.iter().try_for_each(|address| self.check_address(*address))?;
-        let Self { positions, coins, .. } = self;
-        let mut draw = positions.draw_moves(coins);
-        addresses.iter().map(|address| draw(Some(*address))).collect()
-    }
-
-    /// Step 1 of accesses to no block, which storage cannot tell from others.
-    pub fn intend_nothing(&mut self, accesses: usize) -> Vec<Move> {
-        let Self { positions, coins, .. } = self;
-        (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()
-    }
-
-    /// The coins.
-    pub fn coins_mut(&mut self) -> &mut R {
-        &mut self.coins
-    }
-
-    /// Begins an era of the seal: from the next eviction on, everything is sealed under fresh keys.
-    pub fn begin_era(&mut self) {
-        self.backend.begin_era(&mut self.coins);
-    }
-}
-
-/// Without anything to go back to: each batch keeps the state it starts from.
-impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
-    fn capacity(&self) -> u64 {
-        self.config.data_blocks()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.config.raw.tree.block_bytes
-    }
-
-    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
-        check_requests(self, batch)?;
-        let window_max = self.window_accesses_max();
-        let mut rest = batch;
-        while !rest.is_empty() {
-            self.backend.keep_state();
-            let fitting = self.backend.accesses_left().min(rest.len().min(window_max) as u64);
-            let addresses: Vec<_> =
-                rest[..fitting as usize].iter().map(|request| request.address).collect();
-            let needed = self.needs(&addresses)?;
-            if !needed.is_empty() {
-                let steps = self.intend(&needed)?;
-                self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
-                continue;
-            }
-            let (now, later) = std::mem::take(&mut rest).split_at_mut(fitting as usize);
-            let steps = self.intend(&addresses)?;
-            let mut ops: Vec<_> = now.iter_mut().map(|request| request.op.reborrow()).collect();
-            self.carry_out(&steps, &mut ops)?;
-            rest = later;
         }
         Ok(())
     }

@@ -1,0 +1,75 @@
+//! Both steps of an access at once, with coins of its own: an ORAM like any other.
+
+use rand_core::CryptoRng;
+
+use super::{RotatingOram, nothing_to_do};
+use crate::error::Error;
+use crate::front::{Access, Oram, check_requests};
+use crate::scheme::Move;
+use crate::store::BucketStore;
+
+impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
+    /// Step 1 of the accesses to `addresses`, in this order: their leaves, and fresh ones. Nothing
+    /// is changed, and nothing is shown to storage.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] for an address past the end, or one that [needs](Self::needs)
+    /// something.
+    pub fn intend(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
+        addresses.iter().try_for_each(|address| self.check_address(*address))?;
+        let Self { positions, coins, .. } = self;
+        let mut draw = positions.draw_moves(coins);
+        addresses.iter().map(|address| draw(Some(*address))).collect()
+    }
+
+    /// Step 1 of accesses to no block, which storage cannot tell from others.
+    pub fn intend_nothing(&mut self, accesses: usize) -> Vec<Move> {
+        let Self { positions, coins, .. } = self;
+        (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()
+    }
+
+    /// The coins.
+    pub fn coins_mut(&mut self) -> &mut R {
+        &mut self.coins
+    }
+
+    /// Begins an era of the seal: from the next eviction on, everything is sealed under fresh keys.
+    pub fn begin_era(&mut self) {
+        self.backend.begin_era(&mut self.coins);
+    }
+}
+
+/// Without anything to go back to: each batch keeps the state it starts from.
+impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
+    fn capacity(&self) -> u64 {
+        self.config.data_blocks()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.config.raw.tree.block_bytes
+    }
+
+    fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
+        check_requests(self, batch)?;
+        let window_max = self.window_accesses_max();
+        let mut rest = batch;
+        while !rest.is_empty() {
+            self.backend.keep_state();
+            let fitting = self.backend.accesses_left().min(rest.len().min(window_max) as u64);
+            let addresses: Vec<_> =
+                rest[..fitting as usize].iter().map(|request| request.address).collect();
+            let needed = self.needs(&addresses)?;
+            if !needed.is_empty() {
+                let steps = self.intend(&needed)?;
+                self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
+                continue;
+            }
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(fitting as usize);
+            let steps = self.intend(&addresses)?;
+            let mut ops: Vec<_> = now.iter_mut().map(|request| request.op.reborrow()).collect();
+            self.carry_out(&steps, &mut ops)?;
+            rest = later;
+        }
+        Ok(())
+    }
+}
