@@ -17,7 +17,7 @@ pub struct Access<'a> {
 ///
 /// Storage learns how many accesses there were, and nothing else: not which blocks, not how often
 /// the same, not whether they were read or written. A position map that lies in the ORAM
-/// itself adds accesses of its own: see [`recursion`](super::recursion). Where [`HitPolicy::Serve`] was chosen,
+/// itself adds accesses of its own: see [`recursion`](super::recursion). Where [`HitPolicy::Serve`](super::HitPolicy) was chosen,
 /// requests for blocks on the client make none, and storage learns what that policy says.
 pub trait Oram {
     /// How many blocks. Public.

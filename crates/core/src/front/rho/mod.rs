@@ -40,7 +40,7 @@
 //! to the small tree, and then one to the main tree ([`RhoConfig::small_per_main`], 2 in IR-ORAM).
 //! That is a *round*. Where an access of a kind is not needed when its turn comes, a dummy is made: a
 //! random path is read and written back, as in an access that finds nothing. A batch ends with a whole
-//! round.
+//! round. Over RAW ORAM each tree evicts after so many of its accesses, dummies among them.
 //!
 //! In both trees leaves are uniform, independent and never used before. All that storage learns is
 //! **how many rounds a batch takes**. That depends on the array, and so on which blocks were written
