@@ -19,8 +19,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
 
-use crate::nbd::protocol::wait_until;
-use crate::support::{MIB, MemoryDisk, PATIENCE, Shared, can_mount};
+use crate::support::{MIB, MemoryDisk, PATIENCE, Shared, can_mount, wait_until};
 
 const MAKE: MountOptions = MountOptions {
     make: MakeFilesystem::IfEmpty,
@@ -412,25 +411,20 @@ fn what_a_process_left_that_died_half_way_is_taken_down() {
     let device = ours.and_then(|line| line.split_whitespace().next()).unwrap();
     unmount(&place).unwrap();
     assert_eq!(place.leftovers(), [""; 0]);
-    // Its file has lost its path, so only its number tells it. The number may be another test's by
-    // now, whose file loses its path for a moment too: what is ours and leaked stays.
+    // Its file has lost its path, so only its number tells it. One that leaked keeps it for ever; that of
+    // another test may have the number, and be without a path for the moment in which it is taken down.
     wait_until(|| {
         let devices = loop_devices();
-        let same = devices.lines().find(|line| line.split_whitespace().next() == Some(device));
-        same.is_none_or(|line| !line.ends_with(" /disk"))
+        let mut devices = devices.lines().map(|line| line.split_once(' '));
+        !devices.any(|line| line == Some((device, "/disk")))
     });
 }
 
 /// Another process that serves `place`.
 fn server(place: &Place) -> Server {
     let server = Server(server_command(place).spawn().unwrap());
-    for _ in 0..200 {
-        if place.directory.join("lost+found").exists() {
-            return server;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    panic!("the server does not serve");
+    wait_until(|| place.directory.join("lost+found").exists());
+    server
 }
 
 fn server_command(place: &Place) -> Command {
@@ -478,13 +472,7 @@ fn what_a_killed_process_left_is_taken_down() {
         drop(server(&place));
         assert_ne!(place.leftovers(), [""; 0]);
         // A child that it was just starting holds its lock for a moment longer.
-        let is_alive = || place.registry.find(&place.directory).unwrap().unwrap().is_alive();
-        let mut patience = 100;
-        while is_alive() {
-            thread::sleep(Duration::from_millis(20));
-            patience -= 1;
-            assert!(patience > 0, "a dead server is thought alive");
-        }
+        wait_until(|| !place.registry.find(&place.directory).unwrap().unwrap().is_alive());
         if by_next_mount {
             drop(place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap());
         } else {

@@ -10,9 +10,9 @@ use oblivio_serve::nbd::{Limits, NbdOptions, NotLetIn, TlsMode};
 
 use super::client::{Client, GO, READ, Reply, export_wish, request};
 use super::disk::MemoryDisk;
-use super::protocol::wait_until;
 use super::tls::Certificates;
 use super::{DISK_BYTES, TestServer};
+use crate::support::{PATIENCE, wait_until};
 
 /// Long enough that no deadline lets anybody in while a test runs.
 const PATIENT: Limits = Limits { handshake_seconds_max: 600, ..Limits::DEFAULT };
@@ -130,7 +130,7 @@ fn clients_beyond_the_bound_are_turned_away_and_counted() {
     let server = server(Limits { connections_max: 2, ..PATIENT });
     let clients = [(); 2].map(|()| seated(&server));
     let turned_away = UnixStream::connect(server.socket()).unwrap();
-    turned_away.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    turned_away.set_read_timeout(Some(PATIENCE)).unwrap();
     Client { stream: turned_away }.assert_left();
     assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 1, displaced: 0 });
     drop(clients);

@@ -4,7 +4,8 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+
+use crate::support::PATIENCE;
 
 pub(crate) const EXPORT_NAME: u32 = 1;
 pub(crate) const LIST: u32 = 3;
@@ -61,7 +62,7 @@ impl Client {
     /// Connected and greeted.
     pub(crate) fn connect_silently(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut client = Self { stream };
         assert_eq!(client.hear(18), b"NBDMAGICIHAVEOPT\x00\x03");
         client

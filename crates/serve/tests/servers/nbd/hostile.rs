@@ -15,8 +15,8 @@ use super::client::{
     STRUCTURED_REPLY, TRIM, WRITE, WRITE_ZEROES, export_wish, option, request,
 };
 use super::disk::{MemoryDisk, REQUEST_BYTES_MAX};
-use super::protocol::wait_until;
 use super::{DISK_BYTES, TestServer};
+use crate::support::wait_until;
 
 /// The server has survived.
 fn assert_serves(server: &TestServer) {

@@ -10,9 +10,9 @@ use oblivio_serve::nbd::{Counts, Limits, Listen, NbdOptions, ServeError, TlsMode
 
 use super::client::{Client, WRITE, request};
 use super::disk::MemoryDisk;
-use super::protocol::wait_until;
 use super::tls::Certificates;
 use super::{DISK_BYTES, TestServer, tools};
+use crate::support::wait_until;
 
 fn disk() -> Arc<MemoryDisk> {
     Arc::new(MemoryDisk::new(DISK_BYTES, 1))
@@ -30,6 +30,8 @@ fn a_socket_left_over_by_a_dead_server_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("nbd.sock");
     drop(UnixListener::bind(&socket).unwrap());
+    // A process that another test is just starting has it for a moment longer.
+    wait_until(|| UnixStream::connect(&socket).is_err());
     assert!(socket.exists());
     let server = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default()).unwrap();
     Client::ready(&socket);
@@ -77,8 +79,9 @@ fn a_socket_that_another_server_is_making_is_left_to_it() {
     let refused = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default());
     assert!(matches!(refused.err(), Some(ServeError::InUse(_))));
     drop(lock);
-    // What a server has left that died meanwhile is in nobody's way.
-    serve(disk(), Listen::Unix(socket), NbdOptions::default()).unwrap();
+    // What a server has left that died meanwhile is in nobody's way, once the processes that other tests are
+    // just starting have let go of it, too.
+    wait_until(|| serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default()).is_ok());
 }
 
 #[test]

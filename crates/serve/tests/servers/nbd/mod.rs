@@ -6,7 +6,7 @@ mod disk;
 mod foreign;
 mod hostile;
 mod life;
-pub(crate) mod protocol;
+mod protocol;
 mod speed;
 mod tls;
 mod tools;

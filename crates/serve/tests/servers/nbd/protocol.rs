@@ -14,6 +14,7 @@ use super::client::{
 };
 use super::disk::{BLOCK_BYTES, MemoryDisk, REQUEST_BYTES_MAX};
 use super::{DISK_BYTES, TestServer};
+use crate::support::wait_until;
 
 const BLOCK: u32 = BLOCK_BYTES;
 
@@ -343,14 +344,4 @@ fn a_client_that_leaves_is_still_answered() {
     assert_eq!(client.hear_error(), 0);
     client.assert_left();
     wait_until(|| server.handle.connections() == 0);
-}
-
-pub(crate) fn wait_until(mut holds: impl FnMut() -> bool) {
-    for _ in 0..1000 {
-        if holds() {
-            return;
-        }
-        sleep(Duration::from_millis(10));
-    }
-    panic!("waited for 10 seconds");
 }

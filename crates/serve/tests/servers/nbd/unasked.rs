@@ -2,7 +2,7 @@
 
 use super::TestServer;
 use super::client::{Client, DISC, FLUSH, LIST, READ, request};
-use super::protocol::wait_until;
+use crate::support::wait_until;
 
 #[test]
 fn clients_that_come_and_go_ask_the_disk_for_nothing() {

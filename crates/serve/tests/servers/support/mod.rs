@@ -1,4 +1,4 @@
-//! What the tests of mounting share.
+//! What the tests of mounts and of NBD share.
 
 mod needs;
 
@@ -16,7 +16,18 @@ pub(crate) const BLOCK_BYTES: u32 = 4096;
 pub(crate) const MIB: u64 = 1 << 20;
 
 /// Long enough for a busy machine, short enough for a hanging test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Looks again and again whether it `holds`.
+pub(crate) fn wait_until(mut holds: impl FnMut() -> bool) {
+    const LOOK: Duration = Duration::from_millis(10);
+    let mut looks = 0;
+    while !holds() {
+        thread::sleep(LOOK);
+        looks += 1;
+        assert!(looks < PATIENCE.as_millis() / LOOK.as_millis(), "waited too long");
+    }
+}
 
 /// A disk in memory that answers from a thread of its own, and counts.
 pub(crate) struct MemoryDisk {
@@ -81,7 +92,7 @@ impl Shared {
         let wanted = self.gather.load(Ordering::SeqCst);
         let guard = self.gathering.lock().unwrap();
         let enough = |_: &mut ()| self.in_flight.load(Ordering::SeqCst) < wanted;
-        drop(self.gathered.wait_timeout_while(guard, Duration::from_secs(2), enough).unwrap());
+        drop(self.gathered.wait_timeout_while(guard, PATIENCE, enough).unwrap());
         // Those that are in flight may be answered one after the other.
         self.gather.store(0, Ordering::SeqCst);
     }
