@@ -73,6 +73,9 @@ demo: tools disk-tools ## a real file system on a volume, its server killed, bot
 	$(call step,demo)
 	target/release/oblivio demo --folder crates --output target/demo
 
+# Half of what tests do is to wait for processes and disks: more of them than there are processors run at once.
+test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+
 .PHONY: test
 test: tools test-tools ## every test: format, lints, units, oracles, privacy, documentation
 	$(call step,format)
