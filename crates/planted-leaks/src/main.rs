@@ -88,13 +88,11 @@ fn build_together(
         let batch = Batch::new(&workspace().join("crates"), leaks, &alone)?;
         Copy::take(&workspace(), copy, &batch.files)?;
         let mut blamed = BTreeSet::new();
-        for (target, _) in finders(batch.switched_leaks()) {
-            if let Err(wrong) = tests.build(&target)? {
-                blamed = batch.blamed(&wrong.errors);
-                if blamed.is_empty() {
-                    return Err(format!("{target} does not compile with the switches:\n{wrong}"));
-                }
-                break;
+        let targets = finders(batch.switched_leaks()).into_iter().map(|(target, _)| target);
+        if let Err(wrong) = tests.build(targets)? {
+            blamed = batch.blamed(&wrong.errors);
+            if blamed.is_empty() {
+                return Err(format!("the tests do not compile with the switches:\n{wrong}"));
             }
         }
         if blamed.is_empty() {
@@ -155,11 +153,11 @@ fn plant(leak: &Leak, copy: &Copy, tests: &TestRuns<'_>) -> Result<Verdict, Stri
         Ok(planted) => planted,
         Err(reason) => return Ok(Verdict::NoLongerApplies(reason)),
     };
-    let mut built = leak.found_by.iter().map(|finders| tests.build(&finders.target));
-    let verdict = match built.find_map(|built| built.map(Result::err).transpose()) {
-        Some(wrong) => wrong.map(Verdict::DoesNotCompile),
-        None => Verdict::of(leak, tests, None),
-    };
+    let built = tests.build(leak.found_by.iter().map(|finders| finders.target));
+    let verdict = built.and_then(|built| match built {
+        Err(wrong) => Ok(Verdict::DoesNotCompile(wrong)),
+        Ok(()) => Verdict::of(leak, tests, None),
+    });
     planted.restore()?;
     verdict
 }

@@ -1,5 +1,6 @@
 //! The test targets that are to find leaks.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Integration tests of one crate, or its unit tests.
@@ -74,13 +75,45 @@ impl TestTarget {
         if self.module.is_empty() { test.into() } else { format!("{}::{test}", self.module) }
     }
 
-    /// How cargo is told of it.
-    pub(crate) fn arguments(&self) -> Vec<&'static str> {
-        let tests = match self.program {
-            UNIT_TESTS => vec!["--lib"],
-            program => vec!["--test", program],
+    /// The program that it is in.
+    pub(crate) fn program(&self) -> TestProgram {
+        TestProgram { package: self.package, name: self.program }
+    }
+}
+
+/// Tests that are built together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TestProgram {
+    package: &'static str,
+    name: &'static str,
+}
+
+/// The packages with programs of integration tests. They are always chosen together, so that cargo gives what is
+/// below them the same features for each, and builds it once.
+const PACKAGES: [&str; 4] = ["oblivio-core", "oblivio-volume", "oblivio-serve", "oblivio-cli"];
+
+impl TestProgram {
+    /// How cargo is told of `programs`: what can be built at once, for as many builds as are needed.
+    pub(crate) fn builds(programs: &BTreeSet<Self>) -> Vec<Vec<&'static str>> {
+        let (units, integration): (Vec<&Self>, Vec<&Self>) =
+            programs.iter().partition(|program| program.name == UNIT_TESTS);
+        let mut builds: Vec<_> =
+            units.iter().map(|program| vec!["--package", program.package, "--lib"]).collect();
+        if !integration.is_empty() {
+            let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
+            let names = integration.iter().flat_map(|program| ["--test", program.name]);
+            builds.push(packages.chain(names).collect());
+        }
+        builds
+    }
+
+    /// Whether it is the target of `package` with this name that cargo tells of.
+    pub(crate) fn is(&self, package: &str, target: &str) -> bool {
+        let is_named = match self.name {
+            UNIT_TESTS => target == package.replace('-', "_"),
+            name => target == name,
         };
-        [vec!["--package", self.package], tests].concat()
+        is_named && package == self.package
     }
 }
 

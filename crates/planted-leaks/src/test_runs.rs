@@ -1,6 +1,6 @@
 //! Runs tests of a copy of the workspace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use crate::switches;
-use crate::targets::TestTarget;
+use crate::targets::{TestProgram, TestTarget};
 
 /// The tests of one workspace, always built in the same place.
 pub(crate) struct TestRuns<'w> {
@@ -18,8 +18,8 @@ pub(crate) struct TestRuns<'w> {
     programs: Mutex<Programs>,
 }
 
-/// Those that have been built, by what cargo was told of them.
-type Programs = BTreeMap<Vec<&'static str>, Program>;
+/// Those that have been built.
+type Programs = BTreeMap<TestProgram, Program>;
 
 /// A test program, and where cargo runs it.
 #[derive(Clone)]
@@ -42,26 +42,28 @@ impl<'w> TestRuns<'w> {
         Self { workspace, target_dir, programs: Mutex::default() }
     }
 
-    /// Builds `target`.
+    /// Builds `targets`.
     ///
     /// # Errors
-    /// When cargo cannot be started, or does not say what it has built.
-    pub(crate) fn build(&self, target: &TestTarget) -> Result<Result<(), DoesNotCompile>, String> {
-        let build = self
-            .cargo(target)
-            .args(["--no-run", "--message-format", "json-render-diagnostics"])
-            .output()
-            .map_err(|cause| format!("cargo cannot be started: {cause}"))?;
-        if !build.status.success() {
-            let errors = String::from_utf8_lossy(&build.stderr).into_owned();
-            return Ok(Err(DoesNotCompile { errors }));
+    /// When cargo cannot be started.
+    pub(crate) fn build(
+        &self,
+        targets: impl Iterator<Item = TestTarget>,
+    ) -> Result<Result<(), DoesNotCompile>, String> {
+        let wanted: BTreeSet<_> = targets.map(|target| target.program()).collect();
+        for arguments in TestProgram::builds(&wanted) {
+            let build = self
+                .cargo(&arguments)
+                .args(["--no-run", "--message-format", "json-render-diagnostics"])
+                .output()
+                .map_err(|cause| format!("cargo cannot be started: {cause}"))?;
+            if !build.status.success() {
+                let errors = String::from_utf8_lossy(&build.stderr).into_owned();
+                return Ok(Err(DoesNotCompile { errors }));
+            }
+            let said = String::from_utf8_lossy(&build.stdout);
+            self.programs()?.extend(said.lines().filter_map(|line| program(line, &wanted)));
         }
-        let said = String::from_utf8_lossy(&build.stdout);
-        let program = said
-            .lines()
-            .find_map(program)
-            .ok_or_else(|| format!("cargo does not say where {target} is:\n{said}"))?;
-        self.programs()?.insert(target.arguments(), program);
         Ok(Ok(()))
     }
 
@@ -79,7 +81,7 @@ impl<'w> TestRuns<'w> {
         let in_program: Vec<_> = names.iter().map(|name| target.name_in_program(name)).collect();
         let Program { path, folder } = self
             .programs()?
-            .get(&target.arguments())
+            .get(&target.program())
             .cloned()
             .ok_or_else(|| format!("{target} was not built"))?;
         let mut tests = Command::new(path);
@@ -113,13 +115,13 @@ impl<'w> TestRuns<'w> {
         }
     }
 
-    fn cargo(&self, target: &TestTarget) -> Command {
+    fn cargo(&self, arguments: &[&str]) -> Command {
         // The cargo that runs this tool, if one does.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command
             .args(["test", "--quiet"])
-            .args(target.arguments())
+            .args(arguments)
             .current_dir(self.workspace)
             .env("CARGO_TARGET_DIR", &self.target_dir)
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
@@ -134,13 +136,16 @@ impl<'w> TestRuns<'w> {
     }
 }
 
-/// The test program that cargo tells of in a line, if it does.
-fn program(line: &str) -> Option<Program> {
+/// The one of `wanted` that cargo tells of in a line, if it does.
+fn program(line: &str, wanted: &BTreeSet<TestProgram>) -> Option<(TestProgram, Program)> {
     let said: Value = serde_json::from_str(line).ok()?;
     let is_of_tests = said["profile"]["test"].as_bool()?;
     let path = PathBuf::from(said["executable"].as_str().filter(|_| is_of_tests)?);
     let folder = Path::new(said["manifest_path"].as_str()?).parent()?.to_owned();
-    Some(Program { path, folder })
+    let (package, _version) = said["package_id"].as_str()?.split_once('#')?.1.split_once('@')?;
+    let target = said["target"]["name"].as_str()?;
+    let known = wanted.iter().find(|known| known.is(package, target))?;
+    Some((*known, Program { path, folder }))
 }
 
 /// The test that a line tells of, and whether it passed.
