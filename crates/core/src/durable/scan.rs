@@ -207,7 +207,8 @@ impl DurableConfig for ScanParams {
     fn state_size(&self) -> Result<StateSize, Error> {
         // Each has a bucket of its own that storage may still hold.
         let recognised = 2 * self.ring();
-        let eras = (OPENINGS_MAX + recognised / self.spare + 1).min(recognised);
+        // One began before them, and one begins with the state.
+        let eras = (OPENINGS_MAX + recognised / self.spare + 1).min(recognised + 2);
         let bytes = 8 + 4 + eras * ERA_BYTES as u64 + self.blocks.div_ceil(8);
         Ok(StateSize {
             whole: vec![SectionSize { sections: 1, bytes }],
@@ -681,7 +682,7 @@ impl Restore for ScanRestore {
 
     fn section(&mut self, section: &[u8]) -> Result<(), Error> {
         let mut fields = Fields(section);
-        let accesses = fields.u64()?;
+        let accesses = fields.count()?;
         let eras = fields.list(ERA_BYTES, |fields| {
             Ok(Era { first_eviction: fields.u64()?, salt: fields.array()? })
         })?;

@@ -5,6 +5,9 @@
 
 use crate::error::{Error, ErrorKind};
 
+/// No client counts so far, so counting on never overflows.
+const COUNT_MAX: u64 = 1 << 62;
+
 /// Takes fields off the front of a section.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -33,6 +36,12 @@ impl<'a> Fields<'a> {
 
     pub(super) fn u64(&mut self) -> Result<u64, Error> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    /// How many times something was done.
+    pub(super) fn count(&mut self) -> Result<u64, Error> {
+        let count = self.u64()?;
+        if count <= COUNT_MAX { Ok(count) } else { Err(strange()) }
     }
 
     /// As many items as a number says, each of so many bytes at least. There is room for all that can be there from

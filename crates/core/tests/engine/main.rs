@@ -15,5 +15,6 @@ mod populate;
 mod privacy;
 mod rho;
 mod rotating;
+mod sections;
 mod support;
 mod tags;

@@ -67,14 +67,14 @@ impl<'a> Section<'a> {
         let mut fields = Fields(section);
         let section = match fields.u8()? {
             tag::HEAD => Self::Head(Head {
-                evictions: fields.u64()?,
+                evictions: fields.count()?,
                 accesses_since_eviction: fields.u32()?,
                 eras: fields.list(ERA_BYTES, |fields| {
                     Ok(Era { first_eviction: fields.u64()?, salt: fields.array()? })
                 })?,
             }),
             tag::MAP => {
-                let start = fields.u64()?;
+                let start = fields.count()?;
                 let mapping = |fields: &mut Fields<'_>| {
                     let mut value = [0; 8];
                     value[..MAPPING_BYTES].copy_from_slice(fields.bytes(MAPPING_BYTES)?);
@@ -339,7 +339,8 @@ pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
     // Each has an eviction of its own that storage may still hold.
     let recognised = 2 * ((1 << params.leaf_level) + evictions_per_checkpoint);
     let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / evictions_per_checkpoint + 1);
-    let eras = (OPENINGS_MAX + at_checkpoints).min(recognised);
+    // One began before them, and one begins with the state.
+    let eras = (OPENINGS_MAX + at_checkpoints).min(recognised + 2);
     let era = Era { first_eviction: 0, salt: Default::default() };
     let block = vec![0; params.block_bytes as usize];
     let taken_slots = match params.recursion {
