@@ -64,7 +64,7 @@ const SPARE_MAX: u64 = 1 << 20;
 const OPENINGS_MAX: u64 = 1024;
 
 /// Buckets that an access reads in one trip.
-const TRIP_BUCKETS: usize = 64;
+const TRIP_BUCKETS: u64 = 64;
 
 /// The address of an entry without a block.
 const NOTHING: u64 = u64::MAX;
@@ -196,10 +196,10 @@ impl DurableConfig for ScanParams {
             tree_bytes: self.ring() * bucket_bytes,
             read_bytes_per_access: (self.blocks * bucket_bytes) as f64,
             written_bytes_per_access: bucket_bytes as f64,
-            trips_per_access: self.blocks.div_ceil(TRIP_BUCKETS as u64) as f64 + 1.0,
+            trips_per_access: self.blocks.div_ceil(TRIP_BUCKETS) as f64 + 1.0,
             position_map_depth: 0,
             position_map_bytes: self.blocks.div_ceil(8),
-            blocks_on_client_bytes: bucket_bytes * (TRIP_BUCKETS as u64).min(self.blocks),
+            blocks_on_client_bytes: bucket_bytes * TRIP_BUCKETS.min(self.blocks),
             accesses_per_checkpoint: self.spare,
         })
     }
@@ -299,36 +299,41 @@ impl ScanArray {
 
     /// Reads the last `N` buckets, the latest first, so many in each trip, and hands over what is in each, or why
     /// nothing is. Those that were never written are left out: that they were not is public.
-    fn scan(&mut self, trip_buckets: usize, each: &mut EachBucket<'_>) -> Result<(), Error> {
+    fn scan(&mut self, trip_buckets: u64, each: &mut EachBucket<'_>) -> Result<(), Error> {
         let Self { params, tree, store, sealer, accesses, .. } = self;
         let oldest = accesses.saturating_sub(params.blocks).max(params.first());
-        let numbers: Vec<u64> = (oldest..*accesses).rev().collect();
-        let mut table = Vec::with_capacity(params.table_bytes());
-        for trip in numbers.chunks(trip_buckets) {
+        let mut table = Zeroizing::new(Vec::with_capacity(params.table_bytes()));
+        let mut end = *accesses;
+        while end > oldest {
+            let start = end.saturating_sub(trip_buckets).max(oldest);
+            let trip: Vec<_> = (start..end).rev().collect();
             let pieces: Vec<_> = trip.iter().map(|number| params.piece(*tree, *number)).collect();
             let frames = match store.read(&pieces) {
-                Ok(frames) if frames.len() == trip.len() => frames,
-                Ok(_) => return Err(changed(trip[0] % params.ring())),
-                Err(error) if trip.len() == 1 => {
-                    each(trip[0], Err(error.into()))?;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
+                Ok(frames) if frames.len() == trip.len() => Ok(frames),
+                Ok(_) => Err(changed(trip[0] % params.ring())),
+                Err(error) => Err(error.into()),
             };
-            for (i, number) in trip.iter().enumerate() {
-                let sealed = frames.get(i);
-                let fits = sealed.len() == params.bucket_bytes();
-                let bucket = fits.then(|| sealer.verify(name(*number), sealed, &[])).flatten();
-                match bucket {
-                    Some(bucket) => {
-                        bucket.open_table(&mut table);
-                        each(*number, Ok(&table))?;
+            match frames {
+                Ok(frames) => {
+                    for (i, number) in trip.iter().enumerate() {
+                        let sealed = frames.get(i);
+                        let fits = sealed.len() == params.bucket_bytes();
+                        let bucket = fits.then(|| sealer.verify(name(*number), sealed, &[]));
+                        match bucket.flatten() {
+                            Some(bucket) => {
+                                bucket.open_table(&mut table);
+                                each(*number, Ok(&table))?;
+                            }
+                            None => each(*number, Err(changed(*number % params.ring())))?,
+                        }
                     }
-                    None => each(*number, Err(changed(*number % params.ring())))?,
                 }
+                // Whoever reads them one by one goes on without it.
+                Err(error) if trip.len() == 1 => each(trip[0], Err(error))?,
+                Err(error) => return Err(error),
             }
+            end = start;
         }
-        zeroize::Zeroize::zeroize(&mut table);
         Ok(())
     }
 
@@ -391,7 +396,7 @@ impl ScanArray {
     }
 
     fn accesses_left(&self) -> u64 {
-        self.kept + self.params.spare - self.accesses
+        self.params.spare - (self.accesses - self.kept)
     }
 
     fn check_range(&self, range: &Range<u64>) -> Result<(), Error> {
