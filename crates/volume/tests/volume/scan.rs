@@ -53,10 +53,15 @@ fn seen(world: &World) -> Vec<String> {
 
 type Workload = fn(&mut Volume, u64) -> Result<(), VolumeError>;
 
-const WORKLOADS: [(&str, Workload); 5] = [
+const WORKLOADS: [(&str, Workload); 6] = [
     ("reads of one block", |volume, _| read(volume, 7)),
     ("reads of blocks never written", |volume, step| read(volume, step % 24)),
     ("writes to one block", |volume, step| write(volume, 3, step as u8)),
+    // Long after it was written, it is carried on.
+    ("a write long ago", |volume, step| match step {
+        0 => write(volume, volume.blocks() - 10, 1),
+        _ => read(volume, 7),
+    }),
     ("writes to all", |volume, step| write(volume, step * 5 % 24, step as u8)),
     ("writes that are trimmed and flushed", |volume, step| {
         write(volume, step % 24, 1)?;
@@ -147,7 +152,7 @@ fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
     for setup in [volume(), large()] {
         let mut bench = Bench::new(setup, 1);
         let (mut volume, _) = bench.open().unwrap();
-        [1, 2, 3].map(|address| write(&mut volume, address, 1).unwrap());
+        (1..=3).for_each(|address| write(&mut volume, address, 1).unwrap());
         (0..setup.blocks).for_each(|_| read(&mut volume, 0).unwrap());
         write(&mut volume, 5, 1).unwrap();
         volume.forget(3..4).unwrap();
@@ -270,13 +275,22 @@ fn neither_side_goes_back() {
 fn a_directory_that_lost_its_last_access_is_refused() {
     let mut bench = used();
     let (mut volume, _) = bench.open().unwrap();
-    read(&mut volume, 0).unwrap();
+    // All places have been written, and are written again.
+    (0..24 + SPARE).try_for_each(|_| read(&mut volume, 0)).unwrap();
     volume.flush().unwrap();
     let old = bench.world.snapshot();
     read(&mut volume, 0).unwrap();
+    let telling = bench.world.view().iter().rev().find_map(|seen| match seen {
+        Seen::Event(event) if event.operation == Operation::Write => event.piece,
+        _ => None,
+    });
     bench.world.restore_dir(&old);
     let error = bench.open().err().unwrap();
     assert_eq!(error.kind(), VolumeErrorKind::StateRolledBack, "{error}");
+    // Storage that damages it does not make the directory look like the latest.
+    bench.world.flip_bit(FIRST_TREE, telling.unwrap().bucket, 40, 1);
+    let error = bench.open().err().unwrap();
+    assert_eq!(error.kind(), VolumeErrorKind::Tampered, "{error}");
 }
 
 #[test]
@@ -338,6 +352,8 @@ fn rescue_of(world: &World) -> (Target, Rescued) {
 fn a_rescue_gives_back_what_authenticates_and_never_lies() {
     let mut bench = used();
     let (mut volume, _) = bench.open().unwrap();
+    // The copies from before are left beside these.
+    (0..6).try_for_each(|address| write(&mut volume, address, address as u8 + 101)).unwrap();
     volume.forget(20..22).unwrap();
     volume.close().unwrap();
     let (target, rescued) = rescue_of(&bench.world);
@@ -362,7 +378,8 @@ fn a_rescue_gives_back_what_authenticates_and_never_lies() {
                 doubtful += 1;
                 assert!(found.is_some());
             } else {
-                let right = vec![block as u8 + 1; BLOCK_BYTES as usize];
+                let fill = if block < 6 { block as u8 + 101 } else { block as u8 + 1 };
+                let right = vec![fill; BLOCK_BYTES as usize];
                 let right = (!(20..22).contains(&block)).then_some(right);
                 assert!(found == right, "block {block}, bucket {index}");
             }
