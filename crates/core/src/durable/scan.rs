@@ -23,7 +23,7 @@ use std::ops::Range;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::section::{Fields, strange};
+use super::section::{ERA_BYTES, Fields, strange};
 use super::{
     AnyStore, Bits, Cost, Durable, DurableConfig, DurableScheme, EraStart, Fact, FactValue, Fate,
     Plan, Restore, Room, Salvage, Save, SectionSize, StateSize, Want, Wish,
@@ -34,7 +34,10 @@ use crate::front::check_request;
 use crate::geometry::BucketId;
 use crate::pieces::{LevelShape, Part, Piece, TreeId, TreeShape};
 use crate::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
-use crate::seal::{BucketKind, BucketName, BucketPieces, Era, EraSealer, MasterKey, SEAL_BYTES};
+use crate::seal::{
+    BucketKind, BucketName, BucketPieces, CHECKPOINT_ERAS_MAX, Era, EraSealer, MasterKey,
+    SEAL_BYTES,
+};
 use crate::store::BucketStore;
 use crate::wiped::WipedBytes;
 
@@ -143,6 +146,12 @@ impl ScanParams {
         self.ring()
     }
 
+    /// Of so many of the latest buckets the keys are kept: those of two rounds, because an opening looks for what was in
+    /// a place before.
+    fn recognised(&self) -> u64 {
+        2 * self.ring()
+    }
+
     /// Bytes of a bucket in clear: two entries, each of an address and a block.
     fn table_bytes(&self) -> usize {
         2 * self.entry_bytes()
@@ -206,9 +215,10 @@ impl DurableConfig for ScanParams {
 
     fn state_size(&self) -> Result<StateSize, Error> {
         // Each has a bucket of its own that storage may still hold.
-        let recognised = 2 * self.ring();
+        let recognised = self.recognised();
+        let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / self.spare + 1);
         // One began before them, and one begins with the state.
-        let eras = (OPENINGS_MAX + recognised / self.spare + 1).min(recognised + 2);
+        let eras = (OPENINGS_MAX + at_checkpoints).min(recognised + 2);
         let bytes = 8 + 4 + eras * ERA_BYTES as u64 + self.blocks.div_ceil(8);
         Ok(StateSize {
             whole: vec![SectionSize { sections: 1, bytes }],
@@ -529,8 +539,14 @@ impl Durable for ScanArray {
         Ok(())
     }
 
-    fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
-        self.sealer.begin_era(self.accesses, &mut &mut *coins);
+    fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
+        let age_min = match start {
+            EraStart::Opening => 0,
+            EraStart::Checkpoint => self.params.recognised() / CHECKPOINT_ERAS_MAX,
+        };
+        if self.accesses - self.sealer.latest().first_eviction >= age_min {
+            self.sealer.begin_era(self.accesses, &mut &mut *coins);
+        }
     }
 
     fn save(&self, _: Save, out: &mut dyn FnMut(&[u8])) {
@@ -555,7 +571,7 @@ impl Durable for ScanArray {
 
     fn settle(&mut self) {
         self.kept = self.accesses;
-        let oldest = self.accesses.saturating_sub(2 * self.params.ring());
+        let oldest = self.accesses.saturating_sub(self.params.recognised());
         self.sealer.forget_before(oldest);
     }
 
@@ -671,9 +687,6 @@ impl ScanParams {
 
 // ───────────────────────────── a state that comes back ─────────────────────────────
 
-/// Bytes of an era.
-const ERA_BYTES: usize = 8 + 32;
-
 struct ScanRestore {
     params: ScanParams,
     head: Option<Head>,
@@ -688,15 +701,11 @@ impl Restore for ScanRestore {
     fn section(&mut self, section: &[u8]) -> Result<(), Error> {
         let mut fields = Fields(section);
         let accesses = fields.count()?;
-        let eras = fields.list(ERA_BYTES, |fields| {
-            Ok(Era { first_eviction: fields.u64()?, salt: fields.array()? })
-        })?;
+        let eras = fields.eras(accesses)?;
         let blocks = self.params.blocks;
         let bits = fields.bytes(blocks.div_ceil(8) as usize)?;
         fields.end()?;
-        let is_in_order = eras.is_sorted_by_key(|era| era.first_eviction);
-        if self.head.is_some() || eras.is_empty() || !is_in_order || accesses < self.params.first()
-        {
+        if self.head.is_some() || accesses < self.params.first() {
             return Err(strange());
         }
         let mut live = Bits::new(blocks);

@@ -37,7 +37,9 @@ fn use_state(config: &dyn DurableConfig, sections: &[Vec<u8>], plan: &Plan) -> R
     let _ = array.sight(room.accesses, 0);
     let _ = array.blocks_of(plan);
     array.save(Save::Whole, &mut |_| ());
-    array.begin_era(EraStart::Opening, &mut StdRng::seed_from_u64(2));
+    for start in [EraStart::Checkpoint, EraStart::Opening] {
+        array.begin_era(start, &mut StdRng::seed_from_u64(2));
+    }
     array.settle();
     array.carry_out(plan, &mut [Op::Write(&[2; BLOCK_BYTES])])
 }
