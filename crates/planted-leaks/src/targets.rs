@@ -40,6 +40,9 @@ pub(crate) const VOLUME_LYING_STORAGE: TestTarget = of_volumes("lying_storage");
 /// What is taken for the latest of a damaged volume.
 pub(crate) const VOLUME_RESCUE: TestTarget = of_volumes("rescue");
 
+/// What storage learns of the trivial ORAM, and whatever else a volume on it promises.
+pub(crate) const VOLUME_SCAN: TestTarget = of_volumes("scan");
+
 /// Old directories, old storage, and copies of a client.
 pub(crate) const VOLUME_GOING_BACK: TestTarget = of_volumes("going_back");
 

@@ -112,6 +112,14 @@ pub(crate) struct Last {
 pub(crate) struct Opening {
     pub(crate) volume_id: VolumeId,
     pub(crate) sync_moves: SyncMoves,
+    /// The moves before it may have been lost while storage kept what it saw of them.
+    pub(crate) may_follow_lost_moves: bool,
+}
+
+impl Opening {
+    fn may_lose_moves(&self) -> bool {
+        self.sync_moves == SyncMoves::AtFlush
+    }
 }
 
 /// The array of a volume, and the randomness of its client.
@@ -135,6 +143,10 @@ pub(crate) struct Ledger {
     forgets_bytes: u64,
     /// No access was made since the opening or the latest checkpoint.
     fence_is_due: bool,
+    /// Evictions until nothing is left in storage of moves that were lost, as of the latest checkpoint.
+    lost_evictions_left: u64,
+    /// Evictions from one checkpoint to the next, at most.
+    evictions_max: u64,
 }
 
 impl Ledger {
@@ -177,10 +189,13 @@ impl Ledger {
         let checkpoint = CheckpointName { number, name: draw(&mut live.coins) };
         let volume = opening.volume_id.0;
         let header = Header { volume, generation, salt: draw(&mut live.coins) };
-        let head = head(checkpoint, previous, &opening, IsClean(false));
+        let may_lose_moves = opening.may_lose_moves() || opening.may_follow_lost_moves;
+        let head = Head { checkpoint, previous, is_clean: false, may_lose_moves };
         let log = write_snapshot(&mut *dir, &header, &keys.state, &head, &*live.array)?;
         write_anchor(&keys.anchor, &checkpoint, &mut *live.array)?;
         live.array.settle();
+        let evictions_max = live.array.room()?.evictions;
+        let lost_evictions_left = if opening.may_follow_lost_moves { evictions_max } else { 0 };
         let snapshot_bytes = log.bytes();
         Ok(Self {
             log,
@@ -193,6 +208,8 @@ impl Ledger {
             snapshot_bytes,
             forgets_bytes: 0,
             fence_is_due: true,
+            lost_evictions_left,
+            evictions_max,
         })
     }
 
@@ -220,10 +237,12 @@ impl Ledger {
     pub(crate) fn checkpoint(
         &mut self,
         live: &mut Live,
-        is_clean: IsClean,
+        IsClean(is_clean): IsClean,
         bytes_max: u64,
     ) -> Result<(), VolumeError> {
         live.array.flush()?;
+        let evictions = self.evictions_max - live.array.room()?.evictions;
+        self.lost_evictions_left = self.lost_evictions_left.saturating_sub(evictions);
         self.check_fence(&mut *live.array)?;
         // Copies of this client, if there are any, draw other names and keys from here on.
         live.coins.renew()?;
@@ -231,7 +250,9 @@ impl Ledger {
         let number = self.checkpoint.number + 1;
         let next = CheckpointName { number, name: draw(&mut live.coins) };
         self.previous = std::mem::replace(&mut self.checkpoint, next);
-        let head = head(self.checkpoint, self.previous, &self.opening, is_clean);
+        let may_lose_moves = self.opening.may_lose_moves() || self.lost_evictions_left > 0;
+        let (checkpoint, previous) = (self.checkpoint, self.previous);
+        let head = Head { checkpoint, previous, is_clean, may_lose_moves };
         if self.is_long(bytes_max) {
             self.generation += 1;
             let (volume, generation) = (self.opening.volume_id.0, self.generation);
@@ -315,16 +336,6 @@ fn write_anchor(
 ) -> Result<(), VolumeError> {
     anchor::write(array.store_mut(), key, checkpoint)?;
     Ok(array.flush()?)
-}
-
-fn head(
-    checkpoint: CheckpointName,
-    previous: CheckpointName,
-    opening: &Opening,
-    IsClean(is_clean): IsClean,
-) -> Head {
-    let may_lose_moves = opening.sync_moves == SyncMoves::AtFlush;
-    Head { checkpoint, previous, is_clean, may_lose_moves }
 }
 
 /// Writes a file that begins with the whole state, and removes those before it. Whenever a crash

@@ -140,7 +140,7 @@ impl Volume {
         let trees = trees(config.shapes()?.len());
         let array = config.create(seal_key(key), &trees, Box::new(store), &mut coins)?;
         let mut live = Live { array, coins };
-        let opening = opening(superblock, &options);
+        let opening = opening(superblock, &options, false);
         let mut ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut live)?;
         // No crash leaves a volume whose client does not know its superblock.
         newest::record(&mut *ledger.dir, owner)?;
@@ -199,7 +199,8 @@ impl Volume {
         live.array.flush()?;
         recovery.superblocks_mended = newest::adopt(live.array.store_mut(), &mut *dir, owner)?;
         let last = Last { generation: past.generation, shown: announced };
-        let mut ledger = Ledger::resume(dir, keys, opening(superblock, &options), last, &mut live)?;
+        let opening = opening(superblock, &options, history.head.may_lose_moves);
+        let mut ledger = Ledger::resume(dir, keys, opening, last, &mut live)?;
         announced::forget(&mut *ledger.dir)?;
         tampering::forget(&mut *ledger.dir)?;
         Ok((Self::new(live, ledger, options), recovery))
@@ -531,8 +532,13 @@ impl Volume {
     }
 }
 
-fn opening(superblock: &Superblock, options: &VolumeOptions) -> Opening {
-    Opening { volume_id: superblock.volume_id(), sync_moves: options.sync_moves }
+fn opening(
+    superblock: &Superblock,
+    options: &VolumeOptions,
+    may_follow_lost_moves: bool,
+) -> Opening {
+    let (volume_id, sync_moves) = (superblock.volume_id(), options.sync_moves);
+    Opening { volume_id, sync_moves, may_follow_lost_moves }
 }
 
 pub(crate) fn seal_key(key: &VolumeKey) -> MasterKey {

@@ -23,7 +23,7 @@ use std::ops::Range;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::section::{Fields, strange};
+use super::section::{ERA_BYTES, Fields, strange};
 use super::{
     AnyStore, Bits, Cost, Durable, DurableConfig, DurableScheme, EraStart, Fact, FactValue, Fate,
     Plan, Restore, Room, Salvage, Save, SectionSize, StateSize, Want, Wish,
@@ -34,7 +34,10 @@ use crate::front::check_request;
 use crate::geometry::BucketId;
 use crate::pieces::{LevelShape, Part, Piece, TreeId, TreeShape};
 use crate::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
-use crate::seal::{BucketKind, BucketName, BucketPieces, Era, EraSealer, MasterKey, SEAL_BYTES};
+use crate::seal::{
+    BucketKind, BucketName, BucketPieces, CHECKPOINT_ERAS_MAX, Era, EraSealer, MasterKey,
+    SEAL_BYTES,
+};
 use crate::store::BucketStore;
 use crate::wiped::WipedBytes;
 
@@ -64,7 +67,7 @@ const SPARE_MAX: u64 = 1 << 20;
 const OPENINGS_MAX: u64 = 1024;
 
 /// Buckets that an access reads in one trip.
-const TRIP_BUCKETS: usize = 64;
+const TRIP_BUCKETS: u64 = 64;
 
 /// The address of an entry without a block.
 const NOTHING: u64 = u64::MAX;
@@ -143,6 +146,12 @@ impl ScanParams {
         self.ring()
     }
 
+    /// Of so many of the latest buckets the keys are kept: those of two rounds, because an opening looks for what was in
+    /// a place before.
+    fn recognised(&self) -> u64 {
+        2 * self.ring()
+    }
+
     /// Bytes of a bucket in clear: two entries, each of an address and a block.
     fn table_bytes(&self) -> usize {
         2 * self.entry_bytes()
@@ -196,18 +205,20 @@ impl DurableConfig for ScanParams {
             tree_bytes: self.ring() * bucket_bytes,
             read_bytes_per_access: (self.blocks * bucket_bytes) as f64,
             written_bytes_per_access: bucket_bytes as f64,
-            trips_per_access: self.blocks.div_ceil(TRIP_BUCKETS as u64) as f64 + 1.0,
+            trips_per_access: self.blocks.div_ceil(TRIP_BUCKETS) as f64 + 1.0,
             position_map_depth: 0,
             position_map_bytes: self.blocks.div_ceil(8),
-            blocks_on_client_bytes: bucket_bytes * (TRIP_BUCKETS as u64).min(self.blocks),
+            blocks_on_client_bytes: bucket_bytes * TRIP_BUCKETS.min(self.blocks),
             accesses_per_checkpoint: self.spare,
         })
     }
 
     fn state_size(&self) -> Result<StateSize, Error> {
         // Each has a bucket of its own that storage may still hold.
-        let recognised = 2 * self.ring();
-        let eras = (OPENINGS_MAX + recognised / self.spare + 1).min(recognised);
+        let recognised = self.recognised();
+        let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / self.spare + 1);
+        // One began before them, and one begins with the state.
+        let eras = (OPENINGS_MAX + at_checkpoints).min(recognised + 2);
         let bytes = 8 + 4 + eras * ERA_BYTES as u64 + self.blocks.div_ceil(8);
         Ok(StateSize {
             whole: vec![SectionSize { sections: 1, bytes }],
@@ -298,36 +309,41 @@ impl ScanArray {
 
     /// Reads the last `N` buckets, the latest first, so many in each trip, and hands over what is in each, or why
     /// nothing is. Those that were never written are left out: that they were not is public.
-    fn scan(&mut self, trip_buckets: usize, each: &mut EachBucket<'_>) -> Result<(), Error> {
+    fn scan(&mut self, trip_buckets: u64, each: &mut EachBucket<'_>) -> Result<(), Error> {
         let Self { params, tree, store, sealer, accesses, .. } = self;
         let oldest = accesses.saturating_sub(params.blocks).max(params.first());
-        let numbers: Vec<u64> = (oldest..*accesses).rev().collect();
-        let mut table = Vec::with_capacity(params.table_bytes());
-        for trip in numbers.chunks(trip_buckets) {
+        let mut table = Zeroizing::new(Vec::with_capacity(params.table_bytes()));
+        let mut end = *accesses;
+        while end > oldest {
+            let start = end.saturating_sub(trip_buckets).max(oldest);
+            let trip: Vec<_> = (start..end).rev().collect();
             let pieces: Vec<_> = trip.iter().map(|number| params.piece(*tree, *number)).collect();
             let frames = match store.read(&pieces) {
-                Ok(frames) if frames.len() == trip.len() => frames,
-                Ok(_) => return Err(changed(trip[0] % params.ring())),
-                Err(error) if trip.len() == 1 => {
-                    each(trip[0], Err(error.into()))?;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
+                Ok(frames) if frames.len() == trip.len() => Ok(frames),
+                Ok(_) => Err(changed(trip[0] % params.ring())),
+                Err(error) => Err(error.into()),
             };
-            for (i, number) in trip.iter().enumerate() {
-                let sealed = frames.get(i);
-                let fits = sealed.len() == params.bucket_bytes();
-                let bucket = fits.then(|| sealer.verify(name(*number), sealed, &[])).flatten();
-                match bucket {
-                    Some(bucket) => {
-                        bucket.open_table(&mut table);
-                        each(*number, Ok(&table))?;
+            match frames {
+                Ok(frames) => {
+                    for (i, number) in trip.iter().enumerate() {
+                        let sealed = frames.get(i);
+                        let fits = sealed.len() == params.bucket_bytes();
+                        let bucket = fits.then(|| sealer.verify(name(*number), sealed, &[]));
+                        match bucket.flatten() {
+                            Some(bucket) => {
+                                bucket.open_table(&mut table);
+                                each(*number, Ok(&table))?;
+                            }
+                            None => each(*number, Err(changed(*number % params.ring())))?,
+                        }
                     }
-                    None => each(*number, Err(changed(*number % params.ring())))?,
                 }
+                // Whoever reads them one by one goes on without it.
+                Err(error) if trip.len() == 1 => each(trip[0], Err(error))?,
+                Err(error) => return Err(error),
             }
+            end = start;
         }
-        zeroize::Zeroize::zeroize(&mut table);
         Ok(())
     }
 
@@ -390,7 +406,7 @@ impl ScanArray {
     }
 
     fn accesses_left(&self) -> u64 {
-        self.kept + self.params.spare - self.accesses
+        self.params.spare - (self.accesses - self.kept)
     }
 
     fn check_range(&self, range: &Range<u64>) -> Result<(), Error> {
@@ -523,8 +539,14 @@ impl Durable for ScanArray {
         Ok(())
     }
 
-    fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
-        self.sealer.begin_era(self.accesses, &mut &mut *coins);
+    fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
+        let age_min = match start {
+            EraStart::Opening => 0,
+            EraStart::Checkpoint => self.params.recognised() / CHECKPOINT_ERAS_MAX,
+        };
+        if self.accesses - self.sealer.latest().first_eviction >= age_min {
+            self.sealer.begin_era(self.accesses, &mut &mut *coins);
+        }
     }
 
     fn save(&self, _: Save, out: &mut dyn FnMut(&[u8])) {
@@ -549,7 +571,7 @@ impl Durable for ScanArray {
 
     fn settle(&mut self) {
         self.kept = self.accesses;
-        let oldest = self.accesses.saturating_sub(2 * self.params.ring());
+        let oldest = self.accesses.saturating_sub(self.params.recognised());
         self.sealer.forget_before(oldest);
     }
 
@@ -665,9 +687,6 @@ impl ScanParams {
 
 // ───────────────────────────── a state that comes back ─────────────────────────────
 
-/// Bytes of an era.
-const ERA_BYTES: usize = 8 + 32;
-
 struct ScanRestore {
     params: ScanParams,
     head: Option<Head>,
@@ -681,16 +700,12 @@ impl Restore for ScanRestore {
 
     fn section(&mut self, section: &[u8]) -> Result<(), Error> {
         let mut fields = Fields(section);
-        let accesses = fields.u64()?;
-        let eras = fields.list(ERA_BYTES, |fields| {
-            Ok(Era { first_eviction: fields.u64()?, salt: fields.array()? })
-        })?;
+        let accesses = fields.count()?;
+        let eras = fields.eras(accesses)?;
         let blocks = self.params.blocks;
         let bits = fields.bytes(blocks.div_ceil(8) as usize)?;
         fields.end()?;
-        let is_in_order = eras.is_sorted_by_key(|era| era.first_eviction);
-        if self.head.is_some() || eras.is_empty() || !is_in_order || accesses < self.params.first()
-        {
+        if self.head.is_some() || accesses < self.params.first() {
             return Err(strange());
         }
         let mut live = Bits::new(blocks);

@@ -4,6 +4,13 @@
 //! not become a panic or a wild allocation.
 
 use crate::error::{Error, ErrorKind};
+use crate::seal::Era;
+
+/// Bytes of an era.
+pub(super) const ERA_BYTES: usize = 8 + 32;
+
+/// No client counts so far, so counting on never overflows.
+const COUNT_MAX: u64 = 1 << 62;
 
 /// Takes fields off the front of a section.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
@@ -35,6 +42,12 @@ impl<'a> Fields<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
+    /// How many times something was done.
+    pub(super) fn count(&mut self) -> Result<u64, Error> {
+        let count = self.u64()?;
+        if count <= COUNT_MAX { Ok(count) } else { Err(strange()) }
+    }
+
     /// As many items as a number says, each of so many bytes at least. There is room for all that can be there from
     /// the beginning: a list that grew would leave copies of them.
     pub(super) fn list<T>(
@@ -48,6 +61,16 @@ impl<'a> Fields<'a> {
             items.push(item(self)?);
         }
         Ok(items)
+    }
+
+    /// The eras of a state after so many writes, in order. There is one at least, and none begins later.
+    pub(super) fn eras(&mut self, writes: u64) -> Result<Vec<Era>, Error> {
+        let eras = self.list(ERA_BYTES, |fields| {
+            Ok(Era { first_eviction: fields.u64()?, salt: fields.array()? })
+        })?;
+        let has_begun = eras.last().is_some_and(|latest| latest.first_eviction <= writes);
+        let is_in_order = eras.is_sorted_by_key(|era| era.first_eviction);
+        if has_begun && is_in_order { Ok(eras) } else { Err(strange()) }
     }
 
     /// What is left.

@@ -6,6 +6,7 @@ mod background_eviction;
 mod bad_input;
 mod cached;
 mod composition;
+mod durable;
 mod frontend;
 mod golden;
 mod hits;

@@ -10,6 +10,7 @@ mod program;
 mod recovery;
 mod rho;
 mod rotating;
+mod scan;
 mod schedule;
 mod sealing;
 mod volume;
@@ -37,7 +38,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 12] = [
+const GROUPS: [&[Leak]; 13] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -47,6 +48,7 @@ const GROUPS: [&[Leak]; 12] = [
     sealing::LEAKS,
     volume::LEAKS,
     recovery::LEAKS,
+    scan::LEAKS,
     power_loss::LEAKS,
     schedule::LEAKS,
     program::LEAKS,

@@ -101,7 +101,8 @@ impl History {
     /// Whether storage has seen a write that this history does not know of. `array` is in the state of the
     /// last checkpoint; nothing is changed.
     pub(crate) fn sight(&self, array: &mut dyn Durable) -> Result<Sighting, VolumeError> {
-        // In an honest past, storage saw nothing before the directory held it, unless moves were synced late.
+        // In an honest past, storage saw nothing before the directory held it, unless moves were synced late; and what
+        // it saw of those that were lost stays until it is overwritten.
         if self.head.may_lose_moves {
             return Ok(Sighting::NotYet);
         }

@@ -26,7 +26,8 @@ pub(crate) struct Head {
     pub(crate) previous: CheckpointName,
     /// The volume was closed after it: there is nothing to recover.
     pub(crate) is_clean: bool,
-    /// Storage may see moves before they are durable: after a power loss it may know more.
+    /// Storage may see moves before they are durable, or may still hold what it saw of moves that were lost: it may
+    /// know more.
     pub(crate) may_lose_moves: bool,
 }
 

@@ -77,3 +77,54 @@ fn record_bytes(put: impl FnOnce(&mut WipedBytes)) -> u64 {
     put(&mut plain);
     (plain.len() + RECORD_OVERHEAD_BYTES) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use oblivio_core::BLOCK_BYTES_MAX;
+    use oblivio_core::durable::Slots;
+    use oblivio_core::durable::rotating::{MapRecursion, RawParams};
+    use oblivio_core::durable::scan::ScanParams;
+    use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
+
+    use super::super::file::RECORD_BYTES_MAX;
+    use super::*;
+
+    fn raw(block_bytes: u32, leaf_level: u8, tree_top_levels: u8) -> VolumeParams {
+        VolumeParams::of(&RawParams {
+            blocks: 1 << leaf_level,
+            block_bytes,
+            leaf_level,
+            slots: Slots::Same(5),
+            evict_period: 5,
+            stash_blocks_max: 64,
+            tree_top_levels,
+            tree_top_ways: 0,
+            recursion: Some(MapRecursion { client_entries_max: 1 << 20, plb_blocks: 4096 }),
+        })
+    }
+
+    fn scan(blocks: u64, block_bytes: u32, spare: u64) -> VolumeParams {
+        VolumeParams::of(&ScanParams { blocks, block_bytes, spare })
+    }
+
+    #[test]
+    fn every_section_and_every_batch_fits_in_a_record() {
+        let block_bytes_max = BLOCK_BYTES_MAX as u32;
+        for params in [
+            raw(16, 30, 0),
+            raw(4096, 36, 10),
+            raw(block_bytes_max, 30, 1),
+            scan(1 << 20, 16, 1),
+            scan(1 << 20, 16, 1 << 20),
+            scan(16, block_bytes_max, 1),
+        ] {
+            let size = params.config().unwrap().state_size().unwrap();
+            for section in &size.whole {
+                assert!(section.bytes < RECORD_BYTES_MAX as u64 - 100, "{section:?}, {params:?}");
+            }
+            let access = size.plan_bytes_per_access + 4 + u64::from(params.block_bytes);
+            let batch = WINDOW_ACCESSES_MAX as u64 * access;
+            assert!(batch < RECORD_BYTES_MAX as u64 - 100, "{batch}, {params:?}");
+        }
+    }
+}

@@ -12,19 +12,19 @@ use crate::plan::Wish;
 use crate::schemes;
 use crate::state_dir::FsStateDir;
 
-fn params() -> VolumeParams {
-    VolumeParams::plan(&Wish { block_bytes: 512, ..schemes::wish(64 * 512) }).unwrap()
+fn params(scheme: &str) -> VolumeParams {
+    VolumeParams::plan(&Wish { block_bytes: 512, ..Wish::new(64 * 512, scheme) }).unwrap()
 }
 
 /// A volume on a machine that is copied now.
-fn copied_volume() -> (Volume, TempDir) {
+fn copied_volume(scheme: &str) -> (Volume, TempDir) {
     let mut coins = StdRng::seed_from_u64(1);
     let volume_key = VolumeKey::draw(&mut coins);
     let secret = Secret::KeyFile(Zeroizing::new(vec![5; 32]));
     let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
-    let superblock = Superblock::create(params(), &volume_key, &slot, &mut coins).unwrap();
+    let superblock = Superblock::create(params(scheme), &volume_key, &slot, &mut coins).unwrap();
     let owner = Unlocked { superblock, volume_key, slot: 0 };
-    let store = MemoryStore::new(&shapes(&params()).unwrap(), LayoutKind::Striped).unwrap();
+    let store = MemoryStore::new(&shapes(&params(scheme)).unwrap(), LayoutKind::Striped).unwrap();
     let parent = tempfile::tempdir().unwrap();
     let dir = FsStateDir::create(&parent.path().join("client")).unwrap();
     let coins = Coins::of_a_copied_machine();
@@ -34,7 +34,13 @@ fn copied_volume() -> (Volume, TempDir) {
 
 #[test]
 fn copies_of_a_client_draw_other_leaves_and_other_keys_from_a_checkpoint_on() {
-    let [(mut one, _at), (mut other, _there)] = [0; 2].map(|_| copied_volume());
+    for scheme in schemes::SCHEMES {
+        check_copies_part_ways(scheme.name());
+    }
+}
+
+fn check_copies_part_ways(scheme: &str) {
+    let [(mut one, _at), (mut other, _there)] = [0; 2].map(|_| copied_volume(scheme));
     let number = |volume: &mut Volume| volume.live.coins.next_u64();
     // The keys are the part of a saved state that does not follow from what was done.
     let state = |volume: &Volume| {

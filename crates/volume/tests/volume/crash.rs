@@ -1,11 +1,13 @@
 //! A volume in a world in which machines die. `make crash` does the same at length.
 
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallScheme, SmallVolume};
 use oblivio_testkit::crash::{Fault, Life, OpKind, Survival};
-use oblivio_volume::{SyncMoves, Volume, VolumeError};
+use oblivio_volume::{SyncMoves, Volume, VolumeError, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+
+use crate::support::bench::{Bench, read};
 
 #[test]
 fn without_faults_it_is_a_disk() {
@@ -177,6 +179,39 @@ fn two_openings_in_a_row_may_end_at_any_operation() {
             let lives =
                 [Life::new(&[], Survival::None), crash_at(first), crash_at(second), crash_at(0)];
             setup.run(&lives).unwrap_or_else(|wrong| panic!("{first}, {second}: {wrong}"));
+        }
+    }
+}
+
+/// What a power loss took from a client that synced late is still in storage when the volume is opened again, and
+/// was never tampered with. Once it is overwritten, an old directory is told from the latest again.
+#[test]
+fn who_lost_power_while_syncing_late_finds_no_tampering_when_syncing_early() {
+    for scheme in [SmallScheme::Raw, SmallScheme::Scan { spare: 10 }] {
+        for accesses in 0..12 {
+            let early = SmallVolume { scheme, ..SmallVolume::default() };
+            let mut bench = Bench::new(SmallVolume { sync_moves: SyncMoves::AtFlush, ..early }, 1);
+            let (mut volume, _) = bench.open().unwrap();
+            (0..9).for_each(|_| read(&mut volume, 0).unwrap());
+            bench.world.crash_apart(&mut bench.coins, Survival::All, Survival::None);
+            bench.setup = early;
+            for opening in 0..4 {
+                let (mut volume, _) = bench
+                    .open()
+                    .unwrap_or_else(|wrong| panic!("{scheme:?}, {accesses}, {opening}: {wrong}"));
+                (0..accesses).for_each(|_| read(&mut volume, 0).unwrap());
+                volume.close().unwrap();
+            }
+            let (mut volume, _) = bench.open().unwrap();
+            (0..40).for_each(|_| read(&mut volume, 0).unwrap());
+            volume.close().unwrap();
+            let (mut volume, _) = bench.open().unwrap();
+            read(&mut volume, 0).unwrap();
+            let old = bench.world.snapshot();
+            (0..3).for_each(|_| read(&mut volume, 0).unwrap());
+            bench.world.restore_dir(&old);
+            let error = bench.open().err().unwrap();
+            assert_eq!(error.kind(), VolumeErrorKind::StateRolledBack, "{scheme:?}: {error}");
         }
     }
 }

@@ -7,7 +7,7 @@ use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{
-    BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SlotChange, SmallVolume,
+    BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SlotChange, SmallScheme, SmallVolume,
 };
 use oblivio_testkit::crash::{Fault, Seen, Snapshot, Survival, World};
 use oblivio_testkit::statistics::longest_complement;
@@ -28,6 +28,11 @@ fn contents(address: u64) -> [u8; BLOCK_BYTES as usize] {
 
 fn setup() -> SmallVolume {
     SmallVolume { state_file_bytes_max: 1 << 20, ..SmallVolume::default() }
+}
+
+/// The same on every scheme.
+fn setups() -> [SmallVolume; 2] {
+    [setup(), SmallVolume { scheme: SmallScheme::Scan { spare: 10 }, ..setup() }]
 }
 
 fn open(setup: &SmallVolume, world: &World, seed: u64) -> Result<Volume, VolumeErrorKind> {
@@ -67,21 +72,22 @@ fn outcome(setup: &SmallVolume, world: &World) -> Outcome {
 /// goes. The copy is tried, and then the right directory.
 #[test]
 fn a_directory_that_is_refused_leaves_the_right_one_what_it_needs() {
-    let pairs = (0..12).flat_map(|before| (1..24).map(move |after| (before, after)));
-    let histories = pairs.flat_map(|(before, after)| {
-        // What was not synced is gone from storage, or all of it is there.
-        [Survival::None, Survival::All].map(|survival| (before, after, survival))
-    });
-    let refused = histories.filter(|history| is_refused(*history)).count();
-    // All but those in which storage holds nothing that the copy does not know of.
-    assert!(refused > 440, "{refused} of 552");
+    for setup in setups() {
+        let pairs = (0..12).flat_map(|before| (1..24).map(move |after| (before, after)));
+        let histories = pairs.flat_map(|(before, after)| {
+            // What was not synced is gone from storage, or all of it is there.
+            [Survival::None, Survival::All].map(|survival| (before, after, survival))
+        });
+        let refused = histories.filter(|history| is_refused(&setup, *history)).count();
+        // All but those in which storage holds nothing that the copy does not know of.
+        assert!(refused > 440, "{refused} of 552: {setup:?}");
+    }
 }
 
 /// Whether the copy is refused; then the right directory opens.
-fn is_refused((before, after, survival): (u64, u64, Survival)) -> bool {
-    let setup = setup();
-    let world = filled(&setup);
-    let mut volume = open(&setup, &world, 5).unwrap();
+fn is_refused(setup: &SmallVolume, (before, after, survival): (u64, u64, Survival)) -> bool {
+    let world = filled(setup);
+    let mut volume = open(setup, &world, 5).unwrap();
     (0..before).for_each(|n| write(&mut volume, n % BLOCKS));
     let copy = world.snapshot();
     (before..before + after).for_each(|n| write(&mut volume, n % BLOCKS));
@@ -89,19 +95,19 @@ fn is_refused((before, after, survival): (u64, u64, Survival)) -> bool {
     drop(volume);
     let latest = world.snapshot();
     let history = format!("{before} accesses, a copy, {after} more, {survival:?}");
-    assert_eq!(outcome(&setup, &world), Ok(()), "{history}: the right one alone");
+    assert_eq!(outcome(setup, &world), Ok(()), "{history}: the right one alone");
 
     world.restore_store(&latest);
     world.restore_dir(&copy);
     let seen_before = writes(&world);
-    let wrong = open(&setup, &world, 6).map(drop);
+    let wrong = open(setup, &world, 6).map(drop);
     if wrong == Ok(()) {
         return false;
     }
     assert_eq!(wrong, Err(VolumeErrorKind::StateRolledBack), "{history}");
     assert_eq!(writes(&world), seen_before, "{history}: something was written");
     world.restore_dir(&latest);
-    assert_eq!(outcome(&setup, &world), Ok(()), "{history}: the right one after the wrong one");
+    assert_eq!(outcome(setup, &world), Ok(()), "{history}: the right one after the wrong one");
     true
 }
 
@@ -109,8 +115,8 @@ fn is_refused((before, after, survival): (u64, u64, Survival)) -> bool {
 /// hides nothing from a copy of the directory which was made before.
 #[test]
 fn a_recovery_that_is_interrupted_hides_nothing_from_an_old_copy() {
-    let setup = setup();
-    for (before, after) in [(1, 3), (2, 6), (4, 4)] {
+    let [tree, scan] = setups();
+    for (setup, before, after) in [(tree, 1, 3), (tree, 2, 6), (tree, 4, 4), (scan, 1, 2)] {
         let world = filled(&setup);
         let mut volume = open(&setup, &world, 5).unwrap();
         (0..before).for_each(|n| write(&mut volume, n));

@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use std::io;
 
 use oblivio_core::geometry::BucketId;
+use oblivio_core::store::Piece;
+use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{
     BLOCK_BYTES, Device, SmallScheme, SmallVolume, owner_of,
 };
-use oblivio_testkit::crash::{Fault, Life, Survival, World};
+use oblivio_testkit::crash::{Fault, Life, Seen, Survival, World};
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
 use oblivio_volume::volume::{FIRST_TREE, shapes};
 use oblivio_volume::{SyncMoves, Volume, VolumeError, VolumeErrorKind};
@@ -24,6 +26,11 @@ type Block = [u8; BLOCK_BYTES as usize];
 
 fn volume() -> SmallVolume {
     SmallVolume { scheme: SmallScheme::Scan { spare: SPARE }, blocks: 24, ..SmallVolume::default() }
+}
+
+/// Its accesses read in three trips: what is found in the first could end them early.
+fn large() -> SmallVolume {
+    SmallVolume { blocks: 150, ..volume() }
 }
 
 fn write(volume: &mut Volume, address: u64, fill: u8) -> Result<(), VolumeError> {
@@ -46,10 +53,15 @@ fn seen(world: &World) -> Vec<String> {
 
 type Workload = fn(&mut Volume, u64) -> Result<(), VolumeError>;
 
-const WORKLOADS: [(&str, Workload); 5] = [
+const WORKLOADS: [(&str, Workload); 6] = [
     ("reads of one block", |volume, _| read(volume, 7)),
     ("reads of blocks never written", |volume, step| read(volume, step % 24)),
     ("writes to one block", |volume, step| write(volume, 3, step as u8)),
+    // Long after it was written, it is carried on.
+    ("a write long ago", |volume, step| match step {
+        0 => write(volume, volume.blocks() - 10, 1),
+        _ => read(volume, 7),
+    }),
     ("writes to all", |volume, step| write(volume, step * 5 % 24, step as u8)),
     ("writes that are trimmed and flushed", |volume, step| {
         write(volume, step % 24, 1)?;
@@ -60,10 +72,11 @@ const WORKLOADS: [(&str, Workload); 5] = [
 
 #[test]
 fn what_storage_sees_follows_from_the_number_of_accesses_alone() {
-    for sync_moves in [SyncMoves::BeforeReads, SyncMoves::AtFlush] {
-        for steps in [0, 1, SPARE - 1, SPARE, 3 * SPARE + 1, 80] {
+    let small = [0, 1, SPARE - 1, SPARE, 3 * SPARE + 1, 80].map(|steps| (volume(), steps));
+    for (setup, steps) in small.into_iter().chain([(large(), 170)]) {
+        for sync_moves in [SyncMoves::BeforeReads, SyncMoves::AtFlush] {
             let views = WORKLOADS.map(|(name, workload)| {
-                let mut bench = Bench::new(SmallVolume { sync_moves, ..volume() }, 1);
+                let mut bench = Bench::new(SmallVolume { sync_moves, ..setup }, 1);
                 for survival in [Survival::All, Survival::None] {
                     let (mut volume, _) = bench.open().unwrap();
                     (0..steps).try_for_each(|step| workload(&mut volume, step)).unwrap();
@@ -101,24 +114,87 @@ fn no_ciphertext_comes_twice() {
     }
 }
 
+/// Whether an access fails, and which calls for which buckets storage saw of it, if one bucket has changed.
+fn answer_to_a_change(bench: &Bench, bucket: BucketId, ask: Workload) -> (bool, Vec<Call>) {
+    let coins = StdRng::seed_from_u64(1);
+    let (mut volume, _) = bench.setup.open(bench.world.store(), bench.world.dir(), coins).unwrap();
+    bench.world.flip_bit(FIRST_TREE, bucket, 40, 1);
+    bench.world.take_view();
+    let outcome = ask(&mut volume, 1);
+    if let Err(error) = &outcome {
+        assert_eq!(error.kind(), VolumeErrorKind::Tampered, "{error}");
+    }
+    let seen = bench.world.take_view();
+    let events = seen.iter().filter_map(|seen| match seen {
+        Seen::Event(event) => Some(event),
+        Seen::Crash => None,
+    });
+    // Trips are counted on from one opening to the next.
+    let first = events.clone().next().map_or(0, |event| event.trip);
+    let calls = events.map(|event| (event.trip - first, event.operation, event.piece));
+    (outcome.is_err(), calls.collect())
+}
+
+/// In which trip, what was done, and where.
+type Call = (u64, Operation, Option<Piece>);
+
+/// Storage that changes a bucket must not learn from the answer whether a block was in it, or was looked for at all.
+#[test]
+fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
+    const REQUESTS: [(&str, Workload); 6] = [
+        ("a block that was just written", |volume, _| read(volume, 5)),
+        ("a block written long ago", |volume, _| read(volume, 1)),
+        ("a block that was never written", |volume, _| read(volume, 9)),
+        ("a block that was trimmed", |volume, _| read(volume, 3)),
+        ("a write", |volume, _| write(volume, 2, 7)),
+        ("the first write", |volume, _| write(volume, 9, 7)),
+    ];
+    for setup in [volume(), large()] {
+        let mut bench = Bench::new(setup, 1);
+        let (mut volume, _) = bench.open().unwrap();
+        (1..=3).for_each(|address| write(&mut volume, address, 1).unwrap());
+        (0..setup.blocks).for_each(|_| read(&mut volume, 0).unwrap());
+        write(&mut volume, 5, 1).unwrap();
+        volume.forget(3..4).unwrap();
+        volume.close().unwrap();
+        let good = bench.world.snapshot();
+        let mut failed = 0;
+        for place in places(&setup).step_by(setup.blocks as usize / 24) {
+            let answers = REQUESTS.map(|(name, ask)| {
+                bench.world.restore_store(&good);
+                bench.world.restore_dir(&good);
+                (name, answer_to_a_change(&bench, place.bucket, ask))
+            });
+            for (name, answer) in &answers[1..] {
+                assert!(*answer == answers[0].1, "{name}, {place:?}");
+            }
+            failed += u64::from(answers[0].1.0);
+        }
+        assert!(failed >= 20, "{failed}");
+    }
+}
+
 // ───────────────────────────── what the owner sees ─────────────────────────────
 
 #[test]
 fn it_is_an_array_whatever_happens_in_between() {
-    for seed in 0..4 {
-        let mut bench = Bench::new(volume(), seed);
-        let mut model = [[0; BLOCK_BYTES as usize]; 24];
+    // Of one block alone, with a checkpoint at each access, and with more places to spare than blocks.
+    let sizes = [(24, SPARE), (24, SPARE), (1, 1), (1, 70), (7, 1), (70, 3)];
+    for (seed, (blocks, spare)) in (0..).zip(sizes) {
+        let scheme = SmallScheme::Scan { spare };
+        let mut bench = Bench::new(SmallVolume { scheme, blocks, ..volume() }, seed);
+        let mut model = vec![[0; BLOCK_BYTES as usize]; blocks as usize];
         for life in 0..6 {
             let (mut volume, _) = bench.open().unwrap();
             for step in 0..60u8 {
-                let address = bench.coins.random_range(0..24);
+                let address = bench.coins.random_range(0..blocks);
                 match bench.coins.random_range(0..5) {
                     0 | 1 => {
                         write(&mut volume, address, step).unwrap();
                         model[address as usize].fill(step);
                     }
                     2 => {
-                        let end = bench.coins.random_range(address..=24);
+                        let end = bench.coins.random_range(address..=blocks);
                         volume.forget(address..end).unwrap();
                         model[address as usize..end as usize].fill([0; BLOCK_BYTES as usize]);
                     }
@@ -199,13 +275,22 @@ fn neither_side_goes_back() {
 fn a_directory_that_lost_its_last_access_is_refused() {
     let mut bench = used();
     let (mut volume, _) = bench.open().unwrap();
-    read(&mut volume, 0).unwrap();
+    // All places have been written, and are written again.
+    (0..24 + SPARE).try_for_each(|_| read(&mut volume, 0)).unwrap();
     volume.flush().unwrap();
     let old = bench.world.snapshot();
     read(&mut volume, 0).unwrap();
+    let telling = bench.world.view().iter().rev().find_map(|seen| match seen {
+        Seen::Event(event) if event.operation == Operation::Write => event.piece,
+        _ => None,
+    });
     bench.world.restore_dir(&old);
     let error = bench.open().err().unwrap();
     assert_eq!(error.kind(), VolumeErrorKind::StateRolledBack, "{error}");
+    // Storage that damages it does not make the directory look like the latest.
+    bench.world.flip_bit(FIRST_TREE, telling.unwrap().bucket, 40, 1);
+    let error = bench.open().err().unwrap();
+    assert_eq!(error.kind(), VolumeErrorKind::Tampered, "{error}");
 }
 
 #[test]
@@ -267,6 +352,8 @@ fn rescue_of(world: &World) -> (Target, Rescued) {
 fn a_rescue_gives_back_what_authenticates_and_never_lies() {
     let mut bench = used();
     let (mut volume, _) = bench.open().unwrap();
+    // The copies from before are left beside these.
+    (0..6).try_for_each(|address| write(&mut volume, address, address as u8 + 101)).unwrap();
     volume.forget(20..22).unwrap();
     volume.close().unwrap();
     let (target, rescued) = rescue_of(&bench.world);
@@ -291,7 +378,8 @@ fn a_rescue_gives_back_what_authenticates_and_never_lies() {
                 doubtful += 1;
                 assert!(found.is_some());
             } else {
-                let right = vec![block as u8 + 1; BLOCK_BYTES as usize];
+                let fill = if block < 6 { block as u8 + 101 } else { block as u8 + 1 };
+                let right = vec![fill; BLOCK_BYTES as usize];
                 let right = (!(20..22).contains(&block)).then_some(right);
                 assert!(found == right, "block {block}, bucket {index}");
             }

@@ -5,7 +5,7 @@ use crate::support::bench::{Bench, get, is_repetition, places, read};
 use crate::support::seen::{assert_alike, looks};
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallScheme, SmallVolume};
 use oblivio_testkit::crash::{Fault, OpKind, Seen, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::RngExt;
@@ -104,9 +104,19 @@ fn moves_that_were_not_synced_are_forgotten_by_a_power_loss() {
 /// Evictions that are made again have the names they had before the crash, and so need another key.
 #[test]
 fn what_recovery_writes_again_is_sealed_under_another_key() {
+    let tree = volume(SyncMoves::BeforeReads);
+    let scan = SmallVolume { scheme: SmallScheme::Scan { spare: 10 }, ..tree };
+    for setup in [tree, scan] {
+        let written_again = check_what_recovery_writes_again(setup);
+        assert!(written_again > 100, "{written_again} of {setup:?}");
+    }
+}
+
+/// Checks it, and says of how many places.
+fn check_what_recovery_writes_again(setup: SmallVolume) -> u32 {
     let mut written_again = 0;
     for crash_at in (20..200).step_by(6) {
-        let mut bench = Bench::new(volume(SyncMoves::BeforeReads), crash_at);
+        let mut bench = Bench::new(setup, crash_at);
         bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
         bench.world.crash(&mut bench.coins, Survival::All);
         let old: Vec<_> = places(&bench.setup).map(|piece| get(&bench.world, piece)).collect();
@@ -130,7 +140,7 @@ fn what_recovery_writes_again_is_sealed_under_another_key() {
             }
         }
     }
-    assert!(written_again > 100, "{written_again}");
+    written_again
 }
 
 // ───────────────────────────── two histories ─────────────────────────────

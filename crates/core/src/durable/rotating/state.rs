@@ -38,9 +38,6 @@ const TAKEN_SECTION_SLOTS: usize = 8192;
 /// Bytes of an entry of the position map: they hold every leaf of the deepest tree and a bit.
 const MAPPING_BYTES: usize = 6;
 
-/// Bytes of an era.
-const ERA_BYTES: usize = 8 + 32;
-
 /// Bytes of a taken slot.
 const TAKEN_BYTES: usize = 8 + 2;
 
@@ -66,15 +63,13 @@ impl<'a> Section<'a> {
     fn read(section: &'a [u8]) -> Result<Self, Error> {
         let mut fields = Fields(section);
         let section = match fields.u8()? {
-            tag::HEAD => Self::Head(Head {
-                evictions: fields.u64()?,
-                accesses_since_eviction: fields.u32()?,
-                eras: fields.list(ERA_BYTES, |fields| {
-                    Ok(Era { first_eviction: fields.u64()?, salt: fields.array()? })
-                })?,
-            }),
+            tag::HEAD => {
+                let (evictions, accesses_since_eviction) = (fields.count()?, fields.u32()?);
+                let eras = fields.eras(evictions)?;
+                Self::Head(Head { evictions, accesses_since_eviction, eras })
+            }
             tag::MAP => {
-                let start = fields.u64()?;
+                let start = fields.count()?;
                 let mapping = |fields: &mut Fields<'_>| {
                     let mut value = [0; 8];
                     value[..MAPPING_BYTES].copy_from_slice(fields.bytes(MAPPING_BYTES)?);
@@ -267,10 +262,6 @@ impl Restore for RawRestore {
     fn section(&mut self, section: &[u8]) -> Result<(), Error> {
         match Section::read(section)? {
             Section::Head(head) if self.head.is_none() => {
-                let eras = &head.eras;
-                if eras.is_empty() || !eras.is_sorted_by_key(|era| era.first_eviction) {
-                    return Err(strange());
-                }
                 self.head = Some(head);
                 Ok(())
             }
@@ -339,7 +330,8 @@ pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
     // Each has an eviction of its own that storage may still hold.
     let recognised = 2 * ((1 << params.leaf_level) + evictions_per_checkpoint);
     let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / evictions_per_checkpoint + 1);
-    let eras = (OPENINGS_MAX + at_checkpoints).min(recognised);
+    // One began before them, and one begins with the state.
+    let eras = (OPENINGS_MAX + at_checkpoints).min(recognised + 2);
     let era = Era { first_eviction: 0, salt: Default::default() };
     let block = vec![0; params.block_bytes as usize];
     let taken_slots = match params.recursion {

@@ -2,7 +2,7 @@
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::Survival;
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallScheme, SmallVolume};
 use oblivio_testkit::statistics::longest_complement;
 
 use crate::support::bench::{Bench, get, places};
@@ -11,7 +11,15 @@ use crate::support::bench::{Bench, get, places};
 /// the names that they had the first time.
 #[test]
 fn what_comes_after_a_restored_backup_is_sealed_under_another_key() {
-    let mut bench = Bench::new(SmallVolume::default(), 1);
+    for scheme in [SmallScheme::Raw, SmallScheme::Scan { spare: 10 }] {
+        let sealed_twice = check_what_comes_after_a_restored_backup(scheme);
+        assert!(sealed_twice > 40, "{sealed_twice} of {scheme:?}");
+    }
+}
+
+/// Checks it, and says of how many places.
+fn check_what_comes_after_a_restored_backup(scheme: SmallScheme) -> u32 {
+    let mut bench = Bench::new(SmallVolume { scheme, ..SmallVolume::default() }, 1);
     let backup = bench.world.snapshot();
     let places: Vec<_> = places(&bench.setup).collect();
     let before: Vec<_> = places.iter().map(|piece| get(&bench.world, *piece)).collect();
@@ -36,7 +44,7 @@ fn what_comes_after_a_restored_backup_is_sealed_under_another_key() {
         assert!(!chunks.clone().any(|(a, b)| a == b), "a mask was used twice in {piece:?}");
         sealed_twice += 1;
     }
-    assert!(sealed_twice > 40, "{sealed_twice}");
+    sealed_twice
 }
 
 /// The client's state files are sealed with a key stream, too, and the first session after a backup writes one

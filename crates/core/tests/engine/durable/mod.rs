@@ -1,0 +1,64 @@
+//! Durable schemes, each held to the same promises.
+
+mod promises;
+mod sections;
+
+use oblivio_core::durable::rotating::{MapRecursion, RawParams};
+use oblivio_core::durable::scan::ScanParams;
+use oblivio_core::durable::{Durable, DurableConfig, Plan, Save, Slots, Want};
+use oblivio_core::store::TreeId;
+use oblivio_core::{Error, MasterKey, MemoryStore, Op};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+const BLOCK_BYTES: usize = 64;
+
+fn raw(tree_top_ways: u16, recursion: Option<MapRecursion>) -> RawParams {
+    RawParams {
+        blocks: 60,
+        block_bytes: BLOCK_BYTES as u32,
+        leaf_level: 6,
+        slots: Slots::Same(4),
+        evict_period: 3,
+        stash_blocks_max: 40,
+        tree_top_levels: 2,
+        tree_top_ways,
+        recursion,
+    }
+}
+
+fn configs() -> [Box<dyn DurableConfig>; 4] {
+    let recursion = Some(MapRecursion { client_entries_max: 4, plb_blocks: 8 });
+    [
+        Box::new(raw(0, None)),
+        Box::new(raw(2, None)),
+        Box::new(raw(0, recursion)),
+        Box::new(ScanParams { blocks: 20, block_bytes: BLOCK_BYTES as u32, spare: 10 }),
+    ]
+}
+
+fn key() -> MasterKey {
+    MasterKey::from_bytes([7; 32])
+}
+
+fn store(config: &dyn DurableConfig) -> (Vec<TreeId>, MemoryStore) {
+    let shapes = config.shapes().unwrap();
+    let trees = (0..shapes.len() as u16).map(TreeId).collect();
+    (trees, MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap())
+}
+
+fn sections(array: &dyn Durable) -> Vec<Vec<u8>> {
+    let mut sections = Vec::new();
+    array.save(Save::Whole, &mut |section| sections.push(section.to_vec()));
+    sections
+}
+
+/// Draws an access to a block, and fetches the positions that it needs before.
+fn plan(array: &mut dyn Durable, address: u64) -> Result<Plan, Error> {
+    let mut coins = StdRng::seed_from_u64(address);
+    while let Some(position) = array.needs(&[address])?.first() {
+        let plan = array.plan(&[Want::Position(*position)], &mut coins)?;
+        array.carry_out(&plan, &mut [Op::Write(&[])])?;
+    }
+    array.plan(&[Want::Block(address)], &mut coins)
+}

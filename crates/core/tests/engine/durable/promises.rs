@@ -1,0 +1,130 @@
+//! What a durable scheme promises, whichever it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use oblivio_core::durable::{EraStart, Want};
+use oblivio_core::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::{ErrorKind, MemoryStore, Op, StoreError};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::{BLOCK_BYTES, configs, key, plan, sections, store};
+
+#[test]
+fn the_blocks_of_a_plan_are_those_that_were_wanted() {
+    for config in configs() {
+        let (trees, store) = store(&*config);
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
+        plan(&mut *array, 7).unwrap();
+        let mut wanted = vec![Want::Block(7), Want::Nothing, Want::Block(7)];
+        let mut blocks = vec![Some(7), None, Some(7)];
+        // Positions have addresses, too, and are no blocks.
+        if let Some(position) = array.needs(&[config.blocks() - 1]).unwrap().first() {
+            wanted.push(Want::Position(*position));
+            blocks.push(None);
+        }
+        let plan = array.plan(&wanted, &mut coins).unwrap();
+        assert_eq!(array.blocks_of(&plan).unwrap(), blocks, "{config:?}");
+    }
+}
+
+#[test]
+fn more_accesses_than_there_is_room_for_are_refused_before_anything_is_touched() {
+    for config in configs() {
+        let (trees, store) = store(&*config);
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
+        while array.room().unwrap().accesses > 1 {
+            let plan = array.plan(&[Want::Nothing], &mut coins).unwrap();
+            array.carry_out(&plan, &mut [Op::Write(&[])]).unwrap();
+        }
+        let before = sections(&*array);
+        for accesses in [2, 3] {
+            let plan = array.plan(&vec![Want::Nothing; accesses], &mut coins).unwrap();
+            let mut ops: Vec<_> = (0..accesses).map(|_| Op::Write(&[])).collect();
+            let refused = array.carry_out(&plan, &mut ops).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
+        }
+        assert!(sections(&*array) == before, "{config:?}");
+        array.settle();
+        assert!(array.room().unwrap().accesses > 1, "{config:?}");
+    }
+}
+
+/// Of the sections of a state, as large as they can be: an era for each write, as if every one were in an opening of
+/// its own.
+#[test]
+fn a_state_is_never_larger_than_it_says() {
+    for config in configs() {
+        let (trees, store) = store(&*config);
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
+        let said = config.state_size().unwrap().whole;
+        let said: u64 = said.iter().map(|it| it.sections * it.bytes).sum();
+        for step in 0..1000 {
+            array.begin_era(EraStart::Opening, &mut coins);
+            let plan = plan(&mut *array, step % config.blocks()).unwrap();
+            array.carry_out(&plan, &mut [Op::Write(&[1; BLOCK_BYTES])]).unwrap();
+            array.begin_era(EraStart::Opening, &mut coins);
+            let saved: usize = sections(&*array).iter().map(Vec::len).sum();
+            assert!(saved as u64 <= said, "{saved} of {said} bytes after {step}: {config:?}");
+            array.settle();
+        }
+    }
+}
+
+/// A store that answers more than it was asked for, from some time on.
+struct Talkative {
+    store: MemoryStore,
+    is_talking: Arc<AtomicBool>,
+}
+
+impl BucketStore for Talkative {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.store.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.store.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        match self.is_talking.load(Ordering::Relaxed) {
+            true => self.store.read(&[pieces, &pieces[..1]].concat()),
+            false => self.store.read(pieces),
+        }
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.store.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.store.flush()
+    }
+}
+
+#[test]
+fn an_answer_of_another_length_is_damage_to_a_rescue_and_tampering_to_an_access() {
+    for config in configs() {
+        let (trees, store) = store(&*config);
+        let is_talking = Arc::new(AtomicBool::new(false));
+        let store = Talkative { store, is_talking: is_talking.clone() };
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
+        for address in 0..9 {
+            let plan = plan(&mut *array, address).unwrap();
+            array.carry_out(&plan, &mut [Op::Write(&[1; BLOCK_BYTES])]).unwrap();
+            array.settle();
+        }
+        is_talking.store(true, Ordering::Relaxed);
+        let mut damaged = 0;
+        let salvaged = array.salvage(&mut |_, _| (), &mut |_| damaged += 1, &mut |_| ());
+        assert!(salvaged.is_ok() && damaged > 1, "{damaged} of {config:?}");
+        let plan = array.plan(&[Want::Nothing], &mut coins).unwrap();
+        let error = array.carry_out(&plan, &mut [Op::Write(&[])]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{config:?}");
+    }
+}
