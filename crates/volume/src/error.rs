@@ -119,9 +119,9 @@ impl From<oblivio_core::Error> for VolumeError {
         };
         let advice = match kind {
             VolumeErrorKind::Tampered => {
-                ". Bring the store back as it was when the volume was last used, and open the volume with \
-                 --after-tampering; the client's directory still fits it. Without a copy of the store, \
-                 `oblivio rescue` saves what is left"
+                ". Bring the store back as it was before it was changed, and open the volume with \
+                 --after-tampering (a backup from before the last opening is too old, and this was one). \
+                 Without it, `oblivio rescue` saves what is left"
             }
             _ => "",
         };

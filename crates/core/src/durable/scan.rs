@@ -126,8 +126,8 @@ impl ScanParams {
         }
         if !(1..=BYTES_MAX / u64::from(block_bytes)).contains(&blocks) {
             return Err(impossible(format!(
-                "the scheme `{NAME}` reads everything at each access, and so holds 1 to {BYTES_MAX} bytes: \
-                 make it smaller, or choose another scheme"
+                "the scheme `{NAME}` reads everything at each access, and so holds 1 to {BYTES_MAX} bytes in whole \
+                 blocks: make it smaller, or choose another scheme"
             )));
         }
         if !(1..=SPARE_MAX).contains(&spare) {

@@ -53,8 +53,8 @@ impl Wish {
         [
             (self.slots.is_some(), "slots of a bucket (Z)"),
             (self.evict_period.is_some(), "accesses between evictions (A)"),
-            (self.stash_blocks_max.is_some(), "a bound on the stash"),
-            (self.tree_top_bytes_max.is_some(), "a tree top"),
+            (self.stash_blocks_max.is_some(), "bound on the stash (C)"),
+            (self.tree_top_bytes_max.is_some(), "tree top"),
             (self.tree_top_ways.is_some(), "ways of a tree top"),
         ]
         .into_iter()
