@@ -12,7 +12,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "let steps = self.intend(&addresses)?;
             let mut ops",
             replacement: "let mut steps = self.intend(&addresses)?;
-                let mut moved = HashMap::new();
+                let mut moved = std::collections::HashMap::new();
                 for (step, request) in steps.iter_mut().zip(&*now) {
                     step.from = *moved.get(&step.address).unwrap_or(&step.from);
                     if matches!(request.op, Op::Read(_)) {

@@ -325,7 +325,7 @@ fn a_clients_directory_that_lost_its_end_is_code_12() {
 fn formats_of_newer_programs_are_code_13() {
     let world = World::with_data(16);
     let store = world.store();
-    let newer = 3u32.to_le_bytes();
+    let newer = 4u32.to_le_bytes();
     let headers = [0, HEADER_BYTES, store.len() - HEADER_BYTES].map(|at| at + 16);
     for at in headers {
         assert_eq!(store.replace(at, &newer), 1u32.to_le_bytes());
@@ -353,7 +353,7 @@ fn formats_of_newer_programs_are_code_13() {
     store.replace(at, &good);
 
     let state = Bytes::of(&world.state_file());
-    let current = 2u32.to_le_bytes();
+    let current = 3u32.to_le_bytes();
     assert_eq!(state.replace(8, &newer), current);
     for line in &commands {
         world.bad(line, 13, "newer");
