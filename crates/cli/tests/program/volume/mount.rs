@@ -151,13 +151,10 @@ fn files_survive_from_mount_to_mount() {
     world.good(&format!("check {VOLUME}"));
 }
 
+/// One after the other: whatever mounts next takes down what dead processes left.
 #[test]
 fn files_that_were_synced_survive_a_kill() {
     survive_a_kill("raw", 32 * MIB, 2 * MIB);
-}
-
-#[test]
-fn files_on_the_trivial_oram_survive_a_kill() {
     survive_a_kill("scan", 2 * MIB, MIB / 4);
 }
 
