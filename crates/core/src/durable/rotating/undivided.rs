@@ -13,7 +13,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     /// is changed, and nothing is shown to storage.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] for an address past the end, or one that [needs](Self::needs)
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) for an address past the end, or one that [needs](Self::needs)
     /// something.
     pub fn intend(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
         addresses.iter().try_for_each(|address| self.check_address(*address))?;
