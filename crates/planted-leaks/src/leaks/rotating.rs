@@ -15,7 +15,7 @@ pub(super) const LEAKS: &[Leak] = &[
                 let mut moved = std::collections::HashMap::new();
                 for (step, request) in steps.iter_mut().zip(&*now) {
                     step.from = *moved.get(&step.address).unwrap_or(&step.from);
-                    if matches!(request.op, Op::Read(_)) {
+                    if matches!(request.op, crate::Op::Read(_)) {
                         step.to = step.from;
                     }
                     moved.insert(step.address, step.to);
