@@ -1,18 +1,29 @@
-//! Secret bytes that grow.
+//! Secret bytes that grow, or that there are many of.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use zeroize::Zeroizing;
+use zeroize::optimization_barrier;
 
 /// Bytes that are wiped from memory wherever they have been. A `Vec` that grows moves, and leaves a copy
-/// behind that nobody wipes.
-#[derive(Default)]
-pub struct WipedBytes(Zeroizing<Vec<u8>>);
+/// behind that nobody wipes; and a `Zeroizing<Vec<u8>>` is wiped byte by byte, which takes longer than to copy it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct WipedBytes(Vec<u8>);
 
 impl WipedBytes {
+    /// So many zeros.
+    pub fn zeros(bytes: usize) -> Self {
+        Self(vec![0; bytes])
+    }
+
     /// Forgets the bytes, and keeps their room, which is wiped with the rest.
     pub fn clear(&mut self) {
         self.0.clear();
+    }
+
+    /// Forgets what comes after the first so many, and keeps their room.
+    pub fn truncate(&mut self, bytes: usize) {
+        self.0.truncate(bytes);
     }
 
     /// Adds a byte.
@@ -25,12 +36,36 @@ impl WipedBytes {
         let needed = self.0.len() + bytes.len();
         if needed > self.0.capacity() {
             let room = needed.max(2 * self.0.capacity());
-            let mut larger = Zeroizing::new(Vec::with_capacity(room));
-            larger.extend_from_slice(&self.0);
+            let mut larger = Self(Vec::with_capacity(room));
+            larger.0.extend_from_slice(&self.0);
             // The smaller one is wiped here.
-            self.0 = larger;
+            *self = larger;
         }
         self.0.extend_from_slice(bytes);
+    }
+}
+
+impl From<&[u8]> for WipedBytes {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+}
+
+impl Drop for WipedBytes {
+    fn drop(&mut self) {
+        let room = self.0.capacity();
+        self.0.clear();
+        // What lies behind them was theirs, too.
+        self.0.resize(room, 0);
+        // They are not read again, and have to be written all the same.
+        optimization_barrier(&*self.0);
+    }
+}
+
+impl fmt::Debug for WipedBytes {
+    /// Without what they say.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} secret bytes", self.0.len())
     }
 }
 

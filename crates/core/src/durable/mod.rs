@@ -15,7 +15,7 @@
 //! hold secrets, and are sealed by whoever keeps them.
 //!
 //! # Adding a scheme
-//! 1. Write a file like [`scan`], which has everything that a scheme is: a configuration with its one encoding
+//! 1. Write a folder like [`scan`], which has everything that a scheme is: a configuration with its one encoding
 //!    ([`DurableConfig`]), how it is planned and decoded ([`DurableScheme`]), how a state comes back ([`Restore`]), and
 //!    the accesses ([`Durable`]).
 //! 2. Storage must never be overwritten where a state needs it that the client may go back to: write round a ring of

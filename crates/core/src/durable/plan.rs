@@ -1,6 +1,6 @@
 //! Accesses that are about to happen.
 
-use zeroize::Zeroizing;
+use crate::wiped::WipedBytes;
 
 /// What an access is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +18,12 @@ pub enum Want {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     accesses: usize,
-    section: Zeroizing<Vec<u8>>,
+    section: WipedBytes,
 }
 
 impl Plan {
     /// So many accesses, as a scheme drew them.
-    pub fn new(accesses: usize, section: Zeroizing<Vec<u8>>) -> Self {
+    pub fn new(accesses: usize, section: WipedBytes) -> Self {
         Self { accesses, section }
     }
 

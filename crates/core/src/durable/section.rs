@@ -3,11 +3,18 @@
 //! What is read here was opened by a seal, so this client wrote it. It is checked all the same: a defect of ours must
 //! not become a panic or a wild allocation.
 
+use std::ops::Range;
+
 use crate::error::{Error, ErrorKind};
-use crate::seal::Era;
+use crate::seal::{CHECKPOINT_ERAS_MAX, Era};
+use crate::wiped::WipedBytes;
 
 /// Bytes of an era.
-pub(super) const ERA_BYTES: usize = 8 + 32;
+const ERA_BYTES: usize = 8 + 32;
+
+/// Each opening leaves an era in the state, until all that storage holds has been written anew. So many openings are
+/// counted, beside the eras of checkpoints.
+const OPENINGS_MAX: u64 = 1024;
 
 /// No client counts so far, so counting on never overflows.
 const COUNT_MAX: u64 = 1 << 62;
@@ -81,6 +88,36 @@ impl<'a> Fields<'a> {
     /// Refuses a section that goes on.
     pub(super) fn end(self) -> Result<(), Error> {
         if self.0.is_empty() { Ok(()) } else { Err(strange()) }
+    }
+}
+
+/// How many things follow.
+pub(super) fn put_count(out: &mut WipedBytes, count: usize) {
+    out.extend_from_slice(&(count as u32).to_le_bytes());
+}
+
+/// What [`Fields::eras`] reads.
+pub(super) fn put_eras(out: &mut WipedBytes, eras: &[&Era]) {
+    put_count(out, eras.len());
+    for era in eras {
+        out.extend_from_slice(&era.first_eviction.to_le_bytes());
+        out.extend_from_slice(&era.salt);
+    }
+}
+
+/// The most eras of a state, where `recognised` writes are told from others, and so many come between two checkpoints.
+pub(super) fn eras_max(recognised: u64, writes_per_checkpoint: u64) -> u64 {
+    let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / writes_per_checkpoint + 1);
+    // Each has a write of its own that storage may still hold; one began before them, and one begins with the state.
+    (OPENINGS_MAX + at_checkpoints).min(recognised + 2)
+}
+
+/// Refuses a range that goes past the last of `blocks`.
+pub(super) fn check_range(range: &Range<u64>, blocks: u64) -> Result<(), Error> {
+    if range.start <= range.end && range.end <= blocks {
+        Ok(())
+    } else {
+        Err(Error::new(ErrorKind::InvalidRequest, "the range goes past the end"))
     }
 }
 

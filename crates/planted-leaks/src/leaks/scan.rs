@@ -3,7 +3,8 @@
 use super::{Edit, Leak};
 use crate::targets::{VOLUME_PRIVACY, VOLUME_SCAN, VOLUME_VIEW};
 
-const FILE: &str = "core/src/durable/scan.rs";
+const FILE: &str = "core/src/durable/scan/access.rs";
+const ARRAY: &str = "core/src/durable/scan/array.rs";
 
 const VIEW: &str = "what_storage_sees_follows_from_the_number_of_accesses_alone";
 const FAILURES: &str = "whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for";
@@ -93,7 +94,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "scan-openings-begin-no-era",
         shows: "what changed between a bucket that was lost and the one made in its place",
         edits: &[Edit {
-            file: FILE,
+            file: ARRAY,
             find: "self.sealer.begin_era(self.accesses, &mut &mut *coins);",
             replacement: "if self.accesses > self.kept {
             self.sealer.begin_era(self.accesses, &mut &mut *coins);
@@ -110,7 +111,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "scan-does-not-know-what-it-missed",
         shows: "nothing: an old directory goes on, and overwrites what the right one needs",
         edits: &[Edit {
-            file: FILE,
+            file: ARRAY,
             find: "Ok(Sighting::Seen)",
             replacement: "Ok(Sighting::NotYet)",
         }],
@@ -120,7 +121,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "scan-takes-damage-for-what-was-before",
         shows: "the same, if storage damages one bucket",
         edits: &[Edit {
-            file: FILE,
+            file: ARRAY,
             find: "Ok(Sighting::Unclear)",
             replacement: "Ok(Sighting::NotYet)",
         }],
@@ -130,7 +131,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "scan-rescues-are-sure-of-older-copies",
         shows: "nothing: a rescue takes what storage left over for the latest",
         edits: &[Edit {
-            file: FILE,
+            file: ARRAY,
             find: "if is_any_damaged {",
             replacement: "if is_any_damaged && live.contains(NOTHING) {",
         }],

@@ -258,7 +258,7 @@ impl StateReader {
     fn open_at(
         &mut self,
         Position { at, records }: Position,
-    ) -> io::Result<Option<(Zeroizing<Vec<u8>>, Position)>> {
+    ) -> io::Result<Option<(WipedBytes, Position)>> {
         let after_frame = at + FRAME_BYTES as u64;
         if after_frame > self.end {
             return Ok(None);
@@ -277,7 +277,7 @@ impl StateReader {
         if frame.number != records || length > RECORD_BYTES_MAX || sealed > self.end - after_frame {
             return Ok(None);
         }
-        let mut plain = Zeroizing::new(vec![0; length + TAG_BYTES]);
+        let mut plain = WipedBytes::zeros(length + TAG_BYTES);
         self.source.read_exact(&mut plain)?;
         self.cursor += sealed;
         let nonce = nonce(records, Part::Record);

@@ -5,7 +5,6 @@
 
 use oblivio_core::durable::Plan;
 use oblivio_core::wiped::WipedBytes;
-use zeroize::Zeroizing;
 
 /// Bytes of the name of a checkpoint.
 pub(crate) const NAME_BYTES: usize = 16;
@@ -32,7 +31,7 @@ pub(crate) struct Head {
 }
 
 /// What a write brings.
-pub(crate) type Data = Zeroizing<Vec<u8>>;
+pub(crate) type Data = WipedBytes;
 
 /// Accesses that were about to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +121,7 @@ impl Record {
             Self::Section(section) => put_section(out, section),
             Self::End => out.push(tag::END),
             Self::Accesses(LoggedPlan { plan, writes }) => {
-                let writes = writes.iter().map(|data| data.as_deref().map(Vec::as_slice));
+                let writes = writes.iter().map(|data| data.as_deref());
                 put_accesses(out, plan, writes);
             }
             Self::Forget { start, end } => {
@@ -209,10 +208,10 @@ impl<'a> Reader<'a> {
 
     /// `None`: malformed. `Some(None)`: there are none.
     #[expect(clippy::option_option, reason = "the outer one is an error, the inner one a value")]
-    fn data(&mut self) -> Option<Option<Zeroizing<Vec<u8>>>> {
+    fn data(&mut self) -> Option<Option<Data>> {
         Some(match self.u32()?.checked_sub(1) {
             None => None,
-            Some(length) => Some(Zeroizing::new(self.bytes(length as usize)?.to_vec())),
+            Some(length) => Some(self.bytes(length as usize)?.into()),
         })
     }
 }
@@ -224,7 +223,7 @@ mod tests {
 
     fn examples() -> Vec<Record> {
         let name = |number| CheckpointName { number, name: [number as u8; NAME_BYTES] };
-        let bytes = |fill, length| Zeroizing::new(vec![fill; length]);
+        let bytes = |fill, length| Data::from(&vec![fill; length][..]);
         let plan = |accesses, bytes| Plan::new(accesses, bytes);
         vec![
             Record::Head(Head {

@@ -2,7 +2,6 @@
 
 use oblivio_core::durable::{Plan, StateSize};
 use oblivio_core::wiped::WipedBytes;
-use zeroize::Zeroizing;
 
 use super::file::{HEADER_BYTES, RECORD_OVERHEAD_BYTES};
 use super::record::{self, CheckpointName, Head, NAME_BYTES, Record};
@@ -60,7 +59,7 @@ fn snapshot_bytes_max(size: &StateSize) -> u64 {
 
 /// What accesses and evictions bring, if each comes alone and writes.
 fn between_checkpoints_bytes_max(size: &StateSize, block_bytes: u64) -> u64 {
-    let plan = Plan::new(1, Zeroizing::default());
+    let plan = Plan::new(1, WipedBytes::default());
     let around = record_bytes(|out| record::put_accesses(out, &plan, [Some(&[][..])].into_iter()));
     let access = around + size.plan_bytes_per_access + block_bytes;
     let eviction = record_bytes(|out| Record::Evict.put(out));

@@ -77,12 +77,11 @@ impl Durable for RotatingOram<AnyStore, ()> {
                 Want::Position(_) | Want::Nothing => (),
             }
         }
-        let mut draw = self.positions.draw_moves(&mut coins);
-        let moves = wanted.iter().map(|want| match *want {
-            Want::Block(address) | Want::Position(address) => draw(Some(address)),
-            Want::Nothing => draw(None),
+        let blocks = wanted.iter().map(|want| match *want {
+            Want::Block(address) | Want::Position(address) => Some(address),
+            Want::Nothing => None,
         });
-        Ok(plan_of(&moves.collect::<Result<Vec<_>, _>>()?))
+        Ok(plan_of(&self.positions.draw_moves(blocks, &mut coins)?))
     }
 
     fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {

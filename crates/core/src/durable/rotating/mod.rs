@@ -16,6 +16,7 @@ use std::ops::Range;
 
 use zeroize::Zeroizing;
 
+use crate::durable::section::check_range;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::front::check_request;
 use crate::geometry::Leaf;
@@ -346,7 +347,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] for a range that goes past the end.
     pub fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
-        self.check_range(&range)?;
+        check_range(&range, self.config.data_blocks())?;
         match &self.positions {
             Positions::Flat(_) => Ok(Vec::new()),
             Positions::Nested(map) => map.missing_to_forget(range),
@@ -361,7 +362,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// [needs](Self::needs_to_forget) something.
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_sound(self.broken)?;
-        self.check_range(&range)?;
+        check_range(&range, self.config.data_blocks())?;
         match &mut self.positions {
             Positions::Flat(position_map) => {
                 position_map.forget(range);
@@ -387,14 +388,6 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             Ok(())
         } else {
             Err(invalid("the address is past the end"))
-        }
-    }
-
-    fn check_range(&self, range: &Range<u64>) -> Result<(), Error> {
-        if range.end <= self.config.data_blocks() {
-            Ok(())
-        } else {
-            Err(invalid("the range goes past the end"))
         }
     }
 

@@ -1,7 +1,6 @@
 //! The parameters of a durable RAW ORAM: chosen when it is made, and never changed.
 
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
 use super::state::{self, RawRestore};
 use super::{RotatingConfig, RotatingOram, RotatingShapes, plan};
@@ -320,9 +319,6 @@ impl RawParams {
 
 /// How no recursion is written.
 const NO_RECURSION: MapRecursion = MapRecursion { client_entries_max: 0, plb_blocks: 0 };
-
-/// Bytes of a plan.
-pub(super) type Secret = Zeroizing<Vec<u8>>;
 
 fn impossible(problem: &str) -> Error {
     Error::new(ErrorKind::InvalidConfig, problem)

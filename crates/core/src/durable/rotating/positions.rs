@@ -82,24 +82,33 @@ impl Positions {
 
     /// Draws moves of blocks, and of nothing, one after the other: each starts where the ones before it left its
     /// block. Nothing is changed.
-    pub(super) fn draw_moves<'a>(
-        &'a self,
-        coins: &'a mut impl CryptoRng,
-    ) -> impl FnMut(Option<u64>) -> Result<Move, Error> + 'a {
+    pub(super) fn draw_moves(
+        &self,
+        blocks: impl Iterator<Item = Option<u64>>,
+        coins: &mut impl CryptoRng,
+    ) -> Result<Vec<Move>, Error> {
         let mut moved = HashMap::new();
-        move |address| {
-            let Some(address) = address else {
-                return Ok(Move::of_nothing(self.draw(coins)));
-            };
-            let from = match (moved.get(&address), self.get(address)?) {
-                (Some(leaf), _) => *leaf,
-                (None, Ok(Some(mapping))) => mapping.leaf,
-                (None, Ok(None)) => self.draw(coins),
-                (None, Err(_)) => return Err(invalid("its position is not on the client")),
-            };
-            let to = self.draw(coins);
-            moved.insert(address, to);
-            Ok(Move { address, from, to })
-        }
+        blocks.map(|address| self.draw_move(address, &mut moved, coins)).collect()
+    }
+
+    /// Draws the next of them, after those that `moved` blocks to leaves.
+    fn draw_move(
+        &self,
+        address: Option<u64>,
+        moved: &mut HashMap<u64, Leaf>,
+        coins: &mut impl CryptoRng,
+    ) -> Result<Move, Error> {
+        let Some(address) = address else {
+            return Ok(Move::of_nothing(self.draw(coins)));
+        };
+        let from = match (moved.get(&address), self.get(address)?) {
+            (Some(leaf), _) => *leaf,
+            (None, Ok(Some(mapping))) => mapping.leaf,
+            (None, Ok(None)) => self.draw(coins),
+            (None, Err(_)) => return Err(invalid("its position is not on the client")),
+        };
+        let to = self.draw(coins);
+        moved.insert(address, to);
+        Ok(Move { address, from, to })
     }
 }

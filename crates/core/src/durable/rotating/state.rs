@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
-use super::params::{RawParams, Secret};
+use super::params::RawParams;
 use super::plan::blocks_on_client;
 use super::{RotatingOram, invalid};
-use crate::durable::section::{Fields, strange};
+use crate::durable::section::{Fields, check_range, eras_max, put_count, put_eras, strange};
 use crate::durable::{AnyStore, Durable, Plan, Restore, Save, SectionSize, StateSize};
 use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::pieces::TreeId;
 use crate::posmap::{LivePosMap, Mapping};
 use crate::scheme::{Home, Move, TakenSlot};
-use crate::seal::{CHECKPOINT_ERAS_MAX, Era, MasterKey};
+use crate::seal::{Era, MasterKey};
 use crate::store::BucketStore;
 use crate::wiped::WipedBytes;
 
@@ -101,11 +101,7 @@ fn put_head(out: &mut WipedBytes, evictions: u64, accesses: u32, eras: &[&Era]) 
     out.push(tag::HEAD);
     out.extend_from_slice(&evictions.to_le_bytes());
     out.extend_from_slice(&accesses.to_le_bytes());
-    put_count(out, eras.len());
-    for era in eras {
-        out.extend_from_slice(&era.first_eviction.to_le_bytes());
-        out.extend_from_slice(&era.salt);
-    }
+    put_eras(out, eras);
 }
 
 fn put_map(out: &mut WipedBytes, start: u64, mappings: &[Option<Mapping>]) {
@@ -141,13 +137,9 @@ fn put_taken(out: &mut WipedBytes, slots: &[TakenSlot]) {
     }
 }
 
-fn put_count(out: &mut WipedBytes, count: usize) {
-    out.extend_from_slice(&(count as u32).to_le_bytes());
-}
-
 /// A plan of these moves.
 pub(super) fn plan_of(moves: &[Move]) -> Plan {
-    let mut section = Secret::new(Vec::with_capacity(moves.len() * MOVE_BYTES));
+    let mut section = WipedBytes::default();
     for Move { address, from, to } in moves {
         for number in [*address, from.0, to.0] {
             section.extend_from_slice(&number.to_le_bytes());
@@ -295,9 +287,7 @@ impl Restore for RawRestore {
     }
 
     fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error> {
-        if range.start > range.end || range.end > self.params.blocks {
-            return Err(out_of_bounds());
-        }
+        check_range(&range, self.params.blocks)?;
         if self.is_flat() {
             self.map.forget(range);
         }
@@ -319,19 +309,12 @@ fn out_of_bounds() -> Error {
     invalid("the state names a block or a leaf that does not exist")
 }
 
-/// Each opening leaves an era in the state, until all its evictions have been made anew. So many openings
-/// are counted, beside the eras of checkpoints.
-const OPENINGS_MAX: u64 = 1024;
-
 /// How large states and plans are at most.
 pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
     let config = params.anywhere()?;
     let evictions_per_checkpoint = config.raw.spare_evictions();
-    // Each has an eviction of its own that storage may still hold.
     let recognised = 2 * ((1 << params.leaf_level) + evictions_per_checkpoint);
-    let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / evictions_per_checkpoint + 1);
-    // One began before them, and one begins with the state.
-    let eras = (OPENINGS_MAX + at_checkpoints).min(recognised + 2);
+    let eras = eras_max(recognised, evictions_per_checkpoint);
     let era = Era { first_eviction: 0, salt: Default::default() };
     let block = vec![0; params.block_bytes as usize];
     let taken_slots = match params.recursion {

@@ -1,0 +1,236 @@
+//! The array as volumes use it.
+
+use std::ops::Range;
+
+use rand_core::CryptoRng;
+
+use super::access::{ScanArray, entries, name};
+use super::{invalid, state};
+use crate::durable::section::check_range;
+use crate::durable::{AnyStore, Bits, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use crate::error::{Error, ErrorKind, check_sound};
+use crate::front::check_request;
+use crate::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
+use crate::seal::CHECKPOINT_ERAS_MAX;
+use crate::store::BucketStore;
+
+impl Durable for ScanArray {
+    fn blocks(&self) -> u64 {
+        self.params.blocks
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.params.block_bytes as usize
+    }
+
+    fn position_map_bytes(&self) -> usize {
+        self.params.blocks.div_ceil(8) as usize
+    }
+
+    fn buckets_in_storage(&self) -> u64 {
+        self.params.blocks
+    }
+
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut *self.store
+    }
+
+    fn into_store(self: Box<Self>) -> AnyStore {
+        self.store
+    }
+
+    fn room(&self) -> Result<Room, Error> {
+        check_sound(self.broken)?;
+        let accesses = self.accesses_left();
+        Ok(Room { accesses, evictions: accesses, must_evict: false })
+    }
+
+    fn window_accesses_max(&self) -> usize {
+        WINDOW_ACCESSES_MAX
+    }
+
+    fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
+        if addresses.iter().all(|address| *address < self.params.blocks) {
+            Ok(Vec::new())
+        } else {
+            Err(invalid("the address is past the end"))
+        }
+    }
+
+    fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+        check_range(&range, self.params.blocks).map(|()| Vec::new())
+    }
+
+    fn plan(&mut self, wanted: &[Want], _: &mut dyn CryptoRng) -> Result<Plan, Error> {
+        let blocks = wanted.iter().map(|want| match *want {
+            Want::Block(address) if address < self.params.blocks => Ok(Some(address)),
+            Want::Nothing => Ok(None),
+            Want::Block(_) | Want::Position(_) => Err(invalid("the address is past the end")),
+        });
+        state::plan_of(blocks)
+    }
+
+    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
+        self.params.blocks_of(plan)
+    }
+
+    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        let blocks = self.params.blocks_of(plan)?;
+        if blocks.len() != ops.len() || blocks.len() as u64 > self.accesses_left() {
+            return Err(invalid("there are more or fewer accesses than operations, or than room"));
+        }
+        for (address, op) in blocks.iter().zip(&*ops) {
+            if let Some(address) = address {
+                check_request(*address, op, self.params.blocks, self.block_bytes())?;
+            }
+        }
+        self.broken = true;
+        for (address, op) in blocks.iter().zip(ops) {
+            self.access(*address, op)?;
+        }
+        self.broken = false;
+        Ok(())
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        Err(invalid("this scheme has no stash, and nothing to evict"))
+    }
+
+    fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        check_range(&range, self.params.blocks)?;
+        self.live.remove_all(range);
+        Ok(())
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        (0..self.params.blocks).any(|address| self.live.contains(address))
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.broken = true;
+        self.store.flush()?;
+        self.broken = false;
+        Ok(())
+    }
+
+    fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
+        let age_min = match start {
+            EraStart::Opening => 0,
+            EraStart::Checkpoint => self.params.recognised() / CHECKPOINT_ERAS_MAX,
+        };
+        if self.accesses - self.sealer.latest().first_eviction >= age_min {
+            self.sealer.begin_era(self.accesses, &mut &mut *coins);
+        }
+    }
+
+    fn save(&self, _: Save, out: &mut dyn FnMut(&[u8])) {
+        let eras: Vec<_> = self.sealer.eras().collect();
+        let is_live = |address| self.live.contains(address);
+        out(&state::section(self.accesses, &eras, self.params.blocks, &is_live));
+    }
+
+    fn bring_back(&mut self, _: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        self.kept = self.accesses;
+        let oldest = self.accesses.saturating_sub(self.params.recognised());
+        self.sealer.forget_before(oldest);
+    }
+
+    fn sight(&mut self, accesses: u64, _: u64) -> Result<Sighting, Error> {
+        check_sound(self.broken)?;
+        let Self { params, tree, store, sealer, .. } = self;
+        let number = self.accesses + accesses;
+        let frames = store.read(&[params.piece(*tree, number)])?;
+        let sealed = if frames.len() == 1 { frames.get(0) } else { &[] };
+        let fits = sealed.len() == params.bucket_bytes();
+        let is_of = |number| fits && sealer.verify(name(number), sealed, &[]).is_some();
+        let before = number.checked_sub(params.ring()).filter(|it| *it >= params.first());
+        let holds_what_was_before = || match before {
+            Some(before) => is_of(before),
+            None => fits && sealed.iter().all(|byte| *byte == 0),
+        };
+        if is_of(number) {
+            Ok(Sighting::Seen)
+        } else if holds_what_was_before() {
+            Ok(Sighting::NotYet)
+        } else {
+            Ok(Sighting::Unclear)
+        }
+    }
+
+    fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+        check_sound(self.broken)?;
+        let (blocks, block_bytes) = (self.params.blocks, self.block_bytes());
+        let (mut found, mut read) = (Bits::new(blocks), 0);
+        self.scan(1, &mut |_, table| {
+            for (address, _) in entries(table?, block_bytes).filter(|it| it.0 < blocks) {
+                found.insert(address);
+            }
+            read += 1;
+            progress(read);
+            Ok(())
+        })?;
+        progress(blocks);
+        let live = (0..blocks).filter(|address| self.live.contains(*address));
+        let lost = live.clone().filter(|address| !found.contains(*address)).count();
+        match lost {
+            0 => Ok(live.count() as u64),
+            _ => Err(Error::new(ErrorKind::Corrupt, format!("{lost} blocks are lost"))),
+        }
+    }
+
+    fn salvage(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        check_sound(self.broken)?;
+        let (blocks, block_bytes) = (self.params.blocks, self.block_bytes());
+        let [mut found, mut doubtful, mut live] = [(); 3].map(|()| Bits::new(blocks));
+        (0..blocks).filter(|address| self.live.contains(*address)).for_each(|it| live.insert(it));
+        let (mut read, mut is_any_damaged) = (0, false);
+        self.scan(1, &mut |_, table| {
+            match table {
+                Ok(table) => {
+                    for (address, bytes) in entries(table, block_bytes) {
+                        if live.contains(address) && !found.contains(address) {
+                            found.insert(address);
+                            each(address, bytes);
+                            // What is damaged is later, and could hold another copy.
+                            if is_any_damaged {
+                                doubtful.insert(address);
+                            }
+                        }
+                    }
+                }
+                Err(error) => {
+                    is_any_damaged = true;
+                    damaged(&error);
+                }
+            }
+            read += 1;
+            progress(read);
+            Ok(())
+        })?;
+        progress(blocks);
+        Ok(Salvage::new(blocks, found, doubtful, live))
+    }
+
+    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
+        let known = |bits: &Bits| bits.contains(address);
+        match salvage.since(address) {
+            Some(fate) => fate,
+            None if !known(&salvage.live) => Fate::Empty,
+            None if !known(&salvage.found) => Fate::Lost,
+            None if known(&salvage.doubtful) => Fate::Doubtful,
+            None => Fate::Found,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What shapes a trivial ORAM, and what follows from it.
+
+use rand_core::CryptoRng;
+
+use super::access::ScanArray;
+use super::state::{Head, ScanRestore, size};
+use super::{NAME, impossible};
+use crate::bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
+use crate::durable::{
+    AnyStore, Bits, Cost, Durable, DurableConfig, Fact, FactValue, Restore, StateSize,
+};
+use crate::error::Error;
+use crate::geometry::BucketId;
+use crate::pieces::{LevelShape, Part, Piece, TreeId, TreeShape};
+use crate::seal::{Era, MasterKey, SEAL_BYTES};
+
+/// What shapes one. Public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanParams {
+    /// How many blocks it holds (N).
+    pub blocks: u64,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// How many accesses a state outlives (W).
+    pub spare: u64,
+}
+
+/// Every access reads all of it twice over.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// The least spare accesses that are planned.
+const SPARE_MIN: u64 = 64;
+const SPARE_MAX: u64 = 1 << 20;
+
+/// Buckets that an access reads in one trip.
+pub(super) const TRIP_BUCKETS: u64 = 64;
+
+impl ScanParams {
+    /// Those that are planned for so many blocks.
+    pub(super) fn new(blocks: u64, block_bytes: u32) -> Self {
+        Self { blocks, block_bytes, spare: blocks.clamp(SPARE_MIN, SPARE_MAX) }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let Self { blocks, block_bytes, spare } = *self;
+        if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(block_bytes as usize)) {
+            return Err(impossible(format!(
+                "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes"
+            )));
+        }
+        if !(1..=BYTES_MAX / u64::from(block_bytes)).contains(&blocks) {
+            return Err(impossible(format!(
+                "the scheme `{NAME}` reads everything at each access, and so holds 1 to {BYTES_MAX} bytes in whole \
+                 blocks: make it smaller, or choose another scheme"
+            )));
+        }
+        if !(1..=SPARE_MAX).contains(&spare) {
+            return Err(impossible("a state outlives 1 to 2^20 accesses"));
+        }
+        Ok(())
+    }
+
+    /// Places of buckets.
+    pub(super) fn ring(&self) -> u64 {
+        self.blocks + self.spare
+    }
+
+    /// The first bucket that is ever written: it begins as if all places had been written once, with nothing.
+    pub(super) fn first(&self) -> u64 {
+        self.ring()
+    }
+
+    /// Of so many of the latest buckets the keys are kept: those of two rounds, because an opening looks for what was in
+    /// a place before.
+    pub(super) fn recognised(&self) -> u64 {
+        2 * self.ring()
+    }
+
+    /// Bytes of a bucket in clear: two entries, each of an address and a block.
+    pub(super) fn table_bytes(&self) -> usize {
+        2 * self.entry_bytes()
+    }
+
+    fn entry_bytes(&self) -> usize {
+        8 + self.block_bytes as usize
+    }
+
+    pub(super) fn bucket_bytes(&self) -> usize {
+        SEAL_BYTES + self.table_bytes()
+    }
+
+    /// The level of the store's tree that has names for all places.
+    fn level(&self) -> u8 {
+        self.ring().next_power_of_two().trailing_zeros() as u8
+    }
+
+    pub(super) fn piece(&self, tree: TreeId, number: u64) -> Piece {
+        let bucket = BucketId::new(self.level(), number % self.ring());
+        Piece { tree, bucket, part: Part::Whole }
+    }
+}
+
+impl DurableConfig for ScanParams {
+    fn scheme(&self) -> &'static str {
+        NAME
+    }
+
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        self.spare.to_le_bytes().to_vec()
+    }
+
+    fn shapes(&self) -> Result<Vec<TreeShape>, Error> {
+        let mut levels = vec![LevelShape::of_heads(0, 0); usize::from(self.level())];
+        levels.push(LevelShape::of_heads(self.ring(), self.bucket_bytes()));
+        Ok(vec![TreeShape::new(levels)])
+    }
+
+    fn cost(&self) -> Result<Cost, Error> {
+        let bucket_bytes = self.bucket_bytes() as u64;
+        Ok(Cost {
+            tree_bytes: self.ring() * bucket_bytes,
+            read_bytes_per_access: (self.blocks * bucket_bytes) as f64,
+            written_bytes_per_access: bucket_bytes as f64,
+            trips_per_access: self.blocks.div_ceil(TRIP_BUCKETS) as f64 + 1.0,
+            position_map_depth: 0,
+            position_map_bytes: self.blocks.div_ceil(8),
+            blocks_on_client_bytes: bucket_bytes * TRIP_BUCKETS.min(self.blocks),
+            accesses_per_checkpoint: self.spare,
+        })
+    }
+
+    fn state_size(&self) -> Result<StateSize, Error> {
+        Ok(size(self))
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        vec![
+            Fact::Line(
+                "tree",
+                "none: every access reads all blocks, and writes two of them".into(),
+            ),
+            Fact::Line("position map", "none".into()),
+            Fact::Value("spare_accesses", FactValue::Number(self.spare)),
+        ]
+    }
+
+    fn create(
+        &self,
+        key: MasterKey,
+        trees: &[TreeId],
+        store: AnyStore,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Box<dyn Durable>, Error> {
+        let live = Bits::new(self.blocks);
+        let eras = vec![Era::begin(0, &mut &mut *coins)];
+        let head = Head { accesses: self.first(), eras, live };
+        Ok(Box::new(ScanArray::new(self.clone(), key, trees, store, head)?))
+    }
+
+    fn restore(&self) -> Result<Box<dyn Restore>, Error> {
+        Ok(Box::new(ScanRestore::new(self.clone())))
+    }
+}
