@@ -138,7 +138,9 @@ fn plant_alone(
     if leaks.is_empty() {
         return Ok(true);
     }
-    let copy = Copy::take(&workspace(), root, &Default::default())?;
+    let files = leaks.iter().flat_map(|leak| leak.edits).map(|edit| edit.file);
+    let readers = switches::with_readers(&workspace().join("crates"), files, Default::default())?;
+    let copy = Copy::take(&workspace(), root, &readers)?;
     must_pass(finders(leaks.iter().copied()), tests)?;
     let mut all_found = true;
     for leak in leaks {

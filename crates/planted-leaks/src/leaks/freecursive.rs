@@ -93,12 +93,14 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that a position-map block is in the stash, so whether it was pushed out of the PLB lately",
         edits: &[Edit {
             file: "core/src/scheme/path.rs",
-            find: "    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {",
-            replacement: "    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
-        if self.client.stash.find(address).is_some() {
+            find: "self.visit_path(from, |client| {
+            client.serve(address, from, &mut Op::Read(block));",
+            replacement: "if self.client.stash.find(address).is_some() {
             self.client.serve(address, from, &mut Op::Read(block));
             return Ok(self.client.take_out(address));
-        }",
+        }
+        self.visit_path(from, |client| {
+            client.serve(address, from, &mut Op::Read(block));",
         }],
         found_by: &[PRIVACY.tests(&[
             "shape::freecursive_looks_like_as_many_single_accesses",

@@ -3,6 +3,22 @@
 use super::{Edit, Leak};
 use crate::targets::{VOLUME_PRIVACY, VOLUME_VIEW};
 
+/// Notes that a recovery is under way: it looks at storage before it repeats anything.
+const RECOVERY_BEGINS: Edit = Edit {
+    file: "core/src/durable/rotating/array.rs",
+    find: "self.backend.sight(next)",
+    replacement: "crate::PLANTED_NOTE.set(1);
+        self.backend.sight(next)",
+};
+
+/// Notes that it is over.
+const RECOVERY_ENDS: Edit = Edit {
+    file: "core/src/durable/rotating/array.rs",
+    find: "self.backend.keep_state();",
+    replacement: "crate::PLANTED_NOTE.set(0);
+        self.backend.keep_state();",
+};
+
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
         name: "recovery-begins-no-era-after-a-closing",
@@ -33,33 +49,14 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "recovery-skips-dead-blocks",
         shows: "which accesses before the crash were to blocks that were never asked for",
         edits: &[
-            Edit {
-                file: "core/src/durable/rotating/array.rs",
-                find: "impl Durable for",
-                replacement: "thread_local! {
-    static RECOVERS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-impl Durable for",
-            },
-            Edit {
-                file: "core/src/durable/rotating/array.rs",
-                find: "self.backend.keep_state();",
-                replacement: "RECOVERS.set(false);
-        self.backend.keep_state();",
-            },
-            Edit {
-                file: "core/src/durable/rotating/array.rs",
-                find: "self.backend.sight(next)",
-                replacement: "RECOVERS.set(true);
-        self.backend.sight(next)",
-            },
+            RECOVERY_BEGINS,
+            RECOVERY_ENDS,
             Edit {
                 file: "core/src/durable/rotating/array.rs",
                 find: "self.carry_out(&moves_of(plan)?, ops)",
                 replacement: "let mut moves = moves_of(plan)?;
         let mut ops: Vec<_> = ops.iter_mut().map(Op::reborrow).collect();
-        if RECOVERS.get() && self.has_flat_map() {
+        if crate::PLANTED_NOTE.get() == 1 && self.has_flat_map() {
             let counts = |(step, op): (&Move, &Op<'_>)| {
                 let is_mapped = self.table().get(step.address).is_some();
                 step.is_of_nothing() || is_mapped || !matches!(op, Op::Read(_))
@@ -93,33 +90,14 @@ impl Durable for",
         name: "recovery-draws-new-leaves-for-dummies",
         shows: "which accesses before the crash were dummies: they come again on other paths",
         edits: &[
-            Edit {
-                file: "core/src/durable/rotating/array.rs",
-                find: "impl Durable for",
-                replacement: "thread_local! {
-    static RECOVERS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-impl Durable for",
-            },
-            Edit {
-                file: "core/src/durable/rotating/array.rs",
-                find: "self.backend.keep_state();",
-                replacement: "RECOVERS.set(false);
-        self.backend.keep_state();",
-            },
-            Edit {
-                file: "core/src/durable/rotating/array.rs",
-                find: "self.backend.sight(next)",
-                replacement: "RECOVERS.set(true);
-        self.backend.sight(next)",
-            },
+            RECOVERY_BEGINS,
+            RECOVERY_ENDS,
             Edit {
                 file: "core/src/durable/rotating/array.rs",
                 find: "self.carry_out(&moves_of(plan)?, ops)",
                 replacement: "let mut moves = moves_of(plan)?;
         let leaves = self.config().geometry.leaves();
-        for step in moves.iter_mut().filter(|step| RECOVERS.get() && step.is_of_nothing()) {
+        for step in moves.iter_mut().filter(|step| crate::PLANTED_NOTE.get() == 1 && step.is_of_nothing()) {
             step.from.0 = (step.from.0 + 1) % leaves;
         }
         self.carry_out(&moves, ops)",

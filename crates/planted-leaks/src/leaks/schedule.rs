@@ -93,32 +93,17 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[
             Edit {
                 file: "volume/src/disk/scheduled.rs",
-                find: "const LOOKS_PER_ACCESS: usize = 16;",
-                replacement: "const LOOKS_PER_ACCESS: usize = 16;
-
-thread_local! {
-    static HITS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}",
-            },
-            Edit {
-                file: "volume/src/disk/scheduled.rs",
-                find: "            pending.answer();
-        }
-    }
-
-    /// Makes exactly",
-                replacement: "            HITS.set(HITS.get() + 1);
-            pending.answer();
-        }
-    }
-
-    /// Makes exactly",
+                find: "            self.wait_for_storage.push_back((self.blocks.cache.mark(), pending));
+        } else {",
+                replacement: "            self.wait_for_storage.push_back((self.blocks.cache.mark(), pending));
+        } else {
+            crate::PLANTED_NOTE.set(crate::PLANTED_NOTE.get() + 1);",
             },
             Edit {
                 file: "volume/src/disk/scheduled.rs",
                 find: "self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)?;",
                 replacement: "let used = shares.reads + shares.write_backs;
-        let saved = HITS.take().min(self.accesses - used);
+        let saved = crate::PLANTED_NOTE.take().min(self.accesses - used);
         let made = self.accesses - saved;
         self.blocks.exchange_exactly(reads, shares.write_backs, &positions, made)?;",
             },
@@ -141,12 +126,22 @@ thread_local! {
     Leak {
         name: "schedule-flush-flushes-storage",
         shows: "when the owner flushes",
-        edits: &[Edit {
-            file: "volume/src/disk/scheduled.rs",
-            find: "self.wait_for_storage.push_back(",
-            replacement: "let _ = self.blocks.volume.store_mut().flush();
+        edits: &[
+            Edit {
+                file: "volume/src/volume.rs",
+                find: "self.unless_broken(|volume| Ok(volume.ledger.log.sync()?))",
+                replacement: "self.unless_broken(|volume| {
+            volume.live.array.flush()?;
+            Ok(volume.ledger.log.sync()?)
+        })",
+            },
+            Edit {
+                file: "volume/src/disk/scheduled.rs",
+                find: "self.wait_for_storage.push_back(",
+                replacement: "let _ = self.blocks.volume.flush();
             self.wait_for_storage.push_back(",
-        }],
+            },
+        ],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
     },
     Leak {

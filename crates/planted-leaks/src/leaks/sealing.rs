@@ -146,10 +146,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "the same, from a directory that was copied within a recovery",
         edits: &[Edit {
             file: "volume/src/ledger.rs",
-            find: "    ) -> Result<Self, VolumeError> {
-        let checkpoint = CheckpointName { number, name: draw(&mut live.coins) };",
-            replacement: "    ) -> Result<Self, VolumeError> {
-        let mut checkpoint = CheckpointName { number, name: draw(&mut live.coins) };
+            find: "let checkpoint = CheckpointName { number, name: draw(&mut live.coins) };",
+            replacement:
+                "let mut checkpoint = CheckpointName { number, name: draw(&mut live.coins) };
         if generation > 0 {
             checkpoint = previous;
         }",

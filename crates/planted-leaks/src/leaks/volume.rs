@@ -35,8 +35,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses fetch blocks of the position map",
         edits: &[Edit {
             file: "core/src/durable/rotating/array.rs",
-            find: "Ok(plan_of(&moves.collect::<Result<Vec<_>, _>>()?))",
-            replacement: "let moves = moves.collect::<Result<Vec<_>, _>>()?;
+            find: "Ok(plan_of(&self.positions.draw_moves(blocks, &mut coins)?))",
+            replacement: "let moves = self.positions.draw_moves(blocks, &mut coins)?;
         if wanted.iter().any(|want| matches!(want, Want::Position(_))) {
             self.backend.prefetch(moves[0].from);
         }
@@ -82,13 +82,13 @@ pub(super) const LEAKS: &[Leak] = &[
             Edit {
                 file: "volume/src/volume.rs",
                 find: "if accesses == 0 ||",
-                replacement: "let is_long = self.ledger.is_long(self.options.state_file_bytes_max);
+                replacement: "let is_long = self.ledger.has_many_forgets(self.options.state_file_bytes_max);
             if is_long || accesses == 0 ||",
             },
             Edit {
                 file: "volume/src/ledger.rs",
-                find: "fn is_long(&self",
-                replacement: "pub(crate) fn is_long(&self",
+                find: "self.forgets_bytes > bytes_max",
+                replacement: "self.log.bytes() > 2 * self.snapshot_bytes + bytes_max",
             },
         ],
         found_by: &[
