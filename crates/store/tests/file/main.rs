@@ -6,4 +6,5 @@ mod conformance;
 mod damage;
 mod file_systems;
 mod location;
+mod opening;
 mod own_file_system;
