@@ -84,6 +84,8 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, do
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(call step,lints)
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
+	$(call step,build of programs and tests)
+	$(CARGO) build --workspace --lib --bins --tests --profile test
 	$(call step,tests)
 	@if [ "$$(id -u)" = 0 ] && [ -e /dev/fuse ] && [ -e /dev/loop-control ]; then \
 	  $(CARGO) test --workspace; \

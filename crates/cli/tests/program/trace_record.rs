@@ -19,12 +19,13 @@ const L1_LINES: usize = 256;
 /// Misses, at most, of a program that is loaded and reads its arguments.
 const OF_THE_START: usize = 8000;
 
-/// The plugin and the kernels, built for this test: cargo builds neither for tests of this crate.
+/// The plugin and the kernels, which cargo does not build for tests of this crate. Whoever built the tests of all of
+/// them has built these with the same command, and does not wait here.
 static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(env!("CARGO_BIN_EXE_oblivio")).parent().unwrap().parent().unwrap();
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", "oblivio-trace-plugin", "--package"])
-        .args(["oblivio-kernels", "--target-dir"])
+        .args(["build", "--quiet", "--workspace", "--lib", "--bins", "--tests"])
+        .args(["--profile", "test", "--target-dir"])
         .arg(target)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
