@@ -75,6 +75,8 @@ demo: tools disk-tools ## a real file system on a volume, its server killed, bot
 
 # Half of what tests do is to wait for processes and disks: more of them than there are processors run at once.
 test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+# What tests of recordings need is built with everything else, and not by them.
+test: export OBLIVIO_RECORDING_IS_BUILT := 1
 
 .PHONY: test
 test: tools test-tools ## every test: format, lints, units, oracles, privacy, documentation

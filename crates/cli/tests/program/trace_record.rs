@@ -1,6 +1,6 @@
 //! Programs recorded for real, where the emulator is installed; and what is said where it is not.
 
-use std::env::consts::ARCH;
+use std::env::{self, consts::ARCH};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,18 +19,22 @@ const L1_LINES: usize = 256;
 /// Misses, at most, of a program that is loaded and reads its arguments.
 const OF_THE_START: usize = 8000;
 
-/// The plugin and the kernels, which cargo does not build for tests of this crate. Whoever built the tests of all of
-/// them has built these with the same command, and does not wait here.
+/// Says that the plugin and the kernels lie beside the program already.
+const ARE_BUILT: &str = "OBLIVIO_RECORDING_IS_BUILT";
+
+/// The folder of the plugin and the kernels, which cargo does not build for tests of this crate.
 static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
-    let target = Path::new(env!("CARGO_BIN_EXE_oblivio")).parent().unwrap().parent().unwrap();
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--workspace", "--lib", "--bins", "--tests"])
-        .args(["--profile", "test", "--target-dir"])
-        .arg(target)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.unwrap().success());
-    target.join("debug")
+    let folder = Path::new(env!("CARGO_BIN_EXE_oblivio")).parent().unwrap();
+    if env::var_os(ARE_BUILT).is_none() {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "oblivio-trace-plugin", "--package"])
+            .args(["oblivio-kernels", "--target-dir"])
+            .arg(folder.parent().unwrap())
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(built.unwrap().success());
+    }
+    folder.to_owned()
 });
 
 fn emulator_is_missing() -> bool {
