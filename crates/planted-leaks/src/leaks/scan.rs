@@ -133,7 +133,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: ARRAY,
             find: "if is_any_damaged {",
-            replacement: "if is_any_damaged && live.contains(NOTHING) {",
+            replacement: "if is_any_damaged && live.contains(blocks) {",
         }],
         found_by: &[VOLUME_SCAN.tests(&["a_rescue_gives_back_what_authenticates_and_never_lies"])],
     },
