@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use zeroize::optimization_barrier;
 
 /// Bytes that are wiped from memory wherever they have been. A `Vec` that grows moves, and leaves a copy
-/// behind that nobody wipes; and a `Zeroizing<Vec<u8>>` is wiped byte by byte, which takes longer than to copy it.
+/// behind that nobody wipes; and a `Zeroizing<Vec<u8>>` is wiped byte by byte, which is slow in builds for tests.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct WipedBytes(Vec<u8>);
 
