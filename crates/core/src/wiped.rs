@@ -11,6 +11,11 @@ use zeroize::optimization_barrier;
 pub struct WipedBytes(Vec<u8>);
 
 impl WipedBytes {
+    /// Nothing yet, with room for so many.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     /// So many zeros.
     pub fn zeros(bytes: usize) -> Self {
         Self(vec![0; bytes])
@@ -36,7 +41,7 @@ impl WipedBytes {
         let needed = self.0.len() + bytes.len();
         if needed > self.0.capacity() {
             let room = needed.max(2 * self.0.capacity());
-            let mut larger = Self(Vec::with_capacity(room));
+            let mut larger = Self::with_capacity(room);
             larger.0.extend_from_slice(&self.0);
             // The smaller one is wiped here.
             *self = larger;
@@ -53,13 +58,17 @@ impl From<&[u8]> for WipedBytes {
 
 impl Drop for WipedBytes {
     fn drop(&mut self) {
-        let room = self.0.capacity();
-        self.0.clear();
-        // What lies behind them was theirs, too.
-        self.0.resize(room, 0);
-        // They are not read again, and have to be written all the same.
+        wipe(&mut self.0);
+        // The zeros are not read again, and have to be written all the same.
         optimization_barrier(&*self.0);
     }
+}
+
+/// Puts zeros wherever there is room: what lies behind the bytes was theirs, too.
+fn wipe(bytes: &mut Vec<u8>) {
+    let room = bytes.capacity();
+    bytes.clear();
+    bytes.resize(room, 0);
 }
 
 impl fmt::Debug for WipedBytes {
@@ -86,6 +95,16 @@ impl DerefMut for WipedBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_of_the_room_is_wiped() {
+        let mut bytes = vec![7; 100];
+        let (place, room) = (bytes.as_ptr(), bytes.capacity());
+        bytes.truncate(40);
+        wipe(&mut bytes);
+        assert_eq!((bytes.as_ptr(), bytes.len()), (place, room));
+        assert!(bytes.iter().all(|byte| *byte == 0));
+    }
 
     #[test]
     fn it_holds_what_a_vec_would() {

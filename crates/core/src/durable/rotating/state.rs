@@ -139,7 +139,7 @@ fn put_taken(out: &mut WipedBytes, slots: &[TakenSlot]) {
 
 /// A plan of these moves.
 pub(super) fn plan_of(moves: &[Move]) -> Plan {
-    let mut section = WipedBytes::default();
+    let mut section = WipedBytes::with_capacity(moves.len() * MOVE_BYTES);
     for Move { address, from, to } in moves {
         for number in [*address, from.0, to.0] {
             section.extend_from_slice(&number.to_le_bytes());

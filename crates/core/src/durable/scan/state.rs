@@ -59,7 +59,7 @@ pub(super) fn plan_of(
     blocks: impl ExactSizeIterator<Item = Result<Option<u64>, Error>>,
 ) -> Result<Plan, Error> {
     let accesses = blocks.len();
-    let mut section = WipedBytes::default();
+    let mut section = WipedBytes::with_capacity(PLAN_ENTRY_BYTES * accesses);
     for block in blocks {
         section.extend_from_slice(&block?.unwrap_or(NOTHING).to_le_bytes());
     }
