@@ -2,10 +2,9 @@
 
 mod image;
 
-use zeroize::Zeroizing;
-
 use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
+use crate::wiped::WipedBytes;
 
 /// What a cache notes of a block that is in it.
 pub(crate) trait Named: Copy {
@@ -19,7 +18,7 @@ pub(crate) struct BlockCache<H> {
     ways: usize,
     lines: Vec<Line<H>>,
     /// The bytes of the blocks, in the order of `lines`.
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: WipedBytes,
     block_bytes: usize,
     /// Uses so far.
     clock: u64,
@@ -70,7 +69,7 @@ impl<H: Named> BlockCache<H> {
             sets: (blocks / ways) as u64,
             ways,
             lines: vec![Line { held: None, last_use: 0 }; blocks],
-            bytes: Zeroizing::new(bytes),
+            bytes: bytes.into(),
             block_bytes,
             clock: 0,
         })

@@ -56,6 +56,12 @@ impl From<&[u8]> for WipedBytes {
     }
 }
 
+impl From<Vec<u8>> for WipedBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
 impl Drop for WipedBytes {
     fn drop(&mut self) {
         wipe(&mut self.0);

@@ -83,9 +83,9 @@ pub(crate) fn damaged_copies(
     owner: &Unlocked,
 ) -> Result<usize, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
-    let (age, wanted) = (age(dir, owner)?, superblock.encode());
+    let age = age(dir, owner)?;
     let is_right = |copy: &LockedSuperblock| {
-        copy.encode() == wanted || age == Age::Newer && copy.is_authentic(volume_key)
+        copy.is(superblock) || age == Age::Newer && copy.is_authentic(volume_key)
     };
     let found = copies::read_copies(store);
     Ok(found.each().iter().filter(|copy| !copy.as_ref().is_ok_and(is_right)).count())

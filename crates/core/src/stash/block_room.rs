@@ -9,10 +9,9 @@
 //! A path is opened slot by slot into the transit area ("transient storage" in Tiny ORAM, Table I),
 //! whatever the slots hold, and most of its blocks are sealed from there again without having moved.
 
-use zeroize::Zeroizing;
-
 use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
+use crate::wiped::WipedBytes;
 
 /// Where the bytes of a block are in a [`BlockRoom`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub(crate) struct Place(u32);
 
 /// Room for a fixed number of blocks. Wiped when dropped. Blocks without bytes need none: any place is theirs.
 pub(crate) struct BlockRoom {
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: WipedBytes,
     block_bytes: usize,
     /// Places below are lasting, those from here on are in transit.
     first_in_transit: u32,
@@ -50,7 +49,7 @@ impl BlockRoom {
             ));
         };
         Ok(Self {
-            bytes: Zeroizing::new(bytes),
+            bytes: bytes.into(),
             block_bytes,
             first_in_transit: lasting as u32,
             free: (0..lasting as u32).rev().map(Place).collect(),

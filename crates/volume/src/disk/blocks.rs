@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
-use zeroize::Zeroizing;
 
 use super::cache::Cache;
 use crate::device::span::whole_blocks;
@@ -57,7 +57,7 @@ impl Blocks {
         access: impl FnOnce(&mut Volume, &mut [Access<'_>]) -> Result<Vec<bool>, VolumeError>,
     ) -> Result<(), VolumeError> {
         let mut data: Vec<_> =
-            read.iter().map(|_| Zeroizing::new(vec![0; self.block_bytes])).collect();
+            read.iter().map(|_| WipedBytes::zeros(self.block_bytes)).collect();
         let reads = read.iter().zip(&mut data);
         let reads = reads.map(|(block, data)| Access { address: *block, op: Op::Read(data) });
         let dirty = self.cache.oldest_dirty(write_back);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use zeroize::Zeroizing;
+use oblivio_core::wiped::WipedBytes;
 
 /// Blocks by number. Secret; wiped when dropped.
 ///
@@ -25,7 +25,7 @@ pub(super) struct Cache {
 pub(super) struct Mark(u64);
 
 struct Entry {
-    data: Zeroizing<Vec<u8>>,
+    data: WipedBytes,
     is_dirty: bool,
     /// Its key in `clean` or `dirty`.
     time: u64,
@@ -98,16 +98,16 @@ impl Cache {
     }
 
     /// A block as storage has it.
-    pub(super) fn insert_clean(&mut self, block: u64, data: Zeroizing<Vec<u8>>) {
+    pub(super) fn insert_clean(&mut self, block: u64, data: WipedBytes) {
         self.insert(block, data, false);
     }
 
     /// A block as storage does not have it yet.
-    pub(super) fn insert_dirty(&mut self, block: u64, data: Zeroizing<Vec<u8>>) {
+    pub(super) fn insert_dirty(&mut self, block: u64, data: WipedBytes) {
         self.insert(block, data, true);
     }
 
-    fn insert(&mut self, block: u64, data: Zeroizing<Vec<u8>>, is_dirty: bool) {
+    fn insert(&mut self, block: u64, data: WipedBytes, is_dirty: bool) {
         let old = self.remove(block).filter(|old| old.is_dirty && old.time <= self.held.0);
         self.time += 1;
         // Somebody waits until the older contents, or newer ones, are written back.
@@ -138,7 +138,7 @@ impl Cache {
     /// Up to `count` dirty blocks that are the next to be written back, with their contents.
     pub(super) fn oldest_dirty(&self, count: usize) -> Vec<(u64, &[u8])> {
         let oldest = self.dirty.values().take(count);
-        oldest.map(|block| (*block, self.entries[block].data.as_slice())).collect()
+        oldest.map(|block| (*block, &*self.entries[block].data)).collect()
     }
 
     /// Says that storage has these blocks now.
@@ -168,8 +168,8 @@ impl Cache {
 mod tests {
     use super::*;
 
-    fn data(fill: u8) -> Zeroizing<Vec<u8>> {
-        Zeroizing::new(vec![fill; 4])
+    fn data(fill: u8) -> WipedBytes {
+        vec![fill; 4].into()
     }
 
     #[test]

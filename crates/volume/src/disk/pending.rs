@@ -160,7 +160,7 @@ impl Transfer {
                 return false;
             }
             if part.is_whole(*block_bytes) {
-                cache.insert_dirty(part.block, Zeroizing::new(bytes.to_vec()));
+                cache.insert_dirty(part.block, (&*bytes).into());
             } else {
                 let Some(block) = cache.get_mut(part.block) else { return false };
                 block[part.within.clone()].copy_from_slice(bytes);

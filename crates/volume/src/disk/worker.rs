@@ -7,7 +7,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
-use zeroize::Zeroizing;
 
 use super::DiskOptions;
 use super::blocks::Blocks;
@@ -165,7 +164,7 @@ impl Worker {
         for part in parts(offset, data.len(), self.blocks.block_bytes) {
             let new = &data[part.range()];
             if part.is_whole(self.blocks.block_bytes) {
-                self.blocks.cache.insert_dirty(part.block, Zeroizing::new(new.to_vec()));
+                self.blocks.cache.insert_dirty(part.block, new.into());
             } else {
                 if !self.blocks.cache.contains(part.block) {
                     self.fetch(&[part.block])?;

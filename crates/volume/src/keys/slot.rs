@@ -49,7 +49,7 @@ pub struct NewSlot<'a> {
 }
 
 /// A slot in use.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct KeySlot {
     description: Description,
     nonce: [u8; NONCE_LEN],
@@ -57,7 +57,7 @@ pub(crate) struct KeySlot {
 }
 
 /// All that a slot says about itself.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 struct Description {
     lock: Lock,
     salt: [u8; SALT_BYTES],
@@ -65,7 +65,7 @@ struct Description {
 }
 
 /// How the key of the slot comes from a secret.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Lock {
     Passphrase(Cost),
     KeyFile,

@@ -27,7 +27,7 @@ pub struct SlotInfo {
 }
 
 /// The slots, by their numbers.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct KeySlots {
     slots: [Option<KeySlot>; SLOTS_MAX],
 }

@@ -36,7 +36,7 @@ enum Version {
 const SEQUENCE_MAX: u64 = 1 << 63;
 
 /// All that the HMAC vouches for.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Body {
     pub(super) sequence: u64,
     pub(super) volume_id: VolumeId,

@@ -163,8 +163,8 @@ impl Superblock {
     }
 }
 
-/// A superblock whose bytes arrived whole, and that may come from anyone.
-#[derive(Clone)]
+/// A superblock whose bytes arrived whole, and that may come from anyone. Equal ones came from equal bytes.
+#[derive(Clone, PartialEq, Eq)]
 pub struct LockedSuperblock {
     body: Body,
     mac: [u8; MAC_BYTES],
@@ -216,6 +216,11 @@ impl LockedSuperblock {
     pub(crate) fn is_authentic(&self, volume_key: &VolumeKey) -> bool {
         // There is one encoding of every body, so these are the bytes that were read.
         is_authentic(volume_key, &self.body.encode(), &self.mac)
+    }
+
+    /// Whether it is this one, to the byte.
+    pub(crate) fn is(&self, superblock: &Superblock) -> bool {
+        self.body == superblock.body && self.mac == superblock.mac
     }
 
     /// What the sequence number is claimed to be.
