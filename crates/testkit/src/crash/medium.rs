@@ -42,6 +42,16 @@ impl Medium {
         Self { cached: bytes.clone(), durable: bytes, ..Self::default() }
     }
 
+    /// Holds `bytes` instead, durably and in the memory that it has.
+    pub(super) fn hold(&mut self, bytes: &[u8]) {
+        for held in [&mut self.cached, &mut self.durable] {
+            held.clear();
+            held.extend_from_slice(bytes);
+        }
+        self.pending.clear();
+        self.pending_bytes = 0;
+    }
+
     /// What a read returns.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.cached

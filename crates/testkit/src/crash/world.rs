@@ -178,7 +178,7 @@ impl World {
     /// When the snapshot is of another world with other trees.
     pub fn restore_store(&self, snapshot: &Snapshot) {
         assert_eq!(snapshot.store.len() as u64, self.places.bytes, "a snapshot of these trees");
-        self.state().store = Medium::holding(snapshot.store.clone());
+        self.state().store.hold(&snapshot.store);
     }
 
     /// Rolls the directory back, durably and at once. Open files are dead afterwards.

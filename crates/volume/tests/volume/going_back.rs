@@ -32,7 +32,8 @@ fn setup() -> SmallVolume {
 
 /// The same on every scheme.
 fn setups() -> [SmallVolume; 2] {
-    [setup(), SmallVolume { scheme: SmallScheme::Scan { spare: 10 }, ..setup() }]
+    // Of few blocks: each access reads all of them.
+    [setup(), SmallVolume { scheme: SmallScheme::Scan { spare: 10 }, blocks: 16, ..setup() }]
 }
 
 fn open(setup: &SmallVolume, world: &World, seed: u64) -> Result<Volume, VolumeErrorKind> {
@@ -50,7 +51,7 @@ fn filled(setup: &SmallVolume) -> World {
     let world = setup.world();
     let coins = StdRng::seed_from_u64(1);
     let mut volume = setup.create(world.store(), world.dir(), coins).unwrap();
-    (0..BLOCKS).for_each(|address| write(&mut volume, address));
+    (0..setup.blocks).for_each(|address| write(&mut volume, address));
     volume.close().unwrap();
     world
 }
@@ -59,7 +60,7 @@ fn filled(setup: &SmallVolume) -> World {
 fn outcome(setup: &SmallVolume, world: &World) -> Outcome {
     let mut volume = open(setup, world, 77)?;
     volume.check(&mut |_| ()).map_err(|error| error.kind())?;
-    for address in 0..BLOCKS {
+    for address in 0..setup.blocks {
         let mut block = [0; BLOCK_BYTES as usize];
         let read = volume.access(&mut [Access { address, op: Op::Read(&mut block) }]);
         read.map_err(|error| error.kind())?;
@@ -78,19 +79,26 @@ fn a_directory_that_is_refused_leaves_the_right_one_what_it_needs() {
             // What was not synced is gone from storage, or all of it is there.
             [Survival::None, Survival::All].map(|survival| (before, after, survival))
         });
-        let refused = histories.filter(|history| is_refused(&setup, *history)).count();
+        let filled = filled(&setup).snapshot();
+        let refused = histories.filter(|history| is_refused(&setup, &filled, *history)).count();
         // All but those in which storage holds nothing that the copy does not know of.
         assert!(refused > 440, "{refused} of 552: {setup:?}");
     }
 }
 
 /// Whether the copy is refused; then the right directory opens.
-fn is_refused(setup: &SmallVolume, (before, after, survival): (u64, u64, Survival)) -> bool {
-    let world = filled(setup);
+fn is_refused(
+    setup: &SmallVolume,
+    filled: &Snapshot,
+    (before, after, survival): (u64, u64, Survival),
+) -> bool {
+    let world = setup.world();
+    world.restore_store(filled);
+    world.restore_dir(filled);
     let mut volume = open(setup, &world, 5).unwrap();
-    (0..before).for_each(|n| write(&mut volume, n % BLOCKS));
+    (0..before).for_each(|n| write(&mut volume, n % setup.blocks));
     let copy = world.snapshot();
-    (before..before + after).for_each(|n| write(&mut volume, n % BLOCKS));
+    (before..before + after).for_each(|n| write(&mut volume, n % setup.blocks));
     world.crash_apart(&mut StdRng::seed_from_u64(3), survival, Survival::None);
     drop(volume);
     let latest = world.snapshot();
@@ -180,8 +188,9 @@ fn interruptions(
         world.crash(&mut coins, survival);
         (!is_through).then_some((point, survival))
     };
-    // Which writes survive is chance, so that is tried again.
-    let tries = (0..6).flat_map(|seed| Survival::MODES.map(|survival| (seed, survival)));
+    // Which writes survive is chance, so that is tried again: of none there are no two ways.
+    let tries = (0..3).flat_map(|seed| Survival::MODES.map(|survival| (seed, survival)));
+    let tries = tries.filter(|(seed, survival)| *seed == 0 || *survival != Survival::None);
     tries.flat_map(move |(seed, survival)| {
         (0..).map(move |point| interrupt(seed, point, survival)).map_while(|it| it)
     })

@@ -20,7 +20,7 @@ fn zeros(bytes: u64) -> Vec<u8> {
 
 #[test]
 fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let store = world.store();
     let end = back_at(&store);
     let flip = |place| store.replace(place, &[store.read(place, 1)[0] ^ 0x10]);
@@ -82,7 +82,7 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
 /// The store that the owner brings back would be older than a superblock that was made meanwhile.
 #[test]
 fn tampering_that_was_found_is_said_by_info_and_stops_changes_of_keys() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     fs::write(world.path("other"), bytes(3, 32)).unwrap();
     let found = || {
         let said =
@@ -109,7 +109,7 @@ fn tampering_that_was_found_is_said_by_info_and_stops_changes_of_keys() {
 
 #[test]
 fn a_store_cut_short_is_code_7() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let store = world.store();
     let whole = store.len();
     for cut in [1, HEADER_BYTES, whole / 2, whole - HEADER_BYTES] {
@@ -131,7 +131,7 @@ fn a_store_cut_short_is_code_7() {
 
 #[test]
 fn damaged_headers_and_superblocks_are_mended_from_the_other_end() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let store = world.store();
     let back = back_at(&store);
     let garbage = bytes(4, HEADER_BYTES);
@@ -156,7 +156,7 @@ fn damaged_headers_and_superblocks_are_mended_from_the_other_end() {
 
 #[test]
 fn a_volume_without_any_superblock_is_code_7() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let store = world.store();
     let places = superblocks(&store);
     for damage in [zeros(SUPERBLOCK_BYTES), bytes(5, SUPERBLOCK_BYTES)] {
@@ -183,7 +183,7 @@ fn a_volume_without_any_superblock_is_code_7() {
 
 #[test]
 fn a_store_from_a_backup_is_code_8() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     world.copy("disk.obl", "backup.obl");
     fs::write(world.path("data"), bytes(6, 16 * MIB)).unwrap();
     world.fill();
@@ -199,7 +199,7 @@ fn a_store_from_a_backup_is_code_8() {
 /// Storage shows a superblock that still has the slot.
 #[test]
 fn a_superblock_from_before_a_key_was_removed_is_code_8() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     fs::write(world.path("other"), bytes(3, 32)).unwrap();
     world.good(&format!("key add {VOLUME} --new-key-file other"));
     let store = world.store();
@@ -228,7 +228,7 @@ fn a_superblock_from_before_a_key_was_removed_is_code_8() {
 
 #[test]
 fn a_clients_directory_from_a_backup_is_code_12() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let state = world.state();
     world.copy(&state, "backup");
     fs::write(world.path("data"), bytes(7, 16 * MIB)).unwrap();
@@ -244,7 +244,7 @@ fn a_clients_directory_from_a_backup_is_code_12() {
 
 #[test]
 fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let state = world.state();
     let commands = ["info", "check", "key remove"].map(|command| {
         let slot = if command == "key remove" { "0" } else { "" };
@@ -289,7 +289,7 @@ fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
 
 #[test]
 fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let state = world.state();
     let mode = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).unwrap();
     for command in ["info", "check", "key add --new-key-file key"] {
@@ -310,7 +310,7 @@ fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
 /// Without its end, the log is that of an earlier time.
 #[test]
 fn a_clients_directory_that_lost_its_end_is_code_12() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let file = Bytes::of(&world.state_file());
     let (whole, cut) = (file.len(), 10);
     let end = file.read(whole - cut, cut);
@@ -323,7 +323,7 @@ fn a_clients_directory_that_lost_its_end_is_code_12() {
 
 #[test]
 fn formats_of_newer_programs_are_code_13() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let store = world.store();
     let newer = 4u32.to_le_bytes();
     let headers = [0, HEADER_BYTES, store.len() - HEADER_BYTES].map(|at| at + 16);

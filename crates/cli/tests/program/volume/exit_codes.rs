@@ -10,7 +10,7 @@ use crate::common::command;
 
 #[test]
 fn an_address_in_use_is_code_1() {
-    let world = World::with_volume(16);
+    let world = World::with_volume(4);
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap();
     world.bad(&format!("serve nbd {VOLUME} --tcp {address} --run true"), 1, "cannot listen on");
@@ -45,7 +45,7 @@ fn a_command_line_not_understood_is_code_2() {
 
 #[test]
 fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let label = "x".repeat(1000);
     fs::write(world.path("text"), "not a volume").unwrap();
     fs::write(world.path("empty"), "").unwrap();
@@ -101,7 +101,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
 
 #[test]
 fn output_that_cannot_be_written_is_code_4() {
-    let world = World::with_volume(16);
+    let world = World::with_volume(4);
     fs::write(world.path("file"), "").unwrap();
     for command_line in [
         "man file".to_owned(),
@@ -122,7 +122,7 @@ fn output_that_cannot_be_written_is_code_4() {
 
 #[test]
 fn a_wrong_key_is_code_6() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     fs::write(world.path("words"), "a passphrase that is long enough to be a key file").unwrap();
     fs::write(world.path("other"), "something else, and of 32 bytes or more").unwrap();
     world.good(&format!("key add {VOLUME} --new-passphrase-file words --unlock-millis 1"));
@@ -138,7 +138,7 @@ fn a_wrong_key_is_code_6() {
 
 #[test]
 fn a_volume_in_use_is_code_9() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let server = world.serve("");
     for command_line in [
         format!("check {VOLUME}"),
@@ -170,7 +170,7 @@ fn a_volume_in_use_is_code_9() {
 
 #[test]
 fn a_volume_that_was_not_closed_is_code_14() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     fs::write(world.path("data"), bytes(8, 16 * MIB)).unwrap();
     let server = Server::start(&world, "").ready();
     server.write(&world.path("data"));

@@ -189,7 +189,7 @@ fn the_raw_disk_is_a_file() {
     if !can_mount() {
         return;
     }
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let mut data = fs::read(world.path("data")).unwrap();
     let mount = Mount::new(&world, "--raw");
     assert!(fs::read(mount.path("disk")).unwrap() == data);
@@ -239,7 +239,7 @@ fn programs_of_others_and_devices_on_the_disk_give_no_rights() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(16);
+    let world = World::with_volume(4);
     for options in ["", "--read-only", "--raw"] {
         let mount = Mount::new(&world, options);
         let found = options_of(&mount.directory);
@@ -255,7 +255,7 @@ fn a_file_system_is_made_over_data_on_purpose() {
     if !can_mount() {
         return;
     }
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let mount = Mount::new(&world, "--raw");
     let made = Command::new("mkfs.ext4").arg("-q").arg(mount.path("disk")).status().unwrap();
     assert!(made.success());
@@ -269,7 +269,7 @@ fn a_mount_that_is_still_starting_can_be_unmounted() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(16);
+    let world = World::with_volume(4);
     fs::create_dir(world.path("mnt")).unwrap();
     for delay_ms in [20, 60, 120, 250, 400] {
         let line = format!("mount {VOLUME} mnt");
@@ -297,7 +297,7 @@ fn what_cannot_be_mounted_or_unmounted_is_said() {
     if !can_mount() {
         return;
     }
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     fs::create_dir(world.path("mnt")).unwrap();
     world.bad("umount mnt", 3, "no volume is mounted on");
     world.bad(&format!("mount {VOLUME} key"), 3, "not a directory");

@@ -57,7 +57,7 @@ impl Rescue {
 
 #[test]
 fn a_rescue_of_a_sound_volume_is_a_copy() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let message = world.good(&format!("rescue {VOLUME} saved"));
     world.bad(&format!("rescue {VOLUME} saved"), 4, "exists already");
     assert!(message.contains("4096 blocks are in saved"), "{message}");
@@ -68,7 +68,7 @@ fn a_rescue_of_a_sound_volume_is_a_copy() {
 /// What it saves is right for its time, and nobody takes it for the latest.
 #[test]
 fn a_rescue_with_an_old_directory_is_code_12() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let state = world.state();
     world.copy(&state, "old");
     world.fill();
@@ -84,7 +84,7 @@ fn a_rescue_with_an_old_directory_is_code_12() {
 /// and a bucket on the client is not.
 #[test]
 fn of_a_store_cut_short_a_rescue_gives_back_all_but_what_is_missing() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let store = world.store();
     let (whole, back) = (store.len(), back_at(&store));
     let heads = back + PAIR_BYTES..whole - HEADER_BYTES;
@@ -120,7 +120,7 @@ fn of_a_store_cut_short_a_rescue_gives_back_all_but_what_is_missing() {
 
 #[test]
 fn damage_to_headers_and_superblocks_is_damage() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let store = world.store();
     let header_copies = [0, HEADER_BYTES, store.len() - HEADER_BYTES];
     for (at, what) in header_copies
@@ -139,7 +139,7 @@ fn damage_to_headers_and_superblocks_is_damage() {
 
 #[test]
 fn of_damage_all_over_so_much_is_told_and_the_rest_counted() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let store = world.store();
     let end = back_at(&store);
     for at in (BUCKETS_AT..end).step_by(5 * 4096) {
@@ -157,7 +157,7 @@ fn of_damage_all_over_so_much_is_told_and_the_rest_counted() {
 
 #[test]
 fn a_directory_in_use_is_not_rescued_from() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let server = world.serve("");
     world.copy("disk.obl", "copy.obl");
     world.bad("rescue copy.obl saved --key-file key", 9, "another process has the volume open");
@@ -176,7 +176,7 @@ fn a_rescue_needs_to_write_neither_to_the_store_nor_to_the_directory() {
 #[test]
 #[ignore = "runs on a file system of its own"]
 fn rescues_from_a_read_only_file_system() {
-    let world = World::with_data(16);
+    let world = World::with_data(4);
     let media = folder();
     let mount = |options: &str| {
         let status = Command::new("mount").args(["-o", options]).arg(&media).status().unwrap();

@@ -121,18 +121,20 @@ fn a_crash_while_writing_leaves_two_copies() {
 /// written first.
 #[test]
 fn a_second_crash_does_not_take_the_last_good_pair() {
+    let old = superblock();
+    let middle = next(&old);
+    let mut last = middle.clone();
+    last.remove_slot(&super::volume_key(), 0).unwrap();
+    let old = old.encode();
     for good in [0b0011u8, 0b1100, 0b0001, 0b0100, 0b0111, 0b1101] {
         for other_is_old in [false, true] {
             for (calls, fates) in (0..=WRITE_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
-                let middle = next(&superblock());
                 let mut store = with(&middle);
                 for copy in bits(!good & 0b1111) {
                     let bytes = bytes_of(&mut store, copy);
-                    bytes.copy_from_slice(&superblock().encode()[..]);
+                    bytes.copy_from_slice(&old[..]);
                     bytes[9000] ^= u8::from(!other_is_old);
                 }
-                let mut last = middle.clone();
-                last.remove_slot(&super::volume_key(), 0).unwrap();
                 let mut store = CrashingStore::new(store, calls);
                 let _ = write_copies(&mut store, &last);
                 let mut store = store.after_crash(&fates);
@@ -145,12 +147,13 @@ fn a_second_crash_does_not_take_the_last_good_pair() {
 
 #[test]
 fn a_crash_while_repairing_leaves_the_good_copies() {
+    let superblock = superblock();
     for good in 1u8..1 << COPIES {
         for (calls, fates) in (0..REPAIR_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
-            let mut store = with(&superblock());
+            let mut store = with(&superblock);
             bits(!good & 0b1111).for_each(|copy| bytes_of(&mut store, copy)[100] ^= 1);
             let mut store = CrashingStore::new(store, calls);
-            let _ = repair(&mut store, &superblock());
+            let _ = repair(&mut store, &superblock);
             let found = sequences(&mut store.after_crash(&fates));
             assert!(bits(good).all(|copy| found[copy] == Some(2)), "{good:04b}: {found:?}");
         }
@@ -161,10 +164,11 @@ fn a_crash_while_repairing_leaves_the_good_copies() {
 /// these are not touched before the new one is durable.
 #[test]
 fn a_crash_while_settling_leaves_a_superblock() {
-    let new = next(&superblock());
+    let old = superblock();
+    let new = next(&old);
     for cached in [0b0011u8, 0b1100, 0b0001, 0b1000] {
         for (calls, fates) in (0..=WRITE_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
-            let mut store = CrashingStore::new(with(&superblock()), calls);
+            let mut store = CrashingStore::new(with(&old), calls);
             for copy in bits(cached) {
                 let bytes = bytes_of(&mut store.inner, copy);
                 store.unflushed.push((copy, bytes.to_vec()));
