@@ -29,7 +29,7 @@ fn qemu_io(server: &Server, commands: &[&str]) {
 
 #[test]
 fn nbdinfo_describes_the_volume() {
-    let world = World::with_volume(4);
+    let world = World::with_volume(16);
     for way in WAYS {
         let server = world.serve(&format!("{way} --export-name disk"));
         let report: Value =
@@ -48,7 +48,7 @@ fn nbdinfo_describes_the_volume() {
 
 #[test]
 fn qemu_img_converts_both_ways_and_compares() {
-    let world = World::with_volume(4);
+    let world = World::with_volume(16);
     for (way, seed) in WAYS.into_iter().zip(1..) {
         let image = image(&world, seed);
         let (data, back) = (world.path("data"), world.path("back"));
@@ -66,7 +66,7 @@ fn qemu_img_converts_both_ways_and_compares() {
 
 #[test]
 fn nbdcopy_copies_both_ways_over_many_connections() {
-    let world = World::with_volume(4);
+    let world = World::with_volume(16);
     for (way, seed) in WAYS.into_iter().zip(3..) {
         let image = image(&world, seed);
         let (data, back) = (world.path("data"), world.path("back"));
@@ -85,7 +85,7 @@ fn nbdcopy_copies_both_ways_over_many_connections() {
 /// A model beside the disk: the same operations on bytes.
 #[test]
 fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
-    let world = World::with_volume(4);
+    let world = World::with_volume(16);
     let mut model = vec![0; (16 * MIB) as usize];
     for way in WAYS {
         let server = world.serve(way);
@@ -135,7 +135,7 @@ fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
 
 #[test]
 fn fio_verifies_what_it_wrote_between_trims() {
-    let world = World::with_volume(4);
+    let world = World::with_volume(16);
     let server = world.serve("--cache 1M");
     let uri = format!("--uri={}", server.uri());
     let fio = |options: &[&str]| {
@@ -207,7 +207,7 @@ fn make_certificates(directory: &Path) {
 
 #[test]
 fn data_go_round_under_tls() {
-    let world = World::with_volume(4);
+    let world = World::with_volume(16);
     let (certificates, others) = (world.path("pki"), world.path("others"));
     make_certificates(&certificates);
     make_certificates(&others);

@@ -107,7 +107,7 @@ fn sizes_are_compared_as_they_would_be_planned() {
 
 #[test]
 fn a_description_as_json_with_a_key_and_without() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     let fields =
         [&PLAN[..], &["allocated_bytes", "authenticated", "id", "key_slots", "needs_recovery"]]
             .concat();
@@ -130,7 +130,7 @@ fn a_description_as_json_with_a_key_and_without() {
 
 #[test]
 fn a_check_counts() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     let report = world.json(&format!("check {VOLUME} --json"));
     assert_fields(&report, &["blocks", "buckets", "recovered"]);
     assert_eq!(report["blocks"], 4096);
@@ -140,7 +140,7 @@ fn a_check_counts() {
 
 #[test]
 fn keys_come_and_go() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     fs::write(world.path("other"), bytes(3, 32)).unwrap();
     fs::write(world.path("words"), "correct horse\nthe rest does not matter\n").unwrap();
     let said = world.good(&format!("key add {VOLUME} --new-key-file other --label spare"));
@@ -224,7 +224,7 @@ fn the_exit_code_of_a_command_is_passed_on() {
 
 #[test]
 fn the_options_of_a_run_change_nothing_that_is_kept() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     for options in ["--cache 64K --sync-moves flush", "--direct", "--cache 0 --record-view view"] {
         fs::write(world.path("data"), bytes(options.len() as u64, 16 * MIB)).unwrap();
         let (code, _, error) = crate::common::oblivio(

@@ -57,7 +57,7 @@ impl Rescue {
 
 #[test]
 fn a_rescue_of_a_sound_volume_is_a_copy() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     let message = world.good(&format!("rescue {VOLUME} saved"));
     world.bad(&format!("rescue {VOLUME} saved"), 4, "exists already");
     assert!(message.contains("4096 blocks are in saved"), "{message}");
@@ -84,7 +84,7 @@ fn a_rescue_with_an_old_directory_is_code_12() {
 /// and a bucket on the client is not.
 #[test]
 fn of_a_store_cut_short_a_rescue_gives_back_all_but_what_is_missing() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     let store = world.store();
     let (whole, back) = (store.len(), back_at(&store));
     let heads = back + PAIR_BYTES..whole - HEADER_BYTES;
@@ -139,7 +139,7 @@ fn damage_to_headers_and_superblocks_is_damage() {
 
 #[test]
 fn of_damage_all_over_so_much_is_told_and_the_rest_counted() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     let store = world.store();
     let end = back_at(&store);
     for at in (BUCKETS_AT..end).step_by(5 * 4096) {

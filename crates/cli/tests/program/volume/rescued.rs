@@ -30,7 +30,7 @@ fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn all_of_a_sound_volume_is_served_and_nothing_changed() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     let before = (fs::read(world.path("disk.obl")).unwrap(), contents(&world.state()));
     let serve = format!("serve nbd {VOLUME} --rescued");
     world.good(&format!("{serve} --run 'nbdcopy \"$uri\" copy && cmp data copy'"));
@@ -41,7 +41,7 @@ fn all_of_a_sound_volume_is_served_and_nothing_changed() {
 
 #[test]
 fn what_is_lost_is_an_error_and_the_rest_is_what_a_rescue_gives_back() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     damage(&world);
     let rescue = oblivio(world.path(""), &format!("rescue {VOLUME} saved"));
     assert_eq!(rescue.0, 7, "{}", rescue.2);
@@ -76,7 +76,7 @@ fn what_keeps_it_from_serving_is_said_before_anything_is_read() {
 /// It has read all of it, and shows it nothing any more.
 #[test]
 fn storage_may_be_gone_while_it_is_read() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     let server = Server::start(&world, "--rescued").ready();
     fs::remove_file(world.path("disk.obl")).unwrap();
     fs::remove_file(world.state_file()).unwrap();
@@ -86,7 +86,7 @@ fn storage_may_be_gone_while_it_is_read() {
 
 #[test]
 fn it_ends_as_the_command_does_and_otherwise_as_a_rescue_would() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     let serve = |options: &str| {
         let line = format!("serve nbd {VOLUME} --rescued --run {options}");
         let (code, _, complaints) = oblivio(world.path(""), &line);
@@ -125,7 +125,7 @@ fn what_waits_to_be_served_has_no_name_and_needs_room() {
 #[test]
 #[ignore = "runs on a file system of its own"]
 fn needs_room_for_what_waits() {
-    let world = World::with_data(4);
+    let world = World::with_data(16);
     let scratch = folder();
     let serve = format!("serve nbd {VOLUME} --rescued --scratch {}", scratch.display());
     world.good(&format!("{serve} --run 'test -z \"$(ls -A {})\"'", scratch.display()));

@@ -75,7 +75,7 @@ fn an_opening_tries_and_spends_what_it_is_told() {
 
 #[test]
 fn neither_storage_nor_the_clients_directory_shows_what_is_kept() {
-    let world = World::with_volume(4);
+    let world = World::with_volume(16);
     let line = b"a line that somebody wrote to this disk, and nobody else shall read\n";
     fs::write(world.path("data"), line.repeat((16 * MIB) as usize / line.len())).unwrap();
     let server = Server::start(&world, "--cache 1M").ready();
