@@ -56,8 +56,7 @@ impl Blocks {
         write_back: usize,
         access: impl FnOnce(&mut Volume, &mut [Access<'_>]) -> Result<Vec<bool>, VolumeError>,
     ) -> Result<(), VolumeError> {
-        let mut data: Vec<_> =
-            read.iter().map(|_| WipedBytes::zeros(self.block_bytes)).collect();
+        let mut data: Vec<_> = read.iter().map(|_| WipedBytes::zeros(self.block_bytes)).collect();
         let reads = read.iter().zip(&mut data);
         let reads = reads.map(|(block, data)| Access { address: *block, op: Op::Read(data) });
         let dirty = self.cache.oldest_dirty(write_back);

@@ -174,9 +174,8 @@ pub fn settle(
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
     let copies = read_copies(store);
-    let differing = |copy: &&Result<LockedSuperblock, _>| {
-        !copy.as_ref().is_ok_and(|copy| copy.is(superblock))
-    };
+    let differing =
+        |copy: &&Result<LockedSuperblock, _>| !copy.as_ref().is_ok_and(|copy| copy.is(superblock));
     write_pairs(store, superblock, |pair| copies.of_pair(pair).iter().filter(differing).count())
 }
 
@@ -217,10 +216,7 @@ pub fn repair(
     Ok(bad.len())
 }
 
-fn read(
-    store: &mut (impl BucketStore + ?Sized),
-    copy: usize,
-) -> Result<&[u8], SuperblockError> {
+fn read(store: &mut (impl BucketStore + ?Sized), copy: usize) -> Result<&[u8], SuperblockError> {
     check_shape(store)?;
     let frames = records::read(store, &[place(copy)])?;
     if frames.len() != 1 {
