@@ -24,7 +24,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "recovery-begins-no-era-after-a-closing",
         shows: "what changed since a backup that was restored: a key stream comes twice",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/opening.rs",
             find: "live.array.begin_era(EraStart::Opening, &mut live.coins);",
             replacement: "if !history.head.is_clean {
             live.array.begin_era(EraStart::Opening, &mut live.coins);
@@ -37,7 +37,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "recovery-begins-no-era-after-a-crash",
         shows: "what changed between an eviction that was lost and the one made in its place",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/opening.rs",
             find: "live.array.begin_era(EraStart::Opening, &mut live.coins);",
             replacement: "if history.head.is_clean {
             live.array.begin_era(EraStart::Opening, &mut live.coins);
@@ -76,7 +76,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "recovery-skips-dummies",
         shows: "which accesses before the crash were dummies",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/opening.rs",
             find: "let block = Zeroizing::new(vec![0; array.block_bytes()]);",
             replacement: "if array.blocks_of(&plan)?.iter().all(Option::is_none) {
                 return Ok(0);
@@ -110,7 +110,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "recovery-flushes-storage-for-trims",
         shows: "how many trims there were since the last checkpoint before an opening",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/opening.rs",
             find: "Record::Forget { start, end } => array.forget(start..end).map(|()| 0).map_err(Into::into),",
             replacement: "Record::Forget { start, end } => {
             array.flush()?;
@@ -123,7 +123,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "recovery-shows-what-is-not-durable",
         shows: "after a power loss in a recovery, that a block is asked for again: on one leaf",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/opening.rs",
             find: "past.make_durable(&mut *dir)?;",
             replacement: "",
         }],

@@ -76,7 +76,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "openings-repeat-the-log-before-they-look",
         shows: "nothing: an old directory destroys what the right one needs",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/opening.rs",
             find: "            .refuse_if_behind(&mut *live.array, options.after_tampering)
 ",
             replacement: "            .refuse_if_behind(&mut *live.array, options.after_tampering)
@@ -109,7 +109,7 @@ pub(super) const LEAKS: &[Leak] = &[
                 replacement: "    anchor::write(array.store_mut(), key, checkpoint)",
             },
             Edit {
-                file: "volume/src/volume.rs",
+                file: "volume/src/volume/opening.rs",
                 find: "        live.array.flush()?;
         recovery.superblocks_mended =",
                 replacement: "        recovery.superblocks_mended =",
@@ -205,7 +205,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "openings-forget-tampering-before-they-repeat",
         shows: "what it asks for with each opening that is interrupted: one bucket more of the path that failed",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/opening.rs",
             find: "tampering::check(&*dir, options.after_tampering)?;",
             replacement: "tampering::check(&*dir, options.after_tampering)?;
         tampering::forget(&mut *dir)?;",
@@ -298,7 +298,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "evictions-ahead-of-their-time-pass-the-fence",
         shows: "nothing: two clients overwrite each other's buckets",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/window.rs",
             find: "                self.ledger.before_accesses(&mut self.live)?;
                 self.ledger.log.append(|out| Record::Evict",
             replacement: "                self.ledger.log.append(|out| Record::Evict",

@@ -8,7 +8,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "volume-fetches-are-not-synced",
         shows: "after a power loss, that a block of the position map is fetched again: on one leaf",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/window.rs",
             find: "self.carry_out(&wanted, &mut nothing_to_do(wanted.len()))",
             replacement: "let plan = self.live.array.plan(&wanted, &mut self.live.coins)?;
         let none = wanted.iter().map(|_| None);
@@ -22,7 +22,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "volume-storage-is-flushed-before-a-fetch",
         shows: "which accesses fetch blocks of the position map",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/window.rs",
             find: "let wanted: Vec<_> = needed",
             replacement: "self.live.array.flush()?;
         let wanted: Vec<_> = needed",
@@ -49,7 +49,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "volume-log-is-synced-after-the-read",
         shows: "after a power loss, that a block is asked for again: on one leaf",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/window.rs",
             find: "self.sync_moves()?;
         Ok(self.live.array.carry_out(&plan, ops)?)",
             replacement: "self.live.array.carry_out(&plan, ops)?;
@@ -63,7 +63,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "volume-dummies-are-not-synced",
         shows: "after a power loss, which accesses were dummies: they are not made again",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/window.rs",
             find: "self.sync_moves()?;
         Ok(self.live.array.carry_out(&plan, ops)?)",
             replacement: "if !wanted.iter().all(|want| *want == Want::Nothing) {
@@ -80,7 +80,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "how many accesses write: the log grows by a block for each",
         edits: &[
             Edit {
-                file: "volume/src/volume.rs",
+                file: "volume/src/volume/window.rs",
                 find: "if accesses == 0 ||",
                 replacement: "let is_long = self.ledger.has_many_forgets(self.options.state_file_bytes_max);
             if is_long || accesses == 0 ||",
@@ -141,7 +141,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "volume-never-written-blocks-read-nothing",
         shows: "whether any block was ever written",
         edits: &[Edit {
-            file: "volume/src/volume.rs",
+            file: "volume/src/volume/window.rs",
             find: "if !self.finds_on_client(request.address)? {",
             replacement: "if let Op::Read(block) = &mut request.op
             && !self.live.array.may_hold_contents()

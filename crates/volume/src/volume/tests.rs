@@ -5,12 +5,15 @@ use oblivio_core::{LayoutKind, MemoryStore};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
+use zeroize::Zeroizing;
 
 use super::*;
-use crate::keys::{Cost, NewSlot, Secret};
+use crate::coins::Coins;
+use crate::keys::{Cost, NewSlot, Secret, VolumeKey};
 use crate::plan::Wish;
 use crate::schemes;
 use crate::state_dir::FsStateDir;
+use crate::superblock::{Superblock, Unlocked};
 
 fn params(scheme: &str) -> VolumeParams {
     VolumeParams::plan(&Wish { block_bytes: 512, ..Wish::new(64 * 512, scheme) }).unwrap()

@@ -1,0 +1,173 @@
+//! How a volume comes to be, and how it is opened again and recovered.
+
+use oblivio_core::durable::{Durable, EraStart};
+use oblivio_core::store::BucketStore;
+use oblivio_core::{MasterKey, Op};
+use zeroize::Zeroizing;
+
+use super::{Volume, VolumeOptions, trees};
+use crate::anchor;
+use crate::announced;
+use crate::coins::Coins;
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::keys::VolumeKey;
+use crate::ledger::{self, Last, Ledger, LedgerKeys, Live, Opening, Past};
+use crate::newest;
+use crate::state::record::{LoggedPlan, Record};
+use crate::state_dir::StateDir;
+use crate::superblock::{self, Superblock, Unlocked};
+use crate::tampering;
+
+/// What was done when a volume was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// It had not been closed.
+    pub was_needed: bool,
+    /// Accesses that were made again.
+    pub accesses: u64,
+    /// Bytes at the end of the client's state that do not open, and were left out. A crash tears off
+    /// what had not been synced; otherwise the directory is damaged.
+    pub state_bytes_ignored: u64,
+    /// Anchors that were damaged, or torn by a crash. They are written again.
+    pub anchors_damaged: usize,
+    /// Copies of the superblock that were damaged, and written again.
+    pub superblocks_mended: usize,
+}
+
+/// Whether the volume was not closed when it was last used, and will be recovered when it is opened.
+/// Looks at the client's directory alone.
+///
+/// # Errors
+/// When the directory has no state of this volume, or knows of a newer superblock.
+pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, VolumeError> {
+    let Unlocked { superblock, volume_key, .. } = owner;
+    let keys = LedgerKeys::new(volume_key);
+    let past = Past::read(dir, &keys, &superblock.volume_id())?;
+    newest::check(dir, owner)?;
+    Ok(!past.history.head.is_clean || past.history.pending.is_any())
+}
+
+impl Volume {
+    /// Makes a volume of an empty store and an empty directory. It exists once its superblock does,
+    /// which is written last.
+    ///
+    /// # Errors
+    /// Any. What was made so far is worthless then.
+    pub fn create(
+        store: impl BucketStore + Send + 'static,
+        dir: Box<dyn StateDir>,
+        owner: &Unlocked,
+        options: VolumeOptions,
+        coins: impl Into<Coins>,
+    ) -> Result<Self, VolumeError> {
+        let Unlocked { superblock, volume_key: key, .. } = owner;
+        let config = superblock.params().config()?;
+        let mut coins = coins.into();
+        let trees = trees(config.shapes()?.len());
+        let array = config.create(seal_key(key), &trees, Box::new(store), &mut coins)?;
+        let mut live = Live { array, coins };
+        let opening = opening(superblock, &options, false);
+        let mut ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut live)?;
+        // No crash leaves a volume whose client does not know its superblock.
+        newest::record(&mut *ledger.dir, owner)?;
+        superblock::copies::write_copies(live.array.store_mut(), superblock)?;
+        Ok(Self::new(live, ledger, options))
+    }
+
+    fn new(live: Live, ledger: Ledger, options: VolumeOptions) -> Self {
+        let (blocks, block_bytes) = (live.array.blocks(), live.array.block_bytes());
+        Self { live, block_bytes, blocks, ledger, options, is_broken: false }
+    }
+
+    /// Opens a volume, and recovers it if it was not closed.
+    ///
+    /// # Errors
+    /// Any. Nothing is lost by an opening that fails.
+    pub fn open(
+        mut store: impl BucketStore + Send + 'static,
+        mut dir: Box<dyn StateDir>,
+        owner: &Unlocked,
+        options: VolumeOptions,
+        coins: impl Into<Coins>,
+    ) -> Result<(Self, Recovery), VolumeError> {
+        let Unlocked { superblock, volume_key: key, .. } = owner;
+        let volume_id = superblock.volume_id();
+        let config = superblock.params().config()?;
+        let keys = LedgerKeys::new(key);
+        let past = Past::read(&*dir, &keys, &volume_id)?;
+        past.make_durable(&mut *dir)?;
+        newest::check(&*dir, owner)?;
+        let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
+        let known = past.known(&*dir, &keys)?;
+        let shown = known.check(shown)?;
+        let mut history = past.history;
+        let array = history.array(&*config, seal_key(key), Box::new(store))?;
+        let mut live = Live { array, coins: coins.into() };
+        // Up to here nothing was written to storage: what the right directory needs is still there.
+        history
+            .refuse_if_behind(&mut *live.array, options.after_tampering)
+            .inspect_err(|error| tampering::note(&mut *dir, error))?;
+        tampering::check(&*dir, options.after_tampering)?;
+        let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;
+        // What is written from here on is not what was lost.
+        live.array.begin_era(EraStart::Opening, &mut live.coins);
+        let mut recovery = Recovery {
+            was_needed: !history.head.is_clean,
+            state_bytes_ignored: history.bytes_ignored,
+            anchors_damaged,
+            ..Recovery::default()
+        };
+        let repeated = history.each_pending(|record| {
+            recovery.accesses += repeat(&mut *live.array, record)?;
+            Ok(())
+        });
+        repeated.inspect_err(|error| tampering::note(&mut *dir, error))?;
+        live.array.flush()?;
+        recovery.superblocks_mended = newest::adopt(live.array.store_mut(), &mut *dir, owner)?;
+        let last = Last { generation: past.generation, shown: announced };
+        let opening = opening(superblock, &options, history.head.may_lose_moves);
+        let mut ledger = Ledger::resume(dir, keys, opening, last, &mut live)?;
+        announced::forget(&mut *ledger.dir)?;
+        tampering::forget(&mut *ledger.dir)?;
+        Ok((Self::new(live, ledger, options), recovery))
+    }
+}
+
+fn opening(
+    superblock: &Superblock,
+    options: &VolumeOptions,
+    may_follow_lost_moves: bool,
+) -> Opening {
+    let (volume_id, sync_moves) = (superblock.volume_id(), options.sync_moves);
+    Opening { volume_id, sync_moves, may_follow_lost_moves }
+}
+
+pub(crate) fn seal_key(key: &VolumeKey) -> MasterKey {
+    MasterKey::from_bytes(*key.derive("buckets"))
+}
+
+/// Does again what a record says, and counts the accesses.
+fn repeat(array: &mut dyn Durable, record: Record) -> Result<u64, VolumeError> {
+    match record {
+        Record::Accesses(LoggedPlan { plan, writes }) => {
+            let block = Zeroizing::new(vec![0; array.block_bytes()]);
+            let mut nowhere = vec![block; writes.len()];
+            let ops = writes.iter().zip(&mut nowhere).map(|(data, nowhere)| {
+                data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
+            });
+            array.carry_out(&plan, &mut ops.collect::<Vec<_>>())?;
+            Ok(plan.accesses() as u64)
+        }
+        Record::Forget { start, end } => array.forget(start..end).map(|()| 0).map_err(Into::into),
+        Record::Evict => array.evict().map(|()| 0).map_err(Into::into),
+        Record::InPlace { address, data } => {
+            if array.serve_on_client(address, &mut Op::Write(&data))? {
+                return Ok(0);
+            }
+            let message = "the client's state tells of a block on the client that is not there: it is \
+                           damaged. Restore the directory as it was";
+            Err(VolumeError::new(VolumeErrorKind::StateDamaged, message))
+        }
+        _ => unreachable!("a history keeps nothing else to be done again"),
+    }
+}

@@ -1,0 +1,101 @@
+//! Windows of accesses: room for them, their plan, its record in the log, and only then the paths.
+
+use oblivio_core::durable::{Room, Want};
+use oblivio_core::{Access, HitPolicy, Op};
+
+use super::{SyncMoves, Volume};
+use crate::error::VolumeError;
+use crate::ledger::IsClean;
+use crate::state::record::{self, Record};
+
+impl Volume {
+    /// Makes it possible to begin accesses, and says how many of `wanted`.
+    pub(super) fn make_room(&mut self, wanted: usize) -> Result<usize, VolumeError> {
+        loop {
+            let Room { accesses, evictions, must_evict } = self.live.array.room()?;
+            if accesses == 0 || must_evict && evictions == 0 {
+                self.checkpoint()?;
+            }
+            if must_evict {
+                self.ledger.before_accesses(&mut self.live)?;
+                self.ledger.log.append(|out| Record::Evict.put(out))?;
+                self.sync_moves()?;
+                self.live.array.evict()?;
+            } else if accesses > 0 {
+                let fitting = wanted.min(self.live.array.window_accesses_max());
+                return Ok(fitting.min(usize::try_from(accesses).unwrap_or(usize::MAX)));
+            }
+        }
+    }
+
+    pub(super) fn access_window(&mut self, window: &mut [Access<'_>]) -> Result<(), VolumeError> {
+        let wanted: Vec<_> = window.iter().map(|request| Want::Block(request.address)).collect();
+        let mut ops: Vec<_> = window.iter_mut().map(|request| request.op.reborrow()).collect();
+        self.carry_out(&wanted, &mut ops)
+    }
+
+    /// Accesses blocks of the position map, so that what they are needed for can be accessed.
+    pub(super) fn fetch(&mut self, needed: &[u64]) -> Result<(), VolumeError> {
+        let wanted: Vec<_> = needed.iter().copied().map(Want::Position).collect();
+        self.carry_out(&wanted, &mut nothing_to_do(wanted.len()))
+    }
+
+    /// Serves a request without an access, if the client finds its block by its address and may. Only
+    /// what it writes is logged.
+    pub(super) fn serve_on_client(
+        &mut self,
+        request: &mut Access<'_>,
+    ) -> Result<bool, VolumeError> {
+        if !self.finds_on_client(request.address)? {
+            return Ok(false);
+        }
+        if let Op::Write(data) = &request.op {
+            let address = request.address;
+            self.ledger.log.append(|out| record::put_in_place(out, address, data))?;
+        }
+        Ok(self.live.array.serve_on_client(request.address, &mut request.op)?)
+    }
+
+    pub(super) fn finds_on_client(&mut self, address: u64) -> Result<bool, VolumeError> {
+        match self.options.hits {
+            HitPolicy::Access => Ok(false),
+            HitPolicy::Serve => {
+                Ok(self.live.array.serve_on_client(address, &mut Op::Update(&mut |_| ()))?)
+            }
+        }
+    }
+
+    /// Plans accesses, logs them, and makes them.
+    pub(super) fn carry_out(
+        &mut self,
+        wanted: &[Want],
+        ops: &mut [Op<'_>],
+    ) -> Result<(), VolumeError> {
+        let plan = self.live.array.plan(wanted, &mut self.live.coins)?;
+        self.ledger.before_accesses(&mut self.live)?;
+        let writes = ops.iter().map(|op| match op {
+            Op::Write(data) if !data.is_empty() => Some(*data),
+            _ => None,
+        });
+        self.ledger.log.append(|out| record::put_accesses(out, &plan, writes))?;
+        self.sync_moves()?;
+        Ok(self.live.array.carry_out(&plan, ops)?)
+    }
+
+    /// Storage is about to see what the log holds.
+    fn sync_moves(&mut self) -> Result<(), VolumeError> {
+        match self.options.sync_moves {
+            SyncMoves::BeforeReads => Ok(self.ledger.log.sync()?),
+            SyncMoves::AtFlush => Ok(()),
+        }
+    }
+
+    pub(super) fn checkpoint(&mut self) -> Result<(), VolumeError> {
+        self.ledger.checkpoint(&mut self.live, IsClean(false), self.options.state_file_bytes_max)
+    }
+}
+
+/// Operations for accesses to what is no block.
+pub(super) fn nothing_to_do<'a>(accesses: usize) -> Vec<Op<'a>> {
+    (0..accesses).map(|_| Op::Write(&[])).collect()
+}
