@@ -192,11 +192,12 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "disk-zeros-are-trimmed",
         shows: "which writes are of zeros: they make no access",
         edits: &[Edit {
-            file: "volume/src/disk/worker.rs",
-            find: "if part.is_whole(self.blocks.block_bytes) {",
-            replacement: "if part.is_whole(self.blocks.block_bytes) && new.iter().all(|byte| *byte == 0) {
-                self.blocks.forget_blocks(part.block..part.block + 1)?;
-            } else if part.is_whole(self.blocks.block_bytes) {",
+            file: "volume/src/disk/pending.rs",
+            find: "if part.is_whole(*block_bytes) {",
+            replacement: "if part.is_whole(*block_bytes) && bytes.iter().all(|byte| *byte == 0) {
+                cache.remove_range(part.block..part.block + 1);
+                blocks.volume.forget(part.block..part.block + 1).expect(\"a whole volume\");
+            } else if part.is_whole(*block_bytes) {",
         }],
         found_by: &[VOLUME_PRIVACY
             .tests(&["requests::writes_to_a_disk_look_alike_whatever_they_write"])],
@@ -205,10 +206,10 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "disk-unchanged-blocks-are-not-written-back",
         shows: "which writes change nothing: they make no access",
         edits: &[Edit {
-            file: "volume/src/disk/worker.rs",
-            find: "if part.is_whole(self.blocks.block_bytes) {",
-            replacement: "if self.blocks.cache.get(part.block).is_some_and(|block| block == new) {
-            } else if part.is_whole(self.blocks.block_bytes) {",
+            file: "volume/src/disk/pending.rs",
+            find: "if part.is_whole(*block_bytes) {",
+            replacement: "if cache.get(part.block).is_some_and(|block| *block == *bytes) {
+            } else if part.is_whole(*block_bytes) {",
         }],
         found_by: &[VOLUME_PRIVACY
             .tests(&["requests::writes_to_a_disk_look_alike_whatever_they_write"])],

@@ -1,5 +1,6 @@
 //! The blocks of a volume, behind a write-back cache.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use oblivio_core::wiped::WipedBytes;
@@ -74,13 +75,16 @@ impl Blocks {
         Ok(())
     }
 
-    /// Forgets the blocks that lie wholly in a range of bytes, and returns what is left of it.
-    pub(super) fn forget(&mut self, range: Range<u64>) -> Result<[Range<u64>; 2], VolumeError> {
-        let (whole, edges) = whole_blocks(range, self.block_bytes as u64);
-        if !whole.is_empty() {
-            self.forget_blocks(whole)?;
-        }
-        Ok(edges)
+    /// Those of the blocks that are not at hand, each once, in the order in which they are needed.
+    pub(super) fn missing(&self, needed: impl Iterator<Item = u64>) -> Vec<u64> {
+        let mut seen = HashSet::new();
+        needed.filter(|block| !self.cache.contains(*block) && seen.insert(*block)).collect()
+    }
+
+    /// Forgets the blocks that lie wholly in a range of bytes.
+    pub(super) fn forget(&mut self, range: Range<u64>) -> Result<(), VolumeError> {
+        let (whole, _) = whole_blocks(range, self.block_bytes as u64);
+        if whole.is_empty() { Ok(()) } else { self.forget_blocks(whole) }
     }
 
     pub(super) fn forget_blocks(&mut self, blocks: Range<u64>) -> Result<(), VolumeError> {

@@ -1,4 +1,4 @@
-//! A request that waits for ticks: done block by block, as they come to hand.
+//! A request under way: done block by block, as they come to hand.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -6,9 +6,10 @@ use std::ops::Range;
 use zeroize::Zeroizing;
 
 use super::blocks::Blocks;
-use crate::device::ops::is_durable;
+use super::requests::disk_error;
+use crate::device::ops::{check, is_durable};
 use crate::device::span::{Part, parts, whole_blocks};
-use crate::device::{Completion, DiskError, DiskOp, Request};
+use crate::device::{Completion, DiskOp, Request};
 use crate::error::VolumeError;
 
 /// As many blocks are forgotten in one step: a tick that is due waits for no longer.
@@ -30,14 +31,25 @@ pub(super) struct Pending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Made,
-    /// Nothing can be done before the next tick.
+    /// For a block that is not at hand, for fewer dirty ones, or for a moment in which to forget.
     Waits,
     /// There is nothing left to do.
     Done,
 }
 
 impl Pending {
-    pub(super) fn new(request: Request, block_bytes: usize) -> Self {
+    /// A request that can be served; one that cannot is answered so.
+    pub(super) fn admit(request: Request, blocks: &Blocks) -> Option<Self> {
+        match check(&request.op, blocks.bytes) {
+            Ok(()) => Some(Self::new(request, blocks.block_bytes)),
+            Err(error) => {
+                (request.done)(Err(error));
+                None
+            }
+        }
+    }
+
+    fn new(request: Request, block_bytes: usize) -> Self {
         let is_durable = is_durable(&request.op);
         let write = |offset, data| Transfer { is_write: true, offset, data, done: 0 };
         let mut forget = 0..0;
@@ -80,7 +92,15 @@ impl Pending {
         start..end.min(start + FORGET_BLOCKS_MAX)
     }
 
-    /// Does what is next.
+    /// Forgets all blocks that it is about, with every access and checkpoint that this takes.
+    pub(super) fn forget_all(&mut self, blocks: &mut Blocks) -> Result<(), VolumeError> {
+        match std::mem::take(&mut self.forget) {
+            nothing if nothing.is_empty() => Ok(()),
+            range => blocks.forget_blocks(range),
+        }
+    }
+
+    /// Does what is next, if storage sees nothing of it.
     pub(super) fn step(
         &mut self,
         blocks: &mut Blocks,
@@ -109,14 +129,9 @@ impl Pending {
         Ok(if moved { Step::Made } else { Step::Waits })
     }
 
-    /// Answers.
-    pub(super) fn answer(self) {
-        (self.done)(Ok(self.answer));
-    }
-
-    /// Answers that it failed.
-    pub(super) fn refuse(self, error: DiskError) {
-        (self.done)(Err(error));
+    /// Answers that it was done, or why it failed.
+    pub(super) fn answer(self, failure: Option<&VolumeError>) {
+        (self.done)(failure.map_or(Ok(self.answer), |error| Err(disk_error(error))));
     }
 }
 

@@ -8,18 +8,17 @@
 //! for the next checkpoint where it would cause one. A disk that is closed makes as many ticks as it
 //! takes to write back the most blocks that may be dirty, whether they are or not.
 
-use oblivio_core::durable::AnyStore;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
+
+use oblivio_core::durable::AnyStore;
 
 use super::blocks::Blocks;
 use super::cache::Mark;
 use super::pace::{Event, Pace};
 use super::pending::{Pending, Step};
-use super::requests::{BATCH_REQUESTS_MAX, Message, disk_error, refuse_all};
+use super::requests::{BATCH_REQUESTS_MAX, Message, refuse_all};
 use super::schedule::{Wanted, divide};
-use crate::device::Request;
-use crate::device::ops::check;
 use crate::error::VolumeError;
 use crate::volume::Volume;
 
@@ -86,7 +85,7 @@ impl ScheduledWorker {
     fn refuse(&mut self, error: &VolumeError) {
         let waiting = self.wait_for_storage.drain(..).map(|(_, pending)| pending);
         for pending in self.pending.drain(..).chain(waiting) {
-            pending.refuse(disk_error(error));
+            pending.answer(Some(error));
         }
     }
 
@@ -96,7 +95,7 @@ impl ScheduledWorker {
             let event = if is_full { pace.next_tick() } else { pace.next(queue) };
             let mut over = None;
             match event {
-                Event::Serve(request) => self.admit(request),
+                Event::Serve(request) => self.pending.extend(Pending::admit(request, &self.blocks)),
                 Event::Tick(done) => {
                     self.tick(pace)?;
                     over = done;
@@ -135,13 +134,6 @@ impl ScheduledWorker {
         self.pending.len() + self.wait_for_storage.len()
     }
 
-    fn admit(&mut self, request: Request) {
-        match check(&request.op, self.blocks.bytes) {
-            Ok(()) => self.pending.push_back(Pending::new(request, self.blocks.block_bytes)),
-            Err(error) => (request.done)(Err(error)),
-        }
-    }
-
     /// Does what can be done without storage, until the next tick is due. After a tick it does
     /// something in any case.
     fn advance(&mut self, pace: &Pace) -> Result<(), VolumeError> {
@@ -171,7 +163,7 @@ impl ScheduledWorker {
         if pending.is_durable {
             self.wait_for_storage.push_back((self.blocks.cache.mark(), pending));
         } else {
-            pending.answer();
+            pending.answer(None);
         }
     }
 
@@ -196,21 +188,17 @@ impl ScheduledWorker {
             && self.blocks.cache.dirty_since(*mark, 1) == 0
         {
             let (_, pending) = self.wait_for_storage.pop_front().expect("it was there");
-            pending.answer();
+            pending.answer(None);
         }
         Ok(())
     }
 
     /// The blocks that requests wait for, each once: at most as many as a tick can read.
     fn missing(&self) -> Vec<u64> {
-        let Blocks { cache, block_bytes, .. } = &self.blocks;
-        let needed = self.pending.iter().flat_map(|pending| pending.needs(*block_bytes));
-        let mut seen = HashSet::new();
-        needed
-            .take(LOOKS_PER_ACCESS * self.accesses)
-            .filter(|block| !cache.contains(*block) && seen.insert(*block))
-            .take(self.accesses)
-            .collect()
+        let needed = self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes));
+        let mut missing = self.blocks.missing(needed.take(LOOKS_PER_ACCESS * self.accesses));
+        missing.truncate(self.accesses);
+        missing
     }
 
     /// The blocks of the position map that the first request which forgets blocks waits for.

@@ -1,20 +1,19 @@
 //! The one thread that uses the volume: it serves requests in batches, through the cache. What a batch
 //! wants durable is made durable once, at its end.
 
-use oblivio_core::durable::AnyStore;
-use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
+use oblivio_core::durable::AnyStore;
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 
 use super::DiskOptions;
 use super::blocks::Blocks;
-use super::requests::{BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, Message, disk_error, refuse_all};
+use super::pending::{Pending, Step};
+use super::requests::{BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, Message, refuse_all};
 use super::uncached;
-use crate::device::ops::{bytes_carried, check, is_durable};
-use crate::device::span::parts;
-use crate::device::{DiskOp, Request};
+use crate::device::Request;
+use crate::device::ops::bytes_carried;
 use crate::error::VolumeError;
 use crate::volume::Volume;
 
@@ -93,88 +92,50 @@ impl Worker {
         if self.cache_blocks_max == 0 {
             return uncached::serve(&mut self.blocks, batch);
         }
+        let admitted = batch.into_iter().filter_map(|it| Pending::admit(it, &self.blocks));
+        let batch: Vec<_> = admitted.collect();
         let mut failure = self.read_ahead(&batch).err();
         let mut wait_for_flush = Vec::new();
-        for Request { op, done } in batch {
-            if let Some(error) = &failure {
-                done(Err(disk_error(error)));
-                continue;
+        for mut pending in batch {
+            if failure.is_none() {
+                failure = self.carry_out(&mut pending).err();
             }
-            if let Err(error) = check(&op, self.blocks.bytes) {
-                done(Err(error));
-                continue;
-            }
-            let is_durable = is_durable(&op);
-            match self.serve_one(op) {
-                Ok(_) if is_durable => wait_for_flush.push(done),
-                Ok(answer) => done(Ok(answer)),
-                Err(error) => {
-                    done(Err(disk_error(&error)));
-                    failure = Some(error);
-                }
+            if pending.is_durable && failure.is_none() {
+                wait_for_flush.push(pending);
+            } else {
+                pending.answer(failure.as_ref());
             }
         }
         if failure.is_none() && !wait_for_flush.is_empty() {
             failure = self.flush().err();
         }
-        for done in wait_for_flush {
-            done(failure.as_ref().map_or(Ok(Vec::new()), |error| Err(disk_error(error))));
-        }
+        wait_for_flush.into_iter().for_each(|pending| pending.answer(failure.as_ref()));
         self.blocks.cache.shrink(self.cache_blocks_max);
         failure.map_or(Ok(()), Err)
     }
 
-    /// Does what is asked, but does not make it durable.
-    fn serve_one(&mut self, op: DiskOp) -> Result<Vec<u8>, VolumeError> {
-        match op {
-            DiskOp::Read { offset, bytes } => return self.read(offset, bytes as usize),
-            DiskOp::Write { offset, data, .. } => self.write(offset, &data)?,
-            DiskOp::Zero { offset, bytes, .. } => {
-                for edge in self.blocks.forget(offset..offset + bytes)? {
-                    let zeros = vec![0; (edge.end - edge.start) as usize];
-                    self.write(edge.start, &zeros)?;
-                }
+    /// Does what is asked, with all accesses that it takes, but does not make it durable.
+    fn carry_out(&mut self, pending: &mut Pending) -> Result<(), VolumeError> {
+        pending.forget_all(&mut self.blocks)?;
+        loop {
+            match pending.step(&mut self.blocks, self.dirty_blocks_max)? {
+                Step::Done => return Ok(()),
+                Step::Made => (),
+                Step::Waits => self.make_way(pending)?,
             }
-            DiskOp::Trim { offset, bytes, .. } => {
-                self.blocks.forget(offset..offset + bytes)?;
-            }
-            DiskOp::Flush => (),
+            // So many hold while a batch is served.
+            self.blocks.cache.shrink(self.cache_blocks_max + BATCH_BLOCKS_MAX);
         }
-        Ok(Vec::new())
     }
 
-    fn read(&mut self, offset: u64, bytes: usize) -> Result<Vec<u8>, VolumeError> {
-        let mut answer = vec![0; bytes];
-        let parts: Vec<_> = parts(offset, bytes, self.blocks.block_bytes).collect();
-        for parts in parts.chunks(BATCH_BLOCKS_MAX) {
-            let missing = parts.iter().map(|part| part.block);
-            let missing: Vec<_> =
-                missing.filter(|block| !self.blocks.cache.contains(*block)).collect();
-            self.fetch(&missing)?;
-            for part in parts {
-                let block = self.blocks.cache.get(part.block).expect("it was fetched");
-                answer[part.range()].copy_from_slice(&block[part.within.clone()]);
-            }
-            self.shrink()?;
+    /// Brings the blocks that a request waits for into the cache; if it waits for none, there are too many dirty
+    /// ones.
+    fn make_way(&mut self, pending: &Pending) -> Result<(), VolumeError> {
+        let needed = pending.needs(self.blocks.block_bytes).take(BATCH_BLOCKS_MAX);
+        match &*self.blocks.missing(needed) {
+            [] => self.write_back(WINDOW_ACCESSES_MAX),
+            missing => self.fetch(missing),
         }
-        Ok(answer)
-    }
-
-    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), VolumeError> {
-        for part in parts(offset, data.len(), self.blocks.block_bytes) {
-            let new = &data[part.range()];
-            if part.is_whole(self.blocks.block_bytes) {
-                self.blocks.cache.insert_dirty(part.block, new.into());
-            } else {
-                if !self.blocks.cache.contains(part.block) {
-                    self.fetch(&[part.block])?;
-                }
-                let block = self.blocks.cache.get_mut(part.block).expect("it was fetched");
-                block[part.within].copy_from_slice(new);
-            }
-            self.shrink()?;
-        }
-        Ok(())
     }
 
     /// Makes everything so far durable.
@@ -185,41 +146,16 @@ impl Worker {
 
     /// Brings the blocks that a batch will ask for into the cache, in as few accesses to storage as
     /// there are blocks, and as few waits as there are windows.
-    fn read_ahead(&mut self, batch: &[Request]) -> Result<(), VolumeError> {
-        let mut wanted = Vec::new();
-        let mut seen = HashSet::new();
-        for request in batch.iter().filter(|request| check(&request.op, self.blocks.bytes).is_ok())
-        {
-            let (offset, bytes, only_edges) = match &request.op {
-                DiskOp::Read { offset, bytes } => (*offset, *bytes as usize, false),
-                DiskOp::Write { offset, data, .. } => (*offset, data.len(), true),
-                _ => continue,
-            };
-            for part in parts(offset, bytes, self.blocks.block_bytes) {
-                let is_needed = !(only_edges && part.is_whole(self.blocks.block_bytes));
-                if is_needed && !self.blocks.cache.contains(part.block) && seen.insert(part.block) {
-                    wanted.push(part.block);
-                }
-                if wanted.len() == BATCH_BLOCKS_MAX {
-                    return self.fetch(&wanted);
-                }
-            }
-        }
-        self.fetch(&wanted)
+    fn read_ahead(&mut self, batch: &[Pending]) -> Result<(), VolumeError> {
+        let needed = batch.iter().flat_map(|pending| pending.needs(self.blocks.block_bytes));
+        let mut missing = self.blocks.missing(needed);
+        missing.truncate(BATCH_BLOCKS_MAX);
+        self.fetch(&missing)
     }
 
     /// Reads blocks from storage into the cache.
     fn fetch(&mut self, blocks: &[u64]) -> Result<(), VolumeError> {
         blocks.chunks(WINDOW_ACCESSES_MAX).try_for_each(|window| self.blocks.exchange(window, 0))
-    }
-
-    /// Keeps the cache within the bounds that hold while a batch is served.
-    fn shrink(&mut self) -> Result<(), VolumeError> {
-        while self.blocks.cache.dirty_blocks() > self.dirty_blocks_max {
-            self.write_back(WINDOW_ACCESSES_MAX)?;
-        }
-        self.blocks.cache.shrink(self.cache_blocks_max + BATCH_BLOCKS_MAX);
-        Ok(())
     }
 
     fn write_back_all(&mut self) -> Result<(), VolumeError> {
