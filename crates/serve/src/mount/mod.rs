@@ -35,6 +35,9 @@ use crate::fuse::{FuseMount, FuseOptions, Program, mount_raw};
 const MOUNT: Program = Program { name: "mount", package: "mount" };
 const MKFS_EXT4: Program = Program { name: "mkfs.ext4", package: "e2fsprogs" };
 
+/// Of fewer blocks, mkfs.ext4 makes a file system without a journal.
+const JOURNALED_BLOCKS_MIN: u64 = 2048;
+
 /// How long the kernel may take to close the disk once the file system is unmounted.
 const LETTING_GO: Duration = Duration::from_secs(5);
 
@@ -80,12 +83,35 @@ impl Filesystem {
     }
 
     /// Makes one. The disk reads as zeros already: to discard it first would only cost.
-    fn make(self, device: &LoopDevice, block_bytes: u32) -> Result<(), MountError> {
+    fn make(self, device: &LoopDevice, disk: DiskShape) -> Result<(), MountError> {
         let Self::Ext4 = self;
-        let block_bytes = block_bytes.clamp(1024, 4096).next_power_of_two().to_string();
+        let block_bytes = disk.ext4_block_bytes().to_string();
         let options = ["-q", "-E", "nodiscard", "-b", &block_bytes].map(AsRef::as_ref);
         let arguments = [options.as_slice(), &[device.path().as_os_str()]].concat();
         MKFS_EXT4.run(&arguments).map(drop)
+    }
+}
+
+/// What a file system has to know of its disk.
+#[derive(Clone, Copy)]
+struct DiskShape {
+    bytes: u64,
+    block_bytes: u32,
+}
+
+impl DiskShape {
+    fn of(disk: &dyn BlockDevice) -> Self {
+        Self { bytes: disk.bytes(), block_bytes: disk.block_bytes() }
+    }
+
+    /// Blocks of the disk's size, as far as ext4 has them; smaller ones where there would be too few for a journal.
+    /// Without one, the file system has to be mended by hand after a power loss.
+    fn ext4_block_bytes(self) -> u32 {
+        let mut block_bytes = self.block_bytes.clamp(1024, 4096).next_power_of_two();
+        while block_bytes > 1024 && self.bytes / u64::from(block_bytes) < JOURNALED_BLOCKS_MIN {
+            block_bytes /= 2;
+        }
+        block_bytes
     }
 }
 
@@ -120,7 +146,7 @@ pub fn mount_filesystem(
         }
     };
 
-    let block_bytes = device.block_bytes();
+    let shape = DiskShape::of(&*device);
     let private = registration.private_directory();
     fs::create_dir_all(&private).map_err(MountError::file(&private))?;
     let raw = FuseOptions { read_only: options.read_only };
@@ -131,7 +157,7 @@ pub fn mount_filesystem(
 
     let loop_device = LoopDevice::attach(&mount.fuse.disk())?;
     if make {
-        options.filesystem.make(&loop_device, block_bytes)?;
+        options.filesystem.make(&loop_device, shape)?;
     }
     // Who else has a key, or had one, may have put devices and programs that become root on the disk.
     let access = if options.read_only { "ro,nosuid,nodev" } else { "rw,nosuid,nodev" };

@@ -129,6 +129,24 @@ fn same_trees(one: &Path, other: &Path) {
     run("diff", &["--recursive".as_ref(), "--exclude=lost+found".as_ref(), one, other]);
 }
 
+/// So that nobody has to mend it by hand after a power loss.
+#[test]
+fn small_disks_have_a_journal_too() {
+    if !can_mount() {
+        return;
+    }
+    for mib in [2, 4, 7, 8] {
+        let place = Place::new();
+        let mut mounted = place.mount(MemoryDisk::new(mib * MIB), &MAKE).unwrap();
+        mounted.mount.unmount().unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), mounted.shared.image()).unwrap();
+        let output = Command::new("dumpe2fs").arg("-h").arg(file.path()).output().unwrap();
+        let description = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(description.contains("has_journal"), "{mib} MiB: {description}");
+    }
+}
+
 #[test]
 fn files_survive_from_mount_to_mount() {
     if !can_mount() {
