@@ -30,6 +30,6 @@ use crate::geometry::Leaf;
 
 /// A fresh, uniformly random leaf.
 #[inline]
-pub(crate) fn draw_leaf(coins: &mut impl CryptoRng, leaf_level: u8) -> Leaf {
+pub(crate) fn draw_leaf(coins: &mut (impl CryptoRng + ?Sized), leaf_level: u8) -> Leaf {
     Leaf(coins.next_u64() & ((1 << leaf_level) - 1))
 }

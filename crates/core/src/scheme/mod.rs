@@ -143,14 +143,14 @@ pub trait Scheme {
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and any that storage causes.
-    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error>;
+    fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error>;
 
     /// Background eviction (Ren et al., ISCA'13): makes the stash smaller by what one eviction can push
     /// out of it. Storage sees it, and may tell it from an access.
     ///
     /// # Errors
     /// Any that storage causes.
-    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error>;
+    fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error>;
 
     /// Applies `op` to the block `address` where it is, if the client finds it by its address: in the
     /// stash, or in a [set-associative](crate::stash::TreeTopKind::SetAssociative) tree top. Answers whether
@@ -201,4 +201,67 @@ pub trait Scheme {
     /// # Errors
     /// Any that storage causes.
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error>;
+}
+
+/// Whatever scheme it is.
+impl<S: Scheme + ?Sized> Scheme for Box<S> {
+    fn config(&self) -> &TreeConfig {
+        (**self).config()
+    }
+
+    fn stash(&self) -> StashView<'_> {
+        (**self).stash()
+    }
+
+    fn record_stash_histogram(&mut self) {
+        (**self).record_stash_histogram();
+    }
+
+    fn aes_blocks(&self) -> u64 {
+        (**self).aes_blocks()
+    }
+
+    fn check_ready(&self) -> Result<(), Error> {
+        (**self).check_ready()
+    }
+
+    fn announce(&mut self, leaves: &[Leaf]) {
+        (**self).announce(leaves);
+    }
+
+    fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
+        (**self).access(address, from, to, op)
+    }
+
+    fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
+        (**self).take(address, from, block)
+    }
+
+    fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
+        (**self).dummy(coins)
+    }
+
+    fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
+        (**self).evict(coins)
+    }
+
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        (**self).serve_on_client(address, op)
+    }
+
+    fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
+        (**self).take_on_client(address, block)
+    }
+
+    fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
+        (**self).append(address, leaf, block)
+    }
+
+    fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
+        (**self).populate(blocks)
+    }
+
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error> {
+        (**self).visit_blocks(visit)
+    }
 }

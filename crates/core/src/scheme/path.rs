@@ -127,13 +127,13 @@ impl<S: PathTree> Scheme for PathScheme<S> {
         })
     }
 
-    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
         self.visit_path(leaf, |_| ())
     }
 
     /// Each access evicts, and so does a [dummy](Self::dummy).
-    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.dummy(coins)
     }
 

@@ -138,7 +138,7 @@ impl<S: BucketStore> Scheme for RawScheme<S> {
     }
 
     /// An AO access, which counts towards the next EO access like any other.
-    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
         self.client.begin()?;
         self.access_nothing(leaf)?;
@@ -149,7 +149,7 @@ impl<S: BucketStore> Scheme for RawScheme<S> {
 
     /// The next EO access, ahead of its time. The ones after it keep their order and their distance
     /// in accesses.
-    fn evict(&mut self, _: &mut impl CryptoRng) -> Result<(), Error> {
+    fn evict(&mut self, _: &mut dyn CryptoRng) -> Result<(), Error> {
         self.client.begin()?;
         self.evict_only()?;
         self.client.end();

@@ -212,12 +212,12 @@ impl<B: Scheme, W: Watch<B>> Scheme for TagScheme<B, W> {
         Ok(served)
     }
 
-    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.watch.idle();
         self.tags.dummy(coins)
     }
 
-    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.watch.idle();
         self.tags.evict(coins)
     }

@@ -159,12 +159,12 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.access_main(|main| main.take(address, from, block))
     }
 
-    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.access_main(|main| main.dummy(coins))
     }
 
     /// A [dummy](Self::dummy): nothing else goes with the pattern.
-    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.dummy(coins)
     }
 

@@ -80,11 +80,11 @@ impl<B: Scheme> Scheme for Noting<B> {
         self.scheme.announce(leaves);
     }
 
-    fn dummy(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.scheme.dummy(coins)
     }
 
-    fn evict(&mut self, coins: &mut impl CryptoRng) -> Result<(), Error> {
+    fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.scheme.evict(coins)
     }
 
