@@ -48,6 +48,29 @@ impl SchemeConfig {
             Self::Path(tree) | Self::Raw(RawConfig { tree, .. }) => tree,
         }
     }
+
+    /// The same scheme over another tree.
+    fn with_tree(&self, tree: TreeConfig) -> Self {
+        match self {
+            Self::Path(_) => Self::Path(tree),
+            Self::Raw(config) => Self::Raw(RawConfig { tree, ..*config }),
+        }
+    }
+
+    /// An empty ORAM of the scheme, on a store whose buckets were never written.
+    ///
+    /// # Errors
+    /// Those of [`PathScheme::new`] and of [`RawScheme::new`].
+    pub fn scheme(
+        &self,
+        sealer: Sealer,
+        store: Box<dyn BucketStore>,
+    ) -> Result<Box<dyn Scheme>, Error> {
+        Ok(match self {
+            Self::Path(tree) => Box::new(PathScheme::new(tree, sealer, store)?),
+            Self::Raw(config) => Box::new(RawScheme::new(config, sealer, store)?),
+        })
+    }
 }
 
 /// Where the position map is, and what becomes of hits.
@@ -64,32 +87,17 @@ pub enum MapConfig {
 /// [`build`] asks for the main tree's scheme, for ρ's small one, for ρ's coins and for the front end's, in this order
 /// and each once. So the same ground gives the same trace.
 pub trait Ground {
-    /// Path ORAM, or what wraps it.
-    type Path: Scheme + 'static;
-    /// RAW ORAM, or what wraps it.
-    type Raw: Scheme + 'static;
-    /// Coins that storage cannot foresee.
-    type Coins: CryptoRng + 'static;
-    /// What can go wrong.
-    type Error: From<Error>;
-
-    /// An empty Path ORAM.
+    /// An empty ORAM of the scheme, or what wraps it.
     ///
     /// # Errors
-    /// Those of [`PathScheme::new`], and what the ground has of its own.
-    fn path(&mut self, config: &TreeConfig) -> Result<Self::Path, Self::Error>;
+    /// Those of [`SchemeConfig::scheme`], and what the ground has of its own.
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme>, Error>;
 
-    /// An empty RAW ORAM.
-    ///
-    /// # Errors
-    /// Those of [`RawScheme::new`], and what the ground has of its own.
-    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, Self::Error>;
+    /// The coins of the front end, which storage cannot foresee.
+    fn coins(&mut self) -> Box<dyn CryptoRng>;
 
-    /// The coins of the front end.
-    fn coins(&mut self) -> Self::Coins;
-
-    /// The coins of ρ.
-    fn rho_coins(&mut self) -> Self::Coins {
+    /// The coins of ρ, which storage cannot foresee.
+    fn rho_coins(&mut self) -> Box<dyn CryptoRng> {
         self.coins()
     }
 
@@ -97,7 +105,7 @@ pub trait Ground {
     ///
     /// # Errors
     /// What comes of it.
-    fn fill(&mut self, _main: &mut dyn Front) -> Result<(), Self::Error> {
+    fn fill(&mut self, _main: &mut dyn Front) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -130,33 +138,15 @@ pub trait Ground {
 /// }
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
-pub fn build<G: Ground>(config: &OramConfig, ground: &mut G) -> Made<G> {
-    match &config.scheme {
-        SchemeConfig::Path(_) => over(config, ground, G::path),
-        SchemeConfig::Raw(RawConfig { evict_period, .. }) => {
-            over(config, ground, |ground, tree| {
-                ground.raw(&RawConfig { tree: tree.clone(), evict_period: *evict_period })
-            })
-        }
-    }
-}
-
-type Made<G> = Result<Box<dyn Front>, <G as Ground>::Error>;
-
-/// The front ends of `config`, over schemes that `scheme` makes.
-fn over<G: Ground, S: Scheme + 'static>(
-    config: &OramConfig,
-    ground: &mut G,
-    scheme: impl Fn(&mut G, &TreeConfig) -> Result<S, G::Error>,
-) -> Made<G> {
-    let main = scheme(ground, config.scheme.tree())?;
+pub fn build(config: &OramConfig, ground: &mut dyn Ground) -> Result<Box<dyn Front>, Error> {
+    let main = ground.scheme(&config.scheme)?;
     let Some(rho) = &config.rho else {
         return match &config.map {
             MapConfig::Flat(hits) => cached(config, flat(*hits, main, ground)?),
             MapConfig::Freecursive(map) => cached(config, freecursive(map, main, ground)?),
         };
     };
-    let small = scheme(ground, &rho.small)?;
+    let small = ground.scheme(&config.scheme.with_tree(rho.small.clone()))?;
     let trees = TwoTrees::new(rho, main, small, ground.rho_coins())?;
     match &config.map {
         MapConfig::Flat(hits) => cached(config, RhoOram::new(rho, flat(*hits, trees, ground)?)?),
@@ -166,31 +156,30 @@ fn over<G: Ground, S: Scheme + 'static>(
     }
 }
 
-fn flat<G: Ground, S: Scheme>(
+type Coins = Box<dyn CryptoRng>;
+
+fn flat<S: Scheme>(
     hits: HitPolicy,
     scheme: S,
-    ground: &mut G,
-) -> Result<FlatOram<S, G::Coins>, G::Error> {
+    ground: &mut dyn Ground,
+) -> Result<FlatOram<S, Coins>, Error> {
     let mut main = FlatOram::new(scheme, ground.coins())?.with_hits(hits);
     ground.fill(&mut main)?;
     Ok(main)
 }
 
-fn freecursive<G: Ground, S: Scheme>(
+fn freecursive<S: Scheme>(
     config: &FreecursiveConfig,
     scheme: S,
-    ground: &mut G,
-) -> Result<FreecursiveOram<S, G::Coins>, G::Error> {
+    ground: &mut dyn Ground,
+) -> Result<FreecursiveOram<S, Coins>, Error> {
     let mut main = FreecursiveOram::new(config, scheme, ground.coins())?;
     ground.fill(&mut main)?;
     Ok(main)
 }
 
 /// What there is, behind the cache if there is one.
-fn cached<E: From<Error>>(
-    config: &OramConfig,
-    oram: impl Front + 'static,
-) -> Result<Box<dyn Front>, E> {
+fn cached(config: &OramConfig, oram: impl Front + 'static) -> Result<Box<dyn Front>, Error> {
     Ok(match config.cache {
         Some((cache, policy)) => Box::new(CachedOram::new(cache, policy, oram)?),
         None => Box::new(oram),
@@ -222,22 +211,12 @@ where
     S: BucketStore + 'static,
     R: CryptoRng + 'static,
 {
-    type Path = PathScheme<S>;
-    type Raw = RawScheme<S>;
-    type Coins = R;
-    type Error = Error;
-
-    fn path(&mut self, config: &TreeConfig) -> Result<Self::Path, Error> {
-        let (sealer, store) = (self.outside)(config)?;
-        PathScheme::new(config, sealer, store)
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme>, Error> {
+        let (sealer, store) = (self.outside)(config.tree())?;
+        config.scheme(sealer, Box::new(store))
     }
 
-    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, Error> {
-        let (sealer, store) = (self.outside)(&config.tree)?;
-        RawScheme::new(config, sealer, store)
-    }
-
-    fn coins(&mut self) -> R {
-        (self.coins)()
+    fn coins(&mut self) -> Box<dyn CryptoRng> {
+        Box::new((self.coins)())
     }
 }

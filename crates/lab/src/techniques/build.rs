@@ -1,13 +1,12 @@
 //! Builds the ORAM of a row.
 
 use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
-use oblivio_core::scheme::{PathScheme, RawScheme};
 use oblivio_core::{
     CacheConfig, Error, FreecursiveConfig, Integrity, Key, MemoryStore, RawConfig, RemapPolicy,
-    RhoConfig, Sealer, TreeConfig,
+    RhoConfig, Sealer, TreeConfig, scheme,
 };
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{CryptoRng, SeedableRng};
 
 use super::Plan;
 use super::subject::{Meter, Store, Subject};
@@ -143,31 +142,21 @@ impl Metered {
 }
 
 impl Ground for Metered {
-    type Path = PathScheme<Store>;
-    type Raw = RawScheme<Store>;
-    type Coins = StdRng;
-    type Error = LabError;
-
-    fn path(&mut self, tree: &TreeConfig) -> Result<Self::Path, LabError> {
-        let (sealer, store) = self.outside(tree)?;
-        Ok(PathScheme::new(tree, sealer, store)?)
-    }
-
-    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, LabError> {
-        let (sealer, store) = self.outside(&config.tree)?;
-        Ok(RawScheme::new(config, sealer, store)?)
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme>, Error> {
+        let (sealer, store) = self.outside(config.tree())?;
+        config.scheme(sealer, Box::new(store))
     }
 
     /// Nobody draws after the front end. Behind ρ it has the coins themselves, as in the results that are
     /// recorded.
-    fn coins(&mut self) -> StdRng {
-        match self.has_rho {
+    fn coins(&mut self) -> Box<dyn CryptoRng> {
+        Box::new(match self.has_rho {
             true => std::mem::replace(&mut self.coins, StdRng::seed_from_u64(0)),
             false => StdRng::from_rng(&mut self.coins),
-        }
+        })
     }
 
-    fn rho_coins(&mut self) -> StdRng {
-        StdRng::from_rng(&mut self.coins)
+    fn rho_coins(&mut self) -> Box<dyn CryptoRng> {
+        Box::new(StdRng::from_rng(&mut self.coins))
     }
 }

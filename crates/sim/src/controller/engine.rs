@@ -5,12 +5,12 @@ use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::scheme::{self, PathScheme, RawScheme, TagTree};
 use oblivio_core::seal::NoSecrecy;
 use oblivio_core::{Error, Front, MemoryStore, Op, RawConfig, Sealer, TreeConfig};
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{CryptoRng, SeedableRng};
 
 use super::path_log::{Logged, PathLog};
-use super::spec::{Initial, OramSpec, Scheme};
-use super::tags::TagScheme;
+use super::spec::{Initial, OramSpec, Scheme, shuffle};
+use super::tags::{Contents, TagScheme};
 use crate::{LINE_BYTES, SimError};
 
 const BLOCK: [u8; LINE_BYTES as usize] = [0; LINE_BYTES as usize];
@@ -37,7 +37,18 @@ impl Engine {
             rho: spec.rho.as_ref().map(|rho| spec.rho(rho)).transpose()?,
             cache: None,
         };
-        let mut ground = Simulation { spec, log, coins: StdRng::seed_from_u64(seed) };
+        // What the position map says, which lies in the main tree.
+        let main = Contents::new(&spec.frontend()?.level_addresses()?)?;
+        let mut ground = Simulation {
+            spec,
+            log,
+            contents: vec![Contents::new(&[])?, main],
+            accessed_once: match spec.initial {
+                Initial::EachOnce => spec.blocks_to_shuffle()?,
+                Initial::Empty | Initial::Placed => Vec::new(),
+            },
+            coins: StdRng::seed_from_u64(seed),
+        };
         Ok(Self { oram: front::build(&config, &mut ground)? })
     }
 
@@ -106,55 +117,61 @@ impl Engine {
 struct Simulation<'a> {
     spec: &'a OramSpec,
     log: &'a PathLog,
+    /// What lies beside the trees, that of the first one last.
+    contents: Vec<Contents>,
+    /// Blocks to fill it with, in an order that is drawn.
+    accessed_once: Vec<u32>,
     coins: StdRng,
 }
 
 impl Simulation<'_> {
-    /// With what the position map says, which lies in the main tree.
-    fn with_contents<S: scheme::Scheme>(&self, tags: S) -> Result<TagScheme<S, PathLog>, SimError> {
-        let is_main = tags.config().tree == self.spec.tree()?.tree;
-        let levels = if is_main { self.spec.frontend()?.level_addresses()? } else { Vec::new() };
-        TagScheme::new(tags, &levels, self.log.clone())
+    fn with_contents<S: scheme::Scheme + 'static>(&mut self, tags: S) -> Box<dyn scheme::Scheme> {
+        let contents = self.contents.pop().expect("there are no more than two trees");
+        Box::new(TagScheme::new(tags, contents, self.log.clone()))
+    }
+
+    fn path(&self, tree: &TreeConfig) -> Result<PathScheme<TagTree>, Error> {
+        let (log, id) = (self.log.clone(), tree.tree);
+        let mut tags = PathScheme::of_tags(&TreeConfig { block_bytes: 0, ..tree.clone() })?;
+        tags.tell_paths(move |leaf| log.note(id, leaf));
+        Ok(tags)
+    }
+
+    fn raw(&self, config: &RawConfig) -> Result<RawScheme<Logged<MemoryStore>>, Error> {
+        let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
+        let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
+        RawScheme::new(config, sealer, Logged::new(store, self.log.clone()))
     }
 }
 
 impl Ground for Simulation<'_> {
-    type Path = TagScheme<PathScheme<TagTree>, PathLog>;
-    type Raw = TagScheme<RawScheme<Logged<MemoryStore>>, PathLog>;
-    type Coins = StdRng;
-    type Error = SimError;
-
-    fn path(&mut self, tree: &TreeConfig) -> Result<Self::Path, SimError> {
-        let (log, id) = (self.log.clone(), tree.tree);
-        let mut tags = PathScheme::of_tags(&TreeConfig { block_bytes: 0, ..tree.clone() })?;
-        tags.tell_paths(move |leaf| log.note(id, leaf));
-        self.with_contents(tags)
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme>, Error> {
+        Ok(match config {
+            SchemeConfig::Path(tree) => self.with_contents(self.path(tree)?),
+            SchemeConfig::Raw(config) => self.with_contents(self.raw(config)?),
+        })
     }
 
-    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, SimError> {
-        let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
-        let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
-        let store = Logged::new(store, self.log.clone());
-        self.with_contents(RawScheme::new(config, sealer, store)?)
-    }
-
-    fn coins(&mut self) -> StdRng {
-        StdRng::from_rng(&mut self.coins)
+    fn coins(&mut self) -> Box<dyn CryptoRng> {
+        Box::new(StdRng::from_rng(&mut self.coins))
     }
 
     /// What the specification says. The small tree of ρ is empty: it fills with what is written or put back.
-    fn fill(&mut self, main: &mut dyn Front) -> Result<(), SimError> {
+    fn fill(&mut self, main: &mut dyn Front) -> Result<(), Error> {
         match (&self.spec.initial, &self.spec.scheme) {
             (Initial::Empty, _) => Ok(()),
-            (Initial::Placed, Scheme::Path) => Ok(main.populate()?),
+            (Initial::Placed, Scheme::Path) => main.populate(),
             (Initial::Placed, Scheme::Raw { .. }) => write_each(main, 0..self.spec.data_blocks),
-            (Initial::EachOnce, _) => write_each(main, self.spec.shuffled_blocks(&mut self.coins)?),
+            (Initial::EachOnce, _) => {
+                let blocks = std::mem::take(&mut self.accessed_once);
+                write_each(main, shuffle(blocks, &mut self.coins))
+            }
         }
     }
 }
 
 /// Fills an ORAM by writing its blocks. A scan costs little more than a path a block.
-fn write_each(oram: &mut dyn Front, blocks: impl Iterator<Item = u64>) -> Result<(), SimError> {
+fn write_each(oram: &mut dyn Front, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
     for block in blocks {
         while oram.check_ready().is_err() {
             oram.evict()?;

@@ -59,14 +59,10 @@ impl<B> Watch<B> for PathLog {
 }
 
 impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
-    /// Over `tags`, whose blocks have no bytes. `levels` are the addresses of each level, from the data on.
-    ///
-    /// # Errors
-    /// [`SimError::Spec`] when there is no memory for the position map.
-    pub(crate) fn new(tags: B, levels: &[Range<u64>], watch: W) -> Result<Self, SimError> {
+    /// Over `tags`, whose blocks have no bytes.
+    pub(crate) fn new(tags: B, contents: Contents, watch: W) -> Self {
         let config = TreeConfig { block_bytes: BLOCK_BYTES, ..tags.config().clone() };
-        let contents = Contents::new(levels)?;
-        Ok(Self { tags, config, contents, watch, fetched_soon: Vec::new() })
+        Self { tags, config, contents, watch, fetched_soon: Vec::new() }
     }
 
     /// Who watches.
@@ -115,14 +111,18 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
 }
 
 /// The bytes of the position-map blocks.
-struct Contents {
+pub(crate) struct Contents {
     /// The first address of each level from the position map on.
     starts: Vec<u64>,
     bytes: Region,
 }
 
 impl Contents {
-    fn new(levels: &[Range<u64>]) -> Result<Self, SimError> {
+    /// `levels` are the addresses of each level, from the data on.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`] when there is no memory for them.
+    pub(crate) fn new(levels: &[Range<u64>]) -> Result<Self, SimError> {
         let starts: Vec<_> = levels.iter().skip(1).map(|level| level.start).collect();
         let end = levels.last().map_or(0, |level| level.end);
         let blocks = starts.first().map_or(0, |first| end - first);

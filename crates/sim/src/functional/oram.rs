@@ -14,7 +14,7 @@ use oblivio_core::{FreecursiveOram, Front, Oram};
 use super::coins::Coins;
 use super::found::Found;
 use super::snapshot::PathCounts;
-use crate::controller::tags::TagScheme;
+use crate::controller::tags::{Contents, TagScheme};
 use crate::controller::{OramSpec, Remap, Scheme};
 use crate::{LINE_BYTES, SimError};
 
@@ -39,7 +39,8 @@ impl WatchedOram {
         }
         let frontend = spec.frontend()?;
         let tags = PathScheme::of_tags(&spec.tree()?)?;
-        let scheme = TagScheme::new(tags, &frontend.level_addresses()?, Found::default())?;
+        let contents = Contents::new(&frontend.level_addresses()?)?;
+        let scheme = TagScheme::new(tags, contents, Found::default());
         Ok(Self {
             oram: FreecursiveOram::new(&frontend, scheme, coins)?,
             evictions: 0,

@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 
 use super::*;
 use crate::cache::CacheShape;
-use crate::controller::tags::{TagScheme, Watch};
+use crate::controller::tags::{Contents, TagScheme, Watch};
 use crate::controller::{Remap, RhoSpec, Scheme};
 use crate::trace::{Kind, Record, Trace};
 
@@ -151,7 +151,8 @@ fn a_study_does_what_the_engine_does() {
     let store = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     let tags = PathScheme::new(&tree, sealer, store).unwrap();
-    let scheme = TagScheme::new(tags, &frontend.level_addresses().unwrap(), Blind).unwrap();
+    let contents = Contents::new(&frontend.level_addresses().unwrap()).unwrap();
+    let scheme = TagScheme::new(tags, contents, Blind);
     let oram_coins = StdRng::from_rng(&mut coins);
     let mut oram = FreecursiveOram::new(&frontend, scheme, oram_coins).unwrap();
     let mut order: Vec<u32> = (0..spec.data_blocks as u32).collect();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use oblivio_core::front::{self, FrontTally, Ground, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
-use oblivio_core::scheme::{self, PathScheme, RawScheme};
+use oblivio_core::scheme;
 use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
 use oblivio_core::view::{Contents, Event, EventSink, Recorder};
@@ -17,7 +17,7 @@ use oblivio_core::{
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use rand::{CryptoRng, RngExt, SeedableRng};
 
 use crate::support::noting::{Notes, Noting};
 
@@ -285,23 +285,14 @@ impl Recorded {
 }
 
 impl Ground for Recorded {
-    type Path = Noting<PathScheme<Recorder<MemoryStore, View>>>;
-    type Raw = Noting<RawScheme<Recorder<MemoryStore, View>>>;
-    type Coins = StdRng;
-    type Error = Error;
-
-    fn path(&mut self, tree: &TreeConfig) -> Result<Self::Path, Error> {
-        let (sealer, store) = self.outside(tree);
-        Ok(Noting::with(PathScheme::new(tree, sealer, store)?, self.notes.clone()))
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme>, Error> {
+        let (sealer, store) = self.outside(config.tree());
+        let scheme = config.scheme(sealer, Box::new(store))?;
+        Ok(Box::new(Noting::with(scheme, self.notes.clone())))
     }
 
-    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, Error> {
-        let (sealer, store) = self.outside(&config.tree);
-        Ok(Noting::with(RawScheme::new(config, sealer, store)?, self.notes.clone()))
-    }
-
-    fn coins(&mut self) -> StdRng {
-        self.coins.take().expect("there is one front end")
+    fn coins(&mut self) -> Box<dyn CryptoRng> {
+        Box::new(self.coins.take().expect("there is one front end"))
     }
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
-use oblivio_core::scheme::{self, PathScheme, RawScheme};
+use oblivio_core::scheme;
 use oblivio_core::store::{TreeId, TreeShape};
 use oblivio_core::view::{Event, EventSink, Recorder};
 use oblivio_core::{
@@ -16,8 +16,8 @@ use oblivio_core::{
     Oram, RawConfig, Recursion, RecursiveConfig, RecursiveOram, RemapPolicy, RhoConfig,
     RotatingConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
 };
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{CryptoRng, SeedableRng};
 
 use super::composed::{AtAccess, Built, Composed};
 use super::factors::{Bound, Combination, Front, Map, Scheme, Slots, Top};
@@ -84,21 +84,10 @@ pub(crate) fn compose(
     };
     let composed = match (combination.scheme, combination.map) {
         (Scheme::Rotating, _) => builder.rotating(),
-        (Scheme::Path, Map::Recursive) => {
-            let recursive = builder.recursive(|tree, ground| ground.path(tree))?;
-            builder.cached(recursive)
-        }
-        (Scheme::Raw, Map::Recursive) => {
-            let recursive = builder.recursive(|tree, ground| ground.raw(&raw(tree.clone())))?;
-            builder.cached(recursive)
-        }
+        (_, Map::Recursive) => builder.cached(builder.recursive()?),
         (Scheme::Path | Scheme::Raw, _) => builder.built(),
     };
     Ok((composed?, log))
-}
-
-fn raw(tree: TreeConfig) -> RawConfig {
-    RawConfig { tree, evict_period: ACCESSES_PER_EVICTION }
 }
 
 struct Builder {
@@ -142,6 +131,15 @@ impl Builder {
         }
     }
 
+    fn scheme(&self, tree: TreeConfig) -> SchemeConfig {
+        match self.combination.scheme {
+            Scheme::Raw => {
+                SchemeConfig::Raw(RawConfig { tree, evict_period: ACCESSES_PER_EVICTION })
+            }
+            _ => SchemeConfig::Path(tree),
+        }
+    }
+
     /// Whatever the engine builds from parameters.
     fn built(&self) -> Made {
         let main = match self.combination.map {
@@ -154,10 +152,7 @@ impl Builder {
             Front::CacheDelayed | Front::DelayedRho => Some(RemapPolicy::Delayed),
         };
         let config = OramConfig {
-            scheme: match self.combination.scheme {
-                Scheme::Raw => SchemeConfig::Raw(raw(main)),
-                _ => SchemeConfig::Path(main),
-            },
+            scheme: self.scheme(main),
             map: match self.combination.map {
                 Map::Flat => MapConfig::Flat(self.combination.hits),
                 _ => MapConfig::Freecursive(self.freecursive_config()),
@@ -171,10 +166,7 @@ impl Builder {
         Ok(Box::new(Built { oram, notes, policy }))
     }
 
-    fn recursive<S: scheme::Scheme>(
-        &self,
-        scheme: impl Fn(&TreeConfig, &mut NotingGround<'_>) -> Result<Noting<S>, Error>,
-    ) -> Result<RecursiveOram<Noting<S>, StdRng>, Error> {
+    fn recursive(&self) -> Result<RecursiveOram<Noting<Box<dyn scheme::Scheme>>, StdRng>, Error> {
         let config = RecursiveConfig {
             capacity: CAPACITY,
             block_bytes: BLOCK_BYTES,
@@ -183,8 +175,8 @@ impl Builder {
         let schemes = config.path_trees()?.into_iter().map(|path| {
             let leaf_level = path.geometry.leaf_level().min(LEAF_LEVEL);
             let tree = self.tree(path.capacity, BLOCK_BYTES, leaf_level);
-            let mut ground = NotingGround { builder: self, notes: Notes::default() };
-            scheme(&TreeConfig { tree: path.tree, ..tree }, &mut ground)
+            let ground = NotingGround { builder: self, notes: Notes::default() };
+            ground.noting(&self.scheme(TreeConfig { tree: path.tree, ..tree }))
         });
         RecursiveOram::new(&config, schemes.collect::<Result<_, _>>()?, self.coins())
     }
@@ -263,29 +255,23 @@ impl NotingGround<'_> {
         let shapes = vec![tree.shape()?; usize::from(tree.tree.0) + 1];
         Ok((Sealer::aes128(&self.builder.key, tree.tree), self.builder.store(&shapes)))
     }
+
+    fn noting(&self, config: &SchemeConfig) -> Result<Noting<Box<dyn scheme::Scheme>>, Error> {
+        let (sealer, store) = self.outside(config.tree())?;
+        Ok(Noting::with(config.scheme(sealer, Box::new(store))?, self.notes.clone()))
+    }
 }
 
 impl Ground for NotingGround<'_> {
-    type Path = Noting<PathScheme<Store>>;
-    type Raw = Noting<RawScheme<Store>>;
-    type Coins = StdRng;
-    type Error = Error;
-
-    fn path(&mut self, tree: &TreeConfig) -> Result<Self::Path, Error> {
-        let (sealer, store) = self.outside(tree)?;
-        Ok(Noting::with(PathScheme::new(tree, sealer, store)?, self.notes.clone()))
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme>, Error> {
+        Ok(Box::new(self.noting(config)?))
     }
 
-    fn raw(&mut self, config: &RawConfig) -> Result<Self::Raw, Error> {
-        let (sealer, store) = self.outside(&config.tree)?;
-        Ok(Noting::with(RawScheme::new(config, sealer, store)?, self.notes.clone()))
+    fn coins(&mut self) -> Box<dyn CryptoRng> {
+        Box::new(self.builder.coins())
     }
 
-    fn coins(&mut self) -> StdRng {
-        self.builder.coins()
-    }
-
-    fn rho_coins(&mut self) -> StdRng {
-        StdRng::seed_from_u64(!self.builder.seed)
+    fn rho_coins(&mut self) -> Box<dyn CryptoRng> {
+        Box::new(StdRng::seed_from_u64(!self.builder.seed))
     }
 }
