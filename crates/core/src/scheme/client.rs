@@ -179,10 +179,9 @@ impl Client {
     /// # Errors
     /// Those of storage, and when the stash has no room for the path: only copies of blocks that
     /// storage brought back can have filled it so far.
-    #[inline]
     pub(super) fn read_path(
         &mut self,
-        io: &mut impl Trips,
+        io: &mut dyn Trips,
         leaf: Leaf,
         bodies: BodyCounters,
     ) -> Result<(), Error> {
@@ -191,16 +190,14 @@ impl Client {
             return Err(corrupt("more blocks than were written"));
         }
         top.load(leaf, stash);
-        let mut arrivals = stash.arrivals();
-        io.open_path(leaf, bodies, blocks, |entry, real| arrivals.insert_if(entry, real))
+        io.open_path(leaf, bodies, blocks, stash)
     }
 
     /// Step 5: evicts and encrypts as many blocks as possible to the path to `leaf`, which
     /// [`Self::read_path`] has emptied, and fills it up with dummies.
-    #[inline]
     pub(super) fn write_path(
         &mut self,
-        io: &mut impl Trips,
+        io: &mut dyn Trips,
         leaf: Leaf,
         counter: u64,
         bodies: BodyCounters,
@@ -212,7 +209,6 @@ impl Client {
     }
 
     /// Plans which blocks go where on the path to `leaf`.
-    #[inline]
     pub(super) fn plan_path(&mut self, leaf: Leaf) {
         let Self { stash, top, plan, .. } = self;
         stash.push_to_leaf(leaf, top, plan);
@@ -226,7 +222,6 @@ impl Client {
 
     /// The plan for storage has been written: its blocks leave the client, those of the tree top
     /// take their buckets, and the others stay in the stash.
-    #[inline]
     pub(super) fn settle_path(&mut self, leaf: Leaf) {
         let Self { stash, blocks, top, plan, config, .. } = self;
         let first_in_storage = config.geometry.path_slots_above(usize::from(top.levels()));

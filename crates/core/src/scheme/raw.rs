@@ -63,7 +63,7 @@ impl<S: BucketStore> RawScheme<S> {
         let counter = io.fresh_counter()?;
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
-        if io.take_block(from, address, *evictions, counter, block)? {
+        if io.over_any_store().take_block(from, address, *evictions, counter, block)? {
             client.stash.insert(Entry { address, leaf: to, place });
         } else {
             client.blocks.give_back(place);
@@ -81,7 +81,7 @@ impl<S: BucketStore> RawScheme<S> {
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
         let counter = io.fresh_counter()?;
-        io.take_block(leaf, Entry::DUMMY_ADDRESS, *evictions, counter, block)?;
+        io.over_any_store().take_block(leaf, Entry::DUMMY_ADDRESS, *evictions, counter, block)?;
         client.blocks.give_back(place);
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::hint;
 use crate::memory::Region;
-use crate::stash::{BlockRoom, Entry, PathPlan};
+use crate::stash::{BlockRoom, Entry, PathPlan, Stash};
 
 /// The slots of a whole tree, for [`PathScheme::of_tags`](super::PathScheme::of_tags).
 pub struct TagTree {
@@ -172,7 +172,6 @@ impl Trips for TagTree {
     }
 
     /// The deepest bucket first: no cache holds it, and every cache holds those near the root.
-    #[inline]
     fn prefetch(&mut self, leaf: Leaf) {
         let slots: &[Slot] = self.slots.bytes().as_chunks().0;
         for level in self.places.levels.iter().skip(CACHED_LEVELS).rev() {
@@ -180,14 +179,14 @@ impl Trips for TagTree {
         }
     }
 
-    #[inline]
     fn open_path(
         &mut self,
         leaf: Leaf,
         _: BodyCounters,
         blocks: &mut BlockRoom,
-        mut each: impl FnMut(Entry, bool),
+        stash: &mut Stash,
     ) -> Result<(), Error> {
+        let mut arrivals = stash.arrivals();
         let leaf_level = self.geometry.leaf_level();
         let leaf_mask = (1 << leaf_level) - 1;
         let slots = self.slots.bytes().as_chunks().0;
@@ -200,13 +199,12 @@ impl Trips for TagTree {
                 let tag = slot.wrapping_sub(1);
                 let (address, leaf) = (tag >> leaf_level, Leaf(tag & leaf_mask));
                 let place = blocks.in_transit(path_slot);
-                each(Entry { address, leaf, place }, slot != DUMMY);
+                arrivals.insert_if(Entry { address, leaf, place }, slot != DUMMY);
             }
         }
         Ok(())
     }
 
-    #[inline]
     fn seal_path(
         &mut self,
         leaf: Leaf,

@@ -231,7 +231,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which slots hold blocks",
         edits: &[
             Edit {
-                file: "core/src/scheme/path_io.rs",
+                file: "core/src/scheme/path_io/whole.rs",
                 find: "body.write(blocks.get(entry.place));",
                 replacement:
                     "crate::PLANTED_NOTE.set(usize::from(entry.address == Entry::DUMMY_ADDRESS));
@@ -253,7 +253,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "empty-buckets-stay-unwritten",
         shows: "how deep blocks are on a path: empty buckets below them are not sealed anew",
         edits: &[Edit {
-            file: "core/src/scheme/path_io.rs",
+            file: "core/src/scheme/path_io/whole.rs",
             find: "write_sealed(store, trip, |mut blanks| {
             let mut batches",
             replacement: "let leaf = trip.stops(format).next().map_or(Leaf(0), |stop| stop.leaf);
@@ -275,7 +275,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "raw-writes-back-one-header",
         shows: "in which bucket the block was: the paper asks for one header, taken literally",
         edits: &[Edit {
-            file: "core/src/scheme/path_io.rs",
+            file: "core/src/scheme/path_io/headers.rs",
             find: "trip.narrow_to_headers();",
             replacement: "let level = stop.sizes.level;
         for _ in 0..i {
@@ -295,7 +295,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "raw-miss-writes-no-headers",
         shows: "that the block was not on its path: it is in the stash, or was never written",
         edits: &[Edit {
-            file: "core/src/scheme/path_io.rs",
+            file: "core/src/scheme/path_io/headers.rs",
             find: "trip.narrow_to_headers();",
             replacement: "if found.is_none() {
             return Ok(false);
@@ -311,7 +311,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "raw-stops-where-the-block-is",
         shows: "in which bucket the block was",
         edits: &[Edit {
-            file: "core/src/scheme/path_io.rs",
+            file: "core/src/scheme/path_io/headers.rs",
             find: "let Self { format, store, sealer, trip, addresses, loaded, .. } = self;",
             replacement: "let Self { format, store, sealer, trip, addresses, loaded, .. } = self;
         let levels: Vec<u8> = trip.stops(format).map(|stop| stop.sizes.level).collect();

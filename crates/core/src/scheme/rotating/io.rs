@@ -32,12 +32,11 @@ pub enum Sighting {
 }
 
 /// The untrusted side of one tree, and what is needed to talk to it.
-pub(super) struct RotatingIo<S> {
+pub(super) struct RotatingIo<S: ?Sized> {
     pub(super) places: Places,
     geometry: Geometry,
     format: AuthenticatedFormat,
     pub(super) trees: RotatingTrees,
-    store: S,
     sealer: EraSealer,
     /// The trip under way: the slots of buckets, then their heads, then pages.
     pieces: Vec<Piece>,
@@ -46,7 +45,11 @@ pub(super) struct RotatingIo<S> {
     versions: Vec<Version>,
     /// The table of the bucket at hand, in clear.
     table: Zeroizing<Vec<u8>>,
+    store: S,
 }
+
+/// Over any kind of store: for this the work is written, which so is compiled once and not for each kind.
+type AnyRotatingIo<'s> = RotatingIo<dyn BucketStore + 's>;
 
 /// What a store must have room for: slots, and heads.
 pub(super) fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
@@ -91,12 +94,12 @@ impl<S: BucketStore> RotatingIo<S> {
             geometry: geometry.clone(),
             format: format_of(&config.tree),
             trees,
-            store,
             sealer,
             pieces: Vec::new(),
             piece_bytes: Vec::new(),
             versions: Vec::new(),
             table: Zeroizing::default(),
+            store,
         };
         let [slots, heads] = shapes(config)?;
         io.check_shape(trees.slots, &slots)?;
@@ -106,17 +109,7 @@ impl<S: BucketStore> RotatingIo<S> {
 
     /// Refuses a store whose tree `tree` has another shape.
     pub(super) fn check_shape(&self, tree: TreeId, shape: &TreeShape) -> Result<(), Error> {
-        if self.store.shape(tree) == Some(shape) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::StoreMismatch,
-            format!(
-                "the store's tree {} does not have the shape of this configuration: make the store \
-                 with the shapes that the configuration gives",
-                tree.0
-            ),
-        ))
+        check_shape(&self.store, tree, shape)
     }
 
     pub(super) fn store_mut(&mut self) -> &mut S {
@@ -127,6 +120,11 @@ impl<S: BucketStore> RotatingIo<S> {
         self.store
     }
 
+    /// The same, of a kind of store that is found out at run time.
+    pub(super) fn over_any_store(&mut self) -> &mut AnyRotatingIo<'_> {
+        self
+    }
+
     pub(super) fn sealer(&self) -> &EraSealer {
         &self.sealer
     }
@@ -135,6 +133,13 @@ impl<S: BucketStore> RotatingIo<S> {
         &mut self.sealer
     }
 
+    /// Returns once all writes so far are durable.
+    pub(super) fn flush(&mut self) -> Result<(), Error> {
+        Ok(self.store.flush()?)
+    }
+}
+
+impl AnyRotatingIo<'_> {
     /// Tells storage that the path to `leaf` will be read, after the evictions before `g`.
     pub(super) fn prefetch(&mut self, g: u64, leaf: Leaf) {
         self.aim(g, leaf);
@@ -196,7 +201,7 @@ impl<S: BucketStore> RotatingIo<S> {
         leaf: Leaf,
         blocks: &mut BlockRoom,
         taken: Option<&mut TakenSlots>,
-        mut each: impl FnMut(Entry),
+        each: &mut dyn FnMut(Entry),
     ) -> Result<(), Error> {
         self.aim(g, leaf);
         if let Some(taken) = &taken {
@@ -216,7 +221,7 @@ impl<S: BucketStore> RotatingIo<S> {
         g: u64,
         blocks: &mut BlockRoom,
         taken: Option<&TakenSlots>,
-        mut each: impl FnMut(BucketId, Entry, &[u8]),
+        each: &mut dyn FnMut(BucketId, Entry, &[u8]),
         damaged: &mut dyn FnMut(BucketId, Error) -> Result<(), Error>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
@@ -339,11 +344,6 @@ impl<S: BucketStore> RotatingIo<S> {
         unreadable.map_or(Ok(Sighting::Unclear), Err)
     }
 
-    /// Returns once all writes so far are durable.
-    pub(super) fn flush(&mut self) -> Result<(), Error> {
-        Ok(self.store.flush()?)
-    }
-
     /// Sets out to the storage levels of the path to `leaf`, as they are after the evictions before
     /// `g`.
     fn aim(&mut self, g: u64, leaf: Leaf) {
@@ -424,8 +424,8 @@ impl<S: BucketStore> RotatingIo<S> {
 }
 
 /// Reads the pieces of a trip, and checks that the store returned what was asked for.
-fn read_checked<'s, S: BucketStore>(
-    store: &'s mut S,
+fn read_checked<'s>(
+    store: &'s mut dyn BucketStore,
     pieces: &[Piece],
     piece_bytes: &[usize],
 ) -> Result<Frames<'s>, Error> {
@@ -437,6 +437,20 @@ fn read_checked<'s, S: BucketStore>(
     } else {
         Err(Error::new(ErrorKind::Corrupt, "storage returned more or fewer bytes than were asked"))
     }
+}
+
+fn check_shape(store: &dyn BucketStore, tree: TreeId, shape: &TreeShape) -> Result<(), Error> {
+    if store.shape(tree) == Some(shape) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::StoreMismatch,
+        format!(
+            "the store's tree {} does not have the shape of this configuration: make the store \
+             with the shapes that the configuration gives",
+            tree.0
+        ),
+    ))
 }
 
 fn of_page(page: &PageVersion) -> BucketName {

@@ -293,7 +293,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// [`ErrorKind::MustReopen`]; [`ErrorKind::Store`] or [`ErrorKind::Corrupt`] if no other bucket tells.
     pub fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
         self.client.check_sound()?;
-        self.io.sight(g)
+        self.io.over_any_store().sight(g)
     }
 
     /// How many evictions there will have been after `accesses` more accesses and `background` evictions
@@ -327,7 +327,7 @@ impl<S: BucketStore> RotatingScheme<S> {
 
     /// Tells storage that the path to `leaf` will be read by a coming access.
     pub fn prefetch(&mut self, leaf: Leaf) {
-        self.io.prefetch(self.evictions, leaf);
+        self.io.over_any_store().prefetch(self.evictions, leaf);
     }
 
     /// The first half of an access: serves the block, which `was_live` or not, and maps it to its new
@@ -372,7 +372,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.begin_access()?;
         let place = self.client.blocks.take();
         let block = self.client.blocks.get_mut(place);
-        self.io.read_block(self.evictions, leaf, None, block)?;
+        self.io.over_any_store().read_block(self.evictions, leaf, None, block)?;
         self.client.blocks.give_back(place);
         Ok(())
     }
@@ -404,7 +404,8 @@ impl<S: BucketStore> RotatingScheme<S> {
             // The eviction after the next access is no secret: storage may fetch its path already.
             1 => {
                 let leaf = self.next_evicted();
-                self.io.prefetch_eviction(self.evictions, leaf, self.taken.as_ref());
+                let io = self.io.over_any_store();
+                io.prefetch_eviction(self.evictions, leaf, self.taken.as_ref());
             }
             _ => (),
         }
@@ -518,11 +519,11 @@ impl<S: BucketStore> RotatingScheme<S> {
             visit(location, address, leaf, bytes);
         }
         let Self { io, client, taken, evictions, .. } = self;
-        io.visit_blocks(
+        io.over_any_store().visit_blocks(
             *evictions,
             &mut client.blocks,
             taken.as_ref(),
-            |bucket, entry, bytes| {
+            &mut |bucket, entry, bytes| {
                 visit(Location::Bucket(bucket), entry.address, entry.leaf, bytes);
             },
             damaged,
@@ -562,6 +563,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         let is_wanted = must_be_in_storage || !was_live && taken.is_some();
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
+        let io = io.over_any_store();
         let found = io.read_block(*evictions, from, is_wanted.then_some(address), block)?;
         if let (Some((bucket, slot)), Some(taken)) = (found, taken) {
             taken.take(bucket, slot);
@@ -593,7 +595,8 @@ impl<S: BucketStore> RotatingScheme<S> {
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let Client { stash, blocks, top, .. } = client;
         top.load(leaf, stash);
-        io.open_path(*evictions, leaf, blocks, taken.as_mut(), |entry| {
+        let io = io.over_any_store();
+        io.open_path(*evictions, leaf, blocks, taken.as_mut(), &mut |entry| {
             let counts = map.is_none_or(|map| map.is_live_at(entry.address, entry.leaf));
             if counts && stash.find(entry.address).is_none() {
                 stash.insert(entry);
