@@ -240,7 +240,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "one-damaged-bucket-hides-an-eviction",
         shows: "accesses again, from an old directory that storage has made to pass",
         edits: &[Edit {
-            file: "core/src/scheme/rotating/io.rs",
+            file: "core/src/scheme/rotating/io/sight.rs",
             find: "            if holds_what_was_before {",
             replacement: "            if holds_what_was_before || true {",
         }],

@@ -1,35 +1,26 @@
 //! Trips between the client and a store whose buckets are authenticated and never overwritten in
 //! place.
 
+mod sight;
+
 use std::collections::BTreeSet;
 
 use zeroize::Zeroizing;
 
-use super::super::config::check_evict_period;
 use super::super::{RawConfig, TreeConfig};
-use super::RotatingTrees;
 use super::places::{Places, Version};
+use super::shapes::{RotatingTrees, check_shape, format_of};
 use super::taken::{Page, PageVersion, TakenSlot, TakenSlots};
 use super::verify::{Search, Verifier, forged};
 use crate::bucket::AuthenticatedFormat;
 use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
-use crate::pieces::{Frames, LevelShape, Part, Piece, TreeId, TreeShape};
+use crate::pieces::{Frames, Part, Piece, TreeId, TreeShape};
 use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer};
 use crate::stash::{BlockRoom, Entry, PathPlan};
 use crate::store::BucketStore;
 
-/// What storage shows of an eviction that a client does not know to have been made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sighting {
-    /// It was made.
-    Seen,
-    /// In its places is what was there before.
-    NotYet,
-    /// Nothing there can be read and authenticates: it may have been made, in an era that the client does not
-    /// know, or storage is damaged.
-    Unclear,
-}
+pub use sight::Sighting;
 
 /// The untrusted side of one tree, and what is needed to talk to it.
 pub(super) struct RotatingIo<S: ?Sized> {
@@ -49,35 +40,7 @@ pub(super) struct RotatingIo<S: ?Sized> {
 }
 
 /// Over any kind of store: for this the work is written, which so is compiled once and not for each kind.
-type AnyRotatingIo<'s> = RotatingIo<dyn BucketStore + 's>;
-
-/// What a store must have room for: slots, and heads.
-pub(super) fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
-    check_evict_period(config.evict_period)?;
-    config.tree.format()?;
-    let TreeConfig { geometry, tree_top_levels, .. } = &config.tree;
-    let places = Places::new(geometry, *tree_top_levels);
-    let format = format_of(&config.tree);
-    let absent = LevelShape::of_heads(0, 0);
-    let tree_of = |level_of: &dyn Fn(u64, usize) -> LevelShape| {
-        let mut levels = vec![absent; usize::from(Places::store_level(*tree_top_levels))];
-        levels.extend(
-            places
-                .levels()
-                .map(|level| level_of(places.on_level(level), geometry.slots(usize::from(level)))),
-        );
-        TreeShape::new(levels)
-    };
-    Ok([
-        tree_of(&|buckets, slots| format.slots_shape(buckets, slots)),
-        tree_of(&|buckets, slots| format.heads_shape(buckets, slots)),
-    ])
-}
-
-/// For a configuration that has been checked.
-fn format_of(tree: &TreeConfig) -> AuthenticatedFormat {
-    AuthenticatedFormat::new(tree.capacity, tree.block_bytes, &tree.geometry)
-}
+pub(super) type AnyRotatingIo<'s> = RotatingIo<dyn BucketStore + 's>;
 
 impl<S: BucketStore> RotatingIo<S> {
     /// # Errors
@@ -101,7 +64,7 @@ impl<S: BucketStore> RotatingIo<S> {
             table: Zeroizing::default(),
             store,
         };
-        let [slots, heads] = shapes(config)?;
+        let [slots, heads] = config.rotating_shapes()?;
         io.check_shape(trees.slots, &slots)?;
         io.check_shape(trees.heads, &heads)?;
         Ok(io)
@@ -310,40 +273,6 @@ impl AnyRotatingIo<'_> {
         }
     }
 
-    /// What storage shows of eviction `g`, the next one or one to come. Reads the places that it writes, from
-    /// the leaf up, until one holds something that authenticates.
-    pub(super) fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
-        let leaf = Leaf(g & (self.geometry.leaves() - 1));
-        let mut unreadable = None;
-        for level in self.places.levels().rev() {
-            self.versions.clear();
-            self.versions.push(self.places.version(g + 1, leaf, level));
-            self.lay_pieces();
-            let Self { store, sealer, places, pieces, piece_bytes, versions, .. } = self;
-            let frames = match read_checked(store, pieces, piece_bytes) {
-                Ok(frames) => frames,
-                Err(error) => {
-                    unreadable = Some(error);
-                    continue;
-                }
-            };
-            let (slots, head) = (frames.get(0), frames.get(1));
-            let verifier = Verifier { sealer, places, g };
-            let is_of = |eviction| verifier.verify(eviction, &versions[0], head, slots).is_some();
-            if is_of(g) {
-                return Ok(Sighting::Seen);
-            }
-            let holds_what_was_before = match places.before(g, level) {
-                Some(before) => is_of(before),
-                None => head.iter().chain(slots).all(|byte| *byte == 0),
-            };
-            if holds_what_was_before {
-                return Ok(Sighting::NotYet);
-            }
-        }
-        unreadable.map_or(Ok(Sighting::Unclear), Err)
-    }
-
     /// Sets out to the storage levels of the path to `leaf`, as they are after the evictions before
     /// `g`.
     fn aim(&mut self, g: u64, leaf: Leaf) {
@@ -437,20 +366,6 @@ fn read_checked<'s>(
     } else {
         Err(Error::new(ErrorKind::Corrupt, "storage returned more or fewer bytes than were asked"))
     }
-}
-
-fn check_shape(store: &dyn BucketStore, tree: TreeId, shape: &TreeShape) -> Result<(), Error> {
-    if store.shape(tree) == Some(shape) {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::StoreMismatch,
-        format!(
-            "the store's tree {} does not have the shape of this configuration: make the store \
-             with the shapes that the configuration gives",
-            tree.0
-        ),
-    ))
 }
 
 fn of_page(page: &PageVersion) -> BucketName {

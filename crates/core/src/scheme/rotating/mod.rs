@@ -21,87 +21,31 @@
 //! The argument for each is in `docs/adr/0005-commit-protocol.md`.
 
 mod io;
+mod kept;
 mod places;
+mod shapes;
 mod taken;
 mod verify;
+mod visit;
 
 use rand_core::CryptoRng;
 
 use super::client::Client;
 use super::config::check_evict_period;
-use super::{Location, Op, RawConfig, TreeConfig};
+use super::{Op, RawConfig, TreeConfig};
 use crate::error::{Error, ErrorKind};
-use crate::geometry::{BucketId, Leaf, reverse_lexicographic};
-use crate::pieces::{TreeId, TreeShape};
+use crate::geometry::{Leaf, reverse_lexicographic};
 use crate::posmap::LivePosMap;
 use crate::seal::{CHECKPOINT_ERAS_MAX, EraSealer, counter};
 use crate::stash::{Entry, StashView};
 use crate::store::BucketStore;
 use io::RotatingIo;
-pub use io::Sighting;
-pub use taken::TakenSlot;
 use taken::TakenSlots;
 
-/// The trees of a store that one rotating RAW ORAM uses. Public.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RotatingTrees {
-    /// Sealed blocks.
-    pub slots: TreeId,
-    /// Tags of buckets, and tables that say what is in their slots.
-    pub heads: TreeId,
-    /// Notes on taken slots. The store has this tree where they are noted down.
-    pub taken: TreeId,
-}
-
-impl RotatingTrees {
-    /// Three trees in a row.
-    pub fn from(first: TreeId) -> Self {
-        let [slots, heads, taken] = [0, 1, 2].map(|more| TreeId(first.0 + more));
-        Self { slots, heads, taken }
-    }
-}
-
-impl RawConfig {
-    /// What a store must have room for under rotating RAW ORAM, in [`RotatingTrees::slots`] and in
-    /// [`RotatingTrees::heads`]: on each level in storage as many buckets as the tree has, and
-    /// [`Self::spare_evictions`] more. They stand on the store's next level, whose names they need.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
-    pub fn rotating_shapes(&self) -> Result<[TreeShape; 2], Error> {
-        io::shapes(self)
-    }
-
-    /// What a store must have room for besides, where taken slots are noted down: see
-    /// [`RotatingScheme::noting_taken_slots`].
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
-    pub fn taken_shape(&self) -> Result<TreeShape, Error> {
-        self.rotating_shapes()?;
-        Ok(TakenSlots::shape(&self.tree.geometry, self.tree.tree_top_levels))
-    }
-
-    /// How many bytes of notes on taken slots an eviction reads, and how many it writes: 0 where they
-    /// are not noted. The pages that are read once in `W` evictions are left out.
-    pub fn swept_bytes_per_eviction(&self, notes_taken_slots: bool) -> f64 {
-        if !notes_taken_slots {
-            return 0.0;
-        }
-        taken::swept_bytes(&self.tree.geometry, self.tree.tree_top_levels)
-    }
-
-    /// The most notes on taken slots that are on the client at once.
-    pub fn marked_slots_max(&self) -> u64 {
-        let round = taken::round_evictions(&self.tree.geometry, self.tree.tree_top_levels);
-        round * u64::from(self.evict_period)
-    }
-
-    /// `W`: how many evictions a state of rotating RAW ORAM outlives. `2^tree_top_levels`.
-    pub fn spare_evictions(&self) -> u64 {
-        1 << self.tree.tree_top_levels
-    }
-}
+pub use io::Sighting;
+pub use kept::Home;
+pub use shapes::RotatingTrees;
+pub use taken::TakenSlot;
 
 /// An access that is about to happen: step 1 of it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,20 +69,6 @@ impl Move {
         self.address == Entry::DUMMY_ADDRESS
     }
 }
-
-/// A block on the client, to be kept and brought back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
-    /// In the stash.
-    Stash,
-    /// In a bucket of the tree top.
-    TreeTop(BucketId),
-    /// Among the blocks of the position map that a frontend keeps.
-    Frontend,
-}
-
-/// What is told of each block of a tree: where it is, its address, its leaf and its bytes.
-pub(crate) type VisitBlocks<'v> = dyn FnMut(Location, u64, Leaf, &[u8]) + 'v;
 
 /// The rotating backend.
 pub struct RotatingScheme<S> {
@@ -436,106 +366,6 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.evict_only(map)?;
         self.client.end();
         Ok(())
-    }
-
-    /// Drops the blocks of which the map says that they are not alive from the client.
-    ///
-    /// # Errors
-    /// [`ErrorKind::MustReopen`].
-    pub(crate) fn drop_dead(&mut self, map: &LivePosMap) -> Result<(), Error> {
-        self.client.check_sound()?;
-        self.client.retain(|entry| map.is_live_at(entry.address, entry.leaf));
-        Ok(())
-    }
-
-    /// Every block on the client with its bytes: what must be kept to [`RotatingOram::bring_back`](crate::RotatingOram::bring_back).
-    pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
-        let Client { stash, top, blocks, .. } = &self.client;
-        let in_stash = stash.entries().iter().map(|entry| (Home::Stash, entry));
-        let in_top = top.blocks().map(|(bucket, entry)| (Home::TreeTop(bucket), entry));
-        in_stash
-            .chain(in_top)
-            .map(|(home, entry)| (home, entry.address, entry.leaf, blocks.get(entry.place)))
-    }
-
-    /// Puts a block back where [`Self::client_blocks`] found it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
-    pub(crate) fn bring_back(
-        &mut self,
-        home: Home,
-        address: u64,
-        leaf: Leaf,
-        bytes: &[u8],
-    ) -> Result<(), Error> {
-        let TreeConfig { capacity, block_bytes, geometry, .. } = &self.client.config;
-        let fits =
-            address < *capacity && bytes.len() == *block_bytes && geometry.contains_leaf(leaf);
-        if fits && self.client.bring_back(home, address, leaf, bytes) {
-            Ok(())
-        } else {
-            Err(invalid("a block that cannot have been on this client"))
-        }
-    }
-
-    /// The slots that the client notes to be taken, where it does. Secret.
-    pub fn taken_slots(&self) -> impl Iterator<Item = TakenSlot> + '_ {
-        self.taken.iter().flat_map(TakenSlots::marks)
-    }
-
-    /// Notes again that a slot is taken, as [`Self::taken_slots`] said.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when that cannot have been noted.
-    pub fn bring_back_taken(&mut self, slot: TakenSlot) -> Result<(), Error> {
-        let geometry = &self.client.config.geometry;
-        if self.taken.as_mut().is_some_and(|taken| taken.bring_back(slot, geometry)) {
-            Ok(())
-        } else {
-            Err(invalid("a slot that cannot have been taken from this store"))
-        }
-    }
-
-    /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be taken,
-    /// from the client's and the root's on down; `progress` is told how many buckets of
-    /// [`Self::buckets_in_storage`] have been done. Storage sees a scan. `damaged` is told of each bucket
-    /// that cannot be read or is not what was written: it goes on without it, or ends the visit.
-    ///
-    /// # Errors
-    /// [`ErrorKind::MustReopen`], and what `damaged` answers.
-    pub(crate) fn visit_blocks(
-        &mut self,
-        visit: &mut VisitBlocks<'_>,
-        damaged: &mut dyn FnMut(BucketId, Error) -> Result<(), Error>,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), Error> {
-        self.client.begin()?;
-        for (home, address, leaf, bytes) in self.client_blocks() {
-            let location = match home {
-                Home::TreeTop(bucket) => Location::Bucket(bucket),
-                Home::Stash | Home::Frontend => Location::Stash,
-            };
-            visit(location, address, leaf, bytes);
-        }
-        let Self { io, client, taken, evictions, .. } = self;
-        io.over_any_store().visit_blocks(
-            *evictions,
-            &mut client.blocks,
-            taken.as_ref(),
-            &mut |bucket, entry, bytes| {
-                visit(Location::Bucket(bucket), entry.address, entry.leaf, bytes);
-            },
-            damaged,
-            progress,
-        )?;
-        self.client.end();
-        Ok(())
-    }
-
-    /// Buckets that are in storage. Public.
-    pub fn buckets_in_storage(&self) -> u64 {
-        self.io.places.levels().map(|level| 1 << level).sum()
     }
 
     fn begin_access(&mut self) -> Result<(), Error> {

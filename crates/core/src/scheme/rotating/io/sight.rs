@@ -1,0 +1,54 @@
+//! A look at whether storage is ahead of a client.
+
+use super::super::verify::Verifier;
+use super::{AnyRotatingIo, read_checked};
+use crate::error::Error;
+use crate::geometry::Leaf;
+
+/// What storage shows of an eviction that a client does not know to have been made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sighting {
+    /// It was made.
+    Seen,
+    /// In its places is what was there before.
+    NotYet,
+    /// Nothing there can be read and authenticates: it may have been made, in an era that the client does not
+    /// know, or storage is damaged.
+    Unclear,
+}
+
+impl AnyRotatingIo<'_> {
+    /// What storage shows of eviction `g`, the next one or one to come. Reads the places that it writes, from
+    /// the leaf up, until one holds something that authenticates.
+    pub(in super::super) fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
+        let leaf = Leaf(g & (self.geometry.leaves() - 1));
+        let mut unreadable = None;
+        for level in self.places.levels().rev() {
+            self.versions.clear();
+            self.versions.push(self.places.version(g + 1, leaf, level));
+            self.lay_pieces();
+            let Self { store, sealer, places, pieces, piece_bytes, versions, .. } = self;
+            let frames = match read_checked(store, pieces, piece_bytes) {
+                Ok(frames) => frames,
+                Err(error) => {
+                    unreadable = Some(error);
+                    continue;
+                }
+            };
+            let (slots, head) = (frames.get(0), frames.get(1));
+            let verifier = Verifier { sealer, places, g };
+            let is_of = |eviction| verifier.verify(eviction, &versions[0], head, slots).is_some();
+            if is_of(g) {
+                return Ok(Sighting::Seen);
+            }
+            let holds_what_was_before = match places.before(g, level) {
+                Some(before) => is_of(before),
+                None => head.iter().chain(slots).all(|byte| *byte == 0),
+            };
+            if holds_what_was_before {
+                return Ok(Sighting::NotYet);
+            }
+        }
+        unreadable.map_or(Ok(Sighting::Unclear), Err)
+    }
+}

@@ -1,0 +1,81 @@
+//! What of a client outlives it: the blocks that it holds, and its notes on taken slots.
+
+use super::super::TreeConfig;
+use super::super::client::Client;
+use super::{RotatingScheme, TakenSlot, TakenSlots, invalid};
+use crate::error::Error;
+use crate::geometry::{BucketId, Leaf};
+use crate::posmap::LivePosMap;
+use crate::store::BucketStore;
+
+/// A block on the client, to be kept and brought back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// In the stash.
+    Stash,
+    /// In a bucket of the tree top.
+    TreeTop(BucketId),
+    /// Among the blocks of the position map that a frontend keeps.
+    Frontend,
+}
+
+impl<S: BucketStore> RotatingScheme<S> {
+    /// Drops the blocks of which the map says that they are not alive from the client.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`].
+    pub(crate) fn drop_dead(&mut self, map: &LivePosMap) -> Result<(), Error> {
+        self.client.check_sound()?;
+        self.client.retain(|entry| map.is_live_at(entry.address, entry.leaf));
+        Ok(())
+    }
+
+    /// Every block on the client with its bytes: what must be kept to [`RotatingOram::bring_back`](crate::RotatingOram::bring_back).
+    pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
+        let Client { stash, top, blocks, .. } = &self.client;
+        let in_stash = stash.entries().iter().map(|entry| (Home::Stash, entry));
+        let in_top = top.blocks().map(|(bucket, entry)| (Home::TreeTop(bucket), entry));
+        in_stash
+            .chain(in_top)
+            .map(|(home, entry)| (home, entry.address, entry.leaf, blocks.get(entry.place)))
+    }
+
+    /// Puts a block back where [`Self::client_blocks`] found it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
+    pub(crate) fn bring_back(
+        &mut self,
+        home: Home,
+        address: u64,
+        leaf: Leaf,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let TreeConfig { capacity, block_bytes, geometry, .. } = &self.client.config;
+        let fits =
+            address < *capacity && bytes.len() == *block_bytes && geometry.contains_leaf(leaf);
+        if fits && self.client.bring_back(home, address, leaf, bytes) {
+            Ok(())
+        } else {
+            Err(invalid("a block that cannot have been on this client"))
+        }
+    }
+
+    /// The slots that the client notes to be taken, where it does. Secret.
+    pub fn taken_slots(&self) -> impl Iterator<Item = TakenSlot> + '_ {
+        self.taken.iter().flat_map(TakenSlots::marks)
+    }
+
+    /// Notes again that a slot is taken, as [`Self::taken_slots`] said.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] when that cannot have been noted.
+    pub fn bring_back_taken(&mut self, slot: TakenSlot) -> Result<(), Error> {
+        let geometry = &self.client.config.geometry;
+        if self.taken.as_mut().is_some_and(|taken| taken.bring_back(slot, geometry)) {
+            Ok(())
+        } else {
+            Err(invalid("a slot that cannot have been taken from this store"))
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a store must have room for.
+
+use super::super::config::check_evict_period;
+use super::super::{RawConfig, TreeConfig};
+use super::places::Places;
+use super::taken::{self, TakenSlots};
+use crate::bucket::AuthenticatedFormat;
+use crate::error::{Error, ErrorKind};
+use crate::pieces::{LevelShape, TreeId, TreeShape};
+use crate::store::BucketStore;
+
+/// The trees of a store that one rotating RAW ORAM uses. Public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RotatingTrees {
+    /// Sealed blocks.
+    pub slots: TreeId,
+    /// Tags of buckets, and tables that say what is in their slots.
+    pub heads: TreeId,
+    /// Notes on taken slots. The store has this tree where they are noted down.
+    pub taken: TreeId,
+}
+
+impl RotatingTrees {
+    /// Three trees in a row.
+    pub fn from(first: TreeId) -> Self {
+        let [slots, heads, taken] = [0, 1, 2].map(|more| TreeId(first.0 + more));
+        Self { slots, heads, taken }
+    }
+}
+
+impl RawConfig {
+    /// What a store must have room for under rotating RAW ORAM, in [`RotatingTrees::slots`] and in
+    /// [`RotatingTrees::heads`]: on each level in storage as many buckets as the tree has, and
+    /// [`Self::spare_evictions`] more. They stand on the store's next level, whose names they need.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn rotating_shapes(&self) -> Result<[TreeShape; 2], Error> {
+        shapes(self)
+    }
+
+    /// What a store must have room for besides, where taken slots are noted down: see
+    /// [`RotatingScheme::noting_taken_slots`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    pub fn taken_shape(&self) -> Result<TreeShape, Error> {
+        self.rotating_shapes()?;
+        Ok(TakenSlots::shape(&self.tree.geometry, self.tree.tree_top_levels))
+    }
+
+    /// How many bytes of notes on taken slots an eviction reads, and how many it writes: 0 where they
+    /// are not noted. The pages that are read once in `W` evictions are left out.
+    pub fn swept_bytes_per_eviction(&self, notes_taken_slots: bool) -> f64 {
+        if !notes_taken_slots {
+            return 0.0;
+        }
+        taken::swept_bytes(&self.tree.geometry, self.tree.tree_top_levels)
+    }
+
+    /// The most notes on taken slots that are on the client at once.
+    pub fn marked_slots_max(&self) -> u64 {
+        let round = taken::round_evictions(&self.tree.geometry, self.tree.tree_top_levels);
+        round * u64::from(self.evict_period)
+    }
+
+    /// `W`: how many evictions a state of rotating RAW ORAM outlives. `2^tree_top_levels`.
+    pub fn spare_evictions(&self) -> u64 {
+        1 << self.tree.tree_top_levels
+    }
+}
+
+/// What a store must have room for: slots, and heads.
+fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
+    check_evict_period(config.evict_period)?;
+    config.tree.format()?;
+    let TreeConfig { geometry, tree_top_levels, .. } = &config.tree;
+    let places = Places::new(geometry, *tree_top_levels);
+    let format = format_of(&config.tree);
+    let absent = LevelShape::of_heads(0, 0);
+    let tree_of = |level_of: &dyn Fn(u64, usize) -> LevelShape| {
+        let mut levels = vec![absent; usize::from(Places::store_level(*tree_top_levels))];
+        levels.extend(
+            places
+                .levels()
+                .map(|level| level_of(places.on_level(level), geometry.slots(usize::from(level)))),
+        );
+        TreeShape::new(levels)
+    };
+    Ok([
+        tree_of(&|buckets, slots| format.slots_shape(buckets, slots)),
+        tree_of(&|buckets, slots| format.heads_shape(buckets, slots)),
+    ])
+}
+
+/// For a configuration that has been checked.
+pub(super) fn format_of(tree: &TreeConfig) -> AuthenticatedFormat {
+    AuthenticatedFormat::new(tree.capacity, tree.block_bytes, &tree.geometry)
+}
+
+/// Refuses a store whose tree `tree` has another shape.
+pub(super) fn check_shape(
+    store: &dyn BucketStore,
+    tree: TreeId,
+    shape: &TreeShape,
+) -> Result<(), Error> {
+    if store.shape(tree) == Some(shape) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::StoreMismatch,
+        format!(
+            "the store's tree {} does not have the shape of this configuration: make the store \
+             with the shapes that the configuration gives",
+            tree.0
+        ),
+    ))
+}

@@ -1,0 +1,53 @@
+//! A visit to every block of a tree.
+
+use super::super::Location;
+use super::{Home, RotatingScheme};
+use crate::error::Error;
+use crate::geometry::{BucketId, Leaf};
+use crate::store::BucketStore;
+
+/// What is told of each block of a tree: where it is, its address, its leaf and its bytes.
+type VisitBlocks<'v> = dyn FnMut(Location, u64, Leaf, &[u8]) + 'v;
+
+impl<S: BucketStore> RotatingScheme<S> {
+    /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be taken,
+    /// from the client's and the root's on down; `progress` is told how many buckets of
+    /// [`Self::buckets_in_storage`] have been done. Storage sees a scan. `damaged` is told of each bucket
+    /// that cannot be read or is not what was written: it goes on without it, or ends the visit.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`], and what `damaged` answers.
+    pub(crate) fn visit_blocks(
+        &mut self,
+        visit: &mut VisitBlocks<'_>,
+        damaged: &mut dyn FnMut(BucketId, Error) -> Result<(), Error>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), Error> {
+        self.client.begin()?;
+        for (home, address, leaf, bytes) in self.client_blocks() {
+            let location = match home {
+                Home::TreeTop(bucket) => Location::Bucket(bucket),
+                Home::Stash | Home::Frontend => Location::Stash,
+            };
+            visit(location, address, leaf, bytes);
+        }
+        let Self { io, client, taken, evictions, .. } = self;
+        io.over_any_store().visit_blocks(
+            *evictions,
+            &mut client.blocks,
+            taken.as_ref(),
+            &mut |bucket, entry, bytes| {
+                visit(Location::Bucket(bucket), entry.address, entry.leaf, bytes);
+            },
+            damaged,
+            progress,
+        )?;
+        self.client.end();
+        Ok(())
+    }
+
+    /// Buckets that are in storage. Public.
+    pub fn buckets_in_storage(&self) -> u64 {
+        self.io.places.levels().map(|level| 1 << level).sum()
+    }
+}
