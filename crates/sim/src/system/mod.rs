@@ -22,6 +22,7 @@ pub use outcome::{MemoryTally, Outcome};
 pub use spec::{Layout, SystemSpec};
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::processor::{Next, Processor, Request};
@@ -55,6 +56,22 @@ pub fn run(
     seed: u64,
     progress: &impl Progress,
 ) -> Result<Outcome, SimError> {
+    let mut records = records.into_iter().fuse();
+    let mut bring = |ahead: &mut VecDeque<Record>| {
+        ahead.extend(records.by_ref().take(RECORDS_BROUGHT));
+    };
+    let records = Records { bring: &mut bring, ahead: VecDeque::new(), read: Rc::default() };
+    run_any(spec, records, warm_up, seed, progress)
+}
+
+/// The machine does not depend on the kind of records: it is compiled once.
+fn run_any(
+    spec: &SystemSpec,
+    records: Records<'_>,
+    warm_up: u64,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Outcome, SimError> {
     spec.check()?;
     match &spec.oram {
         Some(oram) => {
@@ -65,25 +82,33 @@ pub fn run(
     }
 }
 
-/// Records that are counted as they are read.
-struct Counted<I> {
-    records: I,
+/// Records of any kind of trace, which are counted as they are read.
+struct Records<'r> {
+    /// Brings the next ones, or none where the trace has ended.
+    bring: &'r mut dyn FnMut(&mut VecDeque<Record>),
+    ahead: VecDeque<Record>,
     read: Rc<Cell<u64>>,
 }
 
-impl<I: Iterator<Item = Record>> Iterator for Counted<I> {
+/// So many at once: to ask for each would cost more than to bring it.
+const RECORDS_BROUGHT: usize = 1 << 8;
+
+impl Iterator for Records<'_> {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
-        let record = self.records.next()?;
+        if self.ahead.is_empty() {
+            (self.bring)(&mut self.ahead);
+        }
+        let record = self.ahead.pop_front()?;
         self.read.set(self.read.get() + 1);
         Some(record)
     }
 }
 
 /// A processor and its memory.
-struct Machine<I: Iterator<Item = Record>, M> {
-    processor: Processor<Counted<I>>,
+struct Machine<'r, M> {
+    processor: Processor<Records<'r>>,
     memory: M,
     records_read: Rc<Cell<u64>>,
 }
@@ -91,18 +116,13 @@ struct Machine<I: Iterator<Item = Record>, M> {
 /// How many records pass between two reports.
 const RECORDS_AT_ONCE: u64 = 1 << 12;
 
-impl<I: Iterator<Item = Record>, M: Memory> Machine<I, M> {
-    fn new(
-        spec: &SystemSpec,
-        records: impl IntoIterator<Item = Record, IntoIter = I>,
-        memory: M,
-    ) -> Result<Self, SimError> {
-        let records_read = Rc::default();
-        let records = Counted { records: records.into_iter(), read: Rc::clone(&records_read) };
+impl<'r, M: Memory> Machine<'r, M> {
+    fn new(spec: &SystemSpec, records: Records<'r>, memory: M) -> Result<Self, SimError> {
+        let records_read = Rc::clone(&records.read);
         Ok(Self { processor: Processor::new(&spec.processor, records)?, memory, records_read })
     }
 
-    fn run(mut self, warm_up: u64, progress: &impl Progress) -> Result<Outcome, SimError> {
+    fn run(mut self, warm_up: u64, progress: &dyn Progress) -> Result<Outcome, SimError> {
         progress.records(0);
         let mut before = (warm_up == 0).then(Outcome::default);
         let mut reported = 0;
