@@ -149,20 +149,26 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
 
-    /// Histograms of independent samples of `P(X > n) = 2^-(start + bits_per_block n)`.
-    fn geometric(runs: u64, samples: u64, start: f64, bits_per_block: f64) -> Vec<Vec<u64>> {
-        (0..runs)
-            .map(|seed| {
-                let mut coins = StdRng::seed_from_u64(seed);
-                let mut histogram = vec![0; 100];
-                for _ in 0..samples {
-                    let bits = -(1.0 - coins.random::<f64>()).log2();
-                    let n = ((bits - start) / bits_per_block).ceil().max(0.0);
-                    histogram[n as usize] += 1;
-                }
-                histogram
-            })
-            .collect()
+    /// How improbable samples are, in bits: independent, and more than `b` with a probability of `2^-b`.
+    fn draw(runs: u64, samples: usize) -> Vec<Vec<f64>> {
+        let run = |seed| {
+            let mut coins = StdRng::seed_from_u64(seed);
+            (0..samples).map(|_| -(1.0 - coins.random::<f64>()).log2()).collect()
+        };
+        (0..runs).map(run).collect()
+    }
+
+    /// Histograms of samples of `P(X > n) = 2^-(start + bits_per_block n)`.
+    fn geometric(drawn: &[Vec<f64>], start: f64, bits_per_block: f64) -> Vec<Vec<u64>> {
+        let histogram = |drawn: &Vec<f64>| {
+            let mut histogram = vec![0; 100];
+            for bits in drawn {
+                let n = ((bits - start) / bits_per_block).ceil().max(0.0);
+                histogram[n as usize] += 1;
+            }
+            histogram
+        };
+        drawn.iter().map(histogram).collect()
     }
 
     fn fit(histograms: &[Vec<u64>], bulk_bits: f64) -> Option<TailFit> {
@@ -171,8 +177,9 @@ mod tests {
 
     #[test]
     fn a_geometric_tail_is_recovered() {
+        let drawn = draw(10, 400_000);
         for bits_per_block in [0.6, 1.0, 1.5] {
-            let fit = fit(&geometric(10, 400_000, 3.0, bits_per_block), 5.0).unwrap();
+            let fit = fit(&geometric(&drawn, 3.0, bits_per_block), 5.0).unwrap();
             let slope = fit.bits_per_block;
             assert!((slope.value / bits_per_block - 1.0).abs() < 0.02, "{fit:?}");
             assert!(slope.low < bits_per_block && bits_per_block < slope.high, "{fit:?}");
@@ -193,7 +200,7 @@ mod tests {
 
     #[test]
     fn too_little_of_a_tail_is_no_fit() {
-        assert!(fit(&geometric(4, 1000, 0.0, 1.0), 12.0).is_none());
+        assert!(fit(&geometric(&draw(4, 1000), 0.0, 1.0), 12.0).is_none());
         assert!(fit(&vec![vec![1_000_000]; 4], 12.0).is_none());
         assert!(fit(&[], 12.0).is_none());
     }
