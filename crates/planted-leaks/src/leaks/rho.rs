@@ -32,7 +32,9 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "self.visit_path(leaf, |_| ())",
             replacement: "self.client.begin()?;
         let Self { io, client } = self;
-        io.open_path(leaf, BodyCounters::Stored, &mut client.blocks, |_, _| ())?;
+        let (slots, zero) = (client.config.geometry.path_slots(), client.blocks.zero());
+        let mut dropped = crate::stash::Stash::new(slots, zero);
+        io.open_path(leaf, BodyCounters::Stored, &mut client.blocks, &mut dropped)?;
         client.end();
         Ok(())",
         }],
