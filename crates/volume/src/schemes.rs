@@ -10,7 +10,7 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::superblock::SchemeName;
 
 /// All of them. The first is what a volume has unless another is asked for.
-pub const SCHEMES: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableScan];
+pub const SCHEMES: &[&dyn DurableScheme] = &[&DurableRaw, &DurableScan];
 
 /// What a volume has unless another is asked for.
 pub fn default() -> &'static dyn DurableScheme {
@@ -54,11 +54,12 @@ pub(crate) fn unknown(name: &SchemeName) -> String {
 
 /// Whether this program has a scheme of this name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn DurableScheme> {
-    SCHEMES.into_iter().find(|scheme| scheme.name() == name)
+    SCHEMES.iter().copied().find(|scheme| scheme.name() == name)
 }
 
 fn names() -> String {
-    SCHEMES.map(|scheme| format!("`{}`", scheme.name())).join(", ")
+    let names: Vec<_> = SCHEMES.iter().map(|scheme| format!("`{}`", scheme.name())).collect();
+    names.join(", ")
 }
 
 #[cfg(test)]
