@@ -81,6 +81,11 @@ pub enum SmallScheme {
     },
 }
 
+impl SmallScheme {
+    /// One of each scheme that volumes stand on. What holds for all schemes is tested over these.
+    pub const EACH: [Self; 2] = [Self::Raw, Self::Scan { spare: 10 }];
+}
+
 /// What stands between requests and the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
@@ -144,6 +149,14 @@ impl SmallVolume {
     pub fn with_map_in_tree(self) -> Self {
         let recursion = Some(MapRecursion { client_entries_max: 8, plb_blocks: 4 });
         Self { blocks: 700, leaf_level: 8, recursion, ..self }
+    }
+
+    /// The same volume on each scheme that there is. It has few blocks where each access reads all of them.
+    pub fn on_each_scheme(self) -> [Self; SmallScheme::EACH.len()] {
+        SmallScheme::EACH.map(|scheme| match scheme {
+            SmallScheme::Raw => Self { scheme, ..self },
+            SmallScheme::Scan { .. } => Self { scheme, blocks: 16, ..self },
+        })
     }
 
     /// The parameters of the volume.
@@ -323,4 +336,18 @@ pub fn owner_of(store: &mut impl BucketStore) -> Result<Unlocked, VolumeError> {
 
 fn secret() -> Secret {
     Secret::KeyFile(Zeroizing::new(KEY_FILE.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oblivio_volume::schemes::SCHEMES;
+
+    #[test]
+    fn every_scheme_of_volumes_has_a_small_volume() {
+        let small = SmallVolume::default().on_each_scheme().map(|setup| setup.params());
+        let small: Vec<_> = small.iter().map(|params| params.scheme.as_str()).collect();
+        let all: Vec<_> = SCHEMES.iter().map(|scheme| scheme.name()).collect();
+        assert_eq!(small, all);
+    }
 }

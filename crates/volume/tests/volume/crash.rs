@@ -187,7 +187,7 @@ fn two_openings_in_a_row_may_end_at_any_operation() {
 /// was never tampered with. Once it is overwritten, an old directory is told from the latest again.
 #[test]
 fn who_lost_power_while_syncing_late_finds_no_tampering_when_syncing_early() {
-    for scheme in [SmallScheme::Raw, SmallScheme::Scan { spare: 10 }] {
+    for scheme in SmallScheme::EACH {
         for accesses in 0..12 {
             let early = SmallVolume { scheme, ..SmallVolume::default() };
             let mut bench = Bench::new(SmallVolume { sync_moves: SyncMoves::AtFlush, ..early }, 1);

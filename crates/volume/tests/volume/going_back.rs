@@ -7,7 +7,7 @@ use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{
-    BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SlotChange, SmallScheme, SmallVolume,
+    BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SlotChange, SmallVolume,
 };
 use oblivio_testkit::crash::{Fault, Seen, Snapshot, Survival, World};
 use oblivio_testkit::statistics::longest_complement;
@@ -28,12 +28,6 @@ fn contents(address: u64) -> [u8; BLOCK_BYTES as usize] {
 
 fn setup() -> SmallVolume {
     SmallVolume { state_file_bytes_max: 1 << 20, ..SmallVolume::default() }
-}
-
-/// The same on every scheme.
-fn setups() -> [SmallVolume; 2] {
-    // Of few blocks: each access reads all of them.
-    [setup(), SmallVolume { scheme: SmallScheme::Scan { spare: 10 }, blocks: 16, ..setup() }]
 }
 
 fn open(setup: &SmallVolume, world: &World, seed: u64) -> Result<Volume, VolumeErrorKind> {
@@ -73,7 +67,7 @@ fn outcome(setup: &SmallVolume, world: &World) -> Outcome {
 /// goes. The copy is tried, and then the right directory.
 #[test]
 fn a_directory_that_is_refused_leaves_the_right_one_what_it_needs() {
-    for setup in setups() {
+    for setup in setup().on_each_scheme() {
         let pairs = (0..12).flat_map(|before| (1..24).map(move |after| (before, after)));
         let histories = pairs.flat_map(|(before, after)| {
             // What was not synced is gone from storage, or all of it is there.
@@ -123,8 +117,8 @@ fn is_refused(
 /// hides nothing from a copy of the directory which was made before.
 #[test]
 fn a_recovery_that_is_interrupted_hides_nothing_from_an_old_copy() {
-    let [tree, scan] = setups();
-    for (setup, before, after) in [(tree, 1, 3), (tree, 2, 6), (tree, 4, 4), (scan, 1, 2)] {
+    let on_each = setup().on_each_scheme().map(|setup| (setup, 1, 3));
+    for (setup, before, after) in on_each.into_iter().chain([(setup(), 2, 6), (setup(), 4, 4)]) {
         let world = filled(&setup);
         let mut volume = open(&setup, &world, 5).unwrap();
         (0..before).for_each(|n| write(&mut volume, n));

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use crate::support::seen::{assert_alike, leaves, looks};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{Seen, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request};
@@ -17,13 +17,16 @@ const ACCESSES: usize = 7;
 /// Few, so that leaves do not repeat by chance alone.
 const LEAF_LEVEL: u8 = 5;
 
-fn volumes() -> [SmallVolume; 4] {
-    let in_sets = SmallVolume { tree_top_ways: 2, tree_top_levels: 3, ..SmallVolume::default() };
-    let everything = SmallVolume { leaf_slots: Some(5), ..in_sets.with_map_in_tree() };
-    let scan = SmallScheme::Scan { spare: 20 };
-    // Of few blocks: each of its accesses reads all of them.
-    let scan = SmallVolume { scheme: scan, blocks: 16, ..SmallVolume::default() };
-    [SmallVolume::default(), in_sets, everything, scan]
+fn volumes() -> impl Iterator<Item = SmallVolume> {
+    [everything(), in_sets()].into_iter().chain(SmallVolume::default().on_each_scheme())
+}
+
+fn in_sets() -> SmallVolume {
+    SmallVolume { tree_top_ways: 2, tree_top_levels: 3, ..SmallVolume::default() }
+}
+
+fn everything() -> SmallVolume {
+    SmallVolume { leaf_slots: Some(5), ..in_sets().with_map_in_tree() }
 }
 
 /// A disk without a clock, and what its storage saw.
@@ -148,7 +151,7 @@ fn all_clients_look_alike() {
 fn setups() -> impl Iterator<Item = SmallVolume> {
     // Files that fill up with a few trims, and those that do not.
     let sizes = [0, 2_000, 1 << 20];
-    let pairs = volumes().into_iter().enumerate().flat_map(move |(v, volume)| {
+    let pairs = volumes().enumerate().flat_map(move |(v, volume)| {
         sizes.into_iter().enumerate().map(move |(s, bytes_max)| (v + s, volume, bytes_max))
     });
     pairs.map(|(number, volume, state_file_bytes_max)| {
@@ -160,7 +163,7 @@ fn setups() -> impl Iterator<Item = SmallVolume> {
 #[test]
 fn early_write_backs_are_not_seen() {
     let run = |client: Client, early_write_backs| {
-        let mut bench = Bench::with(volumes()[2], 8, ACCESSES, early_write_backs);
+        let mut bench = Bench::with(everything(), 8, ACCESSES, early_write_backs);
         for tick in 0..200 {
             client(&mut bench, tick);
             bench.ticks.tick();
@@ -229,7 +232,7 @@ fn leaves_are_uniform_whoever_asks() {
 fn it_is_a_disk() {
     let caches = [(1, 8, 3), (2, 0, 1), (3, 200, 20)];
     for ((seed, cache_blocks_max, accesses), volume) in
-        caches.into_iter().flat_map(|cache| volumes().map(|volume| (cache, volume)))
+        caches.into_iter().flat_map(|cache| volumes().map(move |volume| (cache, volume)))
     {
         let mut bench = Bench::new(SmallVolume { seed, ..volume }, cache_blocks_max, accesses);
         let disk_bytes = bench.disk_bytes();

@@ -105,8 +105,8 @@ fn moves_that_were_not_synced_are_forgotten_by_a_power_loss() {
 #[test]
 fn what_recovery_writes_again_is_sealed_under_another_key() {
     let tree = volume(SyncMoves::BeforeReads);
-    let scan = SmallVolume { scheme: SmallScheme::Scan { spare: 10 }, ..tree };
-    for setup in [tree, scan] {
+    for scheme in SmallScheme::EACH {
+        let setup = SmallVolume { scheme, ..tree };
         let written_again = check_what_recovery_writes_again(setup);
         assert!(written_again > 100, "{written_again} of {setup:?}");
     }

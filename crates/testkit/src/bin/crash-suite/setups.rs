@@ -131,3 +131,18 @@ pub(crate) fn setups() -> Vec<Setup> {
         ),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use std::mem;
+
+    use super::*;
+
+    #[test]
+    fn every_scheme_is_tried() {
+        for scheme in SmallScheme::EACH.map(|scheme| mem::discriminant(&scheme)) {
+            let mut tried = setups().into_iter().map(|setup| setup.volume.scheme);
+            assert!(tried.any(|it| mem::discriminant(&it) == scheme));
+        }
+    }
+}
