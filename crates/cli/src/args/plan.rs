@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use oblivio_core::durable::DurableScheme;
+use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
-use oblivio_volume::schemes;
+use oblivio_volume::schemes::{self, SCHEMES};
 
 use super::WorkloadName;
 use super::values::{parse_percent, parse_size};
 
 #[derive(Args, Clone)]
 pub(crate) struct WishArgs {
-    /// How blocks are hidden: `raw` (RAW ORAM, for disks of any size), or `scan` (the trivial ORAM, in which every
-    /// access reads everything, for disks of a few MiB). The options about slots, evictions, stash and tree top are
-    /// those of `raw`.
-    #[arg(long, value_name = "NAME", default_value = schemes::default().name())]
+    // Its help comes from the table of schemes.
+    #[arg(long, value_name = "NAME", default_value = schemes::default().name(), help = scheme_help())]
     pub(crate) scheme: String,
     /// Bytes of a block.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "4K")]
@@ -46,6 +46,17 @@ pub(crate) struct WishArgs {
     /// Take the slots of each level from a file that `oblivio plan --alloc-output` wrote.
     #[arg(long, value_name = "FILE")]
     pub(crate) alloc_from: Option<PathBuf>,
+}
+
+/// What there is to choose from, as each scheme says it.
+fn scheme_help() -> String {
+    let about = |scheme: &&dyn DurableScheme| format!("`{}` ({})", scheme.name(), scheme.about());
+    let schemes: Vec<_> = SCHEMES.iter().map(about).collect();
+    format!(
+        "How blocks are hidden: {}. The options about slots, evictions, stash and tree top are those of `{}`",
+        schemes.join(", or "),
+        DurableRaw.name()
+    )
 }
 
 pub(crate) const PLAN_EXAMPLES: &str = "\
