@@ -1,21 +1,41 @@
 //! From a location to storage: the one place where stores are made and opened.
 //!
 //! # To add a store
-//! The store itself is a module of this crate, or a crate that this one may know: it implements
-//! [`BucketStore`] with every method, passes the conformance suite of the test kit, and says what a failure
-//! is with a [`StoreErrorKind`](oblivio_core::StoreErrorKind). Then:
-//!
-//! 1. Add a variant to [`StoreKind`] with its scheme, and to [`StoreKind::ALL`]. Messages then name it.
-//! 2. Add a variant to [`Location`] that holds what its URL says, and take the URL apart in
-//!    [`Location::parse`]. A secret is never a part of it: name a file or a variable that holds one. Its
-//!    [`Display`](std::fmt::Display) must give what parses to it again.
-//! 3. The compiler now points at every `match` in this file. [`Location::open`] and [`Location::create`]
-//!    answer the store in a box, and [`StoreKind::bytes_needed`] what it would take. An option that the
-//!    store does not have is an error that says so, and never left out in silence.
-//! 4. Map its failures to [`OpenErrorKind`]: exit codes follow from the kind.
-//! 5. Describe the URL in the table of [`location`](crate::location), and in the help of the program.
+//! | step | where | what |
+//! |---:|---|---|
+//! | 1 | `crates/store/src/NAME.rs` | the store: it implements [`BucketStore`] with every method, and says what a failure is with a [`StoreErrorKind`](oblivio_core::StoreErrorKind). A `mod` and a `pub use` in `lib.rs`, and a line in its table |
+//! | 2 | [`StoreKind`] in `location.rs` | a variant, also in [`StoreKind::ALL`], whose length grows by one. Messages then name it |
+//! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included. [`Location::file`] is `None` unless it is one file |
+//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`] |
+//! | 5 | `crates/store/tests/file/conformance.rs` | a test that hands the store to `oblivio_testkit::conformance::check_store`; and tests of its own, below |
+//! | 6 | `location.rs`, `crates/cli/src/args/opening.rs`, `crates/cli/src/args/key.rs` | the URL, in the table of [`location`](crate::location) and in both helps of the program |
+//! | 7 | `fuzz/fuzz_targets`, `docs/format.md`, `docs/threat-model.md` | a target for whatever it reads that others can change; its bytes; what it sees beyond pieces |
 //!
 //! Nothing else changes: whoever uses storage is handed a [`BoxedStore`], and does not know which it is.
+//!
+//! # What a store has to get right
+//! - **A URL holds no secret**: name a file or a variable that holds one.
+//! - **The store keeps its shapes.** [`Location::open`] is not told them: what it answers as shapes is what was
+//!   created. They are public, and not believed: check lengths and numbers before they are used.
+//! - **Frames lie in the buffer of the store.** Place all pieces of a trip in one buffer: for a write give it to
+//!   [`Blanks::new`](oblivio_core::store::Blanks::new) and call the closure once, then send what it left. What was
+//!   sealed for one store cannot be handed on to another, so a store over several others has to write bytes itself.
+//! - **Nothing is left behind** when [`Location::create`] fails, and what it made is durable, names included.
+//! - **One writer.** A second opening to write is [`Locked`](OpenErrorKind::Locked); readers share.
+//! - **`read_only`** refuses writes with [`Refused`](oblivio_core::StoreErrorKind::Refused), and a flush does nothing.
+//!   **`may_be_cut_off`** opens what is not whole, and says so in [`Condition`]; without it that is
+//!   [`Truncated`](OpenErrorKind::Truncated). **`direct`**, where there is none, is
+//!   [`DirectRefused`](OpenErrorKind::DirectRefused): an option is never left out in silence.
+//! - **A failed flush is final.** The system may have dropped what it could not write; all further calls fail.
+//! - **Other failures** are told by [`OpenErrorKind`]; exit codes follow from the kind. `OpenError::io` maps those of
+//!   the system.
+//!
+//! # Tests, and what they find
+//! | test | it finds |
+//! |---|---|
+//! | `check_store` | wrong places, shapes and orders, and reads that are not the latest write, within one opening. It does not open again, does not lock, and knows of no crash |
+//! | written for the store, as in `conformance.rs`, `opening.rs`, `location.rs` beside it | what was flushed and is gone after reopening, a second writer, a reader that writes, cut-off storage, a URL that does not come back, what a failed creation leaves |
+//! | by hand: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL`, `rescue URL` | what the program and its messages assume of files: [`check_vacant`](Location::check_vacant) and `crates/cli/src/volume/room.rs` look at paths |
 
 use std::fs;
 use std::io;

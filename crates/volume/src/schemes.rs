@@ -1,6 +1,7 @@
 //! The schemes that volumes stand on: the one place of this crate that names them.
 //!
-//! A scheme is added here, and nowhere else: `oblivio_core::durable` says how one is written.
+//! A scheme is added here: nothing else of a volume or of the program has to know it. `oblivio_core::durable` says how one is
+//! written, and lists what tests and documents it takes.
 
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::scan::DurableScan;

@@ -15,16 +15,71 @@
 //! hold secrets, and are sealed by whoever keeps them.
 //!
 //! # Adding a scheme
-//! 1. Write a folder like [`scan`], which has everything that a scheme is: a configuration with its one encoding
-//!    ([`DurableConfig`]), how it is planned and decoded ([`DurableScheme`]), how a state comes back ([`Restore`]), and
-//!    the accesses ([`Durable`]).
-//! 2. Storage must never be overwritten where a state needs it that the client may go back to: write round a ring of
-//!    places, and say with [`Room`] how many accesses are left. Whatever is written follows from a count; so do its name
-//!    and version under the [seal](crate::EraSealer).
-//! 3. Add it to the table of schemes of the volume (`oblivio_volume::schemes`). `create --scheme NAME`, `plan`, `info`,
-//!    servers, mounts and rescues need nothing else.
-//! 4. Give it a small volume in the crash world of testkit (`SmallVolume::scheme`): the crash suite and the privacy
-//!    tests of volumes then run over it.
+//! A scheme is a folder and three lines; its tests are a module and a few lines more.
+//!
+//! | step | where | what |
+//! |---:|---|---|
+//! | 1 | `crates/core/src/durable/NAME/` | the scheme. [`scan`] has everything that one is, in five files; begin with a copy |
+//! | 2 | `crates/core/src/durable/mod.rs` | `pub mod NAME;` |
+//! | 3 | `crates/volume/src/schemes.rs` | its place in `SCHEMES`, and the `use` before it. From here on `create --scheme NAME`, `plan`, `info`, `check`, servers, mounts and rescues have it, and the help of the program names it |
+//! | 4 | `crates/testkit/src/crash/small_volume.rs` | a variant of `SmallScheme`, also in `EACH`, in the order of `SCHEMES`; the compiler points at the two `match`es |
+//! | 5 | `crates/testkit/src/bin/crash-suite/setups.rs` | setups of the crash suite: one as it is, one with `Device::Raw` and `SyncMoves::AtFlush`, one scheduled |
+//! | 6 | `crates/volume/tests/volume/NAME.rs` | what storage sees of it and nobody else tests; `scan.rs` beside it is the example |
+//! | 7 | `crates/planted-leaks/src/leaks/NAME.rs` | a leak for each test of step 6 that looks for one, with a line in `mod.rs` there and one in `targets.rs` |
+//! | 8 | `fuzz/fuzz_targets/volume.rs`, `state_file.rs` | a volume of it that lies are told of, and its sections |
+//! | 9 | `docs/format.md`, `docs/threat-model.md` | its parameters, buckets, state and plans as bytes; what storage learns |
+//!
+//! # What a scheme has to get right
+//! - **Never overwrite what a state needs.** A client that crashed goes back to the state of its last
+//!   [`settle`](Durable::settle), and makes the same accesses again. So write to places that this state does not read:
+//!   round a ring, or to one copy of two in turn. [`Room`] says how many accesses are left; one is enough to work, with
+//!   a checkpoint before each access.
+//! - **One count for everything.** Place, name and version of what is written follow from one count, which a state
+//!   saves. The seal calls it `eviction`, and it counts whatever is sealed under it: a name is sealed once in an era,
+//!   and a `BucketName` has no place in it. An access that writes many buckets takes a number for each, or a level for
+//!   each.
+//! - **Eras are of that count**, too: `first_eviction` of an [`Era`](crate::seal::Era), what `forget_before` is told,
+//!   and both numbers of `eras_max`. Keep the eras of two rounds, because [`sight`](Durable::sight) looks for what was
+//!   in a place before. Eras can begin only where an access does: where an access takes many numbers, give `eras_max`
+//!   accesses. A bound that is too large loses nothing, but `plan` tells people to keep as much room.
+//! - **One [`write`](crate::store::BucketStore::write) is one trip.** It calls its closure once, with blanks for all
+//!   pieces: seal each of them, piece `i` with `BucketPieces { head: i, .. }`, and call `sealed` at the end. It panics
+//!   if a blank is left. [`scan`] writes one piece at a time; `crates/core/src/scheme/rotating/io.rs` writes many.
+//! - **A store that was never written reads as zeros**, which nothing opens. What was never written follows from the
+//!   count: leave it out, or know it for zeros.
+//! - **Forgotten blocks read as zeros**, also after they were read from storage: keep which blocks have contents.
+//! - **Parameters come from anyone**: [`decode`](DurableScheme::decode) checks them before it computes with them, and
+//!   has one encoding for each configuration. Sections are this client's own; they are checked all the same, with
+//!   `section::Fields`.
+//! - **Break before the first trip, mend after the last.** An error in between leaves the scheme answering
+//!   [`MustReopen`](crate::ErrorKind::MustReopen).
+//!
+//! # What each method shows
+//! | method | storage may learn | it must not depend on |
+//! |---|---|---|
+//! | [`plan`](Durable::plan), [`forget`](Durable::forget), [`save`](Durable::save), [`bring_back`](Durable::bring_back), [`serve_on_client`](Durable::serve_on_client) | nothing: they make no trip and no prefetch. What is served on the client is an access that does not come | |
+//! | [`carry_out`](Durable::carry_out) | how many accesses, and what the plan drew to be shown | address, read or write, whether there is a block at all ([`Want::Nothing`]), whether it has contents, where it was found. Whether and when an access fails may not either |
+//! | [`room`](Durable::room), [`evict`](Durable::evict) | that they are needed | addresses, as far as the scheme can: what remains stands in the threat model |
+//! | [`needs`](Durable::needs), [`position_levels`](Durable::position_levels) | nothing by themselves; the accesses to positions are seen | |
+//! | [`flush`](Durable::flush), [`begin_era`](Durable::begin_era), [`settle`](Durable::settle), [`sight`](Durable::sight) | the count of accesses | anything else |
+//! | [`check`](Durable::check), [`salvage`](Durable::salvage) | that all is read, in an order that follows from the count; going on after damage | which blocks there are |
+//!
+//! What [`StateSize`] says is public. No section may be longer than it says.
+//!
+//! # Tests, and what they find
+//! | command | it finds |
+//! |---|---|
+//! | `cargo test -p oblivio-testkit` | a scheme of the table without a small volume (`every_scheme_of_volumes_has_a_small_volume`) or without crash setups (`every_scheme_is_tried`) |
+//! | `cargo test -p oblivio-volume --lib` | a name that does not fit in a superblock; copies of a client that draw alike |
+//! | `cargo test -p oblivio-volume --test volume schedule` | a client whose trips look unlike those of others: dummies, hits, trims, an extra trip for what is wanted. It does not compare which bucket of a level: that is for step 6, to the piece where nothing is drawn, with statistics where leaves are |
+//! | the same, `going_back`, `view`, `privacy::restored`, `crash` | an old directory that opens; a name that is sealed twice under one key; a [`sight`](Durable::sight) that takes an honest power loss for tampering |
+//! | the same, `state_room`, when the scheme is added to its list | a [`StateSize`] that is too small, or eight times too large |
+//! | `cargo run --release -p oblivio-testkit --bin crash-suite -- --points 3000 --seeds 1` | lost writes, torn checkpoints, states overwritten too early |
+//! | the tests of step 6, and `cargo run -p oblivio-planted-leaks -- --only NAME` | what only this scheme could show; that the tests would see it |
+//! | `cargo test -p oblivio-architecture` | a volume that names the scheme outside of its table |
+//!
+//! `create --size 256K --scheme NAME`, `serve nbd --run 'nbdcopy image "$uri"'` and `check` need a minute more. A
+//! `check` of a volume that was never written reads little, and proves little.
 
 mod bits;
 mod config;

@@ -82,7 +82,8 @@ pub enum SmallScheme {
 }
 
 impl SmallScheme {
-    /// One of each scheme that volumes stand on. What holds for all schemes is tested over these.
+    /// One of each scheme that volumes stand on, in the order of their table. What holds for all schemes is tested over
+    /// these.
     pub const EACH: [Self; 2] = [Self::Raw, Self::Scan { spare: 10 }];
 }
 
