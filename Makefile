@@ -102,7 +102,7 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, do
 .PHONY: planted-leaks
 planted-leaks: tools test-tools ## change the engine, volumes and servers so that they leak; tests must notice each
 	$(call step,planted leaks)
-	$(CARGO) run --quiet --package oblivio-planted-leaks
+	$(CARGO) run --quiet --profile test --package oblivio-planted-leaks
 	$(call step,every leak was found)
 
 .PHONY: crash

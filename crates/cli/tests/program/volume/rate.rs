@@ -37,18 +37,21 @@ fn recordings_of_equal_time_are_alike() {
         let shown: Value = world.json(&format!("view show {view} --json"));
         shown
     };
-    let idle = serve("idle", "sleep 3");
-    let busy =
-        serve("busy", "(nbdcopy --flush data \"$uri\"; nbdcopy \"$uri\" back) & sleep 3; wait");
-    println!("idle {idle}\nbusy {busy}");
-    for operation in ["read", "write"] {
-        for field in ["trips", "bytes"] {
+    let busy_command = "(nbdcopy --flush data \"$uri\"; nbdcopy \"$uri\" back) & sleep 3; wait";
+    let difference = |attempt| {
+        let idle = serve(&format!("idle-{attempt}"), "sleep 3");
+        let busy = serve(&format!("busy-{attempt}"), busy_command);
+        let parts = ["read", "write"].map(|it| ["trips", "bytes"].map(|field| (it, field)));
+        parts.into_iter().flatten().find_map(|(operation, field)| {
             let [idle, busy] =
                 [&idle, &busy].map(|shown| shown[operation][field].as_f64().unwrap());
-            let what = format!("{operation} {field}: {idle}, {busy}");
-            assert!((idle / busy - 1.0).abs() < 0.15, "{what}");
-        }
-    }
+            let is_alike = (idle / busy - 1.0).abs() < 0.15;
+            (!is_alike).then(|| format!("{operation} {field}: {idle}, {busy}"))
+        })
+    };
+    // A machine that is busy with something else leaves ticks out of either; a leak is there every time.
+    let differences: Vec<_> = (0..3).map_while(difference).collect();
+    assert!(differences.len() < 3, "{differences:?}");
 }
 
 #[test]
