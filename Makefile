@@ -11,10 +11,19 @@ ACCESSES ?= 100000000
 FUZZ_SECONDS ?= 60
 KILL_ROUNDS ?= 30
 
-BEGAN := $(shell date +%s)
-# What comes next, and how many seconds have gone by.
+# The steps of this run: when each began, and in how many seconds it should be done on two processors.
+STEPS := target/steps-$(shell date +%s%N)
+# What comes next.
 define step
-	@printf '\n== %s  (%d s)\n' '$(1)' "$$(($$(date +%s) - $(BEGAN)))"
+	@printf '\n== %s\n' '$(1)'; mkdir -p target; echo "$$(date +%s) $(or $(2),0) $(1)" >> $(STEPS)
+endef
+# What each step took, beside what it should take. A slow or busy machine takes longer: that is said, and no failure.
+define times
+	@printf '\n== %s\n' '$(1)'; echo "$$(date +%s)" >> $(STEPS); awk '\
+	  NR > 1 { took = $$1 - began; total += took; \
+	    printf("%5d s  %s%s\n", took, name, limit ? sprintf(", %s %d s", (took > limit) ? "MORE THAN" : "of", limit) : "") } \
+	  { began = $$1; limit = $$2; name = $$0; sub(/^[0-9]+ [0-9]+ /, "", name) } \
+	  END { printf "%5d s  in all\n", total }' $(STEPS); rm -f $(STEPS)
 endef
 
 .PHONY: help
@@ -72,6 +81,7 @@ demo: tools disk-tools ## a real file system on a volume, its server killed, bot
 	$(CARGO) build --release --package oblivio-cli
 	$(call step,demo)
 	target/release/oblivio demo --folder crates --output target/demo
+	$(call times,the demo is over)
 
 # Half of what tests do is to wait for processes and disks: more of them than there are processors run at once.
 test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
@@ -84,26 +94,26 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, do
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path bench/Cargo.toml --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
-	$(call step,lints)
+	$(call step,lints,90)
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
-	$(call step,build of programs and tests)
+	$(call step,build of programs and tests,210)
 	$(CARGO) build --workspace --lib --bins --tests --profile test
-	$(call step,tests)
+	$(call step,tests,150)
 	@if [ "$$(id -u)" = 0 ] && [ -e /dev/fuse ] && [ -e /dev/loop-control ]; then \
 	  $(CARGO) test --workspace; \
 	else \
 	  echo 'Mounting needs root, /dev/fuse and loop devices, which are not all here: its tests are left out.'; \
 	  OBLIVIO_WITHOUT_FUSE=1 $(CARGO) test --workspace; \
 	fi
-	$(call step,documentation)
+	$(call step,documentation,30)
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps
-	$(call step,everything passed)
+	$(call times,everything passed)
 
 .PHONY: planted-leaks
 planted-leaks: tools test-tools ## change the engine, volumes and servers so that they leak; tests must notice each
-	$(call step,planted leaks)
+	$(call step,planted leaks,420)
 	$(CARGO) run --quiet --profile test --package oblivio-planted-leaks
-	$(call step,every leak was found)
+	$(call times,every leak was found)
 
 .PHONY: crash
 crash: tools test-tools ## let volumes die at 20,000 points, and kill servers; to target/crash.json (3 minutes)
@@ -111,6 +121,7 @@ crash: tools test-tools ## let volumes die at 20,000 points, and kill servers; t
 	$(CARGO) run --release --package oblivio-testkit --bin crash-suite -- --json target/crash.json
 	$(call step,real servers killed under fio: $(KILL_ROUNDS) rounds)
 	OBLIVIO_KILL_ROUNDS=$(KILL_ROUNDS) $(CARGO) test --package oblivio-cli --test program volume::kill:: -- --nocapture
+	$(call times,nothing was lost)
 
 .PHONY: bench-engine
 bench-engine: tools ## the engine beside its floors and peers, to target/bench/engine.json (10 minutes)
