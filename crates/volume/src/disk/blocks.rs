@@ -75,10 +75,11 @@ impl Blocks {
         Ok(())
     }
 
-    /// Those of the blocks that are not at hand, each once, in the order in which they are needed.
-    pub(super) fn missing(&self, needed: impl Iterator<Item = u64>) -> Vec<u64> {
+    /// The first of the blocks that are not at hand, each once, in the order in which they are needed.
+    pub(super) fn missing(&self, needed: impl Iterator<Item = u64>, blocks_max: usize) -> Vec<u64> {
         let mut seen = HashSet::new();
-        needed.filter(|block| !self.cache.contains(*block) && seen.insert(*block)).collect()
+        let missing = needed.filter(|block| !self.cache.contains(*block) && seen.insert(*block));
+        missing.take(blocks_max).collect()
     }
 
     /// Forgets the blocks that lie wholly in a range of bytes.

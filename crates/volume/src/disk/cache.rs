@@ -84,8 +84,8 @@ impl Cache {
         Some(&mut entry.data)
     }
 
-    /// Makes a block the last to go.
-    fn touch(&mut self, block: u64) {
+    /// Makes a block the last to go, if it is there.
+    pub(super) fn touch(&mut self, block: u64) {
         if let Some(entry) = self.entries.get_mut(&block)
             && !(entry.is_dirty && entry.time <= self.held.0)
         {

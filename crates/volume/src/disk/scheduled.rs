@@ -196,9 +196,7 @@ impl ScheduledWorker {
     /// The blocks that requests wait for, each once: at most as many as a tick can read.
     fn missing(&self) -> Vec<u64> {
         let needed = self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes));
-        let mut missing = self.blocks.missing(needed.take(LOOKS_PER_ACCESS * self.accesses));
-        missing.truncate(self.accesses);
-        missing
+        self.blocks.missing(needed.take(LOOKS_PER_ACCESS * self.accesses), self.accesses)
     }
 
     /// The blocks of the position map that the first request which forgets blocks waits for.

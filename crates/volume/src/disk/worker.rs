@@ -132,7 +132,10 @@ impl Worker {
     /// ones.
     fn make_way(&mut self, pending: &Pending) -> Result<(), VolumeError> {
         let needed = pending.needs(self.blocks.block_bytes).take(BATCH_BLOCKS_MAX);
-        match &*self.blocks.missing(needed) {
+        let needed: Vec<_> = needed.collect();
+        // What is at hand of them must not leave for the others: it would be read again.
+        needed.iter().for_each(|block| self.blocks.cache.touch(*block));
+        match &*self.blocks.missing(needed.into_iter(), BATCH_BLOCKS_MAX) {
             [] => self.write_back(WINDOW_ACCESSES_MAX),
             missing => self.fetch(missing),
         }
@@ -148,9 +151,7 @@ impl Worker {
     /// there are blocks, and as few waits as there are windows.
     fn read_ahead(&mut self, batch: &[Pending]) -> Result<(), VolumeError> {
         let needed = batch.iter().flat_map(|pending| pending.needs(self.blocks.block_bytes));
-        let mut missing = self.blocks.missing(needed);
-        missing.truncate(BATCH_BLOCKS_MAX);
-        self.fetch(&missing)
+        self.fetch(&self.blocks.missing(needed, BATCH_BLOCKS_MAX))
     }
 
     /// Reads blocks from storage into the cache.

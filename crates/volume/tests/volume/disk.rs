@@ -25,6 +25,25 @@ fn a_request_longer_than_the_cache_makes_an_access_a_block() {
     assert_eq!(read, BLOCKS - 1);
 }
 
+/// What the cache holds of a long request stays until it is served, and so does what was read ahead for it.
+#[test]
+fn a_request_longer_than_a_batch_reads_no_block_twice() {
+    let setup = SmallVolume {
+        blocks: 2600,
+        leaf_level: 10,
+        state_file_bytes_max: 1 << 20,
+        ..SmallVolume::default()
+    };
+    let read = |first: u64, blocks: u64| DiskOp::Read {
+        offset: first * u64::from(BLOCK_BYTES),
+        bytes: blocks as u32 * BLOCK_BYTES,
+    };
+    let (world, disk) = disk_of(&setup, 2);
+    let two = accesses(&world, || drop(call(&disk, read(1500, 2)).unwrap()));
+    let all = accesses(&world, || drop(call(&disk, read(0, setup.blocks)).unwrap()));
+    assert_eq!((two, all), (2, setup.blocks - 2));
+}
+
 #[test]
 fn what_is_in_the_cache_makes_no_access_and_zeros_make_none() {
     let (world, disk) = disk(BLOCKS);
@@ -146,7 +165,10 @@ fn read_at(op: &DiskOp) -> Option<u64> {
 }
 
 fn disk(cache_blocks_max: u64) -> (World, Disk) {
-    let setup = SmallVolume::default();
+    disk_of(&SmallVolume::default(), cache_blocks_max)
+}
+
+fn disk_of(setup: &SmallVolume, cache_blocks_max: u64) -> (World, Disk) {
     let world = setup.world();
     let volume = setup.create(world.store(), world.dir(), StdRng::seed_from_u64(1)).unwrap();
     let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
