@@ -194,13 +194,18 @@ fn a_copy_that_cannot_be_read_does_not_hide_the_others() {
 }
 
 /// Whoever can compute a checksum writes copies of the highest number: one that does not open, and one
-/// that opens and is not authentic.
+/// that opens and is not authentic. And one that differs from the good ones in its HMAC alone.
 #[test]
 fn forged_copies_do_not_hide_a_good_one() {
+    const MAC_AT: usize = SUPERBLOCK_BYTES - 64;
     let attempt = Attempt::default();
-    for (changed, expected) in [(600, Kind::WrongKey), (40, Kind::Tampered)] {
+    for (sequence, changed, expected) in [
+        (1u64 << 60, 600, Kind::WrongKey),
+        (1 << 60, 40, Kind::Tampered),
+        (2, MAC_AT, Kind::Tampered),
+    ] {
         let mut forged = superblock().encode();
-        forged[16..24].copy_from_slice(&(1u64 << 60).to_le_bytes());
+        forged[16..24].copy_from_slice(&sequence.to_le_bytes());
         forged[changed] ^= 1;
         let forged = with_checksum(forged);
         for good in 0u8..1 << COPIES {
