@@ -112,6 +112,43 @@ mod tests {
         assert!(bytes.iter().all(|byte| *byte == 0));
     }
 
+    /// Looks at the memory of this process where the bytes were, before and after.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_is_left_in_memory_where_the_bytes_were() {
+        use std::fs::File;
+        use std::os::unix::fs::FileExt;
+
+        const SECRET: [u8; 64] =
+            *b"None of this may be left in memory once it was dropped or moved!";
+        let memory = File::open("/proc/self/mem").unwrap();
+        let is_there = |place: usize| {
+            let mut bytes = [0; 4000];
+            // What was given back to the system cannot be read.
+            memory.read_exact_at(&mut bytes, place as u64).is_ok()
+                && bytes.windows(8).any(|bytes| SECRET.windows(8).any(|secret| bytes == secret))
+        };
+        let filled = || {
+            let mut bytes = WipedBytes::with_capacity(4096);
+            (0..64).for_each(|_| bytes.extend_from_slice(&SECRET));
+            let place = bytes.as_ptr() as usize;
+            assert!(is_there(place));
+            (bytes, place)
+        };
+        let (dropped, place) = filled();
+        drop(dropped);
+        assert!(!is_there(place), "it was dropped");
+
+        let (mut cut, place) = filled();
+        cut.truncate(1);
+        drop(cut);
+        assert!(!is_there(place), "it was cut off, and dropped");
+
+        let (mut grown, place) = filled();
+        grown.push(7);
+        assert!(grown.as_ptr() as usize != place && !is_there(place), "it has grown");
+    }
+
     #[test]
     fn it_holds_what_a_vec_would() {
         let (mut wiped, mut plain) = (WipedBytes::default(), Vec::new());
