@@ -21,8 +21,8 @@ pub(super) struct Pending {
     forget: Range<u64>,
     /// Bytes to move after that.
     transfers: VecDeque<Transfer>,
-    /// What a read has read.
-    answer: Vec<u8>,
+    /// What a read has read. Wiped if nobody is given it.
+    answer: Zeroizing<Vec<u8>>,
     pub(super) is_durable: bool,
     done: Completion,
 }
@@ -74,7 +74,7 @@ impl Pending {
             }
             DiskOp::Flush => (),
         }
-        Self { forget, transfers, answer: Vec::new(), is_durable, done: request.done }
+        Self { forget, transfers, answer: Zeroizing::default(), is_durable, done: request.done }
     }
 
     /// The blocks that have to be at hand, in the order in which they are needed.
@@ -120,7 +120,7 @@ impl Pending {
         let Some(transfer) = self.transfers.front_mut() else { return Ok(Step::Done) };
         let Some(part) = transfer.next(blocks.block_bytes) else {
             if !transfer.is_write {
-                self.answer = std::mem::take(&mut *transfer.data);
+                self.answer = std::mem::take(&mut transfer.data);
             }
             self.transfers.pop_front();
             return Ok(Step::Made);
@@ -130,8 +130,11 @@ impl Pending {
     }
 
     /// Answers that it was done, or why it failed.
-    pub(super) fn answer(self, failure: Option<&VolumeError>) {
-        (self.done)(failure.map_or(Ok(self.answer), |error| Err(disk_error(error))));
+    pub(super) fn answer(mut self, failure: Option<&VolumeError>) {
+        (self.done)(match failure {
+            None => Ok(std::mem::take(&mut *self.answer)),
+            Some(error) => Err(disk_error(error)),
+        });
     }
 }
 
