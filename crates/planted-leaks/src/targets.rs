@@ -52,6 +52,12 @@ pub(crate) const VOLUME_KEYS: TestTarget = of_volumes("keys");
 /// What a volume is after a crash.
 pub(crate) const VOLUME_CRASH: TestTarget = of_volumes("crash");
 
+/// What a disk answers, and how many accesses it makes for that.
+pub(crate) const VOLUME_DISK: TestTarget = of_volumes("disk");
+
+/// What a volume says about itself, and what storage can make of it.
+pub(crate) const VOLUME_SUPERBLOCK: TestTarget = of_volumes("superblock");
+
 /// What is left where the write of an anchor is torn.
 pub(crate) const VOLUME_TORN_ANCHOR: TestTarget = of_volumes("torn_anchor");
 

@@ -1,7 +1,9 @@
 //! What a power loss takes that it must not: the note of something, or the last good copy of it.
 
 use super::{Edit, Leak};
-use crate::targets::{VOLUME_CRASH, VOLUME_KEYS, VOLUME_LYING_STORAGE, VOLUME_TORN_ANCHOR};
+use crate::targets::{
+    VOLUME_CRASH, VOLUME_DISK, VOLUME_KEYS, VOLUME_LYING_STORAGE, VOLUME_TORN_ANCHOR,
+};
 
 const TORN_AFTER_A_TORN_ONE: &str =
     "an_anchor_that_is_torn_in_the_opening_after_a_torn_one_costs_nothing";
@@ -102,5 +104,18 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[VOLUME_KEYS.tests(&[
             "what_an_opening_has_seen_is_not_undone_by_a_power_loss_after_a_failed_sync",
         ])],
+    },
+    Leak {
+        name: "disk-answers-before-a-failure-count-as-durable",
+        shows: "nothing: what was said to survive a power loss is gone after one",
+        edits: &[Edit {
+            file: "volume/src/disk/worker.rs",
+            find: "if failure.is_none() && !wait_for_flush.is_empty() {",
+            replacement: "if failure.is_some() {
+            wait_for_flush.drain(..).for_each(|pending: Pending| pending.answer(None));
+        }
+        if failure.is_none() && !wait_for_flush.is_empty() {",
+        }],
+        found_by: &[VOLUME_DISK.tests(&["what_could_not_be_made_durable_is_not_said_to_be"])],
     },
 ];

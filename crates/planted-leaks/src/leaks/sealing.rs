@@ -2,7 +2,8 @@
 
 use super::{Edit, Leak};
 use crate::targets::{
-    VOLUME_GOING_BACK, VOLUME_LYING_STORAGE, VOLUME_PRIVACY, VOLUME_RESCUE, VOLUME_UNITS,
+    VOLUME_GOING_BACK, VOLUME_LYING_STORAGE, VOLUME_PRIVACY, VOLUME_RESCUE, VOLUME_SUPERBLOCK,
+    VOLUME_UNITS,
 };
 
 const PARTING_COPIES: &str =
@@ -317,5 +318,15 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[
             VOLUME_GOING_BACK.tests(&["a_second_client_is_noticed_before_a_bucket_is_overwritten"])
         ],
+    },
+    Leak {
+        name: "superblocks-are-alike-whatever-vouches-for-them",
+        shows: "nothing: one copy that storage has forged hides those that are good",
+        edits: &[Edit {
+            file: "volume/src/superblock/copies.rs",
+            find: "if !sound.contains(&copy) {",
+            replacement: "if sound.iter().all(|other| other.body != copy.body) {",
+        }],
+        found_by: &[VOLUME_SUPERBLOCK.tests(&["copies::forged_copies_do_not_hide_a_good_one"])],
     },
 ];
