@@ -150,6 +150,7 @@ impl From<MountError> for CliError {
             MountError::NotADirectory(_)
             | MountError::Empty
             | MountError::MayHoldData
+            | MountError::TooSmall(_)
             | MountError::NotThisFilesystem(_)
             | MountError::UnfitDisk(_)
             | MountError::NotServed(_)

@@ -35,6 +35,16 @@ pub enum UnlockError<E> {
     NotUnlocked(SuperblockError),
 }
 
+/// What to make of copies of the superblock that name a version or a scheme which this program does not know, where
+/// others are sound. Anybody can forge such a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewerCopies {
+    /// A newer program was here, and knows better what the volume is.
+    Refuse,
+    /// They are damage: for whoever changes nothing, and takes what is left.
+    LeaveOut,
+}
+
 /// Unlocks the volume in `store`: the newest superblock that the volume key vouches for.
 ///
 /// `secret` is asked once, after storage has shown a superblock. It may take its time.
@@ -44,9 +54,13 @@ pub enum UnlockError<E> {
 pub fn unlock<E>(
     store: &mut impl BucketStore,
     attempt: Attempt,
+    newer: NewerCopies,
     secret: impl FnOnce() -> Result<Secret, E>,
 ) -> Result<Unlocked, UnlockError<E>> {
-    let copies = read_copies(store);
+    let mut copies = read_copies(store);
+    if newer == NewerCopies::LeaveOut {
+        copies.leave_out_newer();
+    }
     copies.newest().map_err(UnlockError::NoSuperblock)?;
     let secret = secret().map_err(UnlockError::NoSecret)?;
     copies.unlock(&secret, attempt).map_err(UnlockError::NotUnlocked)

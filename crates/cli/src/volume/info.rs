@@ -4,6 +4,7 @@ use oblivio_store::{StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
 use oblivio_volume::tampering;
+use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::volume::needs_recovery;
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
         let options = StoreOptions { read_only: true, ..StoreOptions::default() };
         // The store stays open, and so locked, while its directory is read.
         let Unlocking { store: _store, condition, owner, state } =
-            opening::unlock(&args.at, &options)?;
+            opening::unlock(&args.at, &options, NewerCopies::Refuse)?;
         let dir = state_home::open(&state)?;
         Facts {
             kind: location.kind(),

@@ -5,6 +5,7 @@ use oblivio_volume::VolumeError;
 use oblivio_volume::key_change::change_slots;
 use oblivio_volume::keys::{NewSlot, VolumeKey};
 use oblivio_volume::superblock::Superblock;
+use oblivio_volume::unlock::NewerCopies;
 use serde_json::json;
 
 use super::info::{slots_json, slots_text};
@@ -61,7 +62,8 @@ fn change<T>(
     at: &OpenArgs,
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let Unlocking { store, mut owner, state, .. } = opening::unlock(at, &StoreOptions::default())?;
+    let Unlocking { store, mut owner, state, .. } =
+        opening::unlock(at, &StoreOptions::default(), NewerCopies::Refuse)?;
     let mut dir = state_home::open(&state)?;
     change_slots(store, &mut dir, &mut owner, change)
 }

@@ -7,7 +7,7 @@ use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreOptions};
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
 };
-use oblivio_volume::unlock::{self, UnlockError};
+use oblivio_volume::unlock::{self, NewerCopies, UnlockError};
 use oblivio_volume::{Coins, Recovery, Volume, VolumeError, VolumeOptions};
 
 use super::recording::Recording;
@@ -38,13 +38,17 @@ pub(crate) fn look(location: &Location) -> Result<(LockedSuperblock, Condition),
 }
 
 /// Opens the store, and unlocks its superblock.
-pub(crate) fn unlock(args: &OpenArgs, options: &StoreOptions) -> Result<Unlocking, CliError> {
+pub(crate) fn unlock(
+    args: &OpenArgs,
+    options: &StoreOptions,
+    newer: NewerCopies,
+) -> Result<Unlocking, CliError> {
     let OpenArgs { place, unlock } = args;
     let OpenedStore { mut store, condition } = place.volume.open(options)?;
     condition.mended.iter().for_each(|mended| output::remark(mended));
     let secret = || secret::read(&place.secret);
     let owner =
-        unlock::unlock(&mut store, unlock.attempt(), secret).map_err(|error| match error {
+        unlock::unlock(&mut store, unlock.attempt(), newer, secret).map_err(|error| match error {
             UnlockError::NoSuperblock(_) if condition.is_cut_off => CliError::Tampered(
                 "so much was cut off the file that no copy of the superblock is left: restore it from a \
                  backup"
@@ -94,7 +98,7 @@ pub(crate) struct Opened {
 pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     run.rate.check()?;
     let options = StoreOptions { direct: run.direct, ..StoreOptions::default() };
-    let Unlocking { store, owner, state, .. } = unlock(args, &options)?;
+    let Unlocking { store, owner, state, .. } = unlock(args, &options, NewerCopies::Refuse)?;
     let dir = state_home::open(&state)?;
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };

@@ -7,6 +7,7 @@ use oblivio_store::StoreOptions;
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::VolumeParams;
+use oblivio_volume::unlock::NewerCopies;
 use serde_json::{Value, json};
 
 use super::opening::{self, Unlocking};
@@ -29,7 +30,7 @@ impl Salvage {
     pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
         let options =
             StoreOptions { read_only: true, may_be_cut_off: true, ..StoreOptions::default() };
-        let unlocking = opening::unlock(at, &options)?;
+        let unlocking = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
         let dir = state_home::open_to_read(&unlocking.state)?;
         Ok(Self { unlocking, dir })
     }

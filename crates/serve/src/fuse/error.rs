@@ -38,6 +38,8 @@ pub enum MountError {
     Busy(PathBuf),
     /// The disk is empty, and no file system may be made.
     Empty,
+    /// The disk is empty, and too small for a file system, which takes so many bytes.
+    TooSmall(u64),
     /// The disk holds no file system where one would be, and nobody knows that it holds nothing else.
     MayHoldData,
     /// The disk holds something, but not this file system.
@@ -126,6 +128,12 @@ impl fmt::Display for MountError {
             Self::Empty => f.write_str(
                 "the disk is empty, and no file system may be made on it: mount it once without \
                  --no-mkfs and --read-only",
+            ),
+            Self::TooSmall(bytes) => write!(
+                f,
+                "the disk is too small for a file system, which takes {} KiB: mount the raw disk (--raw), or \
+                 make a larger volume",
+                bytes >> 10
             ),
             Self::MayHoldData => f.write_str(
                 "the disk holds no file system, but blocks of it were written: it begins and ends with \

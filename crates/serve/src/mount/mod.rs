@@ -35,6 +35,9 @@ use crate::fuse::{FuseMount, FuseOptions, Program, mount_raw};
 const MOUNT: Program = Program { name: "mount", package: "mount" };
 const MKFS_EXT4: Program = Program { name: "mkfs.ext4", package: "e2fsprogs" };
 
+/// On less, mkfs.ext4 fails half way.
+const FILESYSTEM_BYTES_MIN: u64 = 128 << 10;
+
 /// Of fewer blocks, mkfs.ext4 makes a file system without a journal.
 const JOURNALED_BLOCKS_MIN: u64 = 2048;
 
@@ -138,6 +141,10 @@ pub fn mount_filesystem(
     let may_make = options.make == MakeFilesystem::IfEmpty && !options.read_only;
     let make = match content {
         Content::Zeros if !options.is_known_empty => return Err(MountError::MayHoldData),
+        // Before anything is written: what mkfs leaves behind when it fails is no empty disk.
+        Content::Zeros if may_make && device.bytes() < FILESYSTEM_BYTES_MIN => {
+            return Err(MountError::TooSmall(FILESYSTEM_BYTES_MIN));
+        }
         Content::Zeros if may_make => true,
         Content::Zeros => return Err(MountError::Empty),
         Content::Ext => false,

@@ -129,6 +129,22 @@ fn same_trees(one: &Path, other: &Path) {
     run("diff", &["--recursive".as_ref(), "--exclude=lost+found".as_ref(), one, other]);
 }
 
+#[test]
+fn a_disk_that_is_too_small_for_a_file_system_stays_empty() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    for kib in [16, 64, 96, 127] {
+        let disk = MemoryDisk::new(kib * MIB / 1024);
+        let shared = disk.shared();
+        let refused = place.mount(disk, &MAKE).map(drop);
+        assert!(matches!(refused, Err(MountError::TooSmall(_))), "{kib} KiB");
+        assert!(shared.image().iter().all(|byte| *byte == 0), "{kib} KiB");
+    }
+    place.mount(MemoryDisk::new(MIB / 8), &MAKE).unwrap().mount.unmount().unwrap();
+}
+
 /// So that nobody has to mend it by hand after a power loss.
 #[test]
 fn small_disks_have_a_journal_too() {

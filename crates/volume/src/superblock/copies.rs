@@ -62,6 +62,21 @@ impl Copies {
         &self.found
     }
 
+    /// Takes copies that a newer program seems to have written for damaged ones, if others are sound.
+    pub(crate) fn leave_out_newer(&mut self) {
+        if self.sound().next().is_none() {
+            return;
+        }
+        for copy in &mut self.found {
+            if let Err(problem) = copy
+                && problem.kind() == SuperblockErrorKind::UnknownVersion
+            {
+                let message = format!("others are sound: {problem}");
+                *copy = Err(SuperblockError::new(SuperblockErrorKind::Damaged, message));
+            }
+        }
+    }
+
     /// The whole copy with the highest sequence number. Nothing vouches for it yet.
     ///
     /// # Errors

@@ -350,6 +350,14 @@ fn formats_of_newer_programs_are_code_13() {
         world.bad(line, 13, "upgrade");
     }
     world.bad("key list disk.obl", 13, "upgrade");
+    // Or somebody has forged it: whoever changes nothing gets at the data all the same.
+    world.bad(&format!("rescue {VOLUME} saved"), 7, "damage");
+    let saved = fs::read(world.path("saved")).unwrap();
+    assert!(saved == fs::read(world.path("data")).unwrap());
+    // If no copy is left that this program knows, it is a newer program's.
+    let others = superblocks(&store).map(|at| (at, store.replace(at, &changed)));
+    world.bad(&format!("rescue {VOLUME} none"), 13, "upgrade");
+    others.iter().for_each(|(at, bytes)| drop(store.replace(*at, bytes)));
     store.replace(at, &good);
 
     let state = Bytes::of(&world.state_file());
