@@ -23,7 +23,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// Drops the blocks of which the map says that they are not alive from the client.
     ///
     /// # Errors
-    /// [`ErrorKind::MustReopen`].
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen).
     pub(crate) fn drop_dead(&mut self, map: &LivePosMap) -> Result<(), Error> {
         self.client.check_sound()?;
         self.client.retain(|entry| map.is_live_at(entry.address, entry.leaf));
@@ -43,7 +43,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// Puts a block back where [`Self::client_blocks`] found it.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
+    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when it cannot have been there.
     pub(crate) fn bring_back(
         &mut self,
         home: Home,
@@ -69,7 +69,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// Notes again that a slot is taken, as [`Self::taken_slots`] said.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when that cannot have been noted.
+    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when that cannot have been noted.
     pub fn bring_back_taken(&mut self, slot: TakenSlot) -> Result<(), Error> {
         let geometry = &self.client.config.geometry;
         if self.taken.as_mut().is_some_and(|taken| taken.bring_back(slot, geometry)) {

@@ -40,7 +40,7 @@ impl RawConfig {
     }
 
     /// What a store must have room for besides, where taken slots are noted down: see
-    /// [`RotatingScheme::noting_taken_slots`].
+    /// [`RotatingScheme::noting_taken_slots`](super::RotatingScheme::noting_taken_slots).
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.

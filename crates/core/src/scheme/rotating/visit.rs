@@ -16,7 +16,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// that cannot be read or is not what was written: it goes on without it, or ends the visit.
     ///
     /// # Errors
-    /// [`ErrorKind::MustReopen`], and what `damaged` answers.
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and what `damaged` answers.
     pub(crate) fn visit_blocks(
         &mut self,
         visit: &mut VisitBlocks<'_>,
