@@ -85,36 +85,24 @@ impl Filesystem {
         }
     }
 
-    /// Makes one. The disk reads as zeros already: to discard it first would only cost.
-    fn make(self, device: &LoopDevice, disk: DiskShape) -> Result<(), MountError> {
+    /// Bytes of its blocks on `disk`: those of the disk's, as far as ext4 has them; fewer where there would be too few
+    /// blocks for a journal. Without one, the file system has to be mended by hand after a power loss.
+    fn block_bytes(self, disk: &dyn BlockDevice) -> u32 {
         let Self::Ext4 = self;
-        let block_bytes = disk.ext4_block_bytes().to_string();
-        let options = ["-q", "-E", "nodiscard", "-b", &block_bytes].map(AsRef::as_ref);
-        let arguments = [options.as_slice(), &[device.path().as_os_str()]].concat();
-        MKFS_EXT4.run(&arguments).map(drop)
-    }
-}
-
-/// What a file system has to know of its disk.
-#[derive(Clone, Copy)]
-struct DiskShape {
-    bytes: u64,
-    block_bytes: u32,
-}
-
-impl DiskShape {
-    fn of(disk: &dyn BlockDevice) -> Self {
-        Self { bytes: disk.bytes(), block_bytes: disk.block_bytes() }
-    }
-
-    /// Blocks of the disk's size, as far as ext4 has them; smaller ones where there would be too few for a journal.
-    /// Without one, the file system has to be mended by hand after a power loss.
-    fn ext4_block_bytes(self) -> u32 {
-        let mut block_bytes = self.block_bytes.clamp(1024, 4096).next_power_of_two();
-        while block_bytes > 1024 && self.bytes / u64::from(block_bytes) < JOURNALED_BLOCKS_MIN {
+        let mut block_bytes = disk.block_bytes().clamp(1024, 4096).next_power_of_two();
+        while block_bytes > 1024 && disk.bytes() / u64::from(block_bytes) < JOURNALED_BLOCKS_MIN {
             block_bytes /= 2;
         }
         block_bytes
+    }
+
+    /// Makes one. The disk reads as zeros already: to discard it first would only cost.
+    fn make(self, device: &LoopDevice, block_bytes: u32) -> Result<(), MountError> {
+        let Self::Ext4 = self;
+        let block_bytes = block_bytes.to_string();
+        let options = ["-q", "-E", "nodiscard", "-b", &block_bytes].map(AsRef::as_ref);
+        let arguments = [options.as_slice(), &[device.path().as_os_str()]].concat();
+        MKFS_EXT4.run(&arguments).map(drop)
     }
 }
 
@@ -153,7 +141,7 @@ pub fn mount_filesystem(
         }
     };
 
-    let shape = DiskShape::of(&*device);
+    let block_bytes = options.filesystem.block_bytes(&*device);
     let private = registration.private_directory();
     fs::create_dir_all(&private).map_err(MountError::file(&private))?;
     let raw = FuseOptions { read_only: options.read_only };
@@ -164,7 +152,7 @@ pub fn mount_filesystem(
 
     let loop_device = LoopDevice::attach(&mount.fuse.disk())?;
     if make {
-        options.filesystem.make(&loop_device, shape)?;
+        options.filesystem.make(&loop_device, block_bytes)?;
     }
     // Who else has a key, or had one, may have put devices and programs that become root on the disk.
     let access = if options.read_only { "ro,nosuid,nodev" } else { "rw,nosuid,nodev" };
