@@ -6,7 +6,7 @@ pub(crate) mod span;
 use std::fmt;
 use std::sync::mpsc;
 
-use zeroize::Zeroizing;
+pub use oblivio_core::wiped::WipedBytes;
 
 /// A disk that takes requests from many threads at once.
 ///
@@ -41,7 +41,7 @@ pub struct Request {
 }
 
 /// Takes the answer to a request. Called exactly once; must not block.
-pub type Completion = Box<dyn FnOnce(Result<Vec<u8>, DiskError>) + Send>;
+pub type Completion = Box<dyn FnOnce(Result<WipedBytes, DiskError>) + Send>;
 
 /// What can be asked of a disk. Offsets and lengths are in bytes. Secret: storage sees none of it.
 pub enum DiskOp {
@@ -57,7 +57,7 @@ pub enum DiskOp {
         /// The first byte.
         offset: u64,
         /// What to write. Wiped when it was written, or never is.
-        data: Zeroizing<Vec<u8>>,
+        data: WipedBytes,
         /// Answer only when it survives a crash (FUA).
         durable: bool,
     },
@@ -130,7 +130,7 @@ impl DiskError {
 ///
 /// # Errors
 /// What the device answers.
-pub fn call(device: &dyn BlockDevice, op: DiskOp) -> Result<Vec<u8>, DiskError> {
+pub fn call(device: &dyn BlockDevice, op: DiskOp) -> Result<WipedBytes, DiskError> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let done: Completion = Box::new(move |answer| {
         // Whoever waits is still there: it is this function.

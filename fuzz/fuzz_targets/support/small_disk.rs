@@ -60,7 +60,7 @@ impl BlockDevice for SmallDisk {
             }
             DiskOp::Flush => Vec::new(),
         };
-        done(Ok(answer));
+        done(Ok(answer.into()));
     }
 }
 

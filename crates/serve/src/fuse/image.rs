@@ -12,9 +12,8 @@ use fuser::{
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
     Request, TimeOrNow, WriteFlags,
 };
-use oblivio_volume::device::{self, BlockDevice, Completion, DiskErrorKind, DiskOp};
+use oblivio_volume::device::{self, BlockDevice, Completion, DiskErrorKind, DiskOp, WipedBytes};
 use rustix::fs::{FallocateFlags, OFlags};
-use zeroize::Zeroizing;
 
 use super::attributes::{Attributes, DISK, ENTRIES, REMEMBERED};
 use super::users::Users;
@@ -191,7 +190,7 @@ impl Filesystem for Image {
         if there == 0 {
             return reply.data(&[]);
         }
-        let done: Completion = Box::new(move |answer| match answer.map(Zeroizing::new) {
+        let done: Completion = Box::new(move |answer| match answer {
             Ok(data) if data.len() == there as usize => reply.data(&data),
             Ok(_) => reply.error(Errno::EIO),
             Err(error) => reply.error(errno(error.kind)),
@@ -216,7 +215,7 @@ impl Filesystem for Image {
             return reply.error(Errno::EFBIG);
         }
         // Both fit: they are at most the length of `data`, which came in one request.
-        let (data, written) = (Zeroizing::new(data[..room as usize].to_vec()), room as u32);
+        let (data, written) = (WipedBytes::from(&data[..room as usize]), room as u32);
         let durable = flags.0.cast_unsigned() & OFlags::DSYNC.bits() != 0;
         let done: Completion = Box::new(move |answer| match answer {
             Ok(_) => reply.written(written),

@@ -1,7 +1,6 @@
 //! What is on a disk, as far as it matters to whoever wants to make a file system on it.
 
-use oblivio_volume::device::{BlockDevice, DiskOp, call};
-use zeroize::Zeroizing;
+use oblivio_volume::device::{BlockDevice, DiskOp, WipedBytes, call};
 
 use super::MountError;
 
@@ -35,18 +34,14 @@ pub(super) fn look_at(device: &dyn BlockDevice) -> Result<Content, MountError> {
     Ok(if all_zeros { Content::Zeros } else { Content::Something })
 }
 
-fn read(
-    device: &dyn BlockDevice,
-    mut offset: u64,
-    bytes: u64,
-) -> Result<Zeroizing<Vec<u8>>, MountError> {
-    let mut data = Zeroizing::new(Vec::with_capacity(bytes as usize));
+fn read(device: &dyn BlockDevice, mut offset: u64, bytes: u64) -> Result<WipedBytes, MountError> {
+    let mut data = WipedBytes::with_capacity(bytes as usize);
     let end = offset + bytes;
     while offset < end {
         let left = u32::try_from(end - offset).unwrap_or(u32::MAX);
         let bytes = left.min(device.request_bytes_max());
         let read = call(device, DiskOp::Read { offset, bytes }).map_err(MountError::Disk)?;
-        data.extend_from_slice(&Zeroizing::new(read));
+        data.extend_from_slice(&read);
         offset += u64::from(bytes);
     }
     Ok(data)

@@ -1,7 +1,6 @@
 //! What is exported, and what a request to it comes to.
 
-use oblivio_volume::device::{BlockDevice, DiskOp};
-use zeroize::Zeroizing;
+use oblivio_volume::device::{BlockDevice, DiskOp, WipedBytes};
 
 use super::NbdOptions;
 use super::wire::{Errno, RequestHead, command, command_flag, export_flag};
@@ -59,7 +58,7 @@ pub enum Plan {
 
 impl Plan {
     /// What the disk is asked, once the data of a write are there.
-    pub(super) fn op(self, head: &RequestHead, data: Zeroizing<Vec<u8>>) -> Option<DiskOp> {
+    pub(super) fn op(self, head: &RequestHead, data: WipedBytes) -> Option<DiskOp> {
         let (offset, bytes) = (head.offset, u64::from(head.bytes));
         match self {
             Self::Leave | Self::Nothing => None,

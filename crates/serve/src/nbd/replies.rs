@@ -2,10 +2,9 @@
 
 use std::io::IoSlice;
 
-use oblivio_volume::device::{DiskError, DiskErrorKind};
+use oblivio_volume::device::{DiskError, DiskErrorKind, WipedBytes};
 use tokio::io::{self, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::UnboundedReceiver;
-use zeroize::Zeroizing;
 
 use super::requests::Held;
 use super::wire::{self, Errno, RequestHead, command};
@@ -29,7 +28,7 @@ pub(super) struct Reply {
 /// What came of a request.
 pub(super) enum Answer {
     /// The bytes that were read.
-    Data(Zeroizing<Vec<u8>>),
+    Data(WipedBytes),
     /// It was done.
     Done,
     /// It failed, for a reason that people can read.
@@ -38,8 +37,8 @@ pub(super) enum Answer {
 
 impl Answer {
     /// What the disk says.
-    pub(super) fn new(head: &RequestHead, answer: Result<Vec<u8>, DiskError>) -> Self {
-        match answer.map(Zeroizing::new) {
+    pub(super) fn new(head: &RequestHead, answer: Result<WipedBytes, DiskError>) -> Self {
+        match answer {
             Ok(data) if head.command != command::READ => {
                 debug_assert!(data.is_empty());
                 Self::Done
@@ -84,11 +83,13 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
 ) -> io::Result<()> {
     let mut replies = Vec::with_capacity(BATCH_REPLIES);
     let mut held = Vec::with_capacity(BATCH_REPLIES);
-    // With all of its room from the beginning: growing would leave copies behind.
-    let mut gathered = Zeroizing::new(Vec::with_capacity(GATHERED_BYTES_MAX));
+    let mut head = Vec::new();
+    let mut gathered = WipedBytes::with_capacity(GATHERED_BYTES_MAX);
     while queue.recv_many(&mut replies, BATCH_REPLIES).await > 0 {
         for reply in replies.drain(..) {
-            push_head(&mut gathered, &reply, structured);
+            head.clear();
+            push_head(&mut head, &reply, structured);
+            gathered.extend_from_slice(&head);
             held.push(reply.held);
             if let Answer::Data(data) = reply.answer {
                 if data.len() <= COPIED_BYTES_MAX {

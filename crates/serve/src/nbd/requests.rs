@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oblivio_volume::device::Request;
+use oblivio_volume::device::{Request, WipedBytes};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use zeroize::Zeroizing;
 
 use super::export::Plan;
 use super::replies::{Answer, Reply};
@@ -41,10 +40,10 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
             _ => 0,
         };
         let held = in_flight.hold(carried).await?;
-        let mut data = Zeroizing::new(Vec::new());
+        let mut data = WipedBytes::default();
         if head.command == command::WRITE {
             if plan.is_ok() {
-                data.resize(carried as usize, 0);
+                data = WipedBytes::zeros(carried as usize);
                 reader.read_exact(&mut data).await?;
             } else {
                 reader.skip(head.bytes.into()).await?;

@@ -1,12 +1,12 @@
 //! Many small pieces out of few reads, from a buffer that is wiped: what clients write passes through it.
 
+use oblivio_volume::device::WipedBytes;
 use tokio::io::{self, AsyncRead, AsyncReadExt};
-use zeroize::Zeroizing;
 
 /// A reader with a buffer.
 pub(super) struct WipedReader<R> {
     reader: R,
-    buffer: Zeroizing<Vec<u8>>,
+    buffer: WipedBytes,
     /// Where in the buffer what was read and not yet taken begins and ends.
     start: usize,
     end: usize,
@@ -14,7 +14,7 @@ pub(super) struct WipedReader<R> {
 
 impl<R: AsyncRead + Unpin> WipedReader<R> {
     pub(super) fn new(buffer_bytes: usize, reader: R) -> Self {
-        Self { reader, buffer: Zeroizing::new(vec![0; buffer_bytes]), start: 0, end: 0 }
+        Self { reader, buffer: WipedBytes::zeros(buffer_bytes), start: 0, end: 0 }
     }
 
     /// Whether nothing more comes. Waits until it is known.

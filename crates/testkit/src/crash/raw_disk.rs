@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use oblivio_core::{Access, Op};
-use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 
 /// What a [`Disk`](oblivio_volume::Disk) is without its cache and its thread.
@@ -147,9 +147,9 @@ impl BlockDevice for RawDisk {
         let mut volume = self.volume.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = volume.as_mut().map(|volume| self.serve(volume, op));
         let closed = || DiskError::new(DiskErrorKind::Closed, "the disk was closed");
-        done(
-            answer.ok_or_else(closed).and_then(|answer| answer.map_err(|error| disk_error(&error))),
-        );
+        let answer =
+            answer.ok_or_else(closed).and_then(|it| it.map_err(|error| disk_error(&error)));
+        done(answer.map(WipedBytes::from));
     }
 }
 

@@ -268,7 +268,7 @@ fn read_all(device: &dyn BlockDevice) -> Result<Vec<u8>, DiskError> {
     while (held.len() as u64) < device.bytes() {
         let offset = held.len() as u64;
         let rest = (device.bytes() - offset).min(u64::from(device.request_bytes_max()));
-        held.extend(call(device, DiskOp::Read { offset, bytes: rest as u32 })?);
+        held.extend_from_slice(&call(device, DiskOp::Read { offset, bytes: rest as u32 })?);
     }
     Ok(held)
 }

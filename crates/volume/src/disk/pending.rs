@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use zeroize::Zeroizing;
+use oblivio_core::wiped::WipedBytes;
 
 use super::blocks::Blocks;
 use super::requests::disk_error;
@@ -22,7 +22,7 @@ pub(super) struct Pending {
     /// Bytes to move after that.
     transfers: VecDeque<Transfer>,
     /// What a read has read. Wiped if nobody is given it.
-    answer: Zeroizing<Vec<u8>>,
+    answer: WipedBytes,
     pub(super) is_durable: bool,
     done: Completion,
 }
@@ -56,7 +56,7 @@ impl Pending {
         let mut transfers = VecDeque::new();
         match request.op {
             DiskOp::Read { offset, bytes } => {
-                let data = Zeroizing::new(vec![0; bytes as usize]);
+                let data = WipedBytes::zeros(bytes as usize);
                 transfers.push_back(Transfer { is_write: false, offset, data, done: 0 });
             }
             DiskOp::Write { offset, data, .. } => {
@@ -66,7 +66,7 @@ impl Pending {
                 let (whole, edges) = whole_blocks(offset..offset + bytes, block_bytes as u64);
                 forget = whole;
                 transfers.extend(edges.map(|edge| {
-                    write(edge.start, Zeroizing::new(vec![0; (edge.end - edge.start) as usize]))
+                    write(edge.start, WipedBytes::zeros((edge.end - edge.start) as usize))
                 }));
             }
             DiskOp::Trim { offset, bytes, .. } => {
@@ -74,7 +74,7 @@ impl Pending {
             }
             DiskOp::Flush => (),
         }
-        Self { forget, transfers, answer: Zeroizing::default(), is_durable, done: request.done }
+        Self { forget, transfers, answer: WipedBytes::default(), is_durable, done: request.done }
     }
 
     /// The blocks that have to be at hand, in the order in which they are needed.
@@ -130,9 +130,9 @@ impl Pending {
     }
 
     /// Answers that it was done, or why it failed.
-    pub(super) fn answer(mut self, failure: Option<&VolumeError>) {
+    pub(super) fn answer(self, failure: Option<&VolumeError>) {
         (self.done)(match failure {
-            None => Ok(std::mem::take(&mut *self.answer)),
+            None => Ok(self.answer),
             Some(error) => Err(disk_error(error)),
         });
     }
@@ -142,7 +142,7 @@ impl Pending {
 struct Transfer {
     is_write: bool,
     offset: u64,
-    data: Zeroizing<Vec<u8>>,
+    data: WipedBytes,
     /// Bytes that have arrived.
     done: usize,
 }

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::mem;
 
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
+use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
-use zeroize::Zeroizing;
 
 use super::blocks::Blocks;
 use super::requests::disk_error;
@@ -37,7 +37,7 @@ pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), Volu
     let outcome = carry_out(blocks, &ops, &mut waiting);
     let error = outcome.as_ref().err().map(disk_error);
     for done in waiting.into_iter().filter_map(|waiting| waiting.done) {
-        done(error.clone().map_or(Ok(Vec::new()), Err));
+        done(error.clone().map_or(Ok(WipedBytes::default()), Err));
     }
     outcome
 }
@@ -46,13 +46,13 @@ pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), Volu
 struct Waiting {
     /// Gone once it was told.
     done: Option<Completion>,
-    answer: Zeroizing<Vec<u8>>,
+    answer: WipedBytes,
     steps_left: usize,
 }
 
 impl Waiting {
     fn new(done: Completion) -> Self {
-        Self { done: Some(done), answer: Zeroizing::default(), steps_left: 0 }
+        Self { done: Some(done), answer: WipedBytes::default(), steps_left: 0 }
     }
 
     fn step_is_done(&mut self) {
@@ -60,7 +60,7 @@ impl Waiting {
         if self.steps_left == 0
             && let Some(done) = self.done.take()
         {
-            done(Ok(mem::take(&mut *self.answer)));
+            done(Ok(mem::take(&mut self.answer)));
         }
     }
 }
@@ -83,8 +83,7 @@ fn carry_out(
     let steps_of = |op| steps(op, block_bytes, &zeros);
     for (op, waiting) in ops.iter().zip(&mut *waiting) {
         if let DiskOp::Read { bytes, .. } = op {
-            // Growing would leave copies behind.
-            waiting.answer.reserve_exact(*bytes as usize);
+            waiting.answer = WipedBytes::with_capacity(*bytes as usize);
         }
         // One more for the moment from which its answer holds.
         waiting.steps_left = steps_of(op).count() + 1;
@@ -124,9 +123,7 @@ fn steps<'op>(
     let nothing = (0, 0, None);
     let ranges = match op {
         DiskOp::Read { offset, bytes } => [(*offset, *bytes as usize, None), nothing],
-        DiskOp::Write { offset, data, .. } => {
-            [(*offset, data.len(), Some(data.as_slice())), nothing]
-        }
+        DiskOp::Write { offset, data, .. } => [(*offset, data.len(), Some(&**data)), nothing],
         DiskOp::Zero { offset, bytes, .. } => {
             let (_, edges) = whole_blocks(*offset..offset + bytes, block_bytes as u64);
             edges.map(|edge| (edge.start, (edge.end - edge.start) as usize, Some(zeros)))
@@ -151,7 +148,7 @@ struct Window<'op> {
 
 struct Block {
     address: u64,
-    data: Zeroizing<Vec<u8>>,
+    data: WipedBytes,
     /// All of it is written, and so its old contents are not needed.
     is_whole: bool,
     /// It was changed after its access.
@@ -165,7 +162,7 @@ impl<'op> Window<'op> {
 
     fn add(&mut self, request: usize, step: Step<'op>, block_bytes: usize) {
         let place = *self.places.entry(step.part.block).or_insert_with(|| {
-            let data = Zeroizing::new(vec![0; block_bytes]);
+            let data = WipedBytes::zeros(block_bytes);
             let address = step.part.block;
             self.blocks.push(Block { address, data, is_whole: false, is_changed: false });
             self.blocks.len() - 1

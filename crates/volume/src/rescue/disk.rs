@@ -1,9 +1,8 @@
 //! What was rescued, as a disk that can be read.
 
-use std::mem;
 use std::ops::Range;
 
-use zeroize::Zeroizing;
+use oblivio_core::wiped::WipedBytes;
 
 use super::scratch::Scratch;
 use crate::device::ops::{REQUEST_BYTES_MAX, check};
@@ -25,11 +24,11 @@ impl RescuedDisk {
         Self { scratch, blocks, lost }
     }
 
-    fn serve(&self, op: &DiskOp) -> Result<Vec<u8>, DiskError> {
+    fn serve(&self, op: &DiskOp) -> Result<WipedBytes, DiskError> {
         check(op, self.bytes())?;
         match op {
             DiskOp::Read { offset, bytes } => self.read(*offset, *bytes as usize),
-            DiskOp::Flush => Ok(Vec::new()),
+            DiskOp::Flush => Ok(WipedBytes::default()),
             DiskOp::Write { .. } | DiskOp::Zero { .. } | DiskOp::Trim { .. } => {
                 Err(DiskError::new(
                     DiskErrorKind::ReadOnly,
@@ -39,9 +38,8 @@ impl RescuedDisk {
         }
     }
 
-    fn read(&self, offset: u64, bytes: usize) -> Result<Vec<u8>, DiskError> {
-        let mut answer = Zeroizing::new(Vec::with_capacity(bytes));
-        let mut block = Zeroizing::new(Vec::with_capacity(self.scratch.block_bytes()));
+    fn read(&self, offset: u64, bytes: usize) -> Result<WipedBytes, DiskError> {
+        let mut answer = WipedBytes::with_capacity(bytes);
         for part in parts(offset, bytes, self.scratch.block_bytes()) {
             if self.is_lost(part.block) {
                 return Err(DiskError::new(
@@ -49,14 +47,13 @@ impl RescuedDisk {
                     "a block that is asked for is lost",
                 ));
             }
-            block.clear();
-            self.scratch.get(part.block, &mut block).map_err(|error| {
+            let block = self.scratch.get(part.block).map_err(|error| {
                 let message = format!("what was rescued cannot be read: {error}");
                 DiskError::new(DiskErrorKind::Failed, message)
             })?;
             answer.extend_from_slice(&block[part.within]);
         }
-        Ok(mem::take(&mut *answer))
+        Ok(answer)
     }
 
     fn is_lost(&self, block: u64) -> bool {

@@ -16,6 +16,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use bit_set::BitSet;
+use oblivio_core::wiped::WipedBytes;
 use rand::CryptoRng;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use zeroize::Zeroizing;
@@ -49,21 +50,18 @@ impl Scratch {
         self.block_bytes
     }
 
-    /// Appends the contents of a block to `out`: zeros if there are none.
-    pub(super) fn get(&self, block: u64, out: &mut Vec<u8>) -> io::Result<()> {
+    /// The contents of a block: zeros if there are none.
+    pub(super) fn get(&self, block: u64) -> io::Result<WipedBytes> {
         if !self.there.contains(block as usize) {
-            out.resize(out.len() + self.block_bytes, 0);
-            return Ok(());
+            return Ok(WipedBytes::zeros(self.block_bytes));
         }
-        let mut place = Zeroizing::new(vec![0; self.place_bytes()]);
+        let mut place = WipedBytes::zeros(self.place_bytes());
         self.file.read_exact_at(&mut place, self.place(block))?;
         let (number, sealed) = place.split_at_mut(NUMBER_BYTES);
         let number = u64::from_le_bytes(std::array::from_fn(|i| number[i]));
         let contents = self.key.open_in_place(nonce(number), bound_to(block), sealed);
-        out.extend_from_slice(
-            contents.map_err(|_| io::Error::other("the scratch file was changed"))?,
-        );
-        Ok(())
+        let contents = contents.map_err(|_| io::Error::other("the scratch file was changed"))?;
+        Ok((&*contents).into())
     }
 
     fn place_bytes(&self) -> usize {
@@ -78,7 +76,7 @@ impl Scratch {
 impl RescueTarget for Scratch {
     fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()> {
         self.sealings += 1;
-        let mut place = Zeroizing::new(Vec::with_capacity(self.place_bytes()));
+        let mut place = WipedBytes::with_capacity(self.place_bytes());
         place.extend_from_slice(&self.sealings.to_le_bytes());
         place.extend_from_slice(data);
         let tag = self
@@ -125,11 +123,6 @@ mod tests {
         (Scratch::new(file, BLOCK_BYTES as u32, &mut StdRng::seed_from_u64(1)), same)
     }
 
-    fn get(scratch: &Scratch, block: u64) -> io::Result<Vec<u8>> {
-        let mut out = Vec::new();
-        scratch.get(block, &mut out).map(|()| out)
-    }
-
     #[test]
     fn it_holds_what_was_put_last_and_zeros_elsewhere() {
         let (mut scratch, _) = scratch();
@@ -138,7 +131,7 @@ mod tests {
         }
         [5, 6, 5000].iter().for_each(|block| scratch.clear(*block).unwrap());
         for (block, fill) in [(3, 3), (900, 2), (5, 0), (4, 0), (899, 0), (901, 0), (1 << 40, 0)] {
-            assert_eq!(get(&scratch, block).unwrap(), [fill; BLOCK_BYTES], "{block}");
+            assert_eq!(scratch.get(block).unwrap()[..], [fill; BLOCK_BYTES], "{block}");
         }
     }
 
@@ -176,18 +169,18 @@ mod tests {
         (0..2).for_each(|block| scratch.put(block, &[7; BLOCK_BYTES]).unwrap());
         let [first, second] = <[_; 2]>::try_from(places(&scratch, &file, 2)).unwrap();
         file.write_all_at(&first, scratch.place(1)).unwrap();
-        get(&scratch, 1).unwrap_err();
+        scratch.get(1).unwrap_err();
         file.write_all_at(&second, scratch.place(1)).unwrap();
-        get(&scratch, 1).unwrap();
+        scratch.get(1).unwrap();
         for at in 0..first.len() {
             file.write_all_at(&[first[at] ^ 1], at as u64).unwrap();
-            get(&scratch, 0).unwrap_err();
+            scratch.get(0).unwrap_err();
             file.write_all_at(&[0; NUMBER_BYTES], 0).unwrap();
-            get(&scratch, 0).unwrap_err();
+            scratch.get(0).unwrap_err();
             file.write_all_at(&first, 0).unwrap();
         }
         file.set_len(scratch.place(1) + 3).unwrap();
-        get(&scratch, 1).unwrap_err();
-        get(&scratch, 0).unwrap();
+        scratch.get(1).unwrap_err();
+        scratch.get(0).unwrap();
     }
 }

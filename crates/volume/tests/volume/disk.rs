@@ -18,10 +18,10 @@ fn a_request_longer_than_the_cache_makes_an_access_a_block() {
     let (world, disk) = disk(1);
     let data: Vec<u8> = (0..DISK_BYTES).map(|i| (i * 7 + i / 251) as u8).collect();
     let write = DiskOp::Write { offset: 0, data: data.clone().into(), durable: true };
-    assert_eq!(accesses(&world, || assert_eq!(call(&disk, write).unwrap(), [])), BLOCKS);
+    assert_eq!(accesses(&world, || assert_eq!(call(&disk, write).unwrap()[..], [])), BLOCKS);
     let read = DiskOp::Read { offset: 0, bytes: DISK_BYTES };
     // One of them is the one that the cache holds.
-    let read = accesses(&world, || assert_eq!(call(&disk, read).unwrap(), data));
+    let read = accesses(&world, || assert_eq!(call(&disk, read).unwrap()[..], data));
     assert_eq!(read, BLOCKS - 1);
 }
 
@@ -65,7 +65,7 @@ fn what_is_in_the_cache_makes_no_access_and_zeros_make_none() {
     let zero = DiskOp::Zero { offset: 0, bytes: DISK_BYTES.into(), durable: true };
     assert_eq!(accesses(&world, || drop(call(&disk, zero).unwrap())), 0);
     let read = DiskOp::Read { offset: 0, bytes: BLOCK_BYTES };
-    assert_eq!(call(&disk, read).unwrap(), [0; BLOCK_BYTES as usize]);
+    assert_eq!(call(&disk, read).unwrap()[..], [0; BLOCK_BYTES as usize]);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn without_a_cache_requests_for_one_block_make_an_access_each_whether_they_read_
     for n in 0..20 {
         assert_eq!(accesses(&world, || drop(call(&disk, write(n)).unwrap())), 1, "write {n}");
         let read = accesses(&world, || {
-            assert_eq!(call(&disk, read()).unwrap(), [n; BLOCK_BYTES as usize]);
+            assert_eq!(call(&disk, read()).unwrap()[..], [n; BLOCK_BYTES as usize]);
         });
         assert_eq!(read, 1, "read {n}");
     }
@@ -139,11 +139,11 @@ fn a_request_past_the_end_is_refused_alone() {
         let read = |offset| DiskOp::Read { offset, bytes: BLOCK_BYTES };
         let ops = vec![write(last), write(last + 1), trim(5), read(u64::MAX), read(last + 1)];
         let mut answers = together(&disk, ops).into_iter();
-        assert_eq!(answers.next().unwrap().unwrap(), []);
+        assert_eq!(answers.next().unwrap().unwrap()[..], []);
         for answer in answers {
             assert_eq!(answer.unwrap_err().kind, DiskErrorKind::OutOfRange);
         }
-        assert_eq!(call(&disk, read(last)).unwrap(), [7; BLOCK_BYTES as usize]);
+        assert_eq!(call(&disk, read(last)).unwrap()[..], [7; BLOCK_BYTES as usize]);
     }
 }
 

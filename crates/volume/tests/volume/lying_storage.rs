@@ -10,7 +10,7 @@ use oblivio_core::{Access, HitPolicy, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume, owner_of};
 use oblivio_testkit::crash::{Fault, OpKind, Seen, Snapshot, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, homogeneity};
-use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Disk, Volume, VolumeError, VolumeErrorKind, VolumeOptions};
 use rand::rngs::StdRng;
@@ -181,7 +181,7 @@ fn whether_an_access_fails_does_not_depend_on_what_it_is_for() {
     verdicts.conclude();
 }
 
-fn submit(disk: &Disk, op: DiskOp) -> Receiver<Result<Vec<u8>, DiskError>> {
+fn submit(disk: &Disk, op: DiskOp) -> Receiver<Result<WipedBytes, DiskError>> {
     let (sender, answer) = sync_channel(1);
     let done = Box::new(move |it| drop(sender.send(it)));
     disk.submit(Request { op, done });

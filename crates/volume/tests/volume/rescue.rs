@@ -133,7 +133,7 @@ fn storage_does_not_see_what_is_read_of_what_was_rescued() {
         if is_in(&rescued.lost) {
             assert_eq!(answer.unwrap_err().kind, DiskErrorKind::Lost);
         } else if !is_in(&rescued.doubtful) {
-            assert_eq!(answer.unwrap(), expected.unwrap_or([0; BLOCK_BYTES as usize]));
+            assert_eq!(answer.unwrap()[..], expected.unwrap_or([0; BLOCK_BYTES as usize]));
         }
     }
     // A part of three blocks, of which the one in the middle is lost.

@@ -6,7 +6,7 @@ use crate::support::seen::{assert_alike, leaves, looks};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{Seen, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
-use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
 use oblivio_volume::disk::Ticks;
 use oblivio_volume::{Disk, SyncMoves};
 use rand::rngs::StdRng;
@@ -38,7 +38,7 @@ struct Bench {
     coins: StdRng,
 }
 
-type Answer = Receiver<Result<Vec<u8>, DiskError>>;
+type Answer = Receiver<Result<WipedBytes, DiskError>>;
 
 impl Bench {
     fn new(setup: SmallVolume, cache_blocks_max: u64, accesses: usize) -> Self {
@@ -275,7 +275,7 @@ fn it_is_a_disk() {
                 }
             });
             for (answer, expected) in answers {
-                assert!(answer_within(&bench, &answer, 20_000) == expected);
+                assert!(answer_within(&bench, &answer, 20_000)[..] == expected);
             }
         }
         bench.disk.close().unwrap();
@@ -310,7 +310,7 @@ fn a_whole_block_is_written_and_a_cached_one_is_read_without_a_tick() {
     let write = DiskOp::Write { offset: 0, data: data.clone().into(), durable: false };
     bench.submit(write).recv().unwrap().unwrap();
     let read = DiskOp::Read { offset: 0, bytes: BLOCK_BYTES };
-    assert_eq!(bench.submit(read).recv().unwrap().unwrap(), data);
+    assert_eq!(bench.submit(read).recv().unwrap().unwrap()[..], data);
     let flush = bench.submit(DiskOp::Flush);
     bench.ticks.tick();
     flush.try_recv().unwrap().unwrap();
@@ -337,7 +337,7 @@ fn what_was_written_back_early_needs_no_waiting() {
 }
 
 /// The answer, after at most so many ticks.
-fn answer_within(bench: &Bench, answer: &Answer, ticks_max: usize) -> Vec<u8> {
+fn answer_within(bench: &Bench, answer: &Answer, ticks_max: usize) -> WipedBytes {
     for _ in 0..ticks_max {
         if let Ok(answer) = answer.try_recv() {
             return answer.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, call};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes, call};
 
 use super::latency::Latencies;
 use super::load::Load;
@@ -54,7 +54,7 @@ pub(super) fn drive(
 /// A request that tells how long it took.
 fn timed(op: DiskOp, tell: mpsc::SyncSender<Result<Duration, DiskError>>) -> Request {
     let clock = Stopwatch::start();
-    let done = Box::new(move |answer: Result<Vec<u8>, DiskError>| {
+    let done = Box::new(move |answer: Result<WipedBytes, DiskError>| {
         // There is room for every answer, unless an error has ended it all.
         let _ = tell.try_send(answer.map(|_| clock.elapsed()));
     });

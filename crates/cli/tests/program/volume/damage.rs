@@ -183,9 +183,9 @@ fn a_volume_without_any_superblock_is_code_7() {
 
 #[test]
 fn a_store_from_a_backup_is_code_8() {
-    let world = World::with_data(16);
+    let world = World::with_data(8);
     world.copy("disk.obl", "backup.obl");
-    fs::write(world.path("data"), bytes(6, 16 * MIB)).unwrap();
+    fs::write(world.path("data"), bytes(6, 8 * MIB)).unwrap();
     world.fill();
     world.copy("disk.obl", "latest.obl");
     world.copy("backup.obl", "disk.obl");
@@ -228,10 +228,10 @@ fn a_superblock_from_before_a_key_was_removed_is_code_8() {
 
 #[test]
 fn a_clients_directory_from_a_backup_is_code_12() {
-    let world = World::with_data(16);
+    let world = World::with_data(8);
     let state = world.state();
     world.copy(&state, "backup");
-    fs::write(world.path("data"), bytes(7, 16 * MIB)).unwrap();
+    fs::write(world.path("data"), bytes(7, 8 * MIB)).unwrap();
     world.fill();
     world.copy(&state, "latest");
     world.copy("backup", &state);

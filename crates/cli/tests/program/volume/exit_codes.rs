@@ -170,8 +170,8 @@ fn a_volume_in_use_is_code_9() {
 
 #[test]
 fn a_volume_that_was_not_closed_is_code_14() {
-    let world = World::with_data(16);
-    fs::write(world.path("data"), bytes(8, 16 * MIB)).unwrap();
+    let world = World::with_data(8);
+    fs::write(world.path("data"), bytes(8, 8 * MIB)).unwrap();
     let server = Server::start(&world, "").ready();
     server.write(&world.path("data"));
     server.kill();

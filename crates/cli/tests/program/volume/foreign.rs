@@ -13,7 +13,7 @@ const WAYS: [&str; 2] = ["", "--tcp 127.0.0.1:0"];
 
 /// Random data with holes, in the file `data`.
 fn image(world: &World, seed: u64) -> Vec<u8> {
-    let mut image = bytes(seed, 16 * MIB);
+    let mut image = bytes(seed, 8 * MIB);
     image.chunks_mut(700_000).step_by(3).for_each(|hole| hole.fill(0));
     fs::write(world.path("data"), &image).unwrap();
     image
@@ -29,14 +29,14 @@ fn qemu_io(server: &Server, commands: &[&str]) {
 
 #[test]
 fn nbdinfo_describes_the_volume() {
-    let world = World::with_volume(16);
+    let world = World::with_volume(8);
     for way in WAYS {
         let server = world.serve(&format!("{way} --export-name disk"));
         let report: Value =
             serde_json::from_str(&run("nbdinfo", &["--json", server.uri()])).unwrap();
         let export = &report["exports"][0];
         assert_eq!(export["export-name"], "disk");
-        assert_eq!(export["export-size"], 16 * MIB);
+        assert_eq!(export["export-size"], 8 * MIB);
         assert_eq!(export["block_size_preferred"], 4096);
         assert_eq!(export["is_read_only"], false);
         for can in ["flush", "fua", "trim", "zero", "multi_conn"] {
@@ -48,7 +48,7 @@ fn nbdinfo_describes_the_volume() {
 
 #[test]
 fn qemu_img_converts_both_ways_and_compares() {
-    let world = World::with_volume(16);
+    let world = World::with_volume(8);
     for (way, seed) in WAYS.into_iter().zip(1..) {
         let image = image(&world, seed);
         let (data, back) = (world.path("data"), world.path("back"));
@@ -66,7 +66,7 @@ fn qemu_img_converts_both_ways_and_compares() {
 
 #[test]
 fn nbdcopy_copies_both_ways_over_many_connections() {
-    let world = World::with_volume(16);
+    let world = World::with_volume(8);
     for (way, seed) in WAYS.into_iter().zip(3..) {
         let image = image(&world, seed);
         let (data, back) = (world.path("data"), world.path("back"));
@@ -85,8 +85,8 @@ fn nbdcopy_copies_both_ways_over_many_connections() {
 /// A model beside the disk: the same operations on bytes.
 #[test]
 fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
-    let world = World::with_volume(16);
-    let mut model = vec![0; (16 * MIB) as usize];
+    let world = World::with_volume(8);
+    let mut model = vec![0; (8 * MIB) as usize];
     for way in WAYS {
         let server = world.serve(way);
         qemu_io(
@@ -96,12 +96,12 @@ fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
                 "write -P 8 511 1027",
                 "write -z 9000 70001",
                 "discard 100k 50k",
-                "write -P 9 16777000 216",
+                "write -P 9 8388000 216",
                 "aio_write -P 10 5M 1M",
                 "aio_write -P 11 6M 123",
                 "aio_flush",
-                "write -f -P 12 8M 64k",
-                "write -z -u 8200k 13k",
+                "write -f -P 12 7M 64k",
+                "write -z -u 7176k 13k",
                 "flush",
                 "read -P 8 511 1027",
                 "read -P 0 9000 70001",
@@ -114,11 +114,11 @@ fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
             (0, 9000, 70_001),
             // All of these blocks are whole.
             (0, 100 << 10, 48 << 10),
-            (9, 16_777_000, 216),
+            (9, 8_388_000, 216),
             (10, 5 << 20, 1 << 20),
             (11, 6 << 20, 123),
-            (12, 8 << 20, 64 << 10),
-            (0, 8200 << 10, 13 << 10),
+            (12, 7 << 20, 64 << 10),
+            (0, 7176 << 10, 13 << 10),
         ] {
             model[at..at + length].fill(byte);
         }
@@ -135,7 +135,7 @@ fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
 
 #[test]
 fn fio_verifies_what_it_wrote_between_trims() {
-    let world = World::with_volume(16);
+    let world = World::with_volume(8);
     let server = world.serve("--cache 1M");
     let uri = format!("--uri={}", server.uri());
     let fio = |options: &[&str]| {
@@ -207,7 +207,7 @@ fn make_certificates(directory: &Path) {
 
 #[test]
 fn data_go_round_under_tls() {
-    let world = World::with_volume(16);
+    let world = World::with_volume(8);
     let (certificates, others) = (world.path("pki"), world.path("others"));
     make_certificates(&certificates);
     make_certificates(&others);
@@ -236,7 +236,7 @@ fn data_go_round_under_tls() {
     }
     let server = world.serve(&format!("--tcp 127.0.0.1:0 {files} --tls-optional"));
     let size = run("nbdinfo", &["--size", &server.uri().replacen("nbds", "nbd", 1)]);
-    assert_eq!(size.trim(), (16 * MIB).to_string());
+    assert_eq!(size.trim(), (8 * MIB).to_string());
     // Clients have to show a certificate.
     let options = format!("--socket tls.sock {files} --tls-client-authorities pki/ca-cert.pem");
     drop(server);

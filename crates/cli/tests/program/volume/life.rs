@@ -107,7 +107,7 @@ fn sizes_are_compared_as_they_would_be_planned() {
 
 #[test]
 fn a_description_as_json_with_a_key_and_without() {
-    let world = World::with_data(16);
+    let world = World::with_data(8);
     let fields =
         [&PLAN[..], &["allocated_bytes", "authenticated", "id", "key_slots", "needs_recovery"]]
             .concat();
@@ -117,7 +117,7 @@ fn a_description_as_json_with_a_key_and_without() {
     assert_eq!(vouched["authenticated"], true);
     assert_eq!(vouched["needs_recovery"], false);
     assert_eq!(vouched["id"], world.state().file_name().unwrap().to_str().unwrap());
-    assert!(vouched["allocated_bytes"].as_u64().unwrap() > 16 * MIB);
+    assert!(vouched["allocated_bytes"].as_u64().unwrap() > 8 * MIB);
     let public = world.json("info disk.obl --public --json");
     assert_fields(&public, &fields);
     assert_eq!(public["authenticated"], false);
@@ -130,17 +130,17 @@ fn a_description_as_json_with_a_key_and_without() {
 
 #[test]
 fn a_check_counts() {
-    let world = World::with_data(16);
+    let world = World::with_data(8);
     let report = world.json(&format!("check {VOLUME} --json"));
     assert_fields(&report, &["blocks", "buckets", "recovered"]);
-    assert_eq!(report["blocks"], 4096);
+    assert_eq!(report["blocks"], 2048);
     assert!(report["buckets"].as_u64().unwrap() > 500);
     assert_eq!(report["recovered"], false);
 }
 
 #[test]
 fn keys_come_and_go() {
-    let world = World::with_data(16);
+    let world = World::with_data(8);
     fs::write(world.path("other"), bytes(3, 32)).unwrap();
     fs::write(world.path("words"), "correct horse\nthe rest does not matter\n").unwrap();
     let said = world.good(&format!("key add {VOLUME} --new-key-file other --label spare"));
@@ -165,7 +165,7 @@ fn keys_come_and_go() {
 
     for way in ["--passphrase-file words", "--passphrase-command 'printf \"correct horse\"'"] {
         let report = world.json(&format!("check disk.obl {way} --json"));
-        assert_eq!(report["blocks"], 4096);
+        assert_eq!(report["blocks"], 2048);
     }
     let said = world.good("key remove disk.obl --key-file other 0");
     assert!(said.contains("slot 0 is empty"), "{said}");
@@ -192,7 +192,7 @@ fn a_view_is_recorded_summed_up_and_exported() {
         assert_fields(&report[operation], &["bytes", "pieces", "trips"]);
         assert!(report[operation]["trips"].as_u64().unwrap() > 0, "{operation}");
     }
-    assert!(report["read"]["bytes"].as_u64().unwrap() > 16 * MIB);
+    assert!(report["read"]["bytes"].as_u64().unwrap() > 8 * MIB);
     let text = world.good("view show disk.view");
     assert!(text.starts_with("storage saw"), "{text}");
     world.good("view export disk.view --csv disk.csv");
@@ -224,9 +224,9 @@ fn the_exit_code_of_a_command_is_passed_on() {
 
 #[test]
 fn the_options_of_a_run_change_nothing_that_is_kept() {
-    let world = World::with_data(16);
+    let world = World::with_data(8);
     for options in ["--cache 64K --sync-moves flush", "--direct", "--cache 0 --record-view view"] {
-        fs::write(world.path("data"), bytes(options.len() as u64, 16 * MIB)).unwrap();
+        fs::write(world.path("data"), bytes(options.len() as u64, 8 * MIB)).unwrap();
         let (code, _, error) = crate::common::oblivio(
             world.path(""),
             &format!("serve nbd {VOLUME} {options} --run 'nbdcopy --flush data \"$uri\"'"),

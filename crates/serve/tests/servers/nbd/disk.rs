@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -173,7 +173,7 @@ impl Contents {
 
     fn serve(&self, Request { op, done }: Request) {
         let answer = self.state.lock().unwrap().carry_out(op);
-        done(answer);
+        done(answer.map(WipedBytes::from));
         self.state.lock().unwrap().answered += 1;
         self.changed.notify_all();
     }

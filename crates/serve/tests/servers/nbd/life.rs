@@ -197,26 +197,34 @@ fn requests_in_flight_are_answered_before_the_end() {
 
 #[test]
 fn a_disk_that_does_not_answer_is_not_waited_for_forever() {
+    gives_up_on_a_disk_that_does_not_answer(1000, 1, 1);
+}
+
+/// One request is taken, and others keep threads of the server: at least one of them.
+#[test]
+fn a_disk_without_room_is_not_waited_for_forever_either() {
+    gives_up_on_a_disk_that_does_not_answer(1, 9, 2);
+}
+
+/// With room in the disk for so many requests, and so many clients that ask for one; at least `kept` of them wait.
+fn gives_up_on_a_disk_that_does_not_answer(room: usize, clients: usize, kept: usize) {
     let limits = Limits { shutdown_seconds_max: 1, ..Limits::default() };
-    // With no room left, one request is taken, and others keep threads of the server: at least one of them.
-    for (room, clients, kept) in [(1000, 1, 1), (1, 9, 2)] {
-        let options = NbdOptions { limits: limits.clone(), ..NbdOptions::default() };
-        let disk = MemoryDisk::new(DISK_BYTES, 1).with_room_for(room);
-        let TestServer { disk, handle, folder } = TestServer::start(disk, options);
-        let socket = folder.path().join("nbd.sock");
-        let mut connected: Vec<_> = (0..clients).map(|_| Client::ready(&socket)).collect();
-        disk.hold();
-        for client in &mut connected {
-            client.say(&request(0, 0, 77, 0, 4));
-        }
-        wait_until(|| disk.asked() >= kept);
-        let end = handle.shutdown();
-        let Err(ServeError::Unfinished { connections }) = end else { panic!("{end:?}") };
-        assert!((kept..=clients).contains(&connections), "{connections} of {clients}");
-        assert!(!socket.exists());
-        disk.release();
-        connected.iter_mut().for_each(|client| drop(client.hear_to_the_end()));
+    let options = NbdOptions { limits, ..NbdOptions::default() };
+    let disk = MemoryDisk::new(DISK_BYTES, 1).with_room_for(room);
+    let TestServer { disk, handle, folder } = TestServer::start(disk, options);
+    let socket = folder.path().join("nbd.sock");
+    let mut connected: Vec<_> = (0..clients).map(|_| Client::ready(&socket)).collect();
+    disk.hold();
+    for client in &mut connected {
+        client.say(&request(0, 0, 77, 0, 4));
     }
+    wait_until(|| disk.asked() >= kept);
+    let end = handle.shutdown();
+    let Err(ServeError::Unfinished { connections }) = end else { panic!("{end:?}") };
+    assert!((kept..=clients).contains(&connections), "{connections} of {clients}");
+    assert!(!socket.exists());
+    disk.release();
+    connected.iter_mut().for_each(|client| drop(client.hear_to_the_end()));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 
 pub(crate) const BLOCK_BYTES: u32 = 4096;
 pub(crate) const MIB: u64 = 1 << 20;
@@ -72,7 +72,7 @@ impl MemoryDisk {
                 shared.gather();
                 let answer = shared.answer(request.op);
                 shared.in_flight.fetch_sub(1, Ordering::SeqCst);
-                (request.done)(answer);
+                (request.done)(answer.map(WipedBytes::from));
             }
         });
         Self { bytes, requests: Mutex::new(sender), shared }

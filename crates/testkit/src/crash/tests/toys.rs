@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
-use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use oblivio_volume::state_dir::{StateDir, StateFile};
 
 use crate::crash::{CrashDir, CrashStore};
@@ -90,7 +90,7 @@ impl<P: Protocol> BlockDevice for Toy<P> {
             false => serve(protocol, request.op),
         };
         *is_failed = answer.is_err();
-        (request.done)(answer.map_err(failed));
+        (request.done)(answer.map(WipedBytes::from).map_err(failed));
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::sync::mpsc::channel;
 
-use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
 
 /// Lets the disk find all of them waiting: whoever asked before keeps it until all are there. Returns the answers
 /// in the order of the requests.
 pub(crate) fn together(
     disk: &dyn BlockDevice,
     ops: Vec<DiskOp>,
-) -> Vec<Result<Vec<u8>, DiskError>> {
+) -> Vec<Result<WipedBytes, DiskError>> {
     let (is_kept, kept) = channel();
     let (all_are_there, go_on) = channel();
     let wait = Box::new(move |_| {
