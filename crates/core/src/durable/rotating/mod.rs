@@ -269,10 +269,12 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             steps.iter().for_each(|step| map.touch_parent(step.address));
         }
         self.broken = true;
-        for (i, (step, op)) in steps.iter().zip(ops).enumerate() {
-            if let Some(next) = steps.get(i + 1) {
-                self.backend.prefetch(next.from);
-            }
+        // All at once: on the other end of a long way they are then one round trip, and on a file another
+        // processor reads them meanwhile.
+        for next in steps.iter().skip(1) {
+            self.backend.prefetch(next.from);
+        }
+        for (step, op) in steps.iter().zip(ops) {
             self.carry_out_one(step, op)?;
         }
         self.broken = false;

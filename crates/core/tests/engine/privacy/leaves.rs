@@ -163,9 +163,9 @@ fn of_evictions_come_in_the_published_order() {
     states.assert_rare_ones_occurred(100);
 }
 
-/// Before each access of a batch but the last, the leaf of the one after it is shown: not one that
-/// is stale by then, nor one that is never used. Whatever else is shown is the next path of the
-/// published order of evictions.
+/// Before each access of a batch but the last, the leaf of the one after it is shown, and under rotating RAW ORAM those
+/// of the whole batch before the first of them: not one that is stale by then, nor one that is never used.
+/// Whatever else is shown is the next path of the published order of evictions.
 #[test]
 fn shown_ahead_are_those_read_next() {
     for (scheme, tree_top_levels) in [
@@ -187,19 +187,23 @@ fn shown_ahead_are_those_read_next() {
 #[track_caller]
 pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
     let accessed = leaves(run, Purpose::Access);
-    // For each access, the leaf of the next one of the same batch.
-    let mut next_of_batch = Vec::new();
+    // For each access, the leaves that are shown before it: of the same batch the next one, or all that are left.
+    let mut ahead = Vec::new();
+    let shows_all = matches!(run.setup.scheme, Scheme::Rotating(_));
     let batches = match run.setup.hits {
         HitPolicy::Access => run.setup.batches(),
         // Nobody knows before it begins that there will be an access.
         HitPolicy::Serve => vec![1; accessed.len()],
     };
     for length in batches {
-        let start = next_of_batch.len();
-        next_of_batch.extend(accessed[start..start + length].iter().skip(1).map(Some));
-        next_of_batch.push(None);
+        let batch = &accessed[ahead.len()..][..length];
+        ahead.extend((1..=length).map(|next| match next {
+            1 if shows_all => &batch[1..],
+            _ if shows_all => &[],
+            _ => &batch[next..length.min(next + 1)],
+        }));
     }
-    let mut next_of_batch = next_of_batch.into_iter();
+    let mut ahead = ahead.into_iter();
     let mut schedule = schedule(run).into_iter();
     let mut evictions = 0;
     let mut shown = Vec::new();
@@ -209,11 +213,11 @@ pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
             Operation::Read => {
                 let purpose = schedule.next().expect("a read that is in the schedule");
                 let next = match purpose {
-                    Purpose::Access => next_of_batch.next().flatten(),
-                    Purpose::Eviction => None,
+                    Purpose::Access => ahead.next().unwrap_or_default(),
+                    Purpose::Eviction => &[],
                 };
                 let place = format!("{}, {:?}", run.workload, run.setup);
-                if let Some(next) = next {
+                for next in next {
                     let at = shown.iter().position(|leaf| leaf == next);
                     shown.remove(at.unwrap_or_else(|| panic!("{next} was not shown, {place}")));
                 }
