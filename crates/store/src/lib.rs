@@ -37,14 +37,18 @@
 //! | `places` | where a piece lies in the file |
 //! | `pending` | what was written and is not in the file yet |
 //! | `medium` | the file itself: opened, locked, read, written |
+//! | `fetching` | how a trip is read: out of the page cache, or from the medium |
+//! | `look_ahead` | the thread that reads what was announced |
 //! | `buffer` | memory that a direct request may use |
 //! | `syncer` | the thread that has the medium write ahead of a flush |
 
 mod buffer;
 pub mod container;
 mod error;
+mod fetching;
 mod header;
 pub mod location;
+mod look_ahead;
 mod medium;
 pub mod opener;
 mod pending;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::container::SECTOR_BYTES;
 use crate::error::{OpenError, OpenErrorKind};
+use crate::fetching::Fetch;
 use crate::places::Extent;
 use crate::syncer::Syncer;
 
@@ -15,13 +16,6 @@ pub(crate) struct Medium {
     file: File,
     /// Whether requests go past the page cache: they must then be whole sectors.
     direct: bool,
-}
-
-/// Bytes of the file, and where they belong in the buffer.
-#[derive(Clone, Copy)]
-pub(crate) struct Fetch {
-    pub(crate) extent: Extent,
-    pub(crate) at: usize,
 }
 
 impl Medium {

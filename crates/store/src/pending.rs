@@ -7,6 +7,7 @@
 //! Two entries never share a byte of the file.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::buffer::whole_sectors;
 use crate::places::Extent;
@@ -60,16 +61,23 @@ impl Pending {
         self.entries.insert(extent.start, Entry { bytes: extent.bytes, at });
     }
 
-    /// Brings the bytes at `at` in `buffer`, read from the file for `extent`, up to date.
-    pub(crate) fn lay_over(&self, extent: Extent, buffer: &mut [u8], at: usize) {
+    /// What of `extent`, read from the file, is not up to date: where the bytes are, and how far from its
+    /// start they belong.
+    pub(crate) fn newer(&self, extent: Extent) -> impl Iterator<Item = (Range<usize>, usize)> {
         let before_its_end = self.entries.range(..extent.end()).rev();
         let entries = before_its_end.map(|(&start, entry)| (entry.in_file(start), entry.at));
-        for (newer, newer_at) in entries.take_while(|(newer, _)| newer.end() > extent.start) {
+        entries.take_while(move |(newer, _)| newer.end() > extent.start).map(move |(newer, at)| {
             let start = newer.start.max(extent.start);
             let end = newer.end().min(extent.end());
-            let from = newer_at + (start - newer.start) as usize;
-            let to = at + (start - extent.start) as usize;
-            buffer.copy_within(from..from + (end - start) as usize, to);
+            let from = at + (start - newer.start) as usize;
+            (from..from + (end - start) as usize, (start - extent.start) as usize)
+        })
+    }
+
+    /// Brings the bytes at `at` in `buffer`, read from the file for `extent`, up to date.
+    pub(crate) fn lay_over(&self, extent: Extent, buffer: &mut [u8], at: usize) {
+        for (newer, offset) in self.newer(extent) {
+            buffer.copy_within(newer, at + offset);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::thread;
 
 use oblivio_core::store::{
     Blanks, BucketStore, Fill, Frames, Part, Piece, Span, TreeId, TreeShape,
@@ -11,8 +13,10 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use crate::buffer::{Buffer, whole_sectors};
 use crate::container::{self, Container, PAGE_BYTES};
 use crate::error::OpenError;
+use crate::fetching::{Fetch, Fetching};
 use crate::header;
-use crate::medium::{self, Fetch, Medium};
+use crate::look_ahead::{LookAhead, Trip};
+use crate::medium::{self, Medium};
 use crate::pending::Pending;
 use crate::places::{Extent, Place, Places};
 use crate::syncer::Syncer;
@@ -29,16 +33,21 @@ pub struct FileOptions {
     /// How much of what was written is kept back, at most one trip more, so that neighbours reach
     /// the file together. 0 writes each trip at once.
     pub write_behind_bytes_max: usize,
+    /// Read what was announced on a thread of its own, so that it is there when it is asked for.
+    pub looks_ahead: bool,
 }
 
 impl Default for FileOptions {
-    /// Through the page cache, to write, with 4 MiB kept back: what measured best.
+    /// Through the page cache, to write, with 4 MiB kept back: what measured best. With more than one processor,
+    /// another reads ahead.
     fn default() -> Self {
         Self {
             direct: false,
             read_only: false,
             may_be_cut_off: false,
             write_behind_bytes_max: 4 << 20,
+            looks_ahead: thread::available_parallelism()
+                .is_ok_and(|processors| processors.get() > 1),
         }
     }
 }
@@ -49,7 +58,7 @@ impl Default for FileOptions {
 /// Once a write or a flush has failed, everything fails, because nobody can tell any more what the
 /// file holds: open it again.
 pub struct FileStore {
-    medium: Medium,
+    medium: Arc<Medium>,
     places: Places,
     bytes: u64,
     missing_bytes: u64,
@@ -61,7 +70,11 @@ pub struct FileStore {
     /// Started when there is something to write ahead of a flush.
     syncer: Option<Syncer>,
     failure: Option<Failure>,
-    warmth: Warmth,
+    fetching: Fetching,
+    /// Started when something is announced.
+    look_ahead: Option<LookAhead>,
+    /// What was read ahead for the latest read.
+    read_ahead: Option<Trip>,
     /// Of the trip under way; kept for their memory.
     trip: Vec<Place>,
     fetches: Vec<Fetch>,
@@ -72,26 +85,6 @@ pub struct FileStore {
 struct Failure {
     kind: io::ErrorKind,
     message: String,
-}
-
-/// Whether what is read is in the page cache anyway: then announcing it costs as much as reading it,
-/// and brings nothing. Follows from what was read before, which is public.
-#[derive(Default)]
-struct Warmth {
-    warm_trips: u32,
-}
-
-impl Warmth {
-    /// After so many trips without a wait there is no need to look ahead.
-    const WARM_TRIPS_MIN: u32 = 64;
-
-    fn note(&mut self, is_cached: bool) {
-        self.warm_trips = if is_cached { self.warm_trips.saturating_add(1) } else { 0 };
-    }
-
-    fn is_warm(&self) -> bool {
-        self.warm_trips >= Self::WARM_TRIPS_MIN
-    }
 }
 
 impl FileStore {
@@ -155,7 +148,7 @@ impl FileStore {
             medium.go_direct(&mut buffer)?;
         }
         Ok(Self {
-            medium,
+            medium: Arc::new(medium),
             places: Places::new(shapes)?,
             bytes: Self::bytes_needed(shapes)?,
             missing_bytes: 0,
@@ -165,7 +158,9 @@ impl FileStore {
             pending: Pending::default(),
             syncer: None,
             failure: None,
-            warmth: Warmth::default(),
+            fetching: Fetching::default(),
+            look_ahead: None,
+            read_ahead: None,
             trip: Vec::new(),
             fetches: Vec::new(),
             spans: Vec::new(),
@@ -210,6 +205,21 @@ impl FileStore {
         Ok(())
     }
 
+    /// Has at hand what was read ahead of the trip, up to date.
+    fn take_what_was_read_ahead(&mut self) {
+        let Some(look_ahead) = &mut self.look_ahead else { return };
+        self.read_ahead.take().into_iter().for_each(|trip| look_ahead.give_back(trip));
+        let in_file = self.trip.iter().rev().filter(|place| place.piece.bytes > 0);
+        let mut in_file = in_file.filter(|place| self.pending.position(place.piece).is_none());
+        // The piece nearest the leaves: no other path has it.
+        let Some(last) = in_file.next() else { return };
+        let last = last.piece.rounded_out(self.medium.granule_bytes());
+        self.read_ahead = look_ahead.take(last);
+        if let Some(trip) = &mut self.read_ahead {
+            trip.bring_up_to_date(&self.pending, &self.buffer);
+        }
+    }
+
     /// Makes sure that an entry is pending for everything that the trip writes, up to date wherever
     /// the trip will not write. The trip as a whole comes before any span is taken: of pieces of one
     /// bucket, a later one may move the entry of an earlier one.
@@ -237,11 +247,13 @@ impl FileStore {
     }
 
     fn write_out(&mut self) -> io::Result<()> {
-        let Self { medium, pending, buffer, .. } = self;
+        let Self { medium, pending, buffer, look_ahead, .. } = self;
+        look_ahead.iter_mut().for_each(LookAhead::pause);
         medium.write_runs(
             pending.in_order().map(|(extent, at)| (extent, &buffer[at..at + extent.bytes])),
         )?;
         pending.clear();
+        look_ahead.iter_mut().for_each(LookAhead::resume);
         Ok(())
     }
 
@@ -293,49 +305,56 @@ impl BucketStore for FileStore {
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {
-        if self.warmth.is_warm() {
-            return;
+        if self.options.looks_ahead && self.look_ahead.is_none() {
+            // Where there can be no thread, the system is told, as where there is to be none.
+            self.look_ahead = LookAhead::start(self.medium.clone()).ok();
         }
-        let Self { medium, places, pending, .. } = self;
+        let Self { medium, places, pending, look_ahead, fetching, .. } = self;
         let extents = pieces.iter().filter_map(|piece| places.find(piece)).map(|it| it.piece);
-        medium.announce(extents.filter(|extent| pending.position(*extent).is_none()));
+        let in_file = extents.filter(|extent| pending.position(*extent).is_none());
+        match look_ahead {
+            Some(look_ahead) => {
+                let granule_bytes = medium.granule_bytes();
+                look_ahead.announce(in_file.map(|extent| extent.rounded_out(granule_bytes)));
+            }
+            None if fetching.is_cold() => medium.announce(in_file),
+            None => (),
+        }
     }
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.check_alive()?;
         self.locate(pieces)?;
-        let Self { medium, pending, buffer, trip, fetches, spans, .. } = self;
+        self.take_what_was_read_ahead();
+        let kept = self.pending.used_bytes();
+        let granule_bytes = self.medium.granule_bytes();
+        let in_file = self.trip.iter().map(|place| place.piece.rounded_out(granule_bytes));
+        let room: usize = in_file.map(|extent| whole_sectors(extent.bytes)).sum();
+        self.buffer.grow(kept.saturating_add(room), kept).map_err(unread)?;
+        let Self { medium, pending, buffer, trip, fetches, spans, read_ahead, .. } = self;
         fetches.clear();
         spans.clear();
-        let mut end = pending.used_bytes();
+        let mut end = kept;
         for Place { piece, .. } in trip {
             let start = pending.position(*piece).unwrap_or_else(|| {
-                let extent = piece.rounded_out(medium.granule_bytes());
+                let extent = piece.rounded_out(granule_bytes);
+                let within = (piece.start - extent.start) as usize;
+                if let Some(at) = read_ahead.as_ref().and_then(|trip| trip.position(extent)) {
+                    return buffer.len() + at + within;
+                }
                 let at = end;
                 fetches.push(Fetch { extent, at });
                 end += whole_sectors(extent.bytes);
-                at + (piece.start - extent.start) as usize
+                at + within
             });
             spans.push(Span { start, bytes: piece.bytes });
         }
-        buffer.grow(end, pending.used_bytes()).map_err(unread)?;
-        // In a cold cache, to ask it for everything first would only delay the announcement: one
-        // piece tells how it is now, and the last is the one nearest the leaves.
-        let asked = if self.warmth.is_warm() { 0 } else { fetches.len().saturating_sub(1) };
-        let mut to_wait_for = fetches[..asked].to_vec();
-        let missed = |fetch: &&Fetch| !medium.fetch_cached(**fetch, buffer);
-        to_wait_for.extend(fetches[asked..].iter().filter(missed));
-        self.warmth.note(to_wait_for.len() <= asked);
-        if to_wait_for.len() > 1 {
-            medium.announce(to_wait_for.iter().map(|fetch| fetch.extent));
-        }
-        for fetch in to_wait_for {
-            medium.fetch(fetch, buffer).map_err(unread)?;
-        }
+        self.fetching.fetch_all(medium, fetches, buffer).map_err(unread)?;
         for fetch in &*fetches {
             pending.lay_over(fetch.extent, buffer, fetch.at);
         }
-        Ok(Frames::new(&self.buffer, &self.spans))
+        let behind = self.read_ahead.as_ref().map_or(&[][..], |trip| &trip.buffer);
+        Ok(Frames::in_two(&self.buffer, behind, &self.spans))
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
 //! The bytes of pieces, where a store has them.
 
-/// A byte range in the buffer of a store.
+/// A byte range in the memory of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     /// The first byte.
@@ -20,13 +20,20 @@ impl Span {
 #[derive(Clone, Copy)]
 pub struct Frames<'a> {
     buffer: &'a [u8],
+    /// What spans behind the end of `buffer` lie in.
+    behind: &'a [u8],
     spans: &'a [Span],
 }
 
 impl<'a> Frames<'a> {
     /// The frames that lie at `spans` in `buffer`.
     pub fn new(buffer: &'a [u8], spans: &'a [Span]) -> Self {
-        Self { buffer, spans }
+        Self::in_two(buffer, &[], spans)
+    }
+
+    /// The same in two stretches of memory, as if `behind` began where `buffer` ends. No span lies in both.
+    pub fn in_two(buffer: &'a [u8], behind: &'a [u8], spans: &'a [Span]) -> Self {
+        Self { buffer, behind, spans }
     }
 
     /// How many pieces.
@@ -43,6 +50,31 @@ impl<'a> Frames<'a> {
     /// storage to return too few.
     #[inline]
     pub fn get(&self, i: usize) -> &'a [u8] {
-        self.buffer.get(self.spans[i].range()).unwrap_or_default()
+        let range = self.spans[i].range();
+        self.buffer.get(range.clone()).unwrap_or_else(|| self.behind(range))
+    }
+
+    fn behind(&self, range: std::ops::Range<usize>) -> &'a [u8] {
+        let from_there = |at: usize| at.checked_sub(self.buffer.len());
+        let range = from_there(range.start).zip(from_there(range.end));
+        range.and_then(|(start, end)| self.behind.get(start..end)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_lie_in_one_stretch_or_the_other_or_are_empty() {
+        let (buffer, behind) = ([1, 2, 3], [4, 5]);
+        let spans = [(0, 3), (2, 1), (3, 2), (4, 1), (5, 0), (2, 2), (4, 2), (usize::MAX, 1)];
+        let spans = spans.map(|(start, bytes)| Span { start, bytes });
+        let frames = Frames::in_two(&buffer, &behind, &spans);
+        let expected: [&[u8]; 8] = [&[1, 2, 3], &[3], &[4, 5], &[5], &[], &[], &[], &[]];
+        assert_eq!(frames.len(), expected.len());
+        (0..8).for_each(|i| assert_eq!(frames.get(i), expected[i], "{i}"));
+        let one = Frames::new(&buffer, &spans);
+        assert_eq!((one.get(1), one.get(2)), (&[3][..], &[][..]));
     }
 }

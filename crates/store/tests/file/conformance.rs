@@ -40,8 +40,11 @@ impl Folder {
 fn conforms_through_the_page_cache() {
     let folder = Folder::new();
     for write_behind_bytes_max in WRITE_BEHIND_BYTES {
-        let options = FileOptions { write_behind_bytes_max, ..FileOptions::default() };
-        check_store(|shapes| folder.create(shapes, &options));
+        for looks_ahead in [false, true] {
+            let options =
+                FileOptions { write_behind_bytes_max, looks_ahead, ..FileOptions::default() };
+            check_store(|shapes| folder.create(shapes, &options));
+        }
     }
 }
 
@@ -49,9 +52,15 @@ fn conforms_through_the_page_cache() {
 fn conforms_past_the_page_cache() {
     let folder = Folder::new();
     for write_behind_bytes_max in WRITE_BEHIND_BYTES {
-        let options =
-            FileOptions { direct: true, write_behind_bytes_max, ..FileOptions::default() };
-        check_store(|shapes| folder.create(shapes, &options));
+        for looks_ahead in [false, true] {
+            let options = FileOptions {
+                direct: true,
+                write_behind_bytes_max,
+                looks_ahead,
+                ..FileOptions::default()
+            };
+            check_store(|shapes| folder.create(shapes, &options));
+        }
     }
 }
 
@@ -96,30 +105,61 @@ fn a_reader_reads_and_refuses_writes() {
     written.check(&mut store, &all_pieces());
 }
 
+/// Parts and whole buckets, kept back and written out at once.
+#[test]
+fn what_was_read_ahead_is_brought_up_to_date() {
+    let folder = Folder::new();
+    for (direct, write_behind_bytes_max) in
+        [(false, 0), (false, 1 << 20), (true, 0), (true, 1 << 20)]
+    {
+        let options =
+            FileOptions { direct, write_behind_bytes_max, looks_ahead: true, ..Default::default() };
+        let mut store = folder.create(&shapes(), &options);
+        let mut model = Model::new();
+        let whole = trips().swap_remove(0);
+        model.write(&mut store, &whole, 1);
+        for (seed, later) in (2..).zip(trips()) {
+            // Nothing is pending that would be left out.
+            store.flush().unwrap();
+            store.prefetch(&whole);
+            // The thread has time to read all of it.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            model.write(&mut store, &later, seed);
+            model.check(&mut store, &whole);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever is kept back, and however it is merged: what is read is what a store in memory reads,
-    /// before and after reopening. Pieces of one trip may be parts of one bucket.
+    /// Whatever is kept back, however it is merged, and whatever was read ahead of it: what is read is what a
+    /// store in memory reads, before and after reopening. Pieces of one trip may be parts of one bucket.
     #[test]
     fn a_file_is_a_memory(
         direct: bool,
+        looks_ahead: bool,
         write_behind_bytes_max in prop::sample::select(&[0usize, 700, 3000, 20_000, 1 << 20][..]),
         steps in prop::collection::vec(
-            (0u8..8, prop::collection::vec(any::<prop::sample::Index>(), 1..6)), 1..60,
+            (0u8..10, prop::collection::vec(any::<prop::sample::Index>(), 1..6)), 1..60,
         ),
     ) {
         let folder = Folder::new();
         let path = folder.next();
-        let options = FileOptions { direct, write_behind_bytes_max, ..FileOptions::default() };
+        let options =
+            FileOptions { direct, looks_ahead, write_behind_bytes_max, ..FileOptions::default() };
         let mut store = FileStore::create(&path, &shapes(), &options).unwrap();
+        let mut announced = Vec::new();
         let mut memory = MemoryStore::new(&shapes(), LayoutKind::Heap).unwrap();
         let pieces = all_pieces();
         for (seed, (step, indices)) in steps.into_iter().enumerate() {
             let some: Vec<_> = indices.iter().map(|index| *index.get(&pieces)).collect();
             match step {
                 0 => store.flush().unwrap(),
-                1 => store.prefetch(&some),
+                1 => {
+                    store.prefetch(&some);
+                    announced.push(some);
+                }
                 2 => {
                     store.flush().unwrap();
                     drop(store);
@@ -129,7 +169,8 @@ proptest! {
                     fill(&mut store, &some, seed as u64);
                     fill(&mut memory, &some, seed as u64);
                 }
-                _ => compare(&mut store, &mut memory, &some)?,
+                6..8 => compare(&mut store, &mut memory, &some)?,
+                _ => compare(&mut store, &mut memory, &announced.pop().unwrap_or(some))?,
             }
         }
         compare(&mut store, &mut memory, &pieces)?;
