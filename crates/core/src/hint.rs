@@ -15,14 +15,27 @@ pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        let end = bytes.len().min(PREFETCH_BYTES_MAX);
-        let mut offset = 0;
-        while offset < end {
-            // SAFETY: `offset` lies in `bytes`, and a prefetch never faults, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(bytes.as_ptr().add(offset).cast()) }
-            offset += CACHE_LINE_BYTES;
+        let near = &bytes[..bytes.len().min(PREFETCH_BYTES_MAX)];
+        let (lines, rest) = near.as_chunks::<CACHE_LINE_BYTES>();
+        // SAFETY: a prefetch never faults, whatever the address.
+        let near = |byte: *const u8| unsafe { _mm_prefetch::<_MM_HINT_T1>(byte.cast()) };
+        lines.iter().for_each(|line| near(line.as_ptr()));
+        if let Some(byte) = rest.first() {
+            near(byte);
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = bytes;
+}
+
+/// The same for the first cache line of `bytes` alone.
+#[inline]
+pub(crate) fn prefetch_first_line(bytes: &[u8]) {
+    prefetch(&bytes[..bytes.len().min(CACHE_LINE_BYTES)]);
+}
+
+/// The same for what comes after the first line, which has been asked for.
+#[inline]
+pub(crate) fn prefetch_rest(bytes: &[u8]) {
+    prefetch(bytes.get(CACHE_LINE_BYTES..).unwrap_or_default());
 }

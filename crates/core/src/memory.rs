@@ -5,12 +5,24 @@ use std::io;
 use memmap2::MmapMut;
 use zeroize::Zeroize;
 
+use crate::hint::CACHE_LINE_BYTES;
+
 /// The smallest page of the systems we know.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Whether there are only zeros. Page by page, and without a branch within: as fast as memory.
 pub(crate) fn is_clear(bytes: &[u8]) -> bool {
     bytes.chunks(PAGE_BYTES).all(|page| page.iter().fold(0, |seen, byte| seen | byte) == 0)
+}
+
+/// Loads a byte of every cache line of `bytes`: whoever watches sees all of it being read.
+#[inline]
+pub(crate) fn touch(bytes: &[u8]) {
+    let (lines, rest) = bytes.as_chunks::<CACHE_LINE_BYTES>();
+    let firsts = lines.iter().fold(0, |seen, line| seen | line[0]);
+    // They need not begin where a line does.
+    let ends = rest.first().unwrap_or(&0) | bytes.last().unwrap_or(&0);
+    std::hint::black_box(firsts | ends);
 }
 
 /// What pages the system gave.

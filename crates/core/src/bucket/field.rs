@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use crate::seal::CHUNK_BYTES;
 
+/// Entries are read and written in words of so many bytes.
+const WORD_BYTES: usize = 8;
+
 /// A table with an entry of `bytes` bytes for each slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
@@ -23,15 +26,15 @@ impl Field {
         (slots * self.bytes).next_multiple_of(CHUNK_BYTES)
     }
 
-    /// The table is followed by [`TABLE_SLACK_BYTES`] of anything: entries are read and written
-    /// eight bytes at a time.
+    /// The first `slots` entries. The table is followed by
+    /// [`TABLE_SLACK_BYTES`](super::TABLE_SLACK_BYTES) of anything: entries are read and written in words.
     #[inline]
-    pub(super) fn get(self, table: &[u8], slot: usize) -> u64 {
-        table[slot * self.bytes..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
-            & self.mask
+    pub(super) fn values(self, table: &[u8], slots: usize) -> impl Iterator<Item = u64> {
+        let words = table[..slots * self.bytes + WORD_BYTES].array_windows::<WORD_BYTES>();
+        words.step_by(self.bytes).take(slots).map(move |word| u64::from_le_bytes(*word) & self.mask)
     }
 
-    /// The same, from a table that may end with its last entry.
+    /// One entry, from a table that may end with its last.
     pub(super) fn read(self, table: &[u8], slot: usize) -> u64 {
         little_endian(&table[slot * self.bytes..][..self.bytes])
     }
@@ -61,29 +64,42 @@ impl Field {
 }
 
 /// What a search of a table found.
-pub(super) struct Search {
-    pub(super) hits: usize,
-    /// The last hit.
-    pub(super) slot: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Search {
+    pub(crate) hits: usize,
+    /// The hit, if there was one.
+    pub(crate) slot: usize,
     /// Whether any entry was in the invalid range.
-    pub(super) invalid: bool,
+    pub(crate) invalid: bool,
 }
 
 /// Looks for `address` in all entries, without a branch on what they hold. `BYTES` is the width of
-/// an entry, known to the compiler: this loop runs over every slot of a path in each access.
+/// an entry, known to the compiler: this loop runs over every slot of a path in each access. The
+/// table is followed by [`TABLE_SLACK_BYTES`](super::TABLE_SLACK_BYTES) of anything: entries are read
+/// four bytes at a time.
+#[inline]
 pub(super) fn search<const BYTES: usize>(
     table: &[u8],
-    _: usize,
+    slots: usize,
     address: u64,
     invalid: Range<u64>,
 ) -> Search {
-    let (entries, _) = table.as_chunks::<BYTES>();
-    search_entries(entries.iter().map(|entry| little_endian(entry)), address, invalid)
+    let mask = u32::MAX >> (32 - 8 * BYTES);
+    let words = table[..slots * BYTES + 4 - BYTES].array_windows::<4>().step_by(BYTES);
+    let entries = words.map(|word| u64::from(u32::from_le_bytes(*word) & mask));
+    search_entries(entries, address, invalid)
 }
 
-/// The same for wide entries of any width.
-pub(super) fn search_wide(table: &[u8], bytes: usize, address: u64, invalid: Range<u64>) -> Search {
-    search_entries(table.chunks_exact(bytes).map(little_endian), address, invalid)
+/// The same for wide entries of any width, in a table that may end with its last entry.
+pub(super) fn search_wide(
+    table: &[u8],
+    slots: usize,
+    bytes: usize,
+    address: u64,
+    invalid: Range<u64>,
+) -> Search {
+    let entries = table[..slots * bytes].chunks_exact(bytes).map(little_endian);
+    search_entries(entries, address, invalid)
 }
 
 #[inline]
@@ -91,9 +107,9 @@ fn search_entries(entries: impl Iterator<Item = u64>, address: u64, invalid: Ran
     let mut search = Search { hits: 0, slot: 0, invalid: false };
     let invalid_values = invalid.end - invalid.start;
     for (slot, entry) in entries.enumerate() {
-        let hit = entry == address;
-        search.hits += usize::from(hit);
-        search.slot = if hit { slot } else { search.slot };
+        let hit = usize::from(entry == address);
+        search.hits += hit;
+        search.slot |= slot & hit.wrapping_neg();
         search.invalid |= entry.wrapping_sub(invalid.start) < invalid_values;
     }
     search

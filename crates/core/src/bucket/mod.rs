@@ -18,7 +18,8 @@ mod authenticated;
 mod field;
 
 pub(crate) use authenticated::AuthenticatedFormat;
-use field::{Field, Search, search, search_wide};
+pub(crate) use field::Search;
+use field::{Field, search, search_wide};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, ErrorKind};
@@ -141,11 +142,6 @@ impl BucketFormat {
         &self.levels
     }
 
-    /// Bytes of the largest bucket.
-    pub(crate) fn bucket_bytes_max(&self) -> usize {
-        self.levels.iter().map(LevelFormat::bucket_bytes).max().unwrap_or(0)
-    }
-
     /// Room for a table of any level for each bucket of a path.
     pub(crate) fn table_room(&self) -> Tables {
         let table = |level: &LevelFormat| level.address_table_bytes.max(level.leaf_table_bytes);
@@ -166,46 +162,51 @@ impl BucketFormat {
         TreeShape::new(self.levels.iter().map(shape).collect())
     }
 
-    /// Finds `address` in an opened table of `slots` entries, and checks every entry on the way.
+    /// Looks for `address` in an opened table of `slots` entries, and checks every entry on the way.
     /// The table is followed by [`TABLE_SLACK_BYTES`] of anything.
     #[inline]
-    pub(crate) fn find(
-        &self,
-        table: &[u8],
-        slots: usize,
-        address: u64,
-    ) -> Result<Option<usize>, Error> {
+    pub(crate) fn search(&self, table: &[u8], slots: usize, address: u64) -> Search {
         let Field { bytes, mask } = self.addresses;
-        let entries = &table[..slots * bytes];
-        let search = match bytes {
-            1 => search::<1>,
-            2 => search::<2>,
-            3 => search::<3>,
-            4 => search::<4>,
-            _ => search_wide,
-        };
-        match search(entries, bytes, address, self.capacity..mask) {
-            Search { invalid: true, .. } => Err(corrupt("an address past the end")),
-            Search { hits: 0, .. } => Ok(None),
-            Search { hits: 1, slot, .. } => Ok(Some(slot)),
-            Search { .. } => Err(corrupt("a block twice")),
+        let invalid = self.capacity..mask;
+        match bytes {
+            1 => search::<1>(table, slots, address, invalid),
+            2 => search::<2>(table, slots, address, invalid),
+            3 => search::<3>(table, slots, address, invalid),
+            4 => search::<4>(table, slots, address, invalid),
+            _ => search_wide(table, slots, bytes, address, invalid),
         }
     }
 
-    /// The address in `slot` of an opened table, [`Entry::DUMMY_ADDRESS`] for ⊥. Unchecked: see
-    /// [`Self::may_hold`]. The table is followed by [`TABLE_SLACK_BYTES`] of anything.
+    /// The addresses and leaves in opened tables of `slots` entries each, [`Entry::DUMMY_ADDRESS`] for
+    /// ⊥. Unchecked: see [`Self::may_hold`]. The tables are followed by [`TABLE_SLACK_BYTES`] of anything.
     #[inline]
-    pub(crate) fn address(&self, table: &[u8], slot: usize) -> u64 {
-        match self.addresses.get(table, slot) {
+    pub(crate) fn tags(
+        &self,
+        addresses: &[u8],
+        leaves: &[u8],
+        slots: usize,
+    ) -> impl Iterator<Item = (u64, Leaf)> {
+        let Self { addresses: field, .. } = self;
+        let dummy = field.mask;
+        let addresses = field
+            .values(addresses, slots)
+            .map(move |address| if address == dummy { Entry::DUMMY_ADDRESS } else { address });
+        addresses.zip(self.leaves.values(leaves, slots).map(Leaf))
+    }
+
+    /// The address in `slot` of an opened table: the oracle of [`Self::search`] and [`Self::tags`].
+    #[cfg(test)]
+    fn address(&self, table: &[u8], slot: usize) -> u64 {
+        match self.addresses.read(table, slot) {
             dummy if dummy == self.addresses.mask => Entry::DUMMY_ADDRESS,
             address => address,
         }
     }
 
-    /// The leaf in `slot` of an opened table. Unchecked, like [`Self::address`].
-    #[inline]
-    pub(crate) fn leaf(&self, table: &[u8], slot: usize) -> Leaf {
-        Leaf(self.leaves.get(table, slot))
+    /// The leaf in `slot` of an opened table, likewise.
+    #[cfg(test)]
+    fn leaf(&self, table: &[u8], slot: usize) -> Leaf {
+        Leaf(self.leaves.read(table, slot))
     }
 
     /// Whether an honest client can have put the block `address`, mapped to `leaf`, into `bucket`.
@@ -353,29 +354,29 @@ mod tests {
                 prop_assert_eq!(format.address(addresses, slot), expected);
                 prop_assert_eq!(format.leaf(leaves, slot), Leaf(*leaf));
             }
+            let tags: Vec<_> = format.tags(addresses, leaves, 6).collect();
+            let one_by_one = (0..6).map(|slot| (format.address(addresses, slot), format.leaf(leaves, slot)));
+            prop_assert_eq!(tags, one_by_one.collect::<Vec<_>>());
             format.put_dummies(addresses, &format.levels()[3]);
             prop_assert!((0..6).all(|slot| format.address(addresses, slot) == Entry::DUMMY_ADDRESS));
         }
 
         #[test]
-        fn find_agrees_with_looking_at_each_slot(
+        fn search_agrees_with_looking_at_each_slot(
             capacity in prop_oneof![Just(200u64), Just(1000), Just(100_000)],
             table in prop::collection::vec(prop_oneof![8 => 0u8..4, 1 => any::<u8>()], 100),
             address in 0u64..1000,
+            wanted in 0usize..12,
         ) {
             let format = BucketFormat::new(Geometry::uniform(15, 6).unwrap(), capacity, 64).unwrap();
-            let address = address % capacity;
             let slots: Vec<_> = (0..6).map(|slot| format.address(&table, slot)).collect();
+            // Every second time, one that is there.
+            let address = slots.get(wanted).copied().unwrap_or(address) % capacity;
             let valid = slots.iter().all(|a| *a < capacity || *a == Entry::DUMMY_ADDRESS);
             let hits: Vec<_> = (0..6).filter(|slot| slots[*slot] == address).collect();
-            match format.find(&table, 6, address) {
-                Ok(None) => prop_assert!(valid && hits.is_empty()),
-                Ok(Some(slot)) => prop_assert!(valid && hits == [slot]),
-                Err(error) => {
-                    prop_assert_eq!(error.kind(), ErrorKind::Corrupt);
-                    prop_assert!(!valid || hits.len() > 1);
-                }
-            }
+            let Search { hits: count, slot, invalid } = format.search(&table, 6, address);
+            prop_assert_eq!((count, invalid), (hits.len(), !valid));
+            prop_assert!(count != 1 || hits == [slot]);
         }
     }
 }

@@ -50,8 +50,18 @@ impl<'a> Frames<'a> {
     /// storage to return too few.
     #[inline]
     pub fn get(&self, i: usize) -> &'a [u8] {
-        let range = self.spans[i].range();
-        self.buffer.get(range.clone()).unwrap_or_else(|| self.behind(range))
+        self.at(&self.spans[i])
+    }
+
+    /// The bytes of each piece, as [`Self::get`] gives them, in the order asked.
+    #[inline]
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'a [u8]> + Clone {
+        self.spans.iter().map(move |span| self.at(span))
+    }
+
+    #[inline]
+    fn at(self, span: &Span) -> &'a [u8] {
+        self.buffer.get(span.range()).unwrap_or_else(|| self.behind(span.range()))
     }
 
     fn behind(&self, range: std::ops::Range<usize>) -> &'a [u8] {

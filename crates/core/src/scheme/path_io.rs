@@ -88,8 +88,6 @@ pub struct PathIo<S: ?Sized> {
     /// The opened tables of the trip under way.
     addresses: Tables,
     leaves: Tables,
-    /// Where a bucket goes that is read and not opened.
-    loaded: Vec<u8>,
     store: S,
 }
 
@@ -105,7 +103,6 @@ impl<S: BucketStore> PathIo<S> {
             first_level: config.tree_top_levels,
             addresses: format.table_room(),
             leaves: format.table_room(),
-            loaded: vec![0; format.bucket_bytes_max()],
             format,
             sealer,
             writes: WriteCounter::new(),
@@ -248,8 +245,9 @@ fn read_checked<'s>(
     format: &BucketFormat,
 ) -> Result<Frames<'s>, Error> {
     let frames = store.read(trip.pieces())?;
+    let mut stops = trip.stops(format).zip(frames.iter());
     let as_asked = frames.len() == trip.pieces().len()
-        && trip.stops(format).all(|stop| frames.get(stop.i).len() == stop.sizes.bucket_bytes());
+        && stops.all(|(stop, frame)| frame.len() == stop.sizes.bucket_bytes());
     if as_asked { Ok(frames) } else { Err(corrupt("more or fewer bytes than its shape")) }
 }
 

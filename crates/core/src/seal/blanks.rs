@@ -112,6 +112,8 @@ impl Sealing<'_> {
 impl Drop for Sealing<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.blank.copy_from_slice(self.mask);
+        if !self.blank.is_empty() {
+            self.blank.copy_from_slice(self.mask);
+        }
     }
 }

@@ -69,6 +69,13 @@ impl BlockRoom {
         Place(self.first_in_transit + slot as u32)
     }
 
+    /// The bytes of `slots` slots of a path from `slot` on: in transit they lie side by side.
+    #[inline]
+    pub(crate) fn row_in_transit(&mut self, slot: usize, slots: usize) -> &mut [u8] {
+        let first = self.in_transit(slot).0 as usize;
+        &mut self.bytes[first * self.block_bytes..][..slots * self.block_bytes]
+    }
+
     /// A free lasting place. Its bytes are whatever a block left there.
     ///
     /// # Panics
@@ -116,5 +123,26 @@ impl BlockRoom {
     #[inline]
     pub(crate) fn get_mut(&mut self, place: Place) -> &mut [u8] {
         &mut self.bytes[place.0 as usize * self.block_bytes..][..self.block_bytes]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_in_transit_is_its_slots_one_after_the_other() {
+        let mut room = BlockRoom::new(3, 9, 16).unwrap();
+        for slot in 0..9 {
+            let place = room.in_transit(slot);
+            room.get_mut(place).fill(slot as u8);
+        }
+        for (first, slots) in
+            (0..9).flat_map(|first| (0..=9 - first).map(move |slots| (first, slots)))
+        {
+            let expected: Vec<u8> =
+                (first..first + slots).flat_map(|slot| [slot as u8; 16]).collect();
+            assert_eq!(room.row_in_transit(first, slots), expected);
+        }
     }
 }

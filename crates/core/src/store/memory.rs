@@ -101,9 +101,9 @@ impl MemoryStore {
     #[inline]
     fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         let Self { trees, spans, .. } = self;
-        spans.clear();
-        for piece in pieces {
-            spans.push(find(trees, piece).ok_or_else(|| absent(piece))?);
+        spans.resize(pieces.len(), Span { start: 0, bytes: 0 });
+        for (span, piece) in spans.iter_mut().zip(pieces) {
+            *span = find(trees, piece).ok_or_else(|| absent(piece))?;
         }
         Ok(())
     }
@@ -141,9 +141,10 @@ impl BucketStore for MemoryStore {
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.locate(pieces)?;
-        // The last pieces of a path are the ones that no cache holds: ask for them first.
+        // The last pieces of a path are the ones that no cache holds: ask for them first. What follows
+        // their first lines is asked for by whoever reads on, while it works on those.
         for span in self.spans.iter().rev() {
-            hint::prefetch(&self.arena.bytes()[span.range()]);
+            hint::prefetch_first_line(&self.arena.bytes()[span.range()]);
         }
         Ok(Frames::new(self.arena.bytes(), &self.spans))
     }

@@ -312,8 +312,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "in which bucket the block was",
         edits: &[Edit {
             file: "core/src/scheme/path_io/headers.rs",
-            find: "let Self { format, store, sealer, trip, addresses, loaded, .. } = self;",
-            replacement: "let Self { format, store, sealer, trip, addresses, loaded, .. } = self;
+            find: "let Self { format, store, sealer, trip, addresses, .. } = self;",
+            replacement: "let Self { format, store, sealer, trip, addresses, .. } = self;
         let levels: Vec<u8> = trip.stops(format).map(|stop| stop.sizes.level).collect();
         let mut deepest = format.geometry().leaf_level();
         for &level in &levels {
@@ -325,7 +325,7 @@ pub(super) const LEAKS: &[Leak] = &[
             let mut masks = sealer.mask(header_run(&stop, stored));
             Opened::new(&frames.get(0)[COUNTER_BYTES..], masks.take(0, bytes))
                 .read(&mut addresses.get_mut(0)[..bytes]);
-            if stored != 0 && format.find(addresses.get(0), stop.sizes.slots, address)?.is_some() {
+            if stored != 0 && format.search(addresses.get(0), stop.sizes.slots, address).hits != 0 {
                 deepest = level;
                 break;
             }

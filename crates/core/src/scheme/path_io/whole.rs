@@ -6,6 +6,7 @@ use super::{
 use crate::bucket::corrupt;
 use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
+use crate::hint::prefetch_rest;
 use crate::scheme::Location;
 use crate::scheme::client::Client;
 use crate::scheme::tag_tree::TagTree;
@@ -145,7 +146,9 @@ impl AnyPathIo<'_> {
         while let Some(batch) = batches.next() {
             let mut masks = sealer.batch();
             for stop in batch.clone() {
-                let stored = stored_counter(frames.get(stop.i));
+                let frame = frames.get(stop.i);
+                prefetch_rest(frame);
+                let stored = stored_counter(frame);
                 masks.add(header_run(&stop, stored));
                 masks.add(body_run(&stop, bodies.of(&stop, stored)));
             }
@@ -175,17 +178,22 @@ impl AnyPathIo<'_> {
                 let (table, labels) = (addresses.get(i), leaves.get(i));
                 let first_slot = format.geometry().path_slots_above(usize::from(sizes.level));
                 let (mut invalid, mut any_real) = (false, false);
-                for slot in 0..sizes.slots {
-                    let (address, leaf) = (format.address(table, slot), format.leaf(labels, slot));
+                let opened_unseen = format.block_bytes() <= OPENED_UNSEEN_BYTES_MAX;
+                if opened_unseen {
+                    body.read(blocks.row_in_transit(first_slot, sizes.slots));
+                }
+                for (slot, (address, leaf)) in format.tags(table, labels, sizes.slots).enumerate() {
                     let claimed = address != Entry::DUMMY_ADDRESS;
                     let real = claimed & format.may_hold(bucket, address, leaf);
                     any_real |= real;
                     invalid |= claimed & !real;
                     let place = blocks.in_transit(first_slot + slot);
-                    if real | (format.block_bytes() <= OPENED_UNSEEN_BYTES_MAX) {
-                        body.read(blocks.get_mut(place));
-                    } else {
-                        body.skip(format.block_bytes());
+                    if !opened_unseen {
+                        if real {
+                            body.read(blocks.get_mut(place));
+                        } else {
+                            body.skip(format.block_bytes());
+                        }
                     }
                     each(Entry { address, leaf, place }, real);
                 }
