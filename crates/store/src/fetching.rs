@@ -35,6 +35,9 @@ impl Fetching {
         fetches: &[Fetch],
         buffer: &mut [u8],
     ) -> io::Result<()> {
+        if fetches.is_empty() {
+            return Ok(());
+        }
         // To ask a cold cache for everything first would only delay the announcement. One piece tells how it is
         // now, and the last is the one nearest the leaves.
         let unasked = if self.is_cold { fetches.len().saturating_sub(1) } else { 0 };

@@ -1,7 +1,7 @@
 //! A thread that reads what was announced, while the store goes on.
 //!
 //! To copy a path out of the page cache takes as long as everything else that is done with it. What was
-//! announced is read on another processor. The store never waits for what that has not begun: it reads it
+//! announced is read on another processor. The store never waits for what the thread has not begun: it reads it
 //! itself, and so both read when there is much to read, and nobody is slower for it when there is little.
 
 use std::collections::VecDeque;
@@ -18,8 +18,10 @@ use crate::places::Extent;
 /// So many trips can wait to be read ahead. What is announced beyond them is left out.
 const WAITING_MAX: usize = 128;
 
-/// So many trips are read ahead at once. They should stay in the cache of a processor until they are used.
+/// So many trips are read ahead at once, and so many bytes. They should stay in the cache of a processor until they
+/// are used.
 const BUFFERS_MAX: usize = 16;
+const BYTES_MAX: usize = 4 << 20;
 
 /// The trips that are read ahead.
 pub(crate) struct LookAhead {
@@ -57,15 +59,38 @@ struct Trips {
 impl Trips {
     /// What the thread reads next, if there is something to read and room for it.
     fn begin(&mut self) -> Option<Trip> {
-        self.waiting.front().filter(|_| !self.is_paused)?;
+        let next = self.waiting.front().filter(|_| !self.is_paused)?;
+        let may_grow = self.may_have_another_buffer(bytes(next));
         let buffer = self.spare.pop().or_else(|| {
-            let first = (self.buffers < BUFFERS_MAX).then(|| Buffer::new(1).ok()).flatten()?;
+            let new = may_grow.then(|| Buffer::new(1).ok()).flatten()?;
             self.buffers += 1;
-            Some(first)
+            Some(new)
         })?;
         let fetches = self.waiting.pop_front()?;
         self.under_way = Some(fetches.clone());
         Some(Trip { fetches, buffer })
+    }
+
+    /// For a trip of so many bytes.
+    fn may_have_another_buffer(&self, bytes: usize) -> bool {
+        self.buffers < (BYTES_MAX / bytes.max(1)).min(BUFFERS_MAX)
+    }
+
+    /// The thread has read a trip, or could not. What was forgotten meanwhile, or cannot be read, is read when it
+    /// is asked for.
+    fn end(&mut self, trip: Trip, outcome: io::Result<()>) {
+        if self.under_way.take().is_some() && outcome.is_ok() {
+            self.read.push_back(trip);
+        } else {
+            self.spare.push(trip.buffer);
+        }
+    }
+
+    /// What was read may be of the past, and nothing more is read.
+    fn pause(&mut self) {
+        self.is_paused = true;
+        self.under_way = None;
+        self.spare.extend(self.read.drain(..).map(|trip| trip.buffer));
     }
 }
 
@@ -73,6 +98,11 @@ impl Trips {
 pub(crate) struct Trip {
     fetches: Arc<[Fetch]>,
     pub(crate) buffer: Buffer,
+}
+
+/// The room that they take in a buffer.
+fn bytes(fetches: &[Fetch]) -> usize {
+    fetches.last().map_or(0, |last| last.at + last.extent.bytes)
 }
 
 fn has(fetches: &[Fetch], extent: Extent) -> bool {
@@ -86,8 +116,7 @@ impl Trip {
     }
 
     fn read(&mut self, fetching: &mut Fetching, medium: &Medium) -> io::Result<()> {
-        let bytes = self.fetches.last().map_or(0, |last| last.at + last.extent.bytes);
-        self.buffer.grow(bytes, 0)?;
+        self.buffer.grow(bytes(&self.fetches), 0)?;
         fetching.fetch_all(medium, &self.fetches, &mut self.buffer)
     }
 
@@ -110,6 +139,7 @@ impl Desk {
     /// Reads trips until it is over.
     fn serve(&self, medium: &Medium) {
         let mut fetching = Fetching::default();
+        let _keeps_nobody_waiting = OnPanic(self);
         let mut trips = self.trips();
         while !trips.is_over {
             let Some(mut trip) = trips.begin() else {
@@ -121,14 +151,19 @@ impl Desk {
             drop(trips);
             let outcome = trip.read(&mut fetching, medium);
             trips = self.trips();
-            // What was forgotten meanwhile, or cannot be read, is read when it is asked for.
-            if trips.under_way.take().is_some() && outcome.is_ok() {
-                trips.read.push_back(trip);
-            } else {
-                trips.spare.push(trip.buffer);
-            }
+            trips.end(trip, outcome);
             self.is_read.notify_one();
         }
+    }
+}
+
+/// Lets the store go on alone if the thread panics.
+struct OnPanic<'a>(&'a Desk);
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.trips().under_way = None;
+        self.0.is_read.notify_one();
     }
 }
 
@@ -136,13 +171,14 @@ impl LookAhead {
     /// Starts the thread.
     pub(crate) fn start(medium: Arc<Medium>) -> io::Result<Self> {
         let desk = Arc::new(Desk::default());
-        let its = desk.clone();
-        let thread =
-            thread::Builder::new().name("look-ahead".into()).spawn(move || its.serve(&medium))?;
+        let desk_of_thread = desk.clone();
+        let serve = move || desk_of_thread.serve(&medium);
+        let thread = thread::Builder::new().name("look-ahead".into()).spawn(serve)?;
         Ok(Self { desk, thread: Some(thread) })
     }
 
-    /// Begins to read extents. A hint: what cannot be read ahead is read when it is asked for.
+    /// Begins to read extents, unless they are too many to be read ahead. A hint: what is not read ahead is read when
+    /// it is asked for.
     pub(crate) fn announce(&mut self, extents: impl Iterator<Item = Extent>) {
         let mut end = 0;
         let fetches = extents.filter(|extent| extent.bytes > 0).map(|extent| {
@@ -151,13 +187,14 @@ impl LookAhead {
             Fetch { extent, at }
         });
         let fetches: Arc<[_]> = fetches.collect();
-        if fetches.is_empty() {
+        if fetches.is_empty() || end > BYTES_MAX {
             return;
         }
         let mut guard = self.desk.trips();
         let trips = &mut *guard;
-        if trips.waiting.is_empty() && trips.read.len() == BUFFERS_MAX {
-            // Nobody has asked for the oldest so long that it has become useless.
+        let has_room = !trips.spare.is_empty() || trips.may_have_another_buffer(end);
+        if trips.waiting.is_empty() && !has_room {
+            // If it is still of use, it is read again; if nobody asks for it any more, it makes room.
             trips.spare.extend(trips.read.pop_front().map(|oldest| oldest.buffer));
         }
         if trips.waiting.len() < WAITING_MAX {
@@ -187,7 +224,7 @@ impl LookAhead {
     pub(crate) fn give_back(&mut self, trip: Trip) {
         let mut trips = self.desk.trips();
         trips.spare.push(trip.buffer);
-        // To be woken for each of them would cost more than to read it.
+        // Waking the thread for each of them would cost more than reading it.
         if trips.is_idle && !trips.waiting.is_empty() && 2 * trips.spare.len() >= BUFFERS_MAX {
             self.desk.has_work.notify_one();
         }
@@ -196,11 +233,7 @@ impl LookAhead {
     /// The file is about to be changed: what was read of it may be of the past, and nothing more is read until
     /// [`Self::resume`].
     pub(crate) fn pause(&mut self) {
-        let mut trips = self.desk.trips();
-        let Trips { under_way, read, spare, is_paused, .. } = &mut *trips;
-        *is_paused = true;
-        *under_way = None;
-        spare.extend(read.drain(..).map(|trip| trip.buffer));
+        self.desk.trips().pause();
     }
 
     /// The file has been changed.
@@ -221,5 +254,101 @@ impl Drop for LookAhead {
             // A thread that panicked reads nothing any more, and nobody asks it.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn extent(number: u64, bytes: usize) -> Extent {
+        Extent { start: number * bytes as u64, bytes }
+    }
+
+    /// So many trips of one extent each wait.
+    fn waiting(count: u64, bytes: usize) -> Trips {
+        let fetches = |number| Arc::from([Fetch { extent: extent(number, bytes), at: 0 }]);
+        Trips { waiting: (0..count).map(fetches).collect(), ..Trips::default() }
+    }
+
+    #[test]
+    fn what_is_read_while_the_file_changes_is_of_no_use() {
+        let mut trips = waiting(2, 10);
+        let trip = trips.begin().unwrap();
+        trips.pause();
+        assert!(trips.begin().is_none(), "the file is being changed");
+        trips.is_paused = false;
+        trips.end(trip, Ok(()));
+        assert_eq!((trips.read.len(), trips.spare.len()), (0, 1));
+        let trip = trips.begin().unwrap();
+        trips.end(trip, Ok(()));
+        assert_eq!((trips.read.len(), trips.spare.len()), (1, 0));
+        trips.pause();
+        assert_eq!((trips.read.len(), trips.spare.len()), (0, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_of_no_use() {
+        let mut trips = waiting(1, 10);
+        let trip = trips.begin().unwrap();
+        trips.end(trip, Err(io::ErrorKind::Other.into()));
+        assert_eq!((trips.read.len(), trips.spare.len()), (0, 1));
+    }
+
+    #[test]
+    fn as_many_are_read_ahead_as_have_room() {
+        for (bytes, expected) in [(10, BUFFERS_MAX), (BYTES_MAX / 3, 3), (BYTES_MAX, 1)] {
+            let mut trips = waiting(40, bytes);
+            let begun: Vec<_> = std::iter::from_fn(|| trips.begin()).collect();
+            assert_eq!(begun.len(), expected, "{bytes}");
+            trips.spare.extend(begun.into_iter().map(|trip| trip.buffer));
+            assert!(trips.begin().is_some());
+        }
+    }
+
+    #[test]
+    fn the_thread_reads_what_is_announced_and_has_room_again_when_it_is_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let medium = Medium::create(&folder.path().join("file")).unwrap();
+        const BYTES: usize = 1000;
+        const TRIPS: u64 = 100;
+        for number in 0..TRIPS {
+            medium.write(&[number as u8; BYTES], number * BYTES as u64).unwrap();
+        }
+        let mut look_ahead = LookAhead::start(Arc::new(medium)).unwrap();
+        let wait_until_it_rests = |look_ahead: &LookAhead| {
+            for _ in 0..5000 {
+                let trips = look_ahead.desk.trips();
+                let is_woken = !trips.waiting.is_empty() && 2 * trips.spare.len() >= BUFFERS_MAX;
+                if trips.is_idle && !is_woken {
+                    return;
+                }
+                drop(trips);
+                thread::sleep(Duration::from_millis(1));
+            }
+            panic!("it does not rest");
+        };
+        (0..TRIPS).for_each(|number| look_ahead.announce([extent(number, BYTES)].into_iter()));
+        let mut read_ahead = 0;
+        for number in 0..TRIPS {
+            wait_until_it_rests(&look_ahead);
+            if let Some(trip) = look_ahead.take(extent(number, BYTES)) {
+                let at = trip.position(extent(number, BYTES)).unwrap();
+                assert!(trip.buffer[at..at + BYTES].iter().all(|byte| *byte == number as u8));
+                read_ahead += 1;
+                look_ahead.give_back(trip);
+            }
+        }
+        assert!(read_ahead > TRIPS / 2, "{read_ahead} of {TRIPS}");
+        assert!(look_ahead.take(extent(TRIPS, BYTES)).is_none());
+        // What is not in the file, or too much, is not read ahead, and keeps nothing else from it.
+        look_ahead.announce([extent(TRIPS + 5, BYTES)].into_iter());
+        look_ahead.announce([extent(0, BYTES_MAX + 1)].into_iter());
+        look_ahead.announce([extent(1, BYTES)].into_iter());
+        wait_until_it_rests(&look_ahead);
+        assert!(look_ahead.take(extent(TRIPS + 5, BYTES)).is_none());
+        assert!(look_ahead.take(extent(0, BYTES_MAX + 1)).is_none());
+        assert!(look_ahead.take(extent(1, BYTES)).is_some());
     }
 }

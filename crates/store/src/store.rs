@@ -211,7 +211,7 @@ impl FileStore {
         self.read_ahead.take().into_iter().for_each(|trip| look_ahead.give_back(trip));
         let in_file = self.trip.iter().rev().filter(|place| place.piece.bytes > 0);
         let mut in_file = in_file.filter(|place| self.pending.position(place.piece).is_none());
-        // The piece nearest the leaves: no other path has it.
+        // The piece nearest the leaves: other paths seldom have it.
         let Some(last) = in_file.next() else { return };
         let last = last.piece.rounded_out(self.medium.granule_bytes());
         self.read_ahead = look_ahead.take(last);
@@ -306,8 +306,9 @@ impl BucketStore for FileStore {
 
     fn prefetch(&mut self, pieces: &[Piece]) {
         if self.options.looks_ahead && self.look_ahead.is_none() {
-            // Where there can be no thread, the system is told, as where there is to be none.
             self.look_ahead = LookAhead::start(self.medium.clone()).ok();
+            // Where there can be no thread, the system is told, as where there is to be none.
+            self.options.looks_ahead = self.look_ahead.is_some();
         }
         let Self { medium, places, pending, look_ahead, fetching, .. } = self;
         let extents = pieces.iter().filter_map(|piece| places.find(piece)).map(|it| it.piece);

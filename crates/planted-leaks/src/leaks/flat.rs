@@ -260,8 +260,8 @@ pub(super) const LEAKS: &[Leak] = &[
         let levels: Vec<u8> = trip.stops(format).map(|stop| stop.sizes.level).collect();
         let real = |address: u64| address != Entry::DUMMY_ADDRESS;
         let filled = trip.stops(format).filter(|stop| {
-            let table = addresses.get(stop.i);
-            (0..stop.sizes.slots).any(|slot| real(format.address(table, slot)))
+            let (table, labels) = (addresses.get(stop.i), leaves.get(stop.i));
+            format.tags(table, labels, stop.sizes.slots).any(|(address, _)| real(address))
                 || planned(stop).iter().any(|entry| real(entry.address))
         });
         let deepest = filled.map(|stop| stop.sizes.level).last().unwrap_or(levels[0]);

@@ -72,6 +72,18 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[PRIVACY.tests(&["leaves::shown_ahead_are_those_read_next"])],
     },
     Leak {
+        name: "rotating-look-ahead-in-order-of-addresses",
+        shows: "which of the accesses of a batch is for which address, by their order",
+        edits: &[Edit {
+            file: "core/src/durable/rotating/mod.rs",
+            find: "for next in steps.iter().skip(1) {",
+            replacement: "let mut announced: Vec<_> = steps.iter().skip(1).collect();
+        announced.sort_by_key(|step| step.address);
+        for next in announced {",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::shown_ahead_are_those_read_next"])],
+    },
+    Leak {
         name: "rotating-no-look-ahead-with-a-full-stash",
         shows: "whether the stash is at its bound",
         edits: &[Edit {

@@ -117,11 +117,19 @@ fn what_is_left_of_a_file_that_was_cut_off_can_be_read() {
     store.flush().unwrap();
     drop(store);
 
-    let reader = FileOptions { read_only: true, may_be_cut_off: true, ..FileOptions::default() };
+    let reader = FileOptions {
+        read_only: true,
+        may_be_cut_off: true,
+        looks_ahead: true,
+        ..FileOptions::default()
+    };
     let file = OpenOptions::new().write(true).open(path).unwrap();
     let is_there = |store: &mut FileStore| {
         pieces.map(|piece| match store.read(&[piece]) {
-            Ok(frames) => frames.get(0).iter().all(|byte| *byte == 7),
+            Ok(frames) => {
+                assert!(frames.get(0).iter().all(|byte| *byte == 7));
+                true
+            }
             Err(error) => {
                 assert!(error.to_string().contains("was cut off"), "{error}");
                 false
@@ -141,6 +149,10 @@ fn what_is_left_of_a_file_that_was_cut_off_can_be_read() {
         assert_eq!((store.missing_bytes(), store.bytes()), (cut, whole));
         assert_eq!(store.damaged_header_copies(), usize::from(cut > 0));
         assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing");
+        // Whether it was read ahead, which the thread has time for, or not.
+        pieces.iter().for_each(|piece| store.prefetch(&[*piece]));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing, and were announced");
         drop(store);
         let to_write = FileOptions { may_be_cut_off: true, ..FileOptions::default() };
         let to_read = FileOptions { read_only: true, ..FileOptions::default() };

@@ -217,9 +217,12 @@ pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
                     Purpose::Eviction => &[],
                 };
                 let place = format!("{}, {:?}", run.workload, run.setup);
+                // In the order in which they will be read: any other could say something of them.
+                let mut from = 0;
                 for next in next {
-                    let at = shown.iter().position(|leaf| leaf == next);
-                    shown.remove(at.unwrap_or_else(|| panic!("{next} was not shown, {place}")));
+                    let at = shown[from..].iter().position(|leaf| leaf == next);
+                    from += at.unwrap_or_else(|| panic!("{next} was not shown in order, {place}"));
+                    shown.remove(from);
                 }
                 let is_eviction = |leaf| match run.setup.scheme {
                     Scheme::Path => false,
