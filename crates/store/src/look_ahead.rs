@@ -25,6 +25,7 @@ const BYTES_MAX: usize = 4 << 20;
 
 /// The trips that are read ahead.
 pub(crate) struct LookAhead {
+    medium: Arc<Medium>,
     desk: Arc<Desk>,
     thread: Option<JoinHandle<()>>,
 }
@@ -53,6 +54,8 @@ struct Trips {
     is_idle: bool,
     /// The file is being changed.
     is_paused: bool,
+    /// What the thread read last was not in the page cache.
+    is_cold: bool,
     is_over: bool,
 }
 
@@ -152,6 +155,7 @@ impl Desk {
             let outcome = trip.read(&mut fetching, medium);
             trips = self.trips();
             trips.end(trip, outcome);
+            trips.is_cold = fetching.is_cold();
             self.is_read.notify_one();
         }
     }
@@ -171,10 +175,10 @@ impl LookAhead {
     /// Starts the thread.
     pub(crate) fn start(medium: Arc<Medium>) -> io::Result<Self> {
         let desk = Arc::new(Desk::default());
-        let desk_of_thread = desk.clone();
-        let serve = move || desk_of_thread.serve(&medium);
+        let (desk_of_thread, medium_of_thread) = (desk.clone(), medium.clone());
+        let serve = move || desk_of_thread.serve(&medium_of_thread);
         let thread = thread::Builder::new().name("look-ahead".into()).spawn(serve)?;
-        Ok(Self { desk, thread: Some(thread) })
+        Ok(Self { medium, desk, thread: Some(thread) })
     }
 
     /// Begins to read extents, unless they are too many to be read ahead. A hint: what is not read ahead is read when
@@ -198,10 +202,16 @@ impl LookAhead {
             trips.spare.extend(trips.read.pop_front().map(|oldest| oldest.buffer));
         }
         if trips.waiting.len() < WAITING_MAX {
-            trips.waiting.push_back(fetches);
+            trips.waiting.push_back(fetches.clone());
         }
         if trips.is_idle {
             self.desk.has_work.notify_one();
+        }
+        let is_cold = trips.is_cold;
+        drop(guard);
+        if is_cold {
+            // The thread waits for one trip at a time. The medium can bring many at once.
+            self.medium.announce(fetches.iter().map(|fetch| fetch.extent));
         }
     }
 
