@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -25,7 +26,6 @@ const BYTES_MAX: usize = 4 << 20;
 
 /// The trips that are read ahead.
 pub(crate) struct LookAhead {
-    medium: Arc<Medium>,
     desk: Arc<Desk>,
     thread: Option<JoinHandle<()>>,
 }
@@ -38,6 +38,8 @@ struct Desk {
     has_work: Condvar,
     /// What was being read is read.
     is_read: Condvar,
+    /// What the thread read last was not in the page cache.
+    is_cold: AtomicBool,
 }
 
 #[derive(Default)]
@@ -50,12 +52,10 @@ struct Trips {
     /// Buffers that nobody uses, and how many there are in all.
     spare: Vec<Buffer>,
     buffers: usize,
-    /// The thread waits.
+    /// The thread waits, and nobody has woken it.
     is_idle: bool,
     /// The file is being changed.
     is_paused: bool,
-    /// What the thread read last was not in the page cache.
-    is_cold: bool,
     is_over: bool,
 }
 
@@ -139,6 +139,13 @@ impl Desk {
         self.trips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has the thread look what there is to do.
+    fn wake(&self, trips: &mut Trips) {
+        if std::mem::take(&mut trips.is_idle) {
+            self.has_work.notify_one();
+        }
+    }
+
     /// Reads trips until it is over.
     fn serve(&self, medium: &Medium) {
         let mut fetching = Fetching::default();
@@ -148,14 +155,13 @@ impl Desk {
             let Some(mut trip) = trips.begin() else {
                 trips.is_idle = true;
                 trips = self.has_work.wait(trips).unwrap_or_else(PoisonError::into_inner);
-                trips.is_idle = false;
                 continue;
             };
             drop(trips);
             let outcome = trip.read(&mut fetching, medium);
             trips = self.trips();
             trips.end(trip, outcome);
-            trips.is_cold = fetching.is_cold();
+            self.is_cold.store(fetching.is_cold(), Ordering::Relaxed);
             self.is_read.notify_one();
         }
     }
@@ -175,10 +181,15 @@ impl LookAhead {
     /// Starts the thread.
     pub(crate) fn start(medium: Arc<Medium>) -> io::Result<Self> {
         let desk = Arc::new(Desk::default());
-        let (desk_of_thread, medium_of_thread) = (desk.clone(), medium.clone());
-        let serve = move || desk_of_thread.serve(&medium_of_thread);
+        let desk_of_thread = desk.clone();
+        let serve = move || desk_of_thread.serve(&medium);
         let thread = thread::Builder::new().name("look-ahead".into()).spawn(serve)?;
-        Ok(Self { medium, desk, thread: Some(thread) })
+        Ok(Self { desk, thread: Some(thread) })
+    }
+
+    /// Whether what the thread reads has to be brought by the medium.
+    pub(crate) fn is_cold(&self) -> bool {
+        self.desk.is_cold.load(Ordering::Relaxed)
     }
 
     /// Begins to read extents, unless they are too many to be read ahead. A hint: what is not read ahead is read when
@@ -202,23 +213,23 @@ impl LookAhead {
             trips.spare.extend(trips.read.pop_front().map(|oldest| oldest.buffer));
         }
         if trips.waiting.len() < WAITING_MAX {
-            trips.waiting.push_back(fetches.clone());
+            trips.waiting.push_back(fetches);
         }
-        if trips.is_idle {
-            self.desk.has_work.notify_one();
-        }
-        let is_cold = trips.is_cold;
-        drop(guard);
-        if is_cold {
-            // The thread waits for one trip at a time. The medium can bring many at once.
-            self.medium.announce(fetches.iter().map(|fetch| fetch.extent));
-        }
+        self.desk.wake(trips);
     }
 
     /// The trip that was announced with `extent`, as the file was since then, if it was read or is being
-    /// read. The store gives it back.
-    pub(crate) fn take(&mut self, extent: Extent) -> Option<Trip> {
+    /// read. Nobody needs the bytes of the trip that was `used` any more.
+    pub(crate) fn take(&mut self, extent: Option<Extent>, used: Option<Trip>) -> Option<Trip> {
         let mut trips = self.desk.trips();
+        if let Some(used) = used {
+            trips.spare.push(used.buffer);
+            // Waking the thread for each of them would cost more than reading it.
+            if !trips.waiting.is_empty() && 2 * trips.spare.len() >= BUFFERS_MAX {
+                self.desk.wake(&mut trips);
+            }
+        }
+        let extent = extent?;
         if let Some(i) = trips.waiting.iter().position(|fetches| has(fetches, extent)) {
             trips.waiting.remove(i);
             return None;
@@ -228,16 +239,6 @@ impl LookAhead {
         }
         let i = trips.read.iter().position(|trip| has(&trip.fetches, extent))?;
         trips.read.remove(i)
-    }
-
-    /// Nobody needs the bytes of a trip any more.
-    pub(crate) fn give_back(&mut self, trip: Trip) {
-        let mut trips = self.desk.trips();
-        trips.spare.push(trip.buffer);
-        // Waking the thread for each of them would cost more than reading it.
-        if trips.is_idle && !trips.waiting.is_empty() && 2 * trips.spare.len() >= BUFFERS_MAX {
-            self.desk.has_work.notify_one();
-        }
     }
 
     /// The file is about to be changed: what was read of it may be of the past, and nothing more is read until
@@ -250,8 +251,8 @@ impl LookAhead {
     pub(crate) fn resume(&mut self) {
         let mut trips = self.desk.trips();
         trips.is_paused = false;
-        if trips.is_idle && !trips.waiting.is_empty() {
-            self.desk.has_work.notify_one();
+        if !trips.waiting.is_empty() {
+            self.desk.wake(&mut trips);
         }
     }
 }
@@ -329,36 +330,34 @@ mod tests {
         let mut look_ahead = LookAhead::start(Arc::new(medium)).unwrap();
         let wait_until_it_rests = |look_ahead: &LookAhead| {
             for _ in 0..5000 {
-                let trips = look_ahead.desk.trips();
-                let is_woken = !trips.waiting.is_empty() && 2 * trips.spare.len() >= BUFFERS_MAX;
-                if trips.is_idle && !is_woken {
+                if look_ahead.desk.trips().is_idle {
                     return;
                 }
-                drop(trips);
                 thread::sleep(Duration::from_millis(1));
             }
             panic!("it does not rest");
         };
         (0..TRIPS).for_each(|number| look_ahead.announce([extent(number, BYTES)].into_iter()));
         let mut read_ahead = 0;
+        let mut used = None;
         for number in 0..TRIPS {
             wait_until_it_rests(&look_ahead);
-            if let Some(trip) = look_ahead.take(extent(number, BYTES)) {
+            used = look_ahead.take(Some(extent(number, BYTES)), used);
+            if let Some(trip) = &used {
                 let at = trip.position(extent(number, BYTES)).unwrap();
                 assert!(trip.buffer[at..at + BYTES].iter().all(|byte| *byte == number as u8));
                 read_ahead += 1;
-                look_ahead.give_back(trip);
             }
         }
         assert!(read_ahead > TRIPS / 2, "{read_ahead} of {TRIPS}");
-        assert!(look_ahead.take(extent(TRIPS, BYTES)).is_none());
+        assert!(look_ahead.take(Some(extent(TRIPS, BYTES)), used).is_none());
         // What is not in the file, or too much, is not read ahead, and keeps nothing else from it.
         look_ahead.announce([extent(TRIPS + 5, BYTES)].into_iter());
         look_ahead.announce([extent(0, BYTES_MAX + 1)].into_iter());
         look_ahead.announce([extent(1, BYTES)].into_iter());
         wait_until_it_rests(&look_ahead);
-        assert!(look_ahead.take(extent(TRIPS + 5, BYTES)).is_none());
-        assert!(look_ahead.take(extent(0, BYTES_MAX + 1)).is_none());
-        assert!(look_ahead.take(extent(1, BYTES)).is_some());
+        assert!(look_ahead.take(Some(extent(TRIPS + 5, BYTES)), None).is_none());
+        assert!(look_ahead.take(Some(extent(0, BYTES_MAX + 1)), None).is_none());
+        assert!(look_ahead.take(Some(extent(1, BYTES)), None).is_some());
     }
 }

@@ -208,13 +208,11 @@ impl FileStore {
     /// Has at hand what was read ahead of the trip, up to date.
     fn take_what_was_read_ahead(&mut self) {
         let Some(look_ahead) = &mut self.look_ahead else { return };
-        self.read_ahead.take().into_iter().for_each(|trip| look_ahead.give_back(trip));
         let in_file = self.trip.iter().rev().filter(|place| place.piece.bytes > 0);
         let mut in_file = in_file.filter(|place| self.pending.position(place.piece).is_none());
         // The piece nearest the leaves: other paths seldom have it.
-        let Some(last) = in_file.next() else { return };
-        let last = last.piece.rounded_out(self.medium.granule_bytes());
-        self.read_ahead = look_ahead.take(last);
+        let last = in_file.next().map(|place| place.piece.rounded_out(self.medium.granule_bytes()));
+        self.read_ahead = look_ahead.take(last, self.read_ahead.take());
         if let Some(trip) = &mut self.read_ahead {
             trip.bring_up_to_date(&self.pending, &self.buffer);
         }
@@ -311,15 +309,16 @@ impl BucketStore for FileStore {
             self.options.looks_ahead = self.look_ahead.is_some();
         }
         let Self { medium, places, pending, look_ahead, fetching, .. } = self;
+        let granule_bytes = medium.granule_bytes();
         let extents = pieces.iter().filter_map(|piece| places.find(piece)).map(|it| it.piece);
         let in_file = extents.filter(|extent| pending.position(*extent).is_none());
-        match look_ahead {
-            Some(look_ahead) => {
-                let granule_bytes = medium.granule_bytes();
-                look_ahead.announce(in_file.map(|extent| extent.rounded_out(granule_bytes)));
-            }
-            None if fetching.is_cold() => medium.announce(in_file),
-            None => (),
+        let in_file = in_file.map(|extent| extent.rounded_out(granule_bytes));
+        // Whoever reads waits for one trip at a time. The medium can bring many at once.
+        if fetching.is_cold() || look_ahead.as_ref().is_some_and(LookAhead::is_cold) {
+            medium.announce(in_file.clone());
+        }
+        if let Some(look_ahead) = look_ahead {
+            look_ahead.announce(in_file);
         }
     }
 
