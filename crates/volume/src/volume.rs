@@ -2,15 +2,17 @@
 //! `docs/adr/0005-commit-protocol.md`.
 
 mod opening;
+mod reads;
 mod window;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use oblivio_core::durable::{AnyStore, Want};
 use oblivio_core::store::{TreeId, TreeShape};
 use oblivio_core::{Access, HitPolicy, Op};
 
+use self::reads::BegunReads;
 use self::window::nothing_to_do;
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -87,6 +89,8 @@ pub struct Volume {
     blocks: u64,
     ledger: Ledger,
     options: VolumeOptions,
+    /// In the order in which they will be made.
+    begun: VecDeque<BegunReads>,
     /// Something failed half way.
     is_broken: bool,
 }
@@ -109,6 +113,7 @@ impl Volume {
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
     pub fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), VolumeError> {
         self.check_sound()?;
+        self.check_nothing_begun()?;
         self.check_requests(batch)?;
         self.unless_broken(|volume| {
             let mut rest = batch;
@@ -146,6 +151,7 @@ impl Volume {
     /// [`VolumeErrorKind::InvalidRequest`] for a range that is none; any other breaks the volume.
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), VolumeError> {
         self.check_sound()?;
+        self.check_nothing_begun()?;
         self.check_range(&range)?;
         self.unless_broken(|volume| {
             loop {
@@ -194,6 +200,7 @@ impl Volume {
         accesses: usize,
     ) -> Result<Vec<bool>, VolumeError> {
         self.check_sound()?;
+        self.check_nothing_begun()?;
         self.check_requests(batch)?;
         self.unless_broken(|volume| {
             let mut served = vec![false; batch.len()];
@@ -269,6 +276,7 @@ impl Volume {
     /// Any. What was flushed is safe all the same.
     pub fn close(mut self) -> Result<AnyStore, VolumeError> {
         self.check_sound()?;
+        self.finish_all_reads()?;
         self.unless_broken(|volume| {
             let bytes_max = volume.options.state_file_bytes_max;
             volume.ledger.checkpoint(&mut volume.live, IsClean(true), bytes_max)?;
@@ -292,6 +300,7 @@ impl Volume {
     /// [`VolumeErrorKind::Tampered`] for the first thing that is not as it was left.
     pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, VolumeError> {
         self.check_sound()?;
+        self.check_nothing_begun()?;
         self.unless_broken(|volume| Ok(volume.live.array.check(progress)?))
     }
 

@@ -58,7 +58,7 @@
 //! | method | storage may learn | it must not depend on |
 //! |---|---|---|
 //! | [`plan`](Durable::plan), [`forget`](Durable::forget), [`save`](Durable::save), [`bring_back`](Durable::bring_back), [`serve_on_client`](Durable::serve_on_client) | nothing: they make no trip and no prefetch. What is served on the client is an access that does not come | |
-//! | [`carry_out`](Durable::carry_out) | how many accesses, and what the plan drew to be shown | address, read or write, whether there is a block at all ([`Want::Nothing`]), whether it has contents, where it was found. Whether and when an access fails may not either |
+//! | [`carry_out`](Durable::carry_out), [`announce`](Durable::announce) | how many accesses, and what the plan drew to be shown | address, read or write, whether there is a block at all ([`Want::Nothing`]), whether it has contents, where it was found. Whether and when an access fails may not either |
 //! | [`room`](Durable::room), [`evict`](Durable::evict) | that they are needed | addresses, as far as the scheme can: what remains stands in the threat model |
 //! | [`needs`](Durable::needs), [`position_levels`](Durable::position_levels) | nothing by themselves; the accesses to positions are seen | |
 //! | [`flush`](Durable::flush), [`begin_era`](Durable::begin_era), [`settle`](Durable::settle), [`sight`](Durable::sight) | the count of accesses | anything else |
@@ -202,18 +202,35 @@ pub trait Durable: Send {
 
     // ───────────────────────────── accesses ─────────────────────────────
 
-    /// Draws what accesses to come will show, in this order. Nothing is changed, and nothing is shown.
+    /// Draws what accesses to come will show, in this order. They come after those that were `planned` and not carried
+    /// out yet: all together, no more than [`Self::window_accesses_max`] accesses. Nothing is changed, and nothing is
+    /// shown.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) for what is past the end, or [needs](Self::needs)
-    /// something.
-    fn plan(&mut self, wanted: &[Want], coins: &mut dyn CryptoRng) -> Result<Plan, Error>;
+    /// something; also when there are [`Self::position_levels`] and something is planned, which may move positions.
+    fn plan(
+        &mut self,
+        wanted: &[Want],
+        planned: &[&Plan],
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Plan, Error>;
 
     /// The block of each access of a plan; `None` where it is none.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when it is no plan of this scheme.
     fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error>;
+
+    /// Tells storage what a plan will read, so that it can be read ahead. Plans are announced in the order in which they
+    /// are carried out. One that was not announced is announced when it is carried out: this is for those that wait
+    /// for others.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when it is no plan of this scheme.
+    fn announce(&mut self, _plan: &Plan) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Makes the accesses of a plan, one for each of `ops`. The operation on what is no block is not looked at.
     ///

@@ -57,6 +57,17 @@ impl Client {
         }
     }
 
+    /// Refuses to begin so many accesses on a broken client, or with less room in the stash than they can need.
+    pub(super) fn check_room(&self, accesses: usize) -> Result<(), Error> {
+        self.check_sound()?;
+        let growth = accesses * self.config.tree_top.growth_max();
+        if self.stash.room() >= self.config.geometry.path_slots() + growth {
+            Ok(())
+        } else {
+            Err(self.stash_full())
+        }
+    }
+
     fn stash_full(&self) -> Error {
         Error::new(
             ErrorKind::StashFull,

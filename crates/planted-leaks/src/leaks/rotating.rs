@@ -64,9 +64,10 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-look-ahead-to-a-stale-leaf",
         shows: "that the next request is for the same block: its old path is shown, not its new one",
         edits: &[Edit {
-            file: "core/src/durable/rotating/mod.rs",
+            file: "core/src/durable/rotating/moves.rs",
             find: "self.backend.prefetch(next.from);",
-            replacement: "let mapping = self.positions.get(next.address)?.ok().flatten();
+            replacement:
+                "let mapping = self.positions.get(next.address).ok().and_then(Result::ok).flatten();
                 self.backend.prefetch(mapping.map_or(next.from, |mapping| mapping.leaf));",
         }],
         found_by: &[PRIVACY.tests(&["leaves::shown_ahead_are_those_read_next"])],
@@ -75,9 +76,9 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-look-ahead-in-order-of-addresses",
         shows: "which of the accesses of a batch is for which address, by their order",
         edits: &[Edit {
-            file: "core/src/durable/rotating/mod.rs",
-            find: "for next in steps.iter().skip(1) {",
-            replacement: "let mut announced: Vec<_> = steps.iter().skip(1).collect();
+            file: "core/src/durable/rotating/moves.rs",
+            find: "for next in steps.iter().skip(is_next) {",
+            replacement: "let mut announced: Vec<_> = steps.iter().skip(is_next).collect();
         announced.sort_by_key(|step| step.address);
         for next in announced {",
         }],
@@ -87,7 +88,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "rotating-no-look-ahead-with-a-full-stash",
         shows: "whether the stash is at its bound",
         edits: &[Edit {
-            file: "core/src/durable/rotating/mod.rs",
+            file: "core/src/durable/rotating/moves.rs",
             find: "self.backend.prefetch(next.from);",
             replacement: "if self.backend.stash().blocks() < self.config().stash_blocks_max {
                     self.backend.prefetch(next.from);
@@ -281,7 +282,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "nested-reads-do-not-use-the-plb",
         shows: "which requests write: what they need stays on the client for longer",
         edits: &[Edit {
-            file: "core/src/durable/rotating/mod.rs",
+            file: "core/src/durable/rotating/moves.rs",
             find: "steps.iter().for_each(|step| map.touch_parent(step.address));",
             replacement: "let writes = steps.iter().zip(&*ops);
             let writes = writes.filter(|(_, op)| !matches!(op, Op::Read(_)));

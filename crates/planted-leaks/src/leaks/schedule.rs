@@ -22,7 +22,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "schedule-dummies-are-announced-and-not-read",
         shows: "which accesses are dummies",
         edits: &[Edit {
-            file: "core/src/durable/rotating/mod.rs",
+            file: "core/src/durable/rotating/moves.rs",
             find: "self.backend.access_nothing(from)?;",
             replacement: "self.backend.prefetch(from);",
         }],
@@ -52,7 +52,7 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "schedule-dummies-are-not-announced",
         shows: "which accesses are dummies",
         edits: &[Edit {
-            file: "core/src/durable/rotating/mod.rs",
+            file: "core/src/durable/rotating/moves.rs",
             find: "self.backend.prefetch(next.from);",
             replacement: "if !next.is_of_nothing() {
                     self.backend.prefetch(next.from);

@@ -1,8 +1,8 @@
 //! What workers are told, and what they answer.
 
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 
-use crate::device::ops::REQUEST_BYTES_MAX;
+use crate::device::ops::{REQUEST_BYTES_MAX, bytes_carried};
 use crate::device::{DiskError, DiskErrorKind, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 
@@ -10,7 +10,7 @@ use crate::error::{VolumeError, VolumeErrorKind};
 pub(super) const BATCH_REQUESTS_MAX: usize = 256;
 
 /// With so many bytes read or written, no more requests are added to those that are served together.
-pub(super) const BATCH_BYTES_MAX: u64 = REQUEST_BYTES_MAX;
+const BATCH_BYTES_MAX: u64 = REQUEST_BYTES_MAX;
 
 /// What a worker is told.
 pub(super) enum Message {
@@ -19,6 +19,50 @@ pub(super) enum Message {
     /// dropped.
     Tick(SyncSender<()>),
     Close,
+}
+
+/// Requests that wait together.
+#[derive(Default)]
+pub(super) struct Waiting {
+    pub(super) requests: Vec<Request>,
+    /// That they read and write.
+    pub(super) bytes: u64,
+    /// Nobody asks for more.
+    pub(super) is_last: bool,
+}
+
+impl Waiting {
+    /// The `first`, and those that wait behind it.
+    pub(super) fn with(first: Request, queue: &Receiver<Message>) -> Self {
+        let bytes = bytes_carried(&first.op);
+        Self { requests: vec![first], bytes, is_last: false }.and_more(queue, 0)
+    }
+
+    /// Those that wait beside others that carry so many bytes.
+    pub(super) fn beside(bytes: u64, queue: &Receiver<Message>) -> Self {
+        Self::default().and_more(queue, bytes)
+    }
+
+    fn and_more(mut self, queue: &Receiver<Message>, bytes_beside: u64) -> Self {
+        while self.requests.len() < BATCH_REQUESTS_MAX
+            && self.bytes + bytes_beside < BATCH_BYTES_MAX
+        {
+            match queue.try_recv() {
+                Ok(Message::Serve(request)) => {
+                    self.bytes += bytes_carried(&request.op);
+                    self.requests.push(request);
+                }
+                // Without a schedule, there are no ticks.
+                Ok(Message::Tick(_)) => (),
+                Ok(Message::Close) => {
+                    self.is_last = true;
+                    break;
+                }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            }
+        }
+        self
+    }
 }
 
 /// The volume has failed: answers whoever still asks, until everybody has gone.

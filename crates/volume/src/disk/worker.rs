@@ -1,7 +1,7 @@
 //! The one thread that uses the volume: it serves requests in batches, through the cache. What a batch
 //! wants durable is made durable once, at its end.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use oblivio_core::durable::AnyStore;
@@ -10,10 +10,9 @@ use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use super::DiskOptions;
 use super::blocks::Blocks;
 use super::pending::{Pending, Step};
-use super::requests::{BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, Message, refuse_all};
+use super::requests::{Message, Waiting, refuse_all};
 use super::uncached;
 use crate::device::Request;
-use crate::device::ops::bytes_carried;
 use crate::error::VolumeError;
 use crate::volume::Volume;
 
@@ -30,6 +29,18 @@ pub(super) struct Worker {
     dirty_blocks_max: usize,
 }
 
+/// Requests that are served together.
+struct Batch {
+    requests: Vec<Pending>,
+    /// That they read and write.
+    bytes: u64,
+    /// Nobody asks for more.
+    is_last: bool,
+}
+
+/// Whether nobody asks for more.
+struct IsLast(bool);
+
 impl Worker {
     pub(super) fn new(volume: Volume, options: &DiskOptions) -> Self {
         let blocks = Blocks::new(volume);
@@ -40,29 +51,10 @@ impl Worker {
     /// Serves until it is told to close, or nobody is left to ask.
     pub(super) fn run(mut self, queue: &Receiver<Message>) -> Result<AnyStore, VolumeError> {
         while let Some(first) = self.next(queue)? {
-            let mut bytes = bytes_carried(&first.op);
-            let mut batch = vec![first];
-            let mut is_last = false;
-            while batch.len() < BATCH_REQUESTS_MAX && bytes < BATCH_BYTES_MAX {
-                match queue.try_recv() {
-                    Ok(Message::Serve(request)) => {
-                        bytes += bytes_carried(&request.op);
-                        batch.push(request);
-                    }
-                    // Without a schedule, there are no ticks.
-                    Ok(Message::Tick(_)) => (),
-                    Ok(Message::Close) => {
-                        is_last = true;
-                        break;
-                    }
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-                }
-            }
-            if let Err(error) = self.serve(batch) {
-                return Err(refuse_all(queue, error));
-            }
-            if is_last {
-                break;
+            match self.serve_all(Waiting::with(first, queue), queue) {
+                Ok(IsLast(true)) => break,
+                Ok(IsLast(false)) => (),
+                Err(error) => return Err(refuse_all(queue, error)),
             }
         }
         self.write_back_all()?;
@@ -86,17 +78,44 @@ impl Worker {
         }))
     }
 
-    /// Serves a batch in order, and then makes durable what of it asks for that, at once. After an
-    /// error, all that have not been answered are answered with it.
-    fn serve(&mut self, batch: Vec<Request>) -> Result<(), VolumeError> {
+    /// Serves those that wait, and those that come meanwhile.
+    fn serve_all(
+        &mut self,
+        waiting: Waiting,
+        queue: &Receiver<Message>,
+    ) -> Result<IsLast, VolumeError> {
+        let mut is_last = IsLast(waiting.is_last);
         if self.cache_blocks_max == 0 {
-            return uncached::serve(&mut self.blocks, batch);
+            uncached::serve(&mut self.blocks, waiting.requests)?;
+            return Ok(is_last);
         }
-        let admitted = batch.into_iter().filter_map(|it| Pending::admit(it, &self.blocks));
-        let batch: Vec<_> = admitted.collect();
-        let mut failure = self.read_ahead(&batch).err();
+        let mut next = Some(self.admit(waiting));
+        while let Some(batch) = next {
+            is_last = IsLast(batch.is_last);
+            next = self.serve(batch, queue)?;
+        }
+        Ok(is_last)
+    }
+
+    /// Answers those that cannot be served.
+    fn admit(&self, waiting: Waiting) -> Batch {
+        let Waiting { requests, bytes, is_last } = waiting;
+        let admitted = requests.into_iter().filter_map(|it| Pending::admit(it, &self.blocks));
+        Batch { requests: admitted.collect(), bytes, is_last }
+    }
+
+    /// Serves a batch in order, and then makes durable what of it asks for that, at once. After an
+    /// error, all that have not been answered are answered with it. Answers the batch that comes next, if
+    /// it was begun meanwhile.
+    fn serve(
+        &mut self,
+        batch: Batch,
+        queue: &Receiver<Message>,
+    ) -> Result<Option<Batch>, VolumeError> {
+        let mut next = None;
+        let mut failure = self.read_ahead(&batch, queue, &mut next).err();
         let mut wait_for_flush = Vec::new();
-        for mut pending in batch {
+        for mut pending in batch.requests {
             if failure.is_none() {
                 failure = self.carry_out(&mut pending).err();
             }
@@ -111,7 +130,10 @@ impl Worker {
         }
         wait_for_flush.into_iter().for_each(|pending| pending.answer(failure.as_ref()));
         self.blocks.cache.shrink(self.cache_blocks_max);
-        failure.map_or(Ok(()), Err)
+        let Some(failure) = failure else { return Ok(next) };
+        let not_served = next.into_iter().flat_map(|batch| batch.requests);
+        not_served.for_each(|pending| pending.answer(Some(&failure)));
+        Err(failure)
     }
 
     /// Does what is asked, with all accesses that it takes, but does not make it durable.
@@ -148,10 +170,38 @@ impl Worker {
     }
 
     /// Brings the blocks that a batch will ask for into the cache, in as few accesses to storage as
-    /// there are blocks, and as few waits as there are windows.
-    fn read_ahead(&mut self, batch: &[Pending]) -> Result<(), VolumeError> {
-        let needed = batch.iter().flat_map(|pending| pending.needs(self.blocks.block_bytes));
-        self.fetch(&self.blocks.missing(needed, BATCH_BLOCKS_MAX))
+    /// there are blocks, and as few waits as there are windows. While the last of them are read, the moves of what waits
+    /// by then become durable: of the `next` batch.
+    fn read_ahead(
+        &mut self,
+        batch: &Batch,
+        queue: &Receiver<Message>,
+        next: &mut Option<Batch>,
+    ) -> Result<(), VolumeError> {
+        let missing = self.missing(batch);
+        let mut left = &missing[..];
+        loop {
+            left = &left[self.blocks.begin(left)?..];
+            match self.blocks.begun_windows() {
+                0 => return self.fetch(left),
+                1 if left.is_empty() => break,
+                _ => self.blocks.finish_window()?,
+            }
+        }
+        if !batch.is_last {
+            let waiting = Waiting::beside(batch.bytes, queue);
+            if waiting.is_last || !waiting.requests.is_empty() {
+                let missing = self.missing(next.insert(self.admit(waiting)));
+                self.blocks.begin(&missing)?;
+            }
+        }
+        self.blocks.finish_window()
+    }
+
+    fn missing(&self, batch: &Batch) -> Vec<u64> {
+        let block_bytes = self.blocks.block_bytes;
+        let needed = batch.requests.iter().flat_map(|pending| pending.needs(block_bytes));
+        self.blocks.missing(needed, BATCH_BLOCKS_MAX)
     }
 
     /// Reads blocks from storage into the cache.

@@ -103,6 +103,8 @@ pub(crate) struct StateWriter {
     key: LessSafeKey,
     records: u64,
     synced: u64,
+    /// So many records will be durable with the sync that is under way.
+    being_synced: Option<u64>,
     bytes: u64,
     /// The record under way.
     scratch: WipedBytes,
@@ -118,7 +120,8 @@ impl StateWriter {
         file.append(&header.bytes())?;
         let key = header.key(key);
         let bytes = HEADER_BYTES as u64;
-        Ok(Self { file, key, records: 0, synced: 0, bytes, scratch: WipedBytes::default() })
+        let scratch = WipedBytes::default();
+        Ok(Self { file, key, records: 0, synced: 0, being_synced: None, bytes, scratch })
     }
 
     /// Bytes of the file so far.
@@ -147,13 +150,43 @@ impl StateWriter {
         Ok(())
     }
 
-    /// Makes all records durable.
-    pub(crate) fn sync(&mut self) -> io::Result<()> {
-        if self.synced < self.records {
+    /// Records so far.
+    pub(crate) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Those of them that are durable for certain, in their order.
+    pub(crate) fn synced_records(&self) -> u64 {
+        self.synced
+    }
+
+    /// Has the records so far become durable, and does not wait for it.
+    pub(crate) fn begin_sync(&mut self) -> io::Result<()> {
+        if self.being_synced.is_none() && self.synced < self.records {
+            self.file.begin_sync()?;
+            self.being_synced = Some(self.records);
+        }
+        Ok(())
+    }
+
+    /// Returns when so many records are durable.
+    pub(crate) fn sync_up_to(&mut self, records: u64) -> io::Result<()> {
+        if self.synced < records
+            && let Some(coming) = self.being_synced.take()
+        {
+            self.file.finish_sync()?;
+            self.synced = coming;
+        }
+        if self.synced < records {
             self.file.sync()?;
             self.synced = self.records;
         }
         Ok(())
+    }
+
+    /// Makes all records durable.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.sync_up_to(self.records)
     }
 }
 

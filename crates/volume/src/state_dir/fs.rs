@@ -5,7 +5,7 @@
 //! another, while it is used.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
 use rustix::process::geteuid;
 
+use super::fs_file::FsStateFile;
 use super::{CHUNK_BYTES, StateDir, StateFile, StateSource};
 use crate::error::{VolumeError, VolumeErrorKind};
 
@@ -218,7 +219,7 @@ impl StateDir for FsStateDir {
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
-        Ok(Box::new(FsStateFile(self.file(name, flags)?)))
+        Ok(Box::new(FsStateFile::new(self.file(name, flags)?)))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
@@ -231,18 +232,6 @@ impl StateDir for FsStateDir {
 
     fn sync_names(&mut self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.dir)?)
-    }
-}
-
-struct FsStateFile(File);
-
-impl StateFile for FsStateFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.0.sync_data()
     }
 }
 

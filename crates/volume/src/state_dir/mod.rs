@@ -1,6 +1,7 @@
 //! The client's own directory: where its state is kept, apart from the untrusted storage.
 
 mod fs;
+mod fs_file;
 
 pub use fs::FsStateDir;
 
@@ -86,6 +87,23 @@ pub trait StateFile: Send {
     /// # Errors
     /// When that cannot be promised any more.
     fn sync(&mut self) -> io::Result<()>;
+
+    /// Begins to make all earlier appends durable, and does not wait for it: [`Self::finish_sync`] does. Appends may
+    /// come in between.
+    ///
+    /// # Errors
+    /// When that cannot be promised any more.
+    fn begin_sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Returns when everything is durable that was appended before [`Self::begin_sync`].
+    ///
+    /// # Errors
+    /// When that cannot be promised any more.
+    fn finish_sync(&mut self) -> io::Result<()> {
+        self.sync()
+    }
 }
 
 /// While a file is being made, this is added to its name.

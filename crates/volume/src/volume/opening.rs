@@ -1,5 +1,7 @@
 //! How a volume comes to be, and how it is opened again and recovered.
 
+use std::collections::VecDeque;
+
 use oblivio_core::durable::{Durable, EraStart};
 use oblivio_core::store::BucketStore;
 use oblivio_core::{MasterKey, Op};
@@ -76,7 +78,15 @@ impl Volume {
 
     fn new(live: Live, ledger: Ledger, options: VolumeOptions) -> Self {
         let (blocks, block_bytes) = (live.array.blocks(), live.array.block_bytes());
-        Self { live, block_bytes, blocks, ledger, options, is_broken: false }
+        Self {
+            live,
+            block_bytes,
+            blocks,
+            ledger,
+            options,
+            begun: VecDeque::new(),
+            is_broken: false,
+        }
     }
 
     /// Opens a volume, and recovers it if it was not closed.

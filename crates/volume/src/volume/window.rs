@@ -71,7 +71,7 @@ impl Volume {
         wanted: &[Want],
         ops: &mut [Op<'_>],
     ) -> Result<(), VolumeError> {
-        let plan = self.live.array.plan(wanted, &mut self.live.coins)?;
+        let plan = self.live.array.plan(wanted, &[], &mut self.live.coins)?;
         self.ledger.before_accesses(&mut self.live)?;
         let writes = ops.iter().map(|op| match op {
             Op::Write(data) if !data.is_empty() => Some(*data),

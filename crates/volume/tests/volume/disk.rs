@@ -1,10 +1,13 @@
 //! A disk is the disk that it says it is, whatever waits together, and asks storage for no block twice, however
 //! small its cache is.
 
+use std::collections::VecDeque;
+use std::sync::mpsc::channel;
+
 use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
 use oblivio_testkit::crash::{Fault, Seen, ShadowDisk, World};
-use oblivio_volume::device::{DiskErrorKind, DiskOp, call};
+use oblivio_volume::device::{BlockDevice, DiskErrorKind, DiskOp, Request, call};
 use oblivio_volume::{Disk, DiskOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -101,6 +104,33 @@ fn requests_that_wait_together_are_served_in_some_order() {
                 let report = read_at.map(|offset| shadow.check_read(&ticket, offset, &answer));
                 let is_right = report.as_ref().is_none_or(|report| report.is_clean());
                 assert!(is_right, "cache {cache_blocks_max}, round {round}: {report:?}");
+                shadow.answered(ticket);
+            }
+        }
+    }
+}
+
+/// What comes while others are served is begun meanwhile: neither of them may lose what the other writes.
+#[test]
+fn requests_that_come_one_after_the_other_are_served_in_some_order() {
+    const AT_ONCE: usize = 12;
+    for cache_blocks_max in [1, 5, BLOCKS] {
+        let (_, disk) = disk(cache_blocks_max);
+        let mut shadow = ShadowDisk::new(DISK_BYTES.into(), BLOCK_BYTES);
+        let mut coins = StdRng::seed_from_u64(cache_blocks_max);
+        let mut under_way = VecDeque::new();
+        for number in 0..4000 {
+            let op = request(&mut coins);
+            let (read_at, ticket) = (read_at(&op), shadow.submit(&op));
+            let (told, answer) = channel();
+            disk.submit(Request { op, done: Box::new(move |answer| told.send(answer).unwrap()) });
+            under_way.push_back((read_at, ticket, answer));
+            if under_way.len() == AT_ONCE {
+                let (read_at, ticket, answer) = under_way.pop_front().unwrap();
+                let answer = answer.recv().unwrap().unwrap();
+                let report = read_at.map(|offset| shadow.check_read(&ticket, offset, &answer));
+                let is_right = report.as_ref().is_none_or(|report| report.is_clean());
+                assert!(is_right, "cache {cache_blocks_max}, request {number}: {report:?}");
                 shadow.answered(ticket);
             }
         }

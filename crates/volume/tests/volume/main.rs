@@ -9,6 +9,7 @@ mod going_back;
 mod keys;
 mod lying_storage;
 mod privacy;
+mod reads;
 mod rescue;
 mod scan;
 mod schedule;

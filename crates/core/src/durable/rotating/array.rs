@@ -66,8 +66,16 @@ impl Durable for RotatingOram<AnyStore, ()> {
         self.is_on_client(position)
     }
 
-    fn plan(&mut self, wanted: &[Want], coins: &mut dyn CryptoRng) -> Result<Plan, Error> {
+    fn plan(
+        &mut self,
+        wanted: &[Want],
+        planned: &[&Plan],
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Plan, Error> {
         let mut coins = coins;
+        if !planned.is_empty() && !self.has_flat_map() {
+            return Err(invalid("what is planned may move positions"));
+        }
         for want in wanted {
             match *want {
                 Want::Block(address) => check_address(self, address)?,
@@ -81,7 +89,9 @@ impl Durable for RotatingOram<AnyStore, ()> {
             Want::Block(address) | Want::Position(address) => Some(address),
             Want::Nothing => None,
         });
-        Ok(plan_of(&self.positions.draw_moves(blocks, &mut coins)?))
+        let planned =
+            planned.iter().map(|plan| moves_of(plan)).collect::<Result<Vec<_>, _>>()?.concat();
+        Ok(plan_of(&self.positions.draw_moves(&planned, blocks, &mut coins)?))
     }
 
     fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
@@ -90,6 +100,11 @@ impl Durable for RotatingOram<AnyStore, ()> {
                 .then_some(step.address)
         };
         Ok(moves_of(plan)?.iter().map(block).collect())
+    }
+
+    fn announce(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.announce(&moves_of(plan)?);
+        Ok(())
     }
 
     fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {

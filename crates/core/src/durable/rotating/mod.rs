@@ -4,6 +4,7 @@
 mod array;
 mod check;
 mod config;
+mod moves;
 mod params;
 mod plan;
 mod positions;
@@ -11,18 +12,16 @@ mod salvage;
 mod state;
 mod undivided;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Range;
-
-use zeroize::Zeroizing;
 
 use crate::durable::section::check_range;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::front::check_request;
 use crate::geometry::Leaf;
-use crate::posmap::{HeldBlock, LivePosMap, Mapping, Missing};
+use crate::posmap::{LivePosMap, Missing};
 use crate::scheme::{
-    Home, Move, Op, RawConfig, RotatingScheme, TakenSlot, TreeConfig, WINDOW_ACCESSES_MAX,
+    Home, Op, RawConfig, RotatingScheme, TakenSlot, TreeConfig, WINDOW_ACCESSES_MAX,
 };
 use crate::seal::EraSealer;
 use crate::store::BucketStore;
@@ -78,6 +77,8 @@ pub struct RotatingOram<S, R> {
     coins: R,
     /// A batch was begun and has not ended well.
     broken: bool,
+    /// Accesses that were announced and not made yet. Public.
+    announced: usize,
 }
 
 impl<S: BucketStore, R> RotatingOram<S, R> {
@@ -133,7 +134,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             backend = backend.noting_taken_slots()?;
         }
         let positions = Positions::new(config, table)?;
-        Ok(Self { backend, positions, config: config.clone(), coins, broken: false })
+        Ok(Self { backend, positions, config: config.clone(), coins, broken: false, announced: 0 })
     }
 
     /// Puts a block back where [`Self::client_blocks`] found it. Those of the position map come in
@@ -254,75 +255,6 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         Ok(missing.into_iter().collect())
     }
 
-    /// Makes the accesses of `steps`, one for each of `ops`. An operation on what is no data block is
-    /// not looked at.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidRequest`] before anything is touched, when they are more than
-    /// [`RotatingScheme::accesses_left`], more than [`WINDOW_ACCESSES_MAX`], or do not match;
-    /// [`ErrorKind::StashFull`] likewise. Any other error leaves the ORAM broken.
-    pub fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.check_steps(steps, ops)?;
-        self.backend.check_ready()?;
-        if let Positions::Nested(map) = &mut self.positions {
-            steps.iter().for_each(|step| map.touch_parent(step.address));
-        }
-        self.broken = true;
-        // All at once: on the other end of a long way they are then one round trip, and on a file another
-        // processor reads them meanwhile.
-        for next in steps.iter().skip(1) {
-            self.backend.prefetch(next.from);
-        }
-        for (step, op) in steps.iter().zip(ops) {
-            self.carry_out_one(step, op)?;
-        }
-        self.broken = false;
-        Ok(())
-    }
-
-    fn carry_out_one(&mut self, step: &Move, op: &mut Op<'_>) -> Result<(), Error> {
-        let Move { address, from, to } = *step;
-        if step.is_of_nothing() {
-            self.backend.access_nothing(from)?;
-            return self.backend.finish(self.positions.flat());
-        }
-        let old = match self.positions.get(address)? {
-            Ok(old) => old,
-            Err(_) => return Err(invalid("its position is not on the client")),
-        };
-        if old.is_some_and(|mapping| mapping.leaf != from) {
-            return Err(invalid("the move does not start where the block is"));
-        }
-        let was_live = old.is_some_and(|mapping| mapping.live);
-        if self.positions.is_position_map(address) {
-            self.fetch(step, old)?;
-        } else {
-            let live = self.backend.access(step, was_live, op)?;
-            self.positions.set(address, Mapping { leaf: to, live })?;
-        }
-        self.backend.finish(self.positions.flat())
-    }
-
-    /// Moves a block of the position map to the client, and the one unused for longest into the stash
-    /// if it has no room any more: without an access, because storage has never seen its leaf.
-    fn fetch(&mut self, step: &Move, old: Option<Mapping>) -> Result<(), Error> {
-        let Move { address, to, .. } = *step;
-        let mut bytes = Zeroizing::new(vec![0; self.config.raw.tree.block_bytes]);
-        // One that is not live is there all the same: its entries still say where blocks lie.
-        self.backend.take(step, old.is_some(), &mut bytes)?;
-        self.positions.set(address, Mapping { leaf: to, live: true })?;
-        let Positions::Nested(map) = &mut self.positions else {
-            return Err(invalid("there are no blocks of a position map"));
-        };
-        let is_whole = old.is_none_or(|mapping| mapping.live);
-        let block = HeldBlock { address, leaf: to, bytes };
-        if let Some(HeldBlock { address, leaf, bytes }) = map.hold(block, is_whole)? {
-            self.backend.append(address, leaf, &bytes)?;
-        }
-        Ok(())
-    }
-
     /// Applies `op` to the block `address` where it is, if the client finds it by its address: in the
     /// stash, or in a tree top [in sets](crate::TreeTopKind::SetAssociative). Answers whether it did.
     /// Storage sees nothing, and there is no move to be written down; whoever wants to survive a crash
@@ -391,48 +323,6 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         } else {
             Err(invalid("the address is past the end"))
         }
-    }
-
-    fn check_steps(&self, steps: &[Move], ops: &[Op<'_>]) -> Result<(), Error> {
-        let refused = |message: String| Err(Error::new(ErrorKind::InvalidRequest, message));
-        if steps.len() != ops.len() {
-            return refused(format!("there are {} moves for {} accesses", steps.len(), ops.len()));
-        }
-        if steps.len() > WINDOW_ACCESSES_MAX {
-            return refused(format!("{WINDOW_ACCESSES_MAX} accesses at once are the most"));
-        }
-        if steps.len() as u64 > self.backend.accesses_left() {
-            return Err(invalid("so many accesses would destroy the state to go back to"));
-        }
-        let (capacity, block_bytes) = (self.config.data_blocks(), self.config.raw.tree.block_bytes);
-        let geometry = &self.config().geometry;
-        let mut moved = HashMap::new();
-        for (step, op) in steps.iter().zip(ops) {
-            if ![step.from, step.to].iter().all(|leaf| geometry.contains_leaf(*leaf)) {
-                return Err(invalid("a move to or from a leaf that does not exist"));
-            }
-            if step.is_of_nothing() {
-                continue;
-            }
-            match &self.positions {
-                Positions::Nested(map) if map.is_position_map(step.address) => {
-                    if map.is_held(step.address) || moved.contains_key(&step.address) {
-                        return Err(invalid("the block of the position map is on the client"));
-                    }
-                }
-                _ => check_request(step.address, op, capacity, block_bytes)?,
-            }
-            let is_there = match (moved.get(&step.address), self.positions.get(step.address)?) {
-                (Some(leaf), _) => *leaf == step.from,
-                (None, Ok(mapping)) => mapping.is_none_or(|mapping| mapping.leaf == step.from),
-                (None, Err(_)) => return Err(invalid("its position is not on the client")),
-            };
-            if !is_there {
-                return Err(invalid("the move does not start where the block is"));
-            }
-            moved.insert(step.address, step.to);
-        }
-        Ok(())
     }
 }
 

@@ -81,13 +81,14 @@ impl Positions {
     }
 
     /// Draws moves of blocks, and of nothing, one after the other: each starts where the ones before it left its
-    /// block. Nothing is changed.
+    /// block, and those that were `planned` before. Nothing is changed.
     pub(super) fn draw_moves(
         &self,
+        planned: &[Move],
         blocks: impl Iterator<Item = Option<u64>>,
         coins: &mut impl CryptoRng,
     ) -> Result<Vec<Move>, Error> {
-        let mut moved = HashMap::new();
+        let mut moved = planned.iter().map(|step| (step.address, step.to)).collect();
         blocks.map(|address| self.draw_move(address, &mut moved, coins)).collect()
     }
 

@@ -18,7 +18,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     pub fn intend(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
         addresses.iter().try_for_each(|address| self.check_address(*address))?;
         let Self { positions, coins, .. } = self;
-        positions.draw_moves(addresses.iter().copied().map(Some), coins)
+        positions.draw_moves(&[], addresses.iter().copied().map(Some), coins)
     }
 
     /// Step 1 of accesses to no block, which storage cannot tell from others.

@@ -61,7 +61,7 @@ impl Durable for ScanArray {
         check_range(&range, self.params.blocks).map(|()| Vec::new())
     }
 
-    fn plan(&mut self, wanted: &[Want], _: &mut dyn CryptoRng) -> Result<Plan, Error> {
+    fn plan(&mut self, wanted: &[Want], _: &[&Plan], _: &mut dyn CryptoRng) -> Result<Plan, Error> {
         let blocks = wanted.iter().map(|want| match *want {
             Want::Block(address) if address < self.params.blocks => Ok(Some(address)),
             Want::Nothing => Ok(None),

@@ -255,6 +255,15 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.client.check_ready(self.accesses_since_eviction as usize)
     }
 
+    /// Whether the stash has room for what so many accesses leave in it. It has, for a window that was begun when
+    /// [`Self::check_ready`] allowed it, whatever windows it was divided into.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MustReopen`] or [`ErrorKind::StashFull`].
+    pub(crate) fn check_room(&self, accesses: usize) -> Result<(), Error> {
+        self.client.check_room(accesses)
+    }
+
     /// Tells storage that the path to `leaf` will be read by a coming access.
     pub fn prefetch(&mut self, leaf: Leaf) {
         self.io.over_any_store().prefetch(self.evictions, leaf);

@@ -57,8 +57,8 @@ fn sections(array: &dyn Durable) -> Vec<Vec<u8>> {
 fn plan(array: &mut dyn Durable, address: u64) -> Result<Plan, Error> {
     let mut coins = StdRng::seed_from_u64(address);
     while let Some(position) = array.needs(&[address])?.first() {
-        let plan = array.plan(&[Want::Position(*position)], &mut coins)?;
+        let plan = array.plan(&[Want::Position(*position)], &[], &mut coins)?;
         array.carry_out(&plan, &mut [Op::Write(&[])])?;
     }
-    array.plan(&[Want::Block(address)], &mut coins)
+    array.plan(&[Want::Block(address)], &[], &mut coins)
 }

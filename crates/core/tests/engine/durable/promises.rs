@@ -25,8 +25,38 @@ fn the_blocks_of_a_plan_are_those_that_were_wanted() {
             wanted.push(Want::Position(*position));
             blocks.push(None);
         }
-        let plan = array.plan(&wanted, &mut coins).unwrap();
+        let plan = array.plan(&wanted, &[], &mut coins).unwrap();
         assert_eq!(array.blocks_of(&plan).unwrap(), blocks, "{config:?}");
+    }
+}
+
+/// Planned while others wait to be carried out: whoever commits can do so while storage reads.
+#[test]
+fn plans_start_where_those_before_them_end() {
+    for config in configs() {
+        let (trees, store) = store(&*config);
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
+        let first = plan(&mut *array, 7).unwrap();
+        let wanted = [Want::Block(7), Want::Block(8), Want::Nothing, Want::Block(7)];
+        if array.position_levels() > 0 {
+            let refused = array.plan(&wanted, &[&first], &mut coins).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
+            continue;
+        }
+        let second = array.plan(&wanted, &[&first], &mut coins).unwrap();
+        let third = array.plan(&wanted[..2], &[&first, &second], &mut coins).unwrap();
+        let [one, two, three] = [1, 2, 3].map(|fill| [fill; BLOCK_BYTES]);
+        array.announce(&first).unwrap();
+        array.announce(&second).unwrap();
+        array.carry_out(&first, &mut [Op::Write(&one)]).unwrap();
+        let mut read = [0; BLOCK_BYTES];
+        let ops = &mut [Op::Read(&mut read), Op::Write(&two), Op::Write(&[]), Op::Write(&three)];
+        array.carry_out(&second, ops).unwrap();
+        let mut last = [[0; BLOCK_BYTES]; 2];
+        let [last_7, last_8] = &mut last;
+        array.carry_out(&third, &mut [Op::Read(last_7), Op::Read(last_8)]).unwrap();
+        assert_eq!((read, last), (one, [three, two]), "{config:?}");
     }
 }
 
@@ -37,12 +67,12 @@ fn more_accesses_than_there_is_room_for_are_refused_before_anything_is_touched()
         let mut coins = StdRng::seed_from_u64(1);
         let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
         while array.room().unwrap().accesses > 1 {
-            let plan = array.plan(&[Want::Nothing], &mut coins).unwrap();
+            let plan = array.plan(&[Want::Nothing], &[], &mut coins).unwrap();
             array.carry_out(&plan, &mut [Op::Write(&[])]).unwrap();
         }
         let before = sections(&*array);
         for accesses in [2, 3] {
-            let plan = array.plan(&vec![Want::Nothing; accesses], &mut coins).unwrap();
+            let plan = array.plan(&vec![Want::Nothing; accesses], &[], &mut coins).unwrap();
             let mut ops: Vec<_> = (0..accesses).map(|_| Op::Write(&[])).collect();
             let refused = array.carry_out(&plan, &mut ops).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
@@ -123,7 +153,7 @@ fn an_answer_of_another_length_is_damage_to_a_rescue_and_tampering_to_an_access(
         let mut damaged = 0;
         let salvaged = array.salvage(&mut |_, _| (), &mut |_| damaged += 1, &mut |_| ());
         assert!(salvaged.is_ok() && damaged > 1, "{damaged} of {config:?}");
-        let plan = array.plan(&[Want::Nothing], &mut coins).unwrap();
+        let plan = array.plan(&[Want::Nothing], &[], &mut coins).unwrap();
         let error = array.carry_out(&plan, &mut [Op::Write(&[])]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{config:?}");
     }

@@ -1,0 +1,131 @@
+//! Reads that are begun before those before them are over: while storage reads the paths of some, the moves of the
+//! next become durable.
+
+use oblivio_core::durable::{Plan, Room, Want};
+use oblivio_core::wiped::WipedBytes;
+use oblivio_core::{HitPolicy, Op};
+
+use super::{SyncMoves, Volume};
+use crate::error::{VolumeError, VolumeErrorKind};
+use crate::state::record;
+
+/// Reads of which the log holds the moves, and storage has seen nothing.
+pub(super) struct BegunReads {
+    plan: Plan,
+    /// With so many records of the log durable, storage may see them.
+    records: u64,
+    is_announced: bool,
+}
+
+impl Volume {
+    /// How many more blocks can be begun to be read now. With none, or where the position map lies in the tree, or
+    /// where the client serves blocks that it finds, [`Self::access`] reads them.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::MustReopen`].
+    pub fn reads_to_begin_max(&self) -> Result<usize, VolumeError> {
+        self.check_sound()?;
+        let Room { accesses, must_evict, .. } = self.live.array.room()?;
+        let can_begin = !must_evict
+            && self.options.hits == HitPolicy::Access
+            && self.live.array.position_levels() == 0;
+        let accesses = usize::try_from(accesses).unwrap_or(usize::MAX);
+        let fitting = accesses.min(self.live.array.window_accesses_max());
+        let begun: usize = self.begun.iter().map(|reads| reads.plan.accesses()).sum();
+        Ok(if can_begin { fitting.saturating_sub(begun) } else { 0 })
+    }
+
+    /// Begins to read blocks: draws what that will show storage, and has the log begin to keep it. Each of `windows` is
+    /// read by one [`Self::finish_reads`], in this order, after those that were begun before. Until then nothing else
+    /// can be done with the volume, but to begin more and to [flush](Self::flush).
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, for more blocks than
+    /// [`Self::reads_to_begin_max`] and for one past the end; any other breaks the volume.
+    pub fn begin_reads(&mut self, windows: &[&[u64]]) -> Result<(), VolumeError> {
+        let blocks = windows.concat();
+        if blocks.len() > self.reads_to_begin_max()?
+            || blocks.iter().any(|block| *block >= self.blocks())
+        {
+            let message = "more blocks than can be begun to be read, or one past the end";
+            return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
+        }
+        let has_something_to_go_on_with = !self.begun.is_empty();
+        self.unless_broken(|volume| {
+            for window in windows {
+                let wanted: Vec<_> = window.iter().map(|block| Want::Block(*block)).collect();
+                let planned: Vec<_> = volume.begun.iter().map(|reads| &reads.plan).collect();
+                let plan = volume.live.array.plan(&wanted, &planned, &mut volume.live.coins)?;
+                volume.ledger.before_accesses(&mut volume.live)?;
+                let nothing = wanted.iter().map(|_| None);
+                volume.ledger.log.append(|out| record::put_accesses(out, &plan, nothing))?;
+                let records = volume.ledger.log.records();
+                volume.begun.push_back(BegunReads { plan, records, is_announced: false });
+            }
+            if volume.options.sync_moves == SyncMoves::BeforeReads && has_something_to_go_on_with {
+                volume.ledger.log.begin_sync()?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads the window that was begun first: a block into each of `data`, which are of that length.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, when there is no such window; any other breaks
+    /// the volume.
+    pub fn finish_reads(&mut self, data: &mut [WipedBytes]) -> Result<(), VolumeError> {
+        self.check_sound()?;
+        let accesses = self.begun.front().map(|reads| reads.plan.accesses());
+        if accesses != Some(data.len()) || data.iter().any(|block| block.len() != self.block_bytes)
+        {
+            let message = "no window of so many reads was begun, or they are not of one block";
+            return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
+        }
+        self.unless_broken(|volume| {
+            let Some(BegunReads { records, .. }) = volume.begun.front() else { return Ok(()) };
+            if volume.options.sync_moves == SyncMoves::BeforeReads {
+                volume.ledger.log.sync_up_to(*records)?;
+            }
+            volume.announce_what_may_be_seen()?;
+            let mut ops: Vec<_> = data.iter_mut().map(|block| Op::Read(block)).collect();
+            let Some(BegunReads { plan, .. }) = volume.begun.pop_front() else { return Ok(()) };
+            Ok(volume.live.array.carry_out(&plan, &mut ops)?)
+        })
+    }
+
+    /// All of it together: the paths of later windows are read ahead meanwhile, too.
+    fn announce_what_may_be_seen(&mut self) -> Result<(), VolumeError> {
+        let synced = self.ledger.log.synced_records();
+        for reads in &mut self.begun {
+            let may_be_seen = match self.options.sync_moves {
+                SyncMoves::BeforeReads => reads.records <= synced,
+                SyncMoves::AtFlush => true,
+            };
+            if may_be_seen && !reads.is_announced {
+                self.live.array.announce(&reads.plan)?;
+                reads.is_announced = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what would come before reads that were begun.
+    pub(super) fn check_nothing_begun(&self) -> Result<(), VolumeError> {
+        if self.begun.is_empty() {
+            return Ok(());
+        }
+        let message = "reads were begun and not finished: finish them first";
+        Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
+    }
+
+    /// Finishes what was begun, and drops what was read.
+    pub(super) fn finish_all_reads(&mut self) -> Result<(), VolumeError> {
+        while let Some(reads) = self.begun.front() {
+            let block = || WipedBytes::zeros(self.block_bytes);
+            let mut data: Vec<_> = (0..reads.plan.accesses()).map(|_| block()).collect();
+            self.finish_reads(&mut data)?;
+        }
+        Ok(())
+    }
+}
