@@ -27,8 +27,13 @@ pub trait BlockDevice: Send + Sync + 'static {
     /// The most bytes of one read or write. Zero and trim take any length.
     fn request_bytes_max(&self) -> u32;
 
+    /// As many requests can be in flight without making whoever brings one wait.
+    fn requests_in_flight_max(&self) -> usize {
+        256
+    }
+
     /// Takes a request, and later answers it through [`Request::done`], from any thread. Blocks while
-    /// too much is in flight.
+    /// [more](Self::requests_in_flight_max) are in flight.
     fn submit(&self, request: Request);
 }
 

@@ -19,8 +19,8 @@ const BUFFER_BYTES: usize = 128 << 10;
 
 /// Reads requests until the client leaves; their answers go to `replies`.
 ///
-/// A disk that has too much to do blocks the thread of this task. That is how it slows clients down;
-/// it needs no other task to go on.
+/// A disk that has too much to do slows clients down: a request waits here until the disk has a place for it. The
+/// thread of this task never waits.
 pub(super) async fn read_requests<R: AsyncRead + Unpin>(
     service: &Service,
     structured: bool,
@@ -54,9 +54,11 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
             Ok(Plan::Leave) => break,
             Ok(plan) => match plan.op(&head, data) {
                 Some(op) => {
+                    let place = in_flight.place_on_disk().await?;
                     let replies = replies.clone();
                     // Nobody waits for the reply when the client is gone.
                     let done = Box::new(move |answer| {
+                        drop(place);
                         drop(replies.send(reply(Answer::new(&head, answer))))
                     });
                     service.device.submit(Request { op, done });
@@ -75,6 +77,8 @@ struct InFlight {
     bytes: Arc<Semaphore>,
     /// Shared with all other connections.
     bytes_of_all: Arc<Semaphore>,
+    /// The same, of requests that the disk has not answered.
+    places_of_all: Arc<Semaphore>,
 }
 
 /// A share of it, for one request, until its reply is written.
@@ -87,14 +91,11 @@ impl InFlight {
             requests: semaphore(service.limits.in_flight_requests_max),
             bytes: semaphore(service.limits.in_flight_bytes_max),
             bytes_of_all: service.bytes_left.clone(),
+            places_of_all: service.places_left.clone(),
         }
     }
 
     async fn hold(&self, bytes: u32) -> Result<Held, Disconnect> {
-        let take = async |semaphore: &Arc<Semaphore>, permits| {
-            let permit = semaphore.clone().acquire_many_owned(permits).await;
-            permit.map_err(|_| Disconnect::Vanished)
-        };
         // Of what is shared at last: whoever waits for a share of their own keeps nobody else waiting.
         Ok(Held([
             take(&self.requests, 1).await?,
@@ -102,4 +103,17 @@ impl InFlight {
             take(&self.bytes_of_all, bytes).await?,
         ]))
     }
+
+    /// To be given back when the disk has answered, whether the client reads the answer or not.
+    async fn place_on_disk(&self) -> Result<OwnedSemaphorePermit, Disconnect> {
+        take(&self.places_of_all, 1).await
+    }
+}
+
+async fn take(
+    semaphore: &Arc<Semaphore>,
+    permits: u32,
+) -> Result<OwnedSemaphorePermit, Disconnect> {
+    let permit = semaphore.clone().acquire_many_owned(permits).await;
+    permit.map_err(|_| Disconnect::Vanished)
 }

@@ -17,8 +17,6 @@ use super::listen::{Listener, SocketFile};
 use super::service::{Checked, Service, Stream};
 use super::{Listen, NbdOptions, NotLetIn, ServeError, TlsMode};
 
-/// Enough that the replies of some clients go on while the disk makes others wait.
-const WORKER_THREADS: usize = 4;
 /// How long to wait when a connection cannot be accepted, usually because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What workers get to finish when nobody waits for them any more.
@@ -73,7 +71,7 @@ pub struct BoundServer {
 }
 
 impl BoundServer {
-    /// Serves `device`, on threads of its own.
+    /// Serves `device`, on a thread of its own.
     ///
     /// # Errors
     /// When the system gives no threads or no randomness.
@@ -82,9 +80,9 @@ impl BoundServer {
         let service = Arc::new(Service::with(device, &options, checked)?);
         let clients = Arc::new(AtomicUsize::new(0));
         let uri = uri(&listener, &options);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(WORKER_THREADS)
-            .thread_name("nbd-worker")
+        // One thread for all connections: what it does for a request takes a tenth of what the disk does, and to hand
+        // requests and replies from thread to thread takes longer than that. No disk keeps it waiting.
+        let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(ServeError::Threads)?;

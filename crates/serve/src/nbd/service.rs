@@ -33,6 +33,8 @@ pub struct Service {
     pub(super) requests: AtomicU64,
     /// Bytes that the requests of all clients may still carry.
     pub(super) bytes_left: Arc<Semaphore>,
+    /// As many requests of all clients may still be with the disk.
+    pub(super) places_left: Arc<Semaphore>,
     admission: Admission,
     tls: Option<TlsAcceptor>,
     first_phase: TlsPhase,
@@ -113,6 +115,7 @@ impl Service {
         let limits = options.limits.clone();
         Ok(Self {
             export: Export::new(&*device, options),
+            places_left: Arc::new(Semaphore::new(device.requests_in_flight_max())),
             device,
             requests: AtomicU64::new(0),
             bytes_left: Arc::new(Semaphore::new(limits.all_in_flight_bytes_max as usize)),

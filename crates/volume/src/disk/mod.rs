@@ -192,6 +192,10 @@ impl BlockDevice for Disk {
         REQUEST_BYTES_MAX as u32
     }
 
+    fn requests_in_flight_max(&self) -> usize {
+        QUEUE_REQUESTS_MAX
+    }
+
     fn submit(&self, request: Request) {
         if let Err(mpsc::SendError(Message::Serve(request))) =
             self.queue.send(Message::Serve(request))

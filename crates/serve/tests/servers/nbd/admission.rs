@@ -151,6 +151,29 @@ fn a_client_who_took_too_long_finds_no_seat() {
     assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 1, displaced: 0 });
 }
 
+/// All clients share a thread. It would wait if it brought the disk more than that has room for.
+#[test]
+fn a_client_who_keeps_the_disk_busy_keeps_no_other_out() {
+    const ROOM: usize = 4;
+    let options = NbdOptions { limits: PATIENT, ..NbdOptions::default() };
+    let disk = MemoryDisk::new(DISK_BYTES, 1).with_room_for(ROOM);
+    let server = TestServer::start(disk, options);
+    server.disk.hold();
+    let mut busy = Client::ready(&server.socket());
+    (0..3 * ROOM).for_each(|_| busy.say(&request(0, READ, 77, 0, 1)));
+    wait_until(|| server.disk.taken() == ROOM);
+    let mut other = Client::ready(&server.socket());
+    other.say(&request(0, READ, 78, 0, 1));
+    assert_eq!(server.disk.asked(), ROOM);
+    server.disk.release();
+    for (client, cookie, requests) in [(&mut other, 78, 1), (&mut busy, 77, 3 * ROOM)] {
+        for _ in 0..requests {
+            assert_eq!(client.hear_reply(), Reply::Simple { error: 0, cookie });
+            assert_eq!(client.hear(1), [0]);
+        }
+    }
+}
+
 #[test]
 fn clients_who_do_not_read_make_the_server_hold_no_more_than_it_may() {
     const READ_BYTES: u32 = 2 << 20;

@@ -122,6 +122,10 @@ impl BlockDevice for MemoryDisk {
         REQUEST_BYTES_MAX
     }
 
+    fn requests_in_flight_max(&self) -> usize {
+        self.in_flight_max
+    }
+
     fn submit(&self, request: Request) {
         match &self.way {
             Way::Thread(sender) => {

@@ -200,10 +200,10 @@ fn a_disk_that_does_not_answer_is_not_waited_for_forever() {
     gives_up_on_a_disk_that_does_not_answer(1000, 1, 1);
 }
 
-/// One request is taken, and others keep threads of the server: at least one of them.
+/// One request is taken, and others wait for its place.
 #[test]
 fn a_disk_without_room_is_not_waited_for_forever_either() {
-    gives_up_on_a_disk_that_does_not_answer(1, 9, 2);
+    gives_up_on_a_disk_that_does_not_answer(1, 9, 1);
 }
 
 /// With room in the disk for so many requests, and so many clients that ask for one; at least `kept` of them wait.
