@@ -41,13 +41,14 @@ impl Volume {
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, for more blocks than
-    /// [`Self::reads_to_begin_max`] and for one past the end; any other breaks the volume.
+    /// [`Self::reads_to_begin_max`], for a window of none and for a block past the end; any other breaks the volume.
     pub fn begin_reads(&mut self, windows: &[&[u64]]) -> Result<(), VolumeError> {
         let blocks = windows.concat();
-        if blocks.len() > self.reads_to_begin_max()?
-            || blocks.iter().any(|block| *block >= self.blocks())
-        {
-            let message = "more blocks than can be begun to be read, or one past the end";
+        let is_sound = blocks.len() <= self.reads_to_begin_max()?
+            && windows.iter().all(|window| !window.is_empty())
+            && blocks.iter().all(|block| *block < self.blocks());
+        if !is_sound {
+            let message = "no blocks, more than can be begun to be read, or one past the end";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
         let has_something_to_go_on_with = !self.begun.is_empty();

@@ -80,6 +80,7 @@ fn what_cannot_be_begun_or_finished_is_refused_and_breaks_nothing() {
     };
     is_refused(finish(&mut volume, 1).map(drop));
     is_refused(volume.begin_reads(&[&[BLOCKS]]));
+    is_refused(volume.begin_reads(&[&[1], &[]]));
     let too_many = vec![0; volume.reads_to_begin_max().unwrap() + 1];
     is_refused(volume.begin_reads(&[&too_many]));
     volume.begin_reads(&[&[1, 2]]).unwrap();
