@@ -18,8 +18,8 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] before anything is touched, when they are more than
-    /// [`RotatingScheme::accesses_left`], more than [`WINDOW_ACCESSES_MAX`], or do not match;
-    /// [`ErrorKind::StashFull`] likewise. Any other error leaves the ORAM broken.
+    /// [there is room for](crate::scheme::RotatingScheme::accesses_left), more than [`WINDOW_ACCESSES_MAX`], or do not
+    /// match; [`ErrorKind::StashFull`] likewise. Any other error leaves the ORAM broken.
     pub fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.check_steps(steps, ops)?;
