@@ -11,8 +11,6 @@ use oblivio_testkit::conformance::check_store;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::opening::open;
-
 const WRITE_BEHIND_BYTES: [usize; 4] = [0, 1, 4096, 4 << 20];
 
 /// A folder with a new file name for each store.
@@ -80,7 +78,7 @@ fn what_was_flushed_is_there_after_reopening() {
         // This one stays behind.
         Model::new().write(&mut store, &trips()[0], 99);
         drop(store);
-        let mut store = open(&path, &options(second)).unwrap();
+        let mut store = FileStore::open(&path, &options(second)).unwrap();
         assert_eq!(store.shapes(), shapes());
         assert_eq!(store.damaged_header_copies(), 0);
         written.check(&mut store, &all_pieces());
@@ -97,7 +95,7 @@ fn a_reader_reads_and_refuses_writes() {
     store.flush().unwrap();
     drop(store);
     let options = FileOptions { read_only: true, ..FileOptions::default() };
-    let mut store = open(&path, &options).unwrap();
+    let mut store = FileStore::open(&path, &options).unwrap();
     written.check(&mut store, &all_pieces());
     let answer = store.write(&trips()[0], &mut |_| panic!("nothing is to be filled"));
     assert!(answer.unwrap_err().to_string().contains("read only"));
@@ -163,7 +161,7 @@ proptest! {
                 2 => {
                     store.flush().unwrap();
                     drop(store);
-                    store = open(&path, &options).unwrap();
+                    store = FileStore::open(&path, &options).unwrap();
                 }
                 3..6 => {
                     fill(&mut store, &some, seed as u64);

@@ -12,8 +12,6 @@ use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::opening;
-
 fn shape() -> TreeShape {
     RawConfig::new(1000, 64).unwrap().tree.shape().unwrap()
 }
@@ -33,7 +31,7 @@ fn made() -> Made {
 }
 
 fn open(path: &Path) -> Result<FileStore, OpenErrorKind> {
-    opening::open(path, &FileOptions::default()).map_err(|error| error.kind())
+    FileStore::open(path, &FileOptions::default()).map_err(|error| error.kind())
 }
 
 fn flip(path: &Path, offset: u64) {
@@ -58,7 +56,7 @@ fn two_damaged_copies_are_survived_and_mended() {
             let hit: Vec<_> = (0..3).filter(|copy| *copy != spared).collect();
             hit.iter().for_each(|copy| flip(&path, copies[*copy] + byte));
             let reader = FileOptions { read_only: true, ..FileOptions::default() };
-            let store = opening::open(&path, &reader).unwrap();
+            let store = FileStore::open(&path, &reader).unwrap();
             assert_eq!((store.damaged_header_copies(), store.shapes().len()), (2, 2));
             drop(store);
             assert!(fs::read(&path).unwrap() != sound, "a reader mends nothing");
@@ -145,7 +143,7 @@ fn what_is_left_of_a_file_that_was_cut_off_can_be_read() {
         (whole - 2 * HEADER_BYTES as u64, [false, false]),
     ] {
         file.set_len(whole - cut).unwrap();
-        let mut store = opening::open(path, &reader).unwrap();
+        let mut store = FileStore::open(path, &reader).unwrap();
         assert_eq!((store.missing_bytes(), store.bytes()), (cut, whole));
         assert_eq!(store.damaged_header_copies(), usize::from(cut > 0));
         assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing");
@@ -184,8 +182,8 @@ fn a_second_opener_is_turned_away() {
     assert_eq!(open(path).err(), Some(OpenErrorKind::Locked));
     assert_eq!(kind(&reader), Some(OpenErrorKind::Locked));
     drop(writer);
-    let first = opening::open(path, &reader).unwrap();
-    let second = opening::open(path, &reader).unwrap();
+    let first = FileStore::open(path, &reader).unwrap();
+    let second = FileStore::open(path, &reader).unwrap();
     assert_eq!(open(path).err(), Some(OpenErrorKind::Locked));
     drop((first, second));
     assert!(open(path).is_ok());

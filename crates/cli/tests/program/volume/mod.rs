@@ -22,7 +22,7 @@ mod store_file;
 // What the tests of both crates need is said once.
 #[path = "../../../../serve/tests/servers/support/needs.rs"]
 mod needs;
-#[path = "../../../../store/tests/file/own_file_system.rs"]
+#[path = "../../../../store/tests/file_systems/own_file_system.rs"]
 mod own_file_system;
 #[path = "../../../../serve/tests/servers/nbd/tools.rs"]
 mod tools;

@@ -1,6 +1,5 @@
-//! File systems without room or without direct requests, and what the store says and does there.
+//! What a test does in a process of its own, on the file system that was made for it.
 
-use crate::opening::open;
 use crate::own_file_system::{folder, on_a_file_system};
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, RawConfig, StoreError, StoreErrorKind};
@@ -60,7 +59,7 @@ fn fills_up() {
             assert!(is_full(&error.expect("nothing is answered any more")));
         }
         drop(store);
-        let mut store = open(&path, &options).unwrap();
+        let mut store = FileStore::open(&path, &options).unwrap();
         let frames = store.read(&[piece(BucketId(0))]).unwrap();
         assert!(frames.get(0).iter().all(|byte| *byte == 7), "flushed before the disk was full");
         drop(store);
