@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Time since it was started.
 pub(crate) struct Stopwatch(Instant);
 
@@ -14,4 +16,18 @@ impl Stopwatch {
     pub(crate) fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
+}
+
+/// What the calling thread has used of a processor.
+pub(crate) fn processor_time_of_thread() -> Duration {
+    of_clock(ClockId::ThreadCPUTime)
+}
+
+/// What all threads of this process have used of processors.
+pub(crate) fn processor_time_of_process() -> Duration {
+    of_clock(ClockId::ProcessCPUTime)
+}
+
+fn of_clock(clock: ClockId) -> Duration {
+    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }

@@ -193,6 +193,11 @@ fn a_benchmark_reports_every_load_and_leaves_nothing() {
         } else {
             assert!(trips > 0.0 && figure("storage_bytes_read_per_request") > 0.0, "{load}");
         }
+        let spent = |on: &str| load["microseconds_per_request"][on].as_f64().unwrap();
+        let parts = ["client", "storage_read", "storage_write", "storage_flush", "log", "waiting"];
+        let (parts, all) = (parts.map(spent).iter().sum::<f64>(), spent("all"));
+        assert!((parts - all).abs() <= all / 100.0, "{load}");
+        assert!(spent("processors") > 0.0, "{load}");
         let writes = load["name"].as_str().unwrap().contains("write");
         assert_eq!(load["write_amplification"].as_f64().is_some_and(|x| x > 0.0), writes, "{load}");
     }

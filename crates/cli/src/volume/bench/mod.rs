@@ -5,6 +5,7 @@
 //! | `subject` | the volume that is measured, and what storage sees of it |
 //! | `load` | what is asked of it |
 //! | `drive` | asking, many requests at once |
+//! | `spending` | where the thread that uses the volume spends its time |
 //! | `latency` | how long the answers took |
 //! | `report` | what came out |
 
@@ -12,6 +13,7 @@ mod drive;
 mod latency;
 mod load;
 mod report;
+mod spending;
 mod subject;
 
 use std::env;
@@ -26,7 +28,7 @@ use self::subject::Subject;
 use super::signals::EndAsked;
 use crate::args::BenchArgs;
 use crate::error::CliError;
-use crate::{files, output, progress};
+use crate::{clock, files, output, progress};
 
 /// `oblivio bench`.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
@@ -64,7 +66,7 @@ fn measure(
     let mut figures = Vec::new();
     for load in loads {
         bar.set_message(load.name);
-        let before = subject.seen();
+        let before = (subject.seen(), subject.spent(), clock::processor_time_of_process());
         let outcome = drive(subject.disk(), &load, args.queue_depth as usize, &mut |part| {
             bar.set_position(progress::position(figures.len() as u64, part));
             !end.is_asked()
@@ -74,10 +76,12 @@ fn measure(
             bar.finish_and_clear();
             return Err(CliError::Engine("stopped before the end: there are no figures".into()));
         }
-        let after = subject.seen();
-        let of = |operation| Traffic::between(before.of(operation), after.of(operation));
+        let seen = subject.seen();
+        let of = |operation| Traffic::between(before.0.of(operation), seen.of(operation));
         let (read, written) = (of(Operation::Read), of(Operation::Write));
-        figures.push(Figures { load, outcome, read, written });
+        let spent = subject.spent() - before.1;
+        let processors = clock::processor_time_of_process().saturating_sub(before.2);
+        figures.push(Figures { load, outcome, read, written, spent, processors });
     }
     bar.finish_and_clear();
     Ok(figures)

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::plan::size;
 use super::drive::Outcome;
 use super::load::{Action, Load};
+use super::spending::Spending;
 use super::subject::cache_bytes;
 use crate::args::BenchArgs;
 
@@ -18,6 +19,10 @@ pub(super) struct Figures {
     pub(super) outcome: Outcome,
     pub(super) read: Traffic,
     pub(super) written: Traffic,
+    /// By the thread that uses the volume.
+    pub(super) spent: Spending,
+    /// By all threads.
+    pub(super) processors: Duration,
 }
 
 /// What moved between client and storage, in one direction.
@@ -57,14 +62,29 @@ impl Figures {
         writes.then(|| self.per_request(self.written.bytes) / self.load.request_bytes as f64)
     }
 
-    fn latencies(&self) -> [Duration; 4] {
+    fn latencies(&self) -> [Duration; 5] {
         let latencies = &self.outcome.latencies;
         [
             latencies.percentile(50.0),
             latencies.percentile(95.0),
             latencies.percentile(99.0),
+            latencies.percentile(99.9),
             latencies.max(),
         ]
+    }
+
+    /// Where a request spends its time, in microseconds, in the order of [`SPENDING_HEAD`].
+    fn micros_per_request(&self) -> [f64; 8] {
+        let Spending { read, write, flush, log, client } = self.spent;
+        let elapsed = self.outcome.elapsed;
+        let rest = self.spent.rest_of(elapsed);
+        [client, read, write, flush, log, rest, elapsed, self.processors]
+            .map(|time| time.as_secs_f64() * 1e6 / self.outcome.requests.max(1) as f64)
+    }
+
+    fn spending_row(&self) -> Vec<String> {
+        let micros = self.micros_per_request().map(|micros| format!("{micros:.1}"));
+        [self.load.name.to_owned()].into_iter().chain(micros).collect()
     }
 
     fn row(&self) -> Vec<String> {
@@ -85,7 +105,10 @@ impl Figures {
     }
 
     fn json(&self) -> Value {
-        let [p50, p95, p99, max] = self.latencies().map(|latency| latency.as_secs_f64() * 1e6);
+        let [p50, p95, p99, p99_9, max] =
+            self.latencies().map(|latency| latency.as_secs_f64() * 1e6);
+        let [client, storage_read, storage_write, storage_flush, log, waiting, all, processors] =
+            self.micros_per_request();
         json!({
             "name": self.load.name,
             "request_bytes": self.load.request_bytes,
@@ -93,16 +116,26 @@ impl Figures {
             "seconds": self.outcome.elapsed.as_secs_f64(),
             "requests_per_second": self.requests_per_second(),
             "bytes_per_second": self.bytes_per_second(),
-            "latency_microseconds": { "p50": p50, "p95": p95, "p99": p99, "max": max },
+            "latency_microseconds": { "p50": p50, "p95": p95, "p99": p99, "p99.9": p99_9, "max": max },
             "storage_bytes_read_per_request": self.per_request(self.read.bytes),
             "storage_bytes_written_per_request": self.per_request(self.written.bytes),
             "storage_trips_per_request": self.trips_per_request(),
             "write_amplification": self.write_amplification(),
+            "microseconds_per_request": {
+                "client": client,
+                "storage_read": storage_read,
+                "storage_write": storage_write,
+                "storage_flush": storage_flush,
+                "log": log,
+                "waiting": waiting,
+                "all": all,
+                "processors": processors,
+            },
         })
     }
 }
 
-const HEAD: [&str; 12] = [
+const HEAD: [&str; 13] = [
     "",
     "request",
     "req/s",
@@ -110,6 +143,7 @@ const HEAD: [&str; 12] = [
     "p50 ms",
     "p95 ms",
     "p99 ms",
+    "p99.9 ms",
     "max ms",
     "reads/req",
     "writes/req",
@@ -117,29 +151,43 @@ const HEAD: [&str; 12] = [
     "trips/req",
 ];
 
+const SPENDING_HEAD: [&str; 9] =
+    ["us/req", "client", "read", "write", "flush", "log", "waiting", "all", "processors"];
+
+const LEGEND: &str = "\
+reads, writes, trips: what storage saw for one request; write x: bytes that storage wrote for one byte of
+a request";
+
+const SPENDING_LEGEND: &str = "\
+of the thread that all requests pass. client: maps, stash, cipher, integrity; read, write, flush: in
+storage; log: in the client's directory; waiting: for requests or for a processor. processors: what all
+threads used of them together";
+
 pub(super) fn text(args: &BenchArgs, figures: &[Figures]) -> String {
-    let mut table = vec![HEAD.map(str::to_owned).to_vec()];
-    table.extend(figures.iter().map(Figures::row));
-    let width = |column: usize| table.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: Vec<_> = (0..HEAD.len()).map(width).collect();
-    let mut lines = vec![format!(
-        "a disk of {}, {} requests at once, a cache of {}\n",
+    let head = format!(
+        "a disk of {}, {} requests at once, a cache of {}",
         size(args.size as f64),
         args.queue_depth,
         size(cache_bytes(args.size) as f64),
-    )];
-    lines.extend(table.iter().map(|row| {
+    );
+    let rates = table(&HEAD, figures.iter().map(Figures::row));
+    let spending = table(&SPENDING_HEAD, figures.iter().map(Figures::spending_row));
+    [head, rates, LEGEND.into(), spending, SPENDING_LEGEND.into()].join("\n\n")
+}
+
+/// Names to the left, figures to the right.
+fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let head = head.iter().map(|&cell| cell.to_owned()).collect();
+    let table: Vec<Vec<_>> = [head].into_iter().chain(rows).collect();
+    let width = |column: usize| table.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..table[0].len()).map(width).collect();
+    let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
             if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         cells.collect::<Vec<_>>().join("  ")
-    }));
-    lines.push(
-        "\nreads, writes, trips: what storage saw for one request; write x: bytes that storage wrote \
-         for one byte of a request"
-            .into(),
-    );
-    lines.join("\n")
+    };
+    table.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 pub(super) fn json(args: &BenchArgs, figures: &[Figures]) -> Value {

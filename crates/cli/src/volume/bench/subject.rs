@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 
 use super::super::opening;
 use super::super::recording::SharedSink;
+use super::spending::{Meter, Spending};
 use crate::args::BenchArgs;
 use crate::error::CliError;
 use crate::files;
@@ -25,6 +26,7 @@ use crate::files;
 pub(super) struct Subject {
     disk: Disk,
     seen: Arc<Mutex<Tally>>,
+    meter: Meter,
 }
 
 impl Subject {
@@ -46,15 +48,17 @@ impl Subject {
         // Nobody else needs its name: the system takes the room back, however the process ends.
         fs::remove_file(&path).map_err(|error| files::cannot_write(&path, &error))?;
         let seen = Arc::new(Mutex::new(Tally::new()));
-        let store = Recorder::new(store, SharedSink(seen.clone()));
+        let meter = Meter::start();
+        // The recording is no part of storage: its time counts as the client's.
+        let store = Recorder::new(meter.on_store(store), SharedSink(seen.clone()));
         let dir = FsStateDir::create(&place.join("state"))?;
         let options =
             VolumeOptions { sync_moves: args.sync_moves.into(), ..VolumeOptions::default() };
-        let volume = Volume::create(store, Box::new(dir), &owner, options, coins)?;
+        let volume = Volume::create(store, meter.on_dir(dir), &owner, options, coins)?;
         let cache_bytes_max = cache_bytes(args.size);
         let options = DiskOptions { cache_bytes_max, ..DiskOptions::default() };
         let disk = Disk::start(volume, &options)?;
-        Ok(Self { disk, seen })
+        Ok(Self { disk, seen, meter })
     }
 
     pub(super) fn disk(&self) -> &dyn BlockDevice {
@@ -68,6 +72,11 @@ impl Subject {
     /// What storage has seen so far.
     pub(super) fn seen(&self) -> Tally {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the thread that uses the volume has spent so far.
+    pub(super) fn spent(&self) -> Spending {
+        self.meter.spent()
     }
 
     pub(super) fn close(self) -> Result<(), CliError> {

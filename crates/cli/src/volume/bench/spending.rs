@@ -1,0 +1,261 @@
+//! Where the thread that uses a volume spends its time: the thread that all requests pass.
+
+use std::io;
+use std::mem;
+use std::ops::Sub;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use oblivio_core::StoreError;
+use oblivio_core::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
+
+use crate::clock::{self, Stopwatch};
+
+/// What it does at any time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    /// Maps, stash, cipher, integrity.
+    Client,
+    /// Hands bytes to storage or takes them, or waits for that.
+    Read,
+    Write,
+    Flush,
+    /// Keeps the log and the snapshots of the client's directory, or waits for that.
+    Log,
+}
+
+/// Time, by what it was spent on.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Spending {
+    pub(super) read: Duration,
+    pub(super) write: Duration,
+    pub(super) flush: Duration,
+    pub(super) log: Duration,
+    /// Of the processor alone, beside all of these.
+    pub(super) client: Duration,
+}
+
+impl Sub for Spending {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            read: self.read - before.read,
+            write: self.write - before.write,
+            flush: self.flush - before.flush,
+            log: self.log - before.log,
+            client: self.client - before.client,
+        }
+    }
+}
+
+impl Spending {
+    /// Of `elapsed`, what is left: it waited for requests, or for a processor.
+    pub(super) fn rest_of(&self, elapsed: Duration) -> Duration {
+        let Self { read, write, flush, log, client } = *self;
+        elapsed.saturating_sub(read + write + flush + log + client)
+    }
+}
+
+/// Counts what the one thread spends that uses a store and a client's directory. It changes nothing of either.
+#[derive(Clone)]
+pub(super) struct Meter(Arc<Mutex<Counting>>);
+
+struct Counting {
+    spent: Spending,
+    /// What it has done since these.
+    doing: Doing,
+    wall: Stopwatch,
+    /// Of which thread, and what it had used of a processor.
+    processor: (ThreadId, Duration),
+}
+
+impl Meter {
+    pub(super) fn start() -> Self {
+        Self(Arc::new(Mutex::new(Counting {
+            spent: Spending::default(),
+            doing: Doing::Client,
+            wall: Stopwatch::start(),
+            processor: processor_time(),
+        })))
+    }
+
+    /// All that was spent until the last change of what is done.
+    pub(super) fn spent(&self) -> Spending {
+        self.counting().spent
+    }
+
+    /// Measures the storage under a volume.
+    pub(super) fn on_store<S: BucketStore>(&self, store: S) -> impl BucketStore + use<S> {
+        Metered { it: store, meter: self.clone() }
+    }
+
+    /// Measures the client's directory of a volume.
+    pub(super) fn on_dir(&self, dir: impl StateDir + 'static) -> Box<dyn StateDir> {
+        Box::new(Metered { it: dir, meter: self.clone() })
+    }
+
+    fn counting(&self) -> MutexGuard<'_, Counting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on this is done; answers what was done before.
+    fn turn_to(&self, doing: Doing) -> Doing {
+        let counting = &mut *self.counting();
+        let elapsed = mem::replace(&mut counting.wall, Stopwatch::start()).elapsed();
+        let (thread, used) = mem::replace(&mut counting.processor, processor_time());
+        // A volume is made by another thread than uses it.
+        let (now, used_now) = counting.processor;
+        let computed = if thread == now { used_now - used } else { Duration::ZERO };
+        let before = mem::replace(&mut counting.doing, doing);
+        let spent = &mut counting.spent;
+        match before {
+            Doing::Client => spent.client += computed,
+            Doing::Read => spent.read += elapsed,
+            Doing::Write => spent.write += elapsed,
+            Doing::Flush => spent.flush += elapsed,
+            Doing::Log => spent.log += elapsed,
+        }
+        before
+    }
+
+    fn during<T>(&self, doing: Doing, work: impl FnOnce() -> T) -> T {
+        let before = self.turn_to(doing);
+        let done = work();
+        self.turn_to(before);
+        done
+    }
+}
+
+fn processor_time() -> (ThreadId, Duration) {
+    (thread::current().id(), clock::processor_time_of_thread())
+}
+
+/// A thing, and who counts the time in it.
+struct Metered<T> {
+    it: T,
+    meter: Meter,
+}
+
+impl<S: BucketStore> BucketStore for Metered<S> {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.it.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.meter.during(Doing::Read, || self.it.prefetch(pieces));
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.meter.during(Doing::Read, || self.it.read(pieces))
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        let Self { it, meter } = self;
+        meter.during(Doing::Write, || {
+            // The client seals what storage has room for.
+            it.write(pieces, &mut |blanks| meter.during(Doing::Client, || fill(blanks)))
+        })
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.meter.during(Doing::Flush, || self.it.flush())
+    }
+}
+
+impl<D: StateDir> StateDir for Metered<D> {
+    fn names(&self) -> io::Result<Vec<String>> {
+        self.meter.during(Doing::Log, || self.it.names())
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
+        self.meter.during(Doing::Log, || self.it.open(name))
+    }
+
+    fn sync(&mut self, name: &str) -> io::Result<()> {
+        self.meter.during(Doing::Log, || self.it.sync(name))
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
+        let it = self.meter.during(Doing::Log, || self.it.create(name))?;
+        Ok(Box::new(Metered { it, meter: self.meter.clone() }))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        self.meter.during(Doing::Log, || self.it.rename(from, to))
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        self.meter.during(Doing::Log, || self.it.remove(name))
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        self.meter.during(Doing::Log, || self.it.sync_names())
+    }
+}
+
+impl StateFile for Metered<Box<dyn StateFile>> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.meter.during(Doing::Log, || self.it.append(bytes))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.meter.during(Doing::Log, || self.it.sync())
+    }
+
+    fn begin_sync(&mut self) -> io::Result<()> {
+        self.meter.during(Doing::Log, || self.it.begin_sync())
+    }
+
+    fn finish_sync(&mut self) -> io::Result<()> {
+        self.meter.during(Doing::Log, || self.it.finish_sync())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOME: Duration = Duration::from_millis(10);
+
+    fn compute() {
+        let before = clock::processor_time_of_thread();
+        while clock::processor_time_of_thread() - before < SOME {}
+    }
+
+    #[test]
+    fn each_moment_counts_once_and_where_it_belongs() {
+        let clock = Stopwatch::start();
+        let meter = Meter::start();
+        meter.during(Doing::Read, || thread::sleep(SOME));
+        meter.during(Doing::Write, || {
+            thread::sleep(SOME);
+            meter.during(Doing::Client, compute);
+            meter.during(Doing::Log, || thread::sleep(SOME));
+        });
+        meter.during(Doing::Flush, || thread::sleep(SOME));
+        let spent = meter.spent();
+        for part in [spent.read, spent.write, spent.flush, spent.log, spent.client] {
+            assert!(part >= SOME, "{part:?}");
+        }
+        let elapsed = clock.elapsed();
+        let rest = spent.rest_of(elapsed);
+        let Spending { read, write, flush, log, client } = spent;
+        assert_eq!(read + write + flush + log + client + rest, elapsed);
+        assert_eq!((spent - spent).rest_of(elapsed), elapsed);
+    }
+
+    #[test]
+    fn a_client_that_waits_spends_nothing() {
+        let meter = Meter::start();
+        thread::sleep(10 * SOME);
+        meter.during(Doing::Read, || ());
+        assert!(meter.spent().client < 5 * SOME);
+        thread::scope(|scope| {
+            scope.spawn(|| meter.during(Doing::Client, compute));
+        });
+        assert!(meter.spent().client >= SOME);
+    }
+}
