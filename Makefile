@@ -10,6 +10,7 @@ CARGO ?= cargo
 ACCESSES ?= 100000000
 FUZZ_SECONDS ?= 60
 KILL_ROUNDS ?= 30
+MINUTES ?= 60
 
 # The steps of this run: when each began, and in how many seconds it should be done on two processors.
 STEPS := target/steps-$(shell date +%s%N)
@@ -121,6 +122,16 @@ crash: tools test-tools ## let volumes die at 20,000 points, and kill servers; t
 	$(CARGO) run --release --package oblivio-testkit --bin crash-suite -- --json target/crash.json
 	$(call step,real servers killed under fio: $(KILL_ROUNDS) rounds)
 	OBLIVIO_KILL_ROUNDS=$(KILL_ROUNDS) $(CARGO) test --package oblivio-cli --test program volume::kill:: -- --nocapture
+	$(call times,nothing was lost)
+
+.PHONY: endurance
+endurance: tools test-tools ## kill real servers under fio, which verifies, for MINUTES=60, on disks that are new from time to time
+	$(call step,real servers killed under fio: $(MINUTES) minutes)
+	end=$$(( $$(date +%s) + 60 * $(MINUTES) )); \
+	while [ "$$(date +%s)" -lt "$$end" ]; do \
+	  OBLIVIO_KILL_ROUNDS=$(KILL_ROUNDS) $(CARGO) test --quiet --package oblivio-cli --test program volume::kill:: -- \
+	    --nocapture; \
+	done
 	$(call times,nothing was lost)
 
 .PHONY: bench-engine

@@ -115,8 +115,14 @@ fn fio(server: &Server, jobs: &[Vec<String>], options: &[&str]) -> Vec<String> {
     arguments
 }
 
+/// A job of short requests in random order.
+fn random_job(name: &str, action: &str) -> Vec<String> {
+    let (name, action) = (format!("--name={name}"), format!("--rw={action}"));
+    vec![name, action, "--bs=4k".into(), "--iodepth=16".into()]
+}
+
 impl Killed {
-    /// One round: a region is written and flushed, another is interrupted, and all is looked at.
+    /// One round: a region is written and flushed, another is interrupted while all are read, and all is looked at.
     fn play(
         &self,
         round: u64,
@@ -149,7 +155,8 @@ impl Killed {
         let log_bytes = || fs::metadata(&file).map_or(0, |file| file.len());
         let kill_at = log_bytes() + coins.random_range(0..self.region_bytes * 11 / 10);
         let pattern = coins.random();
-        let arguments = fio(&server, &[self.pattern_job(interrupted, pattern)], &["--do_verify=0"]);
+        let jobs = [self.pattern_job(interrupted, pattern), self.reading_job()];
+        let arguments = fio(&server, &jobs, &["--do_verify=0"]);
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
         let mut writer = Guard(start("fio", &arguments));
         wait_until("fio writes", || {
@@ -233,16 +240,24 @@ impl Killed {
     }
 
     fn job(&self, region: u64) -> Vec<String> {
-        vec![
-            format!("--name=region{region}"),
+        let mut job = random_job(&format!("region{region}"), "randwrite");
+        job.extend([
             format!("--offset={}", region * self.region_bytes),
             format!("--size={}", self.region_bytes),
-            "--rw=randwrite".into(),
-            "--bs=4k".into(),
-            "--iodepth=16".into(),
             "--verify_fatal=1".into(),
             "--verify_state_save=0".into(),
-        ]
+        ]);
+        job
+    }
+
+    /// Reads all over the disk, as much as two regions: so many reads wait that they overlap.
+    fn reading_job(&self) -> Vec<String> {
+        let mut job = random_job("reads", "randread");
+        job.extend([
+            format!("--size={}", REGIONS * self.region_bytes),
+            format!("--io_size={}", 2 * self.region_bytes),
+        ]);
+        job
     }
 
     /// Whether block `n` of a region is as [`pattern_job`] writes it.
