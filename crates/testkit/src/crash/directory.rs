@@ -315,4 +315,19 @@ impl StateFile for CrashFile {
         let file = state.directory.file_mut(self.file)?;
         file.answer_sync(verdict, state.failed_sync, &mut state.plan.coins)
     }
+
+    fn begin_sync(&mut self) -> io::Result<()> {
+        let mut state = self.world.state();
+        state.begin(self.run, OpKind::FileBeginSync)?.answer()?;
+        state.directory.file_mut(self.file)?.begin_sync();
+        Ok(())
+    }
+
+    fn finish_sync(&mut self) -> io::Result<()> {
+        let mut state = self.world.state();
+        let verdict = state.begin(self.run, OpKind::FileSync)?;
+        let state = &mut *state;
+        let file = state.directory.file_mut(self.file)?;
+        file.answer_begun_sync(verdict, state.failed_sync, &mut state.plan.coins)
+    }
 }

@@ -61,6 +61,7 @@ pub enum OpKind {
     StoreFlush,
     FileAppend,
     FileSync,
+    FileBeginSync,
     DirNames,
     DirRead,
     DirCreate,

@@ -28,6 +28,8 @@ pub(super) struct Medium {
     /// What happened since the last sync, oldest first.
     pending: Vec<Write>,
     pending_bytes: usize,
+    /// So many of these will be durable with the sync that is under way.
+    being_synced: Option<usize>,
 }
 
 #[derive(Clone)]
@@ -50,6 +52,7 @@ impl Medium {
         }
         self.pending.clear();
         self.pending_bytes = 0;
+        self.being_synced = None;
     }
 
     /// What a read returns.
@@ -95,20 +98,49 @@ impl Medium {
         mode: FailedSync,
         coins: &mut StdRng,
     ) -> io::Result<()> {
+        self.being_synced = None;
+        self.answer_sync_of(self.pending.len(), verdict, mode, coins)
+    }
+
+    /// Begins a sync, of what was written until now. What comes of it shows when it is finished, or in a crash.
+    pub(super) fn begin_sync(&mut self) {
+        self.being_synced = Some(self.pending.len());
+    }
+
+    /// The outcome of the sync that was begun, if one was; else of one.
+    pub(super) fn answer_begun_sync(
+        &mut self,
+        verdict: Verdict,
+        mode: FailedSync,
+        coins: &mut StdRng,
+    ) -> io::Result<()> {
+        let writes = self.being_synced.take().unwrap_or(self.pending.len());
+        self.answer_sync_of(writes, verdict, mode, coins)
+    }
+
+    fn answer_sync_of(
+        &mut self,
+        writes: usize,
+        verdict: Verdict,
+        mode: FailedSync,
+        coins: &mut StdRng,
+    ) -> io::Result<()> {
         match verdict {
-            Verdict::Go => self.sync(),
+            Verdict::Go => self.write_back_first(writes),
             Verdict::Fail(_) => self.fail_sync(mode, coins),
-            Verdict::Crash if coins.random() => self.sync(),
+            Verdict::Crash if coins.random() => self.write_back_first(writes),
             Verdict::Crash => {}
         }
         verdict.answer()
     }
 
-    fn sync(&mut self) {
-        for write in self.pending.drain(..) {
+    /// Makes the oldest writes durable.
+    fn write_back_first(&mut self, writes: usize) {
+        for write in self.pending.drain(..writes) {
             put(&mut self.durable, write.offset, &write.bytes);
+            self.pending_bytes -= write.bytes.len();
         }
-        self.pending_bytes = 0;
+        self.being_synced = self.being_synced.map(|count| count.saturating_sub(writes));
     }
 
     fn fail_sync(&mut self, mode: FailedSync, coins: &mut StdRng) {
@@ -131,6 +163,7 @@ impl Medium {
             Survival::None => self.keep_some(0.0, false, None, coins),
             Survival::Random { torn } => self.keep_some(kept_share, torn, beneath, coins),
         }
+        self.being_synced = None;
         self.cached.clone_from(&self.durable);
         for write in &self.pending {
             put(&mut self.cached, write.offset, &write.bytes);
@@ -187,6 +220,7 @@ impl Medium {
             }
         }
         self.pending_bytes = 0;
+        self.being_synced = self.being_synced.map(|_| 0);
         let beneath = beneath.unwrap_or_default();
         for (at, _) in (grown_from..).zip(is_hole).filter(|(_, is_hole)| *is_hole) {
             self.durable[at] = beneath.get(at).copied().unwrap_or(0);
@@ -194,16 +228,14 @@ impl Medium {
     }
 
     fn write_back(&mut self) {
-        let mut count = 0;
-        for write in &self.pending {
-            if self.pending_bytes <= PENDING_BYTES_MAX / 2 {
-                break;
-            }
-            put(&mut self.durable, write.offset, &write.bytes);
-            self.pending_bytes -= write.bytes.len();
-            count += 1;
-        }
-        self.pending.drain(..count);
+        let mut left = self.pending_bytes;
+        let is_too_much = |write: &&Write| {
+            let is_too_much = left > PENDING_BYTES_MAX / 2;
+            left -= write.bytes.len();
+            is_too_much
+        };
+        let count = self.pending.iter().take_while(is_too_much).count();
+        self.write_back_first(count);
     }
 }
 
@@ -277,8 +309,25 @@ mod tests {
         assert_eq!(killed.bytes(), b"new");
         assert_eq!(crashed(&killed, Survival::None, 0).bytes(), b"old");
         let mut synced = killed.clone();
-        synced.sync();
+        synced.write_back_first(1);
         assert_eq!(crashed(&synced, Survival::None, 0).bytes(), b"new");
+    }
+
+    #[test]
+    fn a_sync_that_was_begun_covers_what_was_written_before_it() {
+        let mut medium = Medium::default();
+        let mut coins = coins(1);
+        let mut finish = |medium: &mut Medium| {
+            medium.answer_begun_sync(Verdict::Go, FailedSync::Drops, &mut coins).unwrap();
+            crashed(medium, Survival::None, 0).cached
+        };
+        medium.write(0, b"before");
+        medium.begin_sync();
+        medium.write(6, b" meanwhile");
+        assert_eq!(crashed(&medium, Survival::None, 0).bytes(), b"");
+        assert_eq!(finish(&mut medium), b"before");
+        // None was begun: this is one of its own.
+        assert_eq!(finish(&mut medium), b"before meanwhile");
     }
 
     #[test]
@@ -288,12 +337,12 @@ mod tests {
         let mut retained = medium.clone();
         medium.fail_sync(FailedSync::Drops, &mut coins(1));
         assert!(medium.bytes().iter().all(|byte| *byte == 1), "the cache still shows it");
-        medium.sync();
+        medium.write_back_first(medium.pending.len());
         let left = crashed(&medium, Survival::None, 0).cached;
         let kept = left.iter().filter(|byte| **byte == 1).count();
         assert!(kept.is_multiple_of(SECTOR_BYTES) && kept < left.len(), "{kept} bytes");
         retained.fail_sync(FailedSync::Retains, &mut coins(1));
-        retained.sync();
+        retained.write_back_first(1);
         assert_eq!(crashed(&retained, Survival::None, 0).bytes(), [1; 64 * SECTOR_BYTES]);
     }
 

@@ -108,6 +108,9 @@ pub(crate) struct StateWriter {
     bytes: u64,
     /// The record under way.
     scratch: WipedBytes,
+    /// Nothing that the file says after its first error is believed: what a failed sync has dropped, the next one takes
+    /// for durable.
+    failure: Option<(io::ErrorKind, String)>,
 }
 
 impl StateWriter {
@@ -121,7 +124,16 @@ impl StateWriter {
         let key = header.key(key);
         let bytes = HEADER_BYTES as u64;
         let scratch = WipedBytes::default();
-        Ok(Self { file, key, records: 0, synced: 0, being_synced: None, bytes, scratch })
+        Ok(Self {
+            file,
+            key,
+            records: 0,
+            synced: 0,
+            being_synced: None,
+            bytes,
+            scratch,
+            failure: None,
+        })
     }
 
     /// Bytes of the file so far.
@@ -131,7 +143,7 @@ impl StateWriter {
 
     /// Appends the record that `put` writes.
     pub(crate) fn append(&mut self, put: impl FnOnce(&mut WipedBytes)) -> io::Result<()> {
-        let Self { file, key, records, synced, scratch, .. } = self;
+        let Self { key, records, synced, scratch, .. } = self;
         scratch.clear();
         scratch.extend_from_slice(&[0; FRAME_BYTES]);
         put(scratch);
@@ -144,9 +156,10 @@ impl StateWriter {
             .seal_in_place_separate_tag(nonce(*records, Part::Record), aad, plain)
             .expect("a record is shorter than the 64 GiB that GCM can seal");
         scratch.extend_from_slice(tag.as_ref());
-        file.append(scratch)?;
-        *records += 1;
-        self.bytes += scratch.len() as u64;
+        let bytes = scratch.len() as u64;
+        self.ask(|writer| writer.file.append(&writer.scratch))?;
+        self.records += 1;
+        self.bytes += bytes;
         Ok(())
     }
 
@@ -163,7 +176,7 @@ impl StateWriter {
     /// Has the records so far become durable, and does not wait for it.
     pub(crate) fn begin_sync(&mut self) -> io::Result<()> {
         if self.being_synced.is_none() && self.synced < self.records {
-            self.file.begin_sync()?;
+            self.ask(|writer| writer.file.begin_sync())?;
             self.being_synced = Some(self.records);
         }
         Ok(())
@@ -174,14 +187,24 @@ impl StateWriter {
         if self.synced < records
             && let Some(coming) = self.being_synced.take()
         {
-            self.file.finish_sync()?;
+            self.ask(|writer| writer.file.finish_sync())?;
             self.synced = coming;
         }
         if self.synced < records {
-            self.file.sync()?;
+            self.ask(|writer| writer.file.sync())?;
             self.synced = self.records;
         }
         Ok(())
+    }
+
+    /// What the file answers, or its first error again.
+    fn ask(&mut self, question: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+        if let Some((kind, message)) = &self.failure {
+            return Err(io::Error::new(*kind, message.clone()));
+        }
+        let answer = question(self);
+        self.failure = answer.as_ref().err().map(|error| (error.kind(), error.to_string()));
+        answer
     }
 
     /// Makes all records durable.
@@ -330,4 +353,74 @@ pub(crate) fn damaged(defect: &str) -> VolumeError {
              the directory as it was when the volume was last used"
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails once, in the call of this number; later ones work.
+    struct FailsOnce {
+        calls: u64,
+        fails_at: u64,
+    }
+
+    impl FailsOnce {
+        fn call(&mut self) -> io::Result<()> {
+            self.calls += 1;
+            if self.calls == self.fails_at + 1 {
+                Err(io::ErrorKind::StorageFull.into())
+            } else {
+                Ok(())
+            }
+        }
+    }
+
+    impl StateFile for FailsOnce {
+        fn append(&mut self, _: &[u8]) -> io::Result<()> {
+            self.call()
+        }
+        fn sync(&mut self) -> io::Result<()> {
+            self.call()
+        }
+        fn begin_sync(&mut self) -> io::Result<()> {
+            self.call()
+        }
+        fn finish_sync(&mut self) -> io::Result<()> {
+            self.call()
+        }
+    }
+
+    #[test]
+    fn what_failed_once_is_believed_never_again() {
+        let header = Header { volume: [1; 16], generation: 1, salt: [2; SALT_BYTES] };
+        let key = StateKey(Zeroizing::new([3; 32]));
+        type Step = fn(&mut StateWriter) -> io::Result<()>;
+        let append: Step = |writer| writer.append(|out| out.extend_from_slice(b"record"));
+        let steps: [Step; 6] = [
+            append,
+            StateWriter::begin_sync,
+            append,
+            |writer| writer.sync_up_to(1),
+            |writer| writer.sync_up_to(2),
+            StateWriter::sync,
+        ];
+        // The header is the first that is appended.
+        for fails_at in 1..=5 {
+            let file = Box::new(FailsOnce { calls: 0, fails_at });
+            let mut writer = StateWriter::begin(file, &header, &key).unwrap();
+            let failed = steps.iter().position(|step| step(&mut writer).is_err());
+            assert_eq!(failed, Some(fails_at as usize - 1));
+            let synced = writer.synced_records();
+            let mut again = vec![append, append];
+            if synced < writer.records() {
+                again.push(StateWriter::sync);
+            }
+            for step in again {
+                let answer = step(&mut writer).map_err(|error| error.kind());
+                assert_eq!(answer, Err(io::ErrorKind::StorageFull), "{fails_at}");
+            }
+            assert_eq!(writer.synced_records(), synced);
+        }
+    }
 }

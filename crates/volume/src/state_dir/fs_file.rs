@@ -35,11 +35,11 @@ impl StateFile for FsStateFile {
     }
 
     fn begin_sync(&mut self) -> io::Result<()> {
-        let syncer = match self.syncer.take() {
-            Some(syncer) => syncer,
-            None => Syncer::start(self.file.clone())?,
-        };
-        self.syncer.insert(syncer).begin()
+        if self.syncer.is_none() {
+            // Where no thread can be had, the sync waits until it is to be finished.
+            self.syncer = Syncer::start(self.file.clone()).ok();
+        }
+        self.syncer.as_mut().map_or(Ok(()), Syncer::begin)
     }
 
     fn finish_sync(&mut self) -> io::Result<()> {
@@ -127,6 +127,23 @@ mod tests {
         }
         drop(file);
         assert_eq!(std::fs::read(&path).unwrap(), b"before meanwhile ".repeat(20));
+    }
+
+    /// The system tells an error once: a later sync of the same file succeeds.
+    #[test]
+    fn no_later_sync_hides_an_error() {
+        let finishings: [fn(&mut FsStateFile) -> io::Result<()>; 3] =
+            [StateFile::sync, StateFile::finish_sync, StateFile::begin_sync];
+        for finish in finishings {
+            let (outcome, outcomes) = channel();
+            outcome.send(Err(io::Error::other("the medium has failed"))).unwrap();
+            let (requests, _begun) = channel();
+            let syncer =
+                Syncer { requests: Some(requests), outcomes, is_under_way: true, thread: None };
+            let file = Arc::new(tempfile::tempfile().unwrap());
+            let mut file = FsStateFile { file, syncer: Some(syncer) };
+            assert!(finish(&mut file).is_err());
+        }
     }
 
     /// A pipe can be written to, and not be synced.
