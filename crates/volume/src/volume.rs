@@ -91,6 +91,8 @@ pub struct Volume {
     options: VolumeOptions,
     /// In the order in which they will be made.
     begun: VecDeque<BegunReads>,
+    /// The stash was seen over its bound: an eviction ahead of its time comes before the next access.
+    owes_eviction: bool,
     /// Something failed half way.
     is_broken: bool,
 }
@@ -145,13 +147,17 @@ impl Volume {
 
     /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
     /// nothing of it, but for a checkpoint when there is no [`Self::has_room_to_forget`], and for the
-    /// accesses to blocks of the position map that the range covers in part.
+    /// accesses to blocks of the position map that the range covers in part. Reads that were begun before
+    /// it read what was there before it.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidRequest`] for a range that is none; any other breaks the volume.
+    /// [`VolumeErrorKind::InvalidRequest`] for a range that is none, and where there is no room and reads were begun;
+    /// any other breaks the volume.
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), VolumeError> {
         self.check_sound()?;
-        self.check_nothing_begun()?;
+        if !self.has_room_to_forget() {
+            self.check_nothing_begun()?;
+        }
         self.check_range(&range)?;
         self.unless_broken(|volume| {
             loop {
@@ -166,7 +172,12 @@ impl Volume {
                 volume.checkpoint()?;
             }
             volume.ledger.forget(&range)?;
-            Ok(volume.live.array.forget(range)?)
+            match volume.begun.back_mut() {
+                // In the log it stands after their moves, too.
+                Some(reads) => reads.forgets_after.push(range),
+                None => volume.live.array.forget(range)?,
+            }
+            Ok(())
         })
     }
 

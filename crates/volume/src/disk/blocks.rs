@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
+use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
 
@@ -16,11 +17,21 @@ pub(super) struct Blocks {
     pub(super) volume: Volume,
     pub(super) cache: Cache,
     /// Windows of blocks on their way into the cache.
-    begun: VecDeque<Vec<u64>>,
+    begun: VecDeque<Vec<Coming>>,
     pub(super) block_bytes: usize,
     /// Of the disk.
     pub(super) bytes: u64,
 }
+
+/// A block on its way into the cache.
+struct Coming {
+    block: u64,
+    /// What comes is what it held before it was forgotten.
+    is_forgotten: bool,
+}
+
+/// No more blocks are read in one window where several are begun: all together they are as many as one of accesses.
+const BEGUN_WINDOW_MAX: usize = WINDOW_ACCESSES_MAX / 2;
 
 impl Blocks {
     pub(super) fn new(volume: Volume) -> Self {
@@ -32,14 +43,18 @@ impl Blocks {
     /// Begins to read as many of these blocks as can be begun now, in one window more or two, and says how many. None of
     /// them is at hand or [on its way](Self::missing).
     pub(super) fn begin(&mut self, blocks: &[u64]) -> Result<usize, VolumeError> {
-        let count = blocks.len().min(self.volume.reads_to_begin_max()?);
-        if count == 0 {
+        let room = self.volume.reads_to_begin_max()?;
+        // Who takes any room there is takes ever less at a time, and each window has a record and a sync of its own.
+        if blocks.is_empty() || room < blocks.len().min(BEGUN_WINDOW_MAX) {
             return Ok(0);
         }
+        let count = blocks.len().min(room);
         // While the second is read, others can be begun.
-        let windows: Vec<_> = blocks[..count].chunks(count.div_ceil(2)).collect();
+        let window = count.div_ceil(2).min(BEGUN_WINDOW_MAX);
+        let windows: Vec<_> = blocks[..count].chunks(window).collect();
         self.volume.begin_reads(&windows)?;
-        self.begun.extend(windows.into_iter().map(<[u64]>::to_vec));
+        let coming = |block: &u64| Coming { block: *block, is_forgotten: false };
+        self.begun.extend(windows.iter().map(|window| window.iter().map(coming).collect()));
         Ok(count)
     }
 
@@ -51,11 +66,13 @@ impl Blocks {
     /// Reads the window that was begun first into the cache.
     pub(super) fn finish_window(&mut self) -> Result<(), VolumeError> {
         let Some(blocks) = self.begun.front() else { return Ok(()) };
-        let mut data: Vec<_> = blocks.iter().map(|_| WipedBytes::zeros(self.block_bytes)).collect();
+        let mut data: Vec<_> = blocks.iter().map(|_| self.zeros()).collect();
         self.volume.finish_reads(&mut data)?;
-        for (block, data) in self.begun.pop_front().into_iter().flatten().zip(data) {
+        let coming = self.begun.pop_front().into_iter().flatten();
+        for (Coming { block, is_forgotten }, data) in coming.zip(data) {
             // Whoever has written to it meanwhile brought something newer.
             if !self.cache.contains(block) {
+                let data = if is_forgotten { self.zeros() } else { data };
                 self.cache.insert_clean(block, data);
             }
         }
@@ -101,7 +118,7 @@ impl Blocks {
         access: impl FnOnce(&mut Volume, &mut [Access<'_>]) -> Result<Vec<bool>, VolumeError>,
     ) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
-        let mut data: Vec<_> = read.iter().map(|_| WipedBytes::zeros(self.block_bytes)).collect();
+        let mut data: Vec<_> = read.iter().map(|_| self.zeros()).collect();
         let reads = read.iter().zip(&mut data);
         let reads = reads.map(|(block, data)| Access { address: *block, op: Op::Read(data) });
         let dirty = self.cache.oldest_dirty(write_back);
@@ -122,11 +139,23 @@ impl Blocks {
     /// The first of the blocks that are neither at hand nor on their way, each once, in the order in which they are needed.
     pub(super) fn missing(&self, needed: impl Iterator<Item = u64>, blocks_max: usize) -> Vec<u64> {
         let mut seen = HashSet::new();
-        let is_coming = |block: &u64| self.begun.iter().any(|window| window.contains(block));
         let missing = needed.filter(|block| {
-            !self.cache.contains(*block) && !is_coming(block) && seen.insert(*block)
+            !self.cache.contains(*block) && !self.is_coming(*block) && seen.insert(*block)
         });
         missing.take(blocks_max).collect()
+    }
+
+    /// Whether a block is on its way, and not at hand.
+    pub(super) fn is_awaited(&self, block: u64) -> bool {
+        !self.cache.contains(block) && self.is_coming(block)
+    }
+
+    fn is_coming(&self, block: u64) -> bool {
+        self.begun.iter().flatten().any(|coming| coming.block == block)
+    }
+
+    fn zeros(&self) -> WipedBytes {
+        WipedBytes::zeros(self.block_bytes)
     }
 
     /// Forgets the blocks that lie wholly in a range of bytes.
@@ -136,8 +165,15 @@ impl Blocks {
     }
 
     pub(super) fn forget_blocks(&mut self, blocks: Range<u64>) -> Result<(), VolumeError> {
-        self.finish_all_windows()?;
+        if !self.volume.has_room_to_forget() {
+            self.finish_all_windows()?;
+        }
         self.cache.remove_range(blocks.clone());
+        for coming in self.begun.iter_mut().flatten().filter(|it| blocks.contains(&it.block)) {
+            coming.is_forgotten = true;
+            // Nobody has to wait for it.
+            self.cache.insert_clean(coming.block, WipedBytes::zeros(self.block_bytes));
+        }
         self.volume.forget(blocks)
     }
 }

@@ -151,13 +151,15 @@ impl Worker {
     }
 
     /// Brings the blocks that a request waits for into the cache; if it waits for none, there are too many dirty
-    /// ones.
+    /// ones. Some may be on their way for the batch that comes next.
     fn make_way(&mut self, pending: &Pending) -> Result<(), VolumeError> {
         let needed = pending.needs(self.blocks.block_bytes).take(BATCH_BLOCKS_MAX);
         let needed: Vec<_> = needed.collect();
         // What is at hand of them must not leave for the others: it would be read again.
         needed.iter().for_each(|block| self.blocks.cache.touch(*block));
+        let is_awaited = needed.iter().any(|block| self.blocks.is_awaited(*block));
         match &*self.blocks.missing(needed.into_iter(), BATCH_BLOCKS_MAX) {
+            [] if is_awaited => self.blocks.finish_window(),
             [] => self.write_back(WINDOW_ACCESSES_MAX),
             missing => self.fetch(missing),
         }

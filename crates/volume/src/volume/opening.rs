@@ -85,6 +85,7 @@ impl Volume {
             ledger,
             options,
             begun: VecDeque::new(),
+            owes_eviction: false,
             is_broken: false,
         }
     }

@@ -1,6 +1,8 @@
 //! Reads that are begun before those before them are over: while storage reads the paths of some, the moves of the
 //! next become durable.
 
+use std::ops::Range;
+
 use oblivio_core::durable::{Plan, Room, Want};
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{HitPolicy, Op};
@@ -15,18 +17,24 @@ pub(super) struct BegunReads {
     /// With so many records of the log durable, storage may see them.
     records: u64,
     is_announced: bool,
+    /// Blocks that are forgotten once they are made.
+    pub(super) forgets_after: Vec<Range<u64>>,
 }
 
 impl Volume {
     /// How many more blocks can be begun to be read now. With none, or where the position map lies in the tree, or
     /// where the client serves blocks that it finds, [`Self::access`] reads them.
     ///
+    /// There is none, too, when the stash is found over its bound. That shows, and so what shows is what ADR 4 allows: an
+    /// eviction ahead of its time follows, whatever the stash holds by then.
+    ///
     /// # Errors
     /// [`VolumeErrorKind::MustReopen`].
-    pub fn reads_to_begin_max(&self) -> Result<usize, VolumeError> {
+    pub fn reads_to_begin_max(&mut self) -> Result<usize, VolumeError> {
         self.check_sound()?;
         let Room { accesses, must_evict, .. } = self.live.array.room()?;
-        let can_begin = !must_evict
+        self.owes_eviction |= must_evict;
+        let can_begin = !self.owes_eviction
             && self.options.hits == HitPolicy::Access
             && self.live.array.position_levels() == 0;
         let accesses = usize::try_from(accesses).unwrap_or(usize::MAX);
@@ -37,7 +45,7 @@ impl Volume {
 
     /// Begins to read blocks: draws what that will show storage, and has the log begin to keep it. Each of `windows` is
     /// read by one [`Self::finish_reads`], in this order, after those that were begun before. Until then nothing else
-    /// can be done with the volume, but to begin more and to [flush](Self::flush).
+    /// can be done with the volume, but to begin more, to [forget](Self::forget) and to [flush](Self::flush).
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, for more blocks than
@@ -61,7 +69,12 @@ impl Volume {
                 let nothing = wanted.iter().map(|_| None);
                 volume.ledger.log.append(|out| record::put_accesses(out, &plan, nothing))?;
                 let records = volume.ledger.log.records();
-                volume.begun.push_back(BegunReads { plan, records, is_announced: false });
+                volume.begun.push_back(BegunReads {
+                    plan,
+                    records,
+                    is_announced: false,
+                    forgets_after: Vec::new(),
+                });
             }
             if volume.options.sync_moves == SyncMoves::BeforeReads && has_something_to_go_on_with {
                 volume.ledger.log.begin_sync()?;
@@ -90,8 +103,12 @@ impl Volume {
             }
             volume.announce_what_may_be_seen()?;
             let mut ops: Vec<_> = data.iter_mut().map(|block| Op::Read(block)).collect();
-            let Some(BegunReads { plan, .. }) = volume.begun.pop_front() else { return Ok(()) };
-            Ok(volume.live.array.carry_out(&plan, &mut ops)?)
+            let Some(reads) = volume.begun.pop_front() else { return Ok(()) };
+            volume.live.array.carry_out(&reads.plan, &mut ops)?;
+            for range in reads.forgets_after {
+                volume.live.array.forget(range)?;
+            }
+            Ok(())
         })
     }
 

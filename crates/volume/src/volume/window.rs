@@ -13,6 +13,7 @@ impl Volume {
     pub(super) fn make_room(&mut self, wanted: usize) -> Result<usize, VolumeError> {
         loop {
             let Room { accesses, evictions, must_evict } = self.live.array.room()?;
+            let must_evict = must_evict || self.owes_eviction;
             if accesses == 0 || must_evict && evictions == 0 {
                 self.checkpoint()?;
             }
@@ -21,6 +22,7 @@ impl Volume {
                 self.ledger.log.append(|out| Record::Evict.put(out))?;
                 self.sync_moves()?;
                 self.live.array.evict()?;
+                self.owes_eviction = false;
             } else if accesses > 0 {
                 let fitting = wanted.min(self.live.array.window_accesses_max());
                 return Ok(fitting.min(usize::try_from(accesses).unwrap_or(usize::MAX)));

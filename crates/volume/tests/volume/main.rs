@@ -8,6 +8,7 @@ mod disk;
 mod going_back;
 mod keys;
 mod lying_storage;
+mod overlap;
 mod privacy;
 mod reads;
 mod rescue;

@@ -1,12 +1,16 @@
 //! Reads that are begun before those before them are over.
 
+use std::collections::BTreeMap;
+
+use oblivio_core::view::Operation;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::Survival;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallScheme, SmallVolume};
+use oblivio_testkit::crash::{Seen, Survival};
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 
 use crate::support::bench::Bench;
+use crate::support::seen::DATA_TREE;
 
 fn write(volume: &mut Volume, address: u64, fill: u8) -> Result<(), VolumeError> {
     let data = [fill; BLOCK_BYTES as usize];
@@ -87,12 +91,95 @@ fn what_cannot_be_begun_or_finished_is_refused_and_breaks_nothing() {
     is_refused(finish(&mut volume, 1).map(drop));
     is_refused(volume.finish_reads(&mut [WipedBytes::zeros(1), WipedBytes::zeros(1)]));
     is_refused(write(&mut volume, 1, 1));
-    is_refused(volume.forget(0..1));
     is_refused(volume.check(&mut |_| ()).map(drop));
     finish(&mut volume, 2).unwrap();
     write(&mut volume, 1, 1).unwrap();
     // Positions in the tree may move before it is their turn.
     let mut bench = Bench::new(SmallVolume::default().with_map_in_tree(), 1);
-    let (volume, _) = bench.open().unwrap();
+    let (mut volume, _) = bench.open().unwrap();
     assert_eq!(volume.reads_to_begin_max().unwrap(), 0);
+}
+
+/// What was begun before reads what was there; what is begun after it, and whoever recovers, finds zeros.
+#[test]
+fn blocks_can_be_forgotten_while_they_are_read() {
+    for scheme in SmallScheme::EACH {
+        for is_crashed in [false, true] {
+            let setup = SmallVolume { scheme, ..SmallVolume::default() };
+            let mut bench = Bench::new(setup, 1);
+            let (mut volume, _) = bench.open().unwrap();
+            (1..=3).for_each(|block| write(&mut volume, block, 7).unwrap());
+            while volume.reads_to_begin_max().unwrap() < 6 {
+                write(&mut volume, 0, 7).unwrap();
+            }
+            volume.begin_reads(&[&[1, 2], &[2]]).unwrap();
+            volume.forget(2..3).unwrap();
+            volume.begin_reads(&[&[2, 3]]).unwrap();
+            volume.flush().unwrap();
+            assert_eq!(finish(&mut volume, 2).unwrap(), [7, 7]);
+            if is_crashed {
+                bench.world.crash(&mut bench.coins, Survival::None);
+                drop(volume);
+                (volume, _) = bench.open().unwrap();
+            } else {
+                assert_eq!(finish(&mut volume, 1).unwrap(), [7]);
+                assert_eq!(finish(&mut volume, 2).unwrap(), [0, 7]);
+            }
+            volume.check(&mut |_| ()).unwrap();
+            for (block, fill) in [(1, 7), (2, 0), (3, 7)] {
+                let mut data = [1; BLOCK_BYTES as usize];
+                volume.access(&mut [Access { address: block, op: Op::Read(&mut data) }]).unwrap();
+                assert_eq!(data, [fill; BLOCK_BYTES as usize], "{setup:?} {is_crashed} {block}");
+            }
+        }
+    }
+}
+
+/// Less may be begun than counts alone say when the stash is over its bound. Then an eviction ahead of its time comes, even
+/// if the reads that were begun have made the stash smaller meanwhile: so storage learns what ADR 4 lets it learn.
+#[test]
+fn reads_are_put_off_only_with_an_eviction_ahead_of_its_time() {
+    let (mut put_off, mut in_time) = (0, 0);
+    for seed in 0..20 {
+        let setup = SmallVolume { stash_blocks_max: 3, slots: 2, ..SmallVolume::default() };
+        let mut bench = Bench::new(setup, seed);
+        let (mut volume, _) = bench.open().unwrap();
+        (0..BLOCKS).for_each(|block| write(&mut volume, block, 1).unwrap());
+        for step in 0..200 {
+            let block = |i: u64| (seed * 7 + step * 13 + i * 5) % BLOCKS;
+            let room = volume.reads_to_begin_max().unwrap();
+            if room > 4 {
+                volume.begin_reads(&[&[block(0), block(1)], &[block(2), block(3)]]).unwrap();
+                finish(&mut volume, 2).unwrap();
+                let left = volume.reads_to_begin_max().unwrap();
+                finish(&mut volume, 2).unwrap();
+                bench.world.take_view();
+                write(&mut volume, block(4), 1).unwrap();
+                if left == room - 4 {
+                    in_time += 1;
+                } else {
+                    assert_eq!((left, begins_with_an_eviction(&bench)), (0, true));
+                    put_off += 1;
+                }
+            } else {
+                write(&mut volume, block(4), 1).unwrap();
+            }
+        }
+    }
+    assert!(put_off > 20 && in_time > 20, "{put_off} and {in_time}");
+}
+
+/// An eviction reads a path and writes it. After an access, another path would be read first.
+fn begins_with_an_eviction(bench: &Bench) -> bool {
+    let view = bench.world.take_view();
+    let mut trips = BTreeMap::new();
+    for seen in view {
+        if let Seen::Event(event) = seen
+            && event.operation != Operation::Prefetch
+            && event.piece.is_some_and(|piece| piece.tree == DATA_TREE)
+        {
+            trips.insert(event.trip, event.operation);
+        }
+    }
+    trips.into_values().take(2).eq([Operation::Read, Operation::Write])
 }

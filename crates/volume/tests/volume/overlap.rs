@@ -1,0 +1,355 @@
+//! Batches that overlap: the next one is begun while storage still reads for the one before. Storage is held back where
+//! a test wants it.
+
+use std::collections::HashSet;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use oblivio_core::BucketStore;
+use oblivio_core::StoreError;
+use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::view::Operation;
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
+use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Survival, World};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
+use oblivio_volume::{Disk, DiskOptions};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::support::seen::DATA_TREE;
+
+/// Nothing that a disk does takes so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Blocks that the cache holds.
+const CACHED: u64 = 8;
+
+#[test]
+fn a_block_on_its_way_that_is_written_keeps_what_was_written() {
+    let held = Held::new();
+    let answers = held.serve(vec![read(1), read(2), write(3, 99, false)], vec![read(3)]);
+    assert_eq!(first_bytes(answers), [Some(1), Some(2), None, Some(99)]);
+    assert_eq!(held.contents(3), 99);
+    // Also once the cache has written it back, and forgotten it.
+    (40..40 + CACHED).for_each(|block| assert_eq!(held.contents(block), block as u8));
+    assert_eq!(held.contents(3), 99);
+}
+
+#[test]
+fn a_block_on_its_way_that_is_forgotten_is_zeros() {
+    for is_written_again in [false, true] {
+        let held = Held::new();
+        let mut first = vec![read(1), read(2), zero(3)];
+        if is_written_again {
+            first.push(write(3, 99, false));
+        }
+        let contents = if is_written_again { 99 } else { 0 };
+        let answers = held.serve(first, vec![read(3)]);
+        assert_eq!(first_bytes(answers).pop().unwrap(), Some(contents));
+        (40..40 + CACHED).for_each(|block| assert_eq!(held.contents(block), block as u8));
+        assert_eq!(held.contents(3), contents);
+    }
+}
+
+/// A cache of one block drops the zeros before what they replace arrives.
+#[test]
+fn a_block_on_its_way_that_is_forgotten_is_zeros_however_small_the_cache_is() {
+    let held = Held::with_cache(1);
+    let first = vec![read(1), read(2), zero(3), read(4), read(5)];
+    let answers = first_bytes(held.serve(first, vec![read(3), read(6), read(3)]));
+    assert_eq!(answers[5..], [Some(0), Some(6), Some(0)]);
+}
+
+#[test]
+fn a_trim_does_not_wait_for_what_was_begun() {
+    let held = Held::new();
+    let gate = held.gate.clone();
+    let first = vec![read(2), read(1).then(move || gate.close()), zero(3)];
+    let mut answers = held.serve(first, vec![read(3)]);
+    let last = answers.pop().unwrap();
+    answers.into_iter().for_each(|answer| drop(answer.recv_timeout(PATIENCE).unwrap()));
+    held.gate.open();
+    assert_eq!(first_bytes(vec![last]), [Some(0)]);
+}
+
+#[test]
+fn no_block_on_its_way_is_read_twice() {
+    let held = Held::new();
+    held.world.take_view();
+    let answers = held.serve(vec![read(1), read(2)], vec![read(2), read(3), read(1), zero(2)]);
+    assert_eq!(first_bytes(answers)[..5], [Some(1), Some(2), Some(2), Some(3), Some(1)]);
+    assert_eq!(held.contents(2), 0);
+    assert_eq!(paths_announced(&held.world), 3);
+}
+
+/// What waits for a flush waits for it, whatever was begun.
+#[test]
+fn what_is_durable_survives_although_the_next_batch_is_begun() {
+    let held = Held::new();
+    let world = held.world.clone();
+    let crash = move || world.crash(&mut StdRng::seed_from_u64(9), Survival::None);
+    let first = vec![read(1), read(2), write(5, 99, true).then(crash)];
+    let answers = held.serve(first, vec![read(3), read(4)]);
+    let durable = answers.into_iter().nth(2).unwrap().recv_timeout(PATIENCE).unwrap();
+    durable.unwrap();
+    let Held { setup, world, disk, .. } = held;
+    drop(disk);
+    let (mut volume, _) = setup.open(world.store(), world.dir(), StdRng::seed_from_u64(7)).unwrap();
+    let mut data = [0; BLOCK_BYTES as usize];
+    volume.access(&mut [Access { address: 5, op: Op::Read(&mut data) }]).unwrap();
+    assert_eq!(data[0], 99);
+}
+
+/// Whatever fails, everybody is told. And what is done for requests, step by step, is the same whether blocks are dirty,
+/// and whether those are forgotten that are on their way.
+#[test]
+fn what_is_done_depends_on_counts_alone_and_everybody_is_answered() {
+    let dirty = || vec![write(50, 1, false)];
+    let with = |range: u64| move || vec![read(1), zero(range), read(2)];
+    let one = steps(&Vec::new, &with(3));
+    assert!(one.contains(&OpKind::FileBeginSync), "nothing was begun: {one:?}");
+    assert_eq!(one, steps(&dirty, &with(3)));
+    assert_eq!(one, steps(&Vec::new, &with(60)));
+}
+
+/// What is done, in its order, after requests that are `before`, for the `first` batch and one more. Each of the steps
+/// fails once: that names them.
+fn steps(before: &dyn Fn() -> Vec<Asked>, first: &dyn Fn() -> Vec<Asked>) -> Vec<OpKind> {
+    let mut kinds = Vec::new();
+    for fails_at in 0.. {
+        let held = Held::new();
+        for asked in before() {
+            let answer = held.submit(asked).recv_timeout(PATIENCE).unwrap();
+            answer.unwrap();
+        }
+        held.world.take_view();
+        held.world.plan(&[Fault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
+        let answers = held.serve(first(), vec![read(3), read(4)]);
+        for answer in answers {
+            // An answer or an error, but it comes.
+            let _ = answer.recv_timeout(PATIENCE).expect("everybody is answered");
+        }
+        let Some(strike) = held.world.first_strike() else { break };
+        if !matches!(strike.kind, OpKind::StoreRead | OpKind::StoreWrite) {
+            let before = kinds.iter().filter(|kind| **kind == OpKind::StoreRead).count();
+            assert_eq!(reads(&held.world), before, "paths of moves that are not durable");
+        }
+        kinds.push(strike.kind);
+    }
+    kinds
+}
+
+/// How often storage was asked for something.
+fn reads(world: &World) -> usize {
+    let view = world.take_view();
+    let trips = view.iter().filter_map(|seen| match seen {
+        Seen::Event(event) => (event.operation == Operation::Read).then_some(event.trip),
+        Seen::Crash => None,
+    });
+    trips.collect::<HashSet<_>>().len()
+}
+
+// ───────────────────────────── a disk whose storage is held back ─────────────────────────────
+
+struct Held {
+    setup: SmallVolume,
+    world: World,
+    gate: Arc<Gate>,
+    disk: Disk,
+}
+
+type Answer = Result<WipedBytes, DiskError>;
+
+/// A request, and what its answer sets off before anybody hears of it.
+struct Asked {
+    op: DiskOp,
+    then: Box<dyn FnOnce() + Send>,
+}
+
+impl Asked {
+    fn then(self, then: impl FnOnce() + Send + 'static) -> Self {
+        Self { then: Box::new(then), ..self }
+    }
+}
+
+impl From<DiskOp> for Asked {
+    fn from(op: DiskOp) -> Self {
+        Self { op, then: Box::new(|| ()) }
+    }
+}
+
+fn read(block: u64) -> Asked {
+    DiskOp::Read { offset: block * u64::from(BLOCK_BYTES), bytes: BLOCK_BYTES }.into()
+}
+
+fn write(block: u64, fill: u8, durable: bool) -> Asked {
+    let data = vec![fill; BLOCK_BYTES as usize].into();
+    DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data, durable }.into()
+}
+
+fn zero(block: u64) -> Asked {
+    let offset = block * u64::from(BLOCK_BYTES);
+    DiskOp::Zero { offset, bytes: BLOCK_BYTES.into(), durable: false }.into()
+}
+
+fn first_bytes(answers: Vec<Receiver<Answer>>) -> Vec<Option<u8>> {
+    let first_byte =
+        |answer: Receiver<Answer>| answer.recv_timeout(PATIENCE).unwrap().unwrap().first().copied();
+    answers.into_iter().map(first_byte).collect()
+}
+
+/// How many paths storage was told of before they were read.
+fn paths_announced(world: &World) -> usize {
+    let setup = setup();
+    let leaf_level = setup.leaf_level + 1;
+    let is_of_leaf = |piece: &Piece| piece.tree == DATA_TREE && piece.bucket.level() == leaf_level;
+    let announced = world.take_view().into_iter().filter(|seen| match seen {
+        Seen::Event(event) => {
+            event.operation == Operation::Prefetch && event.piece.as_ref().is_some_and(is_of_leaf)
+        }
+        Seen::Crash => false,
+    });
+    announced.count()
+}
+
+/// With room for all that is begun here before a checkpoint is due.
+fn setup() -> SmallVolume {
+    SmallVolume { leaf_level: 6, tree_top_levels: 4, ..SmallVolume::default() }
+}
+
+impl Held {
+    /// A disk of which each block holds its number.
+    fn new() -> Self {
+        Self::with_cache(CACHED)
+    }
+
+    fn with_cache(blocks: u64) -> Self {
+        let setup = setup();
+        let world = setup.world();
+        let coins = StdRng::seed_from_u64;
+        let mut volume = setup.create(world.store(), world.dir(), coins(1)).unwrap();
+        for address in 0..BLOCKS {
+            let data = [address as u8; BLOCK_BYTES as usize];
+            volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
+        }
+        volume.close().unwrap();
+        let gate = Arc::new(Gate::default());
+        let store = Gated { store: world.store(), gate: gate.clone() };
+        let (volume, _) = setup.open(store, world.dir(), coins(2)).unwrap();
+        let cache_bytes_max = blocks * u64::from(BLOCK_BYTES);
+        let options = DiskOptions { cache_bytes_max, ..DiskOptions::default() };
+        let disk = Disk::start(volume, &options).unwrap();
+        Self { setup, world, gate, disk }
+    }
+
+    fn submit(&self, asked: Asked) -> Receiver<Answer> {
+        let (told, answer) = channel();
+        let Asked { op, then } = asked;
+        let done = Box::new(move |answer| {
+            then();
+            // Who no longer listens has seen enough.
+            let _ = told.send(answer);
+        });
+        self.disk.submit(Request { op, done });
+        answer
+    }
+
+    fn contents(&self, block: u64) -> u8 {
+        let answer = self.submit(read(block)).recv_timeout(PATIENCE).unwrap();
+        answer.unwrap()[0]
+    }
+
+    /// Has `first` served together. When storage is asked to read for them, `next` comes.
+    fn serve(&self, first: Vec<Asked>, next: Vec<Asked>) -> Vec<Receiver<Answer>> {
+        let (is_busy, busy) = channel();
+        let (all_are_there, go_on) = channel::<()>();
+        let nothing = DiskOp::Trim { offset: 0, bytes: 0, durable: false };
+        let before = self.submit(Asked::from(nothing).then(move || {
+            is_busy.send(()).unwrap();
+            go_on.recv().unwrap();
+        }));
+        busy.recv().unwrap();
+        self.gate.close();
+        let mut answers: Vec<_> = first.into_iter().map(|asked| self.submit(asked)).collect();
+        all_are_there.send(()).unwrap();
+        before.recv().unwrap().unwrap();
+        // Something may fail before storage is asked.
+        if self.gate.is_reached() {
+            answers.extend(next.into_iter().map(|asked| self.submit(asked)));
+        }
+        self.gate.open();
+        answers
+    }
+}
+
+/// Where reads wait while it is closed.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    is_closed: bool,
+    somebody_waits: bool,
+}
+
+impl Gate {
+    fn close(&self) {
+        self.state.lock().unwrap().is_closed = true;
+    }
+
+    fn open(&self) {
+        self.state.lock().unwrap().is_closed = false;
+        self.changed.notify_all();
+    }
+
+    fn pass(&self) {
+        let mut state = self.state.lock().unwrap();
+        while state.is_closed {
+            state.somebody_waits = true;
+            self.changed.notify_all();
+            state = self.changed.wait(state).unwrap();
+        }
+        state.somebody_waits = false;
+    }
+
+    /// Whether somebody waits there, at the latest in a moment.
+    fn is_reached(&self) -> bool {
+        let state = self.state.lock().unwrap();
+        let moment = Duration::from_secs(2);
+        let waiting = |state: &mut GateState| !state.somebody_waits;
+        self.changed.wait_timeout_while(state, moment, waiting).unwrap().0.somebody_waits
+    }
+}
+
+struct Gated {
+    store: CrashStore,
+    gate: Arc<Gate>,
+}
+
+impl BucketStore for Gated {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.store.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.store.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.gate.pass();
+        self.store.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.store.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.store.flush()
+    }
+}
