@@ -55,6 +55,12 @@ pub(crate) const VOLUME_CRASH: TestTarget = of_volumes("crash");
 /// What a disk answers, and how many accesses it makes for that.
 pub(crate) const VOLUME_DISK: TestTarget = of_volumes("disk");
 
+/// What is done while the next batch is begun.
+pub(crate) const VOLUME_OVERLAP: TestTarget = of_volumes("overlap");
+
+/// Reads that are begun before those before them are over.
+pub(crate) const VOLUME_READS: TestTarget = of_volumes("reads");
+
 /// What a volume says about itself, and what storage can make of it.
 pub(crate) const VOLUME_SUPERBLOCK: TestTarget = of_volumes("superblock");
 

@@ -1,7 +1,7 @@
 //! Leaks of volumes: of the commit protocol, and of what makes a trip.
 
 use super::{Edit, Leak};
-use crate::targets::{VOLUME_PRIVACY, VOLUME_SCHEDULE, VOLUME_VIEW};
+use crate::targets::{VOLUME_OVERLAP, VOLUME_PRIVACY, VOLUME_READS, VOLUME_SCHEDULE, VOLUME_VIEW};
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
@@ -80,6 +80,74 @@ pub(super) const LEAKS: &[Leak] = &[
             replacement: "SyncMoves::BeforeReads => reads.records <= synced + 1,",
         }],
         found_by: &[VOLUME_VIEW.tests(&["no_leaf_that_was_announced_is_forgotten"])],
+    },
+    Leak {
+        name: "volume-a-sync-makes-durable-what-came-after-it",
+        shows: "after a power loss, that a block is asked for again: on one leaf",
+        edits: &[Edit {
+            file: "volume/src/state/file.rs",
+            find: "self.synced = coming;",
+            replacement: "self.synced = self.records.max(coming);",
+        }],
+        found_by: &[VOLUME_VIEW.tests(&[
+            "a_leaf_is_shown_twice_only_where_a_sequence_is_repeated_if_reads_overlap",
+        ])],
+    },
+    Leak {
+        name: "volume-begun-reads-go-on-after-a-failed-sync",
+        shows: "after a power loss, that a block is asked for again: on one leaf",
+        edits: &[Edit {
+            file: "volume/src/volume/reads.rs",
+            find: "volume.ledger.log.sync_up_to(*records)?;",
+            replacement: "let _ = volume.ledger.log.sync_up_to(*records);",
+        }],
+        found_by: &[VOLUME_OVERLAP
+            .tests(&["what_is_done_depends_on_counts_alone_and_everybody_is_answered"])],
+    },
+    Leak {
+        name: "volume-reads-are-begun-as-the-stash-is",
+        shows: "whether the stash was over its bound for a moment, between two evictions",
+        edits: &[Edit {
+            file: "volume/src/volume/window.rs",
+            find: "let must_evict = must_evict || self.owes_eviction;",
+            replacement: "self.owes_eviction = false;",
+        }],
+        found_by: &[
+            VOLUME_READS.tests(&["reads_are_put_off_only_with_an_eviction_ahead_of_its_time"])
+        ],
+    },
+    Leak {
+        name: "volume-the-next-batch-is-begun-when-nothing-is-dirty",
+        shows: "whether anything was written since the last flush",
+        edits: &[Edit {
+            file: "volume/src/disk/worker.rs",
+            find: "if !batch.is_last {",
+            replacement: "if !batch.is_last && self.blocks.cache.dirty_blocks() == 0 {",
+        }],
+        found_by: &[VOLUME_OVERLAP
+            .tests(&["what_is_done_depends_on_counts_alone_and_everybody_is_answered"])],
+    },
+    Leak {
+        name: "volume-a-trim-ends-what-was-begun",
+        shows: "that the owner trims, while others read",
+        edits: &[Edit {
+            file: "volume/src/disk/blocks.rs",
+            find: "if !self.volume.has_room_to_forget() {
+            self.finish_all_windows()?;
+        }",
+            replacement: "self.finish_all_windows()?;",
+        }],
+        found_by: &[VOLUME_OVERLAP.tests(&["a_trim_does_not_wait_for_what_was_begun"])],
+    },
+    Leak {
+        name: "volume-a-block-on-its-way-is-read-again",
+        shows: "that two who wait ask for one block",
+        edits: &[Edit {
+            file: "volume/src/disk/blocks.rs",
+            find: "!self.cache.contains(*block) && !self.is_coming(*block) && seen.insert(*block)",
+            replacement: "!self.cache.contains(*block) && seen.insert(*block)",
+        }],
+        found_by: &[VOLUME_OVERLAP.tests(&["no_block_on_its_way_is_read_twice"])],
     },
     Leak {
         name: "volume-paths-are-announced-when-they-are-planned",
