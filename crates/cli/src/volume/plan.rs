@@ -1,12 +1,14 @@
 //! `oblivio plan`: what a volume would cost.
 
 use oblivio_core::durable::{Fact, FactValue};
+use oblivio_serve::nbd::Limits;
 use oblivio_store::StoreKind;
+use oblivio_volume::disk::BATCH_BLOCKS_MAX;
 use oblivio_volume::keys::Cost as UnlockCost;
 use oblivio_volume::plan::{Cost, Slots, StateRoom};
 use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::volume::shapes;
-use oblivio_volume::{VolumeError, VolumeOptions, Wish};
+use oblivio_volume::{DiskOptions, VolumeError, VolumeOptions, Wish};
 use serde_json::{Value, json};
 
 use super::alloc::{self, Allocated};
@@ -15,6 +17,12 @@ use super::sizes;
 use crate::args::{PlanArgs, WishArgs};
 use crate::error::CliError;
 use crate::output;
+
+/// Of the cache of a disk, unless the owner says otherwise.
+const CACHE_BYTES_MAX: u64 = DiskOptions::DEFAULT.cache_bytes_max;
+
+/// Of requests and their answers, over all clients.
+const REQUESTS_BYTES_MAX: u64 = Limits::DEFAULT.all_in_flight_bytes_max as u64;
 
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
@@ -143,11 +151,18 @@ impl Plan {
             ),
             self.access_line(),
             format!(
-                "client memory     {}: up to {} for the position map, {} for blocks; and the cache, \
-                 and the data of requests under way",
+                "client memory     {}: up to {} for the position map, {} for blocks",
                 size(cost.client_bytes() as f64),
                 size(cost.position_map_bytes as f64),
                 size(cost.blocks_on_client_bytes as f64)
+            ),
+            format!(
+                "memory in use     up to {}, the program aside: {} more for the cache (--cache), {} \
+                 for requests over NBD, {} for blocks on their way",
+                size(self.bytes_in_use_max() as f64),
+                size(CACHE_BYTES_MAX as f64),
+                size(REQUESTS_BYTES_MAX as f64),
+                size(self.batch_bytes_max() as f64)
             ),
             format!(
                 "checkpoint        every {} accesses at the latest",
@@ -175,6 +190,17 @@ impl Plan {
         lines.join("\n")
     }
 
+    /// Client memory of a volume that is served over NBD as it is by default, beside the program itself.
+    fn bytes_in_use_max(&self) -> u64 {
+        let for_requests = REQUESTS_BYTES_MAX + self.batch_bytes_max();
+        self.cost.client_bytes() + CACHE_BYTES_MAX + for_requests
+    }
+
+    /// Of blocks that are read together, which the cache holds beside its own.
+    fn batch_bytes_max(&self) -> u64 {
+        BATCH_BLOCKS_MAX as u64 * u64::from(self.params.block_bytes)
+    }
+
     pub(crate) fn json(&self) -> Value {
         let Self { params, facts, cost, store_bytes, state_room, allocated, .. } = self;
         let mut json = json!({
@@ -193,6 +219,7 @@ impl Plan {
             "position_map_bytes": cost.position_map_bytes,
             "blocks_on_client_bytes": cost.blocks_on_client_bytes,
             "client_bytes": cost.client_bytes(),
+            "client_bytes_in_use_max": self.bytes_in_use_max(),
             "accesses_per_checkpoint": cost.accesses_per_checkpoint,
         });
         for fact in facts {

@@ -44,6 +44,10 @@ pub use schedule::Schedule;
 /// As many requests wait before whoever brings one more waits too.
 const QUEUE_REQUESTS_MAX: usize = 256;
 
+/// As many blocks are read together, for the requests of a batch or for a long one. The cache may hold
+/// so many more than its bound, until the batch is served.
+pub const BATCH_BLOCKS_MAX: usize = 1024;
+
 /// How a disk is run.
 #[derive(Clone, Copy, Debug)]
 pub struct DiskOptions {
@@ -56,9 +60,14 @@ pub struct DiskOptions {
     pub schedule: Option<Schedule>,
 }
 
+impl DiskOptions {
+    /// A cache that is worth its memory, and no schedule.
+    pub const DEFAULT: Self = Self { cache_bytes_max: 16 << 20, schedule: None };
+}
+
 impl Default for DiskOptions {
     fn default() -> Self {
-        Self { cache_bytes_max: 16 << 20, schedule: None }
+        Self::DEFAULT
     }
 }
 

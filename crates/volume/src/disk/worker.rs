@@ -7,18 +7,14 @@ use std::time::Duration;
 use oblivio_core::durable::AnyStore;
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 
-use super::DiskOptions;
 use super::blocks::Blocks;
 use super::pending::{Pending, Step};
 use super::requests::{Message, Waiting, refuse_all};
 use super::uncached;
+use super::{BATCH_BLOCKS_MAX, DiskOptions};
 use crate::device::Request;
 use crate::error::VolumeError;
 use crate::volume::Volume;
-
-/// As many blocks are read together, for the requests of a batch or for a long one. The cache may hold
-/// so many more than its bound, until the batch is served.
-const BATCH_BLOCKS_MAX: usize = 1024;
 
 /// After so long without a request, dirty blocks are written back.
 const IDLE: Duration = Duration::from_millis(500);

@@ -21,6 +21,7 @@ const PLAN: [&str; 22] = [
     "blocks",
     "blocks_on_client_bytes",
     "client_bytes",
+    "client_bytes_in_use_max",
     "disk_bytes",
     "evict_period",
     "expansion",

@@ -226,6 +226,34 @@ fn requests_in_flight_are_bounded() {
     }
 }
 
+/// What the server needs for requests and answers does not grow with the number of clients.
+#[test]
+fn bytes_in_flight_are_bounded_over_all_clients() {
+    for (command, asked) in [(READ, 4096), (WRITE, 4096)] {
+        let limits = Limits { all_in_flight_bytes_max: 3 * asked, ..Limits::default() };
+        let options = NbdOptions { limits, ..NbdOptions::default() };
+        let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 3), options);
+        let mut clients: Vec<_> = (0..5).map(|_| Client::ready(&server.socket())).collect();
+        server.disk.hold();
+        let data = if command == WRITE { vec![1; asked as usize] } else { Vec::new() };
+        for client in &mut clients {
+            for cookie in 0..4 {
+                client.say(&[&request(0, command, cookie, 0, asked)[..], &data].concat());
+            }
+        }
+        wait_until(|| server.disk.taken() == 3);
+        sleep(Duration::from_millis(100));
+        assert_eq!(server.disk.taken(), 3);
+        server.disk.release();
+        for client in &mut clients {
+            for _ in 0..4 {
+                assert!(matches!(client.hear_reply(), Reply::Simple { error: 0, .. }));
+                client.hear(if command == READ { asked as usize } else { 0 });
+            }
+        }
+    }
+}
+
 #[test]
 fn a_disk_with_little_room_serves_many_clients() {
     let disk = MemoryDisk::new(DISK_BYTES, 3).with_room_for(2);
