@@ -15,7 +15,7 @@ fn assert_fields(report: &Value, names: &[&str]) {
     assert_eq!(found, wanted);
 }
 
-const PLAN: [&str; 22] = [
+const PLAN: [&str; 23] = [
     "accesses_per_checkpoint",
     "block_bytes",
     "blocks",
