@@ -56,7 +56,9 @@ fn the_clients_directory_takes_no_more_room_than_the_plan_says() {
 #[test]
 fn a_plan_says_what_a_passphrase_takes_to_open_and_that_the_cache_and_requests_come_on_top() {
     let text = World::new().good("plan --size 1T");
-    for part in ["and the cache", "requests under way", "passphrase", "up to 1.0 GiB more"] {
+    for part in
+        ["memory in use", "for the cache", "for requests", "passphrase", "up to 1.0 GiB more"]
+    {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
 }
