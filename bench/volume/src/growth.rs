@@ -121,7 +121,7 @@ pub fn measure(plan: &Plan, ground: &Ground, end: &End) -> Result<Vec<Grown>, St
         is_fuse: false,
         loads,
     });
-    rounds::in_turns(subjects.collect(), &plan, end, &progress)?;
+    rounds::in_turns(subjects.collect(), None, &plan, end, &progress)?;
     progress.finish_and_clear();
 
     let mut grown = Vec::new();

@@ -5,6 +5,7 @@
 //! | [`subjects`] | the disks that are compared |
 //! | [`load`] | what is asked of them |
 //! | [`fio`] | the program that asks |
+//! | [`floor`] | what its bytes alone would take |
 //! | [`rounds`] | every subject under every load, in turns |
 //! | [`growth`] | how a volume's speed changes with its size |
 //! | [`techniques`] | what IR-ORAM's techniques gain at a fixed rate |
@@ -15,6 +16,7 @@
 #![allow(clippy::disallowed_methods, reason = "measuring is reading the clock")]
 
 mod fio;
+mod floor;
 mod growth;
 mod load;
 mod machine;
@@ -135,8 +137,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let plan = arguments.plan();
 
     report::print_head(&plan);
-    let measured = rounds::measure(&subjects, &plan, &ground, &end)?;
-    report::print_loads(&measured, &plan);
+    let (measured, floor) = rounds::measure(&subjects, &plan, &ground, &end)?;
+    report::print_loads(&measured, floor.as_ref(), &plan);
     let created = if creates { growth::creation(&ground, &end)? } else { Vec::new() };
     report::print_creation(&created);
     let grown = if grows { growth::measure(&plan, &ground, &end)? } else { Vec::new() };

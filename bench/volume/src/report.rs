@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::fio::PERCENTILES;
+use crate::floor::Floor;
 use crate::growth::{Creation, Grown};
 use crate::machine;
 use crate::rounds::{Measured, Plan, Rounds};
@@ -30,22 +31,25 @@ pub fn print_head(plan: &Plan) {
 }
 
 /// Prints every subject under every load.
-pub fn print_loads(measured: &[Measured], plan: &Plan) {
+pub fn print_loads(measured: &[Measured], floor: Option<&Floor>, plan: &Plan) {
     if measured.is_empty() {
         return;
     }
     let mut table = vec![HEAD.map(str::to_owned).to_vec()];
     for index in 0..measured[0].loads.len() {
         table.push(vec![measured[0].loads[index].load.name.to_owned()]);
-        table.extend(measured.iter().map(|subject| row(subject, &subject.loads[index])));
+        table.extend(measured.iter().map(|subject| row(subject, index)));
     }
     print_table(&table);
     println!(
         "medians over {} rounds; of latencies too, and those of loads that flush are the flushes'. \
          CPU, read, written: of the server, for one request; write x: bytes that it wrote for one \
-         byte of a request\n",
+         byte of a request; floor: requests a second, and how many times slower this is\n",
         plan.rounds
     );
+    if let Some(floor) = floor.and_then(Floor::describe) {
+        println!("{floor}\n");
+    }
     for Measured { description, disk_bytes, set_up, fill, .. } in measured {
         let fill = fill.as_ref().map_or("not filled".to_owned(), |fill| {
             format!("filled in {:.1} s, {:.1} MB/s", fill.seconds, fill.bytes_per_second / 1e6)
@@ -61,7 +65,7 @@ pub fn print_loads(measured: &[Measured], plan: &Plan) {
     println!();
 }
 
-const HEAD: [&str; 13] = [
+const HEAD: [&str; 15] = [
     "",
     "req/s",
     "min",
@@ -75,9 +79,12 @@ const HEAD: [&str; 13] = [
     "read KiB",
     "written KiB",
     "write x",
+    "floor",
+    "x floor",
 ];
 
-fn row(subject: &Measured, rounds: &Rounds) -> Vec<String> {
+fn row(subject: &Measured, index: usize) -> Vec<String> {
+    let (rounds, floor) = (&subject.loads[index], subject.floors[index]);
     let rate = rounds.requests_per_second();
     let mut cells = vec![
         format!("  {}", subject.description.name),
@@ -95,6 +102,8 @@ fn row(subject: &Measured, rounds: &Rounds) -> Vec<String> {
         optional(rounds.read_bytes().map(|spread| spread.median / 1024.0), 1),
         optional(rounds.written_bytes().map(|spread| spread.median / 1024.0), 1),
         optional(write_amplification(rounds), 1),
+        optional(floor, 0),
+        optional(floor.map(|floor| floor / rate.median), 2),
     ]);
     cells
 }
@@ -273,7 +282,7 @@ pub fn write(
 }
 
 fn subject_json(subject: &Measured) -> Value {
-    let Measured { description, disk_bytes, set_up, fill, loads } = subject;
+    let Measured { description, disk_bytes, set_up, fill, loads, floors } = subject;
     json!({
         "name": description.name,
         "note": description.note,
@@ -281,6 +290,7 @@ fn subject_json(subject: &Measured) -> Value {
         "set_up_seconds": set_up.as_secs_f64(),
         "fill_seconds": fill.as_ref().map(|fill| fill.seconds),
         "loads": loads.iter().map(rounds_json).collect::<Vec<_>>(),
+        "floors_requests_per_second": floors,
     })
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::fio::{self, Answers, PERCENTILES, Until};
+use crate::floor::Floor;
 use crate::load::{FILL, LOADS, Load};
 use crate::spread::Spread;
 use crate::subjects::{Description, Ground, Subject};
@@ -30,6 +31,8 @@ pub struct Measured {
     pub fill: Option<Answers>,
     /// In the order of the loads.
     pub loads: Vec<Rounds>,
+    /// Requests a second at the [`Floor`] of each, if it has one.
+    pub floors: Vec<Option<f64>>,
 }
 
 /// One load in all rounds.
@@ -90,7 +93,7 @@ pub fn measure(
     plan: &Plan,
     ground: &Ground,
     end: &End,
-) -> Result<Vec<Measured>, String> {
+) -> Result<(Vec<Measured>, Option<Floor>), String> {
     let steps = 2 * descriptions.len() + plan.rounds as usize * LOADS.len() * descriptions.len();
     let progress = progress(steps as u64);
     let mut running = Vec::new();
@@ -101,11 +104,18 @@ pub fn measure(
         let Measured { description: Description { name, is_fuse, .. }, loads, .. } = measured;
         Turn { name, subject: &mut **subject, is_fuse: *is_fuse, loads }
     });
-    in_turns(subjects.collect(), plan, end, &progress)?;
+    let has_floor = descriptions.iter().any(|description| description.is_volume);
+    let mut floor = has_floor.then(|| Floor::prepare(plan.disk_bytes, ground)).transpose()?;
+    in_turns(subjects.collect(), floor.as_mut(), plan, end, &progress)?;
     progress.finish_and_clear();
-    let stop =
-        |(mut subject, measured): (Box<dyn Subject>, Measured)| subject.stop().map(|()| measured);
-    running.into_iter().map(stop).collect()
+    let stop = |(mut subject, mut measured): (Box<dyn Subject>, Measured)| {
+        let floor = floor.as_ref().filter(|_| measured.description.is_volume);
+        let of_load = |load| floor.and_then(|floor| floor.requests_per_second(load));
+        measured.floors = measured.loads.iter().map(of_load).collect();
+        subject.stop().map(|()| measured)
+    };
+    let measured = running.into_iter().map(stop).collect::<Result<_, _>>()?;
+    Ok((measured, floor))
 }
 
 /// A subject in the loop.
@@ -116,15 +126,19 @@ pub struct Turn<'a> {
     pub loads: &'a mut Vec<Rounds>,
 }
 
-/// The loop itself: puts each subject under the next of its loads, round by round.
+/// The loop itself: puts each subject under the next of its loads, round by round, and measures the floor with each.
 pub fn in_turns(
     mut subjects: Vec<Turn<'_>>,
+    mut floor: Option<&mut Floor>,
     plan: &Plan,
     end: &End,
     progress: &ProgressBar,
 ) -> Result<(), String> {
     let loads_max = subjects.iter().map(|turn| turn.loads.len()).max().unwrap_or(0);
     for round in 0..plan.rounds {
+        if let Some(floor) = &mut floor {
+            floor.round()?;
+        }
         for index in 0..loads_max {
             for Turn { name, subject, is_fuse, loads } in &mut subjects {
                 let Some(Rounds { load, rounds }) = loads.get_mut(index) else { continue };
@@ -192,7 +206,8 @@ fn start(
     progress.inc(1);
     let loads = LOADS.map(|load| Rounds { load, rounds: Vec::new() }).into();
     let disk_bytes = subject.bytes();
-    Ok((subject, Measured { description: *description, disk_bytes, set_up, fill, loads }))
+    let floors = Vec::new();
+    Ok((subject, Measured { description: *description, disk_bytes, set_up, fill, loads, floors }))
 }
 
 /// A bar of so many steps, with a message.

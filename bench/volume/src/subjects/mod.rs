@@ -39,6 +39,8 @@ pub struct Description {
     /// Whether requests and answers go through the FUSE device, and are counted among what the server
     /// reads and writes.
     pub is_fuse: bool,
+    /// Whether it is a volume of ours: it has a floor.
+    pub is_volume: bool,
     /// Programs that it needs.
     pub programs: &'static [&'static str],
     pub start: Start,
@@ -46,7 +48,15 @@ pub struct Description {
 
 /// Every subject, the slowest last.
 pub fn all() -> Vec<Description> {
-    vec![raw::FILE, nbdkit::FILE_PLUGIN, oblivio::NBD, oblivio::MOUNT, oramfs::MOUNT]
+    vec![
+        raw::FILE,
+        nbdkit::MEMORY_PLUGIN,
+        nbdkit::FILE_PLUGIN,
+        nbdkit::LUKS_FILTER,
+        oblivio::NBD,
+        oblivio::MOUNT,
+        oramfs::MOUNT,
+    ]
 }
 
 /// Where subjects live, and the programs they are made of.
@@ -71,7 +81,7 @@ impl Ground {
     }
 
     /// A new directory for a disk. Its owner removes it, and whoever does not leaves it to the ground.
-    fn folder(&self) -> Result<TempDir, String> {
+    pub fn folder(&self) -> Result<TempDir, String> {
         tempfile::tempdir_in(self.disks.path())
             .map_err(|error| format!("cannot make a directory: {error}"))
     }

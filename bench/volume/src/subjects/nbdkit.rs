@@ -1,22 +1,66 @@
-//! nbdkit's file plugin: a network block device that hides nothing.
+//! nbdkit: network block devices that hide nothing, or what is written alone.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
 
 use super::{Description, Ground, Subject, sparse_file};
 use crate::fio::Target;
-use crate::tools::{End, Running};
+use crate::tools::{End, Running, run_to_its_end};
 
 pub const FILE_PLUGIN: Description = Description {
     name: "nbdkit file",
     note: "through the page cache, not encrypted",
     is_filled: true,
     is_fuse: false,
+    is_volume: false,
     programs: &["nbdkit"],
-    start: |bytes, ground, end| Ok(Box::new(Nbdkit::start(bytes, ground, end)?)),
+    start: |bytes, ground, end| {
+        let file = |path: &Path, _: &End| {
+            sparse_file(path, bytes)?;
+            Ok(vec!["file".into(), path.into()])
+        };
+        Ok(Box::new(Nbdkit::start("file", bytes, file, ground, end)?))
+    },
 };
+
+pub const MEMORY_PLUGIN: Description = Description {
+    name: "nbdkit memory",
+    note: "a disk of memory: what the protocol costs",
+    start: |bytes, ground, end| {
+        let memory = |_: &Path, _: &End| Ok(vec!["memory".into(), bytes.to_string().into()]);
+        Ok(Box::new(Nbdkit::start("memory", bytes, memory, ground, end)?))
+    },
+    ..FILE_PLUGIN
+};
+
+pub const LUKS_FILTER: Description = Description {
+    name: "nbdkit luks",
+    note: "the same file, encrypted as dm-crypt does it (AES-256-XTS): the price of encryption alone",
+    programs: &["nbdkit", "qemu-img"],
+    start: |bytes, ground, end| {
+        let luks = |path: &Path, end: &End| {
+            make_luks(path, bytes, end)?;
+            let passphrase = format!("passphrase={PASSPHRASE}");
+            Ok(vec!["--filter=luks".into(), "file".into(), path.into(), passphrase.into()])
+        };
+        Ok(Box::new(Nbdkit::start("luks", bytes, luks, ground, end)?))
+    },
+    ..FILE_PLUGIN
+};
+
+/// Nobody's secret: the disk is gone after the measurement.
+const PASSPHRASE: &str = "measured";
+
+fn make_luks(path: &Path, bytes: u64, end: &End) -> Result<(), String> {
+    let mut command = Command::new("qemu-img");
+    command.args(["create", "-q", "-f", "luks", "--object"]);
+    command.arg(format!("secret,id=key,data={PASSPHRASE}"));
+    command.args(["-o", "key-secret=key,iter-time=10"]).arg(path).arg(bytes.to_string());
+    run_to_its_end(&mut command, end).map(drop)
+}
 
 struct Nbdkit {
     server: Running,
@@ -26,12 +70,19 @@ struct Nbdkit {
 }
 
 impl Nbdkit {
-    fn start(bytes: u64, ground: &Ground, end: &End) -> Result<Self, String> {
+    /// `make` makes what is served, at a path if it is a file, and says how.
+    fn start(
+        name: &str,
+        bytes: u64,
+        make: impl FnOnce(&Path, &End) -> Result<Vec<OsString>, String>,
+        ground: &Ground,
+        end: &End,
+    ) -> Result<Self, String> {
         let folder = ground.folder()?;
-        let (file, socket) = (folder.path().join("disk"), ground.socket("nbdkit"));
-        sparse_file(&file, bytes)?;
+        let socket = ground.socket(&format!("nbdkit-{name}"));
+        let served = make(&folder.path().join("disk"), end)?;
         let mut command = Command::new("nbdkit");
-        command.args(["--foreground", "--unix"]).arg(&socket).arg("file").arg(&file);
+        command.args(["--foreground", "--unix"]).arg(&socket).args(served);
         let mut server = Running::start(&mut command)?;
         server.wait_for(&socket, end)?;
         Ok(Self { server, socket, bytes, _folder: folder })

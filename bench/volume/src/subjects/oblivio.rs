@@ -17,6 +17,7 @@ pub const NBD: Description = Description {
     note: "oblivio serve nbd: oblivious, encrypted, authenticated, survives crashes",
     is_filled: true,
     is_fuse: false,
+    is_volume: true,
     programs: &[],
     start: |bytes, ground, end| Ok(Box::new(serve_nbd(bytes, ground, end)?)),
 };
@@ -26,6 +27,7 @@ pub const MOUNT: Description = Description {
     note: "the same through FUSE; the kernel hands over the writes to one file one by one",
     is_filled: true,
     is_fuse: true,
+    is_volume: true,
     programs: &["fusermount3"],
     start: |bytes, ground, end| Ok(Box::new(mount_raw(bytes, ground, end)?)),
 };

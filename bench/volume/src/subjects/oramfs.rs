@@ -18,6 +18,7 @@ pub const MOUNT: Description = Description {
            same. A flush does nothing",
     is_filled: false,
     is_fuse: true,
+    is_volume: false,
     programs: &["fusermount"],
     start: |_, ground, end| Ok(Box::new(Oramfs::start(ground, end)?)),
 };

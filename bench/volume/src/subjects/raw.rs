@@ -12,6 +12,7 @@ pub const FILE: Description = Description {
     note: "through the page cache: reads are memory's, writes are flushed at the end",
     is_filled: true,
     is_fuse: false,
+    is_volume: false,
     programs: &[],
     start: |bytes, ground, _| Ok(Box::new(Raw::create(bytes, ground)?)),
 };

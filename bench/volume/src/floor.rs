@@ -1,0 +1,169 @@
+//! What no volume can do without: the bytes that it moves, verifies, seals and writes, and the syncs of its log. Measured
+//! on one processor, in the same run, one after the other and with nothing around it.
+
+use std::fs::{File, OpenOptions};
+use std::hint::black_box;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::time::Instant;
+
+use aegis::aegis256x4::{Aegis256X4, Aegis256X4Mac};
+use tempfile::TempDir;
+
+use crate::load::Load;
+use crate::rounds::Rounds;
+use crate::spread::Spread;
+use crate::subjects::Ground;
+
+/// A bucket of five blocks of 4 KiB, as a volume has them.
+const BUCKET_BYTES: usize = 5 * 4096;
+
+/// So much does each part move in a round.
+const ROUND_BUCKETS: usize = 4096;
+
+const ROUND_SYNCS: u32 = 200;
+
+/// What the log keeps of a few accesses.
+const RECORD_BYTES: usize = 512;
+
+/// Where it is measured.
+pub struct Floor {
+    file: File,
+    buckets: u64,
+    log: File,
+    rounds: Vec<Costs>,
+    _folder: TempDir,
+}
+
+/// Seconds.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    /// Of a byte: out of the page cache, and into it.
+    reads: f64,
+    writes: f64,
+    /// Of a byte: AEGIS-256X4-MAC, and the key stream besides.
+    verifies: f64,
+    seals: f64,
+    /// Appending a record, and its sync.
+    syncs: f64,
+}
+
+impl Floor {
+    /// With a file of so many bytes, which is in the page cache from then on.
+    pub fn prepare(bytes: u64, ground: &Ground) -> Result<Self, String> {
+        let folder = ground.folder()?;
+        let make = |name: &str| {
+            let path = folder.path().join(name);
+            OpenOptions::new().read(true).write(true).create_new(true).open(path)
+        };
+        let (file, log) =
+            make("buckets").and_then(|file| Ok((file, make("log")?))).map_err(failed)?;
+        let buckets = bytes / BUCKET_BYTES as u64;
+        let bucket = vec![1; BUCKET_BYTES];
+        (0..buckets).try_for_each(|i| file.write_all_at(&bucket, place(i))).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        Ok(Self { file, buckets, log, rounds: Vec::new(), _folder: folder })
+    }
+
+    /// Measures each part once.
+    pub fn round(&mut self) -> Result<(), String> {
+        let mut bucket = vec![1; BUCKET_BYTES];
+        let seed = self.rounds.len() as u64;
+        let places: Vec<_> =
+            scattered(seed).map(|i| place(i % self.buckets)).take(ROUND_BUCKETS).collect();
+        let per_byte = |seconds: f64| seconds / (ROUND_BUCKETS * BUCKET_BYTES) as f64;
+        let reads =
+            time(|| places.iter().try_for_each(|at| self.file.read_exact_at(&mut bucket, *at)))?;
+        let writes =
+            time(|| places.iter().try_for_each(|at| self.file.write_all_at(&bucket, *at)))?;
+        let mac = Aegis256X4Mac::<32>::new(&[7; 32]);
+        let verifies = time(|| {
+            for _ in 0..ROUND_BUCKETS {
+                let mut mac = mac.clone();
+                mac.update(black_box(&bucket));
+                black_box(mac.finalize());
+            }
+            Ok(())
+        })?;
+        let streams = time(|| {
+            for _ in 0..ROUND_BUCKETS {
+                Aegis256X4::<32>::new(&[7; 32], &[8; 32])
+                    .stream_xor_in_place(black_box(&mut bucket));
+            }
+            Ok(())
+        })?;
+        let syncs = time(|| {
+            (0..ROUND_SYNCS).try_for_each(|_| {
+                self.log.write_all(&[1; RECORD_BYTES])?;
+                self.log.sync_data()
+            })
+        })?;
+        self.rounds.push(Costs {
+            reads: per_byte(reads),
+            writes: per_byte(writes),
+            verifies: per_byte(verifies),
+            seals: per_byte(verifies + streams),
+            syncs: syncs / f64::from(ROUND_SYNCS),
+        });
+        Ok(())
+    }
+
+    /// Requests a second of a load, if each moved the bytes that a volume moves for it, and nothing were done besides. A sync of
+    /// the log is waited for where the load waits for it; elsewhere others are served meanwhile.
+    pub fn requests_per_second(&self, measured: &Rounds) -> Option<f64> {
+        let read = measured.read_bytes()?.median;
+        let written = measured.written_bytes()?.median;
+        let Costs { reads, writes, verifies, seals, syncs } = self.median()?;
+        let Load { flushes, .. } = measured.load;
+        let waits = if flushes { syncs } else { 0.0 };
+        Some(1.0 / (read * (reads + verifies) + written * (writes + seals) + waits))
+    }
+
+    /// In words.
+    pub fn describe(&self) -> Option<String> {
+        let Costs { reads, writes, verifies, seals, syncs } = self.median()?;
+        let rate = |seconds: f64| 1e-9 / seconds;
+        Some(format!(
+            "floor: the bytes that a request moved, on one processor: {:.1} GB/s out of the page cache, {:.1} verified, \
+             {:.1} sealed, {:.1} into the page cache; {:.0} us a sync, where it is waited for",
+            rate(reads),
+            rate(verifies),
+            rate(seals),
+            rate(writes),
+            syncs * 1e6
+        ))
+    }
+
+    fn median(&self) -> Option<Costs> {
+        if self.rounds.is_empty() {
+            return None;
+        }
+        let over = |part: fn(&Costs) -> f64| Spread::of(self.rounds.iter().map(part)).median;
+        Some(Costs {
+            reads: over(|costs| costs.reads),
+            writes: over(|costs| costs.writes),
+            verifies: over(|costs| costs.verifies),
+            seals: over(|costs| costs.seals),
+            syncs: over(|costs| costs.syncs),
+        })
+    }
+}
+
+fn place(bucket: u64) -> u64 {
+    bucket * BUCKET_BYTES as u64
+}
+
+/// Numbers all over, others for each seed.
+fn scattered(seed: u64) -> impl Iterator<Item = u64> {
+    (seed << 32..).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16)
+}
+
+fn time(work: impl FnOnce() -> std::io::Result<()>) -> Result<f64, String> {
+    let clock = Instant::now();
+    work().map_err(failed)?;
+    Ok(clock.elapsed().as_secs_f64())
+}
+
+fn failed(error: std::io::Error) -> String {
+    format!("the floor cannot be measured: {error}")
+}
