@@ -15,8 +15,8 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Survival, World};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
 use oblivio_volume::{Disk, DiskOptions};
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
 use crate::support::seen::DATA_TREE;
 
@@ -100,6 +100,66 @@ fn what_is_durable_survives_although_the_next_batch_is_begun() {
     let mut data = [0; BLOCK_BYTES as usize];
     volume.access(&mut [Access { address: 5, op: Op::Read(&mut data) }]).unwrap();
     assert_eq!(data[0], 99);
+}
+
+/// Whatever comes in two batches that overlap, the disk holds what it would hold if all came one by one; also after a power
+/// loss, once a flush was answered.
+#[test]
+fn batches_that_overlap_are_done_in_their_order() {
+    let mut coins = StdRng::seed_from_u64(1);
+    for seed in 0..120 {
+        let held = Held::with_cache(coins.random_range(1..4));
+        let mut shadow: Vec<_> = (0..BLOCKS as u8).collect();
+        for _ in 0..4 {
+            let mut expected = Vec::new();
+            let mut batch = |reads: u64, others: usize| {
+                let mut asked: Vec<Asked> = Vec::new();
+                let few = coins.random_range(0..BLOCKS - 12);
+                for i in 0..reads {
+                    asked.push(read(few + i));
+                    expected.push(Some(shadow[(few + i) as usize]));
+                }
+                for _ in 0..others {
+                    let block = few + coins.random_range(0..12);
+                    let now = &mut shadow[block as usize];
+                    let (one, answer) = match coins.random_range(0..5) {
+                        0 => {
+                            *now = coins.random();
+                            (write(block, *now, false), None)
+                        }
+                        1 => {
+                            *now = coins.random();
+                            (write_a_part(block, *now), None)
+                        }
+                        2 => {
+                            *now = 0;
+                            (zero(block), None)
+                        }
+                        _ => (read(block), Some(*now)),
+                    };
+                    expected.push(answer);
+                    asked.push(one);
+                }
+                asked
+            };
+            // So many are not in the cache that storage is asked.
+            let first = batch(6, 10);
+            let mut next = batch(0, 12);
+            next.push(DiskOp::Flush.into());
+            expected.push(None);
+            assert_eq!(first_bytes(held.serve(first, next)), expected, "{seed}");
+        }
+        let Held { setup, world, disk, .. } = held;
+        world.crash(&mut coins, Survival::None);
+        drop(disk);
+        let (mut volume, _) =
+            setup.open(world.store(), world.dir(), StdRng::seed_from_u64(seed)).unwrap();
+        for (address, fill) in (0..).zip(shadow) {
+            let mut data = [1; BLOCK_BYTES as usize];
+            volume.access(&mut [Access { address, op: Op::Read(&mut data) }]).unwrap();
+            assert_eq!(data[0], fill, "{seed}: block {address}");
+        }
+    }
 }
 
 /// Whatever fails, everybody is told. And what is done for requests, step by step, is the same whether blocks are dirty,
@@ -187,6 +247,12 @@ fn read(block: u64) -> Asked {
 fn write(block: u64, fill: u8, durable: bool) -> Asked {
     let data = vec![fill; BLOCK_BYTES as usize].into();
     DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data, durable }.into()
+}
+
+/// The first half of a block.
+fn write_a_part(block: u64, fill: u8) -> Asked {
+    let data = vec![fill; BLOCK_BYTES as usize / 2].into();
+    DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data, durable: false }.into()
 }
 
 fn zero(block: u64) -> Asked {
