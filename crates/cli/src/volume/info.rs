@@ -8,6 +8,7 @@ use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::volume::needs_recovery;
 use serde_json::{Value, json};
 
+use super::machine::Machine;
 use super::opening::{self, Unlocking};
 use super::plan::{Plan, opening_line, size};
 use super::state_home;
@@ -98,6 +99,7 @@ impl Facts {
                     .into(),
             );
         }
+        lines.extend(Machine::here().remarks());
         lines.extend([String::new(), slots_text(&self.slots)]);
         Ok(lines.join("\n"))
     }
@@ -109,6 +111,7 @@ impl Facts {
         json["needs_recovery"] = json!(self.known_to_client.map(|known| known.needs_recovery));
         json["tampering_found"] = json!(self.known_to_client.map(|known| known.tampering_found));
         json["authenticated"] = json!(self.known_to_client.is_some());
+        json["machine"] = Machine::here().json();
         json["key_slots"] = slots_json(&self.slots);
         Ok(json)
     }

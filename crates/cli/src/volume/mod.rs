@@ -8,6 +8,7 @@ mod client_watch;
 mod create;
 mod info;
 mod key;
+mod machine;
 mod man;
 mod mount;
 mod opening;

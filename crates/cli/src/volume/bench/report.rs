@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use oblivio_core::view::Total;
 use serde_json::{Value, json};
 
+use super::super::machine::Machine;
 use super::super::plan::size;
 use super::drive::Outcome;
 use super::load::{Action, Load};
@@ -170,6 +171,7 @@ pub(super) fn text(args: &BenchArgs, figures: &[Figures]) -> String {
         args.queue_depth,
         size(cache_bytes(args.size) as f64),
     );
+    let head = [vec![head], Machine::here().remarks()].concat().join("\n");
     let rates = table(&HEAD, figures.iter().map(Figures::row));
     let spending = table(&SPENDING_HEAD, figures.iter().map(Figures::spending_row));
     [head, rates, LEGEND.into(), spending, SPENDING_LEGEND.into()].join("\n\n")
@@ -197,6 +199,7 @@ pub(super) fn json(args: &BenchArgs, figures: &[Figures]) -> Value {
         "queue_depth": args.queue_depth,
         "cache_bytes": cache_bytes(args.size),
         "direct": args.direct,
+        "machine": Machine::here().json(),
         "sync_moves": sync_moves.as_ref().map(|name| name.get_name()),
         "loads": figures.iter().map(Figures::json).collect::<Vec<_>>(),
     })

@@ -109,9 +109,11 @@ fn sizes_are_compared_as_they_would_be_planned() {
 #[test]
 fn a_description_as_json_with_a_key_and_without() {
     let world = World::with_data(8);
-    let fields =
-        [&PLAN[..], &["allocated_bytes", "authenticated", "id", "key_slots", "needs_recovery"]]
-            .concat();
+    let fields = [
+        &PLAN[..],
+        &["allocated_bytes", "authenticated", "id", "key_slots", "machine", "needs_recovery"],
+    ]
+    .concat();
     let fields = [&fields[..], &["tampering_found"]].concat();
     let vouched = world.json(&format!("info {VOLUME} --require-clean --json"));
     assert_fields(&vouched, &fields);
