@@ -18,6 +18,9 @@ use crate::subjects::Ground;
 /// A bucket of five blocks of 4 KiB, as a volume has them.
 const BUCKET_BYTES: usize = 5 * 4096;
 
+/// More than the processor's caches hold, and so little that it stays in the page cache.
+const FILE_BYTES: u64 = 256 << 20;
+
 /// So much does each part move in a round.
 const ROUND_BUCKETS: usize = 4096;
 
@@ -49,8 +52,7 @@ struct Costs {
 }
 
 impl Floor {
-    /// With a file of so many bytes, which is in the page cache from then on.
-    pub fn prepare(bytes: u64, ground: &Ground) -> Result<Self, String> {
+    pub fn prepare(ground: &Ground) -> Result<Self, String> {
         let folder = ground.folder()?;
         let make = |name: &str| {
             let path = folder.path().join(name);
@@ -58,7 +60,7 @@ impl Floor {
         };
         let (file, log) =
             make("buckets").and_then(|file| Ok((file, make("log")?))).map_err(failed)?;
-        let buckets = bytes / BUCKET_BYTES as u64;
+        let buckets = FILE_BYTES / BUCKET_BYTES as u64;
         let bucket = vec![1; BUCKET_BYTES];
         (0..buckets).try_for_each(|i| file.write_all_at(&bucket, place(i))).map_err(failed)?;
         file.sync_all().map_err(failed)?;
@@ -71,6 +73,10 @@ impl Floor {
         let seed = self.rounds.len() as u64;
         let places: Vec<_> =
             scattered(seed).map(|i| place(i % self.buckets)).take(ROUND_BUCKETS).collect();
+        // Others may have pushed it out of the page cache.
+        (0..self.buckets)
+            .try_for_each(|i| self.file.read_exact_at(&mut bucket, place(i)))
+            .map_err(failed)?;
         let per_byte = |seconds: f64| seconds / (ROUND_BUCKETS * BUCKET_BYTES) as f64;
         let reads =
             time(|| places.iter().try_for_each(|at| self.file.read_exact_at(&mut bucket, *at)))?;

@@ -105,7 +105,7 @@ pub fn measure(
         Turn { name, subject: &mut **subject, is_fuse: *is_fuse, loads }
     });
     let has_floor = descriptions.iter().any(|description| description.is_volume);
-    let mut floor = has_floor.then(|| Floor::prepare(plan.disk_bytes, ground)).transpose()?;
+    let mut floor = has_floor.then(|| Floor::prepare(ground)).transpose()?;
     in_turns(subjects.collect(), floor.as_mut(), plan, end, &progress)?;
     progress.finish_and_clear();
     let stop = |(mut subject, mut measured): (Box<dyn Subject>, Measured)| {
