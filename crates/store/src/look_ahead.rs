@@ -22,7 +22,7 @@ const WAITING_MAX: usize = 128;
 /// So many trips are read ahead at once, and so many bytes. They should stay in the cache of a processor until they
 /// are used.
 const BUFFERS_MAX: usize = 16;
-const BYTES_MAX: usize = 4 << 20;
+pub(crate) const READ_AHEAD_BYTES_MAX: usize = 4 << 20;
 
 /// The trips that are read ahead.
 pub(crate) struct LookAhead {
@@ -76,7 +76,7 @@ impl Trips {
 
     /// For a trip of so many bytes.
     fn may_have_another_buffer(&self, bytes: usize) -> bool {
-        self.buffers < (BYTES_MAX / bytes.max(1)).min(BUFFERS_MAX)
+        self.buffers < (READ_AHEAD_BYTES_MAX / bytes.max(1)).min(BUFFERS_MAX)
     }
 
     /// The thread has read a trip, or could not. What was forgotten meanwhile, or cannot be read, is read when it
@@ -202,7 +202,7 @@ impl LookAhead {
             Fetch { extent, at }
         });
         let fetches: Arc<[_]> = fetches.collect();
-        if fetches.is_empty() || end > BYTES_MAX {
+        if fetches.is_empty() || end > READ_AHEAD_BYTES_MAX {
             return;
         }
         let mut guard = self.desk.trips();
@@ -309,7 +309,9 @@ mod tests {
 
     #[test]
     fn as_many_are_read_ahead_as_have_room() {
-        for (bytes, expected) in [(10, BUFFERS_MAX), (BYTES_MAX / 3, 3), (BYTES_MAX, 1)] {
+        for (bytes, expected) in
+            [(10, BUFFERS_MAX), (READ_AHEAD_BYTES_MAX / 3, 3), (READ_AHEAD_BYTES_MAX, 1)]
+        {
             let mut trips = waiting(40, bytes);
             let begun: Vec<_> = std::iter::from_fn(|| trips.begin()).collect();
             assert_eq!(begun.len(), expected, "{bytes}");
@@ -353,11 +355,11 @@ mod tests {
         assert!(look_ahead.take(Some(extent(TRIPS, BYTES)), used).is_none());
         // What is not in the file, or too much, is not read ahead, and keeps nothing else from it.
         look_ahead.announce([extent(TRIPS + 5, BYTES)].into_iter());
-        look_ahead.announce([extent(0, BYTES_MAX + 1)].into_iter());
+        look_ahead.announce([extent(0, READ_AHEAD_BYTES_MAX + 1)].into_iter());
         look_ahead.announce([extent(1, BYTES)].into_iter());
         wait_until_it_rests(&look_ahead);
         assert!(look_ahead.take(Some(extent(TRIPS + 5, BYTES)), None).is_none());
-        assert!(look_ahead.take(Some(extent(0, BYTES_MAX + 1)), None).is_none());
+        assert!(look_ahead.take(Some(extent(0, READ_AHEAD_BYTES_MAX + 1)), None).is_none());
         assert!(look_ahead.take(Some(extent(1, BYTES)), None).is_some());
     }
 }

@@ -46,6 +46,7 @@ use oblivio_core::store::{BucketStore, TreeShape};
 use crate::container::HEADER_COPIES;
 use crate::error::{OpenError, OpenErrorKind};
 use crate::location::{Location, StoreKind};
+use crate::look_ahead::READ_AHEAD_BYTES_MAX;
 use crate::store::{FileOptions, FileStore};
 
 /// Storage, whatever it is.
@@ -91,6 +92,16 @@ impl StoreKind {
     pub fn bytes_needed(self, shapes: &[TreeShape]) -> Result<u64, OpenError> {
         match self {
             Self::File => FileStore::bytes_needed(shapes),
+        }
+    }
+
+    /// The most bytes of client memory that an opened store of this kind takes: what is kept back, and what is read ahead.
+    /// A trip that is longer comes on top.
+    pub fn client_bytes_max(self) -> u64 {
+        match self {
+            Self::File => {
+                (FileOptions::default().write_behind_bytes_max + READ_AHEAD_BYTES_MAX) as u64
+            }
         }
     }
 }

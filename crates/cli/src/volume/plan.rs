@@ -21,8 +21,13 @@ use crate::output;
 /// Of the cache of a disk, unless the owner says otherwise.
 const CACHE_BYTES_MAX: u64 = DiskOptions::DEFAULT.cache_bytes_max;
 
-/// Of requests and their answers, over all clients.
-const REQUESTS_BYTES_MAX: u64 = Limits::DEFAULT.all_in_flight_bytes_max as u64;
+/// Of requests and their answers, over all clients, if long ones can be answered in portions.
+const REQUESTS_BYTES_MAX: u64 = Limits::DEFAULT.shared_bytes_max as u64
+    + Limits::DEFAULT.connections_max as u64 * Limits::DEFAULT.in_flight_bytes_max as u64;
+
+/// As much more takes a long read that has to be answered in one piece.
+const LONG_REPLY_BYTES_MAX: u64 =
+    (Limits::DEFAULT.request_bytes_max - Limits::DEFAULT.shared_bytes_max) as u64;
 
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
@@ -158,11 +163,13 @@ impl Plan {
             ),
             format!(
                 "memory in use     up to {}, the program aside: {} more for the cache (--cache), {} \
-                 for requests over NBD, {} for blocks on their way",
+                 for requests over NBD, {} for what goes to storage and comes from it; and {} for \
+                 long reads of NBD clients that know no structured replies",
                 size(self.bytes_in_use_max() as f64),
                 size(CACHE_BYTES_MAX as f64),
                 size(REQUESTS_BYTES_MAX as f64),
-                size(self.batch_bytes_max() as f64)
+                size(self.bytes_on_their_way_max() as f64),
+                size(LONG_REPLY_BYTES_MAX as f64)
             ),
             format!(
                 "checkpoint        every {} accesses at the latest",
@@ -192,13 +199,14 @@ impl Plan {
 
     /// Client memory of a volume that is served over NBD as it is by default, beside the program itself.
     fn bytes_in_use_max(&self) -> u64 {
-        let for_requests = REQUESTS_BYTES_MAX + self.batch_bytes_max();
+        let for_requests = REQUESTS_BYTES_MAX + self.bytes_on_their_way_max();
         self.cost.client_bytes() + CACHE_BYTES_MAX + for_requests
     }
 
-    /// Of blocks that are read together, which the cache holds beside its own.
-    fn batch_bytes_max(&self) -> u64 {
-        BATCH_BLOCKS_MAX as u64 * u64::from(self.params.block_bytes)
+    /// Of the store, and of blocks that are read together, which the cache holds beside its own.
+    fn bytes_on_their_way_max(&self) -> u64 {
+        let of_blocks = BATCH_BLOCKS_MAX as u64 * u64::from(self.params.block_bytes);
+        self.kind.client_bytes_max() + of_blocks
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -220,6 +228,7 @@ impl Plan {
             "blocks_on_client_bytes": cost.blocks_on_client_bytes,
             "client_bytes": cost.client_bytes(),
             "client_bytes_in_use_max": self.bytes_in_use_max(),
+            "long_reply_bytes_max": LONG_REPLY_BYTES_MAX,
             "accesses_per_checkpoint": cost.accesses_per_checkpoint,
         });
         for fact in facts {

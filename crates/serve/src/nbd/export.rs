@@ -57,6 +57,14 @@ pub enum Plan {
 }
 
 impl Plan {
+    /// Bytes of the data that the client brings or takes.
+    pub(super) fn bytes_carried(self, head: &RequestHead) -> u32 {
+        match self {
+            Self::Read | Self::Write { .. } => head.bytes,
+            Self::Leave | Self::Nothing | Self::Zero { .. } | Self::Trim { .. } | Self::Flush => 0,
+        }
+    }
+
     /// What the disk is asked, once the data of a write are there.
     pub(super) fn op(self, head: &RequestHead, data: WipedBytes) -> Option<DiskOp> {
         let (offset, bytes) = (head.offset, u64::from(head.bytes));
@@ -82,8 +90,6 @@ impl Export {
             request_bytes_max: device
                 .request_bytes_max()
                 .min(options.limits.request_bytes_max)
-                .min(options.limits.in_flight_bytes_max)
-                .min(options.limits.all_in_flight_bytes_max)
                 .min(REQUEST_BYTES_MAX),
             read_only: options.read_only,
         }

@@ -18,6 +18,7 @@ mod bind_lock;
 pub mod export;
 mod listen;
 pub mod negotiation;
+mod portions;
 mod replies;
 mod requests;
 mod server;
@@ -103,11 +104,15 @@ pub struct Limits {
     pub handshakes_max: usize,
     /// Requests of one connection that are not yet answered. More wait in the socket.
     pub in_flight_requests_max: u32,
-    /// Bytes that the reads and writes among them carry. More wait in the socket.
+    /// Bytes that the reads and writes of one connection carry, whatever others do. Long ones go to the disk in portions of
+    /// 32 KiB.
     pub in_flight_bytes_max: u32,
-    /// The same over all connections. Replies that clients do not read count, too.
-    pub all_in_flight_bytes_max: u32,
-    /// Bytes of one read or write. The disk may set a lower limit.
+    /// More bytes, which all connections share. Replies that clients do not read count, too. A read whose reply must be
+    /// in one piece (a simple reply, or one that is not to be fragmented) and is longer than them is served when it has all
+    /// of them.
+    pub shared_bytes_max: u32,
+    /// Bytes of one read or write. The disk may set a lower limit. Of a write that is not answered, some portions may have
+    /// reached the disk.
     pub request_bytes_max: u32,
     /// Time until a client must have chosen an export.
     pub handshake_seconds_max: u64,
@@ -121,8 +126,8 @@ impl Limits {
         connections_max: 64,
         handshakes_max: 64,
         in_flight_requests_max: 128,
-        in_flight_bytes_max: 32 << 20,
-        all_in_flight_bytes_max: 32 << 20,
+        in_flight_bytes_max: portions::PORTION_BYTES,
+        shared_bytes_max: 2 << 20,
         request_bytes_max: 32 << 20,
         handshake_seconds_max: 10,
         shutdown_seconds_max: 10,

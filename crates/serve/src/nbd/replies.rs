@@ -1,13 +1,15 @@
 //! Replies, from the disk to the client.
 
 use std::io::IoSlice;
+use std::sync::Arc;
 
 use oblivio_volume::device::{DiskError, DiskErrorKind, WipedBytes};
 use tokio::io::{self, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::portions::{Asked, Failure, Stage};
 use super::requests::Held;
-use super::wire::{self, Errno, RequestHead, command};
+use super::wire::{self, Errno, IsLast, RequestHead, command};
 
 /// Replies that are taken from the queue at once.
 const BATCH_REPLIES: usize = 64;
@@ -18,21 +20,30 @@ const GATHERED_BYTES: usize = 256 << 10;
 /// One more reply may be gathered before that: its head or its message, and data that are copied.
 const GATHERED_BYTES_MAX: usize = GATHERED_BYTES + 2 * wire::STRING_BYTES_MAX + COPIED_BYTES_MAX;
 
-/// The answer to a request, on its way to the client.
+/// The answer to a portion of a request, on its way to the client.
 pub(super) struct Reply {
-    pub(super) head: RequestHead,
+    pub(super) asked: Arc<Asked>,
+    /// Where the portion begins.
+    pub(super) offset: u64,
     pub(super) answer: Answer,
-    pub(super) held: Held,
+    pub(super) held: Option<Held>,
 }
 
-/// What came of a request.
+impl Reply {
+    /// To a request of which the disk does not hear.
+    pub(super) fn without_disk(asked: Arc<Asked>, answer: Answer) -> Self {
+        Self { offset: asked.head.offset, asked, answer, held: None }
+    }
+}
+
+/// What came of it.
 pub(super) enum Answer {
     /// The bytes that were read.
     Data(WipedBytes),
     /// It was done.
     Done,
     /// It failed, for a reason that people can read.
-    Failed(Errno, String),
+    Failed(Failure),
 }
 
 impl Answer {
@@ -45,8 +56,8 @@ impl Answer {
             }
             Ok(data) if data.len() == head.bytes as usize => Self::Data(data),
             // Sent as it is, it would make all later replies unreadable.
-            Ok(_) => Self::Failed(Errno::Io, "the disk returned too much or too little".into()),
-            Err(DiskError { kind, message }) => Self::Failed(errno(kind), message),
+            Ok(_) => Self::Failed((Errno::Io, "the disk returned too much or too little".into())),
+            Err(DiskError { kind, message }) => Self::Failed((errno(kind), message)),
         }
     }
 
@@ -60,7 +71,7 @@ impl Answer {
                 "the request is unknown, too long, past the end of the disk, or has unknown flags"
             }
         };
-        Self::Failed(errno, reason.into())
+        Self::Failed((errno, reason.into()))
     }
 }
 
@@ -74,7 +85,7 @@ fn errno(kind: DiskErrorKind) -> Errno {
     }
 }
 
-/// Writes replies until no request is left that could add one. What a request holds is free again
+/// Writes replies until no request is left that could add one. What a portion holds is free again
 /// when its reply is written, so a client that does not read cannot pile up replies.
 pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
     mut writer: W,
@@ -90,13 +101,16 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
             head.clear();
             push_head(&mut head, &reply, structured);
             gathered.extend_from_slice(&head);
-            held.push(reply.held);
+            held.push((reply.held, reply.asked));
             if let Answer::Data(data) = reply.answer {
                 if data.len() <= COPIED_BYTES_MAX {
                     gathered.extend_from_slice(&data);
                 } else {
                     write_both(&mut writer, &gathered, &data).await?;
                     gathered.clear();
+                    drop(data);
+                    // Others wait for the room.
+                    held.clear();
                 }
             }
             if gathered.len() >= GATHERED_BYTES {
@@ -112,19 +126,27 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
     writer.shutdown().await
 }
 
+/// What stands before the data, or instead of them. Where a reply is not made of chunks, it is that to the last portion.
 fn push_head(out: &mut Vec<u8>, reply: &Reply, structured: bool) {
-    let RequestHead { cookie, offset, command, .. } = reply.head;
-    let read = command == command::READ;
-    match &reply.answer {
-        Answer::Data(data) if structured => {
-            wire::push_data_chunk(out, cookie, offset, data.len());
+    let Reply { asked, offset, answer, .. } = reply;
+    let RequestHead { cookie, command, .. } = asked.head;
+    let failure = match answer {
+        Answer::Failed(failure) => Some(failure.clone()),
+        Answer::Data(_) | Answer::Done => None,
+    };
+    let stage = asked.advance(failure);
+    if structured && command == command::READ {
+        let is_last = IsLast(matches!(stage, Stage::Over(_)));
+        match answer {
+            Answer::Data(data) => wire::push_data_chunk(out, cookie, is_last, *offset, data.len()),
+            Answer::Done => wire::push_data_chunk(out, cookie, is_last, *offset, 0),
+            Answer::Failed((errno, reason)) => {
+                let at = (asked.portions > 1).then_some(*offset);
+                wire::push_error_chunk(out, cookie, is_last, *errno, reason, at);
+            }
         }
-        Answer::Done if structured && read => wire::push_data_chunk(out, cookie, offset, 0),
-        Answer::Failed(errno, reason) if structured && read => {
-            wire::push_error_chunk(out, cookie, *errno, reason);
-        }
-        Answer::Data(_) | Answer::Done => wire::push_simple_reply(out, cookie, None),
-        Answer::Failed(errno, _) => wire::push_simple_reply(out, cookie, Some(*errno)),
+    } else if let Stage::Over(outcome) = stage {
+        wire::push_simple_reply(out, cookie, outcome.err().map(|(errno, _)| errno));
     }
 }
 

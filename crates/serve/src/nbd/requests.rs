@@ -9,6 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::export::Plan;
+use super::portions::{Asked, portions};
 use super::replies::{Answer, Reply};
 use super::service::{Disconnect, Service};
 use super::wiped_reader::WipedReader;
@@ -19,7 +20,7 @@ const BUFFER_BYTES: usize = 128 << 10;
 
 /// Reads requests until the client leaves; their answers go to `replies`.
 ///
-/// A disk that has too much to do slows clients down: a request waits here until the disk has a place for it. The
+/// A disk that has too much to do slows clients down: a portion of a request waits here until the disk has a place for it. The
 /// thread of this task never waits.
 pub(super) async fn read_requests<R: AsyncRead + Unpin>(
     service: &Service,
@@ -34,38 +35,44 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
         reader.read_exact(&mut head).await?;
         let head = RequestHead::parse(head)?;
         service.requests.fetch_add(1, Ordering::Relaxed);
-        let plan = service.export.plan(&head, structured);
-        let carried = match plan {
-            Ok(Plan::Read | Plan::Write { .. }) => head.bytes,
-            _ => 0,
-        };
-        let held = in_flight.hold(carried).await?;
-        let mut data = WipedBytes::default();
-        if head.command == command::WRITE {
-            if plan.is_ok() {
-                data = WipedBytes::zeros(carried as usize);
-                reader.read_exact(&mut data).await?;
-            } else {
-                reader.skip(head.bytes.into()).await?;
-            }
-        }
-        let reply = move |answer| Reply { answer, head, held };
-        match plan {
+        let place = in_flight.place().await?;
+        let plan = match service.export.plan(&head, structured) {
             Ok(Plan::Leave) => break,
-            Ok(plan) => match plan.op(&head, data) {
-                Some(op) => {
-                    let place = in_flight.place_on_disk().await?;
-                    let replies = replies.clone();
-                    // Nobody waits for the reply when the client is gone.
-                    let done = Box::new(move |answer| {
-                        drop(place);
-                        drop(replies.send(reply(Answer::new(&head, answer))))
-                    });
-                    service.device.submit(Request { op, done });
+            Ok(Plan::Nothing) => {
+                let asked = Asked::new(head, 1, place);
+                drop(replies.send(Reply::without_disk(asked, Answer::Done)));
+                continue;
+            }
+            Ok(plan) => plan,
+            Err(errno) => {
+                if head.command == command::WRITE {
+                    reader.skip(head.bytes.into()).await?;
                 }
-                None => drop(replies.send(reply(Answer::Done))),
-            },
-            Err(error) => drop(replies.send(reply(Answer::refused(error)))),
+                let asked = Asked::new(head, 1, place);
+                drop(replies.send(Reply::without_disk(asked, Answer::refused(errno))));
+                continue;
+            }
+        };
+        let portions = portions(head, structured);
+        let asked = Asked::new(head, portions.clone().count(), place);
+        for portion in portions {
+            let held = in_flight.bytes(plan.bytes_carried(&portion)).await?;
+            let mut data = WipedBytes::default();
+            if let Plan::Write { .. } = plan {
+                data = WipedBytes::zeros(portion.bytes as usize);
+                reader.read_exact(&mut data).await?;
+            }
+            let Some(op) = plan.op(&portion, data) else { continue };
+            let place_on_disk = in_flight.place_on_disk().await?;
+            let (replies, asked) = (replies.clone(), asked.clone());
+            // Nobody waits for the reply when the client is gone.
+            let done = Box::new(move |answer| {
+                drop(place_on_disk);
+                let answer = Answer::new(&portion, answer);
+                let reply = Reply { asked, offset: portion.offset, answer, held: Some(held) };
+                drop(replies.send(reply));
+            });
+            service.device.submit(Request { op, done });
         }
     }
     Ok(())
@@ -75,45 +82,57 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
 struct InFlight {
     requests: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
-    /// Shared with all other connections.
-    bytes_of_all: Arc<Semaphore>,
-    /// The same, of requests that the disk has not answered.
-    places_of_all: Arc<Semaphore>,
+    bytes_max: u32,
+    /// Shared with all other connections, as all that follows.
+    shared_bytes: Arc<Semaphore>,
+    shared_bytes_max: u32,
+    /// Of requests that the disk has not answered.
+    places_on_disk: Arc<Semaphore>,
 }
 
-/// A share of it, for one request, until its reply is written.
-pub(super) struct Held(#[expect(dead_code, reason = "held")] [OwnedSemaphorePermit; 3]);
+/// A share of it, until it is dropped.
+pub(super) type Held = OwnedSemaphorePermit;
 
 impl InFlight {
     fn new(service: &Service) -> Self {
+        let limits = &service.limits;
         let semaphore = |permits| Arc::new(Semaphore::new(permits as usize));
         Self {
-            requests: semaphore(service.limits.in_flight_requests_max),
-            bytes: semaphore(service.limits.in_flight_bytes_max),
-            bytes_of_all: service.bytes_left.clone(),
-            places_of_all: service.places_left.clone(),
+            requests: semaphore(limits.in_flight_requests_max),
+            bytes: semaphore(limits.in_flight_bytes_max),
+            bytes_max: limits.in_flight_bytes_max,
+            shared_bytes: service.shared_bytes_left.clone(),
+            shared_bytes_max: limits.shared_bytes_max,
+            places_on_disk: service.places_left.clone(),
         }
     }
 
-    async fn hold(&self, bytes: u32) -> Result<Held, Disconnect> {
-        // Of what is shared at last: whoever waits for a share of their own keeps nobody else waiting.
-        Ok(Held([
-            take(&self.requests, 1).await?,
-            take(&self.bytes, bytes).await?,
-            take(&self.bytes_of_all, bytes).await?,
-        ]))
+    /// For a request, until its reply is written.
+    async fn place(&self) -> Result<Held, Disconnect> {
+        take(&self.requests, 1).await
+    }
+
+    /// Bytes for a portion, until it is answered: its own, or of those that are shared. What is longer than all that are
+    /// shared takes all of them.
+    async fn bytes(&self, bytes: u32) -> Result<Held, Disconnect> {
+        let shared = take(&self.shared_bytes, bytes.min(self.shared_bytes_max));
+        if bytes > self.bytes_max {
+            return shared.await;
+        }
+        tokio::select! {
+            biased;
+            own = take(&self.bytes, bytes) => own,
+            shared = shared => shared,
+        }
     }
 
     /// To be given back when the disk has answered, whether the client reads the answer or not.
-    async fn place_on_disk(&self) -> Result<OwnedSemaphorePermit, Disconnect> {
-        take(&self.places_of_all, 1).await
+    async fn place_on_disk(&self) -> Result<Held, Disconnect> {
+        take(&self.places_on_disk, 1).await
     }
 }
 
-async fn take(
-    semaphore: &Arc<Semaphore>,
-    permits: u32,
-) -> Result<OwnedSemaphorePermit, Disconnect> {
+async fn take(semaphore: &Arc<Semaphore>, permits: u32) -> Result<Held, Disconnect> {
     let permit = semaphore.clone().acquire_many_owned(permits).await;
     permit.map_err(|_| Disconnect::Vanished)
 }

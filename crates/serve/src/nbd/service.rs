@@ -31,8 +31,8 @@ pub struct Service {
     pub(super) export: Export,
     pub(super) limits: Limits,
     pub(super) requests: AtomicU64,
-    /// Bytes that the requests of all clients may still carry.
-    pub(super) bytes_left: Arc<Semaphore>,
+    /// Bytes that the requests of all clients may still carry, beside those of each connection.
+    pub(super) shared_bytes_left: Arc<Semaphore>,
     /// As many requests of all clients may still be with the disk.
     pub(super) places_left: Arc<Semaphore>,
     admission: Admission,
@@ -64,7 +64,7 @@ impl Checked {
         for (what, max) in [
             ("in_flight_requests_max", limits.in_flight_requests_max),
             ("in_flight_bytes_max", limits.in_flight_bytes_max),
-            ("all_in_flight_bytes_max", limits.all_in_flight_bytes_max),
+            ("shared_bytes_max", limits.shared_bytes_max),
             ("request_bytes_max", limits.request_bytes_max),
         ] {
             if max == 0 {
@@ -118,7 +118,7 @@ impl Service {
             places_left: Arc::new(Semaphore::new(device.requests_in_flight_max())),
             device,
             requests: AtomicU64::new(0),
-            bytes_left: Arc::new(Semaphore::new(limits.all_in_flight_bytes_max as usize)),
+            shared_bytes_left: Arc::new(Semaphore::new(limits.shared_bytes_max as usize)),
             admission: Admission::new(&limits).map_err(ServeError::Randomness)?,
             limits,
             tls,

@@ -105,6 +105,7 @@ mod chunk {
     pub(super) const NONE: u16 = 0;
     pub(super) const OFFSET_DATA: u16 = 1;
     pub(super) const ERROR: u16 = 1 << 15 | 1;
+    pub(super) const ERROR_OFFSET: u16 = 1 << 15 | 2;
     /// The flag of the last chunk.
     pub(super) const DONE: u16 = 1 << 0;
 }
@@ -354,29 +355,46 @@ pub fn push_simple_reply(out: &mut Vec<u8>, cookie: u64, error: Option<Errno>) {
     out.extend(cookie.to_be_bytes());
 }
 
-/// The head of a structured reply that is one chunk of data. `bytes` of data follow, from `offset`
-/// of the disk.
-pub fn push_data_chunk(out: &mut Vec<u8>, cookie: u64, offset: u64, bytes: usize) {
+/// Whether no other chunk follows in a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IsLast(pub bool);
+
+/// The head of a chunk of data. `bytes` of data follow, from `offset` of the disk.
+pub fn push_data_chunk(out: &mut Vec<u8>, cookie: u64, is_last: IsLast, offset: u64, bytes: usize) {
     if bytes == 0 {
-        return push_chunk_head(out, chunk::NONE, cookie, 0);
+        return push_chunk_head(out, chunk::NONE, cookie, is_last, 0);
     }
-    push_chunk_head(out, chunk::OFFSET_DATA, cookie, 8 + bytes);
+    push_chunk_head(out, chunk::OFFSET_DATA, cookie, is_last, 8 + bytes);
     out.extend(offset.to_be_bytes());
 }
 
-/// A structured reply that is one error. Of a long message, the beginning is said.
-pub fn push_error_chunk(out: &mut Vec<u8>, cookie: u64, error: Errno, message: &str) {
+/// A chunk that is an error: of the whole read, or of what stands `at` an offset of the disk. Of a long message, the
+/// beginning is said.
+pub fn push_error_chunk(
+    out: &mut Vec<u8>,
+    cookie: u64,
+    is_last: IsLast,
+    error: Errno,
+    message: &str,
+    at: Option<u64>,
+) {
     let message = &message[..message.floor_char_boundary(STRING_BYTES_MAX)];
-    push_chunk_head(out, chunk::ERROR, cookie, 6 + message.len());
+    let (kind, place) = match at {
+        None => (chunk::ERROR, Vec::new()),
+        Some(offset) => (chunk::ERROR_OFFSET, offset.to_be_bytes().to_vec()),
+    };
+    push_chunk_head(out, kind, cookie, is_last, 6 + message.len() + place.len());
     out.extend((error as u32).to_be_bytes());
     let message_bytes = u16::try_from(message.len()).expect("STRING_BYTES_MAX fits");
     out.extend(message_bytes.to_be_bytes());
     out.extend_from_slice(message.as_bytes());
+    out.extend(place);
 }
 
-fn push_chunk_head(out: &mut Vec<u8>, kind: u16, cookie: u64, bytes: usize) {
+fn push_chunk_head(out: &mut Vec<u8>, kind: u16, cookie: u64, is_last: IsLast, bytes: usize) {
+    let flags = if is_last.0 { chunk::DONE } else { 0 };
     out.extend(CHUNK_MAGIC.to_be_bytes());
-    out.extend(chunk::DONE.to_be_bytes());
+    out.extend(flags.to_be_bytes());
     out.extend(kind.to_be_bytes());
     out.extend(cookie.to_be_bytes());
     out.extend(length(bytes).to_be_bytes());

@@ -46,7 +46,7 @@ const QUEUE_REQUESTS_MAX: usize = 256;
 
 /// As many blocks are read together, for the requests of a batch or for a long one. The cache may hold
 /// so many more than its bound, until the batch is served.
-pub const BATCH_BLOCKS_MAX: usize = 1024;
+pub const BATCH_BLOCKS_MAX: usize = 512;
 
 /// How a disk is run.
 #[derive(Clone, Copy, Debug)]

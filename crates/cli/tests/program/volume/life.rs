@@ -15,7 +15,7 @@ fn assert_fields(report: &Value, names: &[&str]) {
     assert_eq!(found, wanted);
 }
 
-const PLAN: [&str; 23] = [
+const PLAN: [&str; 24] = [
     "accesses_per_checkpoint",
     "block_bytes",
     "blocks",
@@ -26,6 +26,7 @@ const PLAN: [&str; 23] = [
     "evict_period",
     "expansion",
     "levels",
+    "long_reply_bytes_max",
     "position_map_bytes",
     "position_map_depth",
     "read_bytes_per_access",

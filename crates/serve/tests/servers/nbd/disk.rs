@@ -1,5 +1,6 @@
 //! A disk in memory that answers out of order, and knows what would survive a crash.
 
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -43,6 +44,7 @@ struct State {
     answered: usize,
     held: bool,
     fault: Option<DiskErrorKind>,
+    lost: Range<u64>,
 }
 
 impl MemoryDisk {
@@ -101,6 +103,11 @@ impl MemoryDisk {
     pub(crate) fn release(&self) {
         self.contents.state.lock().unwrap().held = false;
         self.contents.changed.notify_all();
+    }
+
+    /// Fails what touches these bytes from now on.
+    pub(crate) fn lose(&self, bytes: Range<u64>) {
+        self.contents.state.lock().unwrap().lost = bytes;
     }
 
     /// Fails everything from now on.
@@ -189,6 +196,16 @@ impl State {
             return Err(DiskError::new(kind, "planted"));
         }
         let range = |offset: u64, bytes: u64| offset as usize..(offset + bytes) as usize;
+        if let DiskOp::Read { offset, .. } | DiskOp::Write { offset, .. } = op {
+            let bytes = match &op {
+                DiskOp::Read { bytes, .. } => u64::from(*bytes),
+                DiskOp::Write { data, .. } => data.len() as u64,
+                _ => 0,
+            };
+            if offset < self.lost.end && self.lost.start < offset + bytes {
+                return Err(DiskError::new(DiskErrorKind::Lost, "lost"));
+            }
+        }
         let durable = match op {
             DiskOp::Read { offset, bytes } => {
                 return Ok(self.volatile[range(offset, bytes.into())].to_vec());

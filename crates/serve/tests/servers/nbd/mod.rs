@@ -6,6 +6,7 @@ mod disk;
 mod foreign;
 mod hostile;
 mod life;
+mod portions;
 mod protocol;
 mod speed;
 mod tls;

@@ -129,12 +129,12 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn structured_reads_are_one_chunk() {
+fn short_structured_reads_are_one_chunk() {
     let server = TestServer::new();
     let mut client = Client::ready_structured(&server.socket());
     assert_eq!(client.write(0, 7, b"data"), 0);
     for flags in [0, DF, FUA] {
-        for (bytes, data) in [(4, b"data".to_vec()), (40_000, [b"data", &[0; 39_996][..]].concat())]
+        for (bytes, data) in [(4, b"data".to_vec()), (20_000, [b"data", &[0; 19_996][..]].concat())]
         {
             client.say(&request(flags, READ, 9, 7, bytes));
             let payload = [&7_u64.to_be_bytes()[..], &data].concat();
@@ -206,7 +206,11 @@ fn replies_come_as_they_are_ready() {
 fn requests_in_flight_are_bounded() {
     for (limits, asked, in_flight) in [
         (Limits { in_flight_requests_max: 5, ..Limits::default() }, 4096, 5),
-        (Limits { in_flight_bytes_max: 3 * 4096, ..Limits::default() }, 4096, 3),
+        (
+            Limits { in_flight_bytes_max: 2 * 4096, shared_bytes_max: 4096, ..Limits::default() },
+            4096,
+            3,
+        ),
     ] {
         let options = NbdOptions { limits, ..NbdOptions::default() };
         let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 3), options);
@@ -230,7 +234,11 @@ fn requests_in_flight_are_bounded() {
 #[test]
 fn bytes_in_flight_are_bounded_over_all_clients() {
     for (command, asked) in [(READ, 4096), (WRITE, 4096)] {
-        let limits = Limits { all_in_flight_bytes_max: 3 * asked, ..Limits::default() };
+        let limits = Limits {
+            in_flight_bytes_max: asked - 1,
+            shared_bytes_max: 3 * asked,
+            ..Limits::default()
+        };
         let options = NbdOptions { limits, ..NbdOptions::default() };
         let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 3), options);
         let mut clients: Vec<_> = (0..5).map(|_| Client::ready(&server.socket())).collect();
@@ -279,7 +287,7 @@ fn a_client_that_does_not_read_piles_up_nothing() {
     let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 3), options);
     let mut client = Client::ready(&server.socket());
     for cookie in 0..64 {
-        client.say(&request(0, READ, cookie, 0, 1 << 20));
+        client.say(&request(0, READ, cookie, 0, 1 << 19));
     }
     wait_until(|| server.disk.taken() >= 4);
     sleep(Duration::from_millis(200));
@@ -287,7 +295,7 @@ fn a_client_that_does_not_read_piles_up_nothing() {
     assert!(server.disk.taken() < 16, "{}", server.disk.taken());
     for _ in 0..64 {
         assert!(matches!(client.hear_reply(), Reply::Simple { error: 0, .. }));
-        client.hear(1 << 20);
+        client.hear(1 << 19);
     }
 }
 

@@ -1,0 +1,111 @@
+//! Long reads and writes go to the disk a portion at a time: the server has memory for some portions, and not for all of
+//! a request.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::requests::Held;
+use super::wire::{Errno, RequestHead, command, command_flag};
+
+/// Portions end at multiples of so many bytes of the disk.
+pub(super) const PORTION_BYTES: u32 = 32 << 10;
+
+/// The portions of a request that lies within the disk, each as if it had been asked for alone.
+pub(super) fn portions(
+    head: RequestHead,
+    structured: bool,
+) -> impl Iterator<Item = RequestHead> + Clone {
+    let goes_in_portions = match head.command {
+        command::WRITE => true,
+        // A simple reply says whether the read has failed before it says the data.
+        command::READ => structured && head.flags & command_flag::DF == 0,
+        _ => false,
+    };
+    let end = head.offset + u64::from(head.bytes);
+    let mut left = Some(head.offset);
+    std::iter::from_fn(move || {
+        let offset = left?;
+        let boundary = (offset + 1).next_multiple_of(PORTION_BYTES.into());
+        let until = if goes_in_portions { end.min(boundary) } else { end };
+        left = (until < end).then_some(until);
+        Some(RequestHead { offset, bytes: (until - offset) as u32, ..head })
+    })
+}
+
+/// A request, until all its portions are answered.
+pub(super) struct Asked {
+    pub(super) head: RequestHead,
+    pub(super) portions: usize,
+    progress: Mutex<Progress>,
+    /// Among the requests of its connection.
+    #[expect(dead_code, reason = "held")]
+    place: Held,
+}
+
+struct Progress {
+    portions_left: usize,
+    failure: Option<Failure>,
+}
+
+/// The protocol's number of it, and the reason for people.
+pub(super) type Failure = (Errno, String);
+
+/// How far a request has come.
+pub(super) enum Stage {
+    /// Other portions are to be answered.
+    Underway,
+    /// This was the last. A failure is that of the portion that failed first.
+    Over(Result<(), Failure>),
+}
+
+impl Asked {
+    pub(super) fn new(head: RequestHead, portions: usize, place: Held) -> Arc<Self> {
+        let progress = Progress { portions_left: portions, failure: None };
+        Arc::new(Self { head, portions, progress: Mutex::new(progress), place })
+    }
+
+    /// One more portion is answered.
+    pub(super) fn advance(&self, failure: Option<Failure>) -> Stage {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.portions_left -= 1;
+        progress.failure = progress.failure.take().or(failure);
+        match progress.portions_left {
+            0 => Stage::Over(progress.failure.take().map_or(Ok(()), Err)),
+            _ => Stage::Underway,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn divided(command: u16, flags: u16, structured: bool, offset: u64, bytes: u32) -> Vec<u32> {
+        let head = RequestHead { flags, command, cookie: 7, offset, bytes };
+        let mut at = offset;
+        let all = portions(head, structured).inspect(|portion| {
+            assert_eq!((portion.offset, portion.cookie), (at, 7));
+            at += u64::from(portion.bytes);
+        });
+        let all = all.map(|portion| portion.bytes).collect();
+        assert_eq!(at, offset + u64::from(bytes));
+        all
+    }
+
+    #[test]
+    fn what_is_long_and_can_be_divided_is() {
+        const LONGEST: u32 = PORTION_BYTES;
+        let (read, write, trim) = (command::READ, command::WRITE, command::TRIM);
+        for (command, structured) in [(read, true), (write, false), (write, true)] {
+            let divided = |offset, bytes| divided(command, 0, structured, offset, bytes);
+            assert_eq!(divided(0, LONGEST), [LONGEST]);
+            assert_eq!(divided(5, 1), [1]);
+            assert_eq!(divided(0, LONGEST + 1), [LONGEST, 1]);
+            assert_eq!(divided(u64::from(LONGEST) - 1, LONGEST + 2), [1, LONGEST, 1]);
+            assert_eq!(divided(u64::MAX / 2, 32 * LONGEST).len(), 33);
+        }
+        let whole = [9 * LONGEST];
+        assert_eq!(divided(read, 0, false, 1, 9 * LONGEST), whole);
+        assert_eq!(divided(read, command_flag::DF, true, 1, 9 * LONGEST), whole);
+        assert_eq!(divided(trim, 0, true, 1, 9 * LONGEST), whole);
+    }
+}
