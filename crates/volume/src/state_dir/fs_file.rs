@@ -146,11 +146,22 @@ mod tests {
         }
     }
 
-    /// A pipe can be written to, and not be synced.
+    /// It can be written to, and not be synced.
+    fn pipe() -> (io::PipeReader, FsStateFile) {
+        let (reader, writer) = io::pipe().unwrap();
+        (reader, FsStateFile::new(File::from(std::os::fd::OwnedFd::from(writer))))
+    }
+
+    #[test]
+    fn where_no_thread_can_be_had_whoever_finishes_a_sync_makes_it() {
+        let (_reader, mut file) = pipe();
+        file.append(b"some").unwrap();
+        assert!(file.finish_sync().is_err());
+    }
+
     #[test]
     fn an_error_is_told_to_whoever_asks_next() {
-        let (_reader, writer) = io::pipe().unwrap();
-        let mut file = FsStateFile::new(File::from(std::os::fd::OwnedFd::from(writer)));
+        let (_reader, mut file) = pipe();
         file.append(b"some").unwrap();
         file.begin_sync().unwrap();
         assert!(file.finish_sync().is_err());

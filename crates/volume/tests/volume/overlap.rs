@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use oblivio_core::BucketStore;
@@ -82,6 +83,29 @@ fn no_block_on_its_way_is_read_twice() {
     assert_eq!(first_bytes(answers)[..5], [Some(1), Some(2), Some(2), Some(3), Some(1)]);
     assert_eq!(held.contents(2), 0);
     assert_eq!(paths_announced(&held.world), 3);
+}
+
+#[test]
+fn a_disk_is_closed_although_storage_reads() {
+    let Held { gate, disk, .. } = Held::new();
+    let disk = Arc::new(disk);
+    gate.0.close();
+    let (told, answer) = channel();
+    let done = Box::new(move |data: Answer| told.send(data.is_ok()).unwrap());
+    disk.submit(Request { op: DiskOp::Read { offset: 0, bytes: 3 * BLOCK_BYTES }, done });
+    assert!(gate.0.is_reached());
+    let (closed, is_closed) = channel();
+    let closing = disk.clone();
+    let close = move || closed.send(closing.close().is_ok()).unwrap();
+    // If the disk is never closed, nobody waits for this thread.
+    thread::Builder::new().spawn(close).unwrap();
+    thread::sleep(Duration::from_millis(100));
+    gate.0.open();
+    assert_eq!(answer.recv_timeout(PATIENCE), Ok(true));
+    let outcome = is_closed.recv_timeout(PATIENCE);
+    // What is left of the disk would wait for its end here.
+    std::mem::forget(disk);
+    assert_eq!(outcome, Ok(true));
 }
 
 /// What waits for a flush waits for it, whatever was begun.
