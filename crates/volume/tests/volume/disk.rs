@@ -42,7 +42,7 @@ fn a_request_longer_than_a_batch_reads_no_block_twice() {
         bytes: blocks as u32 * BLOCK_BYTES,
     };
     let (world, disk) = disk_of(&setup, 2);
-    let two = accesses(&world, || drop(call(&disk, read(1500, 2)).unwrap()));
+    let two = accesses(&world, || drop(call(&disk, read(700, 2)).unwrap()));
     let all = accesses(&world, || drop(call(&disk, read(0, setup.blocks)).unwrap()));
     assert_eq!((two, all), (2, setup.blocks - 2));
 }
