@@ -43,18 +43,16 @@ pub(super) struct Asked {
 
 struct Progress {
     portions_left: usize,
-    failure: Option<Failure>,
+    failure: Option<Errno>,
 }
 
-/// The protocol's number of it, and the reason for people.
-pub(super) type Failure = (Errno, String);
-
 /// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Other portions are to be answered.
     Underway,
-    /// This was the last. A failure is that of the portion that failed first.
-    Over(Result<(), Failure>),
+    /// This was the last. If some have failed, it says why the first of them did.
+    Over(Option<Errno>),
 }
 
 impl Asked {
@@ -64,12 +62,12 @@ impl Asked {
     }
 
     /// One more portion is answered.
-    pub(super) fn advance(&self, failure: Option<Failure>) -> Stage {
+    pub(super) fn advance(&self, failure: Option<Errno>) -> Stage {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.portions_left -= 1;
-        progress.failure = progress.failure.take().or(failure);
+        progress.failure = progress.failure.or(failure);
         match progress.portions_left {
-            0 => Stage::Over(progress.failure.take().map_or(Ok(()), Err)),
+            0 => Stage::Over(progress.failure),
             _ => Stage::Underway,
         }
     }

@@ -7,7 +7,7 @@ use oblivio_volume::device::{DiskError, DiskErrorKind, WipedBytes};
 use tokio::io::{self, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::portions::{Asked, Failure, Stage};
+use super::portions::{Asked, Stage};
 use super::requests::Held;
 use super::wire::{self, Errno, IsLast, RequestHead, command};
 
@@ -26,14 +26,7 @@ pub(super) struct Reply {
     /// Where the portion begins.
     pub(super) offset: u64,
     pub(super) answer: Answer,
-    pub(super) held: Option<Held>,
-}
-
-impl Reply {
-    /// To a request of which the disk does not hear.
-    pub(super) fn without_disk(asked: Arc<Asked>, answer: Answer) -> Self {
-        Self { offset: asked.head.offset, asked, answer, held: None }
-    }
+    pub(super) held: Held,
 }
 
 /// What came of it.
@@ -43,7 +36,7 @@ pub(super) enum Answer {
     /// It was done.
     Done,
     /// It failed, for a reason that people can read.
-    Failed(Failure),
+    Failed(Errno, String),
 }
 
 impl Answer {
@@ -56,8 +49,8 @@ impl Answer {
             }
             Ok(data) if data.len() == head.bytes as usize => Self::Data(data),
             // Sent as it is, it would make all later replies unreadable.
-            Ok(_) => Self::Failed((Errno::Io, "the disk returned too much or too little".into())),
-            Err(DiskError { kind, message }) => Self::Failed((errno(kind), message)),
+            Ok(_) => Self::Failed(Errno::Io, "the disk returned too much or too little".into()),
+            Err(DiskError { kind, message }) => Self::Failed(errno(kind), message),
         }
     }
 
@@ -71,7 +64,7 @@ impl Answer {
                 "the request is unknown, too long, past the end of the disk, or has unknown flags"
             }
         };
-        Self::Failed((errno, reason.into()))
+        Self::Failed(errno, reason.into())
     }
 }
 
@@ -130,23 +123,22 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
 fn push_head(out: &mut Vec<u8>, reply: &Reply, structured: bool) {
     let Reply { asked, offset, answer, .. } = reply;
     let RequestHead { cookie, command, .. } = asked.head;
-    let failure = match answer {
-        Answer::Failed(failure) => Some(failure.clone()),
+    let stage = asked.advance(match answer {
+        Answer::Failed(errno, _) => Some(*errno),
         Answer::Data(_) | Answer::Done => None,
-    };
-    let stage = asked.advance(failure);
+    });
     if structured && command == command::READ {
         let is_last = IsLast(matches!(stage, Stage::Over(_)));
         match answer {
             Answer::Data(data) => wire::push_data_chunk(out, cookie, is_last, *offset, data.len()),
             Answer::Done => wire::push_data_chunk(out, cookie, is_last, *offset, 0),
-            Answer::Failed((errno, reason)) => {
+            Answer::Failed(errno, reason) => {
                 let at = (asked.portions > 1).then_some(*offset);
                 wire::push_error_chunk(out, cookie, is_last, *errno, reason, at);
             }
         }
-    } else if let Stage::Over(outcome) = stage {
-        wire::push_simple_reply(out, cookie, outcome.err().map(|(errno, _)| errno));
+    } else if let Stage::Over(failure) = stage {
+        wire::push_simple_reply(out, cookie, failure);
     }
 }
 

@@ -38,18 +38,14 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
         let place = in_flight.place().await?;
         let plan = match service.export.plan(&head, structured) {
             Ok(Plan::Leave) => break,
-            Ok(Plan::Nothing) => {
-                let asked = Asked::new(head, 1, place);
-                drop(replies.send(Reply::without_disk(asked, Answer::Done)));
-                continue;
-            }
             Ok(plan) => plan,
             Err(errno) => {
                 if head.command == command::WRITE {
                     reader.skip(head.bytes.into()).await?;
                 }
-                let asked = Asked::new(head, 1, place);
-                drop(replies.send(Reply::without_disk(asked, Answer::refused(errno))));
+                let (asked, held) = (Asked::new(head, 1, place), in_flight.bytes(0).await?);
+                let answer = Answer::refused(errno);
+                drop(replies.send(Reply { asked, offset: head.offset, answer, held }));
                 continue;
             }
         };
@@ -62,15 +58,17 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
                 data = WipedBytes::zeros(portion.bytes as usize);
                 reader.read_exact(&mut data).await?;
             }
-            let Some(op) = plan.op(&portion, data) else { continue };
-            let place_on_disk = in_flight.place_on_disk().await?;
-            let (replies, asked) = (replies.clone(), asked.clone());
+            let (asked, offset) = (asked.clone(), portion.offset);
+            let reply = move |answer| Reply { asked, offset, answer, held };
+            let Some(op) = plan.op(&portion, data) else {
+                drop(replies.send(reply(Answer::Done)));
+                continue;
+            };
+            let (place, replies) = (in_flight.place_on_disk().await?, replies.clone());
             // Nobody waits for the reply when the client is gone.
             let done = Box::new(move |answer| {
-                drop(place_on_disk);
-                let answer = Answer::new(&portion, answer);
-                let reply = Reply { asked, offset: portion.offset, answer, held: Some(held) };
-                drop(replies.send(reply));
+                drop(place);
+                drop(replies.send(reply(Answer::new(&portion, answer))));
             });
             service.device.submit(Request { op, done });
         }

@@ -196,15 +196,13 @@ impl State {
             return Err(DiskError::new(kind, "planted"));
         }
         let range = |offset: u64, bytes: u64| offset as usize..(offset + bytes) as usize;
-        if let DiskOp::Read { offset, .. } | DiskOp::Write { offset, .. } = op {
-            let bytes = match &op {
-                DiskOp::Read { bytes, .. } => u64::from(*bytes),
-                DiskOp::Write { data, .. } => data.len() as u64,
-                _ => 0,
-            };
-            if offset < self.lost.end && self.lost.start < offset + bytes {
-                return Err(DiskError::new(DiskErrorKind::Lost, "lost"));
-            }
+        let moved = match &op {
+            DiskOp::Read { offset, bytes } => *offset..*offset + u64::from(*bytes),
+            DiskOp::Write { offset, data, .. } => *offset..*offset + data.len() as u64,
+            DiskOp::Zero { .. } | DiskOp::Trim { .. } | DiskOp::Flush => 0..0,
+        };
+        if moved.start < self.lost.end && self.lost.start < moved.end {
+            return Err(DiskError::new(DiskErrorKind::Lost, "lost"));
         }
         let durable = match op {
             DiskOp::Read { offset, bytes } => {
