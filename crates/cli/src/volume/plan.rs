@@ -25,9 +25,8 @@ const CACHE_BYTES_MAX: u64 = DiskOptions::DEFAULT.cache_bytes_max;
 const REQUESTS_BYTES_MAX: u64 = Limits::DEFAULT.shared_bytes_max as u64
     + Limits::DEFAULT.connections_max as u64 * Limits::DEFAULT.in_flight_bytes_max as u64;
 
-/// As much more takes a long read that has to be answered in one piece.
-const LONG_REPLY_BYTES_MAX: u64 =
-    (Limits::DEFAULT.request_bytes_max - Limits::DEFAULT.shared_bytes_max) as u64;
+/// As much more take long reads that have to be answered in one piece, over all clients.
+const LONG_REPLY_BYTES_MAX: u64 = Limits::DEFAULT.request_bytes_max as u64;
 
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {

@@ -107,12 +107,11 @@ pub struct Limits {
     /// Bytes that the reads and writes of one connection carry, whatever others do. Long ones go to the disk in portions of
     /// 32 KiB.
     pub in_flight_bytes_max: u32,
-    /// More bytes, which all connections share. Replies that clients do not read count, too. A read whose reply must be
-    /// in one piece (a simple reply, or one that is not to be fragmented) and is longer than them is served when it has all
-    /// of them.
+    /// More bytes, which all connections share. Replies that clients do not read count, too.
     pub shared_bytes_max: u32,
     /// Bytes of one read or write. The disk may set a lower limit. Of a write that is not answered, some portions may have
-    /// reached the disk.
+    /// reached the disk. Reads that are longer than a portion and whose replies must be in one piece (simple ones, and those that
+    /// are not to be fragmented) share as many bytes over all connections, beside the others.
     pub request_bytes_max: u32,
     /// Time until a client must have chosen an export.
     pub handshake_seconds_max: u64,

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::export::Plan;
-use super::portions::{Asked, portions};
+use super::portions::{Asked, PORTION_BYTES, portions};
 use super::replies::{Answer, Reply};
 use super::service::{Disconnect, Service};
 use super::wiped_reader::WipedReader;
@@ -80,10 +80,10 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
 struct InFlight {
     requests: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
-    bytes_max: u32,
     /// Shared with all other connections, as all that follows.
     shared_bytes: Arc<Semaphore>,
     shared_bytes_max: u32,
+    long_reply_bytes: Arc<Semaphore>,
     /// Of requests that the disk has not answered.
     places_on_disk: Arc<Semaphore>,
 }
@@ -98,9 +98,9 @@ impl InFlight {
         Self {
             requests: semaphore(limits.in_flight_requests_max),
             bytes: semaphore(limits.in_flight_bytes_max),
-            bytes_max: limits.in_flight_bytes_max,
             shared_bytes: service.shared_bytes_left.clone(),
             shared_bytes_max: limits.shared_bytes_max,
+            long_reply_bytes: service.long_reply_bytes_left.clone(),
             places_on_disk: service.places_left.clone(),
         }
     }
@@ -110,17 +110,16 @@ impl InFlight {
         take(&self.requests, 1).await
     }
 
-    /// Bytes for a portion, until it is answered: its own, or of those that are shared. What is longer than all that are
-    /// shared takes all of them.
+    /// Bytes for a portion, until it is answered: its own, or of those that are shared. A longer reply in one piece has bytes
+    /// that only its like share: clients who read no replies in portions do not keep it waiting.
     async fn bytes(&self, bytes: u32) -> Result<Held, Disconnect> {
-        let shared = take(&self.shared_bytes, bytes.min(self.shared_bytes_max));
-        if bytes > self.bytes_max {
-            return shared.await;
+        if bytes > PORTION_BYTES {
+            return take(&self.long_reply_bytes, bytes).await;
         }
         tokio::select! {
             biased;
             own = take(&self.bytes, bytes) => own,
-            shared = shared => shared,
+            shared = take(&self.shared_bytes, bytes.min(self.shared_bytes_max)) => shared,
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Service {
     pub(super) requests: AtomicU64,
     /// Bytes that the requests of all clients may still carry, beside those of each connection.
     pub(super) shared_bytes_left: Arc<Semaphore>,
+    /// Bytes of the long replies in one piece that all clients may still wait for.
+    pub(super) long_reply_bytes_left: Arc<Semaphore>,
     /// As many requests of all clients may still be with the disk.
     pub(super) places_left: Arc<Semaphore>,
     admission: Admission,
@@ -119,6 +121,7 @@ impl Service {
             device,
             requests: AtomicU64::new(0),
             shared_bytes_left: Arc::new(Semaphore::new(limits.shared_bytes_max as usize)),
+            long_reply_bytes_left: Arc::new(Semaphore::new(limits.request_bytes_max as usize)),
             admission: Admission::new(&limits).map_err(ServeError::Randomness)?,
             limits,
             tls,

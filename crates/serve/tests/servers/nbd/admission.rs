@@ -178,8 +178,8 @@ fn a_client_who_keeps_the_disk_busy_keeps_no_other_out() {
 fn clients_who_do_not_read_make_the_server_hold_no_more_than_it_may() {
     const READ_BYTES: u32 = 2 << 20;
     const AT_ONCE: usize = 3;
-    let shared_bytes_max = READ_BYTES * AT_ONCE as u32;
-    let server = server(Limits { shared_bytes_max, ..PATIENT });
+    let request_bytes_max = READ_BYTES * AT_ONCE as u32;
+    let server = server(Limits { request_bytes_max, ..PATIENT });
     let mut clients: Vec<_> = (0..6).map(|_| Client::ready(&server.socket())).collect();
     for client in &mut clients {
         for _ in 0..2 {

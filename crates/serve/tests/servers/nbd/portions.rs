@@ -182,10 +182,14 @@ fn of_a_write_that_breaks_off_no_half_portion_is_written() {
 
 #[test]
 fn the_server_holds_no_more_than_some_portions_or_one_reply() {
-    let limits = Limits { shared_bytes_max: 3 * PORTION as u32, ..Limits::default() };
+    let limits = Limits {
+        shared_bytes_max: 3 * PORTION as u32,
+        request_bytes_max: REQUEST_BYTES_MAX,
+        ..Limits::default()
+    };
     let options = NbdOptions { limits, ..NbdOptions::default() };
     let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 1), options);
-    // Of each client one portion, and three more; of simple replies one, though it is longer than all that there is.
+    // Of each client one portion, and three more; of simple replies as many bytes as one may have.
     for (is_structured, in_flight) in [(true, 5), (false, 1)] {
         let connect = if is_structured { Client::ready_structured } else { Client::ready };
         server.disk.hold();
@@ -237,4 +241,10 @@ fn clients_who_do_not_read_keep_no_other_from_the_disk() {
         assert_eq!(data, contents[offset as usize..][..data.len()]);
     }
     assert_eq!(awake.write(0, 0, &contents[..REQUEST_BYTES_MAX as usize]), 0);
+    awake.say(&request(DF, READ, COOKIE, 0, REQUEST_BYTES_MAX));
+    assert_eq!(hear_chunks(&mut awake).len(), 1);
+    let mut simple = Client::ready(&server.socket());
+    for bytes in [PORTION as u32, PORTION as u32 + 1, REQUEST_BYTES_MAX] {
+        assert_eq!(simple.read(0, bytes), contents[..bytes as usize]);
+    }
 }

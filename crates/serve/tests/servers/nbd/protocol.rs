@@ -287,7 +287,7 @@ fn a_client_that_does_not_read_piles_up_nothing() {
     let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 3), options);
     let mut client = Client::ready(&server.socket());
     for cookie in 0..64 {
-        client.say(&request(0, READ, cookie, 0, 1 << 19));
+        client.say(&request(0, READ, cookie, 0, 1 << 20));
     }
     wait_until(|| server.disk.taken() >= 4);
     sleep(Duration::from_millis(200));
@@ -295,7 +295,7 @@ fn a_client_that_does_not_read_piles_up_nothing() {
     assert!(server.disk.taken() < 16, "{}", server.disk.taken());
     for _ in 0..64 {
         assert!(matches!(client.hear_reply(), Reply::Simple { error: 0, .. }));
-        client.hear(1 << 19);
+        client.hear(1 << 20);
     }
 }
 
