@@ -161,7 +161,7 @@ impl Plan {
                 size(cost.blocks_on_client_bytes as f64)
             ),
             format!(
-                "memory in use     up to {}, the program aside: {} more for the cache (--cache), {} \
+                "memory in use     about {} with a few clients, the program aside: {} more for the cache (--cache), {} \
                  for requests over NBD, {} for what goes to storage and comes from it; and {} for \
                  long reads of NBD clients that know no structured replies",
                 size(self.bytes_in_use_max() as f64),
@@ -196,7 +196,8 @@ impl Plan {
         lines.join("\n")
     }
 
-    /// Client memory of a volume that is served over NBD as it is by default, beside the program itself.
+    /// Client memory of a volume that is served over NBD as it is by default, beside the program itself, what the system's
+    /// allocator keeps, and the buffers of many connections.
     fn bytes_in_use_max(&self) -> u64 {
         let for_requests = REQUESTS_BYTES_MAX + self.bytes_on_their_way_max();
         self.cost.client_bytes() + CACHE_BYTES_MAX + for_requests
