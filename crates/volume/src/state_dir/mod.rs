@@ -82,6 +82,10 @@ pub trait StateFile: Send {
     /// When not all of them could be added. What is at the end then is unknown.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
+    /// Says that many short appends will come, and syncs between them. The file may then hold zeros behind its end, of
+    /// which a crash leaves any part.
+    fn expect_more(&mut self) {}
+
     /// Makes all earlier appends durable.
     ///
     /// # Errors
@@ -95,6 +99,11 @@ pub trait StateFile: Send {
     /// When that cannot be promised any more.
     fn begin_sync(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// Whether [`Self::finish_sync`] would answer at once. A hint: a file that cannot tell says no.
+    fn is_sync_over(&mut self) -> bool {
+        false
     }
 
     /// Returns when everything is durable that was appended before [`Self::begin_sync`].

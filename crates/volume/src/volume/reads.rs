@@ -77,7 +77,7 @@ impl Volume {
                 });
             }
             if volume.options.sync_moves == SyncMoves::BeforeReads && has_something_to_go_on_with {
-                volume.ledger.log.begin_sync()?;
+                volume.ledger.log.keep_syncing()?;
             }
             Ok(())
         })
@@ -100,6 +100,7 @@ impl Volume {
             let Some(BegunReads { records, .. }) = volume.begun.front() else { return Ok(()) };
             if volume.options.sync_moves == SyncMoves::BeforeReads {
                 volume.ledger.log.sync_up_to(*records)?;
+                volume.ledger.log.keep_syncing()?;
             }
             volume.announce_what_may_be_seen()?;
             let mut ops: Vec<_> = data.iter_mut().map(|block| Op::Read(block)).collect();

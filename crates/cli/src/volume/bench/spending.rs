@@ -209,6 +209,10 @@ impl StateFile for Metered<Box<dyn StateFile>> {
         self.meter.during(Doing::Log, || self.it.begin_sync())
     }
 
+    fn is_sync_over(&mut self) -> bool {
+        self.it.is_sync_over()
+    }
+
     fn finish_sync(&mut self) -> io::Result<()> {
         self.meter.during(Doing::Log, || self.it.finish_sync())
     }
