@@ -3,7 +3,7 @@
 use oblivio_core::durable::{Fact, FactValue};
 use oblivio_serve::nbd::Limits;
 use oblivio_store::StoreKind;
-use oblivio_volume::disk::BATCH_BLOCKS_MAX;
+use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
 use oblivio_volume::keys::Cost as UnlockCost;
 use oblivio_volume::plan::{Cost, Slots, StateRoom};
 use oblivio_volume::superblock::VolumeParams;
@@ -205,7 +205,7 @@ impl Plan {
 
     /// Of the store, and of blocks that are read together, which the cache holds beside its own.
     fn bytes_on_their_way_max(&self) -> u64 {
-        let of_blocks = BATCH_BLOCKS_MAX as u64 * u64::from(self.params.block_bytes);
+        let of_blocks = BLOCKS_UNDER_WAY_MAX as u64 * u64::from(self.params.block_bytes);
         self.kind.client_bytes_max() + of_blocks
     }
 

@@ -110,11 +110,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: what was said to survive a power loss is gone after one",
         edits: &[Edit {
             file: "volume/src/disk/worker.rs",
-            find: "if failure.is_none() && !wait_for_flush.is_empty() {",
-            replacement: "if failure.is_some() {
-            wait_for_flush.drain(..).for_each(|pending: Pending| pending.answer(None));
-        }
-        if failure.is_none() && !wait_for_flush.is_empty() {",
+            find: "let done = self.wait_for_flush.drain(..);",
+            replacement: "self.wait_for_flush.drain(..).for_each(|pending| pending.answer(None));
+            let done = self.wait_for_flush.drain(..);",
         }],
         found_by: &[VOLUME_DISK.tests(&["what_could_not_be_made_durable_is_not_said_to_be"])],
     },

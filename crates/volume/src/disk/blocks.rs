@@ -30,8 +30,12 @@ struct Coming {
     is_forgotten: bool,
 }
 
-/// No more blocks are read in one window where several are begun: all together they are as many as one of accesses.
-const BEGUN_WINDOW_MAX: usize = WINDOW_ACCESSES_MAX / 2;
+/// No more blocks are read in one window where several are begun.
+const BEGUN_WINDOW_MAX: usize = WINDOW_ACCESSES_MAX / 4;
+
+/// What is to be read is begun in so many windows, if it is enough. After each of them, storage is told of what has become
+/// durable, and what was asked meanwhile is begun. With 16 requests in flight, 8 were some 6 % faster than 4, and as fast as 16.
+const BEGUN_WINDOWS: usize = 8;
 
 impl Blocks {
     pub(super) fn new(volume: Volume) -> Self {
@@ -40,22 +44,26 @@ impl Blocks {
         Self { volume, cache: Cache::new(), begun: VecDeque::new(), block_bytes, bytes }
     }
 
-    /// Begins to read as many of these blocks as can be begun now, in one window more or two, and says how many. None of
-    /// them is at hand or [on its way](Self::missing).
-    pub(super) fn begin(&mut self, blocks: &[u64]) -> Result<usize, VolumeError> {
-        let room = self.volume.reads_to_begin_max()?;
-        // Who takes any room there is takes ever less at a time, and each window has a record and a sync of its own.
-        if blocks.is_empty() || room < blocks.len().min(BEGUN_WINDOW_MAX) {
-            return Ok(0);
+    /// Begins to read as many of these blocks as can be begun now, the first of them first, in windows. None of them is at
+    /// hand or [on its way](Self::is_coming). Answers whether any was.
+    pub(super) fn begin(&mut self, blocks: &mut VecDeque<u64>) -> Result<bool, VolumeError> {
+        if blocks.is_empty() {
+            return Ok(false);
         }
-        let count = blocks.len().min(room);
-        // While the second is read, others can be begun.
-        let window = count.div_ceil(2).min(BEGUN_WINDOW_MAX);
-        let windows: Vec<_> = blocks[..count].chunks(window).collect();
+        let on_their_way: usize = self.begun.iter().map(Vec::len).sum();
+        let window = (on_their_way + blocks.len()).div_ceil(BEGUN_WINDOWS).min(BEGUN_WINDOW_MAX);
+        let room = self.volume.reads_to_begin_max()?;
+        // Who takes any room there is takes ever less at a time, and each window has a record of its own.
+        let count = if room < blocks.len() { room - room % window } else { blocks.len() };
+        if count == 0 {
+            return Ok(false);
+        }
+        let blocks: Vec<_> = blocks.drain(..count).collect();
+        let windows: Vec<_> = blocks.chunks(window).collect();
         self.volume.begin_reads(&windows)?;
         let coming = |block: &u64| Coming { block: *block, is_forgotten: false };
         self.begun.extend(windows.iter().map(|window| window.iter().map(coming).collect()));
-        Ok(count)
+        Ok(true)
     }
 
     /// Windows that were begun and not finished.
@@ -136,21 +144,15 @@ impl Blocks {
         Ok(())
     }
 
-    /// The first of the blocks that are neither at hand nor on their way, each once, in the order in which they are needed.
+    /// The first of the blocks that are not at hand, each once, in the order in which they are needed.
     pub(super) fn missing(&self, needed: impl Iterator<Item = u64>, blocks_max: usize) -> Vec<u64> {
         let mut seen = HashSet::new();
-        let missing = needed.filter(|block| {
-            !self.cache.contains(*block) && !self.is_coming(*block) && seen.insert(*block)
-        });
+        let missing = needed.filter(|block| !self.cache.contains(*block) && seen.insert(*block));
         missing.take(blocks_max).collect()
     }
 
-    /// Whether a block is on its way, and not at hand.
-    pub(super) fn is_awaited(&self, block: u64) -> bool {
-        !self.cache.contains(block) && self.is_coming(block)
-    }
-
-    fn is_coming(&self, block: u64) -> bool {
+    /// Whether a window that was begun has a block.
+    pub(super) fn is_coming(&self, block: u64) -> bool {
         self.begun.iter().flatten().any(|coming| coming.block == block)
     }
 

@@ -1,12 +1,13 @@
 //! A volume as a disk: bytes instead of blocks, and many who ask at once.
 //!
 //! ```text
-//! many threads ── requests ──▶ one worker ── batches of accesses ──▶ Volume
+//! many threads ── requests ──▶ one worker ── windows of accesses ──▶ Volume
 //!                                 │
 //!                              cache (write-back)
 //! ```
 //!
-//! Requests that are waiting together are served together: their blocks are read in one batch. Writes
+//! Requests are served in their order. Blocks that they need are read in windows: while one is read, the next are begun,
+//! also for requests that have come meanwhile. Writes
 //! stay in the cache until there are too many of them, someone flushes, or nobody asks for anything.
 //! What the cache answers, storage does not see: the number of accesses is that of the blocks that
 //! were not in the cache, and of those written back. Without a cache, each block of a request is an access:
@@ -44,9 +45,9 @@ pub use schedule::Schedule;
 /// As many requests wait before whoever brings one more waits too.
 const QUEUE_REQUESTS_MAX: usize = 256;
 
-/// As many blocks are read together, for the requests of a batch or for a long one. The cache may hold
-/// so many more than its bound, until the batch is served.
-pub const BATCH_BLOCKS_MAX: usize = 512;
+/// The cache may hold so many blocks more than its bound while requests are under way: what was read for them is there
+/// until their turn has come.
+pub const BLOCKS_UNDER_WAY_MAX: usize = 512;
 
 /// How a disk is run.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use oblivio_core::wiped::WipedBytes;
 
 use super::blocks::Blocks;
 use super::requests::disk_error;
-use crate::device::ops::{check, is_durable};
+use crate::device::ops::{bytes_carried, check, is_durable};
 use crate::device::span::{Part, parts, whole_blocks};
 use crate::device::{Completion, DiskOp, Request};
 use crate::error::VolumeError;
@@ -24,6 +24,8 @@ pub(super) struct Pending {
     /// What a read has read. Wiped if nobody is given it.
     answer: WipedBytes,
     pub(super) is_durable: bool,
+    /// That it reads or writes.
+    pub(super) bytes: u64,
     done: Completion,
 }
 
@@ -51,13 +53,14 @@ impl Pending {
 
     fn new(request: Request, block_bytes: usize) -> Self {
         let is_durable = is_durable(&request.op);
-        let write = |offset, data| Transfer { is_write: true, offset, data, done: 0 };
+        let bytes = bytes_carried(&request.op);
+        let write = |offset, data| Transfer::new(true, offset, data);
         let mut forget = 0..0;
         let mut transfers = VecDeque::new();
         match request.op {
             DiskOp::Read { offset, bytes } => {
                 let data = WipedBytes::zeros(bytes as usize);
-                transfers.push_back(Transfer { is_write: false, offset, data, done: 0 });
+                transfers.push_back(Transfer::new(false, offset, data));
             }
             DiskOp::Write { offset, data, .. } => {
                 transfers.push_back(write(offset, data));
@@ -74,12 +77,18 @@ impl Pending {
             }
             DiskOp::Flush => (),
         }
-        Self { forget, transfers, answer: WipedBytes::default(), is_durable, done: request.done }
+        let answer = WipedBytes::default();
+        Self { forget, transfers, answer, is_durable, bytes, done: request.done }
     }
 
     /// The blocks that have to be at hand, in the order in which they are needed.
     pub(super) fn needs(&self, block_bytes: usize) -> impl Iterator<Item = u64> {
         self.transfers.iter().flat_map(move |transfer| transfer.needs(block_bytes))
+    }
+
+    /// Looks further ahead: the next block that has to be at hand, each one once.
+    pub(super) fn look_ahead(&mut self, block_bytes: usize) -> Option<u64> {
+        self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(block_bytes))
     }
 
     /// The blocks that the next step forgets, if it does.
@@ -145,28 +154,49 @@ struct Transfer {
     data: WipedBytes,
     /// Bytes that have arrived.
     done: usize,
+    /// Bytes that were looked at ahead of them.
+    looked_at: usize,
 }
 
 impl Transfer {
-    /// What is left, with places counted from what is done.
-    fn parts(&self, block_bytes: usize) -> impl Iterator<Item = Part> + use<> {
-        parts(self.offset + self.done as u64, self.data.len() - self.done, block_bytes)
+    fn new(is_write: bool, offset: u64, data: WipedBytes) -> Self {
+        Self { is_write, offset, data, done: 0, looked_at: 0 }
+    }
+
+    /// What is left behind so many bytes, with places counted from there.
+    fn parts(&self, from: usize, block_bytes: usize) -> impl Iterator<Item = Part> + use<> {
+        parts(self.offset + from as u64, self.data.len() - from, block_bytes)
     }
 
     fn next(&self, block_bytes: usize) -> Option<Part> {
-        self.parts(block_bytes).next()
+        self.parts(self.done, block_bytes).next()
     }
 
     fn needs(&self, block_bytes: usize) -> impl Iterator<Item = u64> + use<> {
+        self.needs_from(self.done, block_bytes)
+    }
+
+    fn needs_from(&self, from: usize, block_bytes: usize) -> impl Iterator<Item = u64> + use<> {
         // Of a write, only the first and the last block may be more than it.
         let end = self.offset + self.data.len() as u64;
         let end_of_whole = end - end % block_bytes as u64;
         let is_write = self.is_write;
-        let all = (!is_write).then(|| self.parts(block_bytes)).into_iter().flatten();
-        let first = self.next(block_bytes).filter(|part| is_write && !part.is_whole(block_bytes));
-        let has_last = is_write && self.next(block_bytes).is_some() && end > end_of_whole;
+        let all = (!is_write).then(|| self.parts(from, block_bytes)).into_iter().flatten();
+        let next = self.parts(from, block_bytes).next();
+        let has_last = is_write && next.is_some() && end > end_of_whole;
+        let first = next.filter(|part| is_write && !part.is_whole(block_bytes));
         let last = has_last.then_some(end_of_whole / block_bytes as u64);
         all.chain(first).map(|part| part.block).chain(last)
+    }
+
+    fn look_ahead(&mut self, block_bytes: usize) -> Option<u64> {
+        let from = self.looked_at.max(self.done);
+        let block = self.needs_from(from, block_bytes).next();
+        // Behind the block, and to the end if none is needed.
+        let end_of_block = block.map(|block| (block + 1) * block_bytes as u64 - self.offset);
+        let end_of_block = end_of_block.and_then(|end| usize::try_from(end).ok());
+        self.looked_at = end_of_block.unwrap_or(usize::MAX).min(self.data.len());
+        block
     }
 
     /// Moves the bytes of a part, if its block is at hand and may become dirty.

@@ -35,16 +35,21 @@ impl Waiting {
     /// The `first`, and those that wait behind it.
     pub(super) fn with(first: Request, queue: &Receiver<Message>) -> Self {
         let bytes = bytes_carried(&first.op);
-        Self { requests: vec![first], bytes, is_last: false }.and_more(queue, 0)
+        Self { requests: vec![first], bytes, is_last: false }.and_more(queue, 0, 0)
     }
 
-    /// Those that wait beside others that carry so many bytes.
-    pub(super) fn beside(bytes: u64, queue: &Receiver<Message>) -> Self {
-        Self::default().and_more(queue, bytes)
+    /// Those that wait beside so many others, which carry so many bytes.
+    pub(super) fn beside(requests: usize, bytes: u64, queue: &Receiver<Message>) -> Self {
+        Self::default().and_more(queue, requests, bytes)
     }
 
-    fn and_more(mut self, queue: &Receiver<Message>, bytes_beside: u64) -> Self {
-        while self.requests.len() < BATCH_REQUESTS_MAX
+    fn and_more(
+        mut self,
+        queue: &Receiver<Message>,
+        requests_beside: usize,
+        bytes_beside: u64,
+    ) -> Self {
+        while self.requests.len() + requests_beside < BATCH_REQUESTS_MAX
             && self.bytes + bytes_beside < BATCH_BYTES_MAX
         {
             match queue.try_recv() {

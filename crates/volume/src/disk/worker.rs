@@ -1,6 +1,7 @@
-//! The one thread that uses the volume: it serves requests in batches, through the cache. What a batch
-//! wants durable is made durable once, at its end.
+//! The one thread that uses the volume: it serves requests in order, through the cache, and has storage read ahead for
+//! those that wait. What requests that wait together want durable is made durable once.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::blocks::Blocks;
 use super::pending::{Pending, Step};
 use super::requests::{Message, Waiting, refuse_all};
 use super::uncached;
-use super::{BATCH_BLOCKS_MAX, DiskOptions};
+use super::{BLOCKS_UNDER_WAY_MAX, DiskOptions};
 use crate::device::Request;
 use crate::error::VolumeError;
 use crate::volume::Volume;
@@ -23,15 +24,16 @@ pub(super) struct Worker {
     blocks: Blocks,
     cache_blocks_max: usize,
     dirty_blocks_max: usize,
-}
-
-/// Requests that are served together.
-struct Batch {
-    requests: Vec<Pending>,
+    /// Requests under way, in the order in which they came.
+    pending: VecDeque<Pending>,
     /// That they read and write.
     bytes: u64,
-    /// Nobody asks for more.
-    is_last: bool,
+    /// So many of them have had all their blocks looked at.
+    looked_at: usize,
+    /// What is to be read for them, and nobody has begun to.
+    missing: VecDeque<u64>,
+    /// Done, but not durable yet.
+    wait_for_flush: Vec<Pending>,
 }
 
 /// Whether nobody asks for more.
@@ -41,7 +43,16 @@ impl Worker {
     pub(super) fn new(volume: Volume, options: &DiskOptions) -> Self {
         let blocks = Blocks::new(volume);
         let cache_blocks_max = (options.cache_bytes_max / blocks.block_bytes as u64) as usize;
-        Self { blocks, cache_blocks_max, dirty_blocks_max: (cache_blocks_max / 2).max(1) }
+        Self {
+            blocks,
+            cache_blocks_max,
+            dirty_blocks_max: (cache_blocks_max / 2).max(1),
+            pending: VecDeque::new(),
+            bytes: 0,
+            looked_at: 0,
+            missing: VecDeque::new(),
+            wait_for_flush: Vec::new(),
+        }
     }
 
     /// Serves until it is told to close, or nobody is left to ask.
@@ -53,7 +64,9 @@ impl Worker {
                 Err(error) => return Err(refuse_all(queue, error)),
             }
         }
-        self.write_back_all()?;
+        while self.blocks.cache.dirty_blocks() > 0 {
+            self.write_back()?;
+        }
         self.blocks.volume.close()
     }
 
@@ -74,148 +87,155 @@ impl Worker {
         }))
     }
 
-    /// Serves those that wait, and those that come meanwhile.
+    /// Serves those that wait, and those that come meanwhile, until there are none. After an error, all that have not
+    /// been answered are answered with it.
     fn serve_all(
         &mut self,
         waiting: Waiting,
         queue: &Receiver<Message>,
     ) -> Result<IsLast, VolumeError> {
-        let mut is_last = IsLast(waiting.is_last);
         if self.cache_blocks_max == 0 {
+            let is_last = IsLast(waiting.is_last);
             uncached::serve(&mut self.blocks, waiting.requests)?;
             return Ok(is_last);
         }
-        let mut next = Some(self.admit(waiting));
-        while let Some(batch) = next {
-            is_last = IsLast(batch.is_last);
-            next = self.serve(batch, queue)?;
+        self.serve_cached(waiting, queue).inspect_err(|error| {
+            let done = self.wait_for_flush.drain(..);
+            done.chain(self.pending.drain(..)).for_each(|pending| pending.answer(Some(error)));
+        })
+    }
+
+    /// While one window is read, others are begun, for requests that wait by then: their moves become durable, and
+    /// storage reads ahead for them.
+    fn serve_cached(
+        &mut self,
+        waiting: Waiting,
+        queue: &Receiver<Message>,
+    ) -> Result<IsLast, VolumeError> {
+        let mut is_last = waiting.is_last;
+        self.admit(waiting);
+        loop {
+            self.begin_reads()?;
+            self.serve_what_is_at_hand()?;
+            if self.waits_for_room() {
+                self.write_back()?;
+            } else if self.blocks.begun_windows() > 0 {
+                self.blocks.finish_window()?;
+            } else if !self.pending.is_empty() {
+                self.fetch_window()?;
+            } else if !self.wait_for_flush.is_empty() {
+                self.flush()?;
+                self.wait_for_flush.drain(..).for_each(|pending| pending.answer(None));
+            } else {
+                self.shrink_cache();
+                return Ok(IsLast(is_last));
+            }
+            // All that want to be durable are made so at once, with nothing that comes later.
+            if !is_last && self.wait_for_flush.is_empty() {
+                let waiting = Waiting::beside(self.pending.len(), self.bytes, queue);
+                is_last = waiting.is_last;
+                self.admit(waiting);
+            }
         }
-        Ok(is_last)
     }
 
     /// Answers those that cannot be served.
-    fn admit(&self, waiting: Waiting) -> Batch {
-        let Waiting { requests, bytes, is_last } = waiting;
-        let admitted = requests.into_iter().filter_map(|it| Pending::admit(it, &self.blocks));
-        Batch { requests: admitted.collect(), bytes, is_last }
-    }
-
-    /// Serves a batch in order, and then makes durable what of it asks for that, at once. After an
-    /// error, all that have not been answered are answered with it. Answers the batch that comes next, if
-    /// it was begun meanwhile.
-    fn serve(
-        &mut self,
-        batch: Batch,
-        queue: &Receiver<Message>,
-    ) -> Result<Option<Batch>, VolumeError> {
-        let mut next = None;
-        let mut failure = self.read_ahead(&batch, queue, &mut next).err();
-        let mut wait_for_flush = Vec::new();
-        for mut pending in batch.requests {
-            if failure.is_none() {
-                failure = self.carry_out(&mut pending).err();
-            }
-            if pending.is_durable && failure.is_none() {
-                wait_for_flush.push(pending);
-            } else {
-                pending.answer(failure.as_ref());
+    fn admit(&mut self, Waiting { requests, .. }: Waiting) {
+        for request in requests {
+            if let Some(pending) = Pending::admit(request, &self.blocks) {
+                self.bytes += pending.bytes;
+                self.pending.push_back(pending);
             }
         }
-        if failure.is_none() && !wait_for_flush.is_empty() {
-            failure = self.flush().err();
-        }
-        wait_for_flush.into_iter().for_each(|pending| pending.answer(failure.as_ref()));
-        self.blocks.cache.shrink(self.cache_blocks_max);
-        let Some(failure) = failure else { return Ok(next) };
-        let not_served = next.into_iter().flat_map(|batch| batch.requests);
-        not_served.for_each(|pending| pending.answer(Some(&failure)));
-        Err(failure)
     }
 
-    /// Does what is asked, with all accesses that it takes, but does not make it durable.
-    fn carry_out(&mut self, pending: &mut Pending) -> Result<(), VolumeError> {
-        pending.forget_all(&mut self.blocks)?;
+    /// Has storage begin to read what requests will need, as far as there is room.
+    fn begin_reads(&mut self) -> Result<(), VolumeError> {
         loop {
-            match pending.step(&mut self.blocks, self.dirty_blocks_max)? {
-                Step::Done => return Ok(()),
-                Step::Made => (),
-                Step::Waits => self.make_way(pending)?,
-            }
-            // So many hold while a batch is served.
-            self.blocks.cache.shrink(self.cache_blocks_max + BATCH_BLOCKS_MAX);
-        }
-    }
-
-    /// Brings the blocks that a request waits for into the cache; if it waits for none, there are too many dirty
-    /// ones. Some may be on their way for the batch that comes next.
-    fn make_way(&mut self, pending: &Pending) -> Result<(), VolumeError> {
-        let needed = pending.needs(self.blocks.block_bytes).take(BATCH_BLOCKS_MAX);
-        let needed: Vec<_> = needed.collect();
-        // What is at hand of them must not leave for the others: it would be read again.
-        needed.iter().for_each(|block| self.blocks.cache.touch(*block));
-        let is_awaited = needed.iter().any(|block| self.blocks.is_awaited(*block));
-        match &*self.blocks.missing(needed.into_iter(), BATCH_BLOCKS_MAX) {
-            [] if is_awaited => self.blocks.finish_window(),
-            [] => self.write_back(WINDOW_ACCESSES_MAX),
-            missing => self.fetch(missing),
-        }
-    }
-
-    /// Makes everything so far durable.
-    fn flush(&mut self) -> Result<(), VolumeError> {
-        self.write_back_all()?;
-        self.blocks.volume.flush()
-    }
-
-    /// Brings the blocks that a batch will ask for into the cache, in as few accesses to storage as
-    /// there are blocks, and as few waits as there are windows. While the last of them are read, the moves of what waits
-    /// by then become durable: of the `next` batch.
-    fn read_ahead(
-        &mut self,
-        batch: &Batch,
-        queue: &Receiver<Message>,
-        next: &mut Option<Batch>,
-    ) -> Result<(), VolumeError> {
-        let missing = self.missing(batch);
-        let mut left = &missing[..];
-        loop {
-            left = &left[self.blocks.begin(left)?..];
-            match self.blocks.begun_windows() {
-                0 => return self.fetch(left),
-                1 if left.is_empty() => break,
-                _ => self.blocks.finish_window()?,
+            self.look_ahead();
+            // Of what was missing, something may have been written since.
+            self.missing.retain(|block| !self.blocks.cache.contains(*block));
+            if !self.blocks.begin(&mut self.missing)? {
+                return Ok(());
             }
         }
-        if !batch.is_last {
-            let waiting = Waiting::beside(batch.bytes, queue);
-            if waiting.is_last || !waiting.requests.is_empty() {
-                let missing = self.missing(next.insert(self.admit(waiting)));
-                self.blocks.begin(&missing)?;
+    }
+
+    /// Looks for what requests need and is not at hand, a window at the most. What is at hand must not leave for that.
+    fn look_ahead(&mut self) {
+        let Self { blocks, pending, looked_at, missing, .. } = self;
+        while missing.len() < WINDOW_ACCESSES_MAX
+            && let Some(request) = pending.get_mut(*looked_at)
+        {
+            match request.look_ahead(blocks.block_bytes) {
+                Some(block) if blocks.cache.contains(block) => blocks.cache.touch(block),
+                Some(block) if blocks.is_coming(block) || missing.contains(&block) => (),
+                Some(block) => missing.push_back(block),
+                None => *looked_at += 1,
             }
         }
-        self.blocks.finish_window()
     }
 
-    fn missing(&self, batch: &Batch) -> Vec<u64> {
-        let block_bytes = self.blocks.block_bytes;
-        let needed = batch.requests.iter().flat_map(|pending| pending.needs(block_bytes));
-        self.blocks.missing(needed, BATCH_BLOCKS_MAX)
-    }
-
-    /// Reads blocks from storage into the cache.
-    fn fetch(&mut self, blocks: &[u64]) -> Result<(), VolumeError> {
-        blocks.chunks(WINDOW_ACCESSES_MAX).try_for_each(|window| self.blocks.exchange(window, 0))
-    }
-
-    fn write_back_all(&mut self) -> Result<(), VolumeError> {
-        while self.blocks.cache.dirty_blocks() > 0 {
-            self.write_back(WINDOW_ACCESSES_MAX)?;
+    /// Does what is asked, in order, as far as blocks are at hand.
+    fn serve_what_is_at_hand(&mut self) -> Result<(), VolumeError> {
+        while let Some(first) = self.pending.front_mut() {
+            first.forget_all(&mut self.blocks)?;
+            match first.step(&mut self.blocks, self.dirty_blocks_max)? {
+                Step::Waits => break,
+                Step::Made => self.shrink_cache(),
+                Step::Done => self.finish_first(),
+            }
         }
         Ok(())
     }
 
+    /// Nothing is left to do of the first request.
+    fn finish_first(&mut self) {
+        let Some(done) = self.pending.pop_front() else { return };
+        self.bytes -= done.bytes;
+        self.looked_at = self.looked_at.saturating_sub(1);
+        // Whoever asks for more once this is answered finds no larger cache than there may be.
+        self.shrink_cache();
+        if done.is_durable {
+            self.wait_for_flush.push(done);
+        } else {
+            done.answer(None);
+        }
+    }
+
+    /// What was read for requests under way must not leave before their turn.
+    fn shrink_cache(&mut self) {
+        let under_way = if self.pending.is_empty() { 0 } else { BLOCKS_UNDER_WAY_MAX };
+        self.blocks.cache.shrink(self.cache_blocks_max + under_way);
+    }
+
+    /// Whether the first request waits for fewer dirty blocks, and for none to be read.
+    fn waits_for_room(&self) -> bool {
+        self.pending.front().is_some_and(|first| {
+            let mut needed = first.needs(self.blocks.block_bytes);
+            needed.all(|block| self.blocks.cache.contains(block))
+        })
+    }
+
+    /// Makes everything so far durable.
+    fn flush(&mut self) -> Result<(), VolumeError> {
+        while self.blocks.cache.dirty_blocks() > 0 {
+            self.write_back()?;
+        }
+        self.blocks.volume.flush()
+    }
+
+    /// Reads a window of blocks into the cache, where none can be begun before others are read.
+    fn fetch_window(&mut self) -> Result<(), VolumeError> {
+        let Self { blocks, pending, missing, .. } = self;
+        let needed = pending.front().into_iter().flat_map(|first| first.needs(blocks.block_bytes));
+        let lacking = blocks.missing(needed, 1).into_iter().chain(missing.drain(..));
+        let window = blocks.missing(lacking, WINDOW_ACCESSES_MAX);
+        self.blocks.exchange(&window, 0)
+    }
+
     /// Writes dirty blocks to storage, those first that were not used for longest.
-    fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
-        self.blocks.exchange(&[], blocks_max)
+    fn write_back(&mut self) -> Result<(), VolumeError> {
+        self.blocks.exchange(&[], WINDOW_ACCESSES_MAX)
     }
 }

@@ -8,7 +8,7 @@ use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
 use oblivio_testkit::crash::{Fault, Seen, ShadowDisk, World};
 use oblivio_volume::device::{BlockDevice, DiskErrorKind, DiskOp, Request, call};
-use oblivio_volume::disk::BATCH_BLOCKS_MAX;
+use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
 use oblivio_volume::{Disk, DiskOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -29,9 +29,9 @@ fn a_request_longer_than_the_cache_makes_an_access_a_block() {
     assert_eq!(read, BLOCKS - 1);
 }
 
-/// What the cache holds of the second batch of a long request stays until it is served, and so does what was read ahead.
+/// What the cache holds of the next blocks of a long request stays until their turn has come, and so does what was read ahead.
 #[test]
-fn a_request_longer_than_a_batch_reads_no_block_twice() {
+fn a_request_longer_than_the_cache_reads_no_block_twice() {
     let setup = SmallVolume {
         blocks: 2600,
         leaf_level: 10,
@@ -43,8 +43,8 @@ fn a_request_longer_than_a_batch_reads_no_block_twice() {
         bytes: blocks as u32 * BLOCK_BYTES,
     };
     let (world, disk) = disk_of(&setup, 2);
-    let second_batch = BATCH_BLOCKS_MAX as u64;
-    let two = accesses(&world, || drop(call(&disk, read(second_batch + 188, 2)).unwrap()));
+    let among_the_next = BLOCKS_UNDER_WAY_MAX as u64 - 100;
+    let two = accesses(&world, || drop(call(&disk, read(among_the_next, 2)).unwrap()));
     let all = accesses(&world, || drop(call(&disk, read(0, setup.blocks)).unwrap()));
     assert_eq!((two, all), (2, setup.blocks - 2));
 }
