@@ -196,7 +196,7 @@ impl StateDir for CrashDir {
     fn sync(&mut self, name: &str) -> io::Result<()> {
         let mut file = {
             let file = self.world.state().directory.find(name)?;
-            CrashFile { world: self.world.clone(), run: self.run, file }
+            CrashFile::new(self.world.clone(), self.run, file)
         };
         file.write_again()?;
         file.sync()
@@ -219,7 +219,7 @@ impl StateDir for CrashDir {
             directory.change(Change::Create { name: name.into(), file });
         }
         verdict.answer()?;
-        Ok(Box::new(CrashFile { world: self.world.clone(), run: self.run, file }))
+        Ok(Box::new(CrashFile::new(self.world.clone(), self.run, file)))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
@@ -270,14 +270,26 @@ fn check_name(name: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
+/// As many zeros at least are written behind what is appended, where more is expected: a sector and some, so that both
+/// are torn.
+const ZEROS_AHEAD_BYTES: usize = 700;
+
 /// A file of a [`CrashDir`], open to append.
 pub struct CrashFile {
     world: World,
     run: u64,
     file: FileId,
+    /// What is appended comes here.
+    end: usize,
+    /// Zeros are written behind the end.
+    has_zeros_ahead: bool,
 }
 
 impl CrashFile {
+    fn new(world: World, run: u64, file: FileId) -> Self {
+        Self { world, run, file, end: 0, has_zeros_ahead: false }
+    }
+
     /// Writes what the file holds over itself.
     fn write_again(&mut self) -> io::Result<()> {
         let mut state = self.world.state();
@@ -301,11 +313,23 @@ impl StateFile for CrashFile {
         let verdict = state.begin(self.run, OpKind::FileAppend)?;
         let state = &mut *state;
         let file = state.directory.file_mut(self.file)?;
-        match verdict {
-            Verdict::Go => file.write(file.bytes().len(), bytes),
-            Verdict::Fail(_) | Verdict::Crash => file.append_prefix(bytes, &mut state.plan.coins),
+        let end = self.end + bytes.len();
+        let zeros_from = file.bytes().len();
+        if self.has_zeros_ahead && end > zeros_from {
+            file.write(zeros_from, &vec![0; end - zeros_from + ZEROS_AHEAD_BYTES]);
         }
+        match verdict {
+            Verdict::Go => file.write(self.end, bytes),
+            Verdict::Fail(_) | Verdict::Crash => {
+                file.write_prefix(self.end, bytes, &mut state.plan.coins);
+            }
+        }
+        self.end = end;
         verdict.answer()
+    }
+
+    fn expect_more(&mut self) {
+        self.has_zeros_ahead = true;
     }
 
     fn sync(&mut self) -> io::Result<()> {

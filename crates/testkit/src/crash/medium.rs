@@ -80,14 +80,14 @@ impl Medium {
     }
 
     /// An append that failed: it may have got anywhere.
-    pub(super) fn append_prefix(&mut self, bytes: &[u8], coins: &mut StdRng) {
+    pub(super) fn write_prefix(&mut self, offset: usize, bytes: &[u8], coins: &mut StdRng) {
         let most = match coins.random_range(0..4) {
             0 => 0,
             1 => bytes.len(),
             _ => coins.random_range(0..=bytes.len()),
         };
         if most > 0 {
-            self.write(self.cached.len(), &bytes[..most]);
+            self.write(offset, &bytes[..most]);
         }
     }
 

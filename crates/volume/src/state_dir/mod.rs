@@ -4,6 +4,7 @@ mod fs;
 mod fs_file;
 
 pub use fs::FsStateDir;
+pub use fs_file::ZEROS_AHEAD_BYTES;
 
 use std::io::{self, Read, Seek};
 

@@ -8,6 +8,8 @@ use oblivio_volume::{Recovery, VolumeErrorKind};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
+use crate::support::appended;
+
 /// Each is a record of its own, synced before storage sees any of it.
 const ACCESSES: u64 = 20;
 
@@ -131,7 +133,7 @@ impl Bench {
         let state_file = || {
             let snapshot = world.snapshot();
             let files = snapshot.files().iter().filter(|(name, _)| name.starts_with("state-"));
-            files.map(|(name, bytes)| (name.clone(), bytes.clone())).next_back().unwrap()
+            files.map(|(name, bytes)| (name.clone(), appended(bytes.clone()))).next_back().unwrap()
         };
         let mut ends = vec![state_file().1.len()];
         for address in 0..ACCESSES {

@@ -19,6 +19,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use ring::digest;
 
+use crate::support::appended;
+
 const ANCHORS: TreeId = TreeId(1);
 /// Slots and heads of buckets.
 const HALVES: [TreeId; 2] = [TreeId(2), TreeId(4)];
@@ -448,7 +450,7 @@ impl Bench {
         let mut files = self.good.files().iter().filter(|(name, _)| name.starts_with("state-"));
         let (name, bytes) = files.next().unwrap();
         assert!(files.next().is_none());
-        (name.clone(), bytes.clone())
+        (name.clone(), appended(bytes.clone()))
     }
 }
 

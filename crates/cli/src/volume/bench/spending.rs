@@ -201,6 +201,10 @@ impl StateFile for Metered<Box<dyn StateFile>> {
         self.meter.during(Doing::Log, || self.it.append(bytes))
     }
 
+    fn expect_more(&mut self) {
+        self.it.expect_more();
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         self.meter.during(Doing::Log, || self.it.sync())
     }

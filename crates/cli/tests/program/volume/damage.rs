@@ -276,7 +276,7 @@ fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
     fs::rename(world.path("away"), state.join("superblock")).unwrap();
 
     let file = Bytes::of(&world.state_file());
-    for (place, bit) in [(0, 1), (20, 1), (40, 1), (80, 0x80), (file.len() / 2, 4)] {
+    for (place, bit) in [(0, 1), (20, 1), (40, 1), (80, 0x80), (file.appended() / 2, 4)] {
         let good = file.replace(place, &[file.read(place, 1)[0] ^ bit]);
         for line in &commands {
             let (code, stdout, message) = oblivio(world.path(""), line);
@@ -312,7 +312,7 @@ fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
 fn a_clients_directory_that_lost_its_end_is_code_12() {
     let world = World::with_data(4);
     let file = Bytes::of(&world.state_file());
-    let (whole, cut) = (file.len(), 10);
+    let (whole, cut) = (file.appended(), 10);
     let end = file.read(whole - cut, cut);
     file.set_len(whole - cut);
     world.bad(&format!("check {VOLUME}"), 12, "older than the store");

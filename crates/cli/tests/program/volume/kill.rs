@@ -15,7 +15,7 @@ use rand::rngs::{StdRng, SysRng};
 use rand::{RngExt, SeedableRng, TryRng};
 
 use super::tools::{run, start};
-use super::world::{MIB, Server, VOLUME, World, end, wait, wait_until};
+use super::world::{Bytes, MIB, Server, VOLUME, World, end, wait, wait_until};
 
 const REGIONS: u64 = 8;
 const BLOCK_BYTES: usize = 4096;
@@ -152,7 +152,8 @@ impl Killed {
 
         // As much comes into the log as is written: the moment does not depend on the machine.
         let file = world.state_file();
-        let log_bytes = || fs::metadata(&file).map_or(0, |file| file.len());
+        let log = Bytes::of(&file);
+        let log_bytes = || log.appended();
         let kill_at = log_bytes() + coins.random_range(0..self.region_bytes * 11 / 10);
         let pattern = coins.random();
         let jobs = [self.pattern_job(interrupted, pattern), self.reading_job()];
