@@ -55,7 +55,7 @@ impl Medium {
             .map_err(|cause| {
                 let message = format!(
                     "the file system does not allow direct requests of {SECTOR_BYTES} bytes \
-                     ({cause}): open the file without `direct`"
+                     ({cause}): open the file through the page cache, without `--direct`"
                 );
                 OpenError::caused_by(OpenErrorKind::DirectRefused, message, cause)
             })?;

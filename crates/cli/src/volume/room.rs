@@ -53,7 +53,9 @@ fn file_system_of(path: &Path) -> Option<StatFs> {
 
 fn remark_on(there: &StatFs, what: &str, path: &Path, bytes: u64) {
     let free = there.f_bavail.saturating_mul(there.f_bsize as u64);
-    if free < bytes {
+    // A file system in memory that has no bound says that it has no blocks.
+    let is_bounded = there.f_blocks > 0;
+    if is_bounded && free < bytes {
         output::remark(&format!(
             "{} are free where {} is, less than {what} may take ({}): make room before it is used up",
             size(free as f64),

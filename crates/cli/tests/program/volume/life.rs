@@ -237,7 +237,7 @@ fn the_options_of_a_run_change_nothing_that_is_kept() {
         );
         // Not every file system has direct requests; one that has not says so.
         if options == "--direct" && code == 3 {
-            assert!(error.contains("without `direct`"), "{error}");
+            assert!(error.contains("without `--direct`"), "{error}");
             world.fill();
         } else {
             assert_eq!(code, 0, "{options}: {error}");
