@@ -98,8 +98,10 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "after a power loss, that a block is asked for again: on one leaf",
         edits: &[Edit {
             file: "volume/src/volume/reads.rs",
-            find: "volume.ledger.log.sync_up_to(*records)?;",
-            replacement: "let _ = volume.ledger.log.sync_up_to(*records);",
+            find: "volume.ledger.log.sync_up_to(*records)?;
+                volume.ledger.log.keep_syncing()?;",
+            replacement: "let _ = volume.ledger.log.sync_up_to(*records);
+                let _ = volume.ledger.log.keep_syncing();",
         }],
         found_by: &[VOLUME_OVERLAP
             .tests(&["what_is_done_depends_on_counts_alone_and_everybody_is_answered"])],
