@@ -75,6 +75,42 @@ fn a_trim_does_not_wait_for_what_was_begun() {
     assert_eq!(first_bytes(vec![last]), [Some(0)]);
 }
 
+/// Of requests that wait together, the first are not answered with the last.
+#[test]
+fn an_answer_waits_for_nothing_that_comes_after_it() {
+    let held = Held::new();
+    let gate = held.gate.0.clone();
+    let mut first = vec![read(1).then(move || gate.close())];
+    first.extend((2..12).map(read));
+    let mut answers = held.serve(first, vec![]).into_iter();
+    let one = answers.next().unwrap().recv_timeout(PATIENCE).unwrap();
+    assert_eq!(one.unwrap()[0], 1);
+    assert!(held.gate.0.is_reached());
+    let last = answers.next_back().unwrap();
+    assert!(last.try_recv().is_err(), "storage has not been asked for it");
+    held.gate.0.open();
+    assert_eq!(first_bytes(answers.chain([last]).collect()), (2..12).map(Some).collect::<Vec<_>>());
+}
+
+/// It waits for those that came before it, and for those that came before they were done; for nobody else.
+#[test]
+fn a_flush_does_not_wait_for_ever_while_others_ask() {
+    let held = Held::new();
+    let (gate, order) = (held.gate.0.clone(), Arc::new(Mutex::new(Vec::new())));
+    let noted = |asked: Asked, name: &'static str| {
+        let order = order.clone();
+        asked.then(move || order.lock().unwrap().push(name))
+    };
+    let first = vec![read(1).then(move || gate.close()), noted(DiskOp::Flush.into(), "flush")];
+    let mut answers = held.serve(first, vec![read(2), read(3)]);
+    assert_eq!(first_bytes(vec![answers.remove(0)]), [Some(1)]);
+    assert!(held.gate.0.is_reached(), "storage is asked for the second read");
+    answers.extend((20..23).map(|block| held.submit(noted(read(block), "later"))));
+    held.gate.0.open();
+    first_bytes(answers);
+    assert_eq!(*order.lock().unwrap(), ["flush", "later", "later", "later"]);
+}
+
 #[test]
 fn no_block_on_its_way_is_read_twice() {
     let held = Held::new();
