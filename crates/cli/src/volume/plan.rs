@@ -21,10 +21,6 @@ use crate::output;
 /// Of the cache of a disk, unless the owner says otherwise.
 const CACHE_BYTES_MAX: u64 = DiskOptions::DEFAULT.cache_bytes_max;
 
-/// Of requests and their answers, over all clients, if long ones can be answered in portions.
-const REQUESTS_BYTES_MAX: u64 = Limits::DEFAULT.shared_bytes_max as u64
-    + Limits::DEFAULT.connections_max as u64 * Limits::DEFAULT.in_flight_bytes_max as u64;
-
 /// As much more take long reads that have to be answered in one piece, over all clients.
 const LONG_REPLY_BYTES_MAX: u64 = Limits::DEFAULT.request_bytes_max as u64;
 
@@ -166,7 +162,7 @@ impl Plan {
                  long reads of NBD clients that know no structured replies",
                 size(self.bytes_in_use_max() as f64),
                 size(CACHE_BYTES_MAX as f64),
-                size(REQUESTS_BYTES_MAX as f64),
+                size(self.requests_bytes_max() as f64),
                 size(self.bytes_on_their_way_max() as f64),
                 size(LONG_REPLY_BYTES_MAX as f64)
             ),
@@ -199,8 +195,15 @@ impl Plan {
     /// Client memory of a volume that is served over NBD as it is by default, beside the program itself, what the system's
     /// allocator keeps, and the buffers of many connections.
     fn bytes_in_use_max(&self) -> u64 {
-        let for_requests = REQUESTS_BYTES_MAX + self.bytes_on_their_way_max();
+        let for_requests = self.requests_bytes_max() + self.bytes_on_their_way_max();
         self.cost.client_bytes() + CACHE_BYTES_MAX + for_requests
+    }
+
+    /// Of requests and their answers, over all clients, if long ones can be answered in portions.
+    fn requests_bytes_max(&self) -> u64 {
+        let Limits { shared_bytes_max, connections_max, in_flight_bytes_max, .. } = Limits::DEFAULT;
+        let of_each = in_flight_bytes_max.max(self.params.block_bytes);
+        u64::from(shared_bytes_max) + connections_max as u64 * u64::from(of_each)
     }
 
     /// Of the store, and of blocks that are read together, which the cache holds beside its own.

@@ -104,8 +104,8 @@ pub struct Limits {
     pub handshakes_max: usize,
     /// Requests of one connection that are not yet answered. More wait in the socket.
     pub in_flight_requests_max: u32,
-    /// Bytes that the reads and writes of one connection carry, whatever others do. Long ones go to the disk in portions of
-    /// 32 KiB.
+    /// Bytes that the reads and writes of one connection carry, whatever others do; a block at least. Long ones go to the disk
+    /// in portions of 32 KiB, or of a block if that is longer.
     pub in_flight_bytes_max: u32,
     /// More bytes, which all connections share. Replies that clients do not read count, too.
     pub shared_bytes_max: u32,
@@ -125,7 +125,7 @@ impl Limits {
         connections_max: 64,
         handshakes_max: 64,
         in_flight_requests_max: 128,
-        in_flight_bytes_max: portions::PORTION_BYTES,
+        in_flight_bytes_max: portions::PORTION_BYTES_MAX,
         shared_bytes_max: 2 << 20,
         request_bytes_max: 32 << 20,
         handshake_seconds_max: 10,

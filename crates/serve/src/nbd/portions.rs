@@ -6,13 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::requests::Held;
 use super::wire::{Errno, RequestHead, command, command_flag};
 
-/// Portions end at multiples of so many bytes of the disk.
-pub(super) const PORTION_BYTES: u32 = 32 << 10;
+/// A portion is as long at the most, or a block.
+pub(super) const PORTION_BYTES_MAX: u32 = 32 << 10;
 
-/// The portions of a request that lies within the disk, each as if it had been asked for alone.
+/// Portions end at multiples of so many bytes of a disk with blocks of `block_bytes`: they divide no block, because a block is
+/// written as a whole or not at all, and a part of one takes more accesses.
+pub(super) fn portion_bytes(block_bytes: u32) -> u32 {
+    block_bytes * (PORTION_BYTES_MAX / block_bytes).max(1)
+}
+
+/// The portions of a request that lies within the disk, each as if it had been asked for alone. They end at multiples of
+/// `portion_bytes`.
 pub(super) fn portions(
     head: RequestHead,
     structured: bool,
+    portion_bytes: u32,
 ) -> impl Iterator<Item = RequestHead> + Clone {
     let goes_in_portions = match head.command {
         command::WRITE => true,
@@ -24,7 +32,7 @@ pub(super) fn portions(
     let mut left = Some(head.offset);
     std::iter::from_fn(move || {
         let offset = left?;
-        let boundary = (offset + 1).next_multiple_of(PORTION_BYTES.into());
+        let boundary = (offset + 1).next_multiple_of(portion_bytes.into());
         let until = if goes_in_portions { end.min(boundary) } else { end };
         left = (until < end).then_some(until);
         Some(RequestHead { offset, bytes: (until - offset) as u32, ..head })
@@ -77,10 +85,21 @@ impl Asked {
 mod tests {
     use super::*;
 
+    const LONGEST: u32 = PORTION_BYTES_MAX;
+
+    #[test]
+    fn portions_are_whole_blocks() {
+        for (block_bytes, expected) in
+            [(1, LONGEST), (4096, LONGEST), (1000, 32_000), (20_000, 20_000), (64 << 10, 64 << 10)]
+        {
+            assert_eq!(portion_bytes(block_bytes), expected);
+        }
+    }
+
     fn divided(command: u16, flags: u16, structured: bool, offset: u64, bytes: u32) -> Vec<u32> {
         let head = RequestHead { flags, command, cookie: 7, offset, bytes };
         let mut at = offset;
-        let all = portions(head, structured).inspect(|portion| {
+        let all = portions(head, structured, LONGEST).inspect(|portion| {
             assert_eq!((portion.offset, portion.cookie), (at, 7));
             at += u64::from(portion.bytes);
         });
@@ -91,7 +110,6 @@ mod tests {
 
     #[test]
     fn what_is_long_and_can_be_divided_is() {
-        const LONGEST: u32 = PORTION_BYTES;
         let (read, write, trim) = (command::READ, command::WRITE, command::TRIM);
         for (command, structured) in [(read, true), (write, false), (write, true)] {
             let divided = |offset, bytes| divided(command, 0, structured, offset, bytes);

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::export::Plan;
-use super::portions::{Asked, PORTION_BYTES, portions};
+use super::portions::{Asked, PORTION_BYTES_MAX, portions};
 use super::replies::{Answer, Reply};
 use super::service::{Disconnect, Service};
 use super::wiped_reader::WipedReader;
@@ -49,7 +49,7 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
                 continue;
             }
         };
-        let portions = portions(head, structured);
+        let portions = portions(head, structured, service.portion_bytes);
         let asked = Asked::new(head, portions.clone().count(), place);
         for portion in portions {
             let held = in_flight.bytes(plan.bytes_carried(&portion)).await?;
@@ -83,6 +83,7 @@ struct InFlight {
     /// Shared with all other connections, as all that follows.
     shared_bytes: Arc<Semaphore>,
     shared_bytes_max: u32,
+    portion_bytes: u32,
     long_reply_bytes: Arc<Semaphore>,
     /// Of requests that the disk has not answered.
     places_on_disk: Arc<Semaphore>,
@@ -94,12 +95,16 @@ pub(super) type Held = OwnedSemaphorePermit;
 impl InFlight {
     fn new(service: &Service) -> Self {
         let limits = &service.limits;
+        // Portions are no shorter than blocks.
+        let is_long = service.portion_bytes > PORTION_BYTES_MAX;
+        let long_block_bytes = if is_long { service.portion_bytes } else { 0 };
         let semaphore = |permits| Arc::new(Semaphore::new(permits as usize));
         Self {
             requests: semaphore(limits.in_flight_requests_max),
-            bytes: semaphore(limits.in_flight_bytes_max),
+            bytes: semaphore(limits.in_flight_bytes_max.max(long_block_bytes)),
             shared_bytes: service.shared_bytes_left.clone(),
             shared_bytes_max: limits.shared_bytes_max,
+            portion_bytes: service.portion_bytes,
             long_reply_bytes: service.long_reply_bytes_left.clone(),
             places_on_disk: service.places_left.clone(),
         }
@@ -113,7 +118,7 @@ impl InFlight {
     /// Bytes for a portion, until it is answered: its own, or of those that are shared. A longer reply in one piece has bytes
     /// that only its like share: clients who read no replies in portions do not keep it waiting.
     async fn bytes(&self, bytes: u32) -> Result<Held, Disconnect> {
-        if bytes > PORTION_BYTES {
+        if bytes > self.portion_bytes {
             return take(&self.long_reply_bytes, bytes).await;
         }
         tokio::select! {

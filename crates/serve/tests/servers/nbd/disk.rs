@@ -18,6 +18,7 @@ pub(crate) struct MemoryDisk {
     contents: Arc<Contents>,
     way: Way,
     in_flight_max: usize,
+    block_bytes: u32,
 }
 
 /// Who answers.
@@ -54,16 +55,32 @@ impl MemoryDisk {
         let contents = Contents::zeros(bytes);
         let worker = Worker { contents: contents.clone(), coins: StdRng::seed_from_u64(seed) };
         thread::Builder::new().spawn(move || worker.run(&receiver)).unwrap();
-        Self { bytes, contents, way: Way::Thread(Mutex::new(sender)), in_flight_max: 1 << 20 }
+        Self {
+            bytes,
+            contents,
+            way: Way::Thread(Mutex::new(sender)),
+            in_flight_max: 1 << 20,
+            block_bytes: BLOCK_BYTES,
+        }
     }
 
     pub(crate) fn answering_at_once(bytes: u64) -> Self {
-        Self { bytes, contents: Contents::zeros(bytes), way: Way::AtOnce, in_flight_max: 1 }
+        Self {
+            bytes,
+            contents: Contents::zeros(bytes),
+            way: Way::AtOnce,
+            in_flight_max: 1,
+            block_bytes: BLOCK_BYTES,
+        }
     }
 
     /// Lets callers wait while this many requests are in flight.
     pub(crate) fn with_room_for(self, in_flight_max: usize) -> Self {
         Self { in_flight_max, ..self }
+    }
+
+    pub(crate) fn with_blocks_of(self, block_bytes: u32) -> Self {
+        Self { block_bytes, ..self }
     }
 
     /// What everybody reads.
@@ -122,7 +139,7 @@ impl BlockDevice for MemoryDisk {
     }
 
     fn block_bytes(&self) -> u32 {
-        BLOCK_BYTES
+        self.block_bytes
     }
 
     fn request_bytes_max(&self) -> u32 {

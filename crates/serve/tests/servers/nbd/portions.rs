@@ -134,6 +134,21 @@ fn of_a_long_read_it_is_said_what_is_lost() {
     assert_eq!(simple.read(0, 10), contents[..10]);
 }
 
+/// A block is written as a whole or not at all, and each part of one is an access more where there is no cache.
+#[test]
+fn no_portion_divides_a_block() {
+    for (block_bytes, portions) in [(4096, 1), (1000, 1), (20_000, 4), (64 << 10, 4), (1 << 20, 4)]
+    {
+        let disk = MemoryDisk::new(DISK_BYTES, 1).with_blocks_of(block_bytes);
+        let server = TestServer::start(disk, NbdOptions::default());
+        let mut client = Client::ready_structured(&server.socket());
+        let data = pattern(4 * u64::from(block_bytes));
+        assert_eq!(client.write(0, u64::from(block_bytes), &data), 0);
+        assert_eq!(server.disk.taken(), portions, "blocks of {block_bytes}");
+        assert_eq!(server.disk.contents()[block_bytes as usize..][..data.len()], data);
+    }
+}
+
 #[test]
 fn a_long_write_has_one_reply_and_is_as_durable_as_it_asks() {
     for (flags, seed) in [(0, 1), (FUA, 2), (FUA, 3)] {
