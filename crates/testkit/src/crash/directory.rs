@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Cursor};
 
-use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
+use oblivio_volume::state_dir::{FILLER, StateDir, StateFile, StateSource};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -270,9 +270,9 @@ fn check_name(name: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// As many zeros at least are written behind what is appended, where more is expected: a sector and some, so that both
+/// As much filler at least is written behind what is appended, where more is expected: a sector and some, so that both
 /// are torn.
-const ZEROS_AHEAD_BYTES: usize = 700;
+const FILLER_BYTES: usize = 700;
 
 /// A file of a [`CrashDir`], open to append.
 pub struct CrashFile {
@@ -281,13 +281,13 @@ pub struct CrashFile {
     file: FileId,
     /// What is appended comes here.
     end: usize,
-    /// Zeros are written behind the end.
-    has_zeros_ahead: bool,
+    /// Filler is written behind the end.
+    has_filler: bool,
 }
 
 impl CrashFile {
     fn new(world: World, run: u64, file: FileId) -> Self {
-        Self { world, run, file, end: 0, has_zeros_ahead: false }
+        Self { world, run, file, end: 0, has_filler: false }
     }
 
     /// Writes what the file holds over itself.
@@ -314,9 +314,9 @@ impl StateFile for CrashFile {
         let state = &mut *state;
         let file = state.directory.file_mut(self.file)?;
         let end = self.end + bytes.len();
-        let zeros_from = file.bytes().len();
-        if self.has_zeros_ahead && end > zeros_from {
-            file.write(zeros_from, &vec![0; end - zeros_from + ZEROS_AHEAD_BYTES]);
+        let filler_from = file.bytes().len();
+        if self.has_filler && end > filler_from {
+            file.write(filler_from, &vec![FILLER; end - filler_from + FILLER_BYTES]);
         }
         match verdict {
             Verdict::Go => file.write(self.end, bytes),
@@ -329,7 +329,7 @@ impl StateFile for CrashFile {
     }
 
     fn expect_more(&mut self) {
-        self.has_zeros_ahead = true;
+        self.has_filler = true;
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 use super::frame::{FRAME_BYTES, Frame, Part, TAG_BYTES, nonce};
 use super::record::Record;
 use crate::error::{VolumeError, VolumeErrorKind};
-use crate::state_dir::{StateFile, StateSource};
+use crate::state_dir::{FILLER, StateFile, StateSource};
 
 const MAGIC: [u8; 8] = *b"oblstate";
 const VERSION: u32 = 3;
@@ -286,11 +286,11 @@ impl StateReader {
         }
     }
 
-    /// Bytes after the record that was read last, without zeros at the end, which may be behind all that was appended.
+    /// Bytes after the record that was read last, without filler at the end, which is behind all that was appended.
     pub(crate) fn bytes_left_out(&mut self) -> io::Result<u64> {
         let mut left_out = 0;
         self.read_on(|from, bytes| {
-            let last = bytes.iter().rposition(|byte| *byte != 0);
+            let last = bytes.iter().rposition(|byte| *byte != FILLER);
             left_out = last.map_or(left_out, |last| from + last as u64 + 1);
         })?;
         Ok(left_out)

@@ -6,7 +6,7 @@ use oblivio_core::wiped::WipedBytes;
 use super::file::{HEADER_BYTES, RECORD_OVERHEAD_BYTES};
 use super::record::{self, CheckpointName, Head, NAME_BYTES, Record};
 use crate::error::VolumeError;
-use crate::state_dir::ZEROS_AHEAD_BYTES;
+use crate::state_dir::FILLER_BYTES;
 use crate::superblock::VolumeParams;
 
 /// Bytes of a client's directory. A volume that serves hits without accesses takes more: what is written
@@ -33,11 +33,11 @@ impl StateRoom {
     pub fn of(params: &VolumeParams, state_file_bytes_max: u64) -> Result<Self, VolumeError> {
         let size = params.config()?.state_size()?;
         let snapshot = snapshot_bytes_max(&size);
-        let closed_bytes_max = 3 * snapshot + state_file_bytes_max + ZEROS_AHEAD_BYTES;
+        let closed_bytes_max = 3 * snapshot + state_file_bytes_max + FILLER_BYTES;
         let trims = state_file_bytes_max + forget_bytes();
         let between = between_checkpoints_bytes_max(&size, u64::from(params.block_bytes));
         let file = closed_bytes_max + between + trims;
-        Ok(Self { closed_bytes_max, in_use_bytes_max: file + snapshot + ZEROS_AHEAD_BYTES })
+        Ok(Self { closed_bytes_max, in_use_bytes_max: file + snapshot + FILLER_BYTES })
     }
 }
 

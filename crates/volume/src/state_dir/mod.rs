@@ -4,7 +4,7 @@ mod fs;
 mod fs_file;
 
 pub use fs::FsStateDir;
-pub use fs_file::ZEROS_AHEAD_BYTES;
+pub use fs_file::{FILLER, FILLER_BYTES};
 
 use std::io::{self, Read, Seek};
 
@@ -83,8 +83,8 @@ pub trait StateFile: Send {
     /// When not all of them could be added. What is at the end then is unknown.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Says that many short appends will come, and syncs between them. The file may then hold zeros behind its end, of
-    /// which a crash leaves any part.
+    /// Says that many short appends will come, and syncs between them. The file may then hold [`FILLER`] behind its end,
+    /// of which a crash leaves any part.
     fn expect_more(&mut self) {}
 
     /// Makes all earlier appends durable.

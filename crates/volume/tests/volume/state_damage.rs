@@ -4,6 +4,7 @@
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::crash::{Snapshot, Survival, World};
+use oblivio_volume::state_dir::FILLER;
 use oblivio_volume::{Recovery, VolumeErrorKind};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -81,31 +82,47 @@ fn a_record_is_found_however_far_behind_the_damage() {
     }
 }
 
-/// A crash may tear the last record off: nobody can tell that from damage. It is said, but for zeros at the end, which are
+/// A crash may tear the last record off: nobody can tell that from damage. It is said, but for filler at the end, which is
 /// behind every file in use.
 #[test]
 fn a_last_record_that_does_not_open_is_left_out_and_counted() {
     let bench = Bench::new();
-    for zeros in [0, 1, 100_000] {
-        let followed = [&bench.bytes[..], &vec![0; zeros]].concat();
+    for filler in [0, 1, 100_000] {
+        let followed = [&bench.bytes[..], &vec![FILLER; filler]].concat();
         let whole = bench.outcome(&followed).unwrap();
         assert_eq!((whole.state_bytes_ignored, whole.accesses), (0, ACCESSES));
     }
-    let bytes_ignored = |left_out: &[u8]| {
-        left_out.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1)
-    };
+    let left_out = |bytes: &[u8]| appended(bytes.to_vec()).len() as u64;
     let [.., start, end] = bench.ends[..] else { panic!("there are more records") };
     for byte in start..end {
         let mut changed = bench.bytes.clone();
         changed[byte] ^= 4;
         let found = bench.outcome(&changed).unwrap();
-        let ignored = bytes_ignored(&changed[start..end]);
+        let ignored = left_out(&changed[start..end]);
         assert_eq!((found.state_bytes_ignored, found.accesses), (ignored, ACCESSES - 1));
-        let torn = bench.outcome(&bench.bytes[..byte]).unwrap();
-        assert_eq!(torn.state_bytes_ignored, bytes_ignored(&bench.bytes[start..byte]));
-        let zeros = vec![0; end - byte];
-        let torn = bench.outcome(&[&bench.bytes[..byte], &zeros].concat()).unwrap();
-        assert_eq!(torn.state_bytes_ignored, bytes_ignored(&bench.bytes[start..byte]));
+        let kept = &bench.bytes[..byte];
+        let torn = bench.outcome(kept).unwrap();
+        assert_eq!(torn.state_bytes_ignored, left_out(&kept[start..]));
+        let over_filler = [kept, &vec![FILLER; end - byte]].concat();
+        assert_eq!(
+            bench.outcome(&over_filler).unwrap().state_bytes_ignored,
+            left_out(&kept[start..])
+        );
+    }
+}
+
+/// What a medium has lost is zeros, and what a file system has: that is no filler.
+#[test]
+fn records_that_became_zeros_are_counted_as_left_out() {
+    let bench = Bench::new();
+    for lost in 1..4 {
+        let [start, end] =
+            [bench.ends.len() - 1 - lost, bench.ends.len() - 1].map(|i| bench.ends[i]);
+        let zeros = vec![0; end - start];
+        let changed = [&bench.bytes[..start], &zeros, &[FILLER; 100]].concat();
+        let found = bench.outcome(&changed).unwrap();
+        let expected = ((end - start) as u64, ACCESSES - lost as u64);
+        assert_eq!((found.state_bytes_ignored, found.accesses), expected);
     }
 }
 

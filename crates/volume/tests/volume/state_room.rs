@@ -9,7 +9,7 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume
 use oblivio_testkit::crash::{CrashDir, CrashStore};
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::plan::StateRoom;
-use oblivio_volume::state_dir::{StateDir, StateFile, StateSource, ZEROS_AHEAD_BYTES};
+use oblivio_volume::state_dir::{FILLER_BYTES, StateDir, StateFile, StateSource};
 use oblivio_volume::superblock::{Superblock, Unlocked};
 use oblivio_volume::{Volume, VolumeOptions};
 use rand::rngs::StdRng;
@@ -113,9 +113,9 @@ fn the_clients_directory_stays_within_its_room_and_comes_near_it() {
             assert!(held.in_use_bytes_max <= room.in_use_bytes_max, "{held:?} {room:?} {setup:?}");
             assert!(held.closed_bytes_max <= room.closed_bytes_max, "{held:?} {room:?} {setup:?}");
         }
-        // Where nothing is forgotten there is most to keep. In this world, there are few zeros ahead of it.
+        // Where nothing is forgotten there is most to keep. In this world, there is little filler.
         let most = held[0].in_use_bytes_max;
-        let room_for_records = room.in_use_bytes_max - 2 * ZEROS_AHEAD_BYTES;
+        let room_for_records = room.in_use_bytes_max - 2 * FILLER_BYTES;
         assert!(most > room_for_records / 8, "{held:?} {room:?} {setup:?}");
     }
 }

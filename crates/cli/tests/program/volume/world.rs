@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_volume::Coins;
-use oblivio_volume::state_dir::ZEROS_AHEAD_BYTES;
+use oblivio_volume::state_dir::{FILLER, FILLER_BYTES};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rustix::process::{Pid, Signal, kill_process};
@@ -145,12 +145,12 @@ impl Bytes {
         self.0.metadata().unwrap().len()
     }
 
-    /// Where zeros begin that go on to the end: of a state file, those ahead of what was appended.
+    /// Where the filler of a state file begins, behind what was appended.
     pub(crate) fn appended(&self) -> u64 {
         let len = self.len();
-        let from = len.saturating_sub(2 * ZEROS_AHEAD_BYTES);
+        let from = len.saturating_sub(2 * FILLER_BYTES);
         let end = self.read(from, len - from);
-        from + end.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1)
+        from + end.iter().rposition(|byte| *byte != FILLER).map_or(0, |last| last as u64 + 1)
     }
 
     pub(crate) fn read(&self, at: u64, bytes: u64) -> Vec<u8> {

@@ -4,8 +4,10 @@ pub(crate) mod bench;
 pub(crate) mod seen;
 pub(crate) mod together;
 
-/// What was appended to a state file: without the zeros ahead of it.
+use oblivio_volume::state_dir::FILLER;
+
+/// What was appended to a state file: without the filler behind it.
 pub(crate) fn appended(mut bytes: Vec<u8>) -> Vec<u8> {
-    bytes.truncate(bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+    bytes.truncate(bytes.iter().rposition(|byte| *byte != FILLER).map_or(0, |last| last + 1));
     bytes
 }
