@@ -5,6 +5,16 @@ use crate::targets::{CLI_VOLUME, SERVE_NBD};
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
+        name: "nbd-portions-divide-blocks",
+        shows: "whether requests read or write, where there is no cache and blocks are longer than portions",
+        edits: &[Edit {
+            file: "serve/src/nbd/portions.rs",
+            find: "block_bytes * (PORTION_BYTES_MAX / block_bytes).max(1)",
+            replacement: "PORTION_BYTES_MAX.max(block_bytes.min(1))",
+        }],
+        found_by: &[SERVE_NBD.tests(&["portions::no_portion_divides_a_block"])],
+    },
+    Leak {
         name: "nbd-flush-when-a-client-leaves",
         shows: "when clients leave",
         edits: &[Edit {
