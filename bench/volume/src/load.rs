@@ -27,10 +27,10 @@ pub const RANDOM_READ: Load = Load {
 pub const RANDOM_WRITE: Load =
     Load { name: "4 KiB random write, qd 16", pattern: "randwrite", ..RANDOM_READ };
 
-const FLUSHED_WRITE: Load =
+pub const FLUSHED_WRITE: Load =
     Load { name: "4 KiB random write + flush, qd 1", depth: 1, flushes: true, ..RANDOM_WRITE };
 
-const SEQUENTIAL_READ: Load = Load {
+pub const SEQUENTIAL_READ: Load = Load {
     name: "1 MiB sequential read, qd 4",
     pattern: "read",
     request_bytes: 1 << 20,
