@@ -123,8 +123,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether anything was written since the last flush",
         edits: &[Edit {
             file: "volume/src/disk/worker.rs",
-            find: "if !is_last && self.wait_for_flush.is_empty() {",
-            replacement: "if !is_last && self.blocks.cache.dirty_blocks() == 0 {",
+            find: "if !self.is_closing && self.wait_for_flush.is_empty() {",
+            replacement: "if !self.is_closing && self.blocks.cache.dirty_blocks() == 0 {",
         }],
         found_by: &[VOLUME_OVERLAP
             .tests(&["what_is_done_depends_on_counts_alone_and_everybody_is_answered"])],

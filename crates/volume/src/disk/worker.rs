@@ -34,10 +34,9 @@ pub(super) struct Worker {
     missing: VecDeque<u64>,
     /// Done, but not durable yet.
     wait_for_flush: Vec<Pending>,
+    /// It was told to close: nobody asks for more.
+    is_closing: bool,
 }
-
-/// Whether nobody asks for more.
-struct IsLast(bool);
 
 impl Worker {
     pub(super) fn new(volume: Volume, options: &DiskOptions) -> Self {
@@ -52,16 +51,18 @@ impl Worker {
             looked_at: 0,
             missing: VecDeque::new(),
             wait_for_flush: Vec::new(),
+            is_closing: false,
         }
     }
 
     /// Serves until it is told to close, or nobody is left to ask.
     pub(super) fn run(mut self, queue: &Receiver<Message>) -> Result<AnyStore, VolumeError> {
-        while let Some(first) = self.next(queue)? {
-            match self.serve_all(Waiting::with(first, queue), queue) {
-                Ok(IsLast(true)) => break,
-                Ok(IsLast(false)) => (),
-                Err(error) => return Err(refuse_all(queue, error)),
+        while !self.is_closing
+            && let Some(first) = self.next(queue)?
+        {
+            if let Err(error) = self.serve_all(Waiting::with(first, queue), queue) {
+                // Who was told to close is told no more.
+                return Err(if self.is_closing { error } else { refuse_all(queue, error) });
             }
         }
         while self.blocks.cache.dirty_blocks() > 0 {
@@ -93,11 +94,10 @@ impl Worker {
         &mut self,
         waiting: Waiting,
         queue: &Receiver<Message>,
-    ) -> Result<IsLast, VolumeError> {
+    ) -> Result<(), VolumeError> {
         if self.cache_blocks_max == 0 {
-            let is_last = IsLast(waiting.is_last);
-            uncached::serve(&mut self.blocks, waiting.requests)?;
-            return Ok(is_last);
+            self.is_closing = waiting.is_last;
+            return uncached::serve(&mut self.blocks, waiting.requests);
         }
         self.serve_cached(waiting, queue).inspect_err(|error| {
             let done = self.wait_for_flush.drain(..);
@@ -111,15 +111,17 @@ impl Worker {
         &mut self,
         waiting: Waiting,
         queue: &Receiver<Message>,
-    ) -> Result<IsLast, VolumeError> {
-        let mut is_last = waiting.is_last;
+    ) -> Result<(), VolumeError> {
         self.admit(waiting);
         loop {
-            self.begin_reads()?;
             self.serve_what_is_at_hand()?;
             if self.waits_for_room() {
+                // What would be read for others meanwhile might have left before its turn.
                 self.write_back()?;
-            } else if self.blocks.begun_windows() > 0 {
+                continue;
+            }
+            self.begin_reads()?;
+            if self.blocks.begun_windows() > 0 {
                 self.blocks.finish_window()?;
             } else if !self.pending.is_empty() {
                 self.fetch_window()?;
@@ -128,19 +130,18 @@ impl Worker {
                 self.wait_for_flush.drain(..).for_each(|pending| pending.answer(None));
             } else {
                 self.shrink_cache();
-                return Ok(IsLast(is_last));
+                return Ok(());
             }
             // All that want to be durable are made so at once, with nothing that comes later.
-            if !is_last && self.wait_for_flush.is_empty() {
-                let waiting = Waiting::beside(self.pending.len(), self.bytes, queue);
-                is_last = waiting.is_last;
-                self.admit(waiting);
+            if !self.is_closing && self.wait_for_flush.is_empty() {
+                self.admit(Waiting::beside(self.pending.len(), self.bytes, queue));
             }
         }
     }
 
     /// Answers those that cannot be served.
-    fn admit(&mut self, Waiting { requests, .. }: Waiting) {
+    fn admit(&mut self, Waiting { requests, is_last, .. }: Waiting) {
+        self.is_closing = is_last;
         for request in requests {
             if let Some(pending) = Pending::admit(request, &self.blocks) {
                 self.bytes += pending.bytes;
@@ -229,7 +230,8 @@ impl Worker {
     fn fetch_window(&mut self) -> Result<(), VolumeError> {
         let Self { blocks, pending, missing, .. } = self;
         let needed = pending.front().into_iter().flat_map(|first| first.needs(blocks.block_bytes));
-        let lacking = blocks.missing(needed, 1).into_iter().chain(missing.drain(..));
+        let lacking = blocks.missing(needed, WINDOW_ACCESSES_MAX);
+        let lacking = lacking.into_iter().chain(missing.drain(..));
         let window = blocks.missing(lacking, WINDOW_ACCESSES_MAX);
         self.blocks.exchange(&window, 0)
     }

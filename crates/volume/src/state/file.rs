@@ -430,6 +430,35 @@ mod tests {
         }
     }
 
+    /// Its syncs are over at once, and fail.
+    struct NeverSyncs;
+
+    impl StateFile for NeverSyncs {
+        fn append(&mut self, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+        fn is_sync_over(&mut self) -> bool {
+            true
+        }
+        fn finish_sync(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+
+    #[test]
+    fn a_sync_that_is_over_may_have_failed() {
+        let header = Header { volume: [1; 16], generation: 1, salt: [2; SALT_BYTES] };
+        let key = StateKey(Zeroizing::new([3; 32]));
+        let mut writer = StateWriter::begin(Box::new(NeverSyncs), &header, &key).unwrap();
+        writer.append(|out| out.extend_from_slice(b"record")).unwrap();
+        writer.keep_syncing().unwrap();
+        assert!(writer.keep_syncing().is_err());
+        assert_eq!(writer.synced_records(), 0);
+    }
+
     #[test]
     fn what_failed_once_is_believed_never_again() {
         let header = Header { volume: [1; 16], generation: 1, salt: [2; SALT_BYTES] };

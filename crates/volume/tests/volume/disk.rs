@@ -43,10 +43,35 @@ fn a_request_longer_than_the_cache_reads_no_block_twice() {
         bytes: blocks as u32 * BLOCK_BYTES,
     };
     let (world, disk) = disk_of(&setup, 2);
-    let among_the_next = BLOCKS_UNDER_WAY_MAX as u64 - 100;
+    let among_the_next = BLOCKS_UNDER_WAY_MAX as u64 + 20;
     let two = accesses(&world, || drop(call(&disk, read(among_the_next, 2)).unwrap()));
     let all = accesses(&world, || drop(call(&disk, read(0, setup.blocks)).unwrap()));
     assert_eq!((two, all), (2, setup.blocks - 2));
+}
+
+/// Blocks that are read ahead stay until their turn comes, however long what is before them takes.
+#[test]
+fn reads_behind_a_long_write_make_an_access_a_block() {
+    for (cache, written, read) in [(2, 40, 1200), (256, 1000, 1000)] {
+        let setup = SmallVolume {
+            blocks: 2600,
+            leaf_level: 10,
+            state_file_bytes_max: 1 << 20,
+            ..SmallVolume::default()
+        };
+        let (world, disk) = disk_of(&setup, cache);
+        let bytes = |blocks: u64| blocks * u64::from(BLOCK_BYTES);
+        let data = vec![7; bytes(written) as usize].into();
+        let write = DiskOp::Write { offset: 0, data, durable: false };
+        let read_bytes = bytes(read) as u32;
+        let read_op = DiskOp::Read { offset: bytes(1200), bytes: read_bytes };
+        let all = accesses(&world, || {
+            together(&disk, vec![write, read_op])
+                .into_iter()
+                .for_each(|answer| drop(answer.unwrap()));
+        });
+        assert!(all <= written + read, "cache {cache}: {all} accesses");
+    }
 }
 
 /// The cache has no more blocks than it may, whatever waits to be written back.

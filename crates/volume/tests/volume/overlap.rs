@@ -144,6 +144,42 @@ fn a_disk_is_closed_although_storage_reads() {
     assert_eq!(outcome, Ok(true));
 }
 
+/// Also when something fails after that.
+#[test]
+fn a_disk_that_fails_while_it_is_closed_is_closed() {
+    for cache in [0, CACHED] {
+        for fails_at in 0..10 {
+            let Held { gate, disk, world, .. } = Held::with_cache(cache);
+            let disk = Arc::new(disk);
+            gate.0.close();
+            let ask = |block: u64| {
+                let (told, answer) = channel();
+                let done = Box::new(move |data: Answer| told.send(data.is_ok()).unwrap());
+                let offset = block * u64::from(BLOCK_BYTES);
+                disk.submit(Request { op: DiskOp::Read { offset, bytes: 3 * BLOCK_BYTES }, done });
+                answer
+            };
+            let first = ask(0);
+            assert!(gate.0.is_reached());
+            let answers = [first, ask(8)];
+            let (closed, is_closed) = channel();
+            let closing = disk.clone();
+            // If the disk is never closed, nobody waits for this thread.
+            let close = move || closed.send(closing.close().is_ok()).unwrap();
+            thread::Builder::new().spawn(close).unwrap();
+            thread::sleep(Duration::from_millis(20));
+            world.plan(&[Fault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
+            gate.0.open();
+            for answer in answers {
+                answer.recv_timeout(PATIENCE).expect("everybody is answered");
+            }
+            let outcome = is_closed.recv_timeout(PATIENCE);
+            std::mem::forget(disk);
+            assert!(outcome.is_ok(), "cache {cache}, failure {fails_at}");
+        }
+    }
+}
+
 /// What waits for a flush waits for it, whatever was begun.
 #[test]
 fn what_is_durable_survives_although_the_next_batch_is_begun() {
