@@ -13,6 +13,7 @@
 //! is told.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
 
 use oblivio_core::wiped::WipedBytes;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, UnboundKey};
@@ -288,30 +289,34 @@ impl StateReader {
 
     /// Bytes after the record that was read last, without filler at the end, which is behind all that was appended.
     pub(crate) fn bytes_left_out(&mut self) -> io::Result<u64> {
-        let mut left_out = 0;
-        self.read_on(|from, bytes| {
+        let (mut from, mut left_out) = (0, 0);
+        self.read_on(|_, bytes| {
             let last = bytes.iter().rposition(|byte| *byte != FILLER);
             left_out = last.map_or(left_out, |last| from + last as u64 + 1);
+            from += bytes.len() as u64;
+            ControlFlow::Continue(())
         })?;
         Ok(left_out)
     }
 
-    /// Has `each` look at all bytes after the record that was read last, piece by piece: from where on after it, and
-    /// which.
-    fn read_on(&mut self, mut each: impl FnMut(u64, &[u8])) -> io::Result<()> {
+    /// Has `each` look at all bytes after the record that was read last, piece by piece, until it breaks off.
+    fn read_on(
+        &mut self,
+        mut each: impl FnMut(&LessSafeKey, &[u8]) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let mut left = self.bytes_left();
         // Wherever the source stands afterwards is found out the next time.
         self.cursor = u64::MAX;
         self.source.seek(SeekFrom::Start(self.position.at))?;
-        let mut chunk = Vec::new();
-        let mut from = 0;
-        while from < self.bytes_left() {
-            chunk.clear();
-            self.source.by_ref().take(SCAN_BYTES).read_to_end(&mut chunk)?;
-            if chunk.is_empty() {
+        let mut piece = Vec::new();
+        while left > 0 {
+            let bytes = left.min(SCAN_BYTES);
+            piece.clear();
+            self.source.by_ref().take(bytes).read_to_end(&mut piece)?;
+            left -= bytes;
+            if each(&self.key, &piece).is_break() {
                 break;
             }
-            each(from, &chunk);
-            from += chunk.len() as u64;
         }
         Ok(())
     }
@@ -323,30 +328,24 @@ impl StateReader {
     /// Whether any later record says that the one which does not open was durable. Where records begin is
     /// not known from here on, so a frame is looked for at every byte.
     fn was_durable(&mut self) -> io::Result<bool> {
-        let Position { at, records } = self.position;
-        // Wherever the source stands afterwards is found out the next time.
-        self.cursor = u64::MAX;
-        self.source.seek(SeekFrom::Start(at))?;
-        let mut left = self.bytes_left();
-        let fitting = left / FRAME_BYTES as u64;
-        let mut window = Vec::new();
-        while left > 0 {
-            let chunk = left.min(SCAN_BYTES);
-            self.source.by_ref().take(chunk).read_to_end(&mut window)?;
-            left -= chunk;
-            for bytes in window.windows(FRAME_BYTES).filter_map(<[u8]>::first_chunk) {
-                let claimed = Frame::unauthenticated(bytes);
-                let may_vouch = claimed.synced > records
-                    && claimed.number > records
-                    && claimed.number - records <= fitting;
-                if may_vouch && Frame::open(bytes, &self.key).is_some() {
-                    return Ok(true);
-                }
-            }
+        let records = self.position.records;
+        let fitting = self.bytes_left() / FRAME_BYTES as u64;
+        let (mut window, mut was_durable) = (Vec::new(), false);
+        self.read_on(|key, bytes| {
+            window.extend_from_slice(bytes);
+            was_durable =
+                window.windows(FRAME_BYTES).filter_map(<[u8]>::first_chunk).any(|bytes| {
+                    let claimed = Frame::unauthenticated(bytes);
+                    let may_vouch = claimed.synced > records
+                        && claimed.number > records
+                        && claimed.number - records <= fitting;
+                    may_vouch && Frame::open(bytes, key).is_some()
+                });
             // What may be the start of a frame.
             window.drain(..window.len().saturating_sub(FRAME_BYTES - 1));
-        }
-        Ok(false)
+            if was_durable { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(was_durable)
     }
 
     /// The record at a position, and where it ends.
