@@ -9,9 +9,9 @@ use std::thread::{self, JoinHandle};
 
 use super::StateFile;
 
-/// As much filler is written behind what is appended to a file of which [more is expected](StateFile::expect_more). A sync of what has its place and the file its length already
-/// changes nothing of the file system's own records: it takes 120 microseconds instead of 160 to 200, and 43 of a
-/// processor instead of 61.
+/// As much filler is written behind what is appended to a file of which [more is expected](StateFile::expect_more). A sync
+/// of bytes that have their place, in a file that has its length, changes nothing of the file system's own records: it takes
+/// 120 microseconds instead of 160 to 200, and 43 of a processor instead of 61.
 pub const FILLER_BYTES: u64 = 256 << 10;
 
 /// What filler is made of. No zeros: those are what a file system or a medium has where it has lost something.
