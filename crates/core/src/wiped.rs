@@ -5,6 +5,8 @@ use std::ops::{Deref, DerefMut};
 
 use zeroize::optimization_barrier;
 
+use crate::memory::{PAGE_BYTES, is_clear};
+
 /// Bytes that are wiped from memory wherever they have been. A `Vec` that grows moves, and leaves a copy
 /// behind that nobody wipes; and a `Zeroizing<Vec<u8>>` is wiped byte by byte, which is slow in builds for tests.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -70,11 +72,11 @@ impl Drop for WipedBytes {
     }
 }
 
-/// Puts zeros wherever there is room: what lies behind the bytes was theirs, too.
+/// Puts zeros wherever there is room: what lies behind the bytes was theirs, too. Pages that hold zeros are only read: the
+/// system may never have given memory for them.
 fn wipe(bytes: &mut Vec<u8>) {
-    let room = bytes.capacity();
-    bytes.clear();
-    bytes.resize(room, 0);
+    bytes.chunks_mut(PAGE_BYTES).filter(|page| !is_clear(page)).for_each(|page| page.fill(0));
+    bytes.resize(bytes.capacity(), 0);
 }
 
 impl fmt::Debug for WipedBytes {

@@ -28,7 +28,8 @@ pub(crate) struct WishArgs {
     /// Blocks that may be left in the stash (C) [default: 64].
     #[arg(long, value_name = "C")]
     pub(crate) stash: Option<u32>,
-    /// Bytes of buckets that the client keeps itself, at most [default: 32M].
+    /// Bytes of the blocks in buckets that the client keeps itself, at most [default: 48M, and no more
+    /// than half of the disk].
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(crate) tree_top: Option<u64>,
     /// Keep the blocks of those buckets in sets of so many, in which they are found by their address
@@ -41,7 +42,7 @@ pub(crate) struct WishArgs {
     /// map that does not fit lies in the tree, which costs accesses; where that is not enough, the client
     /// keeps fewer buckets, which makes accesses move more. The cache and the data of requests under way
     /// come on top.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "40M")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "48M")]
     pub(crate) client_memory: u64,
     /// Take the slots of each level from a file that `oblivio plan --alloc-output` wrote.
     #[arg(long, value_name = "FILE")]

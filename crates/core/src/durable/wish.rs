@@ -19,7 +19,8 @@ pub struct Wish {
     pub evict_period: Option<u32>,
     /// Blocks that may be left in the stash (C).
     pub stash_blocks_max: Option<u32>,
-    /// Bytes of buckets that the client keeps itself, at most.
+    /// Bytes of blocks in buckets that the client keeps itself, at most: see
+    /// [`RawConfig::tree_top_blocks_max`](crate::RawConfig::tree_top_blocks_max).
     pub tree_top_bytes_max: Option<u64>,
     /// Ways of the sets in which blocks of those buckets are found by their address (IR-Stash); 0 if
     /// they are not.
@@ -27,14 +28,14 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// An array of so many bytes, in blocks of 4 KiB, whose client with its
-    /// cache stays below 64 MiB. The data of large requests come on top while they are under way.
+    /// An array of so many bytes, in blocks of 4 KiB, whose client with a
+    /// cache of 16 MiB stays below 64 MiB. The data of requests come on top while they are under way.
     pub fn new(bytes: u64, scheme: impl Into<String>) -> Self {
         Self {
             bytes,
             block_bytes: 4096,
             scheme: scheme.into(),
-            client_bytes_max: 40 << 20,
+            client_bytes_max: 48 << 20,
             slots: None,
             evict_period: None,
             stash_blocks_max: None,

@@ -149,6 +149,26 @@ impl RawConfig {
         let tree = TreeConfig::new(capacity, block_bytes, geometry, stash_blocks_max);
         Ok(Self { tree, evict_period })
     }
+
+    /// Blocks in the tree top, at most. They have room in any case: this is how many there are but for a chance that
+    /// nobody needs to think of, and so the memory that they will take.
+    ///
+    /// With `Z >= A` a bucket holds `A / 2` blocks on average: of what an eviction leaves in it, all can go on with the next
+    /// one that passes, which goes to its other child (the analysis of Ring ORAM, which Tiny ORAM builds on). The sum over the buckets varies as if each
+    /// block were one by chance, and less; eight times that are added. With fewer slots, or fewer on some levels, what finds
+    /// no room below stays above, up to the slots there are.
+    pub fn tree_top_blocks_max(&self) -> u64 {
+        let TreeConfig { geometry, tree_top_levels, .. } = &self.tree;
+        let slots = |level: u8| geometry.slots(usize::from(level)) as u64;
+        let room: u64 = (0..*tree_top_levels).map(|level| slots(level) << level).sum();
+        let period = u64::from(self.evict_period);
+        if (0..=geometry.leaf_level()).any(|level| slots(level) < period) {
+            return room;
+        }
+        let mean = ((1u64 << tree_top_levels) - 1) * period / 2;
+        let deviations = 8 * mean.isqrt();
+        room.min(mean + deviations)
+    }
 }
 
 /// A schedule needs at least one access between evictions, and a bound the stash can be sized by.

@@ -630,3 +630,34 @@ fn moves_that_start_elsewhere_and_batches_that_do_not_fit_are_refused_untouched(
     oram.carry_out(&[good], &mut [Op::Read(&mut block)]).unwrap();
     drop(config);
 }
+
+/// The fullest trees that there are, with all their blocks in use: scans, hot blocks, and any at all.
+#[test]
+fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
+    let forms =
+        [(5, 5, 11, 10), (5, 5, 11, 8), (5, 5, 11, 4), (8, 5, 10, 8), (4, 3, 11, 9), (5, 3, 10, 9)];
+    for (z, a, leaf_level, levels) in forms {
+        let blocks = (1 << leaf_level) * u64::from(a) / 2;
+        let mut config = RawConfig::with_z_a(blocks, 16, z, a, 200).unwrap();
+        assert_eq!(config.tree.geometry.leaf_level(), leaf_level);
+        config.tree.tree_top_levels = levels;
+        let mut oram = make(&config, 7);
+        let mut coins = StdRng::seed_from_u64(u64::from(levels));
+        let mut most = 0;
+        for access in 0..8 * blocks {
+            let address = match access / blocks {
+                0 | 6 => access % blocks,
+                4 | 5 => coins.random_range(0..10),
+                _ => coins.random_range(0..blocks),
+            };
+            oram.write(address, &[1; 16]).unwrap();
+            if access % 100 == 0 {
+                let in_top =
+                    |(home, ..): &(Home, u64, Leaf, &[u8])| matches!(home, Home::TreeTop(_));
+                most = most.max(oram.client_blocks().filter(in_top).count() as u64);
+            }
+        }
+        let max = config.tree_top_blocks_max();
+        assert!((max / 2..=max).contains(&most), "{most} of {max}: {config:?}");
+    }
+}

@@ -76,9 +76,11 @@ fn a_volume_lives_with_the_slots_that_were_found() {
 fn the_profile_that_comes_with_the_program_fits_volumes_as_they_are_made_by_default() {
     let world = World::new();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/results/alloc-volume.json");
-    let plan = world.json(&format!("plan --size 1G --alloc-from '{file}' --json"));
-    assert_eq!(plan["alloc"]["path_slots_uniform"], 40);
-    assert_eq!(plan["alloc"]["path_slots"], 33);
+    for (tree_top, uniform, found) in [("", 30, 29), ("--tree-top 12M", 40, 33)] {
+        let plan = world.json(&format!("plan --size 1G {tree_top} --alloc-from '{file}' --json"));
+        assert_eq!(plan["alloc"]["path_slots_uniform"], uniform);
+        assert_eq!(plan["alloc"]["path_slots"], found);
+    }
     // Slots nearer the leaves than a smaller volume has in storage come to nothing there.
     let small = world.json(&format!("plan --size 16M --alloc-from '{file}' --json"));
     assert_eq!(small["slots"], 5);

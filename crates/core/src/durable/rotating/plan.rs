@@ -12,8 +12,8 @@ const SLOTS: Slots = Slots::Same(5);
 const EVICT_PERIOD: u32 = 5;
 const STASH_BLOCKS_MAX: u32 = 64;
 
-/// Bytes of the tree top, at most.
-const TREE_TOP_BYTES_MAX: u64 = 32 << 20;
+/// Bytes of the blocks in the tree top, at most; and no more than half of a small disk.
+const TREE_TOP_BYTES_MAX: u64 = 48 << 20;
 
 /// A wish with all that it does not say.
 struct Tree {
@@ -37,28 +37,24 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RawParams, Error> {
         slots: wish.slots.clone().unwrap_or(SLOTS),
         evict_period: wish.evict_period.unwrap_or(EVICT_PERIOD),
         stash_blocks_max: wish.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX),
-        tree_top_bytes_max: wish.tree_top_bytes_max.unwrap_or(TREE_TOP_BYTES_MAX),
+        tree_top_bytes_max: wish
+            .tree_top_bytes_max
+            .unwrap_or(TREE_TOP_BYTES_MAX.min(wish.bytes / 2)),
         tree_top_ways: wish.tree_top_ways.unwrap_or(0),
     };
-    let mut flat = tree.with_map(None, TREE_TOP_LEVELS_MAX)?;
     let mut least = u64::MAX;
-    loop {
-        // Of a small array with large blocks, the map is smaller than what goes with a recursion. Of
-        // one with the smallest blocks, there may be no recursion at all.
-        let nested = tree.with_map_in_tree(&flat, wish.client_bytes_max);
-        for params in [Ok(&flat), nested.as_ref()].into_iter().flatten() {
-            let client_bytes = cost(params)?.client_bytes();
-            if client_bytes <= wish.client_bytes_max {
-                return Ok(params.clone());
-            }
-            least = least.min(client_bytes);
+    let mut best: Option<(f64, RawParams)> = None;
+    for params in tree.candidates(wish.client_bytes_max)? {
+        let cost = cost(&params)?;
+        least = least.min(cost.client_bytes());
+        let bytes = bytes_per_request(&cost);
+        let is_better = best.as_ref().is_none_or(|(least_bytes, _)| bytes < *least_bytes);
+        if cost.client_bytes() <= wish.client_bytes_max && is_better {
+            best = Some((bytes, params));
         }
-        let fewer_levels = flat.tree_top_levels.checked_sub(1);
-        match fewer_levels.map(|levels| tree.with_map(None, levels)) {
-            Some(Ok(smaller)) => flat = smaller,
-            // A tree top in sets has one level at least.
-            Some(Err(_)) | None => break,
-        }
+    }
+    if let Some((_, params)) = best {
+        return Ok(params);
     }
     Err(invalid(format!(
         "such a volume takes {least} bytes of client memory at least: allow as many, or choose \
@@ -67,6 +63,25 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RawParams, Error> {
 }
 
 impl Tree {
+    /// What there is to choose from: tree tops from the largest down to none, each with the whole position map on the
+    /// client, and with what does not fit there in the tree.
+    fn candidates(&self, client_bytes_max: u64) -> Result<Vec<RawParams>, Error> {
+        let mut flat = self.with_map(None, TREE_TOP_LEVELS_MAX)?;
+        let mut candidates = Vec::new();
+        loop {
+            let fewer_levels = flat.tree_top_levels.checked_sub(1);
+            // Of a small array with large blocks, the map is smaller than what goes with a recursion. Of
+            // one with the smallest blocks, there may be no recursion at all.
+            candidates.extend(self.with_map_in_tree(&flat, client_bytes_max).ok());
+            candidates.push(flat);
+            match fewer_levels.map(|levels| self.with_map(None, levels)) {
+                Some(Ok(smaller)) => flat = smaller,
+                // A tree top in sets has one level at least.
+                Some(Err(_)) | None => return Ok(candidates),
+            }
+        }
+    }
+
     /// The same as `flat` with as much of the position map in the tree as does not fit on the client.
     fn with_map_in_tree(
         &self,
@@ -97,12 +112,11 @@ impl Tree {
                     .tree_blocks(block_bytes, DEEPEST)?
             }
         };
-        let (leaf_level, bucket_slots_max) = match &self.slots {
+        let leaf_level = match &self.slots {
             Slots::PerLevel(slots) => {
                 let levels =
                     u8::try_from(slots.len()).ok().and_then(|levels| levels.checked_sub(1));
-                let leaf_level = levels.ok_or_else(|| invalid("a tree has 1 to 41 levels"))?;
-                (leaf_level, slots.iter().copied().max().unwrap_or(0))
+                levels.ok_or_else(|| invalid("a tree has 1 to 41 levels"))?
             }
             Slots::Same(slots) => {
                 let stash = self.stash_blocks_max as usize;
@@ -113,13 +127,10 @@ impl Tree {
                     self.evict_period,
                     stash,
                 )?;
-                (raw.tree.geometry.leaf_level(), *slots)
+                raw.tree.geometry.leaf_level()
             }
         };
-        let bucket_bytes = u64::from(bucket_slots_max) * u64::from(self.block_bytes);
-        let fits = |levels: &u8| ((1u64 << levels) - 1) * bucket_bytes <= self.tree_top_bytes_max;
-        let tree_top_levels = (0..=leaf_level.min(tree_top_levels_max)).rfind(fits).unwrap_or(0);
-        let params = RawParams {
+        let with_levels = |tree_top_levels| RawParams {
             blocks: self.blocks,
             block_bytes: self.block_bytes,
             leaf_level,
@@ -130,6 +141,13 @@ impl Tree {
             tree_top_ways: self.tree_top_ways,
             recursion,
         };
+        let fits = |params: &RawParams| {
+            let blocks =
+                params.anywhere().map_or(u64::MAX, |config| config.raw.tree_top_blocks_max());
+            blocks.saturating_mul(self.block_bytes.into()) <= self.tree_top_bytes_max
+        };
+        let levels = (0..=leaf_level.min(tree_top_levels_max)).rev();
+        let params = levels.map(with_levels).find(fits).unwrap_or_else(|| with_levels(0));
         params.shapes()?;
         Ok(params)
     }
@@ -164,18 +182,22 @@ pub(super) fn cost(params: &RawParams) -> Result<Cost, Error> {
     })
 }
 
-/// Blocks that a client has at most, those of the position map among them.
+/// Blocks that a client has at most, those of the position map among them. See [`RawConfig::tree_top_blocks_max`].
 pub(super) fn blocks_on_client(params: &RawParams) -> Result<u64, Error> {
     let of_map = params.recursion.map_or(0, |recursion| recursion.plb_blocks);
     Ok(in_tree_top_and_stash(params)? + u64::from(of_map))
 }
 
 fn in_tree_top_and_stash(params: &RawParams) -> Result<u64, Error> {
-    let geometry = params.geometry()?;
-    let in_top: u64 = (0..params.tree_top_levels)
-        .map(|level| (geometry.slots(usize::from(level)) as u64) << level)
-        .sum();
-    Ok(in_top + u64::from(params.stash_blocks_max) + geometry.path_slots() as u64)
+    let raw = params.anywhere()?.raw;
+    let in_stash = u64::from(params.stash_blocks_max) + raw.tree.geometry.path_slots() as u64;
+    Ok(raw.tree_top_blocks_max() + in_stash)
+}
+
+/// Bytes that an access to a block whose positions are not on the client moves, those for the positions included.
+fn bytes_per_request(cost: &Cost) -> f64 {
+    let accesses = (1 + cost.position_map_depth) as f64;
+    accesses * (cost.read_bytes_per_access + cost.written_bytes_per_access)
 }
 
 /// The most memory that a client takes for notes on taken slots.
