@@ -26,8 +26,8 @@ mod scheduled;
 mod uncached;
 mod worker;
 
-use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{self, Receiver, SendError, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
 use crate::device::ops::REQUEST_BYTES_MAX;
@@ -76,6 +76,8 @@ impl Default for DiskOptions {
 pub struct Disk {
     queue: SyncSender<Message>,
     worker: Mutex<Option<JoinHandle<Result<(), VolumeError>>>>,
+    /// Held while something is asked: nothing comes behind the message to close, where nobody would answer it.
+    is_closed: RwLock<bool>,
     bytes: u64,
     block_bytes: u32,
     /// Of the schedule, if there is a clock.
@@ -148,7 +150,8 @@ impl Disk {
                 let message = format!("the system gives no thread for the volume: {error}");
                 VolumeError::caused_by(VolumeErrorKind::Io, message, error)
             })?;
-        Ok(Self { queue, worker: Mutex::new(Some(worker)), bytes, block_bytes, tally: None })
+        let worker = Mutex::new(Some(worker));
+        Ok(Self { queue, worker, is_closed: RwLock::new(false), bytes, block_bytes, tally: None })
     }
 
     /// Serves what was asked so far, and closes the volume: there will be nothing to recover. Whoever
@@ -157,6 +160,7 @@ impl Disk {
     /// # Errors
     /// What the volume failed with, now or before.
     pub fn close(&self) -> Result<(), VolumeError> {
+        *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
         // A worker that is gone needs no message.
         let _ = self.queue.send(Message::Close);
         let closed = || VolumeError::new(VolumeErrorKind::MustReopen, "the disk was closed before");
@@ -207,9 +211,11 @@ impl BlockDevice for Disk {
     }
 
     fn submit(&self, request: Request) {
-        if let Err(mpsc::SendError(Message::Serve(request))) =
-            self.queue.send(Message::Serve(request))
-        {
+        let is_closed = self.is_closed.read().unwrap_or_else(PoisonError::into_inner);
+        let message = Message::Serve(request);
+        let refused = if *is_closed { Err(SendError(message)) } else { self.queue.send(message) };
+        drop(is_closed);
+        if let Err(SendError(Message::Serve(request))) = refused {
             let message = "the disk was closed";
             (request.done)(Err(DiskError::new(DiskErrorKind::Closed, message)));
         }

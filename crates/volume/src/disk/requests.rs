@@ -6,11 +6,11 @@ use crate::device::ops::{REQUEST_BYTES_MAX, bytes_carried};
 use crate::device::{DiskError, DiskErrorKind, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 
-/// As many requests are served together.
-pub(super) const BATCH_REQUESTS_MAX: usize = 256;
+/// As many requests are under way at once.
+pub(super) const REQUESTS_UNDER_WAY_MAX: usize = 256;
 
-/// With so many bytes read or written, no more requests are added to those that are served together.
-const BATCH_BYTES_MAX: u64 = REQUEST_BYTES_MAX;
+/// With so many bytes to read and write, no more requests are taken beside those under way.
+const BYTES_UNDER_WAY_MAX: u64 = REQUEST_BYTES_MAX;
 
 /// What a worker is told.
 pub(super) enum Message {
@@ -49,8 +49,8 @@ impl Waiting {
         requests_beside: usize,
         bytes_beside: u64,
     ) -> Self {
-        while self.requests.len() + requests_beside < BATCH_REQUESTS_MAX
-            && self.bytes + bytes_beside < BATCH_BYTES_MAX
+        while self.requests.len() + requests_beside < REQUESTS_UNDER_WAY_MAX
+            && self.bytes + bytes_beside < BYTES_UNDER_WAY_MAX
         {
             match queue.try_recv() {
                 Ok(Message::Serve(request)) => {

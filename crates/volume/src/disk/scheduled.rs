@@ -17,7 +17,7 @@ use super::blocks::Blocks;
 use super::cache::Mark;
 use super::pace::{Event, Pace};
 use super::pending::{Pending, Step};
-use super::requests::{BATCH_REQUESTS_MAX, Message, refuse_all};
+use super::requests::{Message, REQUESTS_UNDER_WAY_MAX, refuse_all};
 use super::schedule::{Wanted, divide};
 use crate::error::VolumeError;
 use crate::volume::Volume;
@@ -91,7 +91,7 @@ impl ScheduledWorker {
 
     fn serve(&mut self, queue: &Receiver<Message>, pace: &mut Pace) -> Result<(), VolumeError> {
         loop {
-            let is_full = pace.bounds_requests() && self.unanswered() >= BATCH_REQUESTS_MAX;
+            let is_full = pace.bounds_requests() && self.unanswered() >= REQUESTS_UNDER_WAY_MAX;
             let event = if is_full { pace.next_tick() } else { pace.next(queue) };
             let mut over = None;
             match event {

@@ -14,7 +14,7 @@ use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Survival, World};
-use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
+use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use oblivio_volume::{Disk, DiskOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -61,6 +61,11 @@ fn a_block_on_its_way_that_is_forgotten_is_zeros_however_small_the_cache_is() {
     let first = vec![read(1), read(2), zero(3), read(4), read(5)];
     let answers = first_bytes(held.serve(first, vec![read(3), read(6), read(3)]));
     assert_eq!(answers[5..], [Some(0), Some(6), Some(0)]);
+    // Nor if nobody waits for it any more, and what was used since takes the place of the zeros.
+    let held = Held::with_cache(3);
+    let all = vec![read(1), read(2), zero(3), read(3), read(1), read(2), write(5, 99, false)];
+    assert_eq!(first_bytes(held.serve(all, vec![]))[3], Some(0));
+    assert_eq!(held.contents(3), 0);
 }
 
 #[test]
@@ -142,6 +147,36 @@ fn a_disk_is_closed_although_storage_reads() {
     // What is left of the disk would wait for its end here.
     std::mem::forget(disk);
     assert_eq!(outcome, Ok(true));
+}
+
+/// Who asks while it closes is answered: with what was asked, or that it was closed.
+#[test]
+fn everybody_is_answered_while_a_disk_is_closed() {
+    let Held { gate, disk, .. } = Held::new();
+    let disk = Arc::new(disk);
+    let ask = |block: u64| {
+        let (told, answer) = channel();
+        let done =
+            Box::new(move |data: Answer| told.send(data.map_err(|error| error.kind)).unwrap());
+        let offset = block * u64::from(BLOCK_BYTES);
+        disk.submit(Request { op: DiskOp::Read { offset, bytes: BLOCK_BYTES }, done });
+        answer
+    };
+    gate.0.close();
+    let mut answers = vec![ask(0)];
+    assert!(gate.0.is_reached());
+    let closing = disk.clone();
+    let close = thread::Builder::new().spawn(move || closing.close().is_ok()).unwrap();
+    for block in 1..50 {
+        answers.push(ask(block));
+        thread::sleep(Duration::from_millis(1));
+    }
+    gate.0.open();
+    assert!(close.join().unwrap());
+    let mut outcomes = answers.into_iter().map(|answer| answer.recv_timeout(PATIENCE).unwrap());
+    assert!(outcomes.next().unwrap().is_ok());
+    assert!(outcomes.any(|outcome| outcome.err() == Some(DiskErrorKind::Closed)));
+    assert!(outcomes.all(|outcome| outcome.err() == Some(DiskErrorKind::Closed)));
 }
 
 /// Also when something fails after that.
