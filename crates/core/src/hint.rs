@@ -16,13 +16,10 @@ pub(crate) fn prefetch(bytes: &[u8]) {
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         let near = &bytes[..bytes.len().min(PREFETCH_BYTES_MAX)];
-        let (lines, rest) = near.as_chunks::<CACHE_LINE_BYTES>();
         // SAFETY: a prefetch never faults, whatever the address.
-        let near = |byte: *const u8| unsafe { _mm_prefetch::<_MM_HINT_T1>(byte.cast()) };
-        lines.iter().for_each(|line| near(line.as_ptr()));
-        if let Some(byte) = rest.first() {
-            near(byte);
-        }
+        let ask =
+            |byte: &u8| unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(byte).cast()) };
+        near.iter().step_by(CACHE_LINE_BYTES).for_each(ask);
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = bytes;
