@@ -72,11 +72,46 @@ impl Drop for WipedBytes {
     }
 }
 
-/// Puts zeros wherever there is room: what lies behind the bytes was theirs, too. Pages that hold zeros are only read: the
-/// system may never have given memory for them.
+/// Puts zeros wherever there is room: what lies behind the bytes was theirs, too.
 fn wipe(bytes: &mut Vec<u8>) {
+    let room = bytes.capacity();
+    bytes.clear();
+    bytes.resize(room, 0);
+}
+
+/// Very many bytes, of which most may never be used. Pages that hold zeros are read and not wiped: the system may never have
+/// given memory for them. How long that takes says how much was used, so it is for what lives as long as its client.
+pub(crate) struct SparseWipedBytes(Vec<u8>);
+
+impl From<Vec<u8>> for SparseWipedBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl Drop for SparseWipedBytes {
+    fn drop(&mut self) {
+        wipe_pages(&mut self.0);
+        optimization_barrier(&*self.0);
+    }
+}
+
+fn wipe_pages(bytes: &mut [u8]) {
     bytes.chunks_mut(PAGE_BYTES).filter(|page| !is_clear(page)).for_each(|page| page.fill(0));
-    bytes.resize(bytes.capacity(), 0);
+}
+
+impl Deref for SparseWipedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl DerefMut for SparseWipedBytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
 }
 
 impl fmt::Debug for WipedBytes {
@@ -112,6 +147,18 @@ mod tests {
         wipe(&mut bytes);
         assert_eq!((bytes.as_ptr(), bytes.len()), (place, room));
         assert!(bytes.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn every_page_that_holds_something_is_wiped() {
+        const PAGES: usize = 3;
+        for place in [0, 1, PAGE_BYTES - 1, PAGE_BYTES, 2 * PAGE_BYTES + 7, PAGES * PAGE_BYTES + 5]
+        {
+            let mut bytes = vec![0; PAGES * PAGE_BYTES + 6];
+            bytes[place] = 1;
+            wipe_pages(&mut bytes);
+            assert!(is_clear(&bytes), "{place}");
+        }
     }
 
     /// Looks at the memory of this process where the bytes were, before and after.

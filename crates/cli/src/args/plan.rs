@@ -28,8 +28,8 @@ pub(crate) struct WishArgs {
     /// Blocks that may be left in the stash (C) [default: 64].
     #[arg(long, value_name = "C")]
     pub(crate) stash: Option<u32>,
-    /// Bytes of the blocks in buckets that the client keeps itself, at most [default: 48M, and no more
-    /// than half of the disk].
+    /// Bytes of the blocks in buckets that the client keeps itself, at most: those of twelve levels of the tree
+    /// if they fit [default: 48M, and no more than half of the disk].
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(crate) tree_top: Option<u64>,
     /// Keep the blocks of those buckets in sets of so many, in which they are found by their address

@@ -12,8 +12,8 @@ use oblivio_volume::Disk;
 use oblivio_volume::device::BlockDevice;
 
 use super::clean_end::{CLOSING, CleanEnd};
+use super::disk_watch::DiskWatch;
 use super::opening;
-use super::rate_watch::RateWatch;
 use crate::args::{MountArgs, UmountArgs};
 use crate::error::CliError;
 use crate::output;
@@ -34,7 +34,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     let end = CleanEnd::listen(CLOSING)?;
     let is_known_empty = !opened.volume.may_hold_contents();
     let disk = Arc::new(Disk::start(opened.volume, &args.run.disk_options())?);
-    let mut rate = RateWatch::new(&disk);
+    let mut watch = DiskWatch::new(&disk);
     let device: Arc<dyn BlockDevice> = disk.clone();
     let served = if args.raw {
         let options = FuseOptions { read_only: args.read_only };
@@ -44,7 +44,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
                 output::print(&format!("the disk is {}", file.display()))?;
                 run(
                     &end,
-                    &mut rate,
+                    &mut watch,
                     &mut mount,
                     |m, patience| m.wait_until_unmounted(patience),
                     |m| m.unmount(),
@@ -60,7 +60,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
                 output::print(&format!("mounted on {}", mount.directory().display()))?;
                 run(
                     &end,
-                    &mut rate,
+                    &mut watch,
                     &mut mount,
                     |m, patience| m.wait_until_unmounted(patience),
                     |m| m.unmount(),
@@ -70,8 +70,8 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     };
     end.now_waits_for("what was written is being made durable");
     let closed = disk.close().map_err(CliError::from);
-    rate.end();
-    drop(rate);
+    watch.end();
+    drop(watch);
     drop(disk);
     let recorded = opened.recording.map_or(Ok(()), super::recording::Recording::finish);
     drop(registration);
@@ -82,14 +82,14 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
 /// whatever it is asked: those who use it would lose what they write.
 fn run<M>(
     end: &CleanEnd,
-    rate: &mut RateWatch,
+    watch: &mut DiskWatch,
     mount: &mut M,
     is_unmounted: impl Fn(&M, Duration) -> bool,
     unmount: impl Fn(&mut M) -> Result<(), MountError>,
 ) -> Result<(), CliError> {
     let mut was_busy = false;
     loop {
-        rate.look();
+        watch.look();
         if is_unmounted(mount, LOOK) || end.is_asked() {
             if !was_busy {
                 end.now_waits_for("what was written to the directory is being written back");

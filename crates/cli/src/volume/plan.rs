@@ -161,7 +161,7 @@ impl Plan {
                  for requests over NBD, {} for what goes to storage and comes from it; and {} for \
                  long reads of NBD clients that know no structured replies",
                 size(self.bytes_in_use_max() as f64),
-                size(CACHE_BYTES_MAX as f64),
+                size(self.cache_bytes_max() as f64),
                 size(self.requests_bytes_max() as f64),
                 size(self.bytes_on_their_way_max() as f64),
                 size(LONG_REPLY_BYTES_MAX as f64)
@@ -196,7 +196,16 @@ impl Plan {
     /// allocator keeps, and the buffers of many connections.
     fn bytes_in_use_max(&self) -> u64 {
         let for_requests = self.requests_bytes_max() + self.bytes_on_their_way_max();
-        self.cost.client_bytes() + CACHE_BYTES_MAX + for_requests
+        self.cost.client_bytes() + self.cache_bytes_max() + for_requests
+    }
+
+    /// Of the cache, with what it notes of each block.
+    fn cache_bytes_max(&self) -> u64 {
+        /// As measured, with blocks of 16 bytes.
+        const NOTES_BYTES: u64 = 170;
+        let VolumeParams { blocks, block_bytes, .. } = self.params;
+        let cached = blocks.min(CACHE_BYTES_MAX / u64::from(block_bytes));
+        cached * (u64::from(block_bytes) + NOTES_BYTES)
     }
 
     /// Of requests and their answers, over all clients, if long ones can be answered in portions.

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use super::clean_end::{CLOSING, CleanEnd};
 use super::client_watch::ClientWatch;
+use super::disk_watch::DiskWatch;
 use super::opening::{self, Opened};
-use super::rate_watch::RateWatch;
 use super::running_command::RunningCommand;
 use super::salvage::Salvage;
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
@@ -38,17 +38,17 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
     let end = CleanEnd::listen(CLOSING)?;
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
-    let mut rate = RateWatch::new(&disk);
+    let mut watch = DiskWatch::new(&disk);
     let told = json!({ "accesses_repeated": recovery.accesses });
     let served =
         bind(&listen(args, &state), options(args)).map_err(CliError::from).and_then(|bound| {
-            serve_disk(args, bound, disk.clone(), &state, &end, told, || rate.look())
+            serve_disk(args, bound, disk.clone(), &state, &end, told, || watch.look())
         });
     // Whatever happened: what was written is kept.
     end.now_waits_for("what was written is being made durable");
     let closed = disk.close().map_err(CliError::from);
-    rate.end();
-    drop(rate);
+    watch.end();
+    drop(watch);
     drop(disk);
     let recorded = recording.map_or(Ok(()), super::recording::Recording::finish);
     let status = served.and_then(|status| closed.and(recorded).map(|()| status))?;

@@ -11,7 +11,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
-use crate::wiped::WipedBytes;
+use crate::wiped::SparseWipedBytes;
 
 /// Where the bytes of a block are in a [`BlockRoom`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) struct Place(u32);
 
 /// Room for a fixed number of blocks. Wiped when dropped. Blocks without bytes need none: any place is theirs.
 pub(crate) struct BlockRoom {
-    bytes: WipedBytes,
+    bytes: SparseWipedBytes,
     block_bytes: usize,
     /// Places below are lasting, those from here on are in transit.
     first_in_transit: u32,

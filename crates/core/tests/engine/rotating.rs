@@ -634,30 +634,54 @@ fn moves_that_start_elsewhere_and_batches_that_do_not_fit_are_refused_untouched(
 /// The fullest trees that there are, with all their blocks in use: scans, hot blocks, and any at all.
 #[test]
 fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
-    let forms =
-        [(5, 5, 11, 10), (5, 5, 11, 8), (5, 5, 11, 4), (8, 5, 10, 8), (4, 3, 11, 9), (5, 3, 10, 9)];
-    for (z, a, leaf_level, levels) in forms {
-        let blocks = (1 << leaf_level) * u64::from(a) / 2;
-        let mut config = RawConfig::with_z_a(blocks, 16, z, a, 200).unwrap();
-        assert_eq!(config.tree.geometry.leaf_level(), leaf_level);
-        config.tree.tree_top_levels = levels;
-        let mut oram = make(&config, 7);
-        let mut coins = StdRng::seed_from_u64(u64::from(levels));
-        let mut most = 0;
-        for access in 0..8 * blocks {
-            let address = match access / blocks {
-                0 | 6 => access % blocks,
-                4 | 5 => coins.random_range(0..10),
-                _ => coins.random_range(0..blocks),
-            };
-            oram.write(address, &[1; 16]).unwrap();
-            if access % 100 == 0 {
-                let in_top =
-                    |(home, ..): &(Home, u64, Leaf, &[u8])| matches!(home, Home::TreeTop(_));
-                most = most.max(oram.client_blocks().filter(in_top).count() as u64);
-            }
-        }
-        let max = config.tree_top_blocks_max();
-        assert!((max / 2..=max).contains(&most), "{most} of {max}: {config:?}");
+    // Z, A, the level of the leaves, levels of the tree top.
+    for form in
+        [(5, 5, 13, 12), (5, 5, 11, 8), (5, 5, 11, 4), (8, 5, 10, 8), (4, 4, 13, 12), (4, 3, 11, 9)]
+    {
+        let (most, max, room) = most_in_tree_top(form, |_| ());
+        assert!((max / 2..=max).contains(&most) && max <= room, "{most} of {max}: {form:?}");
     }
+    let cut = |config: &mut RawConfig| {
+        let mut slots = vec![5; 12];
+        slots[10] = 2;
+        config.tree.geometry = Geometry::profile(&slots).unwrap();
+    };
+    let overfull = |config: &mut RawConfig| config.tree.capacity *= 2;
+    for (most, max, room) in [
+        most_in_tree_top((2, 2, 13, 12), |_| ()),
+        most_in_tree_top((5, 5, 11, 10), cut),
+        most_in_tree_top((5, 5, 11, 10), overfull),
+    ] {
+        assert!(most <= max && max == room, "{most} of {max}");
+    }
+}
+
+/// The most blocks that a tree top held, how many it holds at most, and the slots that it has.
+fn most_in_tree_top(
+    (z, a, leaf_level, levels): (u16, u32, u8, u8),
+    change: impl Fn(&mut RawConfig),
+) -> (u64, u64, u64) {
+    let blocks = (1 << leaf_level) * u64::from(a) / 2;
+    let mut config = RawConfig::with_z_a(blocks, 16, z, a, 2000).unwrap();
+    config.tree.tree_top_levels = levels;
+    change(&mut config);
+    let blocks = config.tree.capacity;
+    assert_eq!(config.tree.geometry.leaf_level(), leaf_level);
+    let mut oram = make(&config, 7);
+    let mut coins = StdRng::seed_from_u64(u64::from(levels));
+    let mut most = 0;
+    for access in 0..6 * blocks {
+        let address = match access / blocks {
+            0 | 4 => access % blocks,
+            3 => coins.random_range(0..10),
+            _ => coins.random_range(0..blocks),
+        };
+        oram.write(address, &[1; 16]).unwrap();
+        if access % 500 == 0 {
+            let in_top = |(home, ..): &(Home, u64, Leaf, &[u8])| matches!(home, Home::TreeTop(_));
+            most = most.max(oram.client_blocks().filter(in_top).count() as u64);
+        }
+    }
+    let slots = |level: u8| (config.tree.geometry.slots(usize::from(level)) as u64) << level;
+    (most, config.tree_top_blocks_max(), (0..levels).map(slots).sum())
 }

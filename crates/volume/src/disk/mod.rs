@@ -26,8 +26,8 @@ mod scheduled;
 mod uncached;
 mod worker;
 
-use std::sync::mpsc::{self, Receiver, SendError, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::mpsc::{self, SendError, SyncSender};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
 use crate::device::ops::REQUEST_BYTES_MAX;
@@ -35,7 +35,7 @@ use crate::device::{BlockDevice, DiskError, DiskErrorKind, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
 use pace::{Clock, Pace, Tally};
-use requests::Message;
+use requests::{Message, Queue};
 use scheduled::ScheduledWorker;
 use worker::Worker;
 
@@ -82,6 +82,8 @@ pub struct Disk {
     block_bytes: u32,
     /// Of the schedule, if there is a clock.
     tally: Option<Arc<Tally>>,
+    /// Why it does nothing any more.
+    failure: Arc<OnceLock<String>>,
 }
 
 impl Disk {
@@ -117,6 +119,11 @@ impl Disk {
         self.tally.as_ref().map(|tally| tally.read())
     }
 
+    /// Why all requests fail from now on, if the volume has failed. [`Self::close`] says it, too.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
     /// Starts a thread that serves `volume` with `accesses` accesses at each tick, with or without
     /// [early write-backs](Schedule::early_write_backs), and leaves the ticks to the caller. So does
     /// whoever has another clock, or none.
@@ -140,9 +147,11 @@ impl Disk {
 
     fn start_worker(
         Shape { bytes, block_bytes }: Shape,
-        work: impl FnOnce(&Receiver<Message>) -> Result<(), VolumeError> + Send + 'static,
+        work: impl FnOnce(&Queue) -> Result<(), VolumeError> + Send + 'static,
     ) -> Result<Self, VolumeError> {
-        let (queue, requests) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
+        let (queue, messages) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
+        let failure = Arc::new(OnceLock::new());
+        let requests = Queue::new(messages, failure.clone());
         let worker = thread::Builder::new()
             .name("volume".into())
             .spawn(move || work(&requests))
@@ -151,7 +160,8 @@ impl Disk {
                 VolumeError::caused_by(VolumeErrorKind::Io, message, error)
             })?;
         let worker = Mutex::new(Some(worker));
-        Ok(Self { queue, worker, is_closed: RwLock::new(false), bytes, block_bytes, tally: None })
+        let is_closed = RwLock::new(false);
+        Ok(Self { queue, worker, is_closed, bytes, block_bytes, tally: None, failure })
     }
 
     /// Serves what was asked so far, and closes the volume: there will be nothing to recover. Whoever

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::requests::Message;
+use super::requests::{Message, Queue};
 use crate::device::Request;
 
 /// Makes the ticks of a disk that has no clock.
@@ -84,7 +84,7 @@ impl Pace {
     }
 
     /// Waits for whatever comes first. Nobody left to ask is a close.
-    pub(super) fn next(&self, queue: &Receiver<Message>) -> Event {
+    pub(super) fn next(&self, queue: &Queue) -> Event {
         let message = match self {
             Self::Clock(clock) => match clock.left() {
                 Duration::ZERO => return clock.tick(),

@@ -1,6 +1,8 @@
 //! What workers are told, and what they answer.
 
+use std::ops::Deref;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::sync::{Arc, OnceLock};
 
 use crate::device::ops::{REQUEST_BYTES_MAX, bytes_carried};
 use crate::device::{DiskError, DiskErrorKind, Request};
@@ -21,6 +23,40 @@ pub(super) enum Message {
     Close,
 }
 
+/// Where a worker is told what to do.
+pub(super) struct Queue {
+    messages: Receiver<Message>,
+    /// Why nothing is done any more.
+    failure: Arc<OnceLock<String>>,
+}
+
+impl Queue {
+    pub(super) fn new(messages: Receiver<Message>, failure: Arc<OnceLock<String>>) -> Self {
+        Self { messages, failure }
+    }
+
+    /// The volume has failed: answers whoever still asks, until everybody has gone.
+    pub(super) fn refuse_all(&self, error: VolumeError) -> VolumeError {
+        // The first failure is the one that counts.
+        let _ = self.failure.set(error.to_string());
+        loop {
+            match self.recv() {
+                Ok(Message::Serve(request)) => (request.done)(Err(disk_error(&error))),
+                Ok(Message::Tick(_)) => (),
+                Ok(Message::Close) | Err(_) => return error,
+            }
+        }
+    }
+}
+
+impl Deref for Queue {
+    type Target = Receiver<Message>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.messages
+    }
+}
+
 /// Requests that wait together.
 #[derive(Default)]
 pub(super) struct Waiting {
@@ -33,22 +69,17 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// The `first`, and those that wait behind it.
-    pub(super) fn with(first: Request, queue: &Receiver<Message>) -> Self {
+    pub(super) fn with(first: Request, queue: &Queue) -> Self {
         let bytes = bytes_carried(&first.op);
         Self { requests: vec![first], bytes, is_last: false }.and_more(queue, 0, 0)
     }
 
     /// Those that wait beside so many others, which carry so many bytes.
-    pub(super) fn beside(requests: usize, bytes: u64, queue: &Receiver<Message>) -> Self {
+    pub(super) fn beside(requests: usize, bytes: u64, queue: &Queue) -> Self {
         Self::default().and_more(queue, requests, bytes)
     }
 
-    fn and_more(
-        mut self,
-        queue: &Receiver<Message>,
-        requests_beside: usize,
-        bytes_beside: u64,
-    ) -> Self {
+    fn and_more(mut self, queue: &Queue, requests_beside: usize, bytes_beside: u64) -> Self {
         while self.requests.len() + requests_beside < REQUESTS_UNDER_WAY_MAX
             && self.bytes + bytes_beside < BYTES_UNDER_WAY_MAX
         {
@@ -67,17 +98,6 @@ impl Waiting {
             }
         }
         self
-    }
-}
-
-/// The volume has failed: answers whoever still asks, until everybody has gone.
-pub(super) fn refuse_all(queue: &Receiver<Message>, error: VolumeError) -> VolumeError {
-    loop {
-        match queue.recv() {
-            Ok(Message::Serve(request)) => (request.done)(Err(disk_error(&error))),
-            Ok(Message::Tick(_)) => (),
-            Ok(Message::Close) | Err(_) => return error,
-        }
     }
 }
 

@@ -9,7 +9,6 @@
 //! takes to write back the most blocks that may be dirty, whether they are or not.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::Receiver;
 
 use oblivio_core::durable::AnyStore;
 
@@ -17,7 +16,7 @@ use super::blocks::Blocks;
 use super::cache::Mark;
 use super::pace::{Event, Pace};
 use super::pending::{Pending, Step};
-use super::requests::{Message, REQUESTS_UNDER_WAY_MAX, refuse_all};
+use super::requests::{Queue, REQUESTS_UNDER_WAY_MAX};
 use super::schedule::{Wanted, divide};
 use crate::error::VolumeError;
 use crate::volume::Volume;
@@ -64,14 +63,10 @@ impl ScheduledWorker {
     }
 
     /// Serves until it is told to close, or nobody is left to ask.
-    pub(super) fn run(
-        mut self,
-        queue: &Receiver<Message>,
-        mut pace: Pace,
-    ) -> Result<AnyStore, VolumeError> {
+    pub(super) fn run(mut self, queue: &Queue, mut pace: Pace) -> Result<AnyStore, VolumeError> {
         if let Err(error) = self.serve(queue, &mut pace) {
             self.refuse(&error);
-            return Err(refuse_all(queue, error));
+            return Err(queue.refuse_all(error));
         }
         // Nobody else is asked for, or answered, from here on.
         if let Err(error) = self.finish(&mut pace) {
@@ -89,7 +84,7 @@ impl ScheduledWorker {
         }
     }
 
-    fn serve(&mut self, queue: &Receiver<Message>, pace: &mut Pace) -> Result<(), VolumeError> {
+    fn serve(&mut self, queue: &Queue, pace: &mut Pace) -> Result<(), VolumeError> {
         loop {
             let is_full = pace.bounds_requests() && self.unanswered() >= REQUESTS_UNDER_WAY_MAX;
             let event = if is_full { pace.next_tick() } else { pace.next(queue) };

@@ -2,7 +2,7 @@
 //! those that wait. What requests that wait together want durable is made durable once.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use oblivio_core::durable::AnyStore;
@@ -10,7 +10,7 @@ use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 
 use super::blocks::Blocks;
 use super::pending::{Pending, Step};
-use super::requests::{Message, Waiting, refuse_all};
+use super::requests::{Message, Queue, Waiting};
 use super::uncached;
 use super::{BLOCKS_UNDER_WAY_MAX, DiskOptions};
 use crate::device::Request;
@@ -56,13 +56,13 @@ impl Worker {
     }
 
     /// Serves until it is told to close, or nobody is left to ask.
-    pub(super) fn run(mut self, queue: &Receiver<Message>) -> Result<AnyStore, VolumeError> {
+    pub(super) fn run(mut self, queue: &Queue) -> Result<AnyStore, VolumeError> {
         while !self.is_closing
             && let Some(first) = self.next(queue)?
         {
             if let Err(error) = self.serve_all(Waiting::with(first, queue), queue) {
                 // Who was told to close is told no more.
-                return Err(if self.is_closing { error } else { refuse_all(queue, error) });
+                return Err(if self.is_closing { error } else { queue.refuse_all(error) });
             }
         }
         while self.blocks.cache.dirty_blocks() > 0 {
@@ -72,11 +72,11 @@ impl Worker {
     }
 
     /// The next request; while there is none, dirty blocks are written back.
-    fn next(&mut self, queue: &Receiver<Message>) -> Result<Option<Request>, VolumeError> {
+    fn next(&mut self, queue: &Queue) -> Result<Option<Request>, VolumeError> {
         let message = match queue.recv_timeout(IDLE) {
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(error) = self.flush() {
-                    return Err(refuse_all(queue, error));
+                    return Err(queue.refuse_all(error));
                 }
                 queue.recv().ok()
             }
@@ -90,11 +90,7 @@ impl Worker {
 
     /// Serves those that wait, and those that come meanwhile, until there are none. After an error, all that have not
     /// been answered are answered with it.
-    fn serve_all(
-        &mut self,
-        waiting: Waiting,
-        queue: &Receiver<Message>,
-    ) -> Result<(), VolumeError> {
+    fn serve_all(&mut self, waiting: Waiting, queue: &Queue) -> Result<(), VolumeError> {
         if self.cache_blocks_max == 0 {
             self.is_closing = waiting.is_last;
             return uncached::serve(&mut self.blocks, waiting.requests);
@@ -107,11 +103,7 @@ impl Worker {
 
     /// While one window is read, others are begun, for requests that wait by then: their moves become durable, and
     /// storage reads ahead for them.
-    fn serve_cached(
-        &mut self,
-        waiting: Waiting,
-        queue: &Receiver<Message>,
-    ) -> Result<(), VolumeError> {
+    fn serve_cached(&mut self, waiting: Waiting, queue: &Queue) -> Result<(), VolumeError> {
         self.admit(waiting);
         loop {
             self.serve_what_is_at_hand()?;

@@ -39,13 +39,13 @@ impl FsStateFile {
         Self { file, end: 0, has_filler: false, filler_end: 0, syncer: None }
     }
 
-    fn write_filler(&mut self, from: u64) {
+    fn write_filler(&mut self) {
         let filler = vec![FILLER; FILLER_BYTES as usize];
-        self.filler_end = from + FILLER_BYTES;
-        self.has_filler = self.file.write_all_at(&filler, from).is_ok();
+        self.filler_end = self.end + FILLER_BYTES;
+        self.has_filler = self.file.write_all_at(&filler, self.end).is_ok();
         if !self.has_filler {
-            // Where there is no room for it, there may be some for what is appended. What was written of it goes; if it
-            // stays, it only takes room.
+            // Where there is no room for it, there may be some for what is appended next. What was written of it goes; if
+            // it stays, it only takes room.
             let _ = self.file.set_len(self.end);
         }
     }
@@ -53,12 +53,12 @@ impl FsStateFile {
 
 impl StateFile for FsStateFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let end = self.end + bytes.len() as u64;
-        if self.has_filler && end > self.filler_end && bytes.len() <= SHORT_BYTES_MAX {
-            self.write_filler(end);
-        }
         self.file.write_all_at(bytes, self.end)?;
-        self.end = end;
+        self.end += bytes.len() as u64;
+        // After it: a kill in between leaves no hole.
+        if self.has_filler && self.end > self.filler_end && bytes.len() <= SHORT_BYTES_MAX {
+            self.write_filler();
+        }
         Ok(())
     }
 

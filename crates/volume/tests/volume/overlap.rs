@@ -303,6 +303,9 @@ fn what_is_done_depends_on_counts_alone_and_everybody_is_answered() {
     assert!(one.contains(&OpKind::FileBeginSync), "nothing was begun: {one:?}");
     assert_eq!(one, steps(&dirty, &with(3)));
     assert_eq!(one, steps(&Vec::new, &with(60)));
+    // So many that windows have more than a block.
+    let many = || (1..=16).map(read).collect::<Vec<_>>();
+    assert_eq!(steps(&Vec::new, &many), steps(&dirty, &many));
 }
 
 /// What is done, in its order, after requests that are `before`, for the `first` batch and one more. Each of the steps

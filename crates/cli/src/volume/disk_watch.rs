@@ -1,4 +1,4 @@
-//! Tells the owner when a fixed rate is not kept.
+//! Tells the owner when a disk has failed, and when a fixed rate is not kept.
 
 use std::sync::Arc;
 
@@ -11,20 +11,31 @@ use crate::output;
 const TICKS_PER_REMARK: u64 = 100;
 
 /// Looks at a disk from time to time.
-pub(super) struct RateWatch {
+pub(super) struct DiskWatch {
     disk: Arc<Disk>,
     /// How it was when the owner was told, or at the start.
     told: Punctuality,
     has_told: bool,
+    has_told_failure: bool,
 }
 
-impl RateWatch {
+impl DiskWatch {
     pub(super) fn new(disk: &Arc<Disk>) -> Self {
-        Self { disk: disk.clone(), told: Punctuality::default(), has_told: false }
+        let told = Punctuality::default();
+        Self { disk: disk.clone(), told, has_told: false, has_told_failure: false }
     }
 
-    /// Tells the owner once that ticks are left out.
+    /// Tells the owner once that the disk has failed, and once that ticks are left out.
     pub(super) fn look(&mut self) {
+        if let Some(failure) = self.disk.failure()
+            && !self.has_told_failure
+        {
+            output::remark(&format!(
+                "the disk has failed, and every request fails from now on: {failure}. Stop this program; what was \
+                 flushed is kept"
+            ));
+            self.has_told_failure = true;
+        }
         let now = self.disk.punctuality().unwrap_or_default();
         let ticks = now.ticks - self.told.ticks;
         let left_out = now.left_out - self.told.left_out;
