@@ -6,9 +6,11 @@
 
 mod eviction;
 mod path;
+mod range;
 mod raw;
 mod tree;
 
 pub use eviction::{greedy_fills, push_to_leaf};
 pub use path::ReferencePath;
+pub use range::{RangeForm, RangesRead, ReadCopies, ReferenceRange, Run};
 pub use raw::ReferenceRaw;

@@ -14,6 +14,7 @@ mod oracle;
 mod pmmac;
 mod populate;
 mod privacy;
+mod range;
 mod rho;
 mod rotating;
 mod support;
