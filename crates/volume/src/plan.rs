@@ -70,6 +70,24 @@ mod tests {
     }
 
     #[test]
+    fn a_small_disk_does_not_live_on_the_client() {
+        for bytes in [1 << 20, 16 << 20, 100 << 20] {
+            let cost = VolumeParams::plan(&wish(bytes)).unwrap().cost().unwrap();
+            let in_stash = (64 + 100) * 4096;
+            assert!(cost.blocks_on_client_bytes <= bytes / 2 + in_stash, "{bytes}: {cost:?}");
+        }
+    }
+
+    /// A larger tree top would fit if the position map lay in the tree, and every request made two accesses.
+    #[test]
+    fn a_plan_counts_the_accesses_that_a_position_map_takes() {
+        let wish = Wish { client_bytes_max: 64 << 20, ..wish(32 << 30) };
+        let params = VolumeParams::plan(&wish).unwrap();
+        assert_eq!(params.cost().unwrap().position_map_depth, 0);
+        assert_eq!(fact(&params, "tree_top_levels"), 11);
+    }
+
+    #[test]
     fn every_size_has_a_plan_and_impossible_ones_do_not() {
         for bytes in [1, 4096, 4097, 1 << 20, (1 << 40) + 1, 1 << 50] {
             let params = VolumeParams::plan(&wish(bytes)).unwrap();

@@ -237,8 +237,9 @@ impl fmt::Display for ServeError {
             Self::Randomness(error) => write!(f, "the system gives no randomness: {error}"),
             Self::Unfinished { connections } => write!(
                 f,
-                "{connections} clients still had requests in flight when the time was over; these \
-                 were dropped, and may or may not be on the disk"
+                "{connections} {} still had requests in flight when the time was over; these were dropped: of \
+                 writes among them, any may be on the disk",
+                if *connections == 1 { "client" } else { "clients" }
             ),
         }
     }

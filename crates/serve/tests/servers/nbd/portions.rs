@@ -22,7 +22,11 @@ fn pattern(bytes: u64) -> Vec<u8> {
 }
 
 fn filled(seed: u64) -> (TestServer, Vec<u8>) {
-    let server = TestServer::start(MemoryDisk::new(DISK_BYTES, seed), NbdOptions::default());
+    filled_disk(MemoryDisk::new(DISK_BYTES, seed))
+}
+
+fn filled_disk(disk: MemoryDisk) -> (TestServer, Vec<u8>) {
+    let server = TestServer::start(disk, NbdOptions::default());
     let contents = pattern(DISK_BYTES);
     server.disk.fill(&contents);
     (server, contents)
@@ -235,7 +239,20 @@ fn the_server_holds_no_more_than_some_portions_or_one_reply() {
 
 #[test]
 fn clients_who_do_not_read_keep_no_other_from_the_disk() {
-    let (server, contents) = filled(1);
+    keep_no_other_from(MemoryDisk::new(DISK_BYTES, 1), PORTIONS);
+}
+
+/// Portions are as long as blocks then.
+#[test]
+fn nor_do_they_from_a_disk_with_long_blocks() {
+    const BLOCK_BYTES: u32 = 1 << 20;
+    let portions = u64::from(REQUEST_BYTES_MAX / BLOCK_BYTES);
+    keep_no_other_from(MemoryDisk::new(DISK_BYTES, 1).with_blocks_of(BLOCK_BYTES), portions);
+}
+
+/// So many portions has the longest request.
+fn keep_no_other_from(disk: MemoryDisk, portions: u64) {
+    let (server, contents) = filled_disk(disk);
     let mut asleep: Vec<_> = (0..5).map(|_| Client::ready_structured(&server.socket())).collect();
     for client in &mut asleep {
         for _ in 0..4 {
@@ -248,7 +265,7 @@ fn clients_who_do_not_read_keep_no_other_from_the_disk() {
         sleep(Duration::from_millis(100));
         std::mem::replace(&mut taken, server.disk.taken()) == server.disk.taken()
     });
-    assert!((taken as u64) < 2 * PORTIONS, "they get as much as they want");
+    assert!((taken as u64) < 2 * portions, "they get as much as they want");
     let mut awake = Client::ready_structured(&server.socket());
     awake.say(&request(0, READ, COOKIE, 3, REQUEST_BYTES_MAX));
     for chunk in hear_chunks(&mut awake) {
