@@ -3,7 +3,7 @@
 use std::io;
 
 use memmap2::MmapMut;
-use zeroize::Zeroize;
+use zeroize::optimization_barrier;
 
 use crate::hint::CACHE_LINE_BYTES;
 
@@ -13,6 +13,14 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 /// Whether there are only zeros. Page by page, and without a branch within: as fast as memory.
 pub(crate) fn is_clear(bytes: &[u8]) -> bool {
     bytes.chunks(PAGE_BYTES).all(|page| page.iter().fold(0, |seen, byte| seen | byte) == 0)
+}
+
+/// Leaves nothing but zeros. Pages that hold nothing are read and not written: the system never gave memory for most of a
+/// large region.
+pub(crate) fn wipe_pages(bytes: &mut [u8]) {
+    bytes.chunks_mut(PAGE_BYTES).filter(|page| !is_clear(page)).for_each(|page| page.fill(0));
+    // The zeros may not be read again, and have to be written all the same.
+    optimization_barrier(&*bytes);
 }
 
 /// Loads a byte of every cache line of `bytes`: whoever watches sees all of it being read.
@@ -79,14 +87,9 @@ impl Region {
         crate::hint::prefetch(&self.bytes[range]);
     }
 
-    /// Leaves nothing but zeros. Pages that hold nothing are left untouched: the system never gave
-    /// memory for most of a large region.
+    /// Leaves nothing but zeros.
     pub(crate) fn wipe(&mut self) {
-        for page in self.bytes.chunks_mut(PAGE_BYTES) {
-            if !is_clear(page) {
-                page.zeroize();
-            }
-        }
+        wipe_pages(&mut self.bytes);
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use zeroize::optimization_barrier;
 
-use crate::memory::{PAGE_BYTES, is_clear};
+use crate::memory::wipe_pages;
 
 /// Bytes that are wiped from memory wherever they have been. A `Vec` that grows moves, and leaves a copy
 /// behind that nobody wipes; and a `Zeroizing<Vec<u8>>` is wiped byte by byte, which is slow in builds for tests.
@@ -92,12 +92,7 @@ impl From<Vec<u8>> for SparseWipedBytes {
 impl Drop for SparseWipedBytes {
     fn drop(&mut self) {
         wipe_pages(&mut self.0);
-        optimization_barrier(&*self.0);
     }
-}
-
-fn wipe_pages(bytes: &mut [u8]) {
-    bytes.chunks_mut(PAGE_BYTES).filter(|page| !is_clear(page)).for_each(|page| page.fill(0));
 }
 
 impl Deref for SparseWipedBytes {
@@ -138,6 +133,7 @@ impl DerefMut for WipedBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::{PAGE_BYTES, is_clear};
 
     #[test]
     fn all_of_the_room_is_wiped() {

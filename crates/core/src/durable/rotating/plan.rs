@@ -42,24 +42,21 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RawParams, Error> {
             .unwrap_or(TREE_TOP_BYTES_MAX.min(wish.bytes / 2)),
         tree_top_ways: wish.tree_top_ways.unwrap_or(0),
     };
-    let mut least = u64::MAX;
-    let mut best: Option<(f64, RawParams)> = None;
-    for params in tree.candidates(wish.client_bytes_max)? {
-        let cost = cost(&params)?;
-        least = least.min(cost.client_bytes());
-        let bytes = bytes_per_request(&cost);
-        let is_better = best.as_ref().is_none_or(|(least_bytes, _)| bytes < *least_bytes);
-        if cost.client_bytes() <= wish.client_bytes_max && is_better {
-            best = Some((bytes, params));
-        }
-    }
-    if let Some((_, params)) = best {
-        return Ok(params);
-    }
-    Err(invalid(format!(
-        "such a volume takes {least} bytes of client memory at least: allow as many, or choose \
-         smaller blocks or a smaller disk"
-    )))
+    let candidates = tree.candidates(wish.client_bytes_max)?;
+    let with_cost = candidates.into_iter().map(|params| Ok((cost(&params)?, params)));
+    let with_cost = with_cost.collect::<Result<Vec<_>, Error>>()?;
+    let least = with_cost.iter().map(|(cost, _)| cost.client_bytes()).min().unwrap_or(u64::MAX);
+    let fits = |(cost, _): &(Cost, RawParams)| cost.client_bytes() <= wish.client_bytes_max;
+    let best = with_cost
+        .into_iter()
+        .filter(fits)
+        .min_by(|(one, _), (other, _)| bytes_per_request(one).total_cmp(&bytes_per_request(other)));
+    best.map(|(_, params)| params).ok_or_else(|| {
+        invalid(format!(
+            "such a volume takes {least} bytes of client memory at least: allow as many, or choose \
+             smaller blocks or a smaller disk"
+        ))
+    })
 }
 
 impl Tree {
@@ -72,8 +69,8 @@ impl Tree {
             let fewer_levels = flat.tree_top_levels.checked_sub(1);
             // Of a small array with large blocks, the map is smaller than what goes with a recursion. Of
             // one with the smallest blocks, there may be no recursion at all.
-            candidates.extend(self.with_map_in_tree(&flat, client_bytes_max).ok());
-            candidates.push(flat);
+            let nested = self.with_map_in_tree(&flat, client_bytes_max).ok();
+            candidates.extend([Some(flat), nested].into_iter().flatten());
             match fewer_levels.map(|levels| self.with_map(None, levels)) {
                 Some(Ok(smaller)) => flat = smaller,
                 // A tree top in sets has one level at least.
