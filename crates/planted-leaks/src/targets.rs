@@ -31,6 +31,9 @@ pub(crate) const VOLUME_PRIVACY: TestTarget = of_volumes("privacy");
 /// What storage sees of a disk at a fixed rate.
 pub(crate) const VOLUME_SCHEDULE: TestTarget = of_volumes("schedule");
 
+/// What is done in the client's directory at a fixed rate.
+pub(crate) const VOLUME_PADDING: TestTarget = of_volumes("padding");
+
 /// What storage sees of a volume across crashes.
 pub(crate) const VOLUME_VIEW: TestTarget = of_volumes("view");
 

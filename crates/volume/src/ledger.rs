@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::{Durable, EraStart, Save};
+use oblivio_core::durable::{Durable, EraStart, Plan, Save};
 use rand::Rng;
 
 use crate::anchor::{self, AnchorKey, Known};
@@ -16,7 +16,7 @@ use crate::state::record::{self, CheckpointName, Head, Record};
 use crate::state_dir::{self, StateDir};
 use crate::superblock::VolumeId;
 use crate::tampering;
-use crate::volume::SyncMoves;
+use crate::volume::{Lengths, SyncMoves};
 
 /// Whether the volume is being closed.
 #[derive(Clone, Copy)]
@@ -112,6 +112,7 @@ pub(crate) struct Last {
 pub(crate) struct Opening {
     pub(crate) volume_id: VolumeId,
     pub(crate) sync_moves: SyncMoves,
+    pub(crate) lengths: Lengths,
     /// The moves before it may have been lost while storage kept what it saw of them.
     pub(crate) may_follow_lost_moves: bool,
 }
@@ -134,6 +135,7 @@ pub(crate) struct Ledger {
     pub(crate) dir: Box<dyn StateDir>,
     keys: LedgerKeys,
     opening: Opening,
+    block_bytes: usize,
     generation: u64,
     checkpoint: CheckpointName,
     previous: CheckpointName,
@@ -191,7 +193,8 @@ impl Ledger {
         let header = Header { volume, generation, salt: draw(&mut live.coins) };
         let may_lose_moves = opening.may_lose_moves() || opening.may_follow_lost_moves;
         let head = Head { checkpoint, previous, is_clean: false, may_lose_moves };
-        let log = write_snapshot(&mut *dir, &header, &keys.state, &head, &*live.array)?;
+        let state = (&*live.array, whole(opening.lengths));
+        let log = write_snapshot(&mut *dir, &header, &keys.state, &head, state)?;
         write_anchor(&keys.anchor, &checkpoint, &mut *live.array)?;
         live.array.settle();
         let evictions_max = live.array.room()?.evictions;
@@ -202,6 +205,7 @@ impl Ledger {
             dir,
             keys,
             opening,
+            block_bytes: live.array.block_bytes(),
             generation,
             checkpoint,
             previous,
@@ -211,6 +215,26 @@ impl Ledger {
             lost_evictions_left,
             evictions_max,
         })
+    }
+
+    /// See [`Lengths::Constant`].
+    pub(crate) fn keep_lengths_constant(&mut self) {
+        self.opening.lengths = Lengths::Constant;
+    }
+
+    /// Logs accesses, and what each of them writes.
+    pub(crate) fn log_accesses<'a>(
+        &mut self,
+        plan: &Plan,
+        writes: impl Iterator<Item = Option<&'a [u8]>> + Clone,
+    ) -> Result<(), VolumeError> {
+        self.log.append(|out| record::put_accesses(out, plan, writes.clone()))?;
+        if self.opening.lengths == Lengths::Constant {
+            let written: usize = writes.flatten().map(<[u8]>::len).sum();
+            let bytes = plan.accesses() * self.block_bytes - written;
+            self.log.append(|out| record::put_padding(out, bytes as u32))?;
+        }
+        Ok(())
     }
 
     /// Logs that the blocks of a range have no contents any more.
@@ -228,9 +252,11 @@ impl Ledger {
         self.forgets_bytes > bytes_max
     }
 
-    /// Whether so much has come in since the snapshot that it is time for another.
-    fn is_long(&self, bytes_max: u64) -> bool {
-        self.log.bytes() > 2 * self.snapshot_bytes + bytes_max || self.has_many_forgets(bytes_max)
+    /// Whether the next state begins a new file: so much has come in since the snapshot, or nobody may learn how much.
+    fn begins_new_file(&self, bytes_max: u64) -> bool {
+        self.opening.lengths == Lengths::Constant
+            || self.log.bytes() > 2 * self.snapshot_bytes + bytes_max
+            || self.has_many_forgets(bytes_max)
     }
 
     /// Makes storage durable, and keeps the state as it is now: a crash will go back no further.
@@ -253,12 +279,12 @@ impl Ledger {
         let may_lose_moves = self.opening.may_lose_moves() || self.lost_evictions_left > 0;
         let (checkpoint, previous) = (self.checkpoint, self.previous);
         let head = Head { checkpoint, previous, is_clean, may_lose_moves };
-        if self.is_long(bytes_max) {
+        if self.begins_new_file(bytes_max) {
             self.generation += 1;
             let (volume, generation) = (self.opening.volume_id.0, self.generation);
             let header = Header { volume, generation, salt: draw(&mut live.coins) };
-            self.log =
-                write_snapshot(&mut *self.dir, &header, &self.keys.state, &head, &*live.array)?;
+            let state = (&*live.array, whole(self.opening.lengths));
+            self.log = write_snapshot(&mut *self.dir, &header, &self.keys.state, &head, state)?;
             self.snapshot_bytes = self.log.bytes();
             self.forgets_bytes = 0;
         } else {
@@ -345,11 +371,11 @@ fn write_snapshot(
     header: &Header,
     key: &StateKey,
     head: &Head,
-    array: &dyn Durable,
+    (array, what): (&dyn Durable, Save),
 ) -> Result<StateWriter, VolumeError> {
     let name = name(header.generation);
     let mut log = StateWriter::begin(state_dir::begin(dir, &name)?, header, key)?;
-    put_state(&mut log, head, array, Save::Whole)?;
+    put_state(&mut log, head, array, what)?;
     log.sync()?;
     state_dir::finish(dir, &name)?;
     for old in dir.names()? {
@@ -358,6 +384,14 @@ fn write_snapshot(
         }
     }
     Ok(log)
+}
+
+/// How a file begins.
+fn whole(lengths: Lengths) -> Save {
+    match lengths {
+        Lengths::Needed => Save::Whole,
+        Lengths::Constant => Save::WholePadded,
+    }
 }
 
 fn put_state(

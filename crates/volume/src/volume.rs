@@ -40,11 +40,24 @@ pub enum SyncMoves {
     AtFlush,
 }
 
+/// How long what the client writes into its directory is. Storage cannot read it, but sees how long it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// As long as it must be. It tells how many accesses wrote, and how many blocks are on the client.
+    Needed,
+    /// As long as it can be: it follows from the number of accesses and ranges that are forgotten. Each checkpoint
+    /// begins a new state file.
+    Constant,
+}
+
 /// How a volume is run. Nothing of it is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct VolumeOptions {
     /// When the moves of accesses become durable.
     pub sync_moves: SyncMoves,
+    /// How long what goes into the client's directory is. A [`Disk`](crate::disk::Disk) at a fixed rate makes it
+    /// [`Lengths::Constant`] from its start on; whoever wants the same of the opening before it says so here.
+    pub lengths: Lengths,
     /// As many bytes may come into a state file after its snapshot before another replaces it.
     pub state_file_bytes_max: u64,
     /// Whether a block that the client finds by its address is accessed all the same. If it is not,
@@ -60,6 +73,7 @@ impl Default for VolumeOptions {
     fn default() -> Self {
         Self {
             sync_moves: SyncMoves::BeforeReads,
+            lengths: Lengths::Needed,
             state_file_bytes_max: 64 << 20,
             hits: HitPolicy::Access,
             after_tampering: false,
@@ -106,6 +120,11 @@ impl Volume {
     /// Bytes of a block. Public.
     pub fn block_bytes(&self) -> usize {
         self.block_bytes
+    }
+
+    /// From here on, what goes into the client's directory has [`Lengths::Constant`].
+    pub(crate) fn keep_lengths_constant(&mut self) {
+        self.ledger.keep_lengths_constant();
     }
 
     /// Serves accesses in order. They survive a crash once [`Self::flush`] has returned. Blocks of the

@@ -98,7 +98,7 @@ Closing takes as long as writing back half of --cache would, always.";
 const BURST: u16 = 16;
 
 impl RateArgs {
-    fn schedule(self) -> Option<Schedule> {
+    pub(crate) fn schedule(self) -> Option<Schedule> {
         let accesses = self.burst.unwrap_or(BURST);
         let of_rate = |rate| Duration::from_secs_f64(f64::from(accesses) / f64::from(rate));
         let period = self.period.or(self.rate.map(of_rate))?;

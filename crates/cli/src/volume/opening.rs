@@ -8,7 +8,7 @@ use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
 };
 use oblivio_volume::unlock::{self, NewerCopies, UnlockError};
-use oblivio_volume::{Coins, Recovery, Volume, VolumeError, VolumeOptions};
+use oblivio_volume::{Coins, Lengths, Recovery, Volume, VolumeError, VolumeOptions};
 
 use super::recording::Recording;
 use super::{secret, state_home};
@@ -104,7 +104,12 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };
     let sync_moves = run.sync_moves.into();
     let after_tampering = run.after_tampering;
-    let options = VolumeOptions { sync_moves, hits, after_tampering, ..VolumeOptions::default() };
+    let lengths = match run.rate.schedule() {
+        Some(_) => Lengths::Constant,
+        None => Lengths::Needed,
+    };
+    let options =
+        VolumeOptions { sync_moves, lengths, hits, after_tampering, ..VolumeOptions::default() };
     let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
     if recovery.was_needed {
         output::remark(&format!(

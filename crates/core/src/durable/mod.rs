@@ -47,6 +47,8 @@
 //!   if a blank is left. [`scan`] writes one piece at a time; `crates/core/src/scheme/rotating/io.rs` writes many.
 //! - **A store that was never written reads as zeros**, which nothing opens. What was never written follows from the
 //!   count: leave it out, or know it for zeros.
+//! - **A padded state has one length.** [`Save::WholePadded`] shows how long it takes; sections that say nothing fill up what
+//!   the state does not need.
 //! - **Forgotten blocks read as zeros**, also after they were read from storage: keep which blocks have contents.
 //! - **Parameters come from anyone**: [`decode`](DurableScheme::decode) checks them before it computes with them, and
 //!   has one encoding for each configuration. Sections are this client's own; they are checked all the same, with
@@ -74,6 +76,7 @@
 //! | `cargo test -p oblivio-volume --test volume schedule` | a client whose trips look unlike those of others: dummies, hits, trims, an extra trip for what is wanted. It does not compare which bucket of a level: that is for step 6, to the piece where nothing is drawn, with statistics where leaves are |
 //! | the same, `going_back`, `view`, `privacy::restored`, `crash` | an old directory that opens; a name that is sealed twice under one key; a [`sight`](Durable::sight) that takes an honest power loss for tampering |
 //! | the same, `state_room` | a [`StateSize`] that is too small, or eight times too large |
+//! | the same, `padding` | a padded state whose length says what it holds |
 //! | `cargo run --release -p oblivio-testkit --bin crash-suite -- --points 3000 --seeds 1` | lost writes, torn checkpoints, states overwritten too early |
 //! | the tests of step 6, and `cargo run -p oblivio-planted-leaks -- --list`, then `--only LEAK` for each | what only this scheme could show; that the tests would see it |
 //! | `cargo test -p oblivio-architecture` | a volume that names the scheme outside of its table |
@@ -137,6 +140,9 @@ pub enum Save {
     Whole,
     /// What does not follow from the state saved before and the plans carried out since.
     Changes,
+    /// All of it, and padding: as many bytes in as many sections whatever blocks there are and wherever they are.
+    /// Where storage sees how long it takes to save a state, nothing else hides what is in it.
+    WholePadded,
 }
 
 /// An array of blocks over a store that outlives the client: see [the module](self).
@@ -277,7 +283,8 @@ pub trait Durable: Send {
     /// Begins an era of the seal: from the next write on, everything is sealed under fresh keys.
     fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng);
 
-    /// Hands the state to `out`, section by section.
+    /// Hands the state to `out`, section by section. What it writes as [`Save::WholePadded`] follows in number and bytes
+    /// from the parameters and the count of accesses and [evictions](Self::evict) alone.
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8]));
 
     /// Puts back what a section of the latest state says of the client's blocks, once it is [finished](Restore).

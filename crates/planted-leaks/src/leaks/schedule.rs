@@ -1,7 +1,7 @@
 //! Leaks of disks at a fixed rate.
 
 use super::{Edit, Leak};
-use crate::targets::VOLUME_SCHEDULE;
+use crate::targets::{VOLUME_PADDING, VOLUME_SCHEDULE};
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
@@ -209,5 +209,66 @@ pub(super) const LEAKS: &[Leak] = &[
             }",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "schedule-log-is-as-long-as-what-is-written",
+        shows: "how many accesses of a tick write: their log takes longer",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "let bytes = plan.accesses() * self.block_bytes - written;",
+            replacement: "let bytes = written.min(0);",
+        }],
+        found_by: &[VOLUME_PADDING.tests(&["the_clients_directory_takes_as_long_whoever_asks"])],
+    },
+    Leak {
+        name: "schedule-checkpoint-is-as-long-as-the-stash-is-full",
+        shows: "how many blocks are on the client, and so whether the disk was busy",
+        edits: &[Edit {
+            file: "core/src/durable/rotating/state.rs",
+            find: "for _ in blocks..self.config.client_blocks_max() {",
+            replacement: "for _ in self.config.client_blocks_max()..blocks {",
+        }],
+        found_by: &[VOLUME_PADDING.tests(&["the_clients_directory_takes_as_long_whoever_asks"])],
+    },
+    Leak {
+        name: "schedule-checkpoint-is-as-long-as-slots-were-taken",
+        shows: "how many accesses since the last rounds were to blocks that there are",
+        edits: &[Edit {
+            file: "core/src/durable/rotating/state.rs",
+            find: "let missing = fitting.saturating_sub(taken.len());",
+            replacement: "let missing = fitting.saturating_sub(fitting.max(taken.len()));",
+        }],
+        found_by: &[VOLUME_PADDING.tests(&["the_clients_directory_takes_as_long_whoever_asks"])],
+    },
+    Leak {
+        name: "schedule-checkpoint-is-as-long-as-there-are-positions",
+        shows: "what part of the disk was ever written",
+        edits: &[Edit {
+            file: "core/src/durable/rotating/state.rs",
+            find: "if is_padded || !map.is_unmapped(range.clone()) {",
+            replacement: "if !map.is_unmapped(range.clone()) {",
+        }],
+        found_by: &[VOLUME_PADDING.tests(&["the_clients_directory_takes_as_long_whoever_asks"])],
+    },
+    Leak {
+        name: "schedule-new-state-file-where-much-came-in",
+        shows: "how much was trimmed and written since the last one: a checkpoint with all of the state takes longer",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "self.opening.lengths == Lengths::Constant
+            || self.log.bytes()",
+            replacement: "self.log.bytes()",
+        }],
+        found_by: &[VOLUME_PADDING.tests(&["the_clients_directory_takes_as_long_whoever_asks"])],
+    },
+    Leak {
+        name: "schedule-opening-takes-as-long-as-the-state",
+        shows: "whether the disk was busy when it was closed: the snapshot of the next opening comes between two trips",
+        edits: &[Edit {
+            file: "volume/src/ledger.rs",
+            find: "let state = (&*live.array, whole(opening.lengths));",
+            replacement: "let state = (&*live.array, Save::Whole);",
+        }],
+        found_by: &[VOLUME_PADDING.tests(&["closing_and_opening_take_as_long_whoever_asked"])],
     },
 ];

@@ -233,9 +233,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "a checkpoint that the client may forget: its accesses come again, on the same leaves",
         edits: &[Edit {
             file: "volume/src/ledger.rs",
-            find: "        if self.is_long(bytes_max) {",
+            find: "        if self.begins_new_file(bytes_max) {",
             replacement: "        anchor::write(live.array.store_mut(), &self.keys.anchor, &self.checkpoint)?;
-        if self.is_long(bytes_max) {",
+        if self.begins_new_file(bytes_max) {",
         }],
         found_by: &[VOLUME_PRIVACY.tests(&[
             "apart::storage_never_knows_more_than_a_directory_that_lost_its_power",

@@ -11,7 +11,9 @@ use oblivio_volume::state_dir::StateDir;
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
 use oblivio_volume::volume::shapes;
-use oblivio_volume::{Disk, DiskOptions, Recovery, SyncMoves, Volume, VolumeError, VolumeOptions};
+use oblivio_volume::{
+    Disk, DiskOptions, Lengths, Recovery, SyncMoves, Volume, VolumeError, VolumeOptions,
+};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use zeroize::Zeroizing;
@@ -241,7 +243,7 @@ impl SmallVolume {
     pub fn create(
         &self,
         store: CrashStore,
-        mut dir: CrashDir,
+        mut dir: impl StateDir + 'static,
         mut coins: StdRng,
     ) -> Result<Volume, VolumeError> {
         // What is there is left of an attempt that failed.
@@ -263,7 +265,7 @@ impl SmallVolume {
     pub fn open(
         &self,
         mut store: impl BucketStore + Send + 'static,
-        dir: CrashDir,
+        dir: impl StateDir + 'static,
         coins: StdRng,
     ) -> Result<(Volume, Recovery), VolumeError> {
         let owner = owner_of(&mut store)?;
@@ -323,7 +325,12 @@ impl SmallVolume {
     fn options(&self) -> VolumeOptions {
         let Self { sync_moves, state_file_bytes_max, after_tampering, .. } = *self;
         let hits = if self.tree_top_ways > 0 { HitPolicy::Serve } else { HitPolicy::Access };
-        VolumeOptions { sync_moves, state_file_bytes_max, hits, after_tampering }
+        // At a fixed rate, the opening before it as well: see `Lengths::Constant`.
+        let lengths = match self.device {
+            Device::Scheduled { .. } => Lengths::Constant,
+            Device::Raw | Device::Disk { .. } => Lengths::Needed,
+        };
+        VolumeOptions { sync_moves, lengths, state_file_bytes_max, hits, after_tampering }
     }
 }
 

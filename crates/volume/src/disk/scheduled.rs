@@ -41,11 +41,13 @@ pub(super) struct ScheduledWorker {
 
 impl ScheduledWorker {
     pub(super) fn new(
-        volume: Volume,
+        mut volume: Volume,
         cache_bytes_max: u64,
         accesses: usize,
         early_write_backs: bool,
     ) -> Self {
+        // A tick that comes while the log or a checkpoint is written is left out, and storage sees that.
+        volume.keep_lengths_constant();
         let blocks = Blocks::new(volume);
         let in_cache = (cache_bytes_max / blocks.block_bytes as u64) as usize;
         // With less, the accesses of a tick could not all be of use.

@@ -91,7 +91,9 @@ impl History {
                     restore.carried_out(&logged.plan, &is_written)
                 }
                 Record::Forget { start, end } => restore.forgotten(start..end),
-                Record::End | Record::Evict | Record::InPlace { .. } => Ok(()),
+                Record::End | Record::Evict | Record::InPlace { .. } | Record::Padding { .. } => {
+                    Ok(())
+                }
             }
             .map_err(of_state)?;
         }
@@ -159,6 +161,7 @@ impl History {
             match record {
                 // A state that is not complete: nothing comes after it.
                 Record::Head(_) => return Ok(()),
+                Record::Padding { .. } => (),
                 record => {
                     repeat(record)?;
                 }
@@ -194,6 +197,7 @@ impl Outline {
                         incomplete.take().map(|(head, start)| (head, (start, reader.position())));
                     *pending = Pending::default();
                 }
+                (Record::Padding { .. }, false, true) => (),
                 (
                     record @ (Record::Accesses(_)
                     | Record::Forget { .. }

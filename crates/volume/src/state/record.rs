@@ -58,6 +58,11 @@ pub(crate) enum Record {
     Evict,
     /// A block was written where it was, on the client.
     InPlace { address: u64, data: Data },
+    /// Nothing: it fills up the accesses before it.
+    Padding {
+        /// So many zeros.
+        bytes: u32,
+    },
 }
 
 mod tag {
@@ -68,6 +73,7 @@ mod tag {
     pub(super) const FORGET: u8 = 6;
     pub(super) const EVICT: u8 = 7;
     pub(super) const IN_PLACE: u8 = 9;
+    pub(super) const PADDING: u8 = 10;
 }
 
 /// Appends the record of accesses to `out`, without a copy of their data.
@@ -94,6 +100,21 @@ pub(crate) fn put_in_place(out: &mut WipedBytes, address: u64, data: &[u8]) {
     out.extend_from_slice(&address.to_le_bytes());
     put_bytes(out, Some(data));
 }
+
+/// Appends the record of so many zeros to `out`.
+pub(crate) fn put_padding(out: &mut WipedBytes, bytes: u32) {
+    out.push(tag::PADDING);
+    out.extend_from_slice(&(bytes + 1).to_le_bytes());
+    let mut left = bytes as usize;
+    while left > 0 {
+        let piece = left.min(ZEROS.len());
+        out.extend_from_slice(&ZEROS[..piece]);
+        left -= piece;
+    }
+}
+
+/// What padding consists of.
+const ZEROS: [u8; 4096] = [0; 4096];
 
 /// Length plus one, and the bytes; 0 for none.
 fn put_bytes(out: &mut WipedBytes, bytes: Option<&[u8]>) {
@@ -131,6 +152,7 @@ impl Record {
             }
             Self::Evict => out.push(tag::EVICT),
             Self::InPlace { address, data } => put_in_place(out, *address, data),
+            Self::Padding { bytes } => put_padding(out, *bytes),
         }
     }
 
@@ -159,6 +181,7 @@ impl Record {
             tag::FORGET => Self::Forget { start: reader.u64()?, end: reader.u64()? },
             tag::EVICT => Self::Evict,
             tag::IN_PLACE => Self::InPlace { address: reader.u64()?, data: reader.data()?? },
+            tag::PADDING => Self::Padding { bytes: reader.zeros()? },
             _ => return None,
         };
         reader.0.is_empty().then_some(record)
@@ -202,6 +225,13 @@ impl<'a> Reader<'a> {
         self.array().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
+    /// Data of zeros and nothing else, and how many.
+    fn zeros(&mut self) -> Option<u32> {
+        let bytes = self.u32()?.checked_sub(1)?;
+        let data = self.bytes(bytes as usize)?;
+        data.iter().all(|byte| *byte == 0).then_some(bytes)
+    }
+
     fn name(&mut self) -> Option<CheckpointName> {
         Some(CheckpointName { number: self.u64()?, name: *self.array()? })
     }
@@ -243,6 +273,7 @@ mod tests {
             Record::Forget { start: 0, end: u64::MAX },
             Record::Evict,
             Record::InPlace { address: 1 << 30, data: bytes(5, 12) },
+            Record::Padding { bytes: 0 },
         ]
     }
 
@@ -264,9 +295,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn padding_is_of_zeros_and_as_long_as_it_says() {
+        let record = Record::Padding { bytes: 9000 };
+        let mut bytes = bytes_of(&record);
+        assert_eq!(bytes.len(), 1 + 4 + 9000);
+        assert_eq!(Record::read(&bytes), Some(record));
+        bytes[9000] = 1;
+        assert_eq!(Record::read(&bytes), None);
+    }
+
     proptest! {
         #[test]
-        fn anything_may_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200), tag in 0u8..11) {
+        fn anything_may_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200), tag in 0u8..12) {
             let bytes = [&[tag], &bytes[..]].concat();
             if let Some(record) = Record::read(&bytes) {
                 prop_assert_eq!(bytes_of(&record), bytes);

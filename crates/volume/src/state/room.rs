@@ -24,7 +24,7 @@ impl StateRoom {
     /// [`VolumeOptions::state_file_bytes_max`](crate::VolumeOptions::state_file_bytes_max).
     ///
     /// A checkpoint begins a new file if the one in use has twice its snapshot and so many bytes, or so
-    /// many bytes of trims. Otherwise the state is added to it once more, and what comes until the next
+    /// many bytes of trims, or if lengths are [`Constant`](crate::Lengths::Constant), which takes no more room. Otherwise the state is added to it once more, and what comes until the next
     /// checkpoint.
     ///
     /// # Errors
@@ -62,7 +62,8 @@ fn snapshot_bytes_max(size: &StateSize) -> u64 {
 fn between_checkpoints_bytes_max(size: &StateSize, block_bytes: u64) -> u64 {
     let plan = Plan::new(1, WipedBytes::default());
     let around = record_bytes(|out| record::put_accesses(out, &plan, [Some(&[][..])].into_iter()));
-    let access = around + size.plan_bytes_per_access + block_bytes;
+    let padding = record_bytes(|out| record::put_padding(out, 0));
+    let access = around + size.plan_bytes_per_access + block_bytes + padding;
     let eviction = record_bytes(|out| Record::Evict.put(out));
     size.accesses_per_checkpoint * access + size.evictions_per_checkpoint * eviction
 }

@@ -149,8 +149,8 @@ fn opening(
     options: &VolumeOptions,
     may_follow_lost_moves: bool,
 ) -> Opening {
-    let (volume_id, sync_moves) = (superblock.volume_id(), options.sync_moves);
-    Opening { volume_id, sync_moves, may_follow_lost_moves }
+    let VolumeOptions { sync_moves, lengths, .. } = *options;
+    Opening { volume_id: superblock.volume_id(), sync_moves, lengths, may_follow_lost_moves }
 }
 
 pub(crate) fn seal_key(key: &VolumeKey) -> MasterKey {

@@ -9,7 +9,6 @@ use oblivio_core::{HitPolicy, Op};
 
 use super::{SyncMoves, Volume};
 use crate::error::{VolumeError, VolumeErrorKind};
-use crate::state::record;
 
 /// Reads of which the log holds the moves, and storage has seen nothing.
 pub(super) struct BegunReads {
@@ -67,7 +66,7 @@ impl Volume {
                 let plan = volume.live.array.plan(&wanted, &planned, &mut volume.live.coins)?;
                 volume.ledger.before_accesses(&mut volume.live)?;
                 let nothing = wanted.iter().map(|_| None);
-                volume.ledger.log.append(|out| record::put_accesses(out, &plan, nothing))?;
+                volume.ledger.log_accesses(&plan, nothing)?;
                 let records = volume.ledger.log.records();
                 volume.begun.push_back(BegunReads {
                     plan,

@@ -79,7 +79,7 @@ impl Volume {
             Op::Write(data) if !data.is_empty() => Some(*data),
             _ => None,
         });
-        self.ledger.log.append(|out| record::put_accesses(out, &plan, writes))?;
+        self.ledger.log_accesses(&plan, writes)?;
         self.sync_moves()?;
         Ok(self.live.array.carry_out(&plan, ops)?)
     }

@@ -9,6 +9,7 @@ mod going_back;
 mod keys;
 mod lying_storage;
 mod overlap;
+mod padding;
 mod privacy;
 mod reads;
 mod rescue;

@@ -8,11 +8,11 @@ use oblivio_testkit::crash::{Seen, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
 use oblivio_volume::disk::Ticks;
-use oblivio_volume::{Disk, SyncMoves};
+use oblivio_volume::{Disk, SyncMoves, Volume};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-const ACCESSES: usize = 7;
+pub(crate) const ACCESSES: usize = 7;
 
 /// Few, so that leaves do not repeat by chance alone.
 const LEAF_LEVEL: u8 = 5;
@@ -30,11 +30,11 @@ fn everything() -> SmallVolume {
 }
 
 /// A disk without a clock, and what its storage saw.
-struct Bench {
+pub(crate) struct Bench {
     setup: SmallVolume,
     world: World,
     disk: Disk,
-    ticks: Ticks,
+    pub(crate) ticks: Ticks,
     coins: StdRng,
 }
 
@@ -54,6 +54,17 @@ impl Bench {
         let world = setup.world();
         let coins = StdRng::seed_from_u64(setup.seed);
         let volume = setup.create(world.store(), world.dir(), coins).unwrap();
+        Self::of((setup, world), volume, cache_blocks_max, accesses, early_write_backs)
+    }
+
+    /// Of a volume that there is.
+    pub(crate) fn of(
+        (setup, world): (SmallVolume, World),
+        volume: Volume,
+        cache_blocks_max: u64,
+        accesses: usize,
+        early_write_backs: bool,
+    ) -> Self {
         let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
         let (disk, ticks) =
             Disk::start_without_clock(volume, cache_bytes_max, accesses, early_write_backs)
@@ -86,16 +97,16 @@ impl Bench {
     }
 
     /// What storage saw, from the beginning to after the closing.
-    fn close(self) -> (SmallVolume, Vec<Seen>) {
+    pub(crate) fn close(self) -> (SmallVolume, Vec<Seen>) {
         self.disk.close().unwrap();
         (self.setup, self.world.view())
     }
 }
 
 /// Whom a disk serves. Asks for what it likes before each tick.
-type Client = fn(&mut Bench, tick: usize);
+pub(crate) type Client = fn(&mut Bench, tick: usize);
 
-const CLIENTS: [(&str, Client); 6] = [
+pub(crate) const CLIENTS: [(&str, Client); 6] = [
     ("idle", |_, _| ()),
     ("flushes", |bench, _| drop(bench.submit(DiskOp::Flush))),
     ("reads", |bench, _| (0..3).for_each(|_| drop(bench.read()))),
@@ -148,7 +159,7 @@ fn all_clients_look_alike() {
 
 /// Every volume with every size of state files, and each of these pairs with one way to sync moves: either way meets
 /// every volume and every size.
-fn setups() -> impl Iterator<Item = SmallVolume> {
+pub(crate) fn setups() -> impl Iterator<Item = SmallVolume> {
     // Files that fill up with a few trims, and those that do not.
     let sizes = [0, 2_000, 1 << 20];
     let pairs = volumes().enumerate().flat_map(move |(v, volume)| {

@@ -73,6 +73,19 @@ impl RotatingConfig {
         }
     }
 
+    /// Blocks in tree top and stash, at most: see [`RawConfig::tree_top_blocks_max`].
+    pub fn tree_top_and_stash_blocks_max(&self) -> u64 {
+        let TreeConfig { geometry, stash_blocks_max, .. } = &self.raw.tree;
+        let in_stash = stash_blocks_max + geometry.path_slots();
+        self.raw.tree_top_blocks_max() + in_stash as u64
+    }
+
+    /// All blocks that a client has at most, those of the position map among them.
+    pub fn client_blocks_max(&self) -> u64 {
+        let of_map = self.recursion.map_or(0, |recursion| recursion.plb_blocks);
+        self.tree_top_and_stash_blocks_max() + of_map as u64
+    }
+
     /// What a store must have room for.
     ///
     /// # Errors

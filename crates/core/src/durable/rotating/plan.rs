@@ -174,21 +174,10 @@ pub(super) fn cost(params: &RawParams) -> Result<Cost, Error> {
         trips_per_access: 1.0 + 2.0 / period,
         position_map_depth,
         position_map_bytes,
-        blocks_on_client_bytes: in_tree_top_and_stash(params)? * u64::from(params.block_bytes),
+        blocks_on_client_bytes: config.tree_top_and_stash_blocks_max()
+            * u64::from(params.block_bytes),
         accesses_per_checkpoint: config.raw.spare_evictions() * u64::from(params.evict_period),
     })
-}
-
-/// Blocks that a client has at most, those of the position map among them. See [`RawConfig::tree_top_blocks_max`].
-pub(super) fn blocks_on_client(params: &RawParams) -> Result<u64, Error> {
-    let of_map = params.recursion.map_or(0, |recursion| recursion.plb_blocks);
-    Ok(in_tree_top_and_stash(params)? + u64::from(of_map))
-}
-
-fn in_tree_top_and_stash(params: &RawParams) -> Result<u64, Error> {
-    let raw = params.anywhere()?.raw;
-    let in_stash = u64::from(params.stash_blocks_max) + raw.tree.geometry.path_slots() as u64;
-    Ok(raw.tree_top_blocks_max() + in_stash)
 }
 
 /// Bytes that an access to a block whose positions are not on the client moves, those for the positions included.

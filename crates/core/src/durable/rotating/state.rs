@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::params::RawParams;
-use super::plan::blocks_on_client;
 use super::{RotatingOram, invalid};
 use crate::durable::section::{Fields, check_range, eras_max, put_count, put_eras, strange};
 use crate::durable::{AnyStore, Durable, Plan, Restore, Save, SectionSize, StateSize};
@@ -21,6 +20,7 @@ mod tag {
     pub(super) const MAP: u8 = 2;
     pub(super) const BLOCK: u8 = 3;
     pub(super) const TAKEN: u8 = 4;
+    pub(super) const PADDING: u8 = 5;
 }
 
 /// Home of a block in the stash; that of one in the tree top is its bucket plus one.
@@ -41,6 +41,12 @@ const MAPPING_BYTES: usize = 6;
 /// Bytes of a taken slot.
 const TAKEN_BYTES: usize = 8 + 2;
 
+/// Bytes of a block's section that are neither its tag nor the block.
+const BLOCK_FIELDS_BYTES: usize = 3 * 8;
+
+/// What padding consists of.
+const ZEROS: [u8; 4096] = [0; 4096];
+
 /// Bytes of a move.
 const MOVE_BYTES: usize = 3 * 8;
 
@@ -57,6 +63,7 @@ enum Section<'a> {
     Map { start: u64, mappings: Vec<Option<Mapping>> },
     Block { home: Home, address: u64, leaf: Leaf, bytes: &'a [u8] },
     Taken(Vec<TakenSlot>),
+    Padding,
 }
 
 impl<'a> Section<'a> {
@@ -90,6 +97,7 @@ impl<'a> Section<'a> {
             tag::TAKEN => Self::Taken(fields.list(TAKEN_BYTES, |fields| {
                 Ok(TakenSlot { bucket: BucketId(fields.u64()?), slot: fields.u16()? })
             })?),
+            tag::PADDING => return Ok(Self::Padding),
             _ => return Err(strange()),
         };
         fields.end()?;
@@ -137,6 +145,14 @@ fn put_taken(out: &mut WipedBytes, slots: &[TakenSlot]) {
     }
 }
 
+/// A section that says nothing, in place of `bytes` after the first of one that is not needed.
+fn put_padding(out: &mut WipedBytes, bytes: usize) {
+    out.push(tag::PADDING);
+    for start in (0..bytes).step_by(ZEROS.len()) {
+        out.extend_from_slice(&ZEROS[..ZEROS.len().min(bytes - start)]);
+    }
+}
+
 /// A plan of these moves.
 pub(super) fn plan_of(moves: &[Move]) -> Plan {
     let mut section = WipedBytes::with_capacity(moves.len() * MOVE_BYTES);
@@ -166,6 +182,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Hands the state to `out`, section by section.
     pub(super) fn save_sections(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
         let backend = self.backend();
+        let is_padded = what == Save::WholePadded;
         let mut section = WipedBytes::default();
         let mut tell = |put: &mut dyn FnMut(&mut WipedBytes)| {
             section.clear();
@@ -176,21 +193,41 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         let since = (backend.evictions(), backend.accesses_since_eviction());
         tell(&mut |section| put_head(section, since.0, since.1, &eras));
         // The log says of each move where it went, but not what a block of the tree said of it.
-        if what == Save::Whole || !self.has_flat_map() {
+        if what != Save::Changes || !self.has_flat_map() {
             let map = self.table();
             for start in (0..map.capacity()).step_by(MAP_SECTION_ENTRIES as usize) {
                 let range = start..(start + MAP_SECTION_ENTRIES).min(map.capacity());
-                if !map.is_unmapped(range.clone()) {
+                if is_padded || !map.is_unmapped(range.clone()) {
                     let mappings: Vec<_> = range.map(|address| map.get(address)).collect();
                     tell(&mut |section| put_map(section, start, &mappings));
                 }
             }
         }
+        let mut blocks = 0;
         for (home, address, leaf, bytes) in self.client_blocks() {
             tell(&mut |section| put_block(section, home, address, leaf, bytes));
+            blocks += 1;
+        }
+        if is_padded {
+            let bytes = BLOCK_FIELDS_BYTES + self.config.raw.tree.block_bytes;
+            for _ in blocks..self.config.client_blocks_max() {
+                tell(&mut |section| put_padding(section, bytes));
+            }
         }
         let taken: Vec<_> = backend.taken_slots().collect();
-        for taken in taken.chunks(TAKEN_SECTION_SLOTS) {
+        let mut chunks = taken.chunks(TAKEN_SECTION_SLOTS);
+        if is_padded && self.config.recursion.is_some() {
+            let mut left = self.config.raw.marked_slots_max() as usize;
+            while left > 0 {
+                let fitting = left.min(TAKEN_SECTION_SLOTS);
+                let taken = chunks.next().unwrap_or_default();
+                tell(&mut |section| put_taken(section, taken));
+                let missing = fitting.saturating_sub(taken.len());
+                tell(&mut |section| put_padding(section, missing * TAKEN_BYTES));
+                left -= fitting;
+            }
+        }
+        for taken in chunks {
             tell(&mut |section| put_taken(section, taken));
         }
     }
@@ -204,7 +241,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             Section::Taken(slots) => {
                 slots.into_iter().try_for_each(|slot| self.bring_back_taken(slot))
             }
-            Section::Head(_) | Section::Map { .. } => Ok(()),
+            Section::Head(_) | Section::Map { .. } | Section::Padding => Ok(()),
         }
     }
 }
@@ -266,7 +303,7 @@ impl Restore for RawRestore {
                 Ok(())
             }
             Section::Taken(_) if !self.is_flat() => Ok(()),
-            Section::Block { .. } => Ok(()),
+            Section::Block { .. } | Section::Padding => Ok(()),
             _ => Err(strange()),
         }
     }
@@ -327,7 +364,7 @@ pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
             bytes: bytes_of(|out| put_head(out, 0, 0, &vec![&era; eras as usize])),
         },
         SectionSize {
-            sections: blocks_on_client(params)?,
+            sections: config.client_blocks_max(),
             bytes: bytes_of(|out| put_block(out, Home::Stash, 0, Leaf(0), &block)),
         },
     ];
@@ -338,6 +375,11 @@ pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
     whole.extend(in_sections(taken_slots, TAKEN_SECTION_SLOTS as u64, |slots| {
         bytes_of(|out| put_taken(out, &vec![slot; slots as usize]))
     }));
+    // With each of them comes what fills it up.
+    whole.push(SectionSize {
+        sections: taken_slots.div_ceil(TAKEN_SECTION_SLOTS as u64),
+        bytes: bytes_of(|out| put_padding(out, 0)),
+    });
     Ok(StateSize {
         whole,
         plan_bytes_per_access: MOVE_BYTES as u64,

@@ -1,0 +1,181 @@
+//! At a fixed rate, what is done in the client's directory does not depend on what was asked: a tick that comes while
+//! the log or a checkpoint is written is left out, and storage sees that.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallVolume};
+use oblivio_testkit::crash::{CrashDir, World};
+use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::schedule::{ACCESSES, Bench, CLIENTS, Client, setups};
+
+/// What is done in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Create,
+    Append { records: usize, bytes: usize },
+    Sync,
+    Rename,
+    Remove,
+    SyncNames,
+}
+
+type Steps = Arc<Mutex<Vec<Step>>>;
+
+fn add(steps: &Steps, step: Step) {
+    steps.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+}
+
+/// A directory that keeps what is done in it.
+struct WatchedDir {
+    dir: CrashDir,
+    steps: Steps,
+}
+
+impl StateDir for WatchedDir {
+    fn names(&self) -> io::Result<Vec<String>> {
+        self.dir.names()
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
+        self.dir.open(name)
+    }
+
+    fn sync(&mut self, name: &str) -> io::Result<()> {
+        add(&self.steps, Step::Sync);
+        self.dir.sync(name)
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
+        add(&self.steps, Step::Create);
+        let (file, steps) = (self.dir.create(name)?, self.steps.clone());
+        Ok(Box::new(WatchedFile { file, steps }))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        add(&self.steps, Step::Rename);
+        self.dir.rename(from, to)
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        add(&self.steps, Step::Remove);
+        self.dir.remove(name)
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        add(&self.steps, Step::SyncNames);
+        self.dir.sync_names()
+    }
+}
+
+struct WatchedFile {
+    file: Box<dyn StateFile>,
+    steps: Steps,
+}
+
+impl StateFile for WatchedFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        add(&self.steps, Step::Append { records: 1, bytes: bytes.len() });
+        self.file.append(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        add(&self.steps, Step::Sync);
+        self.file.sync()
+    }
+}
+
+/// Bytes of a record in a file that are not the record's own.
+const AROUND_RECORD: usize = 36 + 16;
+
+/// The record of a range that was forgotten. There is one for each trim.
+const FORGET: Step = Step::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 8 };
+
+/// The record of a block that was written where it was: of a hit that makes no access.
+const IN_PLACE: Step =
+    Step::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 4 + BLOCK_BYTES as usize };
+
+/// All that was done so far. What is appended without a sync or another step in between counts together: of two records
+/// one may be shorter for that the other is longer.
+fn take(steps: &Steps) -> Vec<Step> {
+    let taken = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut together: Vec<Step> = Vec::new();
+    for step in taken.into_iter().filter(|step| *step != FORGET && *step != IN_PLACE) {
+        match (together.last_mut(), &step) {
+            (
+                Some(Step::Append { records, bytes }),
+                Step::Append { records: more, bytes: added },
+            ) => {
+                *records += more;
+                *bytes += added;
+            }
+            _ => together.push(step),
+        }
+    }
+    together
+}
+
+/// A volume that is made, and 120 ticks, before each `period`-th of which the client asks.
+fn bench(
+    setup: SmallVolume,
+    world: &World,
+    dir: WatchedDir,
+    client: Client,
+    period: usize,
+) -> Bench {
+    let coins = StdRng::seed_from_u64(setup.seed);
+    let volume = setup.create(world.store(), dir, coins).unwrap();
+    let mut bench = Bench::of((setup, world.clone()), volume, 8, ACCESSES, true);
+    for tick in 0..120 {
+        if tick % period == 0 {
+            client(&mut bench, tick / period);
+        }
+        bench.ticks.tick();
+    }
+    bench
+}
+
+/// Fails unless all clients have the same done.
+fn assert_alike(steps_of: impl Fn(SmallVolume, Client) -> Vec<Step>) {
+    for setup in setups() {
+        // The opening knows of the fixed rate, too.
+        let device = Device::Scheduled { cache_blocks_max: 8, accesses: ACCESSES };
+        let setup = SmallVolume { device, ..setup };
+        let [(_, idle), others @ ..] = CLIENTS;
+        let idle = steps_of(setup, idle);
+        assert!(idle.contains(&Step::Create), "there is no checkpoint");
+        for (name, client) in others {
+            let ours = steps_of(setup, client);
+            let differing = ours.iter().zip(&idle).find(|(ours, idle)| ours != idle);
+            assert!(differing.is_none(), "{name}: {differing:?}, {setup:?}");
+            assert_eq!(ours.len(), idle.len(), "{name}, {setup:?}");
+        }
+    }
+}
+
+#[test]
+fn the_clients_directory_takes_as_long_whoever_asks() {
+    assert_alike(|setup, client| {
+        let (world, steps) = (setup.world(), Steps::default());
+        let dir = WatchedDir { dir: world.dir(), steps: steps.clone() };
+        let _bench = bench(setup, &world, dir, client, 1);
+        take(&steps)
+    });
+}
+
+#[test]
+fn closing_and_opening_take_as_long_whoever_asked() {
+    assert_alike(|setup, client| {
+        let (world, steps) = (setup.world(), Steps::default());
+        let dir = || WatchedDir { dir: world.dir(), steps: steps.clone() };
+        // So seldom that nobody waits at the end, and with room for trims: that would keep the disk open, which is seen.
+        let setup = SmallVolume { state_file_bytes_max: 1 << 20, ..setup };
+        bench(setup, &world, dir(), client, 10).close();
+        let coins = StdRng::seed_from_u64(setup.seed);
+        drop(setup.open(world.store(), dir(), coins).unwrap());
+        take(&steps)
+    });
+}
