@@ -140,12 +140,12 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether a block is on the client: such an access reads the path of the next eviction",
         edits: &[Edit {
             file: "core/src/scheme/rotating/mod.rs",
-            find: "let found = io.read_block(*evictions, from, is_wanted.then_some(address), block)?;",
+            find: "let found = io.over(store).read_block(*evictions, from, wanted, block)?;",
             replacement: "let path = match client.stash.find(address) {
             Some(_) => reverse_lexicographic(*evictions, client.config.geometry.leaf_level()),
             None => from,
         };
-        let found = io.read_block(*evictions, path, is_wanted.then_some(address), block)?;",
+        let found = io.over(store).read_block(*evictions, path, wanted, block)?;",
         }],
         found_by: &[PRIVACY.tests(&["leaves::are_uniform_independent_and_fresh"])],
     },
@@ -154,9 +154,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that a block was never written, or was forgotten since",
         edits: &[Edit {
             file: "core/src/scheme/rotating/mod.rs",
-            find: "let found = io.read_block(*evictions, from, is_wanted.then_some(address), block)?;",
+            find: "let found = io.over(store).read_block(*evictions, from, wanted, block)?;",
             replacement: "let found = match was_live {
-            true => io.read_block(*evictions, from, is_wanted.then_some(address), block)?,
+            true => io.over(store).read_block(*evictions, from, wanted, block)?,
             false => None,
         };",
         }],
@@ -170,21 +170,20 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "in which bucket the block was",
         edits: &[Edit {
             file: "core/src/scheme/rotating/io.rs",
-            find: "        let frames = read_checked(store, pieces, piece_bytes)?;
-        let verifier = Verifier { sealer: &self.sealer, places: &self.places, g };
+            find: "        let frames = read_checked(*store, pieces, piece_bytes)?;
+        let verifier = Verifier { sealer, places, g };
         let path = verifier.verify_all(versions, &frames)?;
         let mut found = None;",
-            replacement:
-                "        let verifier = Verifier { sealer: &self.sealer, places: &self.places, g };
+            replacement: "        let verifier = Verifier { sealer, places, g };
         let (depth, mut stop) = (versions.len(), versions.len());
         for level in 0..depth {
             let pair = [pieces[level], pieces[depth + level]];
             let bytes = [piece_bytes[level], piece_bytes[depth + level]];
-            let frames = read_checked(store, &pair, &bytes)?;
+            let frames = read_checked(*store, &pair, &bytes)?;
             for (version, bucket) in verifier.verify_all(&versions[level..=level], &frames)? {
                 bucket.open_table(table);
-                for slot in 0..self.geometry.slots(usize::from(version.level)) {
-                    let held = name(&self.format, &self.geometry, version, table, slot)?;
+                for slot in 0..geometry.slots(usize::from(version.level)) {
+                    let held = name(format, geometry, version, table, slot)?;
                     if wanted.is_some_and(|address| held == (address, leaf)) {
                         stop = level + 1;
                     }
@@ -198,7 +197,7 @@ pub(super) const LEAKS: &[Leak] = &[
         let kept: Vec<_> = (0..stop).chain(depth..depth + stop).collect();
         let pieces: Vec<_> = kept.iter().map(|i| pieces[*i]).collect();
         let piece_bytes: Vec<_> = kept.iter().map(|i| piece_bytes[*i]).collect();
-        let frames = read_checked(store, &pieces, &piece_bytes)?;
+        let frames = read_checked(*store, &pieces, &piece_bytes)?;
         let path = verifier.verify_all(versions, &frames)?;
         let mut found = None;",
         }],

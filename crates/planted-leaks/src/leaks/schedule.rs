@@ -33,18 +33,20 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses are dummies",
         edits: &[Edit {
             file: "core/src/scheme/rotating/io.rs",
-            find: "        self.aim(g, leaf);
-        let Self { store, pieces, piece_bytes, versions, table, .. } = self;",
-            replacement: "        self.aim(g, leaf);
-        let depth = self.versions.len();
+            find: "        self.io.aim(g, leaf);
+        let Self { io, store } = self;
+        let RotatingIo {",
+            replacement: "        self.io.aim(g, leaf);
+        let Self { io, store } = self;
+        let depth = io.versions.len();
         if wanted.is_none() && depth > 0 {
             for last in [2 * depth - 1, depth - 1] {
-                self.pieces.remove(last);
-                self.piece_bytes.remove(last);
+                io.pieces.remove(last);
+                io.piece_bytes.remove(last);
             }
-            self.versions.pop();
+            io.versions.pop();
         }
-        let Self { store, pieces, piece_bytes, versions, table, .. } = self;",
+        let RotatingIo {",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
     },

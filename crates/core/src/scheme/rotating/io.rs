@@ -15,15 +15,15 @@ use super::verify::{Search, Verifier, forged};
 use crate::bucket::AuthenticatedFormat;
 use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
-use crate::pieces::{Frames, Part, Piece, TreeId, TreeShape};
+use crate::pieces::{Frames, Part, Piece};
 use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer};
 use crate::stash::{BlockRoom, Entry, PathPlan};
 use crate::store::BucketStore;
 
 pub use sight::Sighting;
 
-/// The untrusted side of one tree, and what is needed to talk to it.
-pub(super) struct RotatingIo<S: ?Sized> {
+/// What is needed to talk to the untrusted side of one tree.
+pub(super) struct RotatingIo {
     pub(super) places: Places,
     geometry: Geometry,
     format: AuthenticatedFormat,
@@ -36,20 +36,22 @@ pub(super) struct RotatingIo<S: ?Sized> {
     versions: Vec<Version>,
     /// The table of the bucket at hand, in clear.
     table: Zeroizing<Vec<u8>>,
-    store: S,
 }
 
-/// Over any kind of store: for this the work is written, which so is compiled once and not for each kind.
-pub(super) type AnyRotatingIo<'s> = RotatingIo<dyn BucketStore + 's>;
+/// The same with the store that the tree is in: other trees may be in it, too.
+pub(super) struct RotatingTrips<'a> {
+    io: &'a mut RotatingIo,
+    store: &'a mut dyn BucketStore,
+}
 
-impl<S: BucketStore> RotatingIo<S> {
+impl RotatingIo {
     /// # Errors
     /// When the configuration contradicts itself, or `store` has no tree of that shape.
     pub(super) fn new(
         config: &RawConfig,
         trees: RotatingTrees,
         sealer: EraSealer,
-        store: S,
+        store: &dyn BucketStore,
     ) -> Result<Self, Error> {
         let RawConfig { tree: TreeConfig { geometry, tree_top_levels, .. }, .. } = config;
         let io = Self {
@@ -62,30 +64,16 @@ impl<S: BucketStore> RotatingIo<S> {
             piece_bytes: Vec::new(),
             versions: Vec::new(),
             table: Zeroizing::default(),
-            store,
         };
         let [slots, heads] = config.rotating_shapes()?;
-        io.check_shape(trees.slots, &slots)?;
-        io.check_shape(trees.heads, &heads)?;
+        check_shape(store, trees.slots, &slots)?;
+        check_shape(store, trees.heads, &heads)?;
         Ok(io)
     }
 
-    /// Refuses a store whose tree `tree` has another shape.
-    pub(super) fn check_shape(&self, tree: TreeId, shape: &TreeShape) -> Result<(), Error> {
-        check_shape(&self.store, tree, shape)
-    }
-
-    pub(super) fn store_mut(&mut self) -> &mut S {
-        &mut self.store
-    }
-
-    pub(super) fn into_store(self) -> S {
-        self.store
-    }
-
-    /// The same, of a kind of store that is found out at run time.
-    pub(super) fn over_any_store(&mut self) -> &mut AnyRotatingIo<'_> {
-        self
+    /// For trips to `store`. They are compiled once, and not for each kind of store.
+    pub(super) fn over<'a>(&'a mut self, store: &'a mut dyn BucketStore) -> RotatingTrips<'a> {
+        RotatingTrips { io: self, store }
     }
 
     pub(super) fn sealer(&self) -> &EraSealer {
@@ -96,26 +84,53 @@ impl<S: BucketStore> RotatingIo<S> {
         &mut self.sealer
     }
 
-    /// Returns once all writes so far are durable.
-    pub(super) fn flush(&mut self) -> Result<(), Error> {
-        Ok(self.store.flush()?)
+    /// Sets out to the storage levels of the path to `leaf`, as they are after the evictions before
+    /// `g`.
+    fn aim(&mut self, g: u64, leaf: Leaf) {
+        let places = self.places;
+        self.aim_at(places.levels().map(|level| places.version(g, leaf, level)));
+    }
+
+    /// Sets out to these buckets.
+    fn aim_at(&mut self, buckets: impl IntoIterator<Item = Version>) {
+        self.versions.clear();
+        self.versions.extend(buckets);
+        let Self { versions, pieces, piece_bytes, trees, format, geometry, .. } = self;
+        pieces.clear();
+        piece_bytes.clear();
+        let mut lay = |tree, bytes: &dyn Fn(usize) -> usize| {
+            for version in &*versions {
+                pieces.push(Piece { tree, bucket: version.place, part: Part::Whole });
+                piece_bytes.push(bytes(geometry.slots(usize::from(version.level))));
+            }
+        };
+        lay(trees.slots, &|slots| format.slots_bytes(slots));
+        lay(trees.heads, &|slots| format.head_bytes(slots));
+    }
+
+    /// Adds pages to the trip.
+    fn add_pages(&mut self, taken: &TakenSlots, pages: impl Iterator<Item = PageVersion>) {
+        for page in pages {
+            self.pieces.push(taken.piece(&page));
+            self.piece_bytes.push(taken.sealed_bytes(&page));
+        }
     }
 }
 
-impl AnyRotatingIo<'_> {
+impl RotatingTrips<'_> {
     /// Tells storage that the path to `leaf` will be read, after the evictions before `g`.
     pub(super) fn prefetch(&mut self, g: u64, leaf: Leaf) {
-        self.aim(g, leaf);
-        self.store.prefetch(&self.pieces);
+        self.io.aim(g, leaf);
+        self.store.prefetch(&self.io.pieces);
     }
 
     /// Tells storage what eviction `g`, the next one, will read.
     pub(super) fn prefetch_eviction(&mut self, g: u64, leaf: Leaf, taken: Option<&TakenSlots>) {
-        self.aim(g, leaf);
+        self.io.aim(g, leaf);
         if let Some(taken) = taken {
-            self.add_pages(taken, taken.read_by(g));
+            self.io.add_pages(taken, taken.read_by(g));
         }
-        self.store.prefetch(&self.pieces);
+        self.store.prefetch(&self.io.pieces);
     }
 
     /// The trip of an access-only access: reads the whole path to `leaf`, verifies every byte of it, and
@@ -132,16 +147,27 @@ impl AnyRotatingIo<'_> {
         wanted: Option<u64>,
         block: &mut [u8],
     ) -> Result<Option<(BucketId, usize)>, Error> {
-        self.aim(g, leaf);
-        let Self { store, pieces, piece_bytes, versions, table, .. } = self;
-        let frames = read_checked(store, pieces, piece_bytes)?;
-        let verifier = Verifier { sealer: &self.sealer, places: &self.places, g };
+        self.io.aim(g, leaf);
+        let Self { io, store } = self;
+        let RotatingIo {
+            places,
+            geometry,
+            format,
+            sealer,
+            pieces,
+            piece_bytes,
+            versions,
+            table,
+            ..
+        } = &mut **io;
+        let frames = read_checked(*store, pieces, piece_bytes)?;
+        let verifier = Verifier { sealer, places, g };
         let path = verifier.verify_all(versions, &frames)?;
         let mut found = None;
         for (i, (version, bucket)) in path.iter().enumerate() {
             bucket.open_table(table);
-            for slot in 0..self.geometry.slots(usize::from(version.level)) {
-                let name = name(&self.format, &self.geometry, version, table, slot)?;
+            for slot in 0..geometry.slots(usize::from(version.level)) {
+                let name = name(format, geometry, version, table, slot)?;
                 let is_wanted = wanted.is_some_and(|address| name == (address, leaf));
                 if is_wanted && found.is_none() {
                     found = Some((i, slot));
@@ -166,9 +192,9 @@ impl AnyRotatingIo<'_> {
         taken: Option<&mut TakenSlots>,
         each: &mut dyn FnMut(Entry),
     ) -> Result<(), Error> {
-        self.aim(g, leaf);
+        self.io.aim(g, leaf);
         if let Some(taken) = &taken {
-            self.add_pages(taken, taken.read_by(g));
+            self.io.add_pages(taken, taken.read_by(g));
         }
         self.open_trip(g, &mut Search::default(), blocks, taken, |_, entry, _| each(entry))
     }
@@ -190,7 +216,7 @@ impl AnyRotatingIo<'_> {
     ) -> Result<(), Error> {
         let (mut visited, mut search) = (0, Search::default());
         let mut taken_here = BTreeSet::new();
-        for level in self.places.levels() {
+        for level in self.io.places.levels() {
             for index in 0..1 << level {
                 let bucket = BucketId::new(level, index);
                 if let Some((taken, page)) = taken.and_then(|t| Some((t, t.page_from(bucket, g)?)))
@@ -204,10 +230,9 @@ impl AnyRotatingIo<'_> {
                     };
                     taken_here = taken.taken_with(&page, &bits, g);
                 }
-                self.versions.clear();
-                self.versions.push(self.places.version(g, Leaf(index), level));
-                if self.versions[0].is_written {
-                    self.lay_pieces();
+                let version = self.io.places.version(g, Leaf(index), level);
+                if version.is_written {
+                    self.io.aim_at([version]);
                     let opened =
                         self.open_trip(g, &mut search, blocks, None, |slot, entry, bytes| {
                             if !taken_here.contains(&TakenSlot { bucket, slot: slot as u16 }) {
@@ -232,7 +257,8 @@ impl AnyRotatingIo<'_> {
         blocks: &BlockRoom,
         taken: Option<&mut TakenSlots>,
     ) -> Result<(), Error> {
-        let Self { places, geometry, format, trees, store, sealer, pieces, table, .. } = self;
+        let Self { io, store } = self;
+        let RotatingIo { places, geometry, format, trees, sealer, pieces, table, .. } = &mut **io;
         pieces.clear();
         for tree in [trees.slots, trees.heads] {
             pieces.extend(places.levels().map(|level| Piece {
@@ -273,45 +299,13 @@ impl AnyRotatingIo<'_> {
         }
     }
 
-    /// Sets out to the storage levels of the path to `leaf`, as they are after the evictions before
-    /// `g`.
-    fn aim(&mut self, g: u64, leaf: Leaf) {
-        let Self { places, versions, .. } = self;
-        versions.clear();
-        versions.extend(places.levels().map(|level| places.version(g, leaf, level)));
-        self.lay_pieces();
-    }
-
-    fn lay_pieces(&mut self) {
-        let Self { versions, pieces, piece_bytes, trees, format, geometry, .. } = self;
-        pieces.clear();
-        piece_bytes.clear();
-        let mut lay = |tree, bytes: &dyn Fn(usize) -> usize| {
-            for version in &*versions {
-                pieces.push(Piece { tree, bucket: version.place, part: Part::Whole });
-                piece_bytes.push(bytes(geometry.slots(usize::from(version.level))));
-            }
-        };
-        lay(trees.slots, &|slots| format.slots_bytes(slots));
-        lay(trees.heads, &|slots| format.head_bytes(slots));
-    }
-
-    /// Adds pages to the trip.
-    fn add_pages(&mut self, taken: &TakenSlots, pages: impl Iterator<Item = PageVersion>) {
-        for page in pages {
-            self.pieces.push(taken.piece(&page));
-            self.piece_bytes.push(taken.sealed_bytes(&page));
-        }
-    }
-
     /// Reads a page in a trip of its own.
     fn read_page(&mut self, taken: &TakenSlots, page: &PageVersion) -> Result<Page, Error> {
         if !page.is_written {
             return Ok(taken.blank_page(page));
         }
-        let frames =
-            read_checked(&mut self.store, &[taken.piece(page)], &[taken.sealed_bytes(page)])?;
-        open_page(&self.sealer, taken, page, frames.get(0))
+        let frames = read_checked(self.store, &[taken.piece(page)], &[taken.sealed_bytes(page)])?;
+        open_page(&self.io.sealer, taken, page, frames.get(0))
     }
 
     /// Reads the buckets and pages of a trip. Verifies all of it; then opens the pages for `taken` and
@@ -324,9 +318,20 @@ impl AnyRotatingIo<'_> {
         mut taken: Option<&mut TakenSlots>,
         mut each: impl FnMut(usize, Entry, &[u8]),
     ) -> Result<(), Error> {
-        let Self { store, pieces, piece_bytes, versions, table, sealer, geometry, .. } = self;
-        let frames = read_checked(store, pieces, piece_bytes)?;
-        let verifier = Verifier { sealer, places: &self.places, g };
+        let Self { io, store } = self;
+        let RotatingIo {
+            places,
+            geometry,
+            format,
+            sealer,
+            pieces,
+            piece_bytes,
+            versions,
+            table,
+            ..
+        } = &mut **io;
+        let frames = read_checked(*store, pieces, piece_bytes)?;
+        let verifier = Verifier { sealer, places, g };
         let path = verifier.verify_all_with(search, versions, &frames)?;
         if let Some(taken) = &mut taken {
             let sealed = (2 * versions.len()..).map(|i| frames.get(i));
@@ -341,7 +346,7 @@ impl AnyRotatingIo<'_> {
             for slot in 0..geometry.slots(level) {
                 let place = blocks.in_transit(geometry.path_slots_above(level) + slot);
                 bucket.open_slot(slot, blocks.get_mut(place));
-                let (address, leaf) = name(&self.format, geometry, version, table, slot)?;
+                let (address, leaf) = name(format, geometry, version, table, slot)?;
                 let was_taken = taken.as_ref().is_some_and(|t| t.is_taken(version.bucket, slot));
                 if address != Entry::DUMMY_ADDRESS && !was_taken {
                     each(slot, Entry { address, leaf, place }, blocks.get(place));

@@ -45,6 +45,7 @@ use taken::TakenSlots;
 pub use io::Sighting;
 pub use kept::Home;
 pub use shapes::RotatingTrees;
+use shapes::check_shape;
 pub use taken::TakenSlot;
 
 /// An access that is about to happen: step 1 of it is done.
@@ -72,7 +73,8 @@ impl Move {
 
 /// The rotating backend.
 pub struct RotatingScheme<S> {
-    io: RotatingIo<S>,
+    io: RotatingIo,
+    store: S,
     client: Client,
     /// Which copies are of the past, where the position map cannot say so of all.
     taken: Option<TakenSlots>,
@@ -100,7 +102,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         (evictions, accesses_since_eviction): (u64, u32),
     ) -> Result<Self, Error> {
         check_evict_period(config.evict_period)?;
-        let io = RotatingIo::new(config, trees, sealer, store)?;
+        let io = RotatingIo::new(config, trees, sealer, &store)?;
         if evictions < io.places.first_eviction() || accesses_since_eviction >= config.evict_period
         {
             return Err(Error::new(
@@ -110,6 +112,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         }
         Ok(Self {
             io,
+            store,
             client: Client::new(&config.tree, config.evict_period as usize)?,
             taken: None,
             evict_period: config.evict_period,
@@ -129,19 +132,19 @@ impl<S: BucketStore> RotatingScheme<S> {
         let tree = self.io.trees.taken;
         let TreeConfig { geometry, tree_top_levels, .. } = &self.client.config;
         let shape = TakenSlots::shape(geometry, *tree_top_levels);
-        self.io.check_shape(tree, &shape)?;
+        check_shape(&self.store, tree, &shape)?;
         self.taken = Some(TakenSlots::new(geometry, *tree_top_levels, tree));
         Ok(self)
     }
 
     /// The store, for whoever wraps it.
     pub fn store_mut(&mut self) -> &mut S {
-        self.io.store_mut()
+        &mut self.store
     }
 
     /// Ends the use of the backend, and hands back its store.
     pub fn into_store(self) -> S {
-        self.io.into_store()
+        self.store
     }
 
     /// The seal.
@@ -223,7 +226,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// [`ErrorKind::MustReopen`]; [`ErrorKind::Store`] or [`ErrorKind::Corrupt`] if no other bucket tells.
     pub fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
         self.client.check_sound()?;
-        self.io.over_any_store().sight(g)
+        self.io.over(&mut self.store).sight(g)
     }
 
     /// How many evictions there will have been after `accesses` more accesses and `background` evictions
@@ -239,11 +242,11 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// [`ErrorKind::MustReopen`], [`ErrorKind::Store`].
     pub fn flush(&mut self) -> Result<(), Error> {
         self.client.check_sound()?;
-        let flushed = self.io.flush();
+        let flushed = self.store.flush();
         if flushed.is_err() {
             self.client.break_off();
         }
-        flushed
+        Ok(flushed?)
     }
 
     /// Whether a window of accesses can be begun now: see
@@ -266,7 +269,7 @@ impl<S: BucketStore> RotatingScheme<S> {
 
     /// Tells storage that the path to `leaf` will be read by a coming access.
     pub fn prefetch(&mut self, leaf: Leaf) {
-        self.io.over_any_store().prefetch(self.evictions, leaf);
+        self.io.over(&mut self.store).prefetch(self.evictions, leaf);
     }
 
     /// The first half of an access: serves the block, which `was_live` or not, and maps it to its new
@@ -311,7 +314,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.begin_access()?;
         let place = self.client.blocks.take();
         let block = self.client.blocks.get_mut(place);
-        self.io.over_any_store().read_block(self.evictions, leaf, None, block)?;
+        self.io.over(&mut self.store).read_block(self.evictions, leaf, None, block)?;
         self.client.blocks.give_back(place);
         Ok(())
     }
@@ -343,8 +346,8 @@ impl<S: BucketStore> RotatingScheme<S> {
             // The eviction after the next access is no secret: storage may fetch its path already.
             1 => {
                 let leaf = self.next_evicted();
-                let io = self.io.over_any_store();
-                io.prefetch_eviction(self.evictions, leaf, self.taken.as_ref());
+                let Self { io, store, taken, evictions, .. } = self;
+                io.over(store).prefetch_eviction(*evictions, leaf, taken.as_ref());
             }
             _ => (),
         }
@@ -388,7 +391,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// live is dropped, wherever it is.
     fn bring_to_stash(&mut self, step: &Move, was_live: bool) -> Result<(), Error> {
         self.begin_access()?;
-        let Self { io, client, taken, evictions, .. } = self;
+        let Self { io, store, client, taken, evictions, .. } = self;
         let Move { address, from, to } = *step;
         if let Some(entry) = client.top.take(from, address) {
             client.stash.insert(entry);
@@ -402,8 +405,8 @@ impl<S: BucketStore> RotatingScheme<S> {
         let is_wanted = must_be_in_storage || !was_live && taken.is_some();
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
-        let io = io.over_any_store();
-        let found = io.read_block(*evictions, from, is_wanted.then_some(address), block)?;
+        let wanted = is_wanted.then_some(address);
+        let found = io.over(store).read_block(*evictions, from, wanted, block)?;
         if let (Some((bucket, slot)), Some(taken)) = (found, taken) {
             taken.take(bucket, slot);
         }
@@ -430,19 +433,19 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// A dummy Path ORAM access to the next path of the order, which drops copies of the past.
     fn evict_only(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         let leaf = self.next_evicted();
-        let Self { io, client, taken, evictions, .. } = self;
+        let Self { io, store, client, taken, evictions, .. } = self;
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let Client { stash, blocks, top, .. } = client;
         top.load(leaf, stash);
-        let io = io.over_any_store();
-        io.open_path(*evictions, leaf, blocks, taken.as_mut(), &mut |entry| {
+        let mut trips = io.over(store);
+        trips.open_path(*evictions, leaf, blocks, taken.as_mut(), &mut |entry| {
             let counts = map.is_none_or(|map| map.is_live_at(entry.address, entry.leaf));
             if counts && stash.find(entry.address).is_none() {
                 stash.insert(entry);
             }
         })?;
         client.plan_path(leaf);
-        io.seal_path(*evictions, client.plan(), &client.blocks, taken.as_mut())?;
+        trips.seal_path(*evictions, client.plan(), &client.blocks, taken.as_mut())?;
         client.settle_path(leaf);
         *evictions = next_evictions;
         Ok(())

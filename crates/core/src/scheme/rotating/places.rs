@@ -18,7 +18,7 @@
 use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
 
 /// The rings of places of one tree, whose levels from `first_level` on are in storage.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
     first_level: u8,
     leaf_level: u8,

@@ -29,7 +29,7 @@ impl Default for Search {
 
 impl<'a> Verifier<'a> {
     /// All buckets of a trip that were ever written, in order. The frames are those of
-    /// [`RotatingIo::lay_pieces`](super::io::RotatingIo).
+    /// a trip that `RotatingIo` set out to.
     pub(super) fn verify_all<'v, 'f>(
         &self,
         versions: &'v [Version],

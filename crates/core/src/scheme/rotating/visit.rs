@@ -31,8 +31,8 @@ impl<S: BucketStore> RotatingScheme<S> {
             };
             visit(location, address, leaf, bytes);
         }
-        let Self { io, client, taken, evictions, .. } = self;
-        io.over_any_store().visit_blocks(
+        let Self { io, store, client, taken, evictions, .. } = self;
+        io.over(store).visit_blocks(
             *evictions,
             &mut client.blocks,
             taken.as_ref(),

@@ -1,7 +1,7 @@
 //! A look at whether storage is ahead of a client.
 
 use super::super::verify::Verifier;
-use super::{AnyRotatingIo, read_checked};
+use super::{RotatingIo, RotatingTrips, read_checked};
 use crate::error::Error;
 use crate::geometry::Leaf;
 
@@ -17,18 +17,17 @@ pub enum Sighting {
     Unclear,
 }
 
-impl AnyRotatingIo<'_> {
+impl RotatingTrips<'_> {
     /// What storage shows of eviction `g`, the next one or one to come. Reads the places that it writes, from
     /// the leaf up, until one holds something that authenticates.
     pub(in super::super) fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
-        let leaf = Leaf(g & (self.geometry.leaves() - 1));
+        let leaf = Leaf(g & (self.io.geometry.leaves() - 1));
         let mut unreadable = None;
-        for level in self.places.levels().rev() {
-            self.versions.clear();
-            self.versions.push(self.places.version(g + 1, leaf, level));
-            self.lay_pieces();
-            let Self { store, sealer, places, pieces, piece_bytes, versions, .. } = self;
-            let frames = match read_checked(store, pieces, piece_bytes) {
+        for level in self.io.places.levels().rev() {
+            self.io.aim_at([self.io.places.version(g + 1, leaf, level)]);
+            let Self { io, store } = self;
+            let RotatingIo { sealer, places, pieces, piece_bytes, versions, .. } = &**io;
+            let frames = match read_checked(*store, pieces, piece_bytes) {
                 Ok(frames) => frames,
                 Err(error) => {
                     unreadable = Some(error);
