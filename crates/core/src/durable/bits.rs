@@ -53,6 +53,15 @@ impl Bits {
         });
     }
 
+    /// Which of a range are there, from the lowest bit of the first byte on.
+    pub(crate) fn to_bytes(&self, range: Range<u64>) -> Vec<u8> {
+        let mut bytes = vec![0; (range.end - range.start).div_ceil(8) as usize];
+        for (i, _) in range.enumerate().filter(|(_, address)| self.contains(*address)) {
+            bytes[i / 8] |= 1 << (i % 8);
+        }
+        bytes
+    }
+
     fn place(address: u64) -> (u64, usize, u64) {
         (address / BITS, (address % BITS / 64) as usize, address % 64)
     }

@@ -87,6 +87,7 @@
 mod bits;
 mod config;
 mod plan;
+pub mod range;
 pub mod rotating;
 mod salvage;
 pub mod scan;
@@ -172,6 +173,11 @@ pub trait Durable: Send {
     /// Ends the use of the scheme, and hands back its store.
     fn into_store(self: Box<Self>) -> AnyStore;
 
+    /// For which `i` aligned ranges of `2^i` blocks can be accessed at once, ascending; the first is 0. Public.
+    fn range_classes(&self) -> &[u8] {
+        &[0]
+    }
+
     // ───────────────────────────── before accesses ─────────────────────────────
 
     /// What has to come first.
@@ -238,7 +244,7 @@ pub trait Durable: Send {
         Ok(())
     }
 
-    /// Makes the accesses of a plan, one for each of `ops`. The operation on what is no block is not looked at.
+    /// Makes the accesses of a plan, one for each of `ops`; those of a range count one by one. The operation on what is no block is not looked at.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) before anything is touched, when there is no

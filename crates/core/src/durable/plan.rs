@@ -7,6 +7,14 @@ use crate::wiped::WipedBytes;
 pub enum Want {
     /// A block.
     Block(u64),
+    /// An aligned range of `2^class` blocks, of one of the [classes](super::Durable::range_classes) of the scheme. It counts as so
+    /// many accesses, each with an operation of its own.
+    Range {
+        /// The first of them.
+        first: u64,
+        /// Public.
+        class: u8,
+    },
     /// Positions of blocks, which are to come to the client.
     Position(u64),
     /// Nothing: an access that storage cannot tell from others.
@@ -22,7 +30,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// So many accesses, as a scheme drew them.
+    /// So many accesses, as a scheme drew them. An access to a range counts for each of its blocks.
     pub fn new(accesses: usize, section: WipedBytes) -> Self {
         Self { accesses, section }
     }

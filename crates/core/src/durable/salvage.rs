@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Bits;
+use crate::geometry::{BucketId, Geometry, Leaf};
 
 /// What became of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,5 +55,30 @@ impl Salvage {
         } else {
             None
         }
+    }
+}
+
+/// The buckets that could not be read so far. Public.
+pub(super) struct Damage {
+    on_level: Vec<Bits>,
+}
+
+impl Damage {
+    pub(super) fn new(geometry: &Geometry) -> Self {
+        Self { on_level: (0..=geometry.leaf_level()).map(|level| Bits::new(1 << level)).collect() }
+    }
+
+    pub(super) fn add(&mut self, bucket: BucketId) {
+        self.on_level[usize::from(bucket.level())].insert(bucket.index());
+    }
+
+    pub(super) fn is_on_level(&self, level: u8) -> bool {
+        !self.on_level[usize::from(level)].is_untouched()
+    }
+
+    /// Whether any is on the path to `leaf`, nearer the root than `level`.
+    pub(super) fn is_above(&self, level: u8, leaf: Leaf) -> bool {
+        let mut above = (0..level).map(|level| BucketId::on_path(leaf, level));
+        above.any(|bucket| self.on_level[usize::from(bucket.level())].contains(bucket.index()))
     }
 }

@@ -25,6 +25,8 @@ pub struct Wish {
     /// Ways of the sets in which blocks of those buckets are found by their address (IR-Stash); 0 if
     /// they are not.
     pub tree_top_ways: Option<u16>,
+    /// Bytes of the ranges that can be accessed at once, ascending, those of a block among them.
+    pub range_bytes: Option<Vec<u64>>,
 }
 
 impl Wish {
@@ -41,6 +43,7 @@ impl Wish {
             stash_blocks_max: None,
             tree_top_bytes_max: None,
             tree_top_ways: None,
+            range_bytes: None,
         }
     }
 
@@ -57,6 +60,7 @@ impl Wish {
             (self.stash_blocks_max.is_some(), "bound on the stash (C)"),
             (self.tree_top_bytes_max.is_some(), "tree top"),
             (self.tree_top_ways.is_some(), "ways of a tree top"),
+            (self.range_bytes.is_some(), "ranges"),
         ]
         .into_iter()
         .filter_map(|(is_said, what)| is_said.then_some(what))

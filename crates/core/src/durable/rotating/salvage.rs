@@ -5,36 +5,11 @@ use std::cell::RefCell;
 use super::RotatingOram;
 use super::check::Expected;
 use super::positions::Positions;
+use crate::durable::salvage::Damage;
 use crate::durable::{Bits, Fate, Salvage};
 use crate::error::{Error, check_sound};
-use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::scheme::Location;
 use crate::store::BucketStore;
-
-/// The buckets that could not be read so far. Public.
-struct Damage {
-    on_level: Vec<Bits>,
-}
-
-impl Damage {
-    fn new(geometry: &Geometry) -> Self {
-        Self { on_level: (0..=geometry.leaf_level()).map(|level| Bits::new(1 << level)).collect() }
-    }
-
-    fn add(&mut self, bucket: BucketId) {
-        self.on_level[usize::from(bucket.level())].insert(bucket.index());
-    }
-
-    fn is_on_level(&self, level: u8) -> bool {
-        !self.on_level[usize::from(level)].is_untouched()
-    }
-
-    /// Whether any is on the path to `leaf`, nearer the root than `level`.
-    fn is_above(&self, level: u8, leaf: Leaf) -> bool {
-        let mut above = (0..level).map(|level| BucketId::on_path(leaf, level));
-        above.any(|bucket| self.on_level[usize::from(bucket.level())].contains(bucket.index()))
-    }
-}
 
 impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Reads the whole tree, and hands over each block of which an authentic copy is found, the better one

@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 use super::super::{RawConfig, TreeConfig};
 use super::places::{Places, Version};
 use super::shapes::{RotatingTrees, check_shape, format_of};
+use super::stored::Wanted;
 use super::taken::{Page, PageVersion, TakenSlot, TakenSlots};
 use super::verify::{Search, Verifier, forged};
 use crate::bucket::AuthenticatedFormat;
@@ -199,6 +200,48 @@ impl RotatingTrips<'_> {
         self.open_trip(g, &mut Search::default(), blocks, taken, |_, entry, _| each(entry))
     }
 
+    /// Tells storage that these buckets will be read.
+    pub(super) fn prefetch_buckets(&mut self, buckets: Vec<Version>) {
+        self.io.aim_at(buckets);
+        self.store.prefetch(&self.io.pieces);
+    }
+
+    /// Reads buckets, as they are after the evictions before `g`, and verifies all of them. Then names what is in each
+    /// slot, in order, and opens it into the place that `wanted` answers.
+    pub(super) fn open_buckets(
+        &mut self,
+        g: u64,
+        buckets: Vec<Version>,
+        blocks: &mut BlockRoom,
+        wanted: &mut Wanted<'_>,
+    ) -> Result<(), Error> {
+        self.io.aim_at(buckets);
+        let Self { io, store } = self;
+        let RotatingIo {
+            places,
+            geometry,
+            format,
+            sealer,
+            pieces,
+            piece_bytes,
+            versions,
+            table,
+            ..
+        } = &mut **io;
+        let frames = read_checked(*store, pieces, piece_bytes)?;
+        let verifier = Verifier { sealer, places, g };
+        for (version, bucket) in verifier.verify_all(versions, &frames)? {
+            bucket.open_table(table);
+            for slot in 0..geometry.slots(usize::from(version.level)) {
+                let (address, leaf) = name(format, geometry, version, table, slot)?;
+                if let Some(place) = wanted(blocks, address, leaf) {
+                    bucket.open_slot(slot, blocks.get_mut(place));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the whole tree, level by level from the root down, and names each copy of a block that
     /// was not taken, with its bytes. What was never written is not read: that it was not is public.
     /// `progress` is told how many buckets have been done.
@@ -292,11 +335,39 @@ impl RotatingTrips<'_> {
             }
             blanks.sealed()
         })?;
-        if filled {
-            Ok(())
-        } else {
-            Err(StoreError::new(StoreErrorKind::Failed, "it took no bytes of a write").into())
+        check_filled(filled)
+    }
+
+    /// Seals buckets of evictions, each with its level and a block or dummy for every slot, and writes them.
+    pub(super) fn seal_buckets(
+        &mut self,
+        buckets: &[(u64, u8, Vec<Entry>)],
+        blocks: &BlockRoom,
+    ) -> Result<(), Error> {
+        let Self { io, store } = self;
+        let RotatingIo { places, format, trees, sealer, pieces, table, .. } = &mut **io;
+        pieces.clear();
+        for tree in [trees.slots, trees.heads] {
+            pieces.extend(buckets.iter().map(|(eviction, level, _)| Piece {
+                tree,
+                bucket: places.written(*eviction, *level),
+                part: Part::Whole,
+            }));
         }
+        let mut filled = false;
+        store.write(pieces, &mut |mut blanks| {
+            filled = true;
+            for (i, (eviction, level, entries)) in buckets.iter().enumerate() {
+                format.put_table(table, entries);
+                let name =
+                    BucketName { eviction: *eviction, level: *level, kind: BucketKind::Blocks };
+                let in_slots = entries.iter().map(|entry| blocks.get(entry.place));
+                let pieces = BucketPieces { head: buckets.len() + i, slots: Some(i) };
+                sealer.seal(name, table, in_slots, &mut blanks, pieces);
+            }
+            blanks.sealed()
+        })?;
+        check_filled(filled)
     }
 
     /// Reads a page in a trip of its own.
@@ -370,6 +441,15 @@ fn read_checked<'s>(
         Ok(frames)
     } else {
         Err(Error::new(ErrorKind::Corrupt, "storage returned more or fewer bytes than were asked"))
+    }
+}
+
+/// Refuses to go on with a store that has asked for no bytes of a write.
+fn check_filled(filled: bool) -> Result<(), Error> {
+    if filled {
+        Ok(())
+    } else {
+        Err(StoreError::new(StoreErrorKind::Failed, "it took no bytes of a write").into())
     }
 }
 

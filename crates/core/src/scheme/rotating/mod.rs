@@ -24,6 +24,7 @@ mod io;
 mod kept;
 mod places;
 mod shapes;
+mod stored;
 mod taken;
 mod verify;
 mod visit;
@@ -46,6 +47,7 @@ pub use io::Sighting;
 pub use kept::Home;
 pub use shapes::RotatingTrees;
 use shapes::check_shape;
+pub(crate) use stored::{Run, StoredTree};
 pub use taken::TakenSlot;
 
 /// An access that is about to happen: step 1 of it is done.

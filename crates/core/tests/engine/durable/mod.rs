@@ -1,8 +1,10 @@
 //! Durable schemes, each held to the same promises.
 
 mod promises;
+mod range;
 mod sections;
 
+use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
 use oblivio_core::durable::scan::ScanParams;
 use oblivio_core::durable::{Durable, DurableConfig, Plan, Save, Slots, Want};
@@ -27,12 +29,26 @@ fn raw(tree_top_ways: u16, recursion: Option<MapRecursion>) -> RawParams {
     }
 }
 
-fn configs() -> [Box<dyn DurableConfig>; 4] {
+fn range(classes: &[u8]) -> RangeParams {
+    RangeParams {
+        blocks: 60,
+        block_bytes: BLOCK_BYTES as u32,
+        leaf_level: 5,
+        tree_top_levels: 2,
+        slots: 4,
+        evict_period: 3,
+        stash_blocks_max: 40,
+        classes: classes.to_vec(),
+    }
+}
+
+fn configs() -> [Box<dyn DurableConfig>; 5] {
     let recursion = Some(MapRecursion { client_entries_max: 4, plb_blocks: 8 });
     [
         Box::new(raw(0, None)),
         Box::new(raw(2, None)),
         Box::new(raw(0, recursion)),
+        Box::new(range(&[0, 2, 3])),
         Box::new(ScanParams { blocks: 20, block_bytes: BLOCK_BYTES as u32, spare: 10 }),
     ]
 }

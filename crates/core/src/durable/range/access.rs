@@ -1,0 +1,388 @@
+//! The operations of rORAM: `ReadRange`, `BatchEvict`, and `Access`, which is made of them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rand_core::CryptoRng;
+
+use super::client::{HeldBlocks, room};
+use super::invalid;
+use super::params::RangeParams;
+use super::state::Head;
+use super::sub_oram::SubOram;
+use crate::durable::{AnyStore, Bits};
+use crate::error::{Error, ErrorKind, check_sound};
+use crate::front::check_request;
+use crate::geometry::{BucketId, Geometry, Leaf};
+use crate::pieces::TreeId;
+use crate::scheme::{Op, Run};
+use crate::seal::{EraSealer, MasterKey};
+use crate::stash::{BlockRoom, Entry};
+
+/// An access that is about to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The class of its range. Storage sees it.
+    pub(super) class: u8,
+    /// The first block of the range; none if it is all ones. Secret.
+    pub(super) first: u64,
+    /// The leaf that the first block is mapped to. Storage sees it.
+    pub(super) from: Leaf,
+    /// The leaf that it will be mapped to. Secret.
+    pub(super) to: Leaf,
+}
+
+impl Step {
+    /// Whether it is to no range.
+    pub(super) fn is_of_nothing(&self) -> bool {
+        self.first == Entry::DUMMY_ADDRESS
+    }
+
+    /// How many accesses it counts as: the blocks of its range.
+    pub(super) fn blocks(&self) -> usize {
+        1 << self.class
+    }
+}
+
+/// The sub-ORAMs of a store, and their client.
+pub(super) struct RangeArray {
+    pub(super) params: RangeParams,
+    pub(super) geometry: Geometry,
+    pub(super) subs: Vec<SubOram>,
+    pub(super) held: HeldBlocks,
+    pub(super) room: BlockRoom,
+    /// The blocks that have contents. Secret.
+    pub(super) live: Bits,
+    /// So many each sub-ORAM has made, those that a new tree starts with included. Public.
+    pub(super) evictions: u64,
+    /// Those of the state that the client could go back to. Public.
+    pub(super) kept_evictions: u64,
+    /// Blocks that were accessed since the last eviction. Public.
+    pub(super) blocks_since_eviction: u32,
+    /// Steps that were announced, and not made yet. Public.
+    announced: usize,
+    /// Something failed half way.
+    pub(super) broken: bool,
+    pub(super) store: AnyStore,
+}
+
+impl RangeArray {
+    /// One whose ranges are all at leaf 0, and none of whose blocks has contents.
+    pub(super) fn new(
+        params: &RangeParams,
+        key: MasterKey,
+        trees: &[TreeId],
+        store: AnyStore,
+        head: Head,
+    ) -> Result<Self, Error> {
+        let Head { evictions, blocks_since_eviction, eras } = head;
+        let geometry = Geometry::uniform(params.leaf_level, params.slots)?;
+        if evictions < geometry.leaves() || blocks_since_eviction >= params.evict_period {
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                "no ORAM of this configuration was ever in this state",
+            ));
+        }
+        let of_classes = params.trees_of_classes(trees)?;
+        let subs = params.classes.iter().zip(of_classes).zip(eras);
+        let subs = subs.map(|((class, trees), eras)| {
+            let sealer = EraSealer::new(key.clone(), trees.slots, eras);
+            SubOram::new(params, *class, trees, sealer, &store)
+        });
+        Ok(Self {
+            subs: subs.collect::<Result<_, _>>()?,
+            held: HeldBlocks::default(),
+            room: room(params)?,
+            live: Bits::new(params.blocks),
+            evictions,
+            kept_evictions: evictions,
+            blocks_since_eviction,
+            announced: 0,
+            broken: false,
+            store,
+            geometry,
+            params: params.clone(),
+        })
+    }
+
+    /// Draws a leaf for each range of each class.
+    pub(super) fn draw_positions(&mut self, coins: &mut impl CryptoRng) {
+        for sub in &mut self.subs {
+            for range in 0..sub.positions.ranges() {
+                let leaf = sub.draw(coins);
+                sub.positions.set(range, leaf);
+            }
+        }
+    }
+
+    /// The sub-ORAM of a class.
+    pub(super) fn of_class(&self, class: u8) -> Result<usize, Error> {
+        let at = self.params.classes.iter().position(|it| *it == class);
+        at.ok_or_else(|| invalid("there are no ranges of this class"))
+    }
+
+    /// Evictions that can still be made before the state to go back to is destroyed.
+    pub(super) fn evictions_left(&self) -> u64 {
+        self.kept_evictions + (1 << self.params.tree_top_levels) - self.evictions
+    }
+
+    /// Blocks that can still be accessed before that.
+    pub(super) fn accesses_left(&self) -> u64 {
+        let period = u64::from(self.params.evict_period);
+        (self.evictions_left() + 1) * period - u64::from(self.blocks_since_eviction) - 1
+    }
+
+    /// Whether so many blocks wait that an eviction must come ahead of its time.
+    pub(super) fn must_evict(&self) -> bool {
+        let most = self.params.waiting_blocks_max() + u64::from(self.params.stash_blocks_max);
+        self.subs.iter().any(|sub| sub.waiting() as u64 > most)
+    }
+
+    /// Tells storage of the runs of steps that come after those that were announced before.
+    pub(super) fn announce_steps(&mut self, steps: &[Step]) -> Result<(), Error> {
+        for step in steps {
+            let at = self.of_class(step.class)?;
+            let run = Run { first: step.from, paths: step.blocks() as u64 };
+            let Self { subs, store, evictions, .. } = self;
+            subs[at].tree.prefetch(store, *evictions, run);
+        }
+        self.announced += steps.len();
+        Ok(())
+    }
+
+    /// Makes the accesses of `steps`, with an operation for each block of their ranges.
+    pub(super) fn carry_out_steps(
+        &mut self,
+        steps: &[Step],
+        ops: &mut [Op<'_>],
+    ) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.check_steps(steps, ops)?;
+        self.broken = true;
+        self.announce_steps(steps.get(self.announced..).unwrap_or_default())?;
+        self.announced -= steps.len();
+        let mut rest = ops;
+        for step in steps {
+            let (now, later) = rest.split_at_mut(step.blocks());
+            self.access(step, now)?;
+            rest = later;
+        }
+        self.broken = false;
+        Ok(())
+    }
+
+    fn check_steps(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
+        let blocks: usize = steps.iter().map(Step::blocks).sum();
+        if blocks != ops.len() || blocks as u64 > self.params.window_accesses_max() {
+            return Err(invalid("there are more or fewer accesses than operations, or too many"));
+        }
+        if blocks as u64 > self.accesses_left() {
+            return Err(invalid("so many accesses would destroy the state to go back to"));
+        }
+        let mut moved = HashMap::new();
+        let mut ops = ops.iter();
+        for step in steps {
+            let at = self.of_class(step.class)?;
+            if ![step.from, step.to].iter().all(|leaf| self.geometry.contains_leaf(*leaf)) {
+                return Err(invalid("a move to or from a leaf that does not exist"));
+            }
+            let ops = ops.by_ref().take(step.blocks());
+            if step.is_of_nothing() {
+                ops.for_each(drop);
+                continue;
+            }
+            let RangeParams { blocks, block_bytes, .. } = self.params;
+            for (address, op) in (step.first..).zip(ops) {
+                check_request(address, op, blocks, block_bytes as usize)?;
+            }
+            let range = step.first >> step.class;
+            let now = moved.insert((at, range), step.to);
+            let now = now.unwrap_or_else(|| self.subs[at].positions.of_range(range));
+            if range << step.class != step.first || now != step.from {
+                return Err(invalid("the move does not start where the range is"));
+            }
+        }
+        Ok(())
+    }
+
+    /// `Access`: one aligned range, in one round of evictions.
+    fn access(&mut self, step: &Step, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        let at = self.of_class(step.class)?;
+        self.read_range(at, step)?;
+        if !step.is_of_nothing() {
+            let addresses = step.first..step.first + step.blocks() as u64;
+            for address in addresses.clone().filter(|it| self.held.is_awaited_by(*it, at)) {
+                self.subs[at].forget_waiting(address);
+            }
+            self.subs[at].positions.set(step.first >> step.class, step.to);
+            for (address, op) in addresses.zip(ops) {
+                self.serve(at, address, op);
+            }
+        }
+        self.finish(step.blocks())
+    }
+
+    /// `ReadRange`: has the latest contents of the blocks of a range on the client. Copies in storage stay, and are of the
+    /// past once the range has moved.
+    ///
+    /// All that is read is verified before anything of the same level is opened, and as many slots are opened as the range has
+    /// blocks, whatever is found where.
+    fn read_range(&mut self, at: usize, step: &Step) -> Result<(), Error> {
+        let Self { subs, held, room, live, store, evictions, .. } = self;
+        let SubOram { tree, positions, .. } = &mut subs[at];
+        let run = Run { first: step.from, paths: step.blocks() as u64 };
+        let wanted = match step.is_of_nothing() {
+            true => 0..0,
+            false => step.first..step.first + run.paths,
+        };
+        let is_missing = |held: &HeldBlocks, address: u64| {
+            live.contains(address) && held.place(address).is_none()
+        };
+        let missing = wanted.clone().filter(|it| is_missing(held, *it)).count();
+        let mut for_nothing = step.blocks() - missing;
+        let nowhere = room.in_transit(0);
+        tree.read_by_level(store, *evictions, run, room, &mut |room, address, leaf| {
+            let counts = wanted.contains(&address)
+                && is_missing(held, address)
+                && positions.of_block(address) == leaf;
+            if counts {
+                let place = room.take();
+                held.hold(address, place);
+                return Some(place);
+            }
+            let is_opened = for_nothing > 0;
+            for_nothing -= usize::from(is_opened);
+            is_opened.then_some(nowhere)
+        })?;
+        if wanted.into_iter().any(|address| is_missing(held, address)) {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                "a block is not on the path it is mapped to: the client's state does not belong to \
+                 this store",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Serves a block of the range that was read by sub-ORAM `at`. What is written belongs into every tree; what is read
+    /// into this one, which has it on another path from now on.
+    fn serve(&mut self, at: usize, address: u64, op: &mut Op<'_>) {
+        let Self { subs, held, room, live, .. } = self;
+        let place = match (held.place(address), &mut *op) {
+            (Some(place), _) => place,
+            (None, Op::Read(buffer)) => return buffer.fill(0),
+            (None, _) => {
+                let place = room.take();
+                room.get_mut(place).fill(0);
+                held.hold(address, place);
+                place
+            }
+        };
+        op.apply(room.get_mut(place));
+        let is_written = !matches!(op, Op::Read(_));
+        if is_written {
+            live.insert(address);
+        }
+        for (t, sub) in subs.iter_mut().enumerate() {
+            if is_written || t == at {
+                held.set_awaited(address, t);
+                sub.await_eviction(address);
+            }
+        }
+    }
+
+    /// So many blocks were accessed: the evictions that are due.
+    fn finish(&mut self, blocks: usize) -> Result<(), Error> {
+        let since = u64::from(self.blocks_since_eviction) + blocks as u64;
+        let period = u64::from(self.params.evict_period);
+        self.blocks_since_eviction = (since % period) as u32;
+        self.evict_all(since / period)
+    }
+
+    /// So many evictions of every tree.
+    pub(super) fn evict_all(&mut self, evictions: u64) -> Result<(), Error> {
+        if evictions > 0 {
+            (0..self.subs.len()).try_for_each(|at| self.batch_evict(at, evictions))?;
+        }
+        self.evictions += evictions;
+        Ok(())
+    }
+
+    /// `BatchEvict`: reads the next paths of a tree, and writes them again with as many blocks as find room, from the leaves
+    /// up. What is not alive, or not the latest, makes room.
+    fn batch_evict(&mut self, at: usize, evictions: u64) -> Result<(), Error> {
+        let Self { subs, held, room, live, store, geometry, params, evictions: g, .. } = self;
+        let g = *g;
+        let sub = &mut subs[at];
+        let run = Run::of_evictions(g, evictions, geometry);
+        let (mut blocks, mut seen, mut in_transit) = (Vec::new(), BTreeSet::new(), 0);
+        let SubOram { tree, positions, .. } = sub;
+        tree.read(store, g, run, room, &mut |room, address, leaf| {
+            let place = room.in_transit(in_transit);
+            in_transit += 1;
+            let counts = address != Entry::DUMMY_ADDRESS
+                && live.contains(address)
+                && positions.of_block(address) == leaf
+                && !held.is_awaited_by(address, at);
+            if counts && seen.insert(address) {
+                // It may be on the client for another tree.
+                let place = held.place(address).unwrap_or(place);
+                blocks.push(Entry { address, leaf, place });
+            }
+            Some(place)
+        })?;
+        let leaves = (0..evictions).map(|more| Leaf((run.first.0 + more) % geometry.leaves()));
+        for address in leaves.flat_map(|leaf| sub.waiting_for(leaf)) {
+            if let Some(place) = held.place(address) {
+                blocks.push(Entry { address, leaf: sub.positions.of_block(address), place });
+            }
+        }
+        let levels = sub.tree.levels();
+        let (buckets, stuck) = place_blocks(blocks, levels, (g, evictions), params.slots);
+        let dummy = Entry::dummy(room.zero());
+        let filled = |bucket: BucketId| {
+            let mut entries = buckets.get(&bucket).cloned().unwrap_or_default();
+            entries.resize(params.slots.into(), dummy);
+            entries
+        };
+        sub.tree.write(store, (g, evictions), room, &filled)?;
+        for entry in buckets.values().flatten() {
+            if held.is_awaited_by(entry.address, at) {
+                sub.forget_waiting(entry.address);
+                held.set_evicted(entry.address, at, room);
+            }
+        }
+        for entry in stuck {
+            if held.place(entry.address).is_none() {
+                let place = room.settle(entry.place);
+                held.hold(entry.address, place);
+            }
+            held.set_awaited(entry.address, at);
+            sub.await_eviction(entry.address);
+        }
+        Ok(())
+    }
+}
+
+/// Greedy, from the leaves up: which blocks go into which buckets of so many evictions from `g` on, and which find no room.
+fn place_blocks(
+    mut blocks: Vec<Entry>,
+    levels: impl DoubleEndedIterator<Item = u8>,
+    (g, evictions): (u64, u64),
+    slots: u16,
+) -> (HashMap<BucketId, Vec<Entry>>, Vec<Entry>) {
+    let mut buckets: HashMap<BucketId, Vec<Entry>> = HashMap::new();
+    for level in levels.rev() {
+        blocks.retain(|entry| {
+            let bucket = BucketId::on_path(entry.leaf, level);
+            // Modulo 2^level, so many evictions after the first.
+            let after_first = bucket.index().wrapping_sub(g) & ((1 << level) - 1);
+            let has_room = after_first < evictions
+                && buckets.get(&bucket).is_none_or(|held| held.len() < usize::from(slots));
+            if has_room {
+                buckets.entry(bucket).or_default().push(*entry);
+            }
+            !has_room
+        });
+    }
+    (buckets, blocks)
+}

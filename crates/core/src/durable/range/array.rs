@@ -1,0 +1,234 @@
+//! The array as volumes use it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use rand_core::CryptoRng;
+
+use super::access::{RangeArray, Step};
+use super::invalid;
+use super::state::plan_of;
+use crate::durable::section::check_range;
+use crate::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use crate::error::{Error, check_sound};
+use crate::geometry::Leaf;
+use crate::scheme::{Op, Sighting};
+use crate::seal::CHECKPOINT_ERAS_MAX;
+use crate::stash::Entry;
+use crate::store::BucketStore;
+
+impl Durable for RangeArray {
+    fn blocks(&self) -> u64 {
+        self.params.blocks
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.params.block_bytes as usize
+    }
+
+    fn position_map_bytes(&self) -> usize {
+        let positions = self.subs.iter().map(|sub| sub.positions.bytes()).sum::<usize>();
+        positions + self.params.blocks.div_ceil(8) as usize
+    }
+
+    fn buckets_in_storage(&self) -> u64 {
+        self.subs.iter().map(|sub| sub.tree.buckets()).sum()
+    }
+
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut *self.store
+    }
+
+    fn into_store(self: Box<Self>) -> AnyStore {
+        self.store
+    }
+
+    fn range_classes(&self) -> &[u8] {
+        &self.params.classes
+    }
+
+    fn room(&self) -> Result<Room, Error> {
+        check_sound(self.broken)?;
+        let (accesses, evictions) = (self.accesses_left(), self.evictions_left());
+        Ok(Room { accesses, evictions, must_evict: self.must_evict() })
+    }
+
+    fn window_accesses_max(&self) -> usize {
+        self.params.window_accesses_max() as usize
+    }
+
+    fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
+        if addresses.iter().all(|address| *address < self.params.blocks) {
+            Ok(Vec::new())
+        } else {
+            Err(invalid("the address is past the end"))
+        }
+    }
+
+    fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+        check_range(&range, self.params.blocks).map(|()| Vec::new())
+    }
+
+    fn plan(
+        &mut self,
+        wanted: &[Want],
+        planned: &[&Plan],
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Plan, Error> {
+        let mut coins = coins;
+        let mut moved: HashMap<(u8, u64), Leaf> = HashMap::new();
+        for plan in planned {
+            let steps = self.params.steps_of(plan)?;
+            moved.extend(steps.iter().map(|step| ((step.class, step.first), step.to)));
+        }
+        let mut steps = Vec::with_capacity(wanted.len());
+        for want in wanted {
+            let (first, class) = match *want {
+                Want::Block(address) => (address, 0),
+                Want::Range { first, class } => (first, class),
+                Want::Nothing => (Entry::DUMMY_ADDRESS, 0),
+                Want::Position(_) => return Err(invalid("all positions are on the client")),
+            };
+            let at = self.of_class(class)?;
+            let fresh = self.subs[at].draw(&mut coins);
+            if *want == Want::Nothing {
+                steps.push(Step { class, first, from: fresh, to: fresh });
+                continue;
+            }
+            let is_range = first & ((1 << class) - 1) == 0
+                && first.checked_add(1 << class).is_some_and(|end| end <= self.params.blocks);
+            if !is_range {
+                return Err(invalid("a range that is not aligned, or goes past the end"));
+            }
+            let before = moved.insert((class, first), fresh);
+            let from = before.unwrap_or_else(|| self.subs[at].positions.of_range(first >> class));
+            steps.push(Step { class, first, from, to: fresh });
+        }
+        Ok(plan_of(&steps))
+    }
+
+    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
+        let steps = self.params.steps_of(plan)?;
+        let blocks = steps.iter().flat_map(|step| {
+            (0..step.blocks() as u64)
+                .map(move |more| (!step.is_of_nothing()).then(|| step.first + more))
+        });
+        Ok(blocks.collect())
+    }
+
+    fn announce(&mut self, plan: &Plan) -> Result<(), Error> {
+        let steps = self.params.steps_of(plan)?;
+        self.announce_steps(&steps)
+    }
+
+    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        let steps = self.params.steps_of(plan)?;
+        self.carry_out_steps(&steps, ops)
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        if self.evictions_left() == 0 {
+            return Err(invalid("one eviction more would destroy the state to go back to"));
+        }
+        self.broken = true;
+        self.evict_all(1)?;
+        self.broken = false;
+        Ok(())
+    }
+
+    fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        check_range(&range, self.params.blocks)?;
+        for address in self.held.within(range.clone()) {
+            for (at, sub) in self.subs.iter_mut().enumerate() {
+                if self.held.is_awaited_by(address, at) {
+                    sub.forget_waiting(address);
+                }
+            }
+            self.held.drop_block(address, &mut self.room);
+        }
+        self.live.remove_all(range);
+        Ok(())
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        (0..self.params.blocks).any(|address| self.live.contains(address))
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.broken = true;
+        self.store.flush()?;
+        self.broken = false;
+        Ok(())
+    }
+
+    fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
+        let age_min = match start {
+            EraStart::Opening => 0,
+            EraStart::Checkpoint => self.recognised() / CHECKPOINT_ERAS_MAX,
+        };
+        let (mut coins, next) = (coins, self.evictions);
+        for sub in &mut self.subs {
+            let sealer = sub.tree.sealer_mut();
+            if next - sealer.latest().first_eviction >= age_min {
+                sealer.begin_era(next, &mut coins);
+            }
+        }
+    }
+
+    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        self.save_sections(what, out);
+    }
+
+    fn bring_back(&mut self, section: &[u8]) -> Result<(), Error> {
+        self.bring_back_section(section)
+    }
+
+    fn settle(&mut self) {
+        self.kept_evictions = self.evictions;
+        let oldest = self.evictions.saturating_sub(self.recognised());
+        self.subs.iter_mut().for_each(|sub| sub.tree.sealer_mut().forget_before(oldest));
+    }
+
+    fn sight(&mut self, accesses: u64, evictions: u64) -> Result<Sighting, Error> {
+        check_sound(self.broken)?;
+        let due = u64::from(self.blocks_since_eviction) + accesses;
+        let next = self.evictions + due / u64::from(self.params.evict_period) + evictions;
+        // A batch begins with the first tree.
+        let Self { subs, store, .. } = self;
+        subs[0].tree.sight(store, next)
+    }
+
+    fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+        self.check_all(progress)
+    }
+
+    fn salvage(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        self.salvage_all(each, damaged, progress)
+    }
+
+    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
+        let Salvage { found, doubtful, live, .. } = salvage;
+        match salvage.since(address) {
+            Some(fate) => fate,
+            None if !live.contains(address) => Fate::Empty,
+            None if !found.contains(address) => Fate::Lost,
+            None if doubtful.contains(address) => Fate::Doubtful,
+            None => Fate::Found,
+        }
+    }
+}
+
+impl RangeArray {
+    /// Of so many of the latest evictions the keys are kept: those of two rounds.
+    fn recognised(&self) -> u64 {
+        2 * (self.geometry.leaves() + (1 << self.params.tree_top_levels))
+    }
+}

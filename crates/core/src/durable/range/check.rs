@@ -1,0 +1,116 @@
+//! Whether everything is there; and what is left where storage is damaged.
+
+use std::cell::RefCell;
+
+use super::access::RangeArray;
+use super::sub_oram::SubOram;
+use crate::durable::Bits;
+use crate::durable::salvage::{Damage, Salvage};
+use crate::error::{Error, ErrorKind, check_sound};
+
+impl RangeArray {
+    /// Reads all trees, and checks that each bucket is what was written last, and that each has every block. Answers how many
+    /// blocks have contents.
+    pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+        check_sound(self.broken)?;
+        let blocks = self.params.blocks;
+        let mut before = 0;
+        for at in 0..self.subs.len() {
+            let Self { subs, held, room, live, store, evictions, .. } = self;
+            let SubOram { tree, positions, .. } = &mut subs[at];
+            let mut found = Bits::new(blocks);
+            held.all().filter(|it| it.2 >> at & 1 == 1).for_each(|it| found.insert(it.0));
+            let mut off_path = None;
+            tree.visit_blocks(
+                store,
+                *evictions,
+                room,
+                &mut |bucket, entry, _| {
+                    // From the root down: of several copies the first is the latest.
+                    let counts = live.contains(entry.address)
+                        && positions.of_block(entry.address) == entry.leaf;
+                    if counts && !found.contains(entry.address) {
+                        found.insert(entry.address);
+                        if !bucket.is_on_path(entry.leaf) {
+                            off_path = Some(bucket);
+                        }
+                    }
+                },
+                &mut |_, error| Err(error),
+                &mut |buckets| progress(before + buckets),
+            )?;
+            if let Some(bucket) = off_path {
+                let message = format!("there is a block off its path ({bucket})");
+                return Err(Error::new(ErrorKind::Corrupt, message));
+            }
+            let is_lost = |address: &u64| live.contains(*address) && !found.contains(*address);
+            let lost = (0..blocks).filter(is_lost).count();
+            if lost > 0 {
+                let message =
+                    format!("{lost} blocks are lost in the tree of class {}", subs[at].class);
+                return Err(Error::new(ErrorKind::Corrupt, message));
+            }
+            before += subs[at].tree.buckets();
+        }
+        Ok((0..blocks).filter(|address| self.live.contains(*address)).count() as u64)
+    }
+
+    /// Reads all trees, and hands over each block of which a copy is found. A copy is doubtful if a later one may have been in
+    /// a damaged bucket nearer to the root, and no other tree has one that is not.
+    pub(super) fn salvage_all(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        check_sound(self.broken)?;
+        let blocks = self.params.blocks;
+        let [mut found, mut doubtful, mut live] = [(); 3].map(|()| Bits::new(blocks));
+        (0..blocks).filter(|it| self.live.contains(*it)).for_each(|it| live.insert(it));
+        // What is on the client is the latest.
+        for (address, place, _) in self.held.all() {
+            found.insert(address);
+            each(address, self.room.get(place));
+        }
+        let mut before = 0;
+        for sub in &mut self.subs {
+            let SubOram { tree, positions, .. } = sub;
+            let damage = RefCell::new(Damage::new(&self.geometry));
+            let mut seen = Bits::new(blocks);
+            tree.visit_blocks(
+                &mut self.store,
+                self.evictions,
+                &mut self.room,
+                &mut |bucket, entry, bytes| {
+                    let address = entry.address;
+                    let counts = live.contains(address)
+                        && positions.of_block(address) == entry.leaf
+                        && !seen.contains(address);
+                    if !counts {
+                        return;
+                    }
+                    seen.insert(address);
+                    let is_doubtful = damage.borrow().is_above(bucket.level(), entry.leaf);
+                    let is_better = !is_doubtful && doubtful.contains(address);
+                    if found.contains(address) && !is_better {
+                        return;
+                    }
+                    found.insert(address);
+                    doubtful.remove(address);
+                    if is_doubtful {
+                        doubtful.insert(address);
+                    }
+                    each(address, bytes);
+                },
+                &mut |bucket, error| {
+                    damage.borrow_mut().add(bucket);
+                    damaged(&error);
+                    Ok(())
+                },
+                &mut |buckets| progress(before + buckets),
+            )?;
+            before += tree.buckets();
+        }
+        Ok(Salvage::new(blocks, found, doubtful, live))
+    }
+}

@@ -1,0 +1,284 @@
+//! What shapes a range ORAM: chosen when it is made, and never changed.
+
+use rand_core::CryptoRng;
+
+use super::access::RangeArray;
+use super::state::{self, Head, RangeRestore};
+use super::{NAME, impossible, plan};
+use crate::durable::section::Fields;
+use crate::durable::{AnyStore, Cost, Durable, DurableConfig, Fact, FactValue, Restore, StateSize};
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::pieces::{TreeId, TreeShape};
+use crate::scheme::{RawConfig, RotatingTrees, TreeConfig, WINDOW_ACCESSES_MAX};
+use crate::seal::{Era, MasterKey};
+
+/// What shapes one. Public. The names of the papers are in brackets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeParams {
+    /// How many blocks it holds (N).
+    pub blocks: u64,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// The level of the leaves, in every tree (L of Tiny ORAM, h of rORAM).
+    pub leaf_level: u8,
+    /// How many levels from the root on are kept on the client. `W` is two to their number.
+    pub tree_top_levels: u8,
+    /// Slots of a bucket (Z).
+    pub slots: u16,
+    /// How many blocks are accessed before each eviction (A).
+    pub evict_period: u32,
+    /// Blocks for which an eviction finds no room, and which so stay on the client, at most (C).
+    pub stash_blocks_max: u32,
+    /// For which `i` there is a sub-ORAM of ranges of `2^i` blocks, ascending.
+    pub classes: Vec<u8>,
+}
+
+/// Bytes of a range, at most: the record of one must fit into the client's log.
+pub(super) const RANGE_BYTES_MAX: u64 = 32 << 20;
+
+/// Blocks of a range, at most.
+const CLASS_MAX: u8 = 16;
+
+/// Levels on the client, at most.
+pub(super) const TREE_TOP_LEVELS_MAX: u8 = 16;
+
+/// Trees of the store that a sub-ORAM has: slots, and heads.
+const TREES_PER_CLASS: usize = 2;
+
+impl RangeParams {
+    /// The parameters that [encode](DurableConfig::encode) to `params`.
+    pub(super) fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
+        let decoded = Self::read(blocks, block_bytes, Fields(params))
+            .map_err(|_| impossible("parameters of `range` have another length"))?;
+        decoded.check()?;
+        Ok(decoded)
+    }
+
+    fn read(blocks: u64, block_bytes: u32, mut fields: Fields<'_>) -> Result<Self, Error> {
+        let (leaf_level, tree_top_levels, slots) = (fields.u8()?, fields.u8()?, fields.u16()?);
+        let (evict_period, stash_blocks_max, classes) =
+            (fields.u32()?, fields.u32()?, fields.u32()?);
+        fields.end()?;
+        let classes = (0..32).filter(|class| classes >> class & 1 == 1).collect();
+        Ok(Self {
+            blocks,
+            block_bytes,
+            leaf_level,
+            tree_top_levels,
+            slots,
+            evict_period,
+            stash_blocks_max,
+            classes,
+        })
+    }
+
+    /// Whether there can be such an ORAM; if not, why.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let Self { blocks, block_bytes, tree_top_levels, evict_period, classes, .. } = self;
+        if classes.first() != Some(&0) || !classes.is_sorted_by(|a, b| a < b) {
+            return Err(impossible(
+                "the classes of ranges ascend, and the first of them is the block: name the size of a block among them",
+            ));
+        }
+        let largest = self.largest_class();
+        if largest > CLASS_MAX
+            || self.range_blocks_max() * u64::from(*block_bytes) > RANGE_BYTES_MAX
+        {
+            return Err(impossible(format!(
+                "a range has 2^{CLASS_MAX} blocks and {} MiB at most: leave larger classes out",
+                RANGE_BYTES_MAX >> 20
+            )));
+        }
+        if self.range_blocks_max() > *blocks {
+            return Err(impossible(format!(
+                "a range of 2^{largest} blocks is larger than the disk: leave larger classes out"
+            )));
+        }
+        let fits_in_batch =
+            *tree_top_levels <= TREE_TOP_LEVELS_MAX && self.evictions_max() <= 1 << tree_top_levels;
+        if *evict_period > 0 && !fits_in_batch {
+            return Err(impossible(format!(
+                "a range of 2^{largest} blocks evicts {} paths of a tree, and the client keeps {tree_top_levels} levels, which \
+                 have room for batches of {}: let it keep more, or leave larger classes out",
+                self.evictions_max(),
+                1u64 << (*tree_top_levels).min(63)
+            )));
+        }
+        self.shapes().map(drop)
+    }
+
+    /// The class of the longest ranges.
+    pub(super) fn largest_class(&self) -> u8 {
+        self.classes.last().copied().unwrap_or(0)
+    }
+
+    /// Blocks of the longest ranges.
+    pub(super) fn range_blocks_max(&self) -> u64 {
+        1 << self.largest_class().min(63)
+    }
+
+    /// Evictions in a batch, at most (k).
+    pub(super) fn evictions_max(&self) -> u64 {
+        let period = u64::from(self.evict_period).max(1);
+        (period - 1 + self.range_blocks_max()) / period
+    }
+
+    /// Blocks that wait on the client for an eviction of their path, at most: those that come in between two evictions of the
+    /// same path. A tree top of buckets would have as many slots with Z = A.
+    pub(super) fn waiting_blocks_max(&self) -> u64 {
+        u64::from(self.evict_period) << self.tree_top_levels
+    }
+
+    /// Blocks that a client has at most, counted once whatever trees they wait for.
+    pub(super) fn client_blocks_max(&self) -> u64 {
+        let stuck = self.classes.len() as u64 * u64::from(self.stash_blocks_max);
+        self.waiting_blocks_max() + stuck + self.window_accesses_max()
+    }
+
+    /// Blocks that there is room for: as many as could wait for each class alone.
+    pub(super) fn room_blocks(&self) -> u64 {
+        let of_class = self.waiting_blocks_max()
+            + u64::from(self.stash_blocks_max)
+            + self.window_accesses_max();
+        of_class * self.classes.len() as u64
+    }
+
+    /// Blocks that are on the client while a range is read or a batch of evictions is made, at most: one level of the range; or
+    /// what the batch reads, as it came and opened.
+    pub(super) fn blocks_in_batch_max(&self) -> u64 {
+        let of_level = self.range_blocks_max() * u64::from(self.slots);
+        of_level.max(2 * self.evictions_max() * self.path_blocks())
+    }
+
+    /// How many accesses can be planned together.
+    pub(super) fn window_accesses_max(&self) -> u64 {
+        self.range_blocks_max().max(WINDOW_ACCESSES_MAX as u64)
+    }
+
+    /// Blocks of the path of one eviction that are in storage.
+    pub(super) fn path_blocks(&self) -> u64 {
+        u64::from(self.leaf_level + 1 - self.tree_top_levels) * u64::from(self.slots)
+    }
+
+    /// A tree of any class.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) when there is no such tree.
+    pub(super) fn tree(&self, trees: RotatingTrees) -> Result<RawConfig, Error> {
+        let geometry = Geometry::uniform(self.leaf_level, self.slots)?;
+        let (block_bytes, stash_blocks_max) =
+            (self.block_bytes as usize, self.stash_blocks_max as usize);
+        let tree = TreeConfig {
+            tree_top_levels: self.tree_top_levels,
+            tree: trees.slots,
+            ..TreeConfig::new(self.blocks, block_bytes, geometry, stash_blocks_max)
+        };
+        Ok(RawConfig { tree, evict_period: self.evict_period })
+    }
+
+    /// The trees of the store that belong to each class.
+    pub(super) fn trees_of_classes(&self, trees: &[TreeId]) -> Result<Vec<RotatingTrees>, Error> {
+        if trees.len() != TREES_PER_CLASS * self.classes.len() {
+            return Err(impossible("a range ORAM has two trees for each class"));
+        }
+        let pairs = trees.as_chunks::<TREES_PER_CLASS>().0.iter();
+        Ok(pairs
+            .map(|[slots, heads]| RotatingTrees { slots: *slots, heads: *heads, taken: *heads })
+            .collect())
+    }
+
+    /// Entries of the position map of a class.
+    pub(super) fn entries(&self, class: u8) -> u64 {
+        self.blocks.div_ceil(1 << class)
+    }
+}
+
+impl DurableConfig for RangeParams {
+    fn scheme(&self) -> &'static str {
+        NAME
+    }
+
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let classes = self.classes.iter().fold(0u32, |mask, class| mask | 1 << class);
+        let mut bytes = vec![self.leaf_level, self.tree_top_levels];
+        bytes.extend(self.slots.to_le_bytes());
+        bytes.extend(self.evict_period.to_le_bytes());
+        bytes.extend(self.stash_blocks_max.to_le_bytes());
+        bytes.extend(classes.to_le_bytes());
+        bytes
+    }
+
+    fn shapes(&self) -> Result<Vec<TreeShape>, Error> {
+        let pair = self.tree(RotatingTrees::from(TreeId(0)))?.rotating_shapes()?;
+        Ok(self.classes.iter().flat_map(|_| pair.clone()).collect())
+    }
+
+    fn cost(&self) -> Result<Cost, Error> {
+        plan::cost(self)
+    }
+
+    fn state_size(&self) -> Result<StateSize, Error> {
+        state::size(self)
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let number = |number: u64| FactValue::Number(number);
+        let levels = u64::from(self.leaf_level) + 1;
+        let bytes = |class: &u8| u64::from(self.block_bytes) << class;
+        let sizes: Vec<_> = self.classes.iter().map(bytes).collect();
+        let named: Vec<_> =
+            sizes.iter().map(|bytes| format!("{} KiB", *bytes as f64 / 1024.0)).collect();
+        vec![
+            Fact::Line(
+                "ranges",
+                format!("of {}; storage sees how many of each size", named.join(", ")),
+            ),
+            Fact::Line(
+                "trees",
+                format!(
+                    "{}, each with {levels} levels, {} of them on the client; Z = {}, A = {}",
+                    self.classes.len(),
+                    self.tree_top_levels,
+                    self.slots,
+                    self.evict_period
+                ),
+            ),
+            Fact::Line("position map", "in client memory, one for each size of ranges".into()),
+            Fact::Value("range_bytes", FactValue::Numbers(sizes)),
+            Fact::Value("levels", number(levels)),
+            Fact::Value("tree_top_levels", number(self.tree_top_levels.into())),
+            Fact::Value("slots", number(self.slots.into())),
+            Fact::Value("evict_period", number(self.evict_period.into())),
+            Fact::Value("stash_blocks_max", number(self.stash_blocks_max.into())),
+        ]
+    }
+
+    fn create(
+        &self,
+        key: MasterKey,
+        trees: &[TreeId],
+        store: AnyStore,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Box<dyn Durable>, Error> {
+        self.check()?;
+        let mut coins = coins;
+        let eras = self.classes.iter().map(|_| vec![Era::begin(0, &mut coins)]).collect();
+        let head = Head { evictions: 1 << self.leaf_level, blocks_since_eviction: 0, eras };
+        let mut array = RangeArray::new(self, key, trees, store, head)?;
+        array.draw_positions(&mut coins);
+        Ok(Box::new(array))
+    }
+
+    fn restore(&self) -> Result<Box<dyn Restore>, Error> {
+        Ok(Box::new(RangeRestore::new(self)?))
+    }
+}

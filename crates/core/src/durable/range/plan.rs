@@ -1,0 +1,126 @@
+//! Parameters that fulfil a wish, and what they cost.
+
+use super::params::{RANGE_BYTES_MAX, RangeParams};
+use super::{NAME, impossible};
+use crate::durable::{Cost, DurableConfig, Slots, Wish};
+use crate::error::Error;
+use crate::pieces::{TreeId, TreeShape};
+use crate::scheme::{RawConfig, RotatingTrees};
+
+/// Z5A5, as of RAW ORAM: trees have `A / 2` blocks a leaf.
+const SLOTS: u16 = 5;
+const EVICT_PERIOD: u32 = 5;
+const STASH_BLOCKS_MAX: u32 = 64;
+
+/// The larger of the two classes that there are unless others are asked for, in bytes.
+const LARGER_CLASS_BYTES: u64 = 1 << 20;
+
+/// The most levels on the client that are planned: a checkpoint keeps what waits for them.
+const TREE_TOP_LEVELS_PLANNED: u8 = 12;
+
+/// The parameters that fulfil a wish.
+pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
+    if wish.tree_top_ways.is_some_and(|ways| ways > 0) {
+        return Err(impossible(format!(
+            "the scheme `{NAME}` has no ways of a tree top: leave them out, or choose another scheme"
+        )));
+    }
+    let slots = match &wish.slots {
+        None => SLOTS,
+        Some(Slots::Same(slots)) => *slots,
+        Some(Slots::PerLevel(_)) => {
+            return Err(impossible(format!(
+                "the scheme `{NAME}` has as many slots on every level: leave the profile out, or choose another scheme"
+            )));
+        }
+    };
+    let classes = classes(wish)?;
+    let evict_period = wish.evict_period.unwrap_or(EVICT_PERIOD);
+    let stash_blocks_max = wish.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX);
+    let raw = RawConfig::with_z_a(
+        wish.blocks(),
+        wish.block_bytes as usize,
+        slots,
+        evict_period,
+        stash_blocks_max as usize,
+    )?;
+    let leaf_level = raw.tree.geometry.leaf_level();
+    let with_levels = |tree_top_levels| RangeParams {
+        blocks: wish.blocks(),
+        block_bytes: wish.block_bytes,
+        leaf_level,
+        tree_top_levels,
+        slots,
+        evict_period,
+        stash_blocks_max,
+        classes: classes.clone(),
+    };
+    let block_bytes = u64::from(wish.block_bytes);
+    let levels_max = leaf_level.min(TREE_TOP_LEVELS_PLANNED);
+    let sound: Vec<_> =
+        (0..=levels_max).map(with_levels).filter(|params| params.check().is_ok()).collect();
+    let Some(least) = sound.first() else {
+        // Why not even the most levels will do.
+        with_levels(levels_max).check()?;
+        return Err(impossible("there are no such trees"));
+    };
+    let waiting_bytes_max = wish.tree_top_bytes_max.unwrap_or(u64::MAX);
+    let costs = sound.iter().map(|params| Ok((params, cost(params)?)));
+    let costs = costs.collect::<Result<Vec<_>, Error>>()?;
+    let fits = |(params, cost): &&(&RangeParams, Cost)| {
+        cost.client_bytes() <= wish.client_bytes_max
+            && (params.waiting_blocks_max() * block_bytes <= waiting_bytes_max
+                || params.tree_top_levels == least.tree_top_levels)
+    };
+    // More levels on the client move fewer bytes.
+    costs.iter().rfind(fits).map(|(params, _)| (*params).clone()).ok_or_else(|| {
+        let least = costs.iter().map(|(_, cost)| cost.client_bytes()).min().unwrap_or(0);
+        impossible(format!(
+            "such a volume takes {least} bytes of client memory at least: allow as many (--client-memory), or choose \
+             smaller ranges, smaller blocks or a smaller disk"
+        ))
+    })
+}
+
+/// The classes of ranges that are wished: two, unless they are named.
+fn classes(wish: &Wish) -> Result<Vec<u8>, Error> {
+    let block_bytes = u64::from(wish.block_bytes.max(1));
+    let Some(sizes) = &wish.range_bytes else {
+        let larger = (LARGER_CLASS_BYTES / block_bytes).min(wish.blocks());
+        let larger = larger.checked_ilog2().unwrap_or(0) as u8;
+        return Ok(if larger == 0 { vec![0] } else { vec![0, larger] });
+    };
+    let class = |bytes: &u64| {
+        let blocks = bytes / block_bytes;
+        let is_class = bytes % block_bytes == 0 && blocks.is_power_of_two();
+        if is_class && *bytes <= RANGE_BYTES_MAX.max(block_bytes) {
+            return Ok(blocks.ilog2() as u8);
+        }
+        Err(impossible(format!(
+            "ranges have 1, 2, 4, 8 and so on blocks of {block_bytes} bytes, up to {} MiB, and not {bytes} bytes",
+            RANGE_BYTES_MAX >> 20
+        )))
+    };
+    sizes.iter().map(class).collect()
+}
+
+/// What an array of these parameters costs. An access is to one block.
+pub(super) fn cost(params: &RangeParams) -> Result<Cost, Error> {
+    let tree = params.tree(RotatingTrees::from(TreeId(0)))?.rotating_shapes()?;
+    let path_bytes = tree.iter().map(TreeShape::path_bytes).sum::<u64>() as f64;
+    let (period, trees) = (f64::from(params.evict_period), params.classes.len() as f64);
+    let tree_bytes: u128 = params.shapes()?.iter().map(TreeShape::tree_bytes).sum();
+    let entry_bytes = if params.leaf_level <= 32 { 4 } else { 8 };
+    let entries: u64 = params.classes.iter().map(|class| params.entries(*class)).sum();
+    Ok(Cost {
+        tree_bytes: tree_bytes.try_into().unwrap_or(u64::MAX),
+        read_bytes_per_access: path_bytes * (1.0 + trees / period),
+        written_bytes_per_access: path_bytes * trees / period,
+        trips_per_access: 1.0 + 2.0 * trees / period,
+        position_map_depth: 0,
+        position_map_bytes: entries * entry_bytes + params.blocks.div_ceil(8),
+        blocks_on_client_bytes: (params.client_blocks_max() + params.blocks_in_batch_max())
+            * u64::from(params.block_bytes),
+        accesses_per_checkpoint: u64::from(params.evict_period) << params.tree_top_levels,
+    })
+}

@@ -1,0 +1,397 @@
+//! Saved states and plans as bytes. `docs/format.md` says what each of them is.
+
+use std::ops::Range;
+
+use super::access::{RangeArray, Step};
+use super::invalid;
+use super::params::RangeParams;
+use super::sub_oram::RangePositions;
+use crate::durable::section::{Fields, check_range, eras_max, put_count, put_eras, strange};
+use crate::durable::{AnyStore, Bits, Durable, Plan, Restore, Save, SectionSize, StateSize};
+use crate::error::Error;
+use crate::geometry::Leaf;
+use crate::pieces::TreeId;
+use crate::seal::{Era, MasterKey};
+use crate::wiped::WipedBytes;
+
+mod tag {
+    pub(super) const HEAD: u8 = 1;
+    pub(super) const POSITIONS: u8 = 2;
+    pub(super) const LIVE: u8 = 3;
+    pub(super) const BLOCK: u8 = 4;
+    pub(super) const PADDING: u8 = 5;
+}
+
+/// Leaves in one section.
+const POSITIONS_SECTION_RANGES: u64 = 8192;
+
+/// Bytes of a leaf.
+const LEAF_BYTES: usize = 5;
+
+/// Blocks of which one section says whether they have contents: bits of whole bytes.
+const LIVE_SECTION_BLOCKS: u64 = 1 << 16;
+
+/// Bytes of a block's section that are neither its tag nor the block.
+const BLOCK_FIELDS_BYTES: usize = 8 + 4;
+
+/// Bytes of a step of a plan.
+const STEP_BYTES: usize = 1 + 3 * 8;
+
+/// What padding consists of.
+const ZEROS: [u8; 4096] = [0; 4096];
+
+/// The small part of a state.
+pub(super) struct Head {
+    pub(super) evictions: u64,
+    pub(super) blocks_since_eviction: u32,
+    /// Of each class.
+    pub(super) eras: Vec<Vec<Era>>,
+}
+
+/// A section, taken apart.
+enum Section<'a> {
+    Head(Head),
+    Positions { class: u8, start: u64, leaves: Vec<Leaf> },
+    Live { start: u64, bits: &'a [u8] },
+    Block { address: u64, awaited_by: u32, bytes: &'a [u8] },
+    Padding,
+}
+
+impl<'a> Section<'a> {
+    fn read(section: &'a [u8]) -> Result<Self, Error> {
+        let mut fields = Fields(section);
+        let section = match fields.u8()? {
+            tag::HEAD => {
+                let (evictions, blocks_since_eviction) = (fields.count()?, fields.u32()?);
+                let eras = fields.list(4, |fields| fields.eras(evictions))?;
+                Self::Head(Head { evictions, blocks_since_eviction, eras })
+            }
+            tag::POSITIONS => {
+                let (class, start) = (fields.u8()?, fields.count()?);
+                let leaf = |fields: &mut Fields<'_>| {
+                    let mut leaf = [0; 8];
+                    leaf[..LEAF_BYTES].copy_from_slice(fields.bytes(LEAF_BYTES)?);
+                    Ok(Leaf(u64::from_le_bytes(leaf)))
+                };
+                Self::Positions { class, start, leaves: fields.list(LEAF_BYTES, leaf)? }
+            }
+            tag::LIVE => return Ok(Self::Live { start: fields.count()?, bits: fields.rest() }),
+            tag::BLOCK => {
+                let (address, awaited_by) = (fields.u64()?, fields.u32()?);
+                return Ok(Self::Block { address, awaited_by, bytes: fields.rest() });
+            }
+            tag::PADDING => return Ok(Self::Padding),
+            _ => return Err(strange()),
+        };
+        fields.end()?;
+        Ok(section)
+    }
+}
+
+fn put_head(out: &mut WipedBytes, evictions: u64, since: u32, eras: &[Vec<&Era>]) {
+    out.push(tag::HEAD);
+    out.extend_from_slice(&evictions.to_le_bytes());
+    out.extend_from_slice(&since.to_le_bytes());
+    put_count(out, eras.len());
+    eras.iter().for_each(|eras| put_eras(out, eras));
+}
+
+fn put_positions(out: &mut WipedBytes, class: u8, start: u64, leaves: &[Leaf]) {
+    out.push(tag::POSITIONS);
+    out.push(class);
+    out.extend_from_slice(&start.to_le_bytes());
+    put_count(out, leaves.len());
+    for leaf in leaves {
+        out.extend_from_slice(&leaf.0.to_le_bytes()[..LEAF_BYTES]);
+    }
+}
+
+fn put_live(out: &mut WipedBytes, start: u64, bits: &[u8]) {
+    out.push(tag::LIVE);
+    out.extend_from_slice(&start.to_le_bytes());
+    out.extend_from_slice(bits);
+}
+
+fn put_block(out: &mut WipedBytes, address: u64, awaited_by: u32, bytes: &[u8]) {
+    out.push(tag::BLOCK);
+    out.extend_from_slice(&address.to_le_bytes());
+    out.extend_from_slice(&awaited_by.to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// A section that says nothing, as long as that of a block.
+fn put_padding(out: &mut WipedBytes, block_bytes: usize) {
+    out.push(tag::PADDING);
+    let bytes = BLOCK_FIELDS_BYTES + block_bytes;
+    for start in (0..bytes).step_by(ZEROS.len()) {
+        out.extend_from_slice(&ZEROS[..ZEROS.len().min(bytes - start)]);
+    }
+}
+
+/// A plan of these steps. A step counts as many accesses as its range has blocks.
+pub(super) fn plan_of(steps: &[Step]) -> Plan {
+    let mut section = WipedBytes::with_capacity(steps.len() * STEP_BYTES);
+    for Step { class, first, from, to } in steps {
+        section.push(*class);
+        for number in [*first, from.0, to.0] {
+            section.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+    Plan::new(steps.iter().map(Step::blocks).sum(), section)
+}
+
+impl RangeParams {
+    /// The steps of a plan.
+    pub(super) fn steps_of(&self, plan: &Plan) -> Result<Vec<Step>, Error> {
+        let mut fields = Fields(plan.section());
+        let mut steps = Vec::with_capacity(plan.section().len() / STEP_BYTES);
+        while !fields.0.is_empty() {
+            let (class, first) = (fields.u8()?, fields.u64()?);
+            let (from, to) = (Leaf(fields.u64()?), Leaf(fields.u64()?));
+            let step = Step { class, first, from, to };
+            // What follows is computed with these.
+            let fits = self.classes.contains(&class)
+                && (step.is_of_nothing()
+                    || first < self.blocks && first + step.blocks() as u64 <= self.blocks);
+            if !fits {
+                return Err(strange());
+            }
+            steps.push(step);
+        }
+        match steps.iter().map(Step::blocks).sum::<usize>() == plan.accesses() {
+            true => Ok(steps),
+            false => Err(strange()),
+        }
+    }
+}
+
+impl RangeArray {
+    /// Hands the state to `out`, section by section.
+    pub(super) fn save_sections(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        let mut section = WipedBytes::default();
+        let mut tell = |put: &mut dyn FnMut(&mut WipedBytes)| {
+            section.clear();
+            put(&mut section);
+            out(&section);
+        };
+        let eras: Vec<Vec<_>> =
+            self.subs.iter().map(|sub| sub.tree.sealer().eras().collect()).collect();
+        tell(&mut |section| {
+            put_head(section, self.evictions, self.blocks_since_eviction, &eras);
+        });
+        // Positions, and which blocks have contents, follow from the plans since.
+        if what != Save::Changes {
+            for sub in &self.subs {
+                for (start, count) in sections(sub.positions.ranges(), POSITIONS_SECTION_RANGES) {
+                    let leaves: Vec<_> =
+                        (start..start + count).map(|range| sub.positions.of_range(range)).collect();
+                    tell(&mut |section| put_positions(section, sub.class, start, &leaves));
+                }
+            }
+            for (start, count) in sections(self.params.blocks, LIVE_SECTION_BLOCKS) {
+                let bits = self.live.to_bytes(start..start + count);
+                if what == Save::WholePadded || bits.iter().any(|byte| *byte != 0) {
+                    tell(&mut |section| put_live(section, start, &bits));
+                }
+            }
+        }
+        let mut blocks = 0;
+        for (address, place, awaited_by) in self.held.all() {
+            tell(&mut |section| put_block(section, address, awaited_by, self.room.get(place)));
+            blocks += 1;
+        }
+        if what == Save::WholePadded {
+            for _ in blocks..self.params.client_blocks_max() {
+                tell(&mut |section| put_padding(section, self.params.block_bytes as usize));
+            }
+        }
+    }
+
+    /// Puts back what a section says of a block on the client.
+    pub(super) fn bring_back_section(&mut self, section: &[u8]) -> Result<(), Error> {
+        let Section::Block { address, awaited_by, bytes } = Section::read(section)? else {
+            return Ok(());
+        };
+        let is_room = self.held.all().count() < self.params.room_blocks() as usize;
+        let fits = address < self.params.blocks
+            && self.live.contains(address)
+            && bytes.len() == self.params.block_bytes as usize
+            && awaited_by != 0
+            && u64::from(awaited_by) >> self.subs.len() == 0
+            && self.held.place(address).is_none()
+            && is_room;
+        if !fits {
+            return Err(invalid("a block that cannot have been on this client"));
+        }
+        let place = self.room.take();
+        self.room.get_mut(place).copy_from_slice(bytes);
+        self.held.hold(address, place);
+        for (at, sub) in
+            self.subs.iter_mut().enumerate().filter(|(at, _)| awaited_by >> at & 1 == 1)
+        {
+            self.held.set_awaited(address, at);
+            sub.await_eviction(address);
+        }
+        Ok(())
+    }
+}
+
+/// The state that comes back, but for blocks.
+pub(super) struct RangeRestore {
+    params: RangeParams,
+    positions: Vec<RangePositions>,
+    live: Bits,
+    head: Option<Head>,
+    states: u64,
+}
+
+impl RangeRestore {
+    pub(super) fn new(params: &RangeParams) -> Result<Self, Error> {
+        let positions = params.classes.iter().map(|class| RangePositions::new(params, *class));
+        Ok(Self {
+            positions: positions.collect::<Result<_, _>>()?,
+            live: Bits::new(params.blocks),
+            head: None,
+            states: 0,
+            params: params.clone(),
+        })
+    }
+
+    fn set(&mut self, class: u8, range: u64, leaf: Leaf) -> Result<(), Error> {
+        let of_class = self.positions.iter_mut().find(|it| it.class() == class);
+        match of_class {
+            Some(of_class)
+                if range < of_class.ranges() && leaf.0 >> self.params.leaf_level == 0 =>
+            {
+                of_class.set(range, leaf);
+                Ok(())
+            }
+            _ => Err(invalid("the state names a range or a leaf that does not exist")),
+        }
+    }
+}
+
+impl Restore for RangeRestore {
+    fn begin_state(&mut self) -> Result<(), Error> {
+        self.states += 1;
+        self.head = None;
+        Ok(())
+    }
+
+    fn section(&mut self, section: &[u8]) -> Result<(), Error> {
+        match Section::read(section)? {
+            Section::Head(head) if self.head.is_none() => {
+                if head.eras.len() != self.params.classes.len() {
+                    return Err(strange());
+                }
+                self.head = Some(head);
+                Ok(())
+            }
+            Section::Positions { class, start, leaves } if self.states == 1 => {
+                (start..).zip(leaves).try_for_each(|(range, leaf)| self.set(class, range, leaf))
+            }
+            Section::Live { start, bits } if self.states == 1 => {
+                for (at, byte) in (start..).step_by(8).zip(bits) {
+                    for address in (at..at + 8).filter(|address| byte >> (address - at) & 1 == 1) {
+                        if address >= self.params.blocks {
+                            return Err(strange());
+                        }
+                        self.live.insert(address);
+                    }
+                }
+                Ok(())
+            }
+            Section::Block { .. } | Section::Padding => Ok(()),
+            _ => Err(strange()),
+        }
+    }
+
+    fn carried_out(&mut self, plan: &Plan, is_written: &[bool]) -> Result<(), Error> {
+        let mut is_written = is_written.iter();
+        for step in self.params.steps_of(plan)? {
+            let of_step: Vec<_> = is_written.by_ref().take(step.blocks()).collect();
+            if step.is_of_nothing() {
+                continue;
+            }
+            self.set(step.class, step.first >> step.class, step.to)?;
+            for (address, is_written) in (step.first..).zip(of_step) {
+                if *is_written {
+                    self.live.insert(address);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error> {
+        check_range(&range, self.params.blocks)?;
+        self.live.remove_all(range);
+        Ok(())
+    }
+
+    fn finish(
+        self: Box<Self>,
+        key: MasterKey,
+        trees: &[TreeId],
+        store: AnyStore,
+    ) -> Result<Box<dyn Durable>, Error> {
+        let head = self.head.ok_or_else(|| invalid("the state has no head"))?;
+        let mut array = RangeArray::new(&self.params, key, trees, store, head)?;
+        for (sub, positions) in array.subs.iter_mut().zip(self.positions) {
+            sub.positions = positions;
+        }
+        array.live = self.live;
+        Ok(Box::new(array))
+    }
+}
+
+/// How large states and plans are at most.
+pub(super) fn size(params: &RangeParams) -> Result<StateSize, Error> {
+    params.check()?;
+    let spare = 1 << params.tree_top_levels;
+    let recognised = 2 * ((1 << params.leaf_level) + spare);
+    let era = Era { first_eviction: 0, salt: Default::default() };
+    let eras = vec![&era; eras_max(recognised, spare) as usize];
+    let eras = vec![eras; params.classes.len()];
+    let block = vec![0; params.block_bytes as usize];
+    let mut whole = vec![
+        SectionSize { sections: 1, bytes: bytes_of(|out| put_head(out, 0, 0, &eras)) },
+        SectionSize {
+            sections: params.client_blocks_max(),
+            bytes: bytes_of(|out| put_block(out, 0, 0, &block)),
+        },
+    ];
+    let mut add = |things: u64, in_each: u64, bytes: &dyn Fn(u64) -> u64| {
+        let rest = things % in_each;
+        whole.push(SectionSize { sections: things / in_each, bytes: bytes(in_each) });
+        whole.push(SectionSize { sections: u64::from(rest > 0), bytes: bytes(rest) });
+    };
+    for class in &params.classes {
+        add(params.entries(*class), POSITIONS_SECTION_RANGES, &|ranges| {
+            bytes_of(|out| put_positions(out, 0, 0, &vec![Leaf(0); ranges as usize]))
+        });
+    }
+    add(params.blocks, LIVE_SECTION_BLOCKS, &|blocks| {
+        bytes_of(|out| put_live(out, 0, &vec![0; blocks.div_ceil(8) as usize]))
+    });
+    Ok(StateSize {
+        whole,
+        plan_bytes_per_access: STEP_BYTES as u64,
+        accesses_per_checkpoint: (spare + 1) * u64::from(params.evict_period),
+        evictions_per_checkpoint: spare,
+    })
+}
+
+/// So many things in pieces of so many: where each begins, and how many it has.
+fn sections(things: u64, in_each: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..things.div_ceil(in_each)).map(move |at| {
+        let start = at * in_each;
+        (start, in_each.min(things - start))
+    })
+}
+
+fn bytes_of(put: impl FnOnce(&mut WipedBytes)) -> u64 {
+    let mut section = WipedBytes::default();
+    put(&mut section);
+    section.len() as u64
+}

@@ -1,0 +1,117 @@
+//! `R_i` of rORAM: a tree, its position map, and which blocks wait on the client for their eviction to it.
+
+use std::collections::BTreeSet;
+
+use rand_core::CryptoRng;
+
+use super::params::RangeParams;
+use crate::error::Error;
+use crate::geometry::{BucketId, Leaf};
+use crate::posmap::{Table, draw_leaf};
+use crate::scheme::{RotatingTrees, StoredTree};
+use crate::seal::EraSealer;
+use crate::store::BucketStore;
+
+/// The position map of a class: the leaf of the first block of each range. Secret; wiped when dropped.
+pub(super) struct RangePositions {
+    class: u8,
+    leaf_level: u8,
+    ranges: u64,
+    table: Table,
+}
+
+impl RangePositions {
+    /// One in which all ranges are at leaf 0.
+    pub(super) fn new(params: &RangeParams, class: u8) -> Result<Self, Error> {
+        let (leaf_level, ranges) = (params.leaf_level, params.entries(class));
+        Ok(Self { class, leaf_level, ranges, table: Table::new(ranges, leaf_level)? })
+    }
+
+    /// How many ranges there are.
+    pub(super) fn ranges(&self) -> u64 {
+        self.ranges
+    }
+
+    pub(super) fn class(&self) -> u8 {
+        self.class
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
+    /// The leaf of the first block of a range.
+    pub(super) fn of_range(&self, range: u64) -> Leaf {
+        Leaf(self.table.get(range).unwrap_or_default())
+    }
+
+    /// # Panics
+    /// When there is no such range.
+    pub(super) fn set(&mut self, range: u64, first: Leaf) {
+        self.table.set(range, first.0);
+    }
+
+    /// The leaf of a block.
+    pub(super) fn of_block(&self, address: u64) -> Leaf {
+        let within = address & ((1 << self.class) - 1);
+        let first = self.of_range(address >> self.class);
+        Leaf((first.0 + within) & ((1 << self.leaf_level) - 1))
+    }
+}
+
+pub(super) struct SubOram {
+    pub(super) class: u8,
+    pub(super) tree: StoredTree,
+    pub(super) positions: RangePositions,
+    /// By the bucket on the first level in storage that their path goes through. Secret.
+    waiting: BTreeSet<(u64, u64)>,
+    first_level: u8,
+}
+
+impl SubOram {
+    pub(super) fn new(
+        params: &RangeParams,
+        class: u8,
+        trees: RotatingTrees,
+        sealer: EraSealer,
+        store: &dyn BucketStore,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            class,
+            tree: StoredTree::new(&params.tree(trees)?, trees, sealer, store)?,
+            positions: RangePositions::new(params, class)?,
+            waiting: BTreeSet::new(),
+            first_level: params.tree_top_levels,
+        })
+    }
+
+    /// A fresh leaf for any range.
+    pub(super) fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
+        draw_leaf(coins, self.positions.leaf_level)
+    }
+
+    /// How many blocks wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// A block is on the client, and belongs into the tree.
+    pub(super) fn await_eviction(&mut self, address: u64) {
+        self.waiting.insert((self.gate_of(address), address));
+    }
+
+    /// It does not wait any more, or its leaf is about to change.
+    pub(super) fn forget_waiting(&mut self, address: u64) {
+        self.waiting.remove(&(self.gate_of(address), address));
+    }
+
+    /// The blocks that wait for the path to a leaf.
+    pub(super) fn waiting_for(&self, leaf: Leaf) -> impl Iterator<Item = u64> {
+        let gate = BucketId::on_path(leaf, self.first_level).index();
+        self.waiting.range((gate, 0)..=(gate, u64::MAX)).map(|(_, address)| *address)
+    }
+
+    fn gate_of(&self, address: u64) -> u64 {
+        BucketId::on_path(self.positions.of_block(address), self.first_level).index()
+    }
+}

@@ -1,0 +1,200 @@
+//! Ranges: an array over any classes, crashes or not, and what storage sees of it.
+
+use oblivio_core::durable::range::RangeParams;
+use oblivio_core::durable::{Durable, DurableConfig, EraStart, Save, Want};
+use oblivio_core::{ErrorKind, Op};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use super::{BLOCK_BYTES, key, range, sections, store};
+
+/// One that is as small as its ranges allow, so that leaves meet and buckets overflow.
+fn any_params(coins: &mut StdRng) -> RangeParams {
+    let classes: &[&[u8]] = &[&[0], &[0, 1], &[0, 3], &[0, 1, 2, 3, 4], &[0, 4]];
+    let classes = classes.choose(coins).unwrap().to_vec();
+    let evict_period = *[1, 2, 3, 5].choose(coins).unwrap();
+    let leaf_level = *[4, 5].choose(coins).unwrap();
+    let params = RangeParams {
+        blocks: coins.random_range(20..=50),
+        leaf_level,
+        tree_top_levels: coins.random_range(2..=leaf_level),
+        slots: *[4, 5].choose(coins).unwrap(),
+        evict_period,
+        classes,
+        ..range(&[])
+    };
+    let fits = 1u64 << params.classes.last().unwrap()
+        <= (u64::from(evict_period) << params.tree_top_levels) - u64::from(evict_period) + 1;
+    if fits { params } else { RangeParams { tree_top_levels: 4, ..params } }
+}
+
+/// What came in since a state was saved, to be done again.
+type Log = Vec<(oblivio_core::durable::Plan, Vec<Option<Vec<u8>>>)>;
+
+/// Carries out a plan that writes `data` where there is some, and returns what the other blocks hold.
+fn carry_out(
+    array: &mut dyn Durable,
+    plan: &oblivio_core::durable::Plan,
+    data: &[Option<Vec<u8>>],
+) -> Vec<Vec<u8>> {
+    let mut read = vec![vec![0xee; BLOCK_BYTES]; data.len()];
+    let ops = data.iter().zip(&mut read);
+    let ops = ops.map(|(data, read)| data.as_ref().map_or(Op::Read(read), |data| Op::Write(data)));
+    array.carry_out(plan, &mut ops.collect::<Vec<_>>()).unwrap();
+    read
+}
+
+/// Blocks and ranges are read, written in part and forgotten at random; the client crashes, and does again what it did since
+/// its last state, on storage that has seen all of it.
+#[test]
+fn a_range_oram_is_an_array_that_survives() {
+    for seed in 0..150 {
+        let mut coins = StdRng::seed_from_u64(seed);
+        let params = any_params(&mut coins);
+        let (trees, memory) = store(&params);
+        let mut array = params.create(key(), &trees, Box::new(memory), &mut coins).unwrap();
+        let mut model = vec![vec![0; BLOCK_BYTES]; params.blocks as usize];
+        let mut saved = sections(&*array);
+        let mut log = Log::new();
+        for step in 0..150u8 {
+            let class = *params.classes.choose(&mut coins).unwrap();
+            let blocks = 1u64 << class;
+            let first = coins.random_range(0..params.blocks / blocks) << class;
+            if array.room().unwrap().accesses < blocks {
+                array.flush().unwrap();
+                array.begin_era(EraStart::Checkpoint, &mut coins);
+                saved = sections(&*array);
+                array.settle();
+                log.clear();
+            }
+            assert!(!array.room().unwrap().must_evict, "seed {seed}: {params:?}");
+            let wanted = match (class, coins.random_range(0..10)) {
+                (0, 0) => Want::Nothing,
+                (0, _) => Want::Block(first),
+                _ => Want::Range { first, class },
+            };
+            let writes = *[0.0, 0.3, 1.0].choose(&mut coins).unwrap();
+            let data: Vec<_> = (0..blocks)
+                .map(|_| coins.random_bool(writes).then(|| vec![step; BLOCK_BYTES]))
+                .collect();
+            let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
+            let read = carry_out(&mut *array, &plan, &data);
+            log.push((plan, data.clone()));
+            if wanted != Want::Nothing {
+                for ((block, data), read) in (first as usize..).zip(data).zip(read) {
+                    match data {
+                        Some(data) => model[block] = data,
+                        None => assert_eq!(
+                            read, model[block],
+                            "seed {seed}, step {step}, block {block}: {params:?}"
+                        ),
+                    }
+                }
+            }
+            if coins.random_bool(0.05) {
+                // A crash: the state is older than storage.
+                let store = array.into_store();
+                let mut restore = params.restore().unwrap();
+                restore.begin_state().unwrap();
+                saved.iter().for_each(|section| restore.section(section).unwrap());
+                array = restore.finish(key(), &trees, store).unwrap();
+                saved.iter().for_each(|section| array.bring_back(section).unwrap());
+                array.begin_era(EraStart::Opening, &mut coins);
+                for (plan, data) in &log {
+                    carry_out(&mut *array, plan, data);
+                }
+                array.flush().unwrap();
+                saved = sections(&*array);
+                array.settle();
+                log.clear();
+            }
+            if log.is_empty() && coins.random_bool(0.3) {
+                let start = coins.random_range(0..params.blocks);
+                let end = coins.random_range(start..=params.blocks);
+                array.forget(start..end).unwrap();
+                model[start as usize..end as usize].fill(vec![0; BLOCK_BYTES]);
+                saved = sections(&*array);
+            }
+        }
+        let live = model.iter().filter(|block| **block != [0; BLOCK_BYTES]).count() as u64;
+        let found = array
+            .check(&mut |_| ())
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}, {params:?}"));
+        assert!(found >= live, "seed {seed}: {params:?}");
+    }
+}
+
+#[test]
+fn what_is_no_range_is_refused() {
+    let params = range(&[0, 2]);
+    let (trees, memory) = store(&params);
+    let mut coins = StdRng::seed_from_u64(1);
+    let mut array = params.create(key(), &trees, Box::new(memory), &mut coins).unwrap();
+    let wrong = [(1, 2), (60, 2), (0, 1), (0, 3), (u64::MAX, 2), (u64::MAX - 3, 2), (58, 2)];
+    for (first, class) in wrong {
+        let refused = array.plan(&[Want::Range { first, class }], &[], &mut coins).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{first}, {class}");
+    }
+    assert!(array.plan(&[Want::Range { first: 56, class: 2 }], &[], &mut coins).is_ok());
+}
+
+#[test]
+fn parameters_that_contradict_each_other_are_refused() {
+    let sound = range(&[0, 2]);
+    assert!(sound.shapes().is_ok());
+    let decode = |params: &RangeParams| {
+        use oblivio_core::durable::DurableScheme;
+        oblivio_core::durable::range::DurableRange.decode(
+            params.blocks,
+            params.block_bytes,
+            &params.encode(),
+        )
+    };
+    assert!(decode(&sound).is_ok());
+    let wrong = [
+        (range(&[]), "the block"),
+        (range(&[1, 2]), "the block"),
+        (range(&[0, 6]), "larger than the disk"),
+        (range(&[0, 5]), "evicts"),
+        (range(&[0, 30]), "at most"),
+        (RangeParams { evict_period: 0, ..range(&[0]) }, "accesses"),
+        (RangeParams { slots: 0, ..range(&[0]) }, ""),
+        (RangeParams { leaf_level: 2, ..range(&[0]) }, ""),
+        (RangeParams { tree_top_levels: 6, ..range(&[0]) }, ""),
+        (RangeParams { tree_top_levels: 200, ..range(&[0]) }, ""),
+        (RangeParams { stash_blocks_max: 0, ..range(&[0]) }, "stash"),
+    ];
+    for (params, problem) in wrong {
+        let refused = decode(&params).map(drop).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidConfig, "{params:?}");
+        assert!(refused.to_string().contains(problem), "{refused}: {params:?}");
+    }
+}
+
+/// However much is on the client and wherever: see [`Save::WholePadded`].
+#[test]
+fn a_padded_state_has_one_length() {
+    let params = range(&[0, 2, 3]);
+    let lengths = [0, 1, 2].map(|what| {
+        let (trees, memory) = store(&params);
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut array = params.create(key(), &trees, Box::new(memory), &mut coins).unwrap();
+        for first in (0..40).step_by(8) {
+            let wanted = match what {
+                0 => vec![Want::Nothing; 8],
+                1 => (first..first + 8).map(Want::Block).collect(),
+                _ => vec![Want::Range { first, class: 3 }],
+            };
+            let plan = array.plan(&wanted, &[], &mut coins).unwrap();
+            carry_out(&mut *array, &plan, &vec![Some(vec![3; BLOCK_BYTES]); 8]);
+            array.settle();
+        }
+        let mut lengths = Vec::new();
+        array.save(Save::WholePadded, &mut |section| lengths.push(section.len()));
+        lengths.sort_unstable();
+        lengths
+    });
+    assert_eq!(lengths[0], lengths[1]);
+    assert_eq!(lengths[0], lengths[2]);
+}
