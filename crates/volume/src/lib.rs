@@ -51,4 +51,4 @@ pub use error::{VolumeError, VolumeErrorKind};
 pub use plan::Wish;
 #[cfg(fuzzing)]
 pub use state::fuzzing as state_fuzzing;
-pub use volume::{Lengths, Recovery, SyncMoves, Volume, VolumeOptions};
+pub use volume::{Extent, Lengths, Recovery, SyncMoves, Volume, VolumeOptions};

@@ -115,6 +115,11 @@ mod tests {
     #[test]
     fn a_scheme_takes_what_it_has_and_refuses_the_rest_with_what_would_work() {
         let scan = |bytes| Wish::new(bytes, "scan");
+        let ranges = |sizes: &[u64]| Wish {
+            range_bytes: Some(sizes.to_vec()),
+            ..Wish::new(1 << 21, "range")
+        };
+        assert!(VolumeParams::plan(&ranges(&[4096, 1 << 16, 1 << 20])).is_ok());
         assert!(VolumeParams::plan(&scan(16 << 20)).is_ok());
         for (wish, advice) in [
             (scan((16 << 20) + 1), "choose another scheme"),
@@ -124,7 +129,19 @@ mod tests {
             (Wish { tree_top_bytes_max: Some(1), ..scan(1 << 20) }, "leave it out"),
             (Wish { tree_top_ways: Some(0), ..scan(1 << 20) }, "leave it out"),
             (Wish { client_bytes_max: 10, ..scan(1 << 20) }, "allow as many"),
-            (Wish::new(1 << 20, "skan"), "`raw`, `scan`"),
+            (Wish { range_bytes: Some(vec![4096]), ..scan(1 << 20) }, "leave it out"),
+            (Wish { range_bytes: Some(vec![4096]), ..wish(1 << 20) }, "scheme `range`"),
+            (ranges(&[4096, 3 << 12]), "and so on"),
+            (ranges(&[4096, 6000]), "and so on"),
+            (ranges(&[4096, 64 << 20]), "up to 32 MiB"),
+            (ranges(&[8192, 16384]), "the size of a block"),
+            (ranges(&[8192, 4096]), "ascend"),
+            (ranges(&[]), "ascend"),
+            (ranges(&[4096, 4 << 20]), "larger than the disk"),
+            (Wish { client_bytes_max: 1 << 20, ..ranges(&[4096, 1 << 20]) }, "smaller ranges"),
+            (Wish { slots: Some(Slots::PerLevel(vec![4; 9])), ..ranges(&[4096]) }, "profile"),
+            (Wish { tree_top_ways: Some(2), ..ranges(&[4096]) }, "ways"),
+            (Wish::new(1 << 20, "skan"), "`raw`, `range`, `scan`"),
         ] {
             let error = VolumeParams::plan(&wish).unwrap_err();
             assert_eq!(error.kind(), VolumeErrorKind::InvalidConfig, "{wish:?}");

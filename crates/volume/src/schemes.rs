@@ -3,6 +3,7 @@
 //! A scheme is added here: nothing else of a volume or of the program has to know it. `oblivio_core::durable` says how one is
 //! written, and lists what tests and documents it takes.
 
+use oblivio_core::durable::range::DurableRange;
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::scan::DurableScan;
 use oblivio_core::durable::{DurableScheme, Wish};
@@ -11,7 +12,7 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::superblock::SchemeName;
 
 /// All of them. The first is what a volume has unless another is asked for.
-pub const SCHEMES: &[&dyn DurableScheme] = &[&DurableRaw, &DurableScan];
+pub const SCHEMES: &[&dyn DurableScheme] = &[&DurableRaw, &DurableRange, &DurableScan];
 
 /// What a volume has unless another is asked for.
 pub fn default() -> &'static dyn DurableScheme {

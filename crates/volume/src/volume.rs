@@ -2,6 +2,7 @@
 //! `docs/adr/0005-commit-protocol.md`.
 
 mod opening;
+mod ranges;
 mod reads;
 mod window;
 
@@ -21,6 +22,7 @@ use crate::superblock::{self, VolumeParams};
 
 pub(crate) use self::opening::seal_key;
 pub use self::opening::{Recovery, needs_recovery};
+pub use self::ranges::Extent;
 
 /// The tree of the store that is the scheme's first.
 pub const FIRST_TREE: TreeId = TreeId(2);

@@ -38,6 +38,10 @@ pub(crate) struct WishArgs {
     /// the stash is full, and so how many evictions there are [default: 0].
     #[arg(long, value_name = "WAYS")]
     pub(crate) tree_top_ways: Option<u16>,
+    /// With `--scheme range`: bytes of the ranges that are read and written at once, ascending, those of a block among
+    /// them; each has a tree of its own. Storage sees how many of each size there were [default: a block and 1M].
+    #[arg(long, value_name = "SIZES", value_parser = parse_size, value_delimiter = ',')]
+    pub(crate) range_classes: Option<Vec<u64>>,
     /// Bytes of client memory for those buckets, the stash and the position map together. A position
     /// map that does not fit lies in the tree, which costs accesses; where that is not enough, the client
     /// keeps fewer buckets, which makes accesses move more. The cache and the data of requests under way

@@ -76,6 +76,7 @@ impl Plan {
             stash_blocks_max: wish.stash,
             tree_top_bytes_max: wish.tree_top,
             tree_top_ways: wish.tree_top_ways,
+            range_bytes: wish.range_classes.clone(),
             client_bytes_max: wish.client_memory,
         })?;
         Self::of(params, kind)

@@ -1,6 +1,7 @@
 //! A volume so small that a run has a few hundred operations: each can be tried as the last.
 
 use oblivio_core::durable::Slots;
+use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
 use oblivio_core::durable::scan::ScanParams;
 use oblivio_core::{BucketStore, HitPolicy};
@@ -76,6 +77,11 @@ pub struct SmallVolume {
 pub enum SmallScheme {
     /// RAW ORAM.
     Raw,
+    /// rORAM, with blocks and one class of ranges.
+    Range {
+        /// The class.
+        class: u8,
+    },
     /// The trivial ORAM.
     Scan {
         /// As many accesses lie between two checkpoints at most.
@@ -86,7 +92,7 @@ pub enum SmallScheme {
 impl SmallScheme {
     /// One of each scheme that volumes stand on, in the order of their table. What holds for all schemes is tested over
     /// these.
-    pub const EACH: [Self; 2] = [Self::Raw, Self::Scan { spare: 10 }];
+    pub const EACH: [Self; 3] = [Self::Raw, Self::Range { class: 3 }, Self::Scan { spare: 10 }];
 }
 
 /// What stands between requests and the volume.
@@ -157,7 +163,7 @@ impl SmallVolume {
     /// The same volume on each scheme that there is. It has few blocks where each access reads all of them.
     pub fn on_each_scheme(self) -> [Self; SmallScheme::EACH.len()] {
         SmallScheme::EACH.map(|scheme| match scheme {
-            SmallScheme::Raw => Self { scheme, ..self },
+            SmallScheme::Raw | SmallScheme::Range { .. } => Self { scheme, ..self },
             SmallScheme::Scan { .. } => Self { scheme, blocks: 16, ..self },
         })
     }
@@ -166,6 +172,16 @@ impl SmallVolume {
     pub fn params(&self) -> VolumeParams {
         match self.scheme {
             SmallScheme::Raw => VolumeParams::of(&self.raw_params()),
+            SmallScheme::Range { class } => VolumeParams::of(&RangeParams {
+                blocks: self.blocks,
+                block_bytes: BLOCK_BYTES,
+                leaf_level: self.leaf_level,
+                tree_top_levels: self.tree_top_levels,
+                slots: self.slots,
+                evict_period: EVICT_PERIOD,
+                stash_blocks_max: self.stash_blocks_max,
+                classes: vec![0, class],
+            }),
             SmallScheme::Scan { spare } => {
                 let blocks = self.blocks;
                 VolumeParams::of(&ScanParams { blocks, block_bytes: BLOCK_BYTES, spare })

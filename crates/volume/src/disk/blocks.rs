@@ -10,7 +10,7 @@ use oblivio_core::{Access, Op};
 use super::cache::Cache;
 use crate::device::span::whole_blocks;
 use crate::error::VolumeError;
-use crate::volume::Volume;
+use crate::volume::{Extent, Volume};
 
 /// What workers have in common: a volume, and what is at hand of it.
 pub(super) struct Blocks {
@@ -44,25 +44,33 @@ impl Blocks {
         Self { volume, cache: Cache::new(), begun: VecDeque::new(), block_bytes, bytes }
     }
 
-    /// Begins to read as many of these blocks as can be begun now, the first of them first, in windows. None of them is at
-    /// hand or [on its way](Self::is_coming). Answers whether any was.
-    pub(super) fn begin(&mut self, blocks: &mut VecDeque<u64>) -> Result<bool, VolumeError> {
-        if blocks.is_empty() {
-            return Ok(false);
-        }
-        let on_their_way: usize = self.begun.iter().map(Vec::len).sum();
-        let window = (on_their_way + blocks.len()).div_ceil(BEGUN_WINDOWS).min(BEGUN_WINDOW_MAX);
+    /// Begins to read as many of these ranges as can be begun now, the first of them first, in windows. Of each, a block is
+    /// neither at hand nor [on its way](Self::is_coming). Answers whether any was.
+    pub(super) fn begin(&mut self, wanted: &mut VecDeque<Extent>) -> Result<bool, VolumeError> {
+        let Some(first) = wanted.front() else { return Ok(false) };
         let room = self.volume.reads_to_begin_max()?;
-        // Who takes any room there is takes ever less at a time, and each window has a record of its own.
-        let count = if room < blocks.len() { room - room % window } else { blocks.len() };
-        if count == 0 {
+        let windows: Vec<Vec<Extent>> = if first.class > 0 {
+            // A range is a window.
+            let fits = first.count() <= room;
+            wanted.drain(..usize::from(fits)).map(|extent| vec![extent]).collect()
+        } else {
+            let blocks = wanted.iter().take_while(|extent| extent.class == 0).count();
+            let on_their_way: usize = self.begun.iter().map(Vec::len).sum();
+            let window = (on_their_way + blocks).div_ceil(BEGUN_WINDOWS).min(BEGUN_WINDOW_MAX);
+            // Who takes any room there is takes ever less at a time, and each window has a record of its own.
+            let count = if room < blocks { room - room % window } else { blocks };
+            let blocks: Vec<_> = wanted.drain(..count).collect();
+            blocks.chunks(window).map(<[_]>::to_vec).collect()
+        };
+        if windows.is_empty() {
             return Ok(false);
         }
-        let blocks: Vec<_> = blocks.drain(..count).collect();
-        let windows: Vec<_> = blocks.chunks(window).collect();
-        self.volume.begin_reads(&windows)?;
-        let coming = |block: &u64| Coming { block: *block, is_forgotten: false };
-        self.begun.extend(windows.iter().map(|window| window.iter().map(coming).collect()));
+        self.volume.begin_extents(&windows)?;
+        let coming = |block| Coming { block, is_forgotten: false };
+        let blocks = |window: &Vec<Extent>| {
+            window.iter().flat_map(|extent| extent.blocks()).map(coming).collect()
+        };
+        self.begun.extend(windows.iter().map(blocks));
         Ok(true)
     }
 
@@ -118,6 +126,55 @@ impl Blocks {
         })
     }
 
+    /// Reads a range into the cache.
+    pub(super) fn read_range(&mut self, extent: Extent) -> Result<(), VolumeError> {
+        self.finish_all_windows()?;
+        let mut data: Vec<_> = extent.blocks().map(|_| self.zeros()).collect();
+        let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();
+        self.volume.access_range(extent, &mut ops)?;
+        for (block, data) in extent.blocks().zip(data) {
+            if !self.cache.contains(block) {
+                self.cache.insert_clean(block, data);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes dirty blocks to storage, those first that were not used for longest: a range if all of one is dirty, or up to
+    /// `blocks_max` blocks.
+    pub(super) fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
+        let classes = self.volume.range_classes().to_vec();
+        let oldest = self.cache.oldest_dirty(blocks_max);
+        let range_of = |block: u64| {
+            let around = classes.iter().rev().map(|class| Extent::around(block, *class));
+            let is_dirty = |extent: &Extent| {
+                extent.blocks().end <= self.volume.blocks()
+                    && extent.blocks().all(|block| self.cache.is_dirty(block))
+            };
+            around.into_iter().find(|extent| extent.class == 0 || is_dirty(extent))
+        };
+        let ranges = oldest.iter().map(|(block, _)| range_of(*block));
+        let is_block = |range: &Option<Extent>| range.is_none_or(|extent| extent.class == 0);
+        let mut ranges = ranges.peekable();
+        match ranges.peek().copied().flatten().filter(|extent| extent.class > 0) {
+            Some(extent) => self.write_range(extent),
+            None => {
+                let blocks = ranges.take_while(is_block).count();
+                self.exchange(&[], blocks)
+            }
+        }
+    }
+
+    fn write_range(&mut self, extent: Extent) -> Result<(), VolumeError> {
+        self.finish_all_windows()?;
+        let Self { volume, cache, .. } = self;
+        let data = extent.blocks().filter_map(|block| cache.peek(block));
+        let mut ops: Vec<_> = data.map(Op::Write).collect();
+        volume.access_range(extent, &mut ops)?;
+        self.cache.mark_clean(&extent.blocks().collect::<Vec<_>>());
+        Ok(())
+    }
+
     /// `access` answers which of the accesses it has made.
     fn exchange_by(
         &mut self,
@@ -154,6 +211,11 @@ impl Blocks {
     /// Whether a window that was begun has a block.
     pub(super) fn is_coming(&self, block: u64) -> bool {
         self.begun.iter().flatten().any(|coming| coming.block == block)
+    }
+
+    /// Whether every block of a range is at hand.
+    pub(super) fn is_at_hand(&self, extent: Extent) -> bool {
+        extent.blocks().all(|block| self.cache.contains(block))
     }
 
     fn zeros(&self) -> WipedBytes {

@@ -72,6 +72,11 @@ impl Cache {
         Some(&self.entries.get(&block)?.data)
     }
 
+    /// The contents of a block. No use.
+    pub(super) fn peek(&self, block: u64) -> Option<&[u8]> {
+        self.entries.get(&block).map(|entry| &*entry.data)
+    }
+
     /// The contents of a block, to be changed: from now on it is dirty.
     pub(super) fn get_mut(&mut self, block: u64) -> Option<&mut [u8]> {
         self.touch(block);

@@ -11,6 +11,7 @@ use crate::device::ops::{bytes_carried, check, is_durable};
 use crate::device::span::{Part, parts, whole_blocks};
 use crate::device::{Completion, DiskOp, Request};
 use crate::error::VolumeError;
+use crate::volume::Extent;
 
 /// As many blocks are forgotten in one step: a tick that is due waits for no longer.
 const FORGET_BLOCKS_MAX: u64 = 1 << 16;
@@ -86,9 +87,10 @@ impl Pending {
         self.transfers.iter().flat_map(move |transfer| transfer.needs(block_bytes))
     }
 
-    /// Looks further ahead: the next block that has to be at hand, each one once.
-    pub(super) fn look_ahead(&mut self, block_bytes: usize) -> Option<u64> {
-        self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(block_bytes))
+    /// Looks further ahead: the next block that has to be at hand, each one once; or the longest range of one of `classes` of
+    /// which all blocks have to be.
+    pub(super) fn look_ahead(&mut self, block_bytes: usize, classes: &[u8]) -> Option<Extent> {
+        self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(block_bytes, classes))
     }
 
     /// The blocks that the next step forgets, if it does.
@@ -189,14 +191,20 @@ impl Transfer {
         all.chain(first).map(|part| part.block).chain(last)
     }
 
-    fn look_ahead(&mut self, block_bytes: usize) -> Option<u64> {
+    fn look_ahead(&mut self, block_bytes: usize, classes: &[u8]) -> Option<Extent> {
         let from = self.looked_at.max(self.done);
         let block = self.needs_from(from, block_bytes).next();
-        // Behind the block, and to the end if none is needed.
-        let end_of_block = block.map(|block| (block + 1) * block_bytes as u64 - self.offset);
-        let end_of_block = end_of_block.and_then(|end| usize::try_from(end).ok());
-        self.looked_at = end_of_block.unwrap_or(usize::MAX).min(self.data.len());
-        block
+        let end = (self.offset + self.data.len() as u64) / block_bytes as u64;
+        // Of a write, blocks are needed one by one.
+        let extent = block.map(|block| match self.is_write {
+            true => Extent::of_block(block),
+            false => Extent::longest(classes, block, end),
+        });
+        // Behind it, and to the end if none is needed.
+        let behind = extent.map(|extent| extent.blocks().end * block_bytes as u64 - self.offset);
+        let behind = behind.and_then(|end| usize::try_from(end).ok());
+        self.looked_at = behind.unwrap_or(usize::MAX).min(self.data.len());
+        extent
     }
 
     /// Moves the bytes of a part, if its block is at hand and may become dirty.

@@ -15,7 +15,7 @@ use super::uncached;
 use super::{BLOCKS_UNDER_WAY_MAX, DiskOptions};
 use crate::device::Request;
 use crate::error::VolumeError;
-use crate::volume::Volume;
+use crate::volume::{Extent, Volume};
 
 /// After so long without a request, dirty blocks are written back.
 const IDLE: Duration = Duration::from_millis(500);
@@ -31,7 +31,9 @@ pub(super) struct Worker {
     /// So many of them have had all their blocks looked at.
     looked_at: usize,
     /// What is to be read for them, and nobody has begun to.
-    missing: VecDeque<u64>,
+    missing: VecDeque<Extent>,
+    /// Of the volume.
+    classes: Vec<u8>,
     /// Done, but not durable yet.
     wait_for_flush: Vec<Pending>,
     /// It was told to close: nobody asks for more.
@@ -40,6 +42,7 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(volume: Volume, options: &DiskOptions) -> Self {
+        let classes = volume.range_classes().to_vec();
         let blocks = Blocks::new(volume);
         let cache_blocks_max = (options.cache_bytes_max / blocks.block_bytes as u64) as usize;
         Self {
@@ -50,6 +53,7 @@ impl Worker {
             bytes: 0,
             looked_at: 0,
             missing: VecDeque::new(),
+            classes,
             wait_for_flush: Vec::new(),
             is_closing: false,
         }
@@ -147,7 +151,7 @@ impl Worker {
         loop {
             self.look_ahead();
             // Of what was missing, something may have been written since.
-            self.missing.retain(|block| !self.blocks.cache.contains(*block));
+            self.missing.retain(|extent| !self.blocks.is_at_hand(*extent));
             if !self.blocks.begin(&mut self.missing)? {
                 return Ok(());
             }
@@ -156,16 +160,28 @@ impl Worker {
 
     /// Looks for what requests need and is not at hand, a window at the most. What is at hand must not leave for that.
     fn look_ahead(&mut self) {
-        let Self { blocks, pending, looked_at, missing, .. } = self;
-        while missing.len() < WINDOW_ACCESSES_MAX
+        let Self { blocks, pending, looked_at, missing, classes, .. } = self;
+        let mut wanted: usize = missing.iter().map(|extent| extent.count()).sum();
+        while wanted < WINDOW_ACCESSES_MAX
             && let Some(request) = pending.get_mut(*looked_at)
         {
-            match request.look_ahead(blocks.block_bytes) {
-                Some(block) if blocks.cache.contains(block) => blocks.cache.touch(block),
-                Some(block) if blocks.is_coming(block) || missing.contains(&block) => (),
-                Some(block) => missing.push_back(block),
-                None => *looked_at += 1,
+            let Some(extent) = request.look_ahead(blocks.block_bytes, classes) else {
+                *looked_at += 1;
+                continue;
+            };
+            let is_missing = |block: u64| {
+                let mut missing = missing.iter();
+                !blocks.cache.contains(block)
+                    && !blocks.is_coming(block)
+                    && !missing.any(|extent| extent.blocks().contains(&block))
+            };
+            // All of a range is read if any of it must be: which ranges are read follows from requests, and not from what
+            // is at hand of them.
+            if extent.blocks().any(is_missing) {
+                wanted += extent.count();
+                missing.push_back(extent);
             }
+            extent.blocks().for_each(|block| blocks.cache.touch(block));
         }
     }
 
@@ -198,7 +214,10 @@ impl Worker {
 
     /// What was read for requests under way must not leave before their turn.
     fn shrink_cache(&mut self) {
-        let under_way = if self.pending.is_empty() { 0 } else { BLOCKS_UNDER_WAY_MAX };
+        // Of ranges, one is looked for while others come.
+        let range = self.classes.last().map_or(1, |class| 1 << class);
+        let under_way =
+            if self.pending.is_empty() { 0 } else { BLOCKS_UNDER_WAY_MAX.max(4 * range) };
         self.blocks.cache.shrink(self.cache_blocks_max + under_way);
     }
 
@@ -221,15 +240,20 @@ impl Worker {
     /// Reads a window of blocks into the cache, where none can be begun before others are read.
     fn fetch_window(&mut self) -> Result<(), VolumeError> {
         let Self { blocks, pending, missing, .. } = self;
+        if let Some(range) = missing.pop_front_if(|extent| extent.class > 0) {
+            return blocks.read_range(range);
+        }
         let needed = pending.front().into_iter().flat_map(|first| first.needs(blocks.block_bytes));
         let lacking = blocks.missing(needed, WINDOW_ACCESSES_MAX);
-        let lacking = lacking.into_iter().chain(missing.drain(..));
+        let ahead = missing.iter().take_while(|extent| extent.class == 0).count();
+        let ahead = missing.drain(..ahead).map(|extent| extent.first);
+        let lacking = lacking.into_iter().chain(ahead);
         let window = blocks.missing(lacking, WINDOW_ACCESSES_MAX);
         self.blocks.exchange(&window, 0)
     }
 
     /// Writes dirty blocks to storage, those first that were not used for longest.
     fn write_back(&mut self) -> Result<(), VolumeError> {
-        self.blocks.exchange(&[], WINDOW_ACCESSES_MAX)
+        self.blocks.write_back(WINDOW_ACCESSES_MAX)
     }
 }

@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::{Plan, Room, Want};
+use oblivio_core::durable::{Plan, Room};
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{HitPolicy, Op};
 
-use super::{SyncMoves, Volume};
+use super::{Extent, SyncMoves, Volume};
 use crate::error::{VolumeError, VolumeErrorKind};
 
 /// Reads of which the log holds the moves, and storage has seen nothing.
@@ -50,10 +50,19 @@ impl Volume {
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, for more blocks than
     /// [`Self::reads_to_begin_max`], for a window of none and for a block past the end; any other breaks the volume.
     pub fn begin_reads(&mut self, windows: &[&[u64]]) -> Result<(), VolumeError> {
-        let blocks = windows.concat();
-        let is_sound = blocks.len() <= self.reads_to_begin_max()?
+        let windows = windows.iter().map(|window| window.iter().copied().map(Extent::of_block));
+        self.begin_extents(&windows.map(Iterator::collect).collect::<Vec<_>>())
+    }
+
+    /// The same of ranges. Of a window, [`Self::finish_reads`] reads the blocks of all its ranges, one after the other.
+    ///
+    /// # Errors
+    /// Those of [`Self::begin_reads`], also for what is no range of this volume.
+    pub fn begin_extents(&mut self, windows: &[Vec<Extent>]) -> Result<(), VolumeError> {
+        let blocks: usize = windows.iter().flatten().map(|extent| extent.count()).sum();
+        let is_sound = blocks <= self.reads_to_begin_max()?
             && windows.iter().all(|window| !window.is_empty())
-            && blocks.iter().all(|block| *block < self.blocks());
+            && windows.iter().flatten().all(|extent| self.check_extent(*extent).is_ok());
         if !is_sound {
             let message = "no blocks, more than can be begun to be read, or one past the end";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
@@ -61,11 +70,11 @@ impl Volume {
         let has_something_to_go_on_with = !self.begun.is_empty();
         self.unless_broken(|volume| {
             for window in windows {
-                let wanted: Vec<_> = window.iter().map(|block| Want::Block(*block)).collect();
+                let wanted: Vec<_> = window.iter().map(|extent| extent.want()).collect();
                 let planned: Vec<_> = volume.begun.iter().map(|reads| &reads.plan).collect();
                 let plan = volume.live.array.plan(&wanted, &planned, &mut volume.live.coins)?;
                 volume.ledger.before_accesses(&mut volume.live)?;
-                let nothing = wanted.iter().map(|_| None);
+                let nothing = (0..plan.accesses()).map(|_| None);
                 volume.ledger.log_accesses(&plan, nothing)?;
                 let records = volume.ledger.log.records();
                 volume.begun.push_back(BegunReads {

@@ -11,10 +11,20 @@ use crate::state::record::{self, Record};
 impl Volume {
     /// Makes it possible to begin accesses, and says how many of `wanted`.
     pub(super) fn make_room(&mut self, wanted: usize) -> Result<usize, VolumeError> {
+        self.make_room_of(1, wanted)
+    }
+
+    /// Makes it possible to begin so many accesses together.
+    pub(super) fn make_room_for(&mut self, accesses: usize) -> Result<(), VolumeError> {
+        self.make_room_of(accesses, accesses).map(drop)
+    }
+
+    fn make_room_of(&mut self, least: usize, wanted: usize) -> Result<usize, VolumeError> {
+        let least = least as u64;
         loop {
             let Room { accesses, evictions, must_evict } = self.live.array.room()?;
             let must_evict = must_evict || self.owes_eviction;
-            if accesses == 0 || must_evict && evictions == 0 {
+            if accesses < least || must_evict && evictions == 0 {
                 self.checkpoint()?;
             }
             if must_evict {
@@ -23,7 +33,7 @@ impl Volume {
                 self.sync_moves()?;
                 self.live.array.evict()?;
                 self.owes_eviction = false;
-            } else if accesses > 0 {
+            } else if accesses >= least {
                 let fitting = wanted.min(self.live.array.window_accesses_max());
                 return Ok(fitting.min(usize::try_from(accesses).unwrap_or(usize::MAX)));
             }

@@ -151,9 +151,9 @@ impl RangeParams {
         of_level.max(2 * self.evictions_max() * self.path_blocks())
     }
 
-    /// How many accesses can be planned together.
+    /// How many accesses can be planned together: while one range is read, another is begun.
     pub(super) fn window_accesses_max(&self) -> u64 {
-        self.range_blocks_max().max(WINDOW_ACCESSES_MAX as u64)
+        (2 * self.range_blocks_max()).max(WINDOW_ACCESSES_MAX as u64)
     }
 
     /// Blocks of the path of one eviction that are in storage.

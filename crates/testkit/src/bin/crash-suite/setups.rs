@@ -106,6 +106,35 @@ pub(crate) fn setups() -> Vec<Setup> {
                 ..common.with_map_in_tree()
             },
         ),
+        setup("range", SmallVolume { scheme: SmallScheme::Range { class: 3 }, ..common }),
+        setup(
+            "range-raw-at-flush",
+            SmallVolume {
+                scheme: SmallScheme::Range { class: 2 },
+                device: Device::Raw,
+                sync_moves: SyncMoves::AtFlush,
+                ..common
+            },
+        ),
+        setup(
+            "range-scheduled",
+            SmallVolume {
+                scheme: SmallScheme::Range { class: 1 },
+                device: scheduled(6, 3),
+                state_file_bytes_max: 0,
+                ..common
+            },
+        ),
+        setup(
+            "range-at-flush",
+            SmallVolume {
+                scheme: SmallScheme::Range { class: 3 },
+                device: Device::Disk { cache_blocks_max: 24 },
+                sync_moves: SyncMoves::AtFlush,
+                tree_top_levels: 3,
+                ..common
+            },
+        ),
         setup("scan", SmallVolume { scheme: SmallScheme::Scan { spare: 12 }, ..common }),
         setup(
             "scan-raw-at-flush",

@@ -1,0 +1,124 @@
+//! Ranges of blocks that are accessed at once, where the scheme has such.
+
+use std::ops::Range;
+
+use oblivio_core::Op;
+use oblivio_core::durable::Want;
+
+use super::Volume;
+use crate::error::{VolumeError, VolumeErrorKind};
+
+/// Blocks that are accessed at once: an aligned range of `2^class` blocks. One block is a range of class 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// The first of them.
+    pub first: u64,
+    /// Storage sees it.
+    pub class: u8,
+}
+
+impl Extent {
+    /// One block.
+    pub fn of_block(block: u64) -> Self {
+        Self { first: block, class: 0 }
+    }
+
+    /// The longest range of one of `classes`, which ascend, that begins with `first` and ends before `end`.
+    pub fn longest(classes: &[u8], first: u64, end: u64) -> Self {
+        let fits = |class: &&u8| {
+            let blocks = 1u64 << **class;
+            first.is_multiple_of(blocks) && first.checked_add(blocks).is_some_and(|it| it <= end)
+        };
+        Self { first, class: classes.iter().rfind(fits).copied().unwrap_or(0) }
+    }
+
+    /// The range of a class that a block is in.
+    pub fn around(block: u64, class: u8) -> Self {
+        Self { first: block >> class << class, class }
+    }
+
+    /// Its blocks.
+    pub fn blocks(self) -> Range<u64> {
+        self.first..self.first + (1 << self.class)
+    }
+
+    /// How many blocks it has.
+    pub fn count(self) -> usize {
+        1 << self.class
+    }
+
+    pub(super) fn want(self) -> Want {
+        match self.class {
+            0 => Want::Block(self.first),
+            class => Want::Range { first: self.first, class },
+        }
+    }
+}
+
+impl Volume {
+    /// For which `i` aligned ranges of `2^i` blocks can be accessed at once, ascending; the first is 0. Public.
+    pub fn range_classes(&self) -> &[u8] {
+        self.live.array.range_classes()
+    }
+
+    /// Accesses a range at once, with an operation for each of its blocks, in order. Storage sees its class.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
+    pub fn access_range(&mut self, extent: Extent, ops: &mut [Op<'_>]) -> Result<(), VolumeError> {
+        self.check_sound()?;
+        self.check_nothing_begun()?;
+        self.check_extent(extent)?;
+        let block_bytes = self.block_bytes();
+        let fits = |op: &Op<'_>| match op {
+            Op::Read(buffer) => buffer.len() == block_bytes,
+            Op::Write(data) => data.len() == block_bytes,
+            Op::Update(_) => false,
+        };
+        if ops.len() != extent.count() || !ops.iter().all(fits) {
+            let message = "the operations are not one for each block of the range, or updates";
+            return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
+        }
+        self.unless_broken(|volume| {
+            volume.make_room_for(extent.count())?;
+            volume.carry_out(&[extent.want()], ops)
+        })
+    }
+
+    /// Refuses what is no range of this volume.
+    pub(super) fn check_extent(&self, Extent { first, class }: Extent) -> Result<(), VolumeError> {
+        let is_class = self.range_classes().contains(&class);
+        let fits = is_class
+            && first.is_multiple_of(1 << class)
+            && first.checked_add(1 << class).is_some_and(|end| end <= self.blocks());
+        if fits {
+            return Ok(());
+        }
+        let message = "there is no such range: its class is none of the volume's, or it is not aligned, or goes past the end";
+        Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_range_is_aligned_and_ends_in_time() {
+        let classes = [0, 2, 4];
+        for (first, end, class) in [
+            (0, 16, 4),
+            (0, 15, 2),
+            (4, 32, 2),
+            (16, 32, 4),
+            (3, 32, 0),
+            (12, 15, 0),
+            (0, 3, 0),
+            (u64::MAX - 15, u64::MAX, 2),
+        ] {
+            assert_eq!(Extent::longest(&classes, first, end), Extent { first, class }, "{end}");
+        }
+        assert_eq!(Extent::longest(&[0], 0, 1 << 40), Extent::of_block(0));
+        assert_eq!(Extent::around(23, 4).blocks(), 16..32);
+    }
+}
