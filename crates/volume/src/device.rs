@@ -24,6 +24,12 @@ pub trait BlockDevice: Send + Sync + 'static {
     /// The block size that costs least. Requests may start and end anywhere.
     fn block_bytes(&self) -> u32;
 
+    /// Bytes of the longest ranges that the disk reads or writes at once, from a multiple of them on. Whoever divides requests
+    /// does best to do it there. A multiple of [`Self::block_bytes`].
+    fn range_bytes(&self) -> u32 {
+        self.block_bytes()
+    }
+
     /// The most bytes of one read or write. Zero and trim take any length.
     fn request_bytes_max(&self) -> u32;
 

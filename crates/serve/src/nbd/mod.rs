@@ -105,7 +105,7 @@ pub struct Limits {
     /// Requests of one connection that are not yet answered. More wait in the socket.
     pub in_flight_requests_max: u32,
     /// Bytes that the reads and writes of one connection carry, whatever others do; a block at least. Long ones go to the disk
-    /// in portions of 32 KiB, or of a block if that is longer.
+    /// in portions of 32 KiB, or of a block or range of the disk if that is longer.
     pub in_flight_bytes_max: u32,
     /// More bytes, which all connections share. Replies that clients do not read count, too.
     pub shared_bytes_max: u32,

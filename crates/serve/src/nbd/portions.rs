@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::requests::Held;
 use super::wire::{Errno, RequestHead, command, command_flag};
 
-/// A portion is as long at the most, or a block.
+/// A portion is as long at the most, or a block, or a range that the disk reads and writes at once.
 pub(super) const PORTION_BYTES_MAX: u32 = 32 << 10;
 
-/// Portions end at multiples of so many bytes of a disk with blocks of `block_bytes`: they divide no block, because a block is
-/// written as a whole or not at all, and a part of one takes more accesses.
-pub(super) fn portion_bytes(block_bytes: u32) -> u32 {
-    block_bytes * (PORTION_BYTES_MAX / block_bytes).max(1)
+/// Portions end at multiples of so many bytes of a disk with ranges of `range_bytes`: they divide no block, because a block is
+/// written as a whole or not at all, and a part of one takes more accesses; and no range, because a part of one is read and
+/// written block by block.
+pub(super) fn portion_bytes(range_bytes: u32) -> u32 {
+    range_bytes * (PORTION_BYTES_MAX / range_bytes).max(1)
 }
 
 /// The portions of a request that lies within the disk, each as if it had been asked for alone. They end at multiples of

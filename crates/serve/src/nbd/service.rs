@@ -121,7 +121,7 @@ impl Service {
         Ok(Self {
             export: Export::new(&*device, options),
             places_left: Arc::new(Semaphore::new(device.requests_in_flight_max())),
-            portion_bytes: portion_bytes(device.block_bytes().max(1)),
+            portion_bytes: portion_bytes(device.range_bytes().max(1)),
             device,
             requests: AtomicU64::new(0),
             shared_bytes_left: Arc::new(Semaphore::new(limits.shared_bytes_max as usize)),

@@ -23,6 +23,7 @@ mod pending;
 mod requests;
 mod schedule;
 mod scheduled;
+mod streams;
 mod uncached;
 mod worker;
 
@@ -80,6 +81,7 @@ pub struct Disk {
     is_closed: RwLock<bool>,
     bytes: u64,
     block_bytes: u32,
+    range_bytes: u32,
     /// Of the schedule, if there is a clock.
     tally: Option<Arc<Tally>>,
     /// Why it does nothing any more.
@@ -93,7 +95,8 @@ impl Disk {
     /// [`VolumeErrorKind::Io`] when the system gives no thread, [`VolumeErrorKind::InvalidConfig`] for
     /// a schedule that cannot be kept.
     pub fn start(volume: Volume, options: &DiskOptions) -> Result<Self, VolumeError> {
-        let shape = Shape::of(&volume);
+        let has_ranges = options.schedule.is_none() && options.cache_bytes_max > 0;
+        let shape = Shape::of(&volume, has_ranges);
         let Some(schedule) = options.schedule else {
             let worker = Worker::new(volume, options);
             return Self::start_worker(shape, move |queue| worker.run(queue).map(drop));
@@ -137,7 +140,7 @@ impl Disk {
         early_write_backs: bool,
     ) -> Result<(Self, Ticks), VolumeError> {
         schedule::check_accesses(accesses)?;
-        let shape = Shape::of(&volume);
+        let shape = Shape::of(&volume, false);
         let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses, early_write_backs);
         let disk =
             Self::start_worker(shape, move |queue| worker.run(queue, Pace::ByHand).map(drop))?;
@@ -146,7 +149,7 @@ impl Disk {
     }
 
     fn start_worker(
-        Shape { bytes, block_bytes }: Shape,
+        Shape { bytes, block_bytes, range_bytes }: Shape,
         work: impl FnOnce(&Queue) -> Result<(), VolumeError> + Send + 'static,
     ) -> Result<Self, VolumeError> {
         let (queue, messages) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
@@ -161,7 +164,8 @@ impl Disk {
             })?;
         let worker = Mutex::new(Some(worker));
         let is_closed = RwLock::new(false);
-        Ok(Self { queue, worker, is_closed, bytes, block_bytes, tally: None, failure })
+        let tally = None;
+        Ok(Self { queue, worker, is_closed, bytes, block_bytes, range_bytes, tally, failure })
     }
 
     /// Serves what was asked so far, and closes the volume: there will be nothing to recover. Whoever
@@ -186,13 +190,16 @@ impl Disk {
 struct Shape {
     bytes: u64,
     block_bytes: u32,
+    range_bytes: u32,
 }
 
 impl Shape {
-    fn of(volume: &Volume) -> Self {
-        let block_bytes = volume.block_bytes();
-        let bytes = volume.blocks() * block_bytes as u64;
-        Self { bytes, block_bytes: block_bytes as u32 }
+    /// Of a disk that reads and writes ranges at once, or blocks alone.
+    fn of(volume: &Volume, has_ranges: bool) -> Self {
+        let block_bytes = volume.block_bytes() as u32;
+        let bytes = volume.blocks() * u64::from(block_bytes);
+        let class = volume.range_classes().last().filter(|_| has_ranges).copied().unwrap_or(0);
+        Self { bytes, block_bytes, range_bytes: block_bytes << class }
     }
 }
 
@@ -210,6 +217,10 @@ impl BlockDevice for Disk {
 
     fn block_bytes(&self) -> u32 {
         self.block_bytes
+    }
+
+    fn range_bytes(&self) -> u32 {
+        self.range_bytes
     }
 
     fn request_bytes_max(&self) -> u32 {

@@ -25,6 +25,8 @@ pub(super) struct Pending {
     /// What a read has read. Wiped if nobody is given it.
     answer: WipedBytes,
     pub(super) is_durable: bool,
+    /// Bytes that were read in a row, up to the end of this request.
+    pub(super) in_a_row: u64,
     /// That it reads or writes.
     pub(super) bytes: u64,
     done: Completion,
@@ -79,7 +81,13 @@ impl Pending {
             DiskOp::Flush => (),
         }
         let answer = WipedBytes::default();
-        Self { forget, transfers, answer, is_durable, bytes, done: request.done }
+        let done = request.done;
+        Self { forget, transfers, answer, is_durable, in_a_row: 0, bytes, done }
+    }
+
+    /// The first byte that it reads, if it is a read.
+    pub(super) fn reads_from(&self) -> Option<u64> {
+        self.transfers.front().filter(|transfer| !transfer.is_write).map(|transfer| transfer.offset)
     }
 
     /// The blocks that have to be at hand, in the order in which they are needed.
@@ -89,8 +97,12 @@ impl Pending {
 
     /// Looks further ahead: the next block that has to be at hand, each one once; or the longest range of one of `classes` of
     /// which all blocks have to be.
-    pub(super) fn look_ahead(&mut self, block_bytes: usize, classes: &[u8]) -> Option<Extent> {
-        self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(block_bytes, classes))
+    /// A range may go on behind the request if as much was read in a row as it has.
+    pub(super) fn look_ahead(&mut self, blocks: &Blocks, classes: &[u8]) -> Option<Extent> {
+        let in_a_row = self.in_a_row;
+        self.transfers
+            .iter_mut()
+            .find_map(|transfer| transfer.look_ahead(blocks, classes, in_a_row))
     }
 
     /// The blocks that the next step forgets, if it does.
@@ -191,14 +203,20 @@ impl Transfer {
         all.chain(first).map(|part| part.block).chain(last)
     }
 
-    fn look_ahead(&mut self, block_bytes: usize, classes: &[u8]) -> Option<Extent> {
+    fn look_ahead(&mut self, blocks: &Blocks, classes: &[u8], in_a_row: u64) -> Option<Extent> {
+        let block_bytes = blocks.block_bytes;
         let from = self.looked_at.max(self.done);
         let block = self.needs_from(from, block_bytes).next();
         let end = (self.offset + self.data.len() as u64) / block_bytes as u64;
         // Of a write, blocks are needed one by one.
         let extent = block.map(|block| match self.is_write {
             true => Extent::of_block(block),
-            false => Extent::longest(classes, block, end),
+            false => {
+                let in_stream = |class: &&u8| (block_bytes as u64) << **class <= in_a_row;
+                let in_stream = classes.iter().rfind(in_stream).map_or(0, |class| 1 << class);
+                let disk_end = blocks.bytes / block_bytes as u64;
+                Extent::longest(classes, block, end.max(block + in_stream).min(disk_end))
+            }
         });
         // Behind it, and to the end if none is needed.
         let behind = extent.map(|extent| extent.blocks().end * block_bytes as u64 - self.offset);

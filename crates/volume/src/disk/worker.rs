@@ -11,6 +11,7 @@ use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use super::blocks::Blocks;
 use super::pending::{Pending, Step};
 use super::requests::{Message, Queue, Waiting};
+use super::streams::Streams;
 use super::uncached;
 use super::{BLOCKS_UNDER_WAY_MAX, DiskOptions};
 use crate::device::Request;
@@ -34,6 +35,9 @@ pub(super) struct Worker {
     missing: VecDeque<Extent>,
     /// Of the volume.
     classes: Vec<u8>,
+    /// Ranges are read that go on behind a request: the cache is so large that they stay until they are asked for.
+    reads_ahead: bool,
+    streams: Streams,
     /// Done, but not durable yet.
     wait_for_flush: Vec<Pending>,
     /// It was told to close: nobody asks for more.
@@ -53,6 +57,8 @@ impl Worker {
             bytes: 0,
             looked_at: 0,
             missing: VecDeque::new(),
+            reads_ahead: classes.last().is_some_and(|class| cache_blocks_max >> class >= 4),
+            streams: Streams::default(),
             classes,
             wait_for_flush: Vec::new(),
             is_closing: false,
@@ -139,7 +145,12 @@ impl Worker {
     fn admit(&mut self, Waiting { requests, is_last, .. }: Waiting) {
         self.is_closing = is_last;
         for request in requests {
-            if let Some(pending) = Pending::admit(request, &self.blocks) {
+            if let Some(mut pending) = Pending::admit(request, &self.blocks) {
+                if self.reads_ahead
+                    && let Some(offset) = pending.reads_from()
+                {
+                    pending.in_a_row = self.streams.follow(offset, pending.bytes);
+                }
                 self.bytes += pending.bytes;
                 self.pending.push_back(pending);
             }
@@ -165,7 +176,7 @@ impl Worker {
         while wanted < WINDOW_ACCESSES_MAX
             && let Some(request) = pending.get_mut(*looked_at)
         {
-            let Some(extent) = request.look_ahead(blocks.block_bytes, classes) else {
+            let Some(extent) = request.look_ahead(blocks, classes) else {
                 *looked_at += 1;
                 continue;
             };

@@ -1,0 +1,49 @@
+//! Reads that go on where others have ended: of these, ranges are read ahead.
+
+use std::collections::VecDeque;
+
+/// As many streams are followed at a time.
+const STREAMS_MAX: usize = 16;
+
+/// Where reads have ended, and how much each of them has read in a row. Secret.
+#[derive(Default)]
+pub(super) struct Streams(VecDeque<Stream>);
+
+struct Stream {
+    end: u64,
+    bytes: u64,
+}
+
+impl Streams {
+    /// A read of so many bytes. Answers how many bytes were read in a row, these included.
+    pub(super) fn follow(&mut self, offset: u64, bytes: u64) -> u64 {
+        let before = self.0.iter().position(|stream| stream.end == offset);
+        let before = before.and_then(|at| self.0.remove(at)).map_or(0, |stream| stream.bytes);
+        let stream = Stream { end: offset + bytes, bytes: before + bytes };
+        let in_a_row = stream.bytes;
+        self.0.push_back(stream);
+        if self.0.len() > STREAMS_MAX {
+            self.0.pop_front();
+        }
+        in_a_row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_goes_on_where_a_read_has_ended() {
+        let mut streams = Streams::default();
+        assert_eq!(streams.follow(0, 10), 10);
+        assert_eq!(streams.follow(1000, 10), 10);
+        assert_eq!(streams.follow(10, 5), 15);
+        assert_eq!(streams.follow(1010, 1), 11);
+        assert_eq!(streams.follow(16, 1), 1);
+        for far in 0..STREAMS_MAX as u64 {
+            streams.follow(1 << 20 | far << 8, 1);
+        }
+        assert_eq!(streams.follow(15, 1), 1, "it was forgotten");
+    }
+}
