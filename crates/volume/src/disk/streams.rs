@@ -15,17 +15,17 @@ struct Stream {
 }
 
 impl Streams {
-    /// A read of so many bytes. Answers how many bytes were read in a row, these included.
+    /// A read of so many bytes. Answers how many bytes were read in a row, these included, if it goes on where another has
+    /// ended.
     pub(super) fn follow(&mut self, offset: u64, bytes: u64) -> u64 {
         let before = self.0.iter().position(|stream| stream.end == offset);
         let before = before.and_then(|at| self.0.remove(at)).map_or(0, |stream| stream.bytes);
-        let stream = Stream { end: offset + bytes, bytes: before + bytes };
-        let in_a_row = stream.bytes;
-        self.0.push_back(stream);
+        let in_a_row = before + bytes;
+        self.0.push_back(Stream { end: offset + bytes, bytes: in_a_row });
         if self.0.len() > STREAMS_MAX {
             self.0.pop_front();
         }
-        in_a_row
+        if before > 0 { in_a_row } else { 0 }
     }
 }
 
@@ -36,14 +36,14 @@ mod tests {
     #[test]
     fn a_stream_goes_on_where_a_read_has_ended() {
         let mut streams = Streams::default();
-        assert_eq!(streams.follow(0, 10), 10);
-        assert_eq!(streams.follow(1000, 10), 10);
+        assert_eq!(streams.follow(0, 10), 0);
+        assert_eq!(streams.follow(1000, 10), 0);
         assert_eq!(streams.follow(10, 5), 15);
         assert_eq!(streams.follow(1010, 1), 11);
-        assert_eq!(streams.follow(16, 1), 1);
+        assert_eq!(streams.follow(16, 1), 0);
         for far in 0..STREAMS_MAX as u64 {
             streams.follow(1 << 20 | far << 8, 1);
         }
-        assert_eq!(streams.follow(15, 1), 1, "it was forgotten");
+        assert_eq!(streams.follow(15, 1), 0, "it was forgotten");
     }
 }

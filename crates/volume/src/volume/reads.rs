@@ -59,10 +59,10 @@ impl Volume {
     /// # Errors
     /// Those of [`Self::begin_reads`], also for what is no range of this volume.
     pub fn begin_extents(&mut self, windows: &[Vec<Extent>]) -> Result<(), VolumeError> {
-        let blocks: usize = windows.iter().flatten().map(|extent| extent.count()).sum();
-        let is_sound = blocks <= self.reads_to_begin_max()?
-            && windows.iter().all(|window| !window.is_empty())
-            && windows.iter().flatten().all(|extent| self.check_extent(*extent).is_ok());
+        let all = windows.iter().flatten();
+        let is_sound = windows.iter().all(|window| !window.is_empty())
+            && all.clone().all(|extent| self.check_extent(*extent).is_ok())
+            && all.map(|extent| extent.count()).sum::<usize>() <= self.reads_to_begin_max()?;
         if !is_sound {
             let message = "no blocks, more than can be begun to be read, or one past the end";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));

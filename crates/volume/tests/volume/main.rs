@@ -11,6 +11,7 @@ mod lying_storage;
 mod overlap;
 mod padding;
 mod privacy;
+mod range;
 mod reads;
 mod rescue;
 mod scan;

@@ -1,0 +1,378 @@
+//! A volume on rORAM: what storage sees of ranges, and what of a request becomes one.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::sync_channel;
+
+use oblivio_core::store::TreeId;
+use oblivio_core::view::{Event, Operation};
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, EVICT_PERIOD, SmallScheme, SmallVolume};
+use oblivio_testkit::crash::{Seen, Survival, World};
+use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
+use oblivio_volume::device::{BlockDevice, DiskOp, Request};
+use oblivio_volume::{Disk, DiskOptions, Extent, Volume, VolumeError, VolumeErrorKind};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::support::bench::{Bench, read};
+use crate::support::seen::{assert_alike, looks};
+
+const CLASS: u8 = 3;
+const RANGE: u64 = 1 << CLASS;
+const BYTES: usize = BLOCK_BYTES as usize;
+
+/// The slots of the tree of blocks, and of that of ranges.
+const TREES: [TreeId; 2] = [TreeId(2), TreeId(5)];
+
+fn volume() -> SmallVolume {
+    let scheme = SmallScheme::Range { class: CLASS };
+    SmallVolume { scheme, tree_top_levels: 3, leaf_level: 6, blocks: 76, ..SmallVolume::default() }
+}
+
+fn made() -> (World, Volume) {
+    let world = volume().world();
+    let volume = volume().create(world.store(), world.dir(), StdRng::seed_from_u64(1)).unwrap();
+    (world, volume)
+}
+
+fn range(number: u64) -> Extent {
+    Extent { first: number * RANGE, class: CLASS }
+}
+
+/// Reads a range, or writes the blocks that `fill` says.
+fn access(
+    volume: &mut Volume,
+    extent: Extent,
+    fill: impl Fn(u64) -> Option<u8>,
+) -> Result<Vec<Vec<u8>>, VolumeError> {
+    let writes: Vec<_> =
+        extent.blocks().map(|block| fill(block).map(|fill| vec![fill; BYTES])).collect();
+    let mut data = vec![vec![0xee; BYTES]; extent.count()];
+    let ops = writes.iter().zip(&mut data);
+    let ops = ops.map(|(new, data)| new.as_ref().map_or(Op::Read(data), |new| Op::Write(new)));
+    volume.access_range(extent, &mut ops.collect::<Vec<_>>())?;
+    Ok(data)
+}
+
+fn write(volume: &mut Volume, address: u64, fill: u8) -> Result<(), VolumeError> {
+    volume.access(&mut [Access { address, op: Op::Write(&[fill; BYTES]) }])
+}
+
+// ───────────────────────────── what storage sees ─────────────────────────────
+
+/// Makes an access to a block, or to a range.
+type Workload = fn(&mut Volume, u64, bool);
+
+const WORKLOADS: [(&str, Workload); 6] = [
+    ("reads of one range", |volume, _, is_range| match is_range {
+        true => drop(access(volume, range(1), |_| None).unwrap()),
+        false => read(volume, 9).unwrap(),
+    }),
+    ("reads of what was never written", |volume, step, is_range| match is_range {
+        true => drop(access(volume, range(step % 9), |_| None).unwrap()),
+        false => read(volume, step % 76).unwrap(),
+    }),
+    ("writes to one range", |volume, step, is_range| match is_range {
+        true => drop(access(volume, range(2), |_| Some(step as u8)).unwrap()),
+        false => write(volume, 17, 3).unwrap(),
+    }),
+    ("writes to a part of all", |volume, step, is_range| match is_range {
+        true => {
+            drop(access(volume, range(step % 9), |block| (block % 3 == 0).then_some(7)).unwrap());
+        }
+        false => write(volume, step % 76, 3).unwrap(),
+    }),
+    ("the ends of the disk", |volume, step, is_range| match is_range {
+        true => drop(access(volume, range(step % 2 * 8), |_| Some(1)).unwrap()),
+        false => read(volume, step % 2 * 75).unwrap(),
+    }),
+    ("writes that are trimmed and flushed", |volume, step, is_range| {
+        match is_range {
+            true => drop(access(volume, range(4), |_| Some(step as u8)).unwrap()),
+            false => write(volume, 35, 3).unwrap(),
+        }
+        volume.forget(33..39).unwrap();
+        volume.flush().unwrap();
+    }),
+];
+
+/// Sequences of equal classes look alike, but for which paths are read.
+#[test]
+fn what_storage_sees_follows_from_the_classes_alone() {
+    for seed in 0..4 {
+        let views = WORKLOADS.map(|(name, workload)| {
+            let mut bench = Bench::new(volume(), seed);
+            let mut classes = StdRng::seed_from_u64(seed + 100);
+            for survival in [Survival::All, Survival::None] {
+                let (mut volume, _) = bench.open().unwrap();
+                for step in 0..30 {
+                    workload(&mut volume, step, classes.random());
+                }
+                volume.flush().unwrap();
+                bench.world.crash(&mut StdRng::seed_from_u64(1), survival);
+            }
+            bench.open().unwrap().0.close().unwrap();
+            (name, looks(&bench.world.view()))
+        });
+        assert!(views[0].1.len() > 1000);
+        for (name, view) in &views[1..] {
+            assert_alike(&[views[0].1.clone(), view.clone()], name);
+        }
+    }
+}
+
+/// The pieces of blocks that a call read or wrote, with the tree, without what was announced.
+fn calls(world: &World) -> Vec<(Operation, TreeId, u8, Vec<u64>)> {
+    let mut calls: BTreeMap<(u64, TreeId, u8), (Operation, Vec<u64>)> = BTreeMap::new();
+    for seen in world.take_view() {
+        let Seen::Event(Event { trip, operation, piece: Some(piece), .. }) = seen else { continue };
+        if operation != Operation::Prefetch && TREES.contains(&piece.tree) {
+            let call = calls.entry((trip, piece.tree, piece.bucket.level()));
+            call.or_insert((operation, Vec::new())).1.push(piece.bucket.index());
+        }
+    }
+    calls.into_iter().map(|((_, tree, level), (op, places))| (op, tree, level, places)).collect()
+}
+
+/// To the piece: a range is read on paths that follow each other from a fresh one on, in the tree of its class; and then both
+/// trees make the evictions that are due, and read and write what follows from their count.
+#[test]
+fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() {
+    let (world, mut volume) = made();
+    let SmallVolume { leaf_level, tree_top_levels, .. } = self::volume();
+    let (leaves, spare) = (1u64 << leaf_level, 1u64 << tree_top_levels);
+    let levels = tree_top_levels..=leaf_level;
+    let mut coins = StdRng::seed_from_u64(5);
+    let (mut blocks, mut shown) = (0, [Vec::new(), Vec::new()]);
+    for step in 0..4000u64 {
+        world.take_view();
+        let class = if coins.random() { CLASS } else { 0 };
+        // One range and one block over and over, written and read.
+        match class {
+            0 => read(&mut volume, 9).unwrap(),
+            _ => drop(access(&mut volume, range(1), |_| (step % 3 == 0).then_some(1)).unwrap()),
+        }
+        let paths = 1u64 << class;
+        let tree = TREES[usize::from(class > 0)];
+        let (before, after) =
+            (blocks / EVICT_PERIOD as u64, (blocks + paths) / EVICT_PERIOD as u64);
+        blocks += paths;
+        let (g, end) = (leaves + before, leaves + after);
+        let ring = |level: u8| (1u64 << level) + spare;
+        // After the evictions before `g`, where the bucket is that a leaf has on a level.
+        let place = |leaf: u64, level: u8| {
+            let of_level = 1u64 << level;
+            let last = g - 1 - (g - 1).wrapping_sub(leaf) % of_level;
+            last % ring(level)
+        };
+        let calls = calls(&world);
+        let (reads, evictions) = calls.split_at(levels.clone().count());
+        let first = (0..leaves)
+            .find(|leaf| reads.last().unwrap().3[0] == place(*leaf, leaf_level))
+            .unwrap();
+        shown[usize::from(class > 0)].push(first);
+        for ((op, of_tree, level, places), expected) in reads.iter().zip(levels.clone()) {
+            let on_level =
+                (0..paths.min(1 << expected)).map(|more| place((first + more) % leaves, expected));
+            assert_eq!(
+                (*op, *of_tree, *level),
+                (Operation::Read, tree, expected + 1),
+                "step {step}"
+            );
+            assert!(on_level.eq(places.iter().copied()), "step {step}, level {level}");
+        }
+        let mut expected = Vec::new();
+        if end > g {
+            for tree in TREES {
+                for op in [Operation::Read, Operation::Write] {
+                    for level in levels.clone() {
+                        let places = (g..end).map(|e| match op {
+                            Operation::Read => place(e % leaves, level),
+                            _ => e % ring(level),
+                        });
+                        expected.push((op, tree, level + 1, places.collect()));
+                    }
+                }
+            }
+        }
+        assert_eq!(evictions, expected, "step {step}");
+    }
+    let mut verdicts = Verdicts::new(1e-6);
+    for (shown, what) in shown.into_iter().zip(["blocks", "ranges"]) {
+        let counts = histogram(shown.iter().copied(), leaves, leaves);
+        verdicts.add(format!("{what} uniform"), uniformity(&counts));
+        verdicts.add(format!("{what} uncorrelated"), serial_correlation(&shown));
+    }
+    verdicts.conclude();
+}
+
+/// Storage that changes a bucket must not learn from the answer what was in it, or was looked for.
+#[test]
+fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
+    const REQUESTS: [(&str, Workload); 5] = [
+        ("what was just written", |volume, _, _| drop(access(volume, range(3), |_| None))),
+        ("what was written long ago", |volume, _, _| drop(access(volume, range(1), |_| None))),
+        ("what was never written", |volume, _, _| drop(access(volume, range(7), |_| None))),
+        ("a write", |volume, _, _| drop(access(volume, range(1), |_| Some(9)))),
+        ("what was trimmed", |volume, _, _| drop(access(volume, range(2), |_| None))),
+    ];
+    let mut bench = Bench::new(volume(), 1);
+    let (mut volume, _) = bench.open().unwrap();
+    for number in [1, 2] {
+        access(&mut volume, range(number), |_| Some(5)).unwrap();
+    }
+    (0..150).for_each(|step| access(&mut volume, range(step % 6 + 3), |_| None).map(drop).unwrap());
+    access(&mut volume, range(3), |_| Some(6)).unwrap();
+    volume.forget(16..24).unwrap();
+    volume.close().unwrap();
+    let good = bench.world.snapshot();
+    let mut failed = 0;
+    // A bucket of the first levels in storage is on every run, whichever it is.
+    for index in 0..16 {
+        let answers = REQUESTS.map(|(name, ask)| {
+            bench.world.restore_store(&good);
+            bench.world.restore_dir(&good);
+            let coins = StdRng::seed_from_u64(1);
+            let (mut volume, _) =
+                bench.setup.open(bench.world.store(), bench.world.dir(), coins).unwrap();
+            let bucket = oblivio_core::geometry::BucketId::new(4, index);
+            bench.world.flip_bit(TREES[1], bucket, 40, 1);
+            bench.world.take_view();
+            ask(&mut volume, 0, true);
+            let view = looks(&bench.world.take_view());
+            let first = view.first().copied().flatten().map_or(0, |look| look.0);
+            let view: Vec<_> = view
+                .into_iter()
+                .map(|look| look.map(|(trip, op, place, bytes)| (trip - first, op, place, bytes)))
+                .collect();
+            (name, volume.access(&mut []).is_err(), view)
+        });
+        failed += usize::from(answers[0].1);
+        for (name, has_failed, view) in &answers[1..] {
+            assert_eq!(*has_failed, answers[0].1, "{name}, {index}");
+            assert_alike(&[answers[0].2.clone(), view.clone()], name);
+        }
+    }
+    assert!(failed >= 8, "{failed}");
+}
+
+// ───────────────────────────── what becomes a range ─────────────────────────────
+
+/// A disk, and how many blocks and ranges it has accessed so far.
+struct Counted {
+    world: World,
+    disk: Disk,
+}
+
+impl Counted {
+    fn new(cache_blocks_max: u64) -> Self {
+        let (world, volume) = made();
+        let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
+        let options = DiskOptions { cache_bytes_max, ..DiskOptions::default() };
+        let disk = Disk::start(volume, &options).unwrap();
+        Self { world, disk }
+    }
+
+    fn call(&self, op: DiskOp) -> Vec<u8> {
+        let (sender, answer) = sync_channel(1);
+        let done = Box::new(move |said| drop(sender.send(said)));
+        self.disk.submit(Request { op, done });
+        answer.recv().unwrap().unwrap().to_vec()
+    }
+
+    fn read(&self, block: u64, blocks: u64) -> Vec<u8> {
+        let (offset, bytes) = (block * BYTES as u64, (blocks * BYTES as u64) as u32);
+        self.call(DiskOp::Read { offset, bytes })
+    }
+
+    fn write(&self, block: u64, blocks: u64, fill: u8) {
+        let data = vec![fill; blocks as usize * BYTES].into();
+        self.call(DiskOp::Write { offset: block * BYTES as u64, data, durable: false });
+    }
+
+    /// Accesses to blocks, and to ranges, since the last time.
+    fn accesses(&self) -> [usize; 2] {
+        let levels = volume().leaf_level - volume().tree_top_levels + 1;
+        let calls = calls(&self.world);
+        TREES.map(|tree| {
+            let count = |op| calls.iter().filter(|call| call.0 == op && call.1 == tree).count();
+            // Each batch of evictions reads as often as it writes.
+            (count(Operation::Read) - count(Operation::Write)) / usize::from(levels)
+        })
+    }
+}
+
+#[test]
+fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it() {
+    let disk = Counted::new(40);
+    disk.write(0, 76, 5);
+    disk.call(DiskOp::Flush);
+    // It is filled with other blocks.
+    disk.read(40, 36);
+    disk.accesses();
+    assert_eq!(disk.read(8, RANGE), vec![5; RANGE as usize * BYTES]);
+    assert_eq!(disk.accesses(), [0, 1]);
+    assert_eq!(disk.read(8, RANGE), vec![5; RANGE as usize * BYTES]);
+    assert_eq!(disk.accesses(), [0, 0], "all of it is at hand");
+    // A part of the next one is at hand, and newer than what storage has.
+    disk.write(17, 1, 6);
+    let read = disk.read(15, RANGE + 2);
+    assert_eq!(disk.accesses(), [1, 1]);
+    let fills: Vec<_> = read.chunks(BYTES).map(|block| block[0]).collect();
+    assert_eq!(fills, [5, 5, 6, 5, 5, 5, 5, 5, 5, 5]);
+    // No range is covered.
+    disk.read(25, RANGE);
+    assert_eq!(disk.accesses(), [RANGE as usize, 0]);
+}
+
+#[test]
+fn a_range_is_written_at_once_if_all_of_it_is_dirty() {
+    let disk = Counted::new(64);
+    disk.write(8, RANGE, 5);
+    disk.call(DiskOp::Flush);
+    assert_eq!(disk.accesses(), [0, 1]);
+    // All but one, and at the end of the disk, where no range is whole.
+    disk.write(17, RANGE - 1, 6);
+    disk.write(72, 4, 7);
+    disk.call(DiskOp::Flush);
+    assert_eq!(disk.accesses(), [RANGE as usize - 1 + 4, 0]);
+    assert_eq!(disk.read(72, 4), vec![7; 4 * BYTES]);
+}
+
+#[test]
+fn a_stream_is_read_ahead_by_ranges() {
+    let disk = Counted::new(40);
+    // Block after block, from within a range on: the first whole range after as many blocks as a range has.
+    (3..40).for_each(|block| drop(disk.read(block, 1)));
+    assert_eq!(disk.accesses(), [5 + RANGE as usize, 3]);
+    // One that goes back is none.
+    (40..72).rev().for_each(|block| drop(disk.read(block, 1)));
+    assert_eq!(disk.accesses(), [32, 0]);
+}
+
+#[test]
+fn what_is_no_range_is_refused_and_nothing_is_lost() {
+    let (_, mut volume) = made();
+    write(&mut volume, 8, 3).unwrap();
+    let wrong = [
+        Extent { first: 4, class: CLASS },
+        Extent { first: 72, class: CLASS },
+        Extent { first: 0, class: 2 },
+        Extent { first: u64::MAX - 7, class: CLASS },
+        Extent { first: 0, class: 70 },
+        Extent { first: 76, class: 0 },
+    ];
+    for extent in wrong {
+        let mut data = vec![[0; BYTES]; if extent.class < 9 { extent.count() } else { 1 }];
+        let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();
+        let refused = volume.access_range(extent, &mut ops).unwrap_err();
+        assert_eq!(refused.kind(), VolumeErrorKind::InvalidRequest, "{extent:?}");
+        assert_eq!(
+            volume.begin_extents(&[vec![extent]]).unwrap_err().kind(),
+            VolumeErrorKind::InvalidRequest
+        );
+    }
+    let refused = volume.access_range(range(0), &mut []).unwrap_err();
+    assert_eq!(refused.kind(), VolumeErrorKind::InvalidRequest);
+    assert_eq!(access(&mut volume, range(1), |_| None).unwrap()[0], [3; BYTES]);
+}
