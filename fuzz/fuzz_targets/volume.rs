@@ -5,8 +5,8 @@
 //! input = setup, 16 requests, lies
 //! ```
 //!
-//! Three volumes are made once: one with its position map on the client, one with most of it in the
-//! tree, and one whose accesses read everything. Each was in use when its client died, so that an opening has something to repeat. Whatever
+//! Four volumes are made once: one with its position map on the client, one with most of it in the
+//! tree, one with ranges, and one whose accesses read everything. Each was in use when its client died, so that an opening has something to repeat. Whatever
 //! becomes of an opening over lies, the volume is as it was once storage is honest.
 #![no_main]
 
@@ -20,7 +20,7 @@ use libfuzzer_sys::fuzz_target;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume};
 use oblivio_testkit::crash::{Snapshot, Survival, World};
-use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
+use oblivio_volume::{Extent, Volume, VolumeError, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -32,6 +32,9 @@ type Block = [u8; BLOCK_BYTES as usize];
 static FLAT: LazyLock<Made> = LazyLock::new(|| Made::new(SmallVolume::default()));
 static IN_TREE: LazyLock<Made> =
     LazyLock::new(|| Made::new(SmallVolume::default().with_map_in_tree()));
+static RANGE: LazyLock<Made> = LazyLock::new(|| {
+    Made::new(SmallVolume { scheme: SmallScheme::Range { class: 3 }, ..SmallVolume::default() })
+});
 static SCAN: LazyLock<Made> = LazyLock::new(|| {
     Made::new(SmallVolume { scheme: SmallScheme::Scan { spare: 20 }, ..SmallVolume::default() })
 });
@@ -39,7 +42,7 @@ static SCAN: LazyLock<Made> = LazyLock::new(|| {
 fuzz_target!(|input: &[u8]| {
     let Some(([setup], input)) = input.split_first_chunk() else { return };
     let Some((requests, lies)) = input.split_first_chunk::<16>() else { return };
-    let Made { setup, left } = [&*FLAT, &*IN_TREE, &*SCAN][usize::from(*setup % 3)];
+    let Made { setup, left } = [&*FLAT, &*IN_TREE, &*RANGE, &*SCAN][usize::from(*setup % 4)];
     let world = setup.world();
     world.restore_store(left);
     world.restore_dir(left);
@@ -57,8 +60,16 @@ fuzz_target!(|input: &[u8]| {
     is_whole(setup, &world);
 });
 
-/// A read that is answered, is answered with what was written.
+/// A read that is answered, is answered with what was written: of a range, if the block begins one.
 fn tells_the_truth(volume: &mut Volume, address: u64) -> Result<(), VolumeError> {
+    let extent = Extent::longest(&volume.range_classes().to_vec(), address, volume.blocks());
+    if extent.class > 0 {
+        let mut blocks = vec![[0; BLOCK_BYTES as usize]; extent.count()];
+        let mut ops: Vec<_> = blocks.iter_mut().map(|block| Op::Read(block)).collect();
+        volume.access_range(extent, &mut ops)?;
+        assert!(extent.blocks().zip(blocks).all(|(address, block)| block == contents(address)));
+        return Ok(());
+    }
     let mut block = [0; BLOCK_BYTES as usize];
     volume.access(&mut [Access { address, op: Op::Read(&mut block) }])?;
     assert!(block == contents(address));

@@ -43,6 +43,9 @@ pub(crate) const VOLUME_LYING_STORAGE: TestTarget = of_volumes("lying_storage");
 /// What is taken for the latest of a damaged volume.
 pub(crate) const VOLUME_RESCUE: TestTarget = of_volumes("rescue");
 
+/// What storage learns of ranges, and what of requests becomes one.
+pub(crate) const VOLUME_RANGE: TestTarget = of_volumes("range");
+
 /// What storage learns of the trivial ORAM, and whatever else a volume on it promises.
 pub(crate) const VOLUME_SCAN: TestTarget = of_volumes("scan");
 

@@ -7,6 +7,7 @@ mod freecursive;
 mod hits;
 mod power_loss;
 mod program;
+mod range;
 mod recovery;
 mod rho;
 mod rotating;
@@ -38,7 +39,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 13] = [
+const GROUPS: [&[Leak]; 14] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -49,6 +50,7 @@ const GROUPS: [&[Leak]; 13] = [
     volume::LEAKS,
     recovery::LEAKS,
     scan::LEAKS,
+    range::LEAKS,
     power_loss::LEAKS,
     schedule::LEAKS,
     program::LEAKS,

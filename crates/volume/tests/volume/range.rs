@@ -206,6 +206,32 @@ fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() 
     verdicts.conclude();
 }
 
+/// What is announced while others are read, as well.
+#[test]
+fn reads_that_are_begun_look_alike() {
+    let views = [0, 1, 2].map(|what| {
+        let (world, mut volume) = made();
+        match what {
+            0 => (),
+            1 => drop(access(&mut volume, range(5), |_| Some(1)).unwrap()),
+            _ => drop(access(&mut volume, range(5), |block| (block < 43).then_some(1)).unwrap()),
+        }
+        if what == 0 {
+            access(&mut volume, range(1), |_| None).unwrap();
+        }
+        world.take_view();
+        volume.begin_extents(&[vec![Extent::of_block(3)], vec![range(5)], vec![range(8)]]).unwrap();
+        for blocks in [1, RANGE, RANGE] {
+            let block = || vec![0; BYTES].into();
+            volume.finish_reads(&mut (0..blocks).map(|_| block()).collect::<Vec<_>>()).unwrap();
+        }
+        looks(&world.take_view())
+    });
+    assert!(views[0].iter().flatten().any(|look| look.1 == Operation::Prefetch));
+    assert_alike(&[views[0].clone(), views[1].clone()], "all of it written");
+    assert_alike(&[views[0].clone(), views[2].clone()], "a part of it written");
+}
+
 /// Storage that changes a bucket must not learn from the answer what was in it, or was looked for.
 #[test]
 fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
@@ -328,9 +354,11 @@ fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it() {
 #[test]
 fn a_range_is_written_at_once_if_all_of_it_is_dirty() {
     let disk = Counted::new(64);
-    disk.write(8, RANGE, 5);
-    disk.call(DiskOp::Flush);
-    assert_eq!(disk.accesses(), [0, 1]);
+    for fill in [5, 0] {
+        disk.write(8, RANGE, fill);
+        disk.call(DiskOp::Flush);
+        assert_eq!(disk.accesses(), [0, 1]);
+    }
     // All but one, and at the end of the disk, where no range is whole.
     disk.write(17, RANGE - 1, 6);
     disk.write(72, 4, 7);

@@ -139,7 +139,9 @@ impl RangeArray {
 
     /// Tells storage of the runs of steps that come after those that were announced before.
     pub(super) fn announce_steps(&mut self, steps: &[Step]) -> Result<(), Error> {
-        for step in steps {
+        // The very first is read at once.
+        let is_next = usize::from(self.announced == 0);
+        for step in steps.iter().skip(is_next) {
             let at = self.of_class(step.class)?;
             let run = Run { first: step.from, paths: step.blocks() as u64 };
             let Self { subs, store, evictions, .. } = self;

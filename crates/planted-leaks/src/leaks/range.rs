@@ -1,0 +1,209 @@
+//! Leaks of ranges: what storage learns beside their classes.
+
+use super::{Edit, Leak};
+use crate::targets::VOLUME_RANGE;
+
+const ACCESS: &str = "core/src/durable/range/access.rs";
+const ARRAY: &str = "core/src/durable/range/array.rs";
+const STORED: &str = "core/src/scheme/rotating/stored.rs";
+const BLOCKS: &str = "volume/src/disk/blocks.rs";
+const WORKER: &str = "volume/src/disk/worker.rs";
+
+const VIEW: &str = "what_storage_sees_follows_from_the_classes_alone";
+const PATHS: &str = "a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count";
+const FAILURES: &str = "whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for";
+const CLASSES: &str = "a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it";
+const WRITES: &str = "a_range_is_written_at_once_if_all_of_it_is_dirty";
+const FLOW: &str = "reads_that_are_begun_look_alike";
+
+pub(super) const LEAKS: &[Leak] = &[
+    Leak {
+        name: "range-moves-nowhere",
+        shows: "that the same range is asked for again: its path is shown twice",
+        edits: &[
+            Edit {
+                file: ARRAY,
+                find: "let fresh = self.subs[at].draw(&mut coins);",
+                replacement: "let fresh = match *want {
+                Want::Range { first, class } => self.subs[at].positions.of_range(first >> class),
+                _ => self.subs[at].draw(&mut coins),
+            };",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[PATHS])],
+    },
+    Leak {
+        name: "range-moves-to-half-of-the-leaves",
+        shows: "nothing at once; but what was moved is told from what was not",
+        edits: &[
+            Edit {
+                file: ARRAY,
+                find: "let fresh = self.subs[at].draw(&mut coins);",
+                replacement: "let mut fresh = self.subs[at].draw(&mut coins);
+            fresh.0 &= !1;",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[PATHS])],
+    },
+    Leak {
+        name: "range-on-the-client-reads-nothing",
+        shows: "that all blocks of a range are on the client, or none was ever written",
+        edits: &[
+            Edit {
+                file: ACCESS,
+                find: "        self.read_range(at, step)?;",
+                replacement: "        let blocks = step.first..step.first.saturating_add(step.blocks() as u64);
+        if self.held.within(blocks.clone()).len() < step.blocks() && !step.is_of_nothing() {
+            self.read_range(at, step)?;
+        }",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[VIEW, PATHS])],
+    },
+    Leak {
+        name: "range-reads-paths-of-what-is-alive",
+        shows: "how many blocks of a range have contents",
+        edits: &[
+            Edit {
+                file: ACCESS,
+                find: "        let run = Run { first: step.from, paths: step.blocks() as u64 };
+        let wanted",
+                replacement: "        let alive = (step.first..).take(step.blocks()).filter(|it| live.contains(*it)).count();
+        let run = Run { first: step.from, paths: (alive as u64).max(1) };
+        let wanted",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[VIEW])],
+    },
+    Leak {
+        name: "range-evicts-for-what-is-alive",
+        shows: "how many blocks of a range have contents: so many paths are evicted",
+        edits: &[
+            Edit {
+                file: ACCESS,
+                find: "        self.finish(step.blocks())",
+                replacement: "        let alive = (step.first..).take(step.blocks()).filter(|it| self.live.contains(*it)).count();
+        self.finish(alive.max(1))",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[VIEW, PATHS])],
+    },
+    Leak {
+        name: "range-reads-evict-nothing",
+        shows: "which accesses read",
+        edits: &[
+            Edit {
+                file: ACCESS,
+                find: "            for (address, op) in addresses.zip(ops) {",
+                replacement: "            if ops.iter().all(|op| matches!(op, Op::Read(_))) {
+                self.blocks_since_eviction = 0;
+            }
+            for (address, op) in addresses.zip(ops) {",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[VIEW, PATHS])],
+    },
+    Leak {
+        name: "range-evicts-to-its-own-tree-alone-if-it-reads",
+        shows: "which accesses read: other trees get no eviction",
+        edits: &[
+            Edit {
+                file: ACCESS,
+                find: "(0..self.subs.len()).try_for_each(|at| self.batch_evict(at, evictions))?;",
+                replacement: "for at in 0..self.subs.len() {
+                if self.subs[at].waiting() > 0 {
+                    self.batch_evict(at, evictions)?;
+                }
+            }",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[VIEW, PATHS])],
+    },
+    Leak {
+        name: "range-announces-what-is-alive",
+        shows: "which ranges have contents",
+        edits: &[
+            Edit {
+                file: ACCESS,
+                find: "            let Self { subs, store, evictions, .. } = self;
+            subs[at].tree.prefetch(store, *evictions, run);",
+                replacement: "            let Self { subs, store, evictions, live, .. } = self;
+            if (step.first..).take(step.blocks()).any(|it| live.contains(it)) {
+                subs[at].tree.prefetch(store, *evictions, run);
+            }",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[FLOW])],
+    },
+    Leak {
+        name: "range-stops-where-its-blocks-are",
+        shows: "how deep the blocks of a range lie",
+        edits: &[
+            Edit {
+                file: STORED,
+                find: "        for level in self.levels() {
+            let versions: Vec<_> = self.versions(g, run, level).collect();
+            self.io.over(store).open_buckets(g, versions, blocks, wanted)?;",
+                replacement: "        let mut found = 0;
+        for level in self.levels() {
+            if found >= run.paths {
+                break;
+            }
+            let versions: Vec<_> = self.versions(g, run, level).collect();
+            let mut counted = |blocks: &mut BlockRoom, address: u64, leaf: Leaf| {
+                let place = wanted(blocks, address, leaf);
+                found += u64::from(place.is_some() && address != Entry::DUMMY_ADDRESS);
+                place
+            };
+            self.io.over(store).open_buckets(g, versions, blocks, &mut counted)?;",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[VIEW])],
+    },
+    Leak {
+        name: "range-fails-where-something-was-missed",
+        shows: "whether a changed bucket is on the way to what has contents",
+        edits: &[
+            Edit {
+                file: ACCESS,
+                find: "        tree.read_by_level(store, *evictions, run, room, &mut |room, address, leaf| {",
+                replacement: "        if missing == 0 {
+            return Ok(drop(tree.read_by_level(store, *evictions, run, room, &mut |_, _, _| None)));
+        }
+        tree.read_by_level(store, *evictions, run, room, &mut |room, address, leaf| {",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[FAILURES])],
+    },
+    Leak {
+        name: "range-class-by-what-is-at-hand",
+        shows: "what is in the cache: a range of which a part is at hand is read block by block",
+        edits: &[
+            Edit {
+                file: WORKER,
+                find: "            if extent.blocks().any(is_missing) {",
+                replacement: "            let is_in_part = extent.blocks().any(|block| blocks.cache.contains(block));
+            if is_in_part && extent.class > 0 {
+                let parts: Vec<_> = extent.blocks().filter(|block| is_missing(*block)).collect();
+                missing.extend(parts.into_iter().map(Extent::of_block));
+            } else if extent.blocks().any(is_missing) {",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[CLASSES])],
+    },
+    Leak {
+        name: "range-class-by-data",
+        shows: "which ranges are written with zeros",
+        edits: &[
+            Edit {
+                file: BLOCKS,
+                find: "                    && extent.blocks().all(|block| self.cache.is_dirty(block))",
+                replacement: "                    && extent.blocks().all(|block| {
+                        self.cache.peek(block).is_some_and(|data| data.iter().any(|byte| *byte != 0))
+                            && self.cache.is_dirty(block)
+                    })",
+            }
+        ],
+        found_by: &[VOLUME_RANGE.tests(&[WRITES])],
+    },
+];
