@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use oblivio_core::durable::{Durable, EraStart, Plan, Save};
+use oblivio_core::wiped::WipedBytes;
 use rand::Rng;
 
 use crate::anchor::{self, AnchorKey, Known};
@@ -228,13 +229,14 @@ impl Ledger {
         plan: &Plan,
         writes: impl Iterator<Item = Option<&'a [u8]>> + Clone,
     ) -> Result<(), VolumeError> {
-        self.log.append(|out| record::put_accesses(out, plan, writes.clone()))?;
-        if self.opening.lengths == Lengths::Constant {
-            let written: usize = writes.flatten().map(<[u8]>::len).sum();
-            let bytes = plan.accesses() * self.block_bytes - written;
-            self.log.append(|out| record::put_padding(out, bytes as u32))?;
+        let put = |out: &mut WipedBytes| record::put_accesses(out, plan, writes.clone());
+        if self.opening.lengths == Lengths::Needed {
+            return Ok(self.log.append(put)?);
         }
-        Ok(())
+        let written: usize = writes.clone().flatten().map(<[u8]>::len).sum();
+        let bytes = plan.accesses() * self.block_bytes - written;
+        // In one piece: where filler goes follows from what is appended at once.
+        Ok(self.log.append_both(put, |out| record::put_padding(out, bytes as u32))?)
     }
 
     /// Logs that the blocks of a range have no contents any more.

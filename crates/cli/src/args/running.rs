@@ -92,7 +92,8 @@ It does not hide when the volume is opened and closed, and so the total time; it
 that there is a fixed rate, and which; how long a batch takes once it has begun, and that a tick is \
 left out because the batch before was not ready. Choose a rate that this machine keeps when it is \
 idle. A read waits for the next tick, a flush for as many as it takes to write back what is dirty. \
-Closing takes as long as writing back half of --cache would, always.";
+Closing takes as long as writing back half of --cache would, or all of a smaller disk, always. The \
+client's directory takes in a block for each access, and a whole state at each checkpoint, whatever is done.";
 
 /// Accesses at a tick unless it is said.
 const BURST: u16 = 16;

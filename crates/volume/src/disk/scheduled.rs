@@ -49,7 +49,9 @@ impl ScheduledWorker {
         // A tick that comes while the log or a checkpoint is written is left out, and storage sees that.
         volume.keep_lengths_constant();
         let blocks = Blocks::new(volume);
-        let in_cache = (cache_bytes_max / blocks.block_bytes as u64) as usize;
+        // No more blocks are dirty than the disk has.
+        let in_cache = cache_bytes_max.min(2 * blocks.bytes) / blocks.block_bytes as u64;
+        let in_cache = in_cache as usize;
         // With less, the accesses of a tick could not all be of use.
         let dirty_blocks_max = (in_cache / 2).max(accesses);
         Self {

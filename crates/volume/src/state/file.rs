@@ -145,23 +145,45 @@ impl StateWriter {
 
     /// Appends the record that `put` writes.
     pub(crate) fn append(&mut self, put: impl FnOnce(&mut WipedBytes)) -> io::Result<()> {
-        let Self { key, records, synced, scratch, .. } = self;
-        scratch.clear();
+        self.scratch.clear();
+        self.seal(self.records, put);
+        self.append_sealed(1)
+    }
+
+    /// Appends the records that both write, in one piece: the file cannot tell how long each of them is.
+    pub(crate) fn append_both(
+        &mut self,
+        put: impl FnOnce(&mut WipedBytes),
+        put_next: impl FnOnce(&mut WipedBytes),
+    ) -> io::Result<()> {
+        self.scratch.clear();
+        self.seal(self.records, put);
+        self.seal(self.records + 1, put_next);
+        self.append_sealed(2)
+    }
+
+    /// Seals the record of this number behind what is in the scratch.
+    fn seal(&mut self, number: u64, put: impl FnOnce(&mut WipedBytes)) {
+        let Self { key, synced, scratch, .. } = self;
+        let start = scratch.len();
         scratch.extend_from_slice(&[0; FRAME_BYTES]);
         put(scratch);
-        let (start, plain) = scratch.split_at_mut(FRAME_BYTES);
+        let (head, plain) = scratch[start..].split_at_mut(FRAME_BYTES);
         assert!(plain.len() <= RECORD_BYTES_MAX, "records are bounded by what a batch can hold");
-        let frame = Frame { length: plain.len() as u32, number: *records, synced: *synced };
-        start.copy_from_slice(&frame.seal(key));
+        let frame = Frame { length: plain.len() as u32, number, synced: *synced };
+        head.copy_from_slice(&frame.seal(key));
         let aad = Aad::from(frame.claim());
         let tag = key
-            .seal_in_place_separate_tag(nonce(*records, Part::Record), aad, plain)
+            .seal_in_place_separate_tag(nonce(number, Part::Record), aad, plain)
             .expect("a record is shorter than the 64 GiB that GCM can seal");
         scratch.extend_from_slice(tag.as_ref());
-        let bytes = scratch.len() as u64;
+    }
+
+    /// Appends so many records, which are in the scratch.
+    fn append_sealed(&mut self, records: u64) -> io::Result<()> {
         self.ask(|writer| writer.file.append(&writer.scratch))?;
-        self.records += 1;
-        self.bytes += bytes;
+        self.records += records;
+        self.bytes += self.scratch.len() as u64;
         Ok(())
     }
 

@@ -98,13 +98,15 @@ const FORGET: Step = Step::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 8
 const IN_PLACE: Step =
     Step::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 4 + BLOCK_BYTES as usize };
 
-/// All that was done so far. What is appended without a sync or another step in between counts together: of two records
-/// one may be shorter for that the other is longer.
+/// All that was done so far. What is appended to a file that was just made counts together: of two sections of a state, one may
+/// be shorter for that the other is longer. All else is told append by append, because filler goes where they end.
 fn take(steps: &Steps) -> Vec<Step> {
     let taken = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
     let mut together: Vec<Step> = Vec::new();
+    let mut is_state = false;
     for step in taken.into_iter().filter(|step| *step != FORGET && *step != IN_PLACE) {
-        match (together.last_mut(), &step) {
+        is_state = step == Step::Create || is_state && matches!(step, Step::Append { .. });
+        match (together.last_mut().filter(|_| is_state), &step) {
             (
                 Some(Step::Append { records, bytes }),
                 Step::Append { records: more, bytes: added },
