@@ -16,6 +16,7 @@ pub mod paper;
 pub mod pen;
 mod records;
 pub mod report;
+pub mod roram;
 pub mod stash_study;
 pub mod techniques;
 mod workers;
@@ -59,6 +60,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: dram::NAME,
         question: "Is the simulated DRAM as fast as that of published simulators?",
+    },
+    Experiment {
+        name: roram::NAME,
+        question: "What do ranges gain on a disk, an SSD and a link? Fig. 6 of rORAM, on models of them",
     },
 ];
 

@@ -46,7 +46,7 @@ fn joined(first: &Fetch, second: &Fetch) -> Option<Fetch> {
     let lie_alike =
         second.at.checked_sub(first.at)? as u64 == second.extent.start - first.extent.start;
     let fits = padding < SECTOR_BYTES && lie_alike && bytes <= REQUEST_BYTES_MAX;
-    fits.then(|| Fetch { extent: Extent { start: first.extent.start, bytes }, at: first.at })
+    fits.then_some(Fetch { extent: Extent { start: first.extent.start, bytes }, at: first.at })
 }
 
 impl Fetching {

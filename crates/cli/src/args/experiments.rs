@@ -125,6 +125,28 @@ pub(crate) struct DramArgs {
     pub(crate) json: bool,
 }
 
+#[derive(Args)]
+pub(crate) struct RoramArgs {
+    /// There are two to this number of blocks [default: 22, as in the paper; 14 with --quick].
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(2..=30))]
+    pub(crate) level: Option<u8>,
+    /// The longest ranges have two to this number of blocks [default: 14, as in the paper; 10 with --quick].
+    #[arg(long, value_name = "ELL", value_parser = clap::value_parser!(u8).range(0..=20))]
+    pub(crate) ell: Option<u8>,
+    /// Where all coins come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Fewer blocks: a second, and rough figures.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the results and the figures go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/roram")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum WorkloadName {
     /// All addresses in turn: the worst case.

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, REPORT_EXAMPLES, ReportArgs,
-    StashStudyArgs, TechniquesArgs,
+    RoramArgs, StashStudyArgs, TechniquesArgs,
 };
 
 #[derive(Subcommand)]
@@ -89,6 +89,14 @@ pub(crate) enum RunCommand {
         after_help = "Example:\n  oblivio lab run dram && oblivio lab report lab-results/dram/figures.json"
     )]
     Dram(DramArgs),
+    /// What do ranges gain on a disk, an SSD and a link? Fig. 6 of rORAM, on models of them.
+    ///
+    /// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length, and what they take on a
+    /// model of each medium. Nothing is stored. `oblivio lab report` draws the figures.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run roram && oblivio lab report lab-results/roram/figures.json\n  oblivio lab run roram --level 18 --ell 10"
+    )]
+    Roram(RoramArgs),
 }
 
 #[derive(Args)]

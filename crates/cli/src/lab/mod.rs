@@ -5,6 +5,7 @@ mod blocks;
 mod dram;
 mod evaluation;
 mod made;
+mod roram;
 mod runs;
 mod trees;
 
@@ -12,6 +13,7 @@ pub(crate) use all::run_all;
 pub(crate) use blocks::run_blocks;
 pub(crate) use dram::run_dram;
 pub(crate) use evaluation::run_evaluation;
+pub(crate) use roram::run_roram;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -137,6 +139,9 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     }
     if experiment == oblivio_lab::dram::NAME {
         return dram::draw(&text);
+    }
+    if experiment == oblivio_lab::roram::NAME {
+        return roram::draw(&text);
     }
     let (tables, plot_path) = if experiment == alloc_search::NAME {
         let search = Search::from_json(&text)?;

@@ -139,6 +139,25 @@ fn the_lab_searches_bucket_sizes_and_draws_again() {
 }
 
 #[test]
+fn the_lab_puts_ranges_on_models_of_media() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "lab list").contains("\nroram "));
+    let tables = good(&dir, "lab run roram --quick --output out");
+    for what in ["a hard disk", "an SSD", "a link", "rORAM", "Batched Eviction"] {
+        assert!(tables.contains(what), "{tables}");
+    }
+    let again = good(&dir, "lab draw out/results.json");
+    assert!(tables.starts_with(again.trim_end()), "{again}");
+    let report = good(&dir, "lab report out/figures.json --output page.html");
+    assert!(report.contains("page.html") && size(&dir, "page.html") > 0, "{report}");
+    let json = good(&dir, "lab run roram --level 8 --ell 3 --seed 2 --output out --json");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&results["experiment"], &results["level"]), (&"roram".into(), &8.into()));
+    let refused = bad(&dir, "lab run roram --level 4 --ell 5 --output out", 2);
+    assert!(refused.contains("--ell"), "{refused}");
+}
+
+#[test]
 fn the_lab_puts_its_dram_beside_others_and_the_report_draws_it() {
     let dir = TempDir::new().unwrap();
     assert!(good(&dir, "lab list").contains("\ndram "));

@@ -155,7 +155,7 @@ fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() 
         let paths = 1u64 << class;
         let tree = TREES[usize::from(class > 0)];
         let (before, after) =
-            (blocks / EVICT_PERIOD as u64, (blocks + paths) / EVICT_PERIOD as u64);
+            (blocks / u64::from(EVICT_PERIOD), (blocks + paths) / u64::from(EVICT_PERIOD));
         blocks += paths;
         let (g, end) = (leaves + before, leaves + after);
         let ring = |level: u8| (1u64 << level) + spare;

@@ -121,7 +121,7 @@ impl RangeParams {
     /// Evictions in a batch, at most (k).
     pub(super) fn evictions_max(&self) -> u64 {
         let period = u64::from(self.evict_period).max(1);
-        (period - 1 + self.range_blocks_max()) / period
+        self.range_blocks_max().div_ceil(period)
     }
 
     /// Blocks that wait on the client for an eviction of their path, at most: those that come in between two evictions of the

@@ -92,7 +92,7 @@ fn classes(wish: &Wish) -> Result<Vec<u8>, Error> {
     };
     let class = |bytes: &u64| {
         let blocks = bytes / block_bytes;
-        let is_class = bytes % block_bytes == 0 && blocks.is_power_of_two();
+        let is_class = bytes.is_multiple_of(block_bytes) && blocks.is_power_of_two();
         if is_class && *bytes <= RANGE_BYTES_MAX.max(block_bytes) {
             return Ok(blocks.ilog2() as u8);
         }

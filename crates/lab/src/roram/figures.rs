@@ -1,0 +1,100 @@
+//! The three parts of rORAM's Fig. 6, that of the disk twice.
+
+use super::media::Medium;
+use super::{Form, Results};
+use crate::report::{Curves, Figure, Plot, Series, Stated};
+
+/// From ranges of two to this number of blocks on, the paper says how much faster rORAM is.
+const STATED_FROM: u8 = 10;
+
+/// What a report shows of `results`.
+pub fn figures(results: &Results) -> Vec<Figure> {
+    Medium::ALL.map(|medium| figure(results, medium)).into()
+}
+
+fn figure(results: &Results, medium: Medium) -> Figure {
+    let series = Form::ALL.map(|form| Series {
+        name: form.to_string(),
+        values: (0..=results.ell)
+            .filter_map(|exponent| {
+                let cell = results.cell(form, medium, exponent)?;
+                Some([f64::from(exponent), cell.seconds_per_block])
+            })
+            .collect(),
+    });
+    let curves = Curves {
+        axes: ["blocks of a range (two to the …)".to_owned(), "seconds a block".to_owned()],
+        is_log: true,
+        series: series.into(),
+    };
+    let (part, paper, band) = match medium {
+        Medium::Ssd => ("a", 25.0, 5.0),
+        Medium::Disk | Medium::MeanDisk => ("b", 40.0, 10.0),
+        Medium::Link => ("c", 10.0, 2.0),
+    };
+    let factors = results.factors(medium, Form::PathRecursive, Form::Roram, STATED_FROM);
+    let mean = (!factors.is_empty()).then(|| factors.iter().sum::<f64>() / factors.len() as f64);
+    let figure = Figure {
+        id: format!("roram-fig06-{}", medium.id()),
+        title: format!("Seconds a block on {medium}, by the length of a range"),
+        paper: format!("rORAM, Fig. 6 ({part})"),
+        plot: Plot::Curves(curves),
+        stated: vec![Stated {
+            what: format!(
+                "rORAM over Path ORAM, ranges of 2^{STATED_FROM} blocks and more, mean factor"
+            ),
+            paper,
+            band,
+            ours: mean,
+        }],
+        remarks: remarks(results, medium),
+        origin: format!(
+            "{} blocks of 4 KiB, seed {}, version {}",
+            1u64 << results.level,
+            results.seed,
+            results.version
+        ),
+    };
+    figure.explained(&[reason(medium)])
+}
+
+/// Why the factor is another than the paper's.
+fn reason(medium: Medium) -> &'static str {
+    match medium {
+        Medium::Disk | Medium::MeanDisk => {
+            "seeks of Path ORAM go a short way: its trees are a fifteenth of what rORAM's take, on the same disk. \
+             roram-fig06-mean-disk and roram-fig06-disk differ in that alone."
+        }
+        Medium::Ssd | Medium::Link => {
+            "not known. The paper names the medium, and not what a request takes on it; here the factor follows from two numbers, \
+             what a request takes and bytes a second, and these were not varied."
+        }
+    }
+}
+
+fn remarks(results: &Results, medium: Medium) -> Vec<String> {
+    let range = |slow, fast, from| {
+        let factors = results.factors(medium, slow, fast, from);
+        let least = factors.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = factors.iter().copied().fold(0.0, f64::max);
+        format!("{least:.1} to {most:.1}")
+    };
+    let of_volume = range(Form::PathRecursive, Form::Classes, STATED_FROM);
+    vec![
+        "Nothing is stored: buckets follow from coins and counts, and a model of the medium says what a request takes. Requests come \
+         one after the other. Bytes of the position map's buckets are those of a sector."
+            .to_owned(),
+        format!(
+            "What the factor is over, from ranges of 2^{STATED_FROM} blocks on: rORAM over Path ORAM with a recursive position map, {}; \
+             over the same with its map on the client, which changes nothing else, {}; over Batched Eviction, {}.",
+            range(Form::PathRecursive, Form::Roram, STATED_FROM),
+            range(Form::PathFlat, Form::Roram, STATED_FROM),
+            range(Form::BatchedEviction, Form::Roram, STATED_FROM),
+        ),
+        format!(
+            "This project's volume with ranges of 4 KiB and 1 MiB, over Path ORAM with a recursive map: {of_volume}; over its volume of \
+             blocks alone: {}. Ranges here begin anywhere, so the ends of most are read block by block.",
+            range(Form::Blocks, Form::Classes, STATED_FROM),
+        ),
+    ]
+}

@@ -1,0 +1,249 @@
+//! The ORAMs that are compared: which requests they make for a range.
+
+use std::fmt;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
+
+use super::media::Request;
+
+/// An ORAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Path ORAM as the paper's baseline has it: its position map is recursive down to one entry, with 4 labels a block, and each
+    /// bucket is a request.
+    PathRecursive,
+    /// The same with its position map on the client.
+    PathFlat,
+    /// The first, with evictions of all blocks of a range together, in rORAM's layout ("Batched Eviction").
+    BatchedEviction,
+    /// rORAM: all classes, two ranges an access, and what was read written back without it.
+    Roram,
+    /// This project's volume over blocks: RAW ORAM with Z5A5, twelve levels and the position map on the client.
+    Blocks,
+    /// This project's volume with ranges of 4 KiB and 1 MiB: ten levels and all positions on the client, reads that only read.
+    Classes,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::PathRecursive,
+        Self::PathFlat,
+        Self::BatchedEviction,
+        Self::Roram,
+        Self::Blocks,
+        Self::Classes,
+    ];
+
+    /// Where its trees lie, for 2^`level` blocks and ranges up to 2^`ell`.
+    pub(super) fn layout(self, level: u8, ell: u8) -> Layout {
+        let mut next = 0;
+        let mut tree = |leaf_level: u8, bucket_bytes: u64| {
+            let tree = Tree { base: next, leaf_level, bucket_bytes };
+            next += bucket_bytes * ((2 << leaf_level) - 1);
+            tree
+        };
+        // 2.5 blocks a leaf.
+        let half = level - 1;
+        let trees = match self {
+            Self::PathRecursive | Self::BatchedEviction => {
+                let data = tree(level, PATH_BUCKET_BYTES);
+                // 4 labels a block: a quarter of the blocks on each further level, down to one.
+                let maps = (0..level).rev().filter(|exponent| (level - exponent).is_multiple_of(2));
+                [data]
+                    .into_iter()
+                    .chain(maps.map(|exponent| tree(exponent, MAP_BUCKET_BYTES)))
+                    .collect()
+            }
+            Self::PathFlat => vec![tree(level, PATH_BUCKET_BYTES)],
+            Self::Roram => (0..=ell).map(|_| tree(level, PATH_BUCKET_BYTES)).collect(),
+            Self::Blocks => vec![tree(half, SLOTS_BYTES), tree(half, HEAD_BYTES)],
+            Self::Classes => (0..2)
+                .flat_map(|_| [SLOTS_BYTES, HEAD_BYTES])
+                .map(|bytes| tree(half, bytes))
+                .collect(),
+        };
+        Layout { form: self, ell, trees, evictions: 0, since_eviction: 0 }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PathRecursive => "Path ORAM, recursive map",
+            Self::PathFlat => "Path ORAM, flat map",
+            Self::BatchedEviction => "Batched Eviction",
+            Self::Roram => "rORAM",
+            Self::Blocks => "this volume, blocks",
+            Self::Classes => "this volume, ranges of 4 KiB and 1 MiB",
+        })
+    }
+}
+
+/// Z = 4 blocks of 4 KiB.
+const PATH_BUCKET_BYTES: u64 = 4 * 4096;
+
+/// Four blocks of four labels: a sector.
+const MAP_BUCKET_BYTES: u64 = 512;
+
+/// Of a volume: Z = 5, and tags and tables apart.
+const SLOTS_BYTES: u64 = 5 * 4096;
+const HEAD_BYTES: u64 = 512;
+
+/// A path is evicted after so many blocks (A), in a volume.
+const EVICT_PERIOD: u64 = 5;
+
+/// Levels that a volume keeps on the client.
+const BLOCKS_TOP_LEVELS: u8 = 12;
+const CLASSES_TOP_LEVELS: u8 = 10;
+
+/// The exponent of the longer ranges of a volume: 1 MiB.
+const CLASS: u8 = 8;
+
+/// A tree on a medium: level after level, and on a level bucket after bucket.
+#[derive(Clone, Copy)]
+struct Tree {
+    base: u64,
+    leaf_level: u8,
+    bucket_bytes: u64,
+}
+
+impl Tree {
+    fn offset(&self, level: u8, bucket: u64) -> u64 {
+        self.base + ((1 << level) - 1 + bucket) * self.bucket_bytes
+    }
+
+    fn leaf(&self, coins: &mut StdRng) -> u64 {
+        coins.random_range(0..1u64 << self.leaf_level)
+    }
+
+    /// A path from a level on, a request for each bucket.
+    fn path(&self, leaf: u64, from: u8, make: &mut dyn FnMut(Request)) {
+        for level in from..=self.leaf_level {
+            let offset = self.offset(level, leaf & ((1 << level) - 1));
+            make(Request { offset, bytes: self.bucket_bytes });
+        }
+    }
+
+    /// Paths whose leaves follow each other, from a level on: one request for each stretch of neighbours.
+    fn run(&self, first: u64, paths: u64, from: u8, make: &mut dyn FnMut(Request)) {
+        for level in from..=self.leaf_level {
+            let of_level = 1u64 << level;
+            let (start, count) = (first % of_level, paths.min(of_level));
+            let before_end = count.min(of_level - start);
+            for (start, count) in [(start, before_end), (0, count - before_end)] {
+                if count > 0 {
+                    let bytes = count * self.bucket_bytes;
+                    make(Request { offset: self.offset(level, start), bytes });
+                }
+            }
+        }
+    }
+}
+
+/// The trees of an ORAM, and how far it has come.
+pub(super) struct Layout {
+    form: Form,
+    ell: u8,
+    trees: Vec<Tree>,
+    evictions: u64,
+    since_eviction: u64,
+}
+
+impl Layout {
+    /// Makes the requests for `blocks` blocks from `first` on, a power of two.
+    pub(super) fn query(
+        &mut self,
+        first: u64,
+        blocks: u64,
+        coins: &mut StdRng,
+        make: &mut dyn FnMut(Request),
+    ) {
+        match self.form {
+            Form::PathRecursive | Form::PathFlat => {
+                for _ in 0..blocks {
+                    for tree in self.trees.iter().rev() {
+                        let leaf = tree.leaf(coins);
+                        tree.path(leaf, 0, make);
+                        tree.path(leaf, 0, make);
+                    }
+                }
+            }
+            Form::BatchedEviction => {
+                for _ in 0..blocks {
+                    for tree in self.trees[1..].iter().rev() {
+                        let leaf = tree.leaf(coins);
+                        tree.path(leaf, 0, make);
+                        tree.path(leaf, 0, make);
+                    }
+                    self.trees[0].path(self.trees[0].leaf(coins), 0, make);
+                }
+                self.evict(0, blocks, 0, make);
+                self.evictions += blocks;
+            }
+            Form::Roram => {
+                let class = blocks.ilog2().min(u32::from(self.ell)) as usize;
+                for _ in 0..2 {
+                    let tree = self.trees[class];
+                    let leaf = tree.leaf(coins);
+                    tree.run(leaf, blocks, 0, make);
+                    tree.run(leaf, blocks, 0, make);
+                }
+                (0..self.trees.len()).for_each(|at| self.evict(at, 2 * blocks, 0, make));
+                self.evictions += 2 * blocks;
+            }
+            Form::Blocks => {
+                (0..blocks).for_each(|_| self.access(0, 1, BLOCKS_TOP_LEVELS, coins, make));
+            }
+            Form::Classes => {
+                // Requests are cut at the borders of ranges; what sticks out is read block by block.
+                let (mut next, end) = (first, first + blocks);
+                while next < end {
+                    let range = 1 << CLASS;
+                    let is_range = next % range == 0 && next + range <= end;
+                    let (tree, count) = if is_range { (2, range) } else { (0, 1) };
+                    self.access(tree, count, CLASSES_TOP_LEVELS, coins, make);
+                    next += count;
+                }
+            }
+        }
+    }
+
+    /// An access of a volume: a run in a pair of trees, and the evictions that are due in every tree.
+    fn access(
+        &mut self,
+        pair: usize,
+        blocks: u64,
+        top_levels: u8,
+        coins: &mut StdRng,
+        make: &mut dyn FnMut(Request),
+    ) {
+        let top_levels = top_levels.min(self.trees[0].leaf_level);
+        let leaf = self.trees[pair].leaf(coins);
+        self.trees[pair..pair + 2].iter().for_each(|tree| tree.run(leaf, blocks, top_levels, make));
+        self.since_eviction += blocks;
+        let evictions = self.since_eviction / EVICT_PERIOD;
+        self.since_eviction %= EVICT_PERIOD;
+        if evictions > 0 {
+            for pair in (0..self.trees.len()).step_by(2) {
+                // Slots and heads are read together, and then written together.
+                for _ in 0..2 {
+                    self.trees[pair..pair + 2]
+                        .iter()
+                        .for_each(|tree| tree.run(self.evictions, evictions, top_levels, make));
+                }
+            }
+        }
+        self.evictions += evictions;
+    }
+
+    /// `BatchEvict`: reads a run of paths of a tree, and writes it.
+    fn evict(&self, at: usize, paths: u64, from: u8, make: &mut dyn FnMut(Request)) {
+        for _ in 0..2 {
+            self.trees[at].run(self.evictions, paths, from, make);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Models of what storage lies on: how long a request takes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A request to a medium. The next one is made when it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The first byte.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// What storage lies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Medium {
+    /// A hard disk of 2 TB with 7,200 turns a minute: 8.5 ms for a seek between places anywhere, less for a short way, half a
+    /// turn, 150 MB/s.
+    Disk,
+    /// The same, but that every seek takes the mean.
+    MeanDisk,
+    /// An SSD: 100 µs a request, 500 MB/s.
+    Ssd,
+    /// A link: 1 ms there and back, 1 Gbit/s.
+    Link,
+}
+
+/// Bytes between the ends of the disk.
+const DISK_SPAN_BYTES: f64 = 2e12;
+
+/// A seek to the next track, and the mean over all pairs of places.
+const SEEK_SECONDS_MIN: f64 = 0.8e-3;
+const SEEK_SECONDS_MEAN: f64 = 8.5e-3;
+
+/// Half a turn.
+const ROTATION_SECONDS: f64 = 60.0 / 7200.0 / 2.0;
+
+impl Medium {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Disk, Self::MeanDisk, Self::Ssd, Self::Link];
+
+    /// What it is called in files.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::MeanDisk => "mean-disk",
+            Self::Ssd => "ssd",
+            Self::Link => "link",
+        }
+    }
+
+    fn bytes_per_second(self) -> f64 {
+        match self {
+            Self::Disk | Self::MeanDisk => 150e6,
+            Self::Ssd => 500e6,
+            Self::Link => 125e6,
+        }
+    }
+
+    /// Before the first byte of a request that begins so far from where the last has ended.
+    fn seconds_before(self, distance: u64) -> f64 {
+        match (self, distance) {
+            (Self::Disk | Self::MeanDisk, 0) => 0.0,
+            (Self::MeanDisk, _) => SEEK_SECONDS_MEAN + ROTATION_SECONDS,
+            (Self::Disk, distance) => {
+                // The square root of a distance between two places anywhere is 8/15 on average.
+                let part = (distance as f64 / DISK_SPAN_BYTES).min(1.0).sqrt() * 15.0 / 8.0;
+                SEEK_SECONDS_MIN + (SEEK_SECONDS_MEAN - SEEK_SECONDS_MIN) * part + ROTATION_SECONDS
+            }
+            (Self::Ssd, _) => 100e-6,
+            (Self::Link, _) => 1e-3,
+        }
+    }
+}
+
+impl fmt::Display for Medium {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Disk => "a hard disk (150 MB/s, seeks by their way)",
+            Self::MeanDisk => "a hard disk (150 MB/s, 12.7 ms for any seek)",
+            Self::Ssd => "an SSD (100 µs, 500 MB/s)",
+            Self::Link => "a link (1 ms, 1 Gbit/s)",
+        })
+    }
+}
+
+/// What requests have cost on a medium so far.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Which.
+    pub medium: Medium,
+    /// How many requests.
+    pub requests: u64,
+    /// How many of them did not begin where the last had ended.
+    pub seeks: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// What they took.
+    pub seconds: f64,
+    /// Where the last has ended.
+    head: u64,
+}
+
+impl Tally {
+    /// Of nothing, with the head at the first byte.
+    pub fn new(medium: Medium) -> Self {
+        Self { medium, requests: 0, seeks: 0, bytes: 0, seconds: 0.0, head: 0 }
+    }
+
+    /// One more request.
+    pub fn add(&mut self, request: &Request) {
+        let distance = self.head.abs_diff(request.offset);
+        self.requests += 1;
+        self.seeks += u64::from(distance > 0);
+        self.bytes += request.bytes;
+        let transfer = request.bytes as f64 / self.medium.bytes_per_second();
+        self.seconds += self.medium.seconds_before(distance) + transfer;
+        self.head = request.offset + request.bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+
+    #[test]
+    fn a_seek_takes_12_7_ms_on_average_and_what_follows_takes_none() {
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut tally = Tally::new(Medium::Disk);
+        for _ in 0..100_000 {
+            let offset = coins.random_range(0..DISK_SPAN_BYTES as u64);
+            tally.add(&Request { offset, bytes: 0 });
+        }
+        let mean = tally.seconds / 1e5;
+        assert!((mean - 12.67e-3).abs() < 0.1e-3, "{mean}");
+        let before = tally.clone();
+        tally.add(&Request { offset: before.head, bytes: 150_000_000 });
+        tally.add(&Request { offset: before.head + 150_000_000, bytes: 75_000_000 });
+        assert_eq!((tally.seeks, tally.requests), (before.seeks, before.requests + 2));
+        assert!((tally.seconds - before.seconds - 1.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn an_ssd_and_a_link_take_as_long_wherever_a_request_is() {
+        for (medium, seconds) in [(Medium::Ssd, 2.0001), (Medium::Link, 8.001)] {
+            for offset in [0, 1 << 40] {
+                let mut tally = Tally::new(medium);
+                tally.add(&Request { offset, bytes: 1_000_000_000 });
+                assert!((tally.seconds - seconds).abs() < 1e-9);
+            }
+        }
+    }
+}
