@@ -153,7 +153,7 @@ fn the_lab_puts_ranges_on_models_of_media() {
     let json = good(&dir, "lab run roram --level 8 --ell 3 --seed 2 --output out --json");
     let results: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&results["experiment"], &results["level"]), (&"roram".into(), &8.into()));
-    let refused = bad(&dir, "lab run roram --level 4 --ell 5 --output out", 2);
+    let refused = bad(&dir, "lab run roram --level 4 --ell 5 --output out", 3);
     assert!(refused.contains("--ell"), "{refused}");
 }
 
