@@ -67,7 +67,7 @@ pub(super) fn from_file(uniform: Plan, path: &Path) -> Result<Plan, CliError> {
 fn tree_of(params: &VolumeParams) -> Result<RawParams, CliError> {
     if params.scheme.as_str() != DurableRaw.name() {
         return Err(CliError::Input(format!(
-            "slots for each level need a tree, and the scheme `{}` has none: leave --alloc and \
+            "the scheme `{}` has no slots for each level alone: leave --alloc and \
              --alloc-from out, or choose --scheme {}",
             params.scheme,
             DurableRaw.name()

@@ -31,6 +31,9 @@ struct Killed {
 
 const RAW: Killed = Killed { scheme: "raw", region_bytes: 2 * MIB, rounds: 3 };
 
+/// A region is two ranges.
+const RANGE: Killed = Killed { scheme: "range", region_bytes: 2 * MIB, rounds: 2 };
+
 /// All of it is read at each access.
 const SCAN: Killed = Killed { scheme: "scan", region_bytes: MIB / 8, rounds: 2 };
 
@@ -58,6 +61,11 @@ struct Tally {
 #[test]
 fn a_server_killed_at_any_moment_loses_nothing_that_was_flushed() {
     kill(RAW);
+}
+
+#[test]
+fn neither_does_one_with_ranges() {
+    kill(RANGE);
 }
 
 #[test]

@@ -154,6 +154,7 @@ fn files_survive_from_mount_to_mount() {
 #[test]
 fn files_that_were_synced_survive_a_kill() {
     survive_a_kill("raw", 32 * MIB, 2 * MIB);
+    survive_a_kill("range", 16 * MIB, 2 * MIB);
     survive_a_kill("scan", 2 * MIB, MIB / 4);
 }
 

@@ -138,7 +138,7 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
     assert_eq!(world.json(&format!("info {VOLUME} --json"))["scheme"], "scan");
     assert!(world.good(&format!("info {VOLUME}")).contains("every access reads all blocks"));
     for (wish, advice) in [
-        ("--size 1M --scheme skan", "`raw`, `scan`"),
+        ("--size 1M --scheme skan", "`raw`, `range`, `scan`"),
         ("--size 1G --scheme scan", "choose another scheme"),
         ("--size 1M --scheme scan --slots 5", "leave it out"),
         ("--size 1M --scheme scan --evict-period 5", "leave it out"),
@@ -146,10 +146,22 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
         ("--size 1M --scheme scan --tree-top 1M", "leave it out"),
         ("--size 1M --scheme scan --tree-top-ways 0", "leave it out"),
         ("--size 1M --scheme scan --alloc-from key", "--scheme raw"),
+        ("--size 1M --scheme scan --range-classes 4K", "choose another scheme"),
+        ("--size 1M --range-classes 4K", "choose the scheme `range`"),
+        ("--size 1M --scheme range --range-classes 8K", "the size of a block"),
+        ("--size 1M --scheme range --range-classes 64K,4K", "ascend"),
+        ("--size 1M --scheme range --range-classes 4K,12K", "1, 2, 4, 8"),
+        ("--size 1M --scheme range --range-classes 4K,2M", "larger than the disk"),
+        ("--size 1G --scheme range --client-memory 1M", "--client-memory"),
+        ("--size 1M --scheme range --tree-top-ways 4", "leave them out"),
+        ("--size 1M --scheme range --alloc-from key", "--scheme raw"),
     ] {
         world.bad(&format!("plan {wish}"), 3, advice);
         world.bad(&format!("create other.obl --key-file key {wish}"), 3, advice);
         assert!(!world.path("other.obl").exists());
     }
     world.bad("plan --size 1M --scheme scan --alloc", 3, "--scheme raw");
+    let plan = world.json("plan --size 8M --scheme range --range-classes 4K,64K,1M --json");
+    assert_eq!(plan["range_bytes"], serde_json::json!([4096, 65_536, 1_048_576]), "{plan}");
+    assert!(world.good("plan --size 8M --scheme range").contains("of 4 KiB, 1024 KiB"));
 }
