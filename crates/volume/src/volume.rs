@@ -47,8 +47,8 @@ pub enum SyncMoves {
 pub enum Lengths {
     /// As long as it must be. It tells how many accesses wrote, and how many blocks are on the client.
     Needed,
-    /// As long as it can be: it follows from the number of accesses and ranges that are forgotten. Each checkpoint
-    /// begins a new state file.
+    /// As long as it can be: it follows from how many accesses, evictions, openings and checkpoints there were, and ranges that were
+    /// forgotten; and, with [`HitPolicy::Serve`], blocks that were written where they were. Each checkpoint begins a new state file.
     Constant,
 }
 

@@ -47,8 +47,8 @@
 //!   if a blank is left. [`scan`] writes one piece at a time; `crates/core/src/scheme/rotating/io.rs` writes many.
 //! - **A store that was never written reads as zeros**, which nothing opens. What was never written follows from the
 //!   count: leave it out, or know it for zeros.
-//! - **A padded state has one length.** [`Save::WholePadded`] shows how long it takes; sections that say nothing fill up what
-//!   the state does not need.
+//! - **A padded state has one length.** Storage sees how long it takes to save one. So [`Save::WholePadded`] is as long as the longest
+//!   state: sections that say nothing fill it up.
 //! - **Forgotten blocks read as zeros**, also after they were read from storage: keep which blocks have contents.
 //! - **Parameters come from anyone**: [`decode`](DurableScheme::decode) checks them before it computes with them, and
 //!   has one encoding for each configuration. Sections are this client's own; they are checked all the same, with
@@ -290,7 +290,7 @@ pub trait Durable: Send {
     fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng);
 
     /// Hands the state to `out`, section by section. What it writes as [`Save::WholePadded`] follows in number and bytes
-    /// from the parameters and the count of accesses and [evictions](Self::evict) alone.
+    /// from the parameters and the counts of accesses, [evictions](Self::evict), openings and checkpoints alone.
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8]));
 
     /// Puts back what a section of the latest state says of the client's blocks, once it is [finished](Restore).

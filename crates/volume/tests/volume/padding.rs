@@ -99,7 +99,7 @@ const IN_PLACE: Step =
     Step::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 4 + BLOCK_BYTES as usize };
 
 /// All that was done so far. What is appended to a file that was just made counts together: of two sections of a state, one may
-/// be shorter for that the other is longer. All else is told append by append, because filler goes where they end.
+/// be shorter because the other is longer. All else is told append by append, because filler goes where they end.
 fn take(steps: &Steps) -> Vec<Step> {
     let taken = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
     let mut together: Vec<Step> = Vec::new();
@@ -143,9 +143,6 @@ fn bench(
 /// Fails unless all clients have the same done.
 fn assert_alike(steps_of: impl Fn(SmallVolume, Client) -> Vec<Step>) {
     for setup in setups() {
-        // The opening knows of the fixed rate, too.
-        let device = Device::Scheduled { cache_blocks_max: 8, accesses: ACCESSES };
-        let setup = SmallVolume { device, ..setup };
         let [(_, idle), others @ ..] = CLIENTS;
         let idle = steps_of(setup, idle);
         assert!(idle.contains(&Step::Create), "there is no checkpoint");
@@ -174,7 +171,9 @@ fn closing_and_opening_take_as_long_whoever_asked() {
         let (world, steps) = (setup.world(), Steps::default());
         let dir = || WatchedDir { dir: world.dir(), steps: steps.clone() };
         // So seldom that nobody waits at the end, and with room for trims: that would keep the disk open, which is seen.
-        let setup = SmallVolume { state_file_bytes_max: 1 << 20, ..setup };
+        // The opening knows of the fixed rate, too.
+        let device = Device::Scheduled { cache_blocks_max: 8, accesses: ACCESSES };
+        let setup = SmallVolume { state_file_bytes_max: 1 << 20, device, ..setup };
         bench(setup, &world, dir(), client, 10).close();
         let coins = StdRng::seed_from_u64(setup.seed);
         drop(setup.open(world.store(), dir(), coins).unwrap());

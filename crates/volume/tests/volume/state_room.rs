@@ -11,7 +11,7 @@ use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::plan::StateRoom;
 use oblivio_volume::state_dir::{FILLER_BYTES, StateDir, StateFile, StateSource};
 use oblivio_volume::superblock::{Superblock, Unlocked};
-use oblivio_volume::{Volume, VolumeOptions};
+use oblivio_volume::{Lengths, Volume, VolumeOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use zeroize::Zeroizing;
@@ -59,12 +59,12 @@ fn bytes_in(dir: &CrashDir) -> io::Result<u64> {
 
 /// Writes and forgets blocks at random, closes the volume, and returns how much its directory held in
 /// between at most, and at the end.
-fn measure(setup: &SmallVolume, steps: usize, forgets: f64) -> StateRoom {
+fn measure(setup: &SmallVolume, lengths: Lengths, steps: usize, forgets: f64) -> StateRoom {
     let world = setup.world();
     let mut coins = StdRng::seed_from_u64(7);
     let bytes_max = Arc::new(AtomicU64::new(0));
     let dir = MeasuredDir { dir: world.dir(), bytes_max: bytes_max.clone() };
-    let mut volume = create(setup, world.store(), dir);
+    let mut volume = create(setup, lengths, world.store(), dir);
     for _ in 0..steps {
         let address = coins.random_range(0..setup.blocks);
         if coins.random_bool(forgets) {
@@ -81,7 +81,7 @@ fn measure(setup: &SmallVolume, steps: usize, forgets: f64) -> StateRoom {
     }
 }
 
-fn create(setup: &SmallVolume, store: CrashStore, dir: MeasuredDir) -> Volume {
+fn create(setup: &SmallVolume, lengths: Lengths, store: CrashStore, dir: MeasuredDir) -> Volume {
     let mut coins = StdRng::seed_from_u64(setup.seed);
     let volume_key = VolumeKey::draw(&mut coins);
     let secret = Secret::KeyFile(Zeroizing::new(vec![5; 32]));
@@ -89,7 +89,7 @@ fn create(setup: &SmallVolume, store: CrashStore, dir: MeasuredDir) -> Volume {
     let superblock = Superblock::create(setup.params(), &volume_key, &slot, &mut coins).unwrap();
     let owner = Unlocked { superblock, volume_key, slot: 0 };
     let state_file_bytes_max = setup.state_file_bytes_max;
-    let options = VolumeOptions { state_file_bytes_max, ..VolumeOptions::default() };
+    let options = VolumeOptions { state_file_bytes_max, lengths, ..VolumeOptions::default() };
     Volume::create(store, Box::new(dir), &owner, options, coins).unwrap()
 }
 
@@ -106,10 +106,12 @@ fn the_clients_directory_stays_within_its_room_and_comes_near_it() {
     };
     let in_sets = SmallVolume { tree_top_ways: 4, ..flat };
     let scan = SmallVolume { scheme: SmallScheme::Scan { spare: 200 }, ..flat };
-    for setup in [flat, flat.with_map_in_tree(), in_sets, scan] {
+    let range = SmallVolume { scheme: SmallScheme::Range { class: 3 }, ..flat };
+    for setup in [flat, flat.with_map_in_tree(), in_sets, range, scan] {
         let room = StateRoom::of(&setup.params(), setup.state_file_bytes_max).unwrap();
-        let held = [0.0, 0.5, 0.99].map(|forgets| measure(&setup, 2000, forgets));
-        for held in &held {
+        let [held, padded] = [Lengths::Needed, Lengths::Constant]
+            .map(|lengths| [0.0, 0.5, 0.99].map(|forgets| measure(&setup, lengths, 2000, forgets)));
+        for held in held.iter().chain(&padded) {
             assert!(held.in_use_bytes_max <= room.in_use_bytes_max, "{held:?} {room:?} {setup:?}");
             assert!(held.closed_bytes_max <= room.closed_bytes_max, "{held:?} {room:?} {setup:?}");
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oblivio_core::durable::{EraStart, Want};
+use oblivio_core::durable::{EraStart, Save, Want};
 use oblivio_core::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{ErrorKind, MemoryStore, Op, StoreError};
 use rand::SeedableRng;
@@ -80,6 +80,31 @@ fn more_accesses_than_there_is_room_for_are_refused_before_anything_is_touched()
         assert!(sections(&*array) == before, "{config:?}");
         array.settle();
         assert!(array.room().unwrap().accesses > 1, "{config:?}");
+    }
+}
+
+/// Padding hides how long a state is, and takes nothing from it.
+#[test]
+fn a_padded_state_brings_back_what_a_whole_one_does() {
+    for config in configs() {
+        let (trees, memory) = store(&*config);
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut array = config.create(key(), &trees, Box::new(memory), &mut coins).unwrap();
+        for step in 0..200 {
+            let plan = plan(&mut *array, step * 7 % config.blocks()).unwrap();
+            array.carry_out(&plan, &mut [Op::Write(&[step as u8; BLOCK_BYTES])]).unwrap();
+            array.settle();
+        }
+        let mut padded = Vec::new();
+        array.save(Save::WholePadded, &mut |section| padded.push(section.to_vec()));
+        let before = sections(&*array);
+        let mut restore = config.restore().unwrap();
+        restore.begin_state().unwrap();
+        padded.iter().for_each(|section| restore.section(section).unwrap());
+        let mut restored = restore.finish(key(), &trees, array.into_store()).unwrap();
+        padded.iter().for_each(|section| restored.bring_back(section).unwrap());
+        assert!(sections(&*restored) == before, "{config:?}");
+        restored.check(&mut |_| ()).unwrap();
     }
 }
 

@@ -125,6 +125,58 @@ fn a_range_oram_is_an_array_that_survives() {
     }
 }
 
+/// With buckets that are too small, blocks are left on the client; then an eviction comes ahead of its time, and nothing is lost.
+#[test]
+fn too_small_buckets_cost_evictions_and_no_data() {
+    let mut evictions = 0;
+    for seed in 0..40 {
+        let mut coins = StdRng::seed_from_u64(seed);
+        let params = RangeParams {
+            blocks: 60,
+            leaf_level: *[4, 5].choose(&mut coins).unwrap(),
+            tree_top_levels: coins.random_range(2..=3),
+            slots: *[2, 3].choose(&mut coins).unwrap(),
+            evict_period: *[2, 5, 8].choose(&mut coins).unwrap(),
+            stash_blocks_max: 1,
+            ..range(&[0, 3])
+        };
+        let (trees, memory) = store(&params);
+        let mut array = params.create(key(), &trees, Box::new(memory), &mut coins).unwrap();
+        let mut model = vec![vec![0; BLOCK_BYTES]; params.blocks as usize];
+        for step in 0..400u16 {
+            let room = array.room().unwrap();
+            if room.accesses < 8 || room.must_evict && room.evictions == 0 {
+                array.settle();
+            }
+            if room.must_evict {
+                array.evict().unwrap();
+                evictions += 1;
+                if array.room().unwrap().must_evict && evictions < 20_000 {
+                    continue;
+                }
+            }
+            let class = *[0, 3].choose(&mut coins).unwrap();
+            let first = coins.random_range(0..params.blocks >> class) << class;
+            let wanted = if class == 0 { Want::Block(first) } else { Want::Range { first, class } };
+            let data: Vec<_> = (0..1 << class)
+                .map(|_| coins.random::<bool>().then(|| vec![step as u8; BLOCK_BYTES]))
+                .collect();
+            if array.room().unwrap().accesses < 8 {
+                array.settle();
+            }
+            let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
+            let read = carry_out(&mut *array, &plan, &data);
+            for ((block, data), read) in (first as usize..).zip(data).zip(read) {
+                match data {
+                    Some(data) => model[block] = data,
+                    None => assert_eq!(read, model[block], "seed {seed}, step {step}: {params:?}"),
+                }
+            }
+        }
+    }
+    assert!(evictions > 0);
+}
+
 #[test]
 fn what_is_no_range_is_refused() {
     let params = range(&[0, 2]);
