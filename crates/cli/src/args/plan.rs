@@ -39,7 +39,8 @@ pub(crate) struct WishArgs {
     #[arg(long, value_name = "WAYS")]
     pub(crate) tree_top_ways: Option<u16>,
     /// With `--scheme range`: bytes of the ranges that are read and written at once, ascending, those of a block among
-    /// them; each has a tree of its own. Storage sees how many of each size there were [default: a block and 1M].
+    /// them; each has a tree of its own. Storage sees how many of each size there were [default: a block and the most
+    /// blocks within 1M and the disk].
     #[arg(long, value_name = "SIZES", value_parser = parse_size, value_delimiter = ',')]
     pub(crate) range_classes: Option<Vec<u64>>,
     /// Bytes of client memory for those buckets, the stash and the position map together. A position

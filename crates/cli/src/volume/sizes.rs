@@ -23,10 +23,20 @@ const HEAD: [&str; 9] = [
     "writes",
 ];
 
-/// Plans a disk of each size, with the same wishes.
+/// Plans a disk of each size, with the same wishes. Of a disk that is too large for them, it says why, and leaves out those that are
+/// larger.
 pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
-    let plans = SIZES.into_iter().map(|bytes| Plan::new(bytes, wish, StoreKind::default()));
-    let plans = plans.collect::<Result<Vec<_>, _>>()?;
+    let (mut plans, mut refused) = (Vec::new(), None);
+    for bytes in SIZES {
+        match Plan::new(bytes, wish, StoreKind::default()) {
+            Ok(plan) => plans.push(plan),
+            Err(error) if plans.is_empty() => return Err(error),
+            Err(error) => {
+                refused = Some(format!("\nfrom {} on: {error}", size(bytes as f64)));
+                break;
+            }
+        }
+    }
     if as_json {
         let plans: Value = plans.iter().map(Plan::json).collect();
         return output::print(&format!("{plans:#}"));
@@ -37,7 +47,8 @@ pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
     output::print(&format!(
         "{table}\nof the map: levels of the position map that lie in the tree, each of which may cost a \
          far request one access more; memory: of the client, and the cache on top; reads, writes: an \
-         access, on average"
+         access, on average{}",
+        refused.unwrap_or_default()
     ))
 }
 

@@ -164,4 +164,8 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
     let plan = world.json("plan --size 8M --scheme range --range-classes 4K,64K,1M --json");
     assert_eq!(plan["range_bytes"], serde_json::json!([4096, 65_536, 1_048_576]), "{plan}");
     assert!(world.good("plan --size 8M --scheme range").contains("of 4 KiB, 1024 KiB"));
+    let sizes = world.good("plan --sizes --scheme range");
+    assert!(sizes.contains("from ") && sizes.contains("--client-memory"), "{sizes}");
+    let rows = world.json("plan --sizes --scheme range --json");
+    assert!((1..8).contains(&rows.as_array().unwrap().len()), "{rows}");
 }

@@ -100,7 +100,8 @@ impl RangeParams {
         if *evict_period > 0 && !fits_in_batch {
             return Err(impossible(format!(
                 "a range of 2^{largest} blocks evicts {} paths of a tree, and the client keeps {tree_top_levels} levels, which \
-                 have room for batches of {}: let it keep more, or leave larger classes out",
+                 have room for batches of {}: leave larger classes out, or take a longer eviction period or larger blocks; or \
+                 let the client keep more, up to twelve levels",
                 self.evictions_max(),
                 1u64 << (*tree_top_levels).min(63)
             )));
@@ -235,8 +236,11 @@ impl DurableConfig for RangeParams {
         let levels = u64::from(self.leaf_level) + 1;
         let bytes = |class: &u8| u64::from(self.block_bytes) << class;
         let sizes: Vec<_> = self.classes.iter().map(bytes).collect();
-        let named: Vec<_> =
-            sizes.iter().map(|bytes| format!("{} KiB", *bytes as f64 / 1024.0)).collect();
+        let in_words = |bytes: &u64| match bytes % 1024 {
+            0 => format!("{} KiB", bytes / 1024),
+            _ => format!("{bytes} bytes"),
+        };
+        let named: Vec<_> = sizes.iter().map(in_words).collect();
         vec![
             Fact::Line(
                 "ranges",
