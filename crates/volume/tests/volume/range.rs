@@ -282,6 +282,33 @@ fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
     assert!(failed >= 8, "{failed}");
 }
 
+/// Each tree has a bucket of each place that counts; the spare places hold what does not any more.
+#[test]
+fn a_check_finds_any_bucket_that_was_changed() {
+    let mut bench = Bench::new(volume(), 1);
+    let (mut volume, _) = bench.open().unwrap();
+    // Every bucket of the last level has been written.
+    (0..60).for_each(|step| drop(access(&mut volume, range(step % 9), |_| Some(1)).unwrap()));
+    volume.close().unwrap();
+    let good = bench.world.snapshot();
+    let SmallVolume { leaf_level, tree_top_levels, .. } = self::volume();
+    let (mut found, mut buckets) = (0, 0);
+    for tree in [2, 4, 5, 6].map(TreeId) {
+        for level in tree_top_levels..=leaf_level {
+            buckets += 1u64 << level;
+            for index in 0..(1u64 << level) + (1 << tree_top_levels) {
+                bench.world.restore_store(&good);
+                bench.world.restore_dir(&good);
+                let bucket = oblivio_core::geometry::BucketId::new(level + 1, index);
+                bench.world.flip_bit(tree, bucket, 60, 3);
+                let checked = bench.open().and_then(|(mut volume, _)| volume.check(&mut |_| ()));
+                found += u64::from(checked.is_err_and(|it| it.kind() == VolumeErrorKind::Tampered));
+            }
+        }
+    }
+    assert_eq!(found, buckets);
+}
+
 // ───────────────────────────── what becomes a range ─────────────────────────────
 
 /// A disk, and how many blocks and ranges it has accessed so far.
