@@ -14,6 +14,7 @@ const PATHS: &str = "a_range_is_read_from_a_fresh_path_on_and_evictions_follow_f
 const FAILURES: &str = "whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for";
 const CLASSES: &str = "a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it";
 const WRITES: &str = "a_range_is_written_at_once_if_all_of_it_is_dirty";
+const ANNOUNCED: &str = "the_path_that_is_announced_is_the_one_that_is_read";
 const FLOW: &str = "reads_that_are_begun_look_alike";
 
 pub(super) const LEAKS: &[Leak] = &[
@@ -138,41 +139,50 @@ pub(super) const LEAKS: &[Leak] = &[
     Leak {
         name: "range-stops-where-its-blocks-are",
         shows: "how deep the blocks of a range lie",
-        edits: &[
-            Edit {
-                file: STORED,
-                find: "        for level in self.levels() {
-            let versions: Vec<_> = self.versions(g, run, level).collect();
-            self.io.over(store).open_buckets(g, versions, blocks, wanted)?;",
-                replacement: "        let mut found = 0;
-        for level in self.levels() {
-            if found >= run.paths {
+        edits: &[Edit {
+            file: STORED,
+            find: "        trips.into_iter().try_for_each(|versions| {
+            self.io.over(store).open_buckets(g, versions, blocks, opened_min, wanted)
+        })",
+            replacement: "        let mut found = 0;
+        for versions in trips {
+            if found >= opened_min {
                 break;
             }
-            let versions: Vec<_> = self.versions(g, run, level).collect();
             let mut counted = |blocks: &mut BlockRoom, address: u64, leaf: Leaf| {
                 let place = wanted(blocks, address, leaf);
-                found += u64::from(place.is_some() && address != Entry::DUMMY_ADDRESS);
+                found += usize::from(place.is_some());
                 place
             };
-            self.io.over(store).open_buckets(g, versions, blocks, &mut counted)?;",
-            }
-        ],
+            self.io.over(store).open_buckets(g, versions, blocks, opened_min, &mut counted)?;
+        }
+        Ok(())",
+        }],
         found_by: &[VOLUME_RANGE.tests(&[VIEW])],
+    },
+    Leak {
+        name: "range-announces-where-it-goes",
+        shows: "where a range will be read the next time",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "            let run = Run { first: step.from, paths: step.blocks() as u64 };
+            let Self",
+            replacement: "            let run = Run { first: step.to, paths: step.blocks() as u64 };
+            let Self",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[ANNOUNCED])],
     },
     Leak {
         name: "range-fails-where-something-was-missed",
         shows: "whether a changed bucket is on the way to what has contents",
-        edits: &[
-            Edit {
-                file: ACCESS,
-                find: "        tree.read_by_level(store, *evictions, run, room, &mut |room, address, leaf| {",
-                replacement: "        if missing == 0 {
+        edits: &[Edit {
+            file: ACCESS,
+            find: "        tree.read_by_level(store, *evictions, run, room, &mut |room, address, leaf| {",
+            replacement: "        if !wanted.clone().any(|address| is_missing(held, address)) {
             return Ok(drop(tree.read_by_level(store, *evictions, run, room, &mut |_, _, _| None)));
         }
         tree.read_by_level(store, *evictions, run, room, &mut |room, address, leaf| {",
-            }
-        ],
+        }],
         found_by: &[VOLUME_RANGE.tests(&[FAILURES])],
     },
     Leak {

@@ -206,6 +206,31 @@ fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() 
     verdicts.conclude();
 }
 
+/// To the piece: what is announced of a range is what is read of it.
+#[test]
+fn the_path_that_is_announced_is_the_one_that_is_read() {
+    let (world, mut volume) = made();
+    for step in 0..20 {
+        world.take_view();
+        volume.begin_extents(&[vec![range(step % 9)]]).unwrap();
+        let block = || vec![0; BYTES].into();
+        volume.finish_reads(&mut (0..RANGE).map(|_| block()).collect::<Vec<_>>()).unwrap();
+        let of = |operation| {
+            let events = world.view().into_iter().filter_map(|seen| match seen {
+                Seen::Event(event) if event.operation == operation => event.piece,
+                _ => None,
+            });
+            events.filter(|piece| piece.tree == TREES[1]).collect::<Vec<_>>()
+        };
+        let (announced, read) = (of(Operation::Prefetch), of(Operation::Read));
+        assert!(!announced.is_empty());
+        assert_eq!(announced, read[..announced.len()], "step {step}");
+        if volume.reads_to_begin_max().unwrap() < RANGE as usize {
+            access(&mut volume, range(0), |_| None).unwrap();
+        }
+    }
+}
+
 /// What is announced while others are read, as well.
 #[test]
 fn reads_that_are_begun_look_alike() {
@@ -378,6 +403,18 @@ fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it() {
     let disk = Counted::new(40);
     disk.read(25, RANGE);
     assert_eq!(disk.accesses(), [RANGE as usize, 0]);
+}
+
+/// Also where no read can be begun ahead, because a checkpoint is due.
+#[test]
+fn what_was_written_is_not_read_over() {
+    let disk = Counted::new(64);
+    for step in 0..90u64 {
+        let number = step % 9;
+        disk.write(number * RANGE + step % RANGE, 1, step as u8 + 1);
+        let read = disk.read(number * RANGE, RANGE);
+        assert_eq!(read[(step % RANGE) as usize * BYTES], step as u8 + 1, "step {step}");
+    }
 }
 
 #[test]

@@ -131,17 +131,19 @@ impl RangeArray {
         (self.evictions_left() + 1) * period - u64::from(self.blocks_since_eviction) - 1
     }
 
-    /// Whether so many blocks wait that an eviction must come ahead of its time.
+    /// Whether so many blocks wait, for one tree or in all, that an eviction must come ahead of its time.
     pub(super) fn must_evict(&self) -> bool {
-        let most = self.params.waiting_blocks_max() + u64::from(self.params.stash_blocks_max);
-        self.subs.iter().any(|sub| sub.waiting() as u64 > most)
+        let RangeParams { stash_blocks_max, classes, .. } = &self.params;
+        let (waiting, stuck) = (self.params.waiting_blocks_max(), u64::from(*stash_blocks_max));
+        self.subs.iter().any(|sub| sub.waiting() as u64 > waiting + stuck)
+            || self.held.len() as u64 > waiting + stuck * classes.len() as u64
     }
 
     /// Tells storage of the runs of steps that come after those that were announced before.
     pub(super) fn announce_steps(&mut self, steps: &[Step]) -> Result<(), Error> {
-        // The very first is read at once.
-        let is_next = usize::from(self.announced == 0);
-        for step in steps.iter().skip(is_next) {
+        // A path that is the very next is read at once.
+        let is_next = self.announced == 0 && steps.first().is_some_and(|step| step.class == 0);
+        for step in steps.iter().skip(usize::from(is_next)) {
             let at = self.of_class(step.class)?;
             let run = Run { first: step.from, paths: step.blocks() as u64 };
             let Self { subs, store, evictions, .. } = self;
@@ -226,7 +228,7 @@ impl RangeArray {
     /// `ReadRange`: has the latest contents of the blocks of a range on the client. Copies in storage stay, and are of the
     /// past once the range has moved.
     ///
-    /// All that is read is verified before anything of the same level is opened, and as many slots are opened as the range has
+    /// All of a level is verified before anything of it is opened, and as many slots of each level are opened as the range has
     /// blocks, whatever is found where.
     fn read_range(&mut self, at: usize, step: &Step) -> Result<(), Error> {
         let Self { subs, held, room, live, store, evictions, .. } = self;
@@ -239,21 +241,15 @@ impl RangeArray {
         let is_missing = |held: &HeldBlocks, address: u64| {
             live.contains(address) && held.place(address).is_none()
         };
-        let missing = wanted.clone().filter(|it| is_missing(held, *it)).count();
-        let mut for_nothing = step.blocks() - missing;
-        let nowhere = room.in_transit(0);
         tree.read_by_level(store, *evictions, run, room, &mut |room, address, leaf| {
             let counts = wanted.contains(&address)
                 && is_missing(held, address)
                 && positions.of_block(address) == leaf;
-            if counts {
+            counts.then(|| {
                 let place = room.take();
                 held.hold(address, place);
-                return Some(place);
-            }
-            let is_opened = for_nothing > 0;
-            for_nothing -= usize::from(is_opened);
-            is_opened.then_some(nowhere)
+                place
+            })
         })?;
         if wanted.into_iter().any(|address| is_missing(held, address)) {
             return Err(Error::new(

@@ -71,6 +71,11 @@ impl HeldBlocks {
         }
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The blocks of a range that are on the client.
     pub(super) fn within(&self, range: Range<u64>) -> Vec<u64> {
         self.0.range(range).map(|(address, _)| *address).collect()

@@ -106,7 +106,16 @@ impl RangeParams {
                 1u64 << (*tree_top_levels).min(63)
             )));
         }
-        self.shapes().map(drop)
+        self.shapes()?;
+        let in_storage = (2u64 << self.leaf_level) - (1 << tree_top_levels);
+        if in_storage * u64::from(self.slots) < *blocks {
+            return Err(impossible(format!(
+                "trees of {in_storage} buckets in storage with {} slots do not hold {blocks} blocks: take more slots, a shorter \
+                 eviction period, or fewer levels on the client",
+                self.slots
+            )));
+        }
+        Ok(())
     }
 
     /// The class of the longest ranges.
@@ -126,7 +135,7 @@ impl RangeParams {
     }
 
     /// Blocks that wait on the client for an eviction of their path, at most: those that come in between two evictions of the
-    /// same path. A tree top of buckets would have as many slots with Z = A.
+    /// same path.
     pub(super) fn waiting_blocks_max(&self) -> u64 {
         u64::from(self.evict_period) << self.tree_top_levels
     }

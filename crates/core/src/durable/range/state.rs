@@ -150,7 +150,9 @@ impl RangeParams {
             let (from, to) = (Leaf(fields.u64()?), Leaf(fields.u64()?));
             let step = Step { class, first, from, to };
             // What follows is computed with these.
-            let fits = self.classes.contains(&class)
+            let are_leaves = (from.0 | to.0) >> self.leaf_level == 0;
+            let fits = are_leaves
+                && self.classes.contains(&class)
                 && (step.is_of_nothing()
                     || first < self.blocks && first + step.blocks() as u64 <= self.blocks);
             if !fits {
@@ -212,7 +214,7 @@ impl RangeArray {
         let Section::Block { address, awaited_by, bytes } = Section::read(section)? else {
             return Ok(());
         };
-        let is_room = self.held.all().count() < self.params.room_blocks() as usize;
+        let is_room = (self.held.len() as u64) < self.params.client_blocks_max();
         let fits = address < self.params.blocks
             && self.live.contains(address)
             && bytes.len() == self.params.block_bytes as usize

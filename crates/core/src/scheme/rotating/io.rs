@@ -207,12 +207,14 @@ impl RotatingTrips<'_> {
     }
 
     /// Reads buckets, as they are after the evictions before `g`, and verifies all of them. Then names what is in each
-    /// slot, in order, and opens it into the place that `wanted` answers.
+    /// slot, in order, and opens it into the place that `wanted` answers. If fewer than `opened_min` are opened so, others are
+    /// opened after them and forgotten.
     pub(super) fn open_buckets(
         &mut self,
         g: u64,
         buckets: Vec<Version>,
         blocks: &mut BlockRoom,
+        opened_min: usize,
         wanted: &mut Wanted<'_>,
     ) -> Result<(), Error> {
         self.io.aim_at(buckets);
@@ -230,14 +232,23 @@ impl RotatingTrips<'_> {
         } = &mut **io;
         let frames = read_checked(*store, pieces, piece_bytes)?;
         let verifier = Verifier { sealer, places, g };
-        for (version, bucket) in verifier.verify_all(versions, &frames)? {
+        let (mut opened, mut others) = (0, Vec::new());
+        let verified = verifier.verify_all(versions, &frames)?;
+        for (i, (version, bucket)) in verified.iter().enumerate() {
             bucket.open_table(table);
             for slot in 0..geometry.slots(usize::from(version.level)) {
                 let (address, leaf) = name(format, geometry, version, table, slot)?;
                 if let Some(place) = wanted(blocks, address, leaf) {
                     bucket.open_slot(slot, blocks.get_mut(place));
+                    opened += 1;
+                } else if others.len() < opened_min {
+                    others.push((i, slot));
                 }
             }
+        }
+        let nowhere = blocks.in_transit(0);
+        for (i, slot) in others.into_iter().take(opened_min.saturating_sub(opened)) {
+            verified[i].1.open_slot(slot, blocks.get_mut(nowhere));
         }
         Ok(())
     }

@@ -112,10 +112,11 @@ impl StoredTree {
     ) -> Result<(), Error> {
         let versions = self.levels().flat_map(|level| self.versions(g, run, level));
         let versions: Vec<_> = versions.collect();
-        self.io.over(store).open_buckets(g, versions, blocks, wanted)
+        self.io.over(store).open_buckets(g, versions, blocks, 0, wanted)
     }
 
-    /// The same in a trip for each level, unless it is one path: only the buckets of one level are on the client at a time.
+    /// The same in a trip for each level, unless it is one path: only the buckets of one level are on the client at a time. In
+    /// each trip as many slots are opened as there are paths, at least: storage sees how long it takes until the next.
     pub(crate) fn read_by_level(
         &mut self,
         store: &mut dyn BucketStore,
@@ -124,14 +125,15 @@ impl StoredTree {
         blocks: &mut BlockRoom,
         wanted: &mut Wanted<'_>,
     ) -> Result<(), Error> {
+        let opened_min = run.paths as usize;
+        let mut trips: Vec<Vec<_>> =
+            self.levels().map(|level| self.versions(g, run, level).collect()).collect();
         if run.paths == 1 {
-            return self.read(store, g, run, blocks, wanted);
+            trips = vec![trips.concat()];
         }
-        for level in self.levels() {
-            let versions: Vec<_> = self.versions(g, run, level).collect();
-            self.io.over(store).open_buckets(g, versions, blocks, wanted)?;
-        }
-        Ok(())
+        trips.into_iter().try_for_each(|versions| {
+            self.io.over(store).open_buckets(g, versions, blocks, opened_min, wanted)
+        })
     }
 
     /// Makes so many evictions from `g` on in one trip: writes what `bucket` has for each of their buckets. A bucket has

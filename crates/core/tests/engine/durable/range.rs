@@ -133,7 +133,7 @@ fn too_small_buckets_cost_evictions_and_no_data() {
         let mut coins = StdRng::seed_from_u64(seed);
         let params = RangeParams {
             blocks: 60,
-            leaf_level: *[4, 5].choose(&mut coins).unwrap(),
+            leaf_level: 5,
             tree_top_levels: coins.random_range(2..=3),
             slots: *[2, 3].choose(&mut coins).unwrap(),
             evict_period: *[2, 5, 8].choose(&mut coins).unwrap(),
@@ -213,6 +213,7 @@ fn parameters_that_contradict_each_other_are_refused() {
         (RangeParams { evict_period: 0, ..range(&[0]) }, "accesses"),
         (RangeParams { slots: 0, ..range(&[0]) }, ""),
         (RangeParams { leaf_level: 2, ..range(&[0]) }, ""),
+        (RangeParams { slots: 1, tree_top_levels: 5, ..range(&[0]) }, "do not hold"),
         (RangeParams { tree_top_levels: 6, ..range(&[0]) }, ""),
         (RangeParams { tree_top_levels: 200, ..range(&[0]) }, ""),
         (RangeParams { stash_blocks_max: 0, ..range(&[0]) }, "stash"),
