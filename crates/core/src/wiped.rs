@@ -40,7 +40,19 @@ impl WipedBytes {
 
     /// Adds bytes.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
-        let needed = self.0.len() + bytes.len();
+        self.make_room(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Adds so many zeros.
+    pub fn extend_with_zeros(&mut self, bytes: usize) {
+        self.make_room(bytes);
+        self.0.resize(self.0.len() + bytes, 0);
+    }
+
+    /// Has room for so many bytes more.
+    fn make_room(&mut self, bytes: usize) {
+        let needed = self.0.len() + bytes;
         if needed > self.0.capacity() {
             let room = needed.max(2 * self.0.capacity());
             let mut larger = Self::with_capacity(room);
@@ -48,7 +60,6 @@ impl WipedBytes {
             // The smaller one is wiped here.
             *self = larger;
         }
-        self.0.extend_from_slice(bytes);
     }
 }
 

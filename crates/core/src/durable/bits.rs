@@ -7,6 +7,7 @@ use zeroize::Zeroize;
 
 /// A set of addresses, of which most are never there: only parts that are take memory. Secret; wiped when
 /// dropped.
+#[derive(Clone)]
 pub(crate) struct Bits {
     words: HashMap<u64, Box<[u64; WORDS]>>,
     end: u64,
@@ -23,6 +24,11 @@ impl Bits {
     pub(crate) fn contains(&self, address: u64) -> bool {
         let (part, word, bit) = Self::place(address);
         self.words.get(&part).is_some_and(|words| words[word] >> bit & 1 == 1)
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.values().all(|words| words.iter().all(|word| *word == 0))
     }
 
     /// Whether there was never anything in it.
@@ -94,7 +100,7 @@ mod tests {
     fn it_holds_what_a_set_would() {
         const END: u64 = 3 * BITS;
         let (mut bits, mut set) = (Bits::new(END), BTreeSet::new());
-        assert!(bits.is_untouched());
+        assert!(bits.is_untouched() && bits.is_empty());
         let ranges =
             [(0, 1), (5, 70), (63, 64), (64, 128), (100, BITS + 9), (END - 1, END), (9, 9)];
         for (start, end) in ranges {
@@ -107,7 +113,13 @@ mod tests {
             bits.remove(end);
             set.remove(&end);
             assert!((0..END).all(|address| bits.contains(address) == set.contains(&address)));
+            assert_eq!(bits.is_empty(), set.is_empty());
+            let bytes = bits.to_bytes(3..90);
+            let bit =
+                |address: u64| bytes[(address - 3) as usize / 8] >> ((address - 3) % 8) & 1 == 1;
+            assert!((3..90).all(|address| bit(address) == set.contains(&address)));
         }
-        assert!(!bits.is_untouched());
+        bits.remove_all(0..END);
+        assert!(!bits.is_untouched() && bits.is_empty());
     }
 }

@@ -106,7 +106,7 @@ pub use plan::{Plan, Want};
 pub use salvage::{Fate, Salvage};
 pub use wish::{Slots, Wish};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::scheme::{Op, Sighting};
 use crate::store::BucketStore;
 
@@ -195,17 +195,25 @@ pub trait Durable: Send {
     }
 
     /// The positions to be fetched before these blocks can be accessed, each once. There may be more to fetch after
-    /// them.
+    /// them. None, where all positions are on the client.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) for an address past the end.
-    fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error>;
+    fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
+        if addresses.iter().all(|address| *address < self.blocks()) {
+            Ok(Vec::new())
+        } else {
+            Err(Error::new(ErrorKind::InvalidRequest, "the address is past the end"))
+        }
+    }
 
     /// The same before a range can be forgotten.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) for a range that goes past the end.
-    fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error>;
+    fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+        section::check_range(&range, self.blocks()).map(|()| Vec::new())
+    }
 
     /// Whether a position is on the client. Secret.
     fn holds_position(&self, _position: u64) -> bool {
@@ -244,7 +252,8 @@ pub trait Durable: Send {
         Ok(())
     }
 
-    /// Makes the accesses of a plan, one for each of `ops`; those of a range count one by one. The operation on what is no block is not looked at.
+    /// Makes the accesses of a plan, one for each of `ops`; those of a range count one by one. The operation on what is no
+    /// block is not looked at.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) before anything is touched, when there is no

@@ -46,6 +46,17 @@ impl Salvage {
         self.forgotten_since.insert_all(range);
     }
 
+    /// What became of a block of which the client knows whether it had contents.
+    pub(super) fn fate(&self, address: u64) -> Fate {
+        match self.since(address) {
+            Some(fate) => fate,
+            None if !self.live.contains(address) => Fate::Empty,
+            None if !self.found.contains(address) => Fate::Lost,
+            None if self.doubtful.contains(address) => Fate::Doubtful,
+            None => Fate::Found,
+        }
+    }
+
     /// What became of a block that was used since.
     pub(super) fn since(&self, address: u64) -> Option<Fate> {
         if self.written_since.contains(address) {

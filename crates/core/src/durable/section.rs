@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::SectionSize;
 use crate::error::{Error, ErrorKind};
 use crate::seal::{CHECKPOINT_ERAS_MAX, Era};
 use crate::wiped::WipedBytes;
@@ -47,6 +48,13 @@ impl<'a> Fields<'a> {
 
     pub(super) fn u64(&mut self) -> Result<u64, Error> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    /// A number of so many bytes, 8 at most.
+    pub(super) fn number(&mut self, bytes: usize) -> Result<u64, Error> {
+        let mut number = [0; 8];
+        number[..bytes].copy_from_slice(self.bytes(bytes)?);
+        Ok(u64::from_le_bytes(number))
     }
 
     /// How many times something was done.
@@ -110,6 +118,26 @@ pub(super) fn eras_max(recognised: u64, writes_per_checkpoint: u64) -> u64 {
     let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / writes_per_checkpoint + 1);
     // Each has a write of its own that storage may still hold; one began before them, and one begins with the state.
     (OPENINGS_MAX + at_checkpoints).min(recognised + 2)
+}
+
+/// So many things, as many in each section as fit.
+pub(super) fn in_sections(
+    things: u64,
+    in_each: u64,
+    bytes: impl Fn(u64) -> u64,
+) -> [SectionSize; 2] {
+    let rest = things % in_each;
+    [
+        SectionSize { sections: things / in_each, bytes: bytes(in_each) },
+        SectionSize { sections: u64::from(rest > 0), bytes: bytes(rest) },
+    ]
+}
+
+/// How long a section is.
+pub(super) fn bytes_of(put: impl FnOnce(&mut WipedBytes)) -> u64 {
+    let mut section = WipedBytes::default();
+    put(&mut section);
+    section.len() as u64
 }
 
 /// Refuses a range that goes past the last of `blocks`.

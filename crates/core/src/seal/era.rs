@@ -116,7 +116,7 @@ impl EraSealer {
     }
 
     /// The era that goes on.
-    pub(crate) fn latest(&self) -> &Era {
+    fn latest(&self) -> &Era {
         let (era, _) = self.eras.last().expect("there is an era for the evictions to come");
         era
     }
@@ -128,6 +128,19 @@ impl EraSealer {
         let era = Era::begin(first_eviction, coins);
         let keys = self.master.for_era(self.tree, &era);
         self.eras.push((era, keys));
+    }
+
+    /// The same, unless the latest era is so young that there could be more than [`CHECKPOINT_ERAS_MAX`] of them among so many
+    /// evictions whose keys are kept. Which checkpoints begin one follows from public numbers.
+    pub(crate) fn begin_era_unless_young(
+        &mut self,
+        next: u64,
+        recognised: u64,
+        coins: &mut impl CryptoRng,
+    ) {
+        if next - self.latest().first_eviction >= recognised / CHECKPOINT_ERAS_MAX {
+            self.begin_era(next, coins);
+        }
     }
 
     /// Forgets the eras of which no eviction from `oldest` on is part.

@@ -95,10 +95,13 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "what changed between a bucket that was lost and the one made in its place",
         edits: &[Edit {
             file: ARRAY,
-            find: "self.sealer.begin_era(self.accesses, &mut &mut *coins);",
-            replacement: "if self.accesses > self.kept {
-            self.sealer.begin_era(self.accesses, &mut &mut *coins);
-        }",
+            find: "        match start {
+            EraStart::Opening => self.sealer",
+            replacement: "        if self.accesses <= self.kept {
+            return;
+        }
+        match start {
+            EraStart::Opening => self.sealer",
         }],
         found_by: &[
             VOLUME_VIEW.tests(&["what_recovery_writes_again_is_sealed_under_another_key"]),

@@ -122,7 +122,7 @@ impl RangeArray {
 
     /// Evictions that can still be made before the state to go back to is destroyed.
     pub(super) fn evictions_left(&self) -> u64 {
-        self.kept_evictions + (1 << self.params.tree_top_levels) - self.evictions
+        self.kept_evictions + self.params.spare_evictions() - self.evictions
     }
 
     /// Blocks that can still be accessed before that.
@@ -133,10 +133,10 @@ impl RangeArray {
 
     /// Whether so many blocks wait, for one tree or in all, that an eviction must come ahead of its time.
     pub(super) fn must_evict(&self) -> bool {
-        let RangeParams { stash_blocks_max, classes, .. } = &self.params;
-        let (waiting, stuck) = (self.params.waiting_blocks_max(), u64::from(*stash_blocks_max));
-        self.subs.iter().any(|sub| sub.waiting() as u64 > waiting + stuck)
-            || self.held.len() as u64 > waiting + stuck * classes.len() as u64
+        let (params, waiting) = (&self.params, self.params.waiting_blocks_max());
+        let for_one = waiting + u64::from(params.stash_blocks_max);
+        self.subs.iter().any(|sub| sub.waiting() as u64 > for_one)
+            || self.held.len() as u64 > waiting + params.stuck_blocks_max()
     }
 
     /// Tells storage of the runs of steps that come after those that were announced before.
@@ -186,9 +186,6 @@ impl RangeArray {
         let mut ops = ops.iter();
         for step in steps {
             let at = self.of_class(step.class)?;
-            if ![step.from, step.to].iter().all(|leaf| self.geometry.contains_leaf(*leaf)) {
-                return Err(invalid("a move to or from a leaf that does not exist"));
-            }
             let ops = ops.by_ref().take(step.blocks());
             if step.is_of_nothing() {
                 ops.for_each(drop);

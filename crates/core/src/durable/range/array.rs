@@ -13,7 +13,6 @@ use crate::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Sav
 use crate::error::{Error, check_sound};
 use crate::geometry::Leaf;
 use crate::scheme::{Op, Sighting};
-use crate::seal::CHECKPOINT_ERAS_MAX;
 use crate::stash::Entry;
 use crate::store::BucketStore;
 
@@ -55,18 +54,6 @@ impl Durable for RangeArray {
 
     fn window_accesses_max(&self) -> usize {
         self.params.window_accesses_max() as usize
-    }
-
-    fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
-        if addresses.iter().all(|address| *address < self.params.blocks) {
-            Ok(Vec::new())
-        } else {
-            Err(invalid("the address is past the end"))
-        }
-    }
-
-    fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
-        check_range(&range, self.params.blocks).map(|()| Vec::new())
     }
 
     fn plan(
@@ -153,7 +140,7 @@ impl Durable for RangeArray {
     }
 
     fn may_hold_contents(&self) -> bool {
-        (0..self.params.blocks).any(|address| self.live.contains(address))
+        !self.live.is_empty()
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -165,15 +152,13 @@ impl Durable for RangeArray {
     }
 
     fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
-        let age_min = match start {
-            EraStart::Opening => 0,
-            EraStart::Checkpoint => self.recognised() / CHECKPOINT_ERAS_MAX,
-        };
         let (mut coins, next) = (coins, self.evictions);
+        let recognised = self.params.recognised_evictions();
         for sub in &mut self.subs {
             let sealer = sub.tree.sealer_mut();
-            if next - sealer.latest().first_eviction >= age_min {
-                sealer.begin_era(next, &mut coins);
+            match start {
+                EraStart::Opening => sealer.begin_era(next, &mut coins),
+                EraStart::Checkpoint => sealer.begin_era_unless_young(next, recognised, &mut coins),
             }
         }
     }
@@ -188,7 +173,7 @@ impl Durable for RangeArray {
 
     fn settle(&mut self) {
         self.kept_evictions = self.evictions;
-        let oldest = self.evictions.saturating_sub(self.recognised());
+        let oldest = self.evictions.saturating_sub(self.params.recognised_evictions());
         self.subs.iter_mut().for_each(|sub| sub.tree.sealer_mut().forget_before(oldest));
     }
 
@@ -215,20 +200,6 @@ impl Durable for RangeArray {
     }
 
     fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
-        let Salvage { found, doubtful, live, .. } = salvage;
-        match salvage.since(address) {
-            Some(fate) => fate,
-            None if !live.contains(address) => Fate::Empty,
-            None if !found.contains(address) => Fate::Lost,
-            None if doubtful.contains(address) => Fate::Doubtful,
-            None => Fate::Found,
-        }
-    }
-}
-
-impl RangeArray {
-    /// Of so many of the latest evictions the keys are kept: those of two rounds.
-    fn recognised(&self) -> u64 {
-        2 * (self.geometry.leaves() + (1 << self.params.tree_top_levels))
+        salvage.fate(address)
     }
 }

@@ -46,8 +46,10 @@ impl RangeArray {
             let is_lost = |address: &u64| live.contains(*address) && !found.contains(*address);
             let lost = (0..blocks).filter(is_lost).count();
             if lost > 0 {
-                let message =
-                    format!("{lost} blocks are lost in the tree of class {}", subs[at].class);
+                let message = format!(
+                    "{lost} blocks are lost in the tree of class {}",
+                    subs[at].positions.class()
+                );
                 return Err(Error::new(ErrorKind::Corrupt, message));
             }
             before += subs[at].tree.buckets();
@@ -65,8 +67,8 @@ impl RangeArray {
     ) -> Result<Salvage, Error> {
         check_sound(self.broken)?;
         let blocks = self.params.blocks;
-        let [mut found, mut doubtful, mut live] = [(); 3].map(|()| Bits::new(blocks));
-        (0..blocks).filter(|it| self.live.contains(*it)).for_each(|it| live.insert(it));
+        let [mut found, mut doubtful] = [(); 2].map(|()| Bits::new(blocks));
+        let live = self.live.clone();
         // What is on the client is the latest.
         for (address, place, _) in self.held.all() {
             found.insert(address);

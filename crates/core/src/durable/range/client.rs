@@ -35,12 +35,7 @@ impl HeldBlocks {
 
     /// Whether a block waits for an eviction to sub-ORAM `at`.
     pub(super) fn is_awaited_by(&self, address: u64, at: usize) -> bool {
-        self.awaited_by(address) >> at & 1 == 1
-    }
-
-    /// The sub-ORAMs that a block waits for, as bits.
-    pub(super) fn awaited_by(&self, address: u64) -> u32 {
-        self.0.get(&address).map_or(0, |held| held.awaited_by)
+        self.0.get(&address).is_some_and(|held| held.awaited_by >> at & 1 == 1)
     }
 
     /// A block that is not on the client is at this lasting place of the room.

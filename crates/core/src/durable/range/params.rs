@@ -41,7 +41,7 @@ pub(super) const RANGE_BYTES_MAX: u64 = 32 << 20;
 const CLASS_MAX: u8 = 16;
 
 /// Levels on the client, at most.
-pub(super) const TREE_TOP_LEVELS_MAX: u8 = 16;
+const TREE_TOP_LEVELS_MAX: u8 = 16;
 
 /// Trees of the store that a sub-ORAM has: slots, and heads.
 const TREES_PER_CLASS: usize = 2;
@@ -95,8 +95,8 @@ impl RangeParams {
                 "a range of 2^{largest} blocks is larger than the disk: leave larger classes out"
             )));
         }
-        let fits_in_batch =
-            *tree_top_levels <= TREE_TOP_LEVELS_MAX && self.evictions_max() <= 1 << tree_top_levels;
+        let fits_in_batch = *tree_top_levels <= TREE_TOP_LEVELS_MAX
+            && self.evictions_max() <= self.spare_evictions();
         if *evict_period > 0 && !fits_in_batch {
             return Err(impossible(format!(
                 "a range of 2^{largest} blocks evicts {} paths of a tree, and the client keeps {tree_top_levels} levels, which \
@@ -128,6 +128,16 @@ impl RangeParams {
         1 << self.largest_class().min(63)
     }
 
+    /// `W`: how many evictions a state outlives, and a batch makes at most.
+    pub(super) fn spare_evictions(&self) -> u64 {
+        1 << self.tree_top_levels
+    }
+
+    /// Of so many of the latest evictions the keys are kept: those of two rounds.
+    pub(super) fn recognised_evictions(&self) -> u64 {
+        2 * ((1 << self.leaf_level) + self.spare_evictions())
+    }
+
     /// Evictions in a batch, at most (k).
     pub(super) fn evictions_max(&self) -> u64 {
         let period = u64::from(self.evict_period).max(1);
@@ -137,13 +147,17 @@ impl RangeParams {
     /// Blocks that wait on the client for an eviction of their path, at most: those that come in between two evictions of the
     /// same path.
     pub(super) fn waiting_blocks_max(&self) -> u64 {
-        u64::from(self.evict_period) << self.tree_top_levels
+        u64::from(self.evict_period) * self.spare_evictions()
     }
 
     /// Blocks that a client has at most, counted once whatever trees they wait for.
     pub(super) fn client_blocks_max(&self) -> u64 {
-        let stuck = self.classes.len() as u64 * u64::from(self.stash_blocks_max);
-        self.waiting_blocks_max() + stuck + self.window_accesses_max()
+        self.waiting_blocks_max() + self.stuck_blocks_max() + self.window_accesses_max()
+    }
+
+    /// Blocks that find no room in any tree, at most.
+    pub(super) fn stuck_blocks_max(&self) -> u64 {
+        self.classes.len() as u64 * u64::from(self.stash_blocks_max)
     }
 
     /// Blocks that there is room for: as many as could wait for each class alone.

@@ -121,6 +121,6 @@ pub(super) fn cost(params: &RangeParams) -> Result<Cost, Error> {
         position_map_bytes: entries * entry_bytes + params.blocks.div_ceil(8),
         blocks_on_client_bytes: (params.client_blocks_max() + params.blocks_in_batch_max())
             * u64::from(params.block_bytes),
-        accesses_per_checkpoint: u64::from(params.evict_period) << params.tree_top_levels,
+        accesses_per_checkpoint: params.waiting_blocks_max(),
     })
 }

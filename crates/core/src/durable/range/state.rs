@@ -6,7 +6,9 @@ use super::access::{RangeArray, Step};
 use super::invalid;
 use super::params::RangeParams;
 use super::sub_oram::RangePositions;
-use crate::durable::section::{Fields, check_range, eras_max, put_count, put_eras, strange};
+use crate::durable::section::{
+    Fields, bytes_of, check_range, eras_max, in_sections, put_count, put_eras, strange,
+};
 use crate::durable::{AnyStore, Bits, Durable, Plan, Restore, Save, SectionSize, StateSize};
 use crate::error::Error;
 use crate::geometry::Leaf;
@@ -37,9 +39,6 @@ const BLOCK_FIELDS_BYTES: usize = 8 + 4;
 /// Bytes of a step of a plan.
 const STEP_BYTES: usize = 1 + 3 * 8;
 
-/// What padding consists of.
-const ZEROS: [u8; 4096] = [0; 4096];
-
 /// The small part of a state.
 pub(super) struct Head {
     pub(super) evictions: u64,
@@ -68,11 +67,7 @@ impl<'a> Section<'a> {
             }
             tag::POSITIONS => {
                 let (class, start) = (fields.u8()?, fields.count()?);
-                let leaf = |fields: &mut Fields<'_>| {
-                    let mut leaf = [0; 8];
-                    leaf[..LEAF_BYTES].copy_from_slice(fields.bytes(LEAF_BYTES)?);
-                    Ok(Leaf(u64::from_le_bytes(leaf)))
-                };
+                let leaf = |fields: &mut Fields<'_>| fields.number(LEAF_BYTES).map(Leaf);
                 Self::Positions { class, start, leaves: fields.list(LEAF_BYTES, leaf)? }
             }
             tag::LIVE => return Ok(Self::Live { start: fields.count()?, bits: fields.rest() }),
@@ -122,10 +117,7 @@ fn put_block(out: &mut WipedBytes, address: u64, awaited_by: u32, bytes: &[u8]) 
 /// A section that says nothing, as long as that of a block.
 fn put_padding(out: &mut WipedBytes, block_bytes: usize) {
     out.push(tag::PADDING);
-    let bytes = BLOCK_FIELDS_BYTES + block_bytes;
-    for start in (0..bytes).step_by(ZEROS.len()) {
-        out.extend_from_slice(&ZEROS[..ZEROS.len().min(bytes - start)]);
-    }
+    out.extend_with_zeros(BLOCK_FIELDS_BYTES + block_bytes);
 }
 
 /// A plan of these steps. A step counts as many accesses as its range has blocks.
@@ -187,7 +179,9 @@ impl RangeArray {
                 for (start, count) in sections(sub.positions.ranges(), POSITIONS_SECTION_RANGES) {
                     let leaves: Vec<_> =
                         (start..start + count).map(|range| sub.positions.of_range(range)).collect();
-                    tell(&mut |section| put_positions(section, sub.class, start, &leaves));
+                    tell(&mut |section| {
+                        put_positions(section, sub.positions.class(), start, &leaves)
+                    });
                 }
             }
             for (start, count) in sections(self.params.blocks, LIVE_SECTION_BLOCKS) {
@@ -350,10 +344,9 @@ impl Restore for RangeRestore {
 /// How large states and plans are at most.
 pub(super) fn size(params: &RangeParams) -> Result<StateSize, Error> {
     params.check()?;
-    let spare = 1 << params.tree_top_levels;
-    let recognised = 2 * ((1 << params.leaf_level) + spare);
+    let spare = params.spare_evictions();
     let era = Era { first_eviction: 0, salt: Default::default() };
-    let eras = vec![&era; eras_max(recognised, spare) as usize];
+    let eras = vec![&era; eras_max(params.recognised_evictions(), spare) as usize];
     let eras = vec![eras; params.classes.len()];
     let block = vec![0; params.block_bytes as usize];
     let mut whole = vec![
@@ -363,19 +356,14 @@ pub(super) fn size(params: &RangeParams) -> Result<StateSize, Error> {
             bytes: bytes_of(|out| put_block(out, 0, 0, &block)),
         },
     ];
-    let mut add = |things: u64, in_each: u64, bytes: &dyn Fn(u64) -> u64| {
-        let rest = things % in_each;
-        whole.push(SectionSize { sections: things / in_each, bytes: bytes(in_each) });
-        whole.push(SectionSize { sections: u64::from(rest > 0), bytes: bytes(rest) });
-    };
     for class in &params.classes {
-        add(params.entries(*class), POSITIONS_SECTION_RANGES, &|ranges| {
+        whole.extend(in_sections(params.entries(*class), POSITIONS_SECTION_RANGES, |ranges| {
             bytes_of(|out| put_positions(out, 0, 0, &vec![Leaf(0); ranges as usize]))
-        });
+        }));
     }
-    add(params.blocks, LIVE_SECTION_BLOCKS, &|blocks| {
+    whole.extend(in_sections(params.blocks, LIVE_SECTION_BLOCKS, |blocks| {
         bytes_of(|out| put_live(out, 0, &vec![0; blocks.div_ceil(8) as usize]))
-    });
+    }));
     Ok(StateSize {
         whole,
         plan_bytes_per_access: STEP_BYTES as u64,
@@ -390,10 +378,4 @@ fn sections(things: u64, in_each: u64) -> impl Iterator<Item = (u64, u64)> {
         let start = at * in_each;
         (start, in_each.min(things - start))
     })
-}
-
-fn bytes_of(put: impl FnOnce(&mut WipedBytes)) -> u64 {
-    let mut section = WipedBytes::default();
-    put(&mut section);
-    section.len() as u64
 }

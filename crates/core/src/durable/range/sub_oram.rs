@@ -32,6 +32,7 @@ impl RangePositions {
         self.ranges
     }
 
+    /// For which `i` its ranges have `2^i` blocks.
     pub(super) fn class(&self) -> u8 {
         self.class
     }
@@ -60,7 +61,6 @@ impl RangePositions {
 }
 
 pub(super) struct SubOram {
-    pub(super) class: u8,
     pub(super) tree: StoredTree,
     pub(super) positions: RangePositions,
     /// By the bucket on the first level in storage that their path goes through. Secret.
@@ -77,7 +77,6 @@ impl SubOram {
         store: &dyn BucketStore,
     ) -> Result<Self, Error> {
         Ok(Self {
-            class,
             tree: StoredTree::new(&params.tree(trees)?, trees, sealer, store)?,
             positions: RangePositions::new(params, class)?,
             waiting: BTreeSet::new(),

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use super::params::RawParams;
 use super::{RotatingOram, invalid};
-use crate::durable::section::{Fields, check_range, eras_max, put_count, put_eras, strange};
+use crate::durable::section::{
+    Fields, bytes_of, check_range, eras_max, in_sections, put_count, put_eras, strange,
+};
 use crate::durable::{AnyStore, Durable, Plan, Restore, Save, SectionSize, StateSize};
 use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
@@ -44,9 +46,6 @@ const TAKEN_BYTES: usize = 8 + 2;
 /// Bytes of a block's section that are neither its tag nor the block.
 const BLOCK_FIELDS_BYTES: usize = 3 * 8;
 
-/// What padding consists of.
-const ZEROS: [u8; 4096] = [0; 4096];
-
 /// Bytes of a move.
 const MOVE_BYTES: usize = 3 * 8;
 
@@ -78,9 +77,7 @@ impl<'a> Section<'a> {
             tag::MAP => {
                 let start = fields.count()?;
                 let mapping = |fields: &mut Fields<'_>| {
-                    let mut value = [0; 8];
-                    value[..MAPPING_BYTES].copy_from_slice(fields.bytes(MAPPING_BYTES)?);
-                    let value = u64::from_le_bytes(value).checked_sub(1);
+                    let value = fields.number(MAPPING_BYTES)?.checked_sub(1);
                     Ok(value.map(|it| Mapping { leaf: Leaf(it >> 1), live: it & 1 == 1 }))
                 };
                 Self::Map { start, mappings: fields.list(MAPPING_BYTES, mapping)? }
@@ -148,9 +145,7 @@ fn put_taken(out: &mut WipedBytes, slots: &[TakenSlot]) {
 /// A section that says nothing, in place of `bytes` after the first of one that is not needed.
 fn put_padding(out: &mut WipedBytes, bytes: usize) {
     out.push(tag::PADDING);
-    for start in (0..bytes).step_by(ZEROS.len()) {
-        out.extend_from_slice(&ZEROS[..ZEROS.len().min(bytes - start)]);
-    }
+    out.extend_with_zeros(bytes);
 }
 
 /// A plan of these moves.
@@ -386,19 +381,4 @@ pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
         accesses_per_checkpoint: evictions_per_checkpoint * u64::from(params.evict_period),
         evictions_per_checkpoint,
     })
-}
-
-/// So many things, as many in each section as fit.
-fn in_sections(things: u64, in_each: u64, bytes: impl Fn(u64) -> u64) -> [SectionSize; 2] {
-    let rest = things % in_each;
-    [
-        SectionSize { sections: things / in_each, bytes: bytes(in_each) },
-        SectionSize { sections: u64::from(rest > 0), bytes: bytes(rest) },
-    ]
-}
-
-fn bytes_of(put: impl FnOnce(&mut WipedBytes)) -> u64 {
-    let mut section = WipedBytes::default();
-    put(&mut section);
-    section.len() as u64
 }

@@ -11,7 +11,6 @@ use crate::durable::{AnyStore, Bits, Durable, EraStart, Fate, Plan, Room, Salvag
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::front::check_request;
 use crate::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
-use crate::seal::CHECKPOINT_ERAS_MAX;
 use crate::store::BucketStore;
 
 impl Durable for ScanArray {
@@ -47,18 +46,6 @@ impl Durable for ScanArray {
 
     fn window_accesses_max(&self) -> usize {
         WINDOW_ACCESSES_MAX
-    }
-
-    fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
-        if addresses.iter().all(|address| *address < self.params.blocks) {
-            Ok(Vec::new())
-        } else {
-            Err(invalid("the address is past the end"))
-        }
-    }
-
-    fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
-        check_range(&range, self.params.blocks).map(|()| Vec::new())
     }
 
     fn plan(&mut self, wanted: &[Want], _: &[&Plan], _: &mut dyn CryptoRng) -> Result<Plan, Error> {
@@ -106,7 +93,7 @@ impl Durable for ScanArray {
     }
 
     fn may_hold_contents(&self) -> bool {
-        (0..self.params.blocks).any(|address| self.live.contains(address))
+        !self.live.is_empty()
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -118,12 +105,12 @@ impl Durable for ScanArray {
     }
 
     fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
-        let age_min = match start {
-            EraStart::Opening => 0,
-            EraStart::Checkpoint => self.params.recognised() / CHECKPOINT_ERAS_MAX,
-        };
-        if self.accesses - self.sealer.latest().first_eviction >= age_min {
-            self.sealer.begin_era(self.accesses, &mut &mut *coins);
+        let (mut coins, next, recognised) = (coins, self.accesses, self.params.recognised());
+        match start {
+            EraStart::Opening => self.sealer.begin_era(next, &mut coins),
+            EraStart::Checkpoint => {
+                self.sealer.begin_era_unless_young(next, recognised, &mut coins);
+            }
         }
     }
 
@@ -194,8 +181,8 @@ impl Durable for ScanArray {
     ) -> Result<Salvage, Error> {
         check_sound(self.broken)?;
         let (blocks, block_bytes) = (self.params.blocks, self.block_bytes());
-        let [mut found, mut doubtful, mut live] = [(); 3].map(|()| Bits::new(blocks));
-        (0..blocks).filter(|address| self.live.contains(*address)).for_each(|it| live.insert(it));
+        let [mut found, mut doubtful] = [(); 2].map(|()| Bits::new(blocks));
+        let live = self.live.clone();
         let (mut read, mut is_any_damaged) = (0, false);
         self.scan(1, &mut |_, table| {
             match table {
@@ -225,13 +212,6 @@ impl Durable for ScanArray {
     }
 
     fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
-        let known = |bits: &Bits| bits.contains(address);
-        match salvage.since(address) {
-            Some(fate) => fate,
-            None if !known(&salvage.live) => Fate::Empty,
-            None if !known(&salvage.found) => Fate::Lost,
-            None if known(&salvage.doubtful) => Fate::Doubtful,
-            None => Fate::Found,
-        }
+        salvage.fate(address)
     }
 }

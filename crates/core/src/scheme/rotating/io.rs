@@ -26,7 +26,7 @@ pub use sight::Sighting;
 /// What is needed to talk to the untrusted side of one tree.
 pub(super) struct RotatingIo {
     pub(super) places: Places,
-    geometry: Geometry,
+    pub(super) geometry: Geometry,
     format: AuthenticatedFormat,
     pub(super) trees: RotatingTrees,
     sealer: EraSealer,
@@ -37,6 +37,13 @@ pub(super) struct RotatingIo {
     versions: Vec<Version>,
     /// The table of the bucket at hand, in clear.
     table: Zeroizing<Vec<u8>>,
+}
+
+/// What an eviction puts into its bucket of a level: a block or a dummy for every slot.
+pub(super) struct FilledBucket<E> {
+    pub(super) eviction: u64,
+    pub(super) level: u8,
+    pub(super) entries: E,
 }
 
 /// The same with the store that the tree is in: other trees may be in it, too.
@@ -311,64 +318,51 @@ impl RotatingTrips<'_> {
         blocks: &BlockRoom,
         taken: Option<&mut TakenSlots>,
     ) -> Result<(), Error> {
-        let Self { io, store } = self;
-        let RotatingIo { places, geometry, format, trees, sealer, pieces, table, .. } = &mut **io;
-        pieces.clear();
-        for tree in [trees.slots, trees.heads] {
-            pieces.extend(places.levels().map(|level| Piece {
-                tree,
-                bucket: places.written(g, level),
-                part: Part::Whole,
-            }));
-        }
-        let (levels, path_pieces) = (pieces.len() / 2, pieces.len());
-        let mut pages = Vec::new();
-        if let Some(taken) = taken {
-            let leaf = Leaf(g & (geometry.leaves() - 1));
+        let places = self.io.places;
+        let filled =
+            |level: u8| FilledBucket { eviction: g, level, entries: plan.bucket(level.into()) };
+        let buckets: Vec<_> = places.levels().map(filled).collect();
+        let leaf = Leaf(g & (self.io.geometry.leaves() - 1));
+        let pages = taken.map(|taken| {
             taken.rewrite(places.levels().map(|level| BucketId::on_path(leaf, level)));
-            pages = taken.sweep(g);
-            pieces.extend(pages.iter().map(|(page, _)| taken.piece(page)));
-        }
-        let mut filled = false;
-        store.write(pieces, &mut |mut blanks| {
-            filled = true;
-            for (i, level) in places.levels().enumerate() {
-                let bucket = plan.bucket(usize::from(level));
-                format.put_table(table, bucket);
-                let name = BucketName { eviction: g, level, kind: BucketKind::Blocks };
-                let in_slots = bucket.iter().map(|entry| blocks.get(entry.place));
-                let pieces = BucketPieces { head: levels + i, slots: Some(i) };
-                sealer.seal(name, table, in_slots, &mut blanks, pieces);
-            }
-            for (i, (page, bits)) in pages.iter().enumerate() {
-                let pieces = BucketPieces { head: path_pieces + i, slots: None };
-                sealer.seal(of_page(page), bits, std::iter::empty(), &mut blanks, pieces);
-            }
-            blanks.sealed()
-        })?;
-        check_filled(filled)
+            let pages = taken.sweep(g).into_iter();
+            pages.map(|(page, bits)| (taken.piece(&page), of_page(&page), bits)).collect::<Vec<_>>()
+        });
+        self.seal(&buckets, &pages.unwrap_or_default(), blocks)
     }
 
-    /// Seals buckets of evictions, each with its level and a block or dummy for every slot, and writes them.
+    /// Seals buckets and writes them.
     pub(super) fn seal_buckets(
         &mut self,
-        buckets: &[(u64, u8, Vec<Entry>)],
+        buckets: &[FilledBucket<impl AsRef<[Entry]>>],
+        blocks: &BlockRoom,
+    ) -> Result<(), Error> {
+        self.seal(buckets, &[], blocks)
+    }
+
+    /// Seals buckets, and pages with their names, and writes all of it in one trip.
+    fn seal(
+        &mut self,
+        buckets: &[FilledBucket<impl AsRef<[Entry]>>],
+        pages: &[(Piece, BucketName, Page)],
         blocks: &BlockRoom,
     ) -> Result<(), Error> {
         let Self { io, store } = self;
         let RotatingIo { places, format, trees, sealer, pieces, table, .. } = &mut **io;
         pieces.clear();
         for tree in [trees.slots, trees.heads] {
-            pieces.extend(buckets.iter().map(|(eviction, level, _)| Piece {
+            pieces.extend(buckets.iter().map(|it| Piece {
                 tree,
-                bucket: places.written(*eviction, *level),
+                bucket: places.written(it.eviction, it.level),
                 part: Part::Whole,
             }));
         }
+        pieces.extend(pages.iter().map(|(piece, ..)| *piece));
         let mut filled = false;
         store.write(pieces, &mut |mut blanks| {
             filled = true;
-            for (i, (eviction, level, entries)) in buckets.iter().enumerate() {
+            for (i, FilledBucket { eviction, level, entries }) in buckets.iter().enumerate() {
+                let entries = entries.as_ref();
                 format.put_table(table, entries);
                 let name =
                     BucketName { eviction: *eviction, level: *level, kind: BucketKind::Blocks };
@@ -376,9 +370,17 @@ impl RotatingTrips<'_> {
                 let pieces = BucketPieces { head: buckets.len() + i, slots: Some(i) };
                 sealer.seal(name, table, in_slots, &mut blanks, pieces);
             }
+            for (i, (_, name, bits)) in pages.iter().enumerate() {
+                let pieces = BucketPieces { head: 2 * buckets.len() + i, slots: None };
+                sealer.seal(*name, bits, std::iter::empty(), &mut blanks, pieces);
+            }
             blanks.sealed()
         })?;
-        check_filled(filled)
+        if filled {
+            Ok(())
+        } else {
+            Err(StoreError::new(StoreErrorKind::Failed, "it took no bytes of a write").into())
+        }
     }
 
     /// Reads a page in a trip of its own.
@@ -452,15 +454,6 @@ fn read_checked<'s>(
         Ok(frames)
     } else {
         Err(Error::new(ErrorKind::Corrupt, "storage returned more or fewer bytes than were asked"))
-    }
-}
-
-/// Refuses to go on with a store that has asked for no bytes of a write.
-fn check_filled(filled: bool) -> Result<(), Error> {
-    if filled {
-        Ok(())
-    } else {
-        Err(StoreError::new(StoreErrorKind::Failed, "it took no bytes of a write").into())
     }
 }
 

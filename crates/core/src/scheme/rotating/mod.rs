@@ -37,7 +37,7 @@ use super::{Op, RawConfig, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Leaf, reverse_lexicographic};
 use crate::posmap::LivePosMap;
-use crate::seal::{CHECKPOINT_ERAS_MAX, EraSealer, counter};
+use crate::seal::{EraSealer, counter};
 use crate::stash::{Entry, StashView};
 use crate::store::BucketStore;
 use io::RotatingIo;
@@ -212,13 +212,10 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.io.sealer_mut().begin_era(next, coins);
     }
 
-    /// The same at a checkpoint, unless the latest era is so young that the client would have to know more
-    /// than [`CHECKPOINT_ERAS_MAX`] of them. Which checkpoints those are follows from public numbers.
+    /// The same at a checkpoint: see [`EraSealer::begin_era_unless_young`].
     pub(crate) fn begin_era_at_checkpoint(&mut self, coins: &mut impl CryptoRng) {
-        let age_min = self.recognised_evictions() / CHECKPOINT_ERAS_MAX;
-        if self.evictions - self.io.sealer().latest().first_eviction >= age_min {
-            self.begin_era(coins);
-        }
+        let (next, recognised) = (self.evictions, self.recognised_evictions());
+        self.io.sealer_mut().begin_era_unless_young(next, recognised, coins);
     }
 
     /// What storage shows of eviction `g`, the next one or one to come: if it was made, this state is older

@@ -6,7 +6,7 @@
 //! neighbouring places ([`Places`]): a run is one stretch of each level, or two where it goes over an end.
 
 use super::RotatingTrees;
-use super::io::{RotatingIo, Sighting};
+use super::io::{FilledBucket, RotatingIo, Sighting};
 use super::places::{Places, Version};
 use crate::error::Error;
 use crate::geometry::{BucketId, Geometry, Leaf};
@@ -42,7 +42,6 @@ pub(crate) type Wanted<'w> = dyn FnMut(&mut BlockRoom, u64, Leaf) -> Option<Plac
 /// One tree of a store. Which blocks are where, the client has to know.
 pub(crate) struct StoredTree {
     io: RotatingIo,
-    geometry: Geometry,
 }
 
 impl StoredTree {
@@ -54,8 +53,7 @@ impl StoredTree {
         sealer: EraSealer,
         store: &dyn BucketStore,
     ) -> Result<Self, Error> {
-        let geometry = config.tree.geometry.clone();
-        Ok(Self { io: RotatingIo::new(config, trees, sealer, store)?, geometry })
+        Ok(Self { io: RotatingIo::new(config, trees, sealer, store)? })
     }
 
     pub(crate) fn sealer(&self) -> &EraSealer {
@@ -147,12 +145,13 @@ impl StoredTree {
     ) -> Result<(), Error> {
         // Each eviction has a bucket of its own on each level in storage.
         debug_assert!(evictions <= self.spare());
-        let leaf = |eviction| Leaf(eviction & (self.geometry.leaves() - 1));
+        let leaf = |eviction| Leaf(eviction & (self.io.geometry.leaves() - 1));
         let buckets: Vec<_> = self
             .levels()
             .flat_map(|level| (g..g + evictions).map(move |eviction| (eviction, level)))
             .map(|(eviction, level)| {
-                (eviction, level, bucket(BucketId::on_path(leaf(eviction), level)))
+                let entries = bucket(BucketId::on_path(leaf(eviction), level));
+                FilledBucket { eviction, level, entries }
             })
             .collect();
         self.io.over(store).seal_buckets(&buckets, blocks)
