@@ -365,15 +365,21 @@ impl Volume {
         Ok(done)
     }
 
-    fn check_requests(&self, batch: &[Access<'_>]) -> Result<(), VolumeError> {
-        let (capacity, block_bytes) = (self.blocks(), self.block_bytes());
-        let fits = |request: &Access<'_>| match &request.op {
-            Op::Read(buffer) => buffer.len() == block_bytes,
-            Op::Write(data) => data.len() == block_bytes,
+    /// Whether an operation reads or writes a block.
+    fn is_of_one_block(&self, op: &Op<'_>) -> bool {
+        match op {
+            Op::Read(buffer) => buffer.len() == self.block_bytes,
+            Op::Write(data) => data.len() == self.block_bytes,
             // The log keeps what a write brings; it cannot keep a function.
             Op::Update(_) => false,
+        }
+    }
+
+    fn check_requests(&self, batch: &[Access<'_>]) -> Result<(), VolumeError> {
+        let fits = |request: &Access<'_>| {
+            request.address < self.blocks() && self.is_of_one_block(&request.op)
         };
-        if batch.iter().all(|request| request.address < capacity && fits(request)) {
+        if batch.iter().all(fits) {
             return Ok(());
         }
         let message = "a request is past the end, not of one block, or an update";

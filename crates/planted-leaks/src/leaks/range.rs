@@ -207,8 +207,8 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[
             Edit {
                 file: BLOCKS,
-                find: "                    && extent.blocks().all(|block| self.cache.is_dirty(block))",
-                replacement: "                    && extent.blocks().all(|block| {
+                find: "                && extent.blocks().all(|block| self.cache.is_dirty(block))",
+                replacement: "                && extent.blocks().all(|block| {
                         self.cache.peek(block).is_some_and(|data| data.iter().any(|byte| *byte != 0))
                             && self.cache.is_dirty(block)
                     })",

@@ -15,6 +15,8 @@ use crate::volume::{Extent, Volume};
 /// What workers have in common: a volume, and what is at hand of it.
 pub(super) struct Blocks {
     pub(super) volume: Volume,
+    /// Of its ranges.
+    pub(super) classes: Vec<u8>,
     pub(super) cache: Cache,
     /// Windows of blocks on their way into the cache.
     begun: VecDeque<Vec<Coming>>,
@@ -41,7 +43,9 @@ impl Blocks {
     pub(super) fn new(volume: Volume) -> Self {
         let block_bytes = volume.block_bytes();
         let bytes = volume.blocks() * block_bytes as u64;
-        Self { volume, cache: Cache::new(), begun: VecDeque::new(), block_bytes, bytes }
+        let classes = volume.range_classes().to_vec();
+        let (cache, begun) = (Cache::new(), VecDeque::new());
+        Self { volume, classes, cache, begun, block_bytes, bytes }
     }
 
     /// Begins to read as many of these ranges as can be begun now, the first of them first, in windows. Of each, a block is
@@ -74,6 +78,11 @@ impl Blocks {
         Ok(true)
     }
 
+    /// How many blocks the longest range has.
+    pub(super) fn longest_range(&self) -> usize {
+        self.classes.last().map_or(1, |class| 1 << class)
+    }
+
     /// Windows that were begun and not finished.
     pub(super) fn begun_windows(&self) -> usize {
         self.begun.len()
@@ -86,13 +95,17 @@ impl Blocks {
         self.volume.finish_reads(&mut data)?;
         let coming = self.begun.pop_front().into_iter().flatten();
         for (Coming { block, is_forgotten }, data) in coming.zip(data) {
-            // Whoever has written to it meanwhile brought something newer.
-            if !self.cache.contains(block) {
-                let data = if is_forgotten { self.zeros() } else { data };
-                self.cache.insert_clean(block, data);
-            }
+            let data = if is_forgotten { self.zeros() } else { data };
+            self.take_in(block, data);
         }
         Ok(())
+    }
+
+    /// Takes a block that was read into the cache, unless whoever wrote to it meanwhile has brought something newer.
+    fn take_in(&mut self, block: u64, data: WipedBytes) {
+        if !self.cache.contains(block) {
+            self.cache.insert_clean(block, data);
+        }
     }
 
     /// Everything else comes after what was begun.
@@ -132,37 +145,34 @@ impl Blocks {
         let mut data: Vec<_> = extent.blocks().map(|_| self.zeros()).collect();
         let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();
         self.volume.access_range(extent, &mut ops)?;
-        for (block, data) in extent.blocks().zip(data) {
-            if !self.cache.contains(block) {
-                self.cache.insert_clean(block, data);
-            }
-        }
+        extent.blocks().zip(data).for_each(|(block, data)| self.take_in(block, data));
         Ok(())
     }
 
     /// Writes dirty blocks to storage, those first that were not used for longest: a range if all of one is dirty, or up to
     /// `blocks_max` blocks.
     pub(super) fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
-        let classes = self.volume.range_classes().to_vec();
         let oldest = self.cache.oldest_dirty(blocks_max);
-        let range_of = |block: u64| {
-            let around = classes.iter().rev().map(|class| Extent::around(block, *class));
-            let is_dirty = |extent: &Extent| {
-                extent.blocks().end <= self.volume.blocks()
-                    && extent.blocks().all(|block| self.cache.is_dirty(block))
-            };
-            around.into_iter().find(|extent| extent.class == 0 || is_dirty(extent))
-        };
-        let ranges = oldest.iter().map(|(block, _)| range_of(*block));
-        let is_block = |range: &Option<Extent>| range.is_none_or(|extent| extent.class == 0);
-        let mut ranges = ranges.peekable();
-        match ranges.peek().copied().flatten().filter(|extent| extent.class > 0) {
-            Some(extent) => self.write_range(extent),
-            None => {
-                let blocks = ranges.take_while(is_block).count();
-                self.exchange(&[], blocks)
+        let mut extents = oldest.iter().map(|(block, _)| self.dirty_around(*block));
+        match extents.next() {
+            Some(range) if range.class > 0 => self.write_range(range),
+            first => {
+                let blocks = first.into_iter().chain(extents).take_while(|it| it.class == 0);
+                let count = blocks.count();
+                self.exchange(&[], count)
             }
         }
+    }
+
+    /// The longest range around a dirty block of which all is dirty.
+    fn dirty_around(&self, block: u64) -> Extent {
+        let longer = self.classes.iter().rev().filter(|class| **class > 0);
+        let mut around = longer.map(|class| Extent::around(block, *class));
+        let is_dirty = |extent: &Extent| {
+            extent.blocks().end <= self.volume.blocks()
+                && extent.blocks().all(|block| self.cache.is_dirty(block))
+        };
+        around.find(is_dirty).unwrap_or(Extent::of_block(block))
     }
 
     fn write_range(&mut self, extent: Extent) -> Result<(), VolumeError> {

@@ -95,14 +95,11 @@ impl Pending {
         self.transfers.iter().flat_map(move |transfer| transfer.needs(block_bytes))
     }
 
-    /// Looks further ahead: the next block that has to be at hand, each one once; or the longest range of one of `classes` of
-    /// which all blocks have to be.
-    /// A range may go on behind the request if as much was read in a row as it has.
-    pub(super) fn look_ahead(&mut self, blocks: &Blocks, classes: &[u8]) -> Option<Extent> {
+    /// Looks further ahead: the next block that has to be at hand, each one once; or the longest range of which all blocks have
+    /// to be. A range may go on behind the request if as much was read in a row as it has.
+    pub(super) fn look_ahead(&mut self, blocks: &Blocks) -> Option<Extent> {
         let in_a_row = self.in_a_row;
-        self.transfers
-            .iter_mut()
-            .find_map(|transfer| transfer.look_ahead(blocks, classes, in_a_row))
+        self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, in_a_row))
     }
 
     /// The blocks that the next step forgets, if it does.
@@ -203,8 +200,9 @@ impl Transfer {
         all.chain(first).map(|part| part.block).chain(last)
     }
 
-    fn look_ahead(&mut self, blocks: &Blocks, classes: &[u8], in_a_row: u64) -> Option<Extent> {
-        let block_bytes = blocks.block_bytes;
+    fn look_ahead(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Extent> {
+        let Blocks { block_bytes, classes, .. } = blocks;
+        let block_bytes = *block_bytes;
         let from = self.looked_at.max(self.done);
         let block = self.needs_from(from, block_bytes).next();
         let end = (self.offset + self.data.len() as u64) / block_bytes as u64;

@@ -33,8 +33,6 @@ pub(super) struct Worker {
     looked_at: usize,
     /// What is to be read for them, and nobody has begun to.
     missing: VecDeque<Extent>,
-    /// Of the volume.
-    classes: Vec<u8>,
     /// Ranges are read that go on behind a request: the cache is so large that they stay until they are asked for.
     reads_ahead: bool,
     streams: Streams,
@@ -46,9 +44,9 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(volume: Volume, options: &DiskOptions) -> Self {
-        let classes = volume.range_classes().to_vec();
         let blocks = Blocks::new(volume);
         let cache_blocks_max = (options.cache_bytes_max / blocks.block_bytes as u64) as usize;
+        let reads_ahead = cache_blocks_max >= 4 * blocks.longest_range();
         Self {
             blocks,
             cache_blocks_max,
@@ -57,9 +55,8 @@ impl Worker {
             bytes: 0,
             looked_at: 0,
             missing: VecDeque::new(),
-            reads_ahead: classes.last().is_some_and(|class| cache_blocks_max >> class >= 4),
+            reads_ahead,
             streams: Streams::default(),
-            classes,
             wait_for_flush: Vec::new(),
             is_closing: false,
         }
@@ -171,12 +168,12 @@ impl Worker {
 
     /// Looks for what requests need and is not at hand, a window at the most. What is at hand must not leave for that.
     fn look_ahead(&mut self) {
-        let Self { blocks, pending, looked_at, missing, classes, .. } = self;
+        let Self { blocks, pending, looked_at, missing, .. } = self;
         let mut wanted: usize = missing.iter().map(|extent| extent.count()).sum();
         while wanted < WINDOW_ACCESSES_MAX
             && let Some(request) = pending.get_mut(*looked_at)
         {
-            let Some(extent) = request.look_ahead(blocks, classes) else {
+            let Some(extent) = request.look_ahead(blocks) else {
                 *looked_at += 1;
                 continue;
             };
@@ -226,9 +223,8 @@ impl Worker {
     /// What was read for requests under way must not leave before their turn.
     fn shrink_cache(&mut self) {
         // Of ranges, one is looked for while others come.
-        let range = self.classes.last().map_or(1, |class| 1 << class);
-        let under_way =
-            if self.pending.is_empty() { 0 } else { BLOCKS_UNDER_WAY_MAX.max(4 * range) };
+        let most = BLOCKS_UNDER_WAY_MAX.max(4 * self.blocks.longest_range());
+        let under_way = if self.pending.is_empty() { 0 } else { most };
         self.blocks.cache.shrink(self.cache_blocks_max + under_way);
     }
 

@@ -105,16 +105,8 @@ pub(crate) fn put_in_place(out: &mut WipedBytes, address: u64, data: &[u8]) {
 pub(crate) fn put_padding(out: &mut WipedBytes, bytes: u32) {
     out.push(tag::PADDING);
     out.extend_from_slice(&(bytes + 1).to_le_bytes());
-    let mut left = bytes as usize;
-    while left > 0 {
-        let piece = left.min(ZEROS.len());
-        out.extend_from_slice(&ZEROS[..piece]);
-        left -= piece;
-    }
+    out.extend_with_zeros(bytes as usize);
 }
-
-/// What padding consists of.
-const ZEROS: [u8; 4096] = [0; 4096];
 
 /// Length plus one, and the bytes; 0 for none.
 fn put_bytes(out: &mut WipedBytes, bytes: Option<&[u8]>) {

@@ -24,8 +24,8 @@ impl StateRoom {
     /// [`VolumeOptions::state_file_bytes_max`](crate::VolumeOptions::state_file_bytes_max).
     ///
     /// A checkpoint begins a new file if the one in use has twice its snapshot and so many bytes, or so
-    /// many bytes of trims, or if lengths are [`Constant`](crate::Lengths::Constant), which takes no more room. Otherwise the state is added to it once more, and what comes until the next
-    /// checkpoint.
+    /// many bytes of trims. Otherwise the state is added to it once more, and what comes until the next
+    /// checkpoint. With [`Lengths::Constant`](crate::Lengths::Constant) every checkpoint begins one, which takes less.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidConfig`](crate::VolumeErrorKind::InvalidConfig) when there is no such

@@ -25,11 +25,15 @@ impl Extent {
 
     /// The longest range of one of `classes`, which ascend, that begins with `first` and ends before `end`.
     pub fn longest(classes: &[u8], first: u64, end: u64) -> Self {
-        let fits = |class: &&u8| {
-            let blocks = 1u64 << **class;
-            first.is_multiple_of(blocks) && first.checked_add(blocks).is_some_and(|it| it <= end)
-        };
-        Self { first, class: classes.iter().rfind(fits).copied().unwrap_or(0) }
+        let of_class = classes.iter().map(|class| Self { first, class: *class });
+        of_class.rev().find(|extent| extent.is_within(end)).unwrap_or(Self::of_block(first))
+    }
+
+    /// Whether it is aligned, and ends before `end`. Its class is some volume's.
+    fn is_within(self, end: u64) -> bool {
+        let blocks = 1 << self.class;
+        self.first.is_multiple_of(blocks)
+            && self.first.checked_add(blocks).is_some_and(|behind| behind <= end)
     }
 
     /// The range of a class that a block is in.
@@ -69,13 +73,7 @@ impl Volume {
         self.check_sound()?;
         self.check_nothing_begun()?;
         self.check_extent(extent)?;
-        let block_bytes = self.block_bytes();
-        let fits = |op: &Op<'_>| match op {
-            Op::Read(buffer) => buffer.len() == block_bytes,
-            Op::Write(data) => data.len() == block_bytes,
-            Op::Update(_) => false,
-        };
-        if ops.len() != extent.count() || !ops.iter().all(fits) {
+        if ops.len() != extent.count() || !ops.iter().all(|op| self.is_of_one_block(op)) {
             let message = "the operations are not one for each block of the range, or updates";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
@@ -86,12 +84,8 @@ impl Volume {
     }
 
     /// Refuses what is no range of this volume.
-    pub(super) fn check_extent(&self, Extent { first, class }: Extent) -> Result<(), VolumeError> {
-        let is_class = self.range_classes().contains(&class);
-        let fits = is_class
-            && first.is_multiple_of(1 << class)
-            && first.checked_add(1 << class).is_some_and(|end| end <= self.blocks());
-        if fits {
+    pub(super) fn check_extent(&self, extent: Extent) -> Result<(), VolumeError> {
+        if self.range_classes().contains(&extent.class) && extent.is_within(self.blocks()) {
             return Ok(());
         }
         let message = "there is no such range: its class is none of the volume's, or it is not aligned, or goes past the end";
