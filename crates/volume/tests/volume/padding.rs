@@ -1,91 +1,24 @@
 //! At a fixed rate, what is done in the client's directory does not depend on what was asked: a tick that comes while
 //! the log or a checkpoint is written is left out, and storage sees that.
 
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallVolume};
 use oblivio_testkit::crash::{CrashDir, World};
-use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use crate::schedule::{ACCESSES, Bench, CLIENTS, Client, setups};
-
-/// What is done in a directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    Create,
-    Append { records: usize, bytes: usize },
-    Sync,
-    Rename,
-    Remove,
-    SyncNames,
-}
+use crate::support::watched_dir::{Step, WatchedDir};
 
 type Steps = Arc<Mutex<Vec<Step>>>;
 
-fn add(steps: &Steps, step: Step) {
-    steps.lock().unwrap_or_else(PoisonError::into_inner).push(step);
-}
-
 /// A directory that keeps what is done in it.
-struct WatchedDir {
-    dir: CrashDir,
-    steps: Steps,
-}
-
-impl StateDir for WatchedDir {
-    fn names(&self) -> io::Result<Vec<String>> {
-        self.dir.names()
-    }
-
-    fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
-        self.dir.open(name)
-    }
-
-    fn sync(&mut self, name: &str) -> io::Result<()> {
-        add(&self.steps, Step::Sync);
-        self.dir.sync(name)
-    }
-
-    fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
-        add(&self.steps, Step::Create);
-        let (file, steps) = (self.dir.create(name)?, self.steps.clone());
-        Ok(Box::new(WatchedFile { file, steps }))
-    }
-
-    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        add(&self.steps, Step::Rename);
-        self.dir.rename(from, to)
-    }
-
-    fn remove(&mut self, name: &str) -> io::Result<()> {
-        add(&self.steps, Step::Remove);
-        self.dir.remove(name)
-    }
-
-    fn sync_names(&mut self) -> io::Result<()> {
-        add(&self.steps, Step::SyncNames);
-        self.dir.sync_names()
-    }
-}
-
-struct WatchedFile {
-    file: Box<dyn StateFile>,
-    steps: Steps,
-}
-
-impl StateFile for WatchedFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        add(&self.steps, Step::Append { records: 1, bytes: bytes.len() });
-        self.file.append(bytes)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        add(&self.steps, Step::Sync);
-        self.file.sync()
-    }
+fn watched(dir: CrashDir, steps: &Steps) -> WatchedDir {
+    let steps = steps.clone();
+    WatchedDir::new(dir, move |step| {
+        steps.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+    })
 }
 
 /// Bytes of a record in a file that are not the record's own.
@@ -159,7 +92,7 @@ fn assert_alike(steps_of: impl Fn(SmallVolume, Client) -> Vec<Step>) {
 fn the_clients_directory_takes_as_long_whoever_asks() {
     assert_alike(|setup, client| {
         let (world, steps) = (setup.world(), Steps::default());
-        let dir = WatchedDir { dir: world.dir(), steps: steps.clone() };
+        let dir = watched(world.dir(), &steps);
         let _bench = bench(setup, &world, dir, client, 1);
         take(&steps)
     });
@@ -169,7 +102,7 @@ fn the_clients_directory_takes_as_long_whoever_asks() {
 fn closing_and_opening_take_as_long_whoever_asked() {
     assert_alike(|setup, client| {
         let (world, steps) = (setup.world(), Steps::default());
-        let dir = || WatchedDir { dir: world.dir(), steps: steps.clone() };
+        let dir = || watched(world.dir(), &steps);
         // So seldom that nobody waits at the end, and with room for trims: that would keep the disk open, which is seen.
         // The opening knows of the fixed rate, too.
         let device = Device::Scheduled { cache_blocks_max: 8, accesses: ACCESSES };

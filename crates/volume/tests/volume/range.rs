@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
 
+use oblivio_core::Op;
+use oblivio_core::geometry::BucketId;
 use oblivio_core::store::TreeId;
 use oblivio_core::view::{Event, Operation};
-use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, EVICT_PERIOD, SmallScheme, SmallVolume};
 use oblivio_testkit::crash::{Seen, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
@@ -14,7 +15,8 @@ use oblivio_volume::{Disk, DiskOptions, Extent, Volume, VolumeError, VolumeError
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::support::bench::{Bench, read};
+use crate::support::bench::{Bench, read, write};
+use crate::support::rescued::rescue_of;
 use crate::support::seen::{assert_alike, looks};
 
 const CLASS: u8 = 3;
@@ -52,10 +54,6 @@ fn access(
     let ops = ops.map(|(new, data)| new.as_ref().map_or(Op::Read(data), |new| Op::Write(new)));
     volume.access_range(extent, &mut ops.collect::<Vec<_>>())?;
     Ok(data)
-}
-
-fn write(volume: &mut Volume, address: u64, fill: u8) -> Result<(), VolumeError> {
-    volume.access(&mut [Access { address, op: Op::Write(&[fill; BYTES]) }])
 }
 
 // ───────────────────────────── what storage sees ─────────────────────────────
@@ -286,7 +284,7 @@ fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
             let coins = StdRng::seed_from_u64(1);
             let (mut volume, _) =
                 bench.setup.open(bench.world.store(), bench.world.dir(), coins).unwrap();
-            let bucket = oblivio_core::geometry::BucketId::new(4, index);
+            let bucket = BucketId::new(4, index);
             bench.world.flip_bit(TREES[1], bucket, 40, 1);
             bench.world.take_view();
             ask(&mut volume, 0, true);
@@ -324,7 +322,7 @@ fn a_check_finds_any_bucket_that_was_changed() {
             for index in 0..(1u64 << level) + (1 << tree_top_levels) {
                 bench.world.restore_store(&good);
                 bench.world.restore_dir(&good);
-                let bucket = oblivio_core::geometry::BucketId::new(level + 1, index);
+                let bucket = BucketId::new(level + 1, index);
                 bench.world.flip_bit(tree, bucket, 60, 3);
                 let checked = bench.open().and_then(|(mut volume, _)| volume.check(&mut |_| ()));
                 found += u64::from(checked.is_err_and(|it| it.kind() == VolumeErrorKind::Tampered));
@@ -332,6 +330,51 @@ fn a_check_finds_any_bucket_that_was_changed() {
         }
     }
     assert_eq!(found, buckets);
+}
+
+/// Every tree has all blocks: what is damaged in one is in the other. Where both are damaged, what is given back is right, or
+/// said to be doubtful.
+#[test]
+fn a_rescue_takes_from_one_tree_what_another_has_lost() {
+    let mut bench = Bench::new(volume(), 1);
+    let (mut volume, _) = bench.open().unwrap();
+    for round in [1, 50] {
+        (0..76).for_each(|block| write(&mut volume, block, block as u8 + round).unwrap());
+        (0..20).for_each(|step| drop(access(&mut volume, range(step % 9), |_| None).unwrap()));
+    }
+    volume.forget(20..22).unwrap();
+    volume.close().unwrap();
+    let sound = bench.world.snapshot();
+    let SmallVolume { leaf_level, tree_top_levels, .. } = self::volume();
+    let (mut lost, mut doubtful) = (0, 0);
+    for (trees, level) in [&TREES[..1], &TREES[1..], &TREES[..]]
+        .into_iter()
+        .flat_map(|trees| (tree_top_levels..=leaf_level).map(move |level| (trees, level)))
+    {
+        bench.world.restore_store(&sound);
+        for index in 0..(1 << level) + (1 << tree_top_levels) {
+            trees.iter().for_each(|tree| {
+                bench.world.flip_bit(*tree, BucketId::new(level + 1, index), 40, 1);
+            });
+        }
+        let (target, rescued) = rescue_of(&bench.world, 76);
+        let is_in = |ranges: &[std::ops::Range<u64>], block| {
+            ranges.iter().any(|range| range.contains(&block))
+        };
+        for block in 0..76 {
+            let is_said = [&rescued.lost, &rescued.doubtful].map(|said| is_in(said, block));
+            lost += u32::from(is_said[0]);
+            doubtful += u32::from(is_said[1]);
+            if is_said == [false; 2] {
+                let right = (!(20..22).contains(&block)).then(|| vec![block as u8 + 50; BYTES]);
+                assert_eq!(target.0[block as usize], right, "block {block}, level {level}");
+            }
+        }
+        if trees.len() == 1 {
+            assert_eq!((lost, doubtful), (0, 0), "level {level} of {trees:?}");
+        }
+    }
+    assert!(lost > 0 && doubtful > 0, "{lost} lost, {doubtful} doubtful");
 }
 
 // ───────────────────────────── what becomes a range ─────────────────────────────
@@ -425,6 +468,10 @@ fn a_range_is_written_at_once_if_all_of_it_is_dirty() {
         disk.call(DiskOp::Flush);
         assert_eq!(disk.accesses(), [0, 1]);
     }
+    // All of it is at hand, and one block is not dirty.
+    disk.write(9, RANGE - 1, 4);
+    disk.call(DiskOp::Flush);
+    assert_eq!(disk.accesses(), [RANGE as usize - 1, 0]);
     // All but one, and at the end of the disk, where no range is whole.
     disk.write(17, RANGE - 1, 6);
     disk.write(72, 4, 7);

@@ -9,13 +9,8 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallScheme, Sma
 use oblivio_testkit::crash::{Seen, Survival};
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 
-use crate::support::bench::Bench;
+use crate::support::bench::{Bench, write};
 use crate::support::seen::DATA_TREE;
-
-fn write(volume: &mut Volume, address: u64, fill: u8) -> Result<(), VolumeError> {
-    let data = [fill; BLOCK_BYTES as usize];
-    volume.access(&mut [Access { address, op: Op::Write(&data) }])
-}
 
 /// The first byte of each block of the window that was begun first.
 fn finish(volume: &mut Volume, blocks: usize) -> Result<Vec<u8>, VolumeError> {

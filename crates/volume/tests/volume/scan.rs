@@ -2,23 +2,20 @@
 //! is the same to the piece for all uses of one length, with no statistics between.
 
 use std::collections::HashSet;
-use std::io;
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::Piece;
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{
-    BLOCK_BYTES, Device, SmallScheme, SmallVolume, owner_of,
-};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallScheme, SmallVolume};
 use oblivio_testkit::crash::{Fault, Life, Seen, Survival, World};
-use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
 use oblivio_volume::volume::{FIRST_TREE, shapes};
 use oblivio_volume::{SyncMoves, Volume, VolumeError, VolumeErrorKind};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::support::bench::{Bench, get, places, read};
+use crate::support::bench::{Bench, get, places, read, write};
+use crate::support::rescued::rescue_of;
 
 const SPARE: u64 = 10;
 
@@ -31,11 +28,6 @@ fn volume() -> SmallVolume {
 /// Its accesses read in three trips: what is found in the first could end them early.
 fn large() -> SmallVolume {
     SmallVolume { blocks: 150, ..volume() }
-}
-
-fn write(volume: &mut Volume, address: u64, fill: u8) -> Result<(), VolumeError> {
-    let data = [fill; BLOCK_BYTES as usize];
-    volume.access(&mut [Access { address, op: Op::Write(&data) }])
 }
 
 fn contents(volume: &mut Volume, address: u64) -> Result<Block, VolumeError> {
@@ -323,31 +315,6 @@ fn no_changed_bit_is_believed_wherever_it_is() {
     assert!((unseen..=SPARE).contains(&SPARE) && noticed >= 24, "{noticed} {unseen}");
 }
 
-#[derive(Default)]
-struct Target(Vec<Option<Vec<u8>>>);
-
-impl RescueTarget for Target {
-    fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()> {
-        self.0[block as usize] = Some(data.to_vec());
-        Ok(())
-    }
-
-    fn clear(&mut self, block: u64) -> io::Result<()> {
-        self.0[block as usize] = None;
-        Ok(())
-    }
-}
-
-fn rescue_of(world: &World) -> (Target, Rescued) {
-    let mut target = Target(vec![None; 24]);
-    let mut store = world.store();
-    let owner = owner_of(&mut store).unwrap();
-    let dir = world.dir();
-    let rescued =
-        rescue(store, &dir, &owner, Damage::default(), &mut target, &mut |_, _| ()).unwrap();
-    (target, rescued)
-}
-
 #[test]
 fn a_rescue_gives_back_what_authenticates_and_never_lies() {
     let mut bench = used();
@@ -356,7 +323,7 @@ fn a_rescue_gives_back_what_authenticates_and_never_lies() {
     (0..6).try_for_each(|address| write(&mut volume, address, address as u8 + 101)).unwrap();
     volume.forget(20..22).unwrap();
     volume.close().unwrap();
-    let (target, rescued) = rescue_of(&bench.world);
+    let (target, rescued) = rescue_of(&bench.world, 24);
     assert_eq!((rescued.blocks, &rescued.lost[..], &rescued.doubtful[..]), (22, &[][..], &[][..]));
     assert!(target.0[20].is_none() && target.0[19] == Some(vec![20; BLOCK_BYTES as usize]));
 
@@ -366,7 +333,7 @@ fn a_rescue_gives_back_what_authenticates_and_never_lies() {
     for index in 0..24 + SPARE {
         bench.world.restore_store(&sound);
         bench.world.flip_bit(FIRST_TREE, BucketId::new(level, index), 40, 1);
-        let (target, rescued) = rescue_of(&bench.world);
+        let (target, rescued) = rescue_of(&bench.world, 24);
         let is_in = |ranges: &[std::ops::Range<u64>], block| {
             ranges.iter().any(|range| range.contains(&block))
         };

@@ -9,49 +9,14 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume
 use oblivio_testkit::crash::{CrashDir, CrashStore};
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::plan::StateRoom;
-use oblivio_volume::state_dir::{FILLER_BYTES, StateDir, StateFile, StateSource};
+use oblivio_volume::state_dir::{FILLER_BYTES, StateDir};
 use oblivio_volume::superblock::{Superblock, Unlocked};
 use oblivio_volume::{Lengths, Volume, VolumeOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use zeroize::Zeroizing;
 
-/// A directory that is measured when it holds most: with the old state file and the new one.
-struct MeasuredDir {
-    dir: CrashDir,
-    bytes_max: Arc<AtomicU64>,
-}
-
-impl StateDir for MeasuredDir {
-    fn names(&self) -> io::Result<Vec<String>> {
-        self.dir.names()
-    }
-
-    fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
-        self.dir.open(name)
-    }
-
-    fn sync(&mut self, name: &str) -> io::Result<()> {
-        self.dir.sync(name)
-    }
-
-    fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
-        self.dir.create(name)
-    }
-
-    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        self.dir.rename(from, to)
-    }
-
-    fn remove(&mut self, name: &str) -> io::Result<()> {
-        self.bytes_max.fetch_max(bytes_in(&self.dir)?, Ordering::Relaxed);
-        self.dir.remove(name)
-    }
-
-    fn sync_names(&mut self) -> io::Result<()> {
-        self.dir.sync_names()
-    }
-}
+use crate::support::watched_dir::{Step, WatchedDir};
 
 fn bytes_in(dir: &CrashDir) -> io::Result<u64> {
     dir.names()?.iter().map(|name| Ok(dir.read(name)?.len() as u64)).sum()
@@ -63,7 +28,13 @@ fn measure(setup: &SmallVolume, lengths: Lengths, steps: usize, forgets: f64) ->
     let world = setup.world();
     let mut coins = StdRng::seed_from_u64(7);
     let bytes_max = Arc::new(AtomicU64::new(0));
-    let dir = MeasuredDir { dir: world.dir(), bytes_max: bytes_max.clone() };
+    // It holds most with the old state file and the new one.
+    let (most, held) = (bytes_max.clone(), world.clone());
+    let dir = WatchedDir::new(world.dir(), move |step| {
+        if step == Step::Remove {
+            most.fetch_max(bytes_in(&held.dir()).unwrap(), Ordering::Relaxed);
+        }
+    });
     let mut volume = create(setup, lengths, world.store(), dir);
     for _ in 0..steps {
         let address = coins.random_range(0..setup.blocks);
@@ -81,7 +52,7 @@ fn measure(setup: &SmallVolume, lengths: Lengths, steps: usize, forgets: f64) ->
     }
 }
 
-fn create(setup: &SmallVolume, lengths: Lengths, store: CrashStore, dir: MeasuredDir) -> Volume {
+fn create(setup: &SmallVolume, lengths: Lengths, store: CrashStore, dir: WatchedDir) -> Volume {
     let mut coins = StdRng::seed_from_u64(setup.seed);
     let volume_key = VolumeKey::draw(&mut coins);
     let secret = Secret::KeyFile(Zeroizing::new(vec![5; 32]));

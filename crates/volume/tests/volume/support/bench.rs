@@ -74,3 +74,8 @@ pub(crate) fn read(volume: &mut Volume, address: u64) -> Result<(), VolumeError>
     let mut block = [0; BLOCK_BYTES as usize];
     volume.access(&mut [Access { address, op: Op::Read(&mut block) }])
 }
+
+pub(crate) fn write(volume: &mut Volume, address: u64, fill: u8) -> Result<(), VolumeError> {
+    let data = [fill; BLOCK_BYTES as usize];
+    volume.access(&mut [Access { address, op: Op::Write(&data) }])
+}

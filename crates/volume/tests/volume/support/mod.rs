@@ -1,6 +1,7 @@
 //! What several kinds of tests need.
 
 pub(crate) mod bench;
+pub(crate) mod rescued;
 pub(crate) mod seen;
 pub(crate) mod together;
 
@@ -11,3 +12,4 @@ pub(crate) fn appended(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.truncate(bytes.iter().rposition(|byte| *byte != FILLER).map_or(0, |last| last + 1));
     bytes
 }
+pub(crate) mod watched_dir;
