@@ -1,7 +1,7 @@
 //! Leaks of ranges: what storage learns beside their classes.
 
 use super::{Edit, Leak};
-use crate::targets::VOLUME_RANGE;
+use crate::targets::{VOLUME_PRIVACY, VOLUME_RANGE, VOLUME_VIEW};
 
 const ACCESS: &str = "core/src/durable/range/access.rs";
 const ARRAY: &str = "core/src/durable/range/array.rs";
@@ -215,5 +215,22 @@ pub(super) const LEAKS: &[Leak] = &[
             }
         ],
         found_by: &[VOLUME_RANGE.tests(&[WRITES])],
+    },
+    Leak {
+        name: "range-openings-begin-no-era-in-other-trees",
+        shows: "what changed between a bucket that was lost and the one made in its place",
+        edits: &[Edit {
+            file: ARRAY,
+            find: "        for sub in &mut self.subs {
+            let sealer",
+            replacement: "        for sub in &mut self.subs[..1] {
+            let sealer",
+        }],
+        found_by: &[
+            VOLUME_VIEW.tests(&["what_recovery_writes_again_is_sealed_under_another_key"]),
+            VOLUME_PRIVACY.tests(&[
+                "restored::what_comes_after_a_restored_backup_is_sealed_under_another_key",
+            ]),
+        ],
     },
 ];

@@ -1,7 +1,7 @@
 //! A volume in a world, and what storage saw of it.
 
 use oblivio_core::geometry::BucketId;
-use oblivio_core::store::{BucketStore, Part, Piece};
+use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::World;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
@@ -53,14 +53,20 @@ pub(crate) fn is_repetition(repeated: &[u64], shown: &[u64], new_max: usize) -> 
     })
 }
 
-/// All places of buckets of blocks.
+/// All places of buckets of blocks, in every tree that has some.
 pub(crate) fn places(setup: &SmallVolume) -> impl Iterator<Item = Piece> {
-    let data = shapes(&setup.params()).unwrap().swap_remove(2);
-    let levels: Vec<_> = data.levels().iter().map(|level| level.buckets).collect();
-    (0..).zip(levels).flat_map(|(level, buckets)| {
-        (0..buckets).map(move |index| {
-            let bucket = BucketId::new(level, index);
-            Piece { tree: DATA_TREE, bucket, part: Part::Whole }
+    let trees = (0..).map(TreeId).zip(shapes(&setup.params()).unwrap());
+    // Those below are not the scheme's, but for its first.
+    let of_blocks = trees.filter(|(tree, shape)| {
+        *tree == DATA_TREE || tree.0 > 3 && shape.levels().iter().any(|level| level.slots > 0)
+    });
+    of_blocks.flat_map(|(tree, shape)| {
+        let levels: Vec<_> = shape.levels().iter().map(|level| level.buckets).collect();
+        (0..).zip(levels).flat_map(move |(level, buckets)| {
+            (0..buckets).map(move |index| {
+                let bucket = BucketId::new(level, index);
+                Piece { tree, bucket, part: Part::Whole }
+            })
         })
     })
 }
