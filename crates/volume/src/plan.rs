@@ -44,6 +44,7 @@ fn invalid(message: impl Into<String>) -> VolumeError {
 mod tests {
     use oblivio_core::durable::Fact;
     use oblivio_core::durable::FactValue;
+    use oblivio_core::durable::RangePolicy;
 
     use super::*;
     use crate::schemes::wish;
@@ -120,6 +121,15 @@ mod tests {
             ..Wish::new(1 << 21, "range")
         };
         assert!(VolumeParams::plan(&ranges(&[4096, 1 << 16, 1 << 20])).is_ok());
+        let fixed = |sizes: &[u64], size| Wish {
+            range_policy: Some(RangePolicy::Fixed(size)),
+            ..ranges(sizes)
+        };
+        // Of whole ranges alone.
+        let larger = Wish { bytes: (2 << 20) + 1, ..fixed(&[4096, 1 << 20], 1 << 20) };
+        assert_eq!(VolumeParams::plan(&larger).unwrap().capacity_bytes(), 3 << 20);
+        let of_policy = Wish { range_bytes: None, ..fixed(&[], 1 << 16) };
+        assert!(VolumeParams::plan(&of_policy).is_ok());
         assert!(VolumeParams::plan(&scan(16 << 20)).is_ok());
         for (wish, advice) in [
             (scan((16 << 20) + 1), "choose another scheme"),
@@ -137,6 +147,13 @@ mod tests {
             (ranges(&[8192, 16384]), "the size of a block"),
             (ranges(&[8192, 4096]), "ascend"),
             (ranges(&[]), "ascend"),
+            (fixed(&[4096, 1 << 16], 1 << 20), "name it"),
+            (fixed(&[4096, 1 << 16], 5000), "and so on"),
+            (Wish { range_policy: Some(RangePolicy::Classes), ..wish(1 << 20) }, "scheme `range`"),
+            (
+                Wish { range_policy: Some(RangePolicy::Fixed(4096)), ..scan(1 << 20) },
+                "leave it out",
+            ),
             (ranges(&[4096, 4 << 20]), "larger than the disk"),
             (Wish { client_bytes_max: 1 << 20, ..ranges(&[4096, 1 << 20]) }, "smaller ranges"),
             (Wish { slots: Some(Slots::PerLevel(vec![4; 9])), ..ranges(&[4096]) }, "profile"),

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use oblivio_core::durable::DurableScheme;
 use oblivio_core::durable::rotating::DurableRaw;
+use oblivio_core::durable::{DurableScheme, RangePolicy};
 use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
 use oblivio_volume::schemes::{self, SCHEMES};
 
 use super::WorkloadName;
-use super::values::{parse_percent, parse_size};
+use super::values::{parse_percent, parse_range_policy, parse_size};
 
 #[derive(Args, Clone)]
 pub(crate) struct WishArgs {
@@ -43,6 +43,11 @@ pub(crate) struct WishArgs {
     /// blocks within 1M and the disk].
     #[arg(long, value_name = "SIZES", value_parser = parse_size, value_delimiter = ',')]
     pub(crate) range_classes: Option<Vec<u64>>,
+    /// With `--scheme range`: which ranges a disk asks for. `classes` cuts requests at the borders of ranges, and storage sees
+    /// which parts were long; with `fixed=SIZE` every access is to a range of that size, and storage sees how many there were.
+    /// Such a volume is larger by up to a range, and is used with a cache and without a rate [default: classes].
+    #[arg(long, value_name = "POLICY", value_parser = parse_range_policy)]
+    pub(crate) range_policy: Option<RangePolicy<u64>>,
     /// Bytes of client memory for those buckets, the stash and the position map together. A position
     /// map that does not fit lies in the tree, which costs accesses; where that is not enough, the client
     /// keeps fewer buckets, which makes accesses move more. The cache and the data of requests under way

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use oblivio_core::durable::RangePolicy;
+
 /// Bytes, with a unit: `64M`, `1GiB`, `2P`, `4096`.
 pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -18,6 +20,15 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
         _ => return Err("the unit is none of K, M, G, T, P, E (of 1024)".into()),
     };
     number.checked_mul(1 << shift).ok_or_else(|| "more bytes than 2^64".into())
+}
+
+/// Which ranges a disk asks for: `classes`, `fixed=1M`.
+pub(super) fn parse_range_policy(text: &str) -> Result<RangePolicy<u64>, String> {
+    match text.split_once('=') {
+        None if text == "classes" => Ok(RangePolicy::Classes),
+        Some(("fixed", size)) => parse_size(size).map(RangePolicy::Fixed),
+        _ => Err("it is `classes` or `fixed=SIZE`, such as fixed=1M".into()),
+    }
 }
 
 /// A part of a hundred, with its sign: `1%`, `0.5%`.

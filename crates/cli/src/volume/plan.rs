@@ -77,6 +77,7 @@ impl Plan {
             tree_top_bytes_max: wish.tree_top,
             tree_top_ways: wish.tree_top_ways,
             range_bytes: wish.range_classes.clone(),
+            range_policy: wish.range_policy,
             client_bytes_max: wish.client_memory,
         })?;
         Self::of(params, kind)

@@ -87,6 +87,7 @@
 mod bits;
 mod config;
 mod plan;
+mod policy;
 pub mod range;
 pub mod rotating;
 mod salvage;
@@ -103,6 +104,7 @@ pub use config::{
     Cost, DurableConfig, DurableScheme, Fact, FactValue, Restore, SectionSize, StateSize,
 };
 pub use plan::{Plan, Want};
+pub use policy::RangePolicy;
 pub use salvage::{Fate, Salvage};
 pub use wish::{Slots, Wish};
 
@@ -176,6 +178,11 @@ pub trait Durable: Send {
     /// For which `i` aligned ranges of `2^i` blocks can be accessed at once, ascending; the first is 0. Public.
     fn range_classes(&self) -> &[u8] {
         &[0]
+    }
+
+    /// Which of them a disk asks for. Public.
+    fn range_policy(&self) -> RangePolicy {
+        RangePolicy::Classes
     }
 
     // ───────────────────────────── before accesses ─────────────────────────────

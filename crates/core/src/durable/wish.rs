@@ -1,5 +1,7 @@
 //! What is wished of a new array.
 
+use super::RangePolicy;
+
 /// What is wished of a new array of blocks. What is not said is as the scheme has it; what a scheme does not take, it
 /// refuses.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub struct Wish {
     pub tree_top_ways: Option<u16>,
     /// Bytes of the ranges that can be accessed at once, ascending, those of a block among them.
     pub range_bytes: Option<Vec<u64>>,
+    /// Which of those ranges a disk asks for, in bytes. The array may be larger than is wished, so that it has whole ranges.
+    pub range_policy: Option<RangePolicy<u64>>,
 }
 
 impl Wish {
@@ -44,6 +48,7 @@ impl Wish {
             tree_top_bytes_max: None,
             tree_top_ways: None,
             range_bytes: None,
+            range_policy: None,
         }
     }
 
@@ -60,7 +65,7 @@ impl Wish {
             (self.stash_blocks_max.is_some(), "bound on the stash (C)"),
             (self.tree_top_bytes_max.is_some(), "tree top"),
             (self.tree_top_ways.is_some(), "ways of a tree top"),
-            (self.range_bytes.is_some(), "ranges"),
+            (self.range_bytes.is_some() || self.range_policy.is_some(), "ranges"),
         ]
         .into_iter()
         .filter_map(|(is_said, what)| is_said.then_some(what))

@@ -7,12 +7,15 @@ const ACCESS: &str = "core/src/durable/range/access.rs";
 const ARRAY: &str = "core/src/durable/range/array.rs";
 const STORED: &str = "core/src/scheme/rotating/stored.rs";
 const BLOCKS: &str = "volume/src/disk/blocks.rs";
+const DISK: &str = "volume/src/disk/mod.rs";
+const PENDING: &str = "volume/src/disk/pending.rs";
 const WORKER: &str = "volume/src/disk/worker.rs";
 
 const VIEW: &str = "what_storage_sees_follows_from_the_classes_alone";
 const PATHS: &str = "a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count";
 const FAILURES: &str = "whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for";
 const CLASSES: &str = "a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it";
+const FIXED: &str = "all_accesses_are_to_ranges_of_one_class_whatever_is_asked";
 const WRITES: &str = "a_range_is_written_at_once_if_all_of_it_is_dirty";
 const ANNOUNCED: &str = "the_path_that_is_announced_is_the_one_that_is_read";
 const FLOW: &str = "reads_that_are_begun_look_alike";
@@ -191,12 +194,12 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[
             Edit {
                 file: WORKER,
-                find: "            if extent.blocks().any(is_missing) {",
+                find: "            if needed.clone().any(is_missing) {",
                 replacement: "            let is_in_part = extent.blocks().any(|block| blocks.cache.contains(block));
             if is_in_part && extent.class > 0 {
                 let parts: Vec<_> = extent.blocks().filter(|block| is_missing(*block)).collect();
                 missing.extend(parts.into_iter().map(Extent::of_block));
-            } else if extent.blocks().any(is_missing) {",
+            } else if needed.clone().any(is_missing) {",
             }
         ],
         found_by: &[VOLUME_RANGE.tests(&[CLASSES])],
@@ -215,6 +218,55 @@ pub(super) const LEAKS: &[Leak] = &[
             }
         ],
         found_by: &[VOLUME_RANGE.tests(&[WRITES])],
+    },
+    Leak {
+        name: "range-fixed-writes-blocks",
+        shows: "that a single block was written, where all accesses are to be alike",
+        edits: &[Edit {
+            file: BLOCKS,
+            find: "        if let RangePolicy::Fixed(class) = self.policy {
+            return Extent::around(block, class);
+        }
+",
+            replacement: "",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[FIXED])],
+    },
+    Leak {
+        name: "range-fixed-reads-blocks-of-writes",
+        shows: "that a write has brought a part of a block",
+        edits: &[Edit {
+            file: PENDING,
+            find: "                (RangePolicy::Fixed(class), _) => Extent::around(block, *class),
+                (RangePolicy::Classes, true)",
+            replacement: "                (RangePolicy::Fixed(class), false) => Extent::around(block, *class),
+                (_, true)",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[FIXED])],
+    },
+    Leak {
+        name: "range-fixed-reads-blocks-that-have-left",
+        shows: "that the cache had no room for what was read for a request",
+        edits: &[Edit {
+            file: WORKER,
+            find: "        if let RangePolicy::Fixed(class @ 1..) = blocks.policy {",
+            replacement: "        if let RangePolicy::Fixed(class @ 100..) = blocks.policy {",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[
+            "what_left_the_cache_before_its_turn_is_read_by_ranges_too",
+        ])],
+    },
+    Leak {
+        name: "range-fixed-at-a-fixed-rate-is-of-blocks",
+        shows: "nothing but accesses to blocks, which the policy excludes",
+        edits: &[Edit {
+            file: DISK,
+            find: "RangePolicy::Fixed(1..) if !has_ranges =>",
+            replacement: "RangePolicy::Fixed(100..) if !has_ranges =>",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[
+            "accesses_to_blocks_are_refused_where_all_are_to_ranges",
+        ])],
     },
     Leak {
         name: "range-openings-begin-no-era-in-other-trees",

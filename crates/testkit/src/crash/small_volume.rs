@@ -1,5 +1,6 @@
 //! A volume so small that a run has a few hundred operations: each can be tried as the last.
 
+use oblivio_core::durable::RangePolicy;
 use oblivio_core::durable::Slots;
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
@@ -79,6 +80,11 @@ pub enum SmallScheme {
     Raw,
     /// rORAM, with blocks and one class of ranges.
     Range {
+        /// The class.
+        class: u8,
+    },
+    /// The same, and all accesses of a disk are to ranges of that class.
+    FixedRange {
         /// The class.
         class: u8,
     },
@@ -163,7 +169,9 @@ impl SmallVolume {
     /// The same volume on each scheme that there is. It has few blocks where each access reads all of them.
     pub fn on_each_scheme(self) -> [Self; SmallScheme::EACH.len()] {
         SmallScheme::EACH.map(|scheme| match scheme {
-            SmallScheme::Raw | SmallScheme::Range { .. } => Self { scheme, ..self },
+            SmallScheme::Raw | SmallScheme::Range { .. } | SmallScheme::FixedRange { .. } => {
+                Self { scheme, ..self }
+            }
             SmallScheme::Scan { .. } => Self { scheme, blocks: 16, ..self },
         })
     }
@@ -172,20 +180,30 @@ impl SmallVolume {
     pub fn params(&self) -> VolumeParams {
         match self.scheme {
             SmallScheme::Raw => VolumeParams::of(&self.raw_params()),
-            SmallScheme::Range { class } => VolumeParams::of(&RangeParams {
-                blocks: self.blocks,
-                block_bytes: BLOCK_BYTES,
-                leaf_level: self.leaf_level,
-                tree_top_levels: self.tree_top_levels,
-                slots: self.slots,
-                evict_period: EVICT_PERIOD,
-                stash_blocks_max: self.stash_blocks_max,
-                classes: vec![0, class],
-            }),
+            SmallScheme::Range { class } => {
+                VolumeParams::of(&self.range_params(class, RangePolicy::Classes))
+            }
+            SmallScheme::FixedRange { class } => {
+                VolumeParams::of(&self.range_params(class, RangePolicy::Fixed(class)))
+            }
             SmallScheme::Scan { spare } => {
                 let blocks = self.blocks;
                 VolumeParams::of(&ScanParams { blocks, block_bytes: BLOCK_BYTES, spare })
             }
+        }
+    }
+
+    fn range_params(&self, class: u8, policy: RangePolicy) -> RangeParams {
+        RangeParams {
+            blocks: self.blocks,
+            block_bytes: BLOCK_BYTES,
+            leaf_level: self.leaf_level,
+            tree_top_levels: self.tree_top_levels,
+            slots: self.slots,
+            evict_period: EVICT_PERIOD,
+            stash_blocks_max: self.stash_blocks_max,
+            classes: vec![0, class],
+            policy,
         }
     }
 

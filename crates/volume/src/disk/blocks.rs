@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
+use oblivio_core::durable::RangePolicy;
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
@@ -17,6 +18,7 @@ pub(super) struct Blocks {
     pub(super) volume: Volume,
     /// Of its ranges.
     pub(super) classes: Vec<u8>,
+    pub(super) policy: RangePolicy,
     pub(super) cache: Cache,
     /// Windows of blocks on their way into the cache.
     begun: VecDeque<Vec<Coming>>,
@@ -43,9 +45,9 @@ impl Blocks {
     pub(super) fn new(volume: Volume) -> Self {
         let block_bytes = volume.block_bytes();
         let bytes = volume.blocks() * block_bytes as u64;
-        let classes = volume.range_classes().to_vec();
+        let (classes, policy) = (volume.range_classes().to_vec(), volume.range_policy());
         let (cache, begun) = (Cache::new(), VecDeque::new());
-        Self { volume, classes, cache, begun, block_bytes, bytes }
+        Self { volume, classes, policy, cache, begun, block_bytes, bytes }
     }
 
     /// Begins to read as many of these ranges as can be begun now, the first of them first, in windows. Of each, a block is
@@ -149,8 +151,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Writes dirty blocks to storage, those first that were not used for longest: a range if all of one is dirty, or up to
-    /// `blocks_max` blocks.
+    /// Writes dirty blocks to storage, those first that were not used for longest: a range if all of one is dirty, or all
+    /// accesses are to ranges; or up to `blocks_max` blocks.
     pub(super) fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
         let oldest = self.cache.oldest_dirty(blocks_max);
         let mut extents = oldest.iter().map(|(block, _)| self.dirty_around(*block));
@@ -164,8 +166,12 @@ impl Blocks {
         }
     }
 
-    /// The longest range around a dirty block of which all is dirty.
+    /// What is written to write back a dirty block: the longest range around it of which all is dirty, or the one that any
+    /// access is to.
     fn dirty_around(&self, block: u64) -> Extent {
+        if let RangePolicy::Fixed(class) = self.policy {
+            return Extent::around(block, class);
+        }
         let longer = self.classes.iter().rev().filter(|class| **class > 0);
         let mut around = longer.map(|class| Extent::around(block, *class));
         let is_dirty = |extent: &Extent| {
@@ -175,12 +181,16 @@ impl Blocks {
         around.find(is_dirty).unwrap_or(Extent::of_block(block))
     }
 
+    /// Writes what of a range is dirty. The rest is read, and forgotten: what the cache holds was asked for.
     fn write_range(&mut self, extent: Extent) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
-        let Self { volume, cache, .. } = self;
-        let data = extent.blocks().filter_map(|block| cache.peek(block));
-        let mut ops: Vec<_> = data.map(Op::Write).collect();
-        volume.access_range(extent, &mut ops)?;
+        let Self { volume, cache, block_bytes, .. } = self;
+        let mut read: Vec<_> = extent.blocks().map(|_| WipedBytes::zeros(*block_bytes)).collect();
+        let ops = extent.blocks().zip(&mut read).map(|(block, read)| {
+            let dirty = cache.peek(block).filter(|_| cache.is_dirty(block));
+            dirty.map_or(Op::Read(read), Op::Write)
+        });
+        volume.access_range(extent, &mut ops.collect::<Vec<_>>())?;
         self.cache.mark_clean(&extent.blocks().collect::<Vec<_>>());
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use oblivio_core::durable::RangePolicy;
 use oblivio_core::wiped::WipedBytes;
 
 use super::blocks::Blocks;
@@ -30,6 +31,13 @@ pub(super) struct Pending {
     /// That it reads or writes.
     pub(super) bytes: u64,
     done: Completion,
+}
+
+/// What is to be read ahead.
+pub(super) struct Wanted {
+    pub(super) extent: Extent,
+    /// It is read if one of these is not at hand.
+    pub(super) needed: Range<u64>,
 }
 
 /// How a step went.
@@ -96,8 +104,9 @@ impl Pending {
     }
 
     /// Looks further ahead: the next block that has to be at hand, each one once; or the longest range of which all blocks have
-    /// to be. A range may go on behind the request if as much was read in a row as it has.
-    pub(super) fn look_ahead(&mut self, blocks: &Blocks) -> Option<Extent> {
+    /// to be. A range may go on behind the request if as much was read in a row as it has. Where all accesses are to ranges of
+    /// one class, it is the one that the block is in.
+    pub(super) fn look_ahead(&mut self, blocks: &Blocks) -> Option<Wanted> {
         let in_a_row = self.in_a_row;
         self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, in_a_row))
     }
@@ -200,27 +209,42 @@ impl Transfer {
         all.chain(first).map(|part| part.block).chain(last)
     }
 
-    fn look_ahead(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Extent> {
-        let Blocks { block_bytes, classes, .. } = blocks;
+    fn look_ahead(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Wanted> {
+        let Blocks { block_bytes, classes, policy, .. } = blocks;
         let block_bytes = *block_bytes;
         let from = self.looked_at.max(self.done);
         let block = self.needs_from(from, block_bytes).next();
         let end = (self.offset + self.data.len() as u64) / block_bytes as u64;
-        // Of a write, blocks are needed one by one.
-        let extent = block.map(|block| match self.is_write {
-            true => Extent::of_block(block),
-            false => {
-                let in_stream = |class: &&u8| (block_bytes as u64) << **class <= in_a_row;
-                let in_stream = classes.iter().rfind(in_stream).map_or(0, |class| 1 << class);
-                let disk_end = blocks.bytes / block_bytes as u64;
-                Extent::longest(classes, block, end.max(block + in_stream).min(disk_end))
-            }
+        let wanted = block.map(|block| {
+            let extent = match (policy, self.is_write) {
+                (RangePolicy::Fixed(class), _) => Extent::around(block, *class),
+                (RangePolicy::Classes, true) => Extent::of_block(block),
+                (RangePolicy::Classes, false) => {
+                    let in_stream = |class: &&u8| (block_bytes as u64) << **class <= in_a_row;
+                    let in_stream = classes.iter().rfind(in_stream).map_or(0, |class| 1 << class);
+                    let disk_end = blocks.bytes / block_bytes as u64;
+                    Extent::longest(classes, block, end.max(block + in_stream).min(disk_end))
+                }
+            };
+            let needed = match (policy, self.is_write) {
+                // Of a write, blocks are needed one by one.
+                (_, true) => block..block + 1,
+                (RangePolicy::Fixed(_), false) => {
+                    let end = (self.offset + self.data.len() as u64).div_ceil(block_bytes as u64);
+                    block..extent.blocks().end.min(end)
+                }
+                // All of a range is read if any of it must be: which ranges are read follows from requests, and not from
+                // what is at hand of them.
+                (RangePolicy::Classes, false) => extent.blocks(),
+            };
+            Wanted { extent, needed }
         });
         // Behind it, and to the end if none is needed.
-        let behind = extent.map(|extent| extent.blocks().end * block_bytes as u64 - self.offset);
+        let behind =
+            wanted.as_ref().map(|wanted| wanted.needed.end * block_bytes as u64 - self.offset);
         let behind = behind.and_then(|end| usize::try_from(end).ok());
         self.looked_at = behind.unwrap_or(usize::MAX).min(self.data.len());
-        extent
+        wanted
     }
 
     /// Moves the bytes of a part, if its block is at hand and may become dirty.

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use oblivio_core::durable::AnyStore;
+use oblivio_core::durable::{AnyStore, RangePolicy};
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 
 use super::blocks::Blocks;
-use super::pending::{Pending, Step};
+use super::pending::{Pending, Step, Wanted};
 use super::requests::{Message, Queue, Waiting};
 use super::streams::Streams;
 use super::uncached;
@@ -173,7 +173,7 @@ impl Worker {
         while wanted < WINDOW_ACCESSES_MAX
             && let Some(request) = pending.get_mut(*looked_at)
         {
-            let Some(extent) = request.look_ahead(blocks) else {
+            let Some(Wanted { extent, needed }) = request.look_ahead(blocks) else {
                 *looked_at += 1;
                 continue;
             };
@@ -183,13 +183,11 @@ impl Worker {
                     && !blocks.is_coming(block)
                     && !missing.any(|extent| extent.blocks().contains(&block))
             };
-            // All of a range is read if any of it must be: which ranges are read follows from requests, and not from what
-            // is at hand of them.
-            if extent.blocks().any(is_missing) {
+            if needed.clone().any(is_missing) {
                 wanted += extent.count();
                 missing.push_back(extent);
             }
-            extent.blocks().for_each(|block| blocks.cache.touch(block));
+            needed.for_each(|block| blocks.cache.touch(block));
         }
     }
 
@@ -252,6 +250,12 @@ impl Worker {
         }
         let needed = pending.front().into_iter().flat_map(|first| first.needs(blocks.block_bytes));
         let lacking = blocks.missing(needed, WINDOW_ACCESSES_MAX);
+        if let RangePolicy::Fixed(class @ 1..) = blocks.policy {
+            // It has left the cache before its turn.
+            return lacking
+                .first()
+                .map_or(Ok(()), |block| blocks.read_range(Extent::around(*block, class)));
+        }
         let ahead = missing.iter().take_while(|extent| extent.class == 0).count();
         let ahead = missing.drain(..ahead).map(|extent| extent.first);
         let lacking = lacking.into_iter().chain(ahead);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use oblivio_core::Op;
-use oblivio_core::durable::Want;
+use oblivio_core::durable::{RangePolicy, Want};
 
 use super::Volume;
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -63,6 +63,11 @@ impl Volume {
     /// For which `i` aligned ranges of `2^i` blocks can be accessed at once, ascending; the first is 0. Public.
     pub fn range_classes(&self) -> &[u8] {
         self.live.array.range_classes()
+    }
+
+    /// Which of them a [`Disk`](crate::Disk) asks for. Public.
+    pub fn range_policy(&self) -> RangePolicy {
+        self.live.array.range_policy()
     }
 
     /// Accesses a range at once, with an operation for each of its blocks, in order. Storage sees its class.

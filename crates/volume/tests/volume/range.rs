@@ -11,7 +11,7 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, EVICT_PERIOD, SmallSchem
 use oblivio_testkit::crash::{Seen, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
 use oblivio_volume::device::{BlockDevice, DiskOp, Request};
-use oblivio_volume::{Disk, DiskOptions, Extent, Volume, VolumeError, VolumeErrorKind};
+use oblivio_volume::{Disk, DiskOptions, Extent, Schedule, Volume, VolumeError, VolumeErrorKind};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -387,7 +387,10 @@ struct Counted {
 
 impl Counted {
     fn new(cache_blocks_max: u64) -> Self {
-        let (world, volume) = made();
+        Self::with(made(), cache_blocks_max)
+    }
+
+    fn with((world, volume): (World, Volume), cache_blocks_max: u64) -> Self {
         let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
         let options = DiskOptions { cache_bytes_max, ..DiskOptions::default() };
         let disk = Disk::start(volume, &options).unwrap();
@@ -478,6 +481,134 @@ fn a_range_is_written_at_once_if_all_of_it_is_dirty() {
     disk.call(DiskOp::Flush);
     assert_eq!(disk.accesses(), [RANGE as usize - 1 + 4, 0]);
     assert_eq!(disk.read(72, 4), vec![7; 4 * BYTES]);
+}
+
+/// Of which each access is to a range.
+fn fixed() -> SmallVolume {
+    let scheme = SmallScheme::FixedRange { class: CLASS };
+    SmallVolume { scheme, blocks: 72, ..volume() }
+}
+
+fn made_fixed() -> (World, Volume) {
+    let world = fixed().world();
+    let volume = fixed().create(world.store(), world.dir(), StdRng::seed_from_u64(1)).unwrap();
+    (world, volume)
+}
+
+#[test]
+fn all_accesses_are_to_ranges_of_one_class_whatever_is_asked() {
+    // The cache has less room than a range, or more than the disk.
+    for (cache_blocks_max, seed) in [(1, 1), (3, 2), (20, 3), (100, 4)] {
+        let disk = Counted::with(made_fixed(), cache_blocks_max);
+        let (mut coins, mut shadow) = (StdRng::seed_from_u64(seed), vec![0u8; 72 * BYTES]);
+        let mut ranges = 0;
+        for step in 0..400 {
+            let first = coins.random_range(0..shadow.len());
+            let most = (shadow.len() - first).min(20 * BYTES);
+            let (offset, length) = (first as u64, coins.random_range(1..=most));
+            let span = first..first + length;
+            match coins.random_range(0..12) {
+                0..5 => {
+                    let bytes = length as u32;
+                    let read = disk.call(DiskOp::Read { offset, bytes });
+                    assert!(read == shadow[span], "step {step}");
+                }
+                5..9 => {
+                    shadow[span.clone()].fill(step as u8);
+                    let data = vec![step as u8; length].into();
+                    disk.call(DiskOp::Write { offset, data, durable: step % 3 == 0 });
+                }
+                9 => {
+                    shadow[span.clone()].fill(0);
+                    disk.call(DiskOp::Zero { offset, bytes: length as u64, durable: false });
+                }
+                10 => drop(disk.call(DiskOp::Flush)),
+                _ => {
+                    let whole = first.div_ceil(BYTES)..(first + length) / BYTES;
+                    if !whole.is_empty() {
+                        shadow[whole.start * BYTES..whole.end * BYTES].fill(0);
+                    }
+                    disk.call(DiskOp::Trim { offset, bytes: length as u64, durable: false });
+                }
+            }
+            let accesses = disk.accesses();
+            assert_eq!(accesses[0], 0, "step {step}");
+            ranges += accesses[1];
+        }
+        assert!(ranges > 9, "{ranges}");
+        disk.disk.close().unwrap();
+        assert_eq!(disk.accesses()[0], 0);
+    }
+}
+
+/// What is trimmed while it is read ahead for another is read again when its turn comes.
+#[test]
+fn what_left_the_cache_before_its_turn_is_read_by_ranges_too() {
+    let disk = Counted::with(made_fixed(), 8);
+    for round in 0..100u64 {
+        let (sender, answers) = sync_channel(16);
+        let (far, near) = (round * 7 % 72, (round * 7 + 35) % 72);
+        let at = |block: u64| block * BYTES as u64;
+        let bytes = BLOCK_BYTES;
+        let write = |block| DiskOp::Write {
+            offset: at(block),
+            data: vec![1; BYTES].into(),
+            durable: false,
+        };
+        let ops = [
+            write(near),
+            DiskOp::Read { offset: at(far), bytes },
+            DiskOp::Read { offset: at((far + 16) % 72), bytes },
+            DiskOp::Trim { offset: at(near), bytes: bytes.into(), durable: false },
+            DiskOp::Read { offset: at(near), bytes },
+        ];
+        for (number, op) in ops.into_iter().enumerate() {
+            let sender = sender.clone();
+            let done = Box::new(move |said| drop(sender.send((number, said))));
+            disk.disk.submit(Request { op, done });
+        }
+        drop(sender);
+        for (number, answer) in answers {
+            let answer = answer.unwrap();
+            assert!(number != 4 || answer.iter().all(|byte| *byte == 0), "round {round}");
+        }
+    }
+    disk.call(DiskOp::Flush);
+    let [blocks, ranges] = disk.accesses();
+    assert!(blocks == 0 && ranges > 100, "{blocks}, {ranges}");
+}
+
+#[test]
+fn a_read_of_a_part_reads_the_range_and_so_does_a_write() {
+    let disk = Counted::with(made_fixed(), 60);
+    disk.read(9, 1);
+    disk.read(10, 3);
+    assert_eq!(disk.accesses(), [0, 1], "the second was at hand");
+    disk.read(15, 2);
+    assert_eq!(disk.accesses(), [0, 1], "of the second range alone");
+    disk.write(33, 1, 5);
+    // What was just written is at hand.
+    assert_eq!(disk.read(33, 1), vec![5; BYTES]);
+    disk.call(DiskOp::Flush);
+    assert_eq!(disk.accesses(), [0, 1]);
+}
+
+/// They would show more than the volume's policy says.
+#[test]
+fn accesses_to_blocks_are_refused_where_all_are_to_ranges() {
+    let period = std::time::Duration::from_millis(10);
+    let schedule = Schedule { period, accesses: 4, early_write_backs: true };
+    for options in [
+        DiskOptions { cache_bytes_max: 0, ..DiskOptions::default() },
+        DiskOptions { cache_bytes_max: u64::from(BLOCK_BYTES) - 1, ..DiskOptions::default() },
+        DiskOptions { schedule: Some(schedule), ..DiskOptions::default() },
+    ] {
+        let refused = Disk::start(made_fixed().1, &options).map(drop).unwrap_err();
+        assert_eq!(refused.kind(), VolumeErrorKind::InvalidConfig, "{options:?}");
+        assert!(Disk::start(made().1, &options).is_ok());
+    }
+    let refused = Disk::start_without_clock(made_fixed().1, 1 << 20, 4, true).map(drop);
+    assert_eq!(refused.unwrap_err().kind(), VolumeErrorKind::InvalidConfig);
 }
 
 #[test]

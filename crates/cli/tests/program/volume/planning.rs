@@ -152,6 +152,10 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
         ("--size 1M --scheme range --range-classes 64K,4K", "ascend"),
         ("--size 1M --scheme range --range-classes 4K,12K", "1, 2, 4, 8"),
         ("--size 1M --scheme range --range-classes 4K,2M", "larger than the disk"),
+        ("--size 1M --range-policy fixed=4K", "choose the scheme `range`"),
+        ("--size 1M --scheme range --range-policy fixed=12K", "1, 2, 4, 8"),
+        ("--size 1M --scheme range --range-classes 4K,64K --range-policy fixed=8K", "name it"),
+        ("--size 1M --scheme range --range-policy fixed=2M", "larger than the disk"),
         ("--size 1G --scheme range --client-memory 1M", "--client-memory"),
         ("--size 1M --scheme range --tree-top-ways 4", "leave them out"),
         ("--size 1M --scheme range --alloc-from key", "--scheme raw"),
@@ -164,6 +168,13 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
     let plan = world.json("plan --size 8M --scheme range --range-classes 4K,64K,1M --json");
     assert_eq!(plan["range_bytes"], serde_json::json!([4096, 65_536, 1_048_576]), "{plan}");
     assert!(world.good("plan --size 8M --scheme range").contains("of 4 KiB, 1024 KiB"));
+    let fixed = "plan --size 9000K --scheme range --range-policy fixed=64K";
+    let plan = world.json(&format!("{fixed} --json"));
+    assert_eq!(
+        (&plan["fixed_range_bytes"], &plan["disk_bytes"]),
+        (&65_536.into(), &9_240_576.into())
+    );
+    assert!(world.good(fixed).contains("how many accesses there were: all are of 64 KiB"));
     let sizes = world.good("plan --sizes --scheme range");
     assert!(sizes.contains("from ") && sizes.contains("--client-memory"), "{sizes}");
     let rows = world.json("plan --sizes --scheme range --json");

@@ -9,7 +9,9 @@ use super::access::{RangeArray, Step};
 use super::invalid;
 use super::state::plan_of;
 use crate::durable::section::check_range;
-use crate::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use crate::durable::{
+    AnyStore, Durable, EraStart, Fate, Plan, RangePolicy, Room, Salvage, Save, Want,
+};
 use crate::error::{Error, check_sound};
 use crate::geometry::Leaf;
 use crate::scheme::{Op, Sighting};
@@ -44,6 +46,10 @@ impl Durable for RangeArray {
 
     fn range_classes(&self) -> &[u8] {
         &self.params.classes
+    }
+
+    fn range_policy(&self) -> RangePolicy {
+        self.params.policy
     }
 
     fn room(&self) -> Result<Room, Error> {

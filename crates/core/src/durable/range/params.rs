@@ -6,7 +6,9 @@ use super::access::RangeArray;
 use super::state::{self, Head, RangeRestore};
 use super::{NAME, impossible, plan};
 use crate::durable::section::Fields;
-use crate::durable::{AnyStore, Cost, Durable, DurableConfig, Fact, FactValue, Restore, StateSize};
+use crate::durable::{
+    AnyStore, Cost, Durable, DurableConfig, Fact, FactValue, RangePolicy, Restore, StateSize,
+};
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::pieces::{TreeId, TreeShape};
@@ -32,6 +34,8 @@ pub struct RangeParams {
     pub stash_blocks_max: u32,
     /// For which `i` there is a sub-ORAM of ranges of `2^i` blocks, ascending.
     pub classes: Vec<u8>,
+    /// Which ranges a disk asks for. If all are of one class, the disk has whole ones alone.
+    pub policy: RangePolicy,
 }
 
 /// Bytes of a range, at most: the record of one must fit into the client's log.
@@ -59,6 +63,7 @@ impl RangeParams {
         let (leaf_level, tree_top_levels, slots) = (fields.u8()?, fields.u8()?, fields.u16()?);
         let (evict_period, stash_blocks_max, classes) =
             (fields.u32()?, fields.u32()?, fields.u32()?);
+        let policy = policy_of(fields.u8()?);
         fields.end()?;
         let classes = (0..32).filter(|class| classes >> class & 1 == 1).collect();
         Ok(Self {
@@ -70,12 +75,13 @@ impl RangeParams {
             evict_period,
             stash_blocks_max,
             classes,
+            policy,
         })
     }
 
     /// Whether there can be such an ORAM; if not, why.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let Self { blocks, block_bytes, tree_top_levels, evict_period, classes, .. } = self;
+        let Self { blocks, block_bytes, tree_top_levels, evict_period, classes, policy, .. } = self;
         if classes.first() != Some(&0) || !classes.is_sorted_by(|a, b| a < b) {
             return Err(impossible(
                 "the classes of ranges ascend, and the first of them is the block: name the size of a block among them",
@@ -93,6 +99,19 @@ impl RangeParams {
         if self.range_blocks_max() > *blocks {
             return Err(impossible(format!(
                 "a range of 2^{largest} blocks is larger than the disk: leave larger classes out"
+            )));
+        }
+        if let RangePolicy::Fixed(class) = policy
+            && !classes.contains(class)
+        {
+            return Err(impossible(
+                "all accesses are to be to ranges of a size that is none of the classes: name it among them",
+            ));
+        }
+        let whole = whole_range_blocks(*policy);
+        if !blocks.is_multiple_of(whole) {
+            return Err(impossible(format!(
+                "the disk ends within a range, and each access is to be to whole ones: take a multiple of {whole} blocks"
             )));
         }
         let fits_in_batch = *tree_top_levels <= TREE_TOP_LEVELS_MAX
@@ -126,6 +145,23 @@ impl RangeParams {
     /// Blocks of the longest ranges.
     pub(super) fn range_blocks_max(&self) -> u64 {
         1 << self.largest_class().min(63)
+    }
+
+    /// What storage learns from classes, for people.
+    fn what_is_seen(&self, in_words: impl Fn(&u64) -> String) -> String {
+        match self.policy {
+            RangePolicy::Classes => {
+                "how many accesses of each size: which parts of requests were long, and how they lay between borders".into()
+            }
+            RangePolicy::Fixed(class) => {
+                let bytes = u64::from(self.block_bytes) << class;
+                format!(
+                    "how many accesses there were: all are of {}, and each takes up to what {} to blocks do",
+                    in_words(&bytes),
+                    1u64 << class
+                )
+            }
+        }
     }
 
     /// `W`: how many evictions a state outlives, and a batch makes at most.
@@ -218,6 +254,29 @@ impl RangeParams {
     }
 }
 
+/// The disk has a multiple of so many blocks.
+pub(super) fn whole_range_blocks(policy: RangePolicy) -> u64 {
+    match policy {
+        RangePolicy::Classes => 1,
+        RangePolicy::Fixed(class) => 1 << class.min(63),
+    }
+}
+
+/// How a policy is encoded: 0, or the class and 1.
+fn policy_byte(policy: RangePolicy) -> u8 {
+    match policy {
+        RangePolicy::Classes => 0,
+        RangePolicy::Fixed(class) => class.saturating_add(1),
+    }
+}
+
+fn policy_of(byte: u8) -> RangePolicy {
+    match byte {
+        0 => RangePolicy::Classes,
+        fixed => RangePolicy::Fixed(fixed - 1),
+    }
+}
+
 impl DurableConfig for RangeParams {
     fn scheme(&self) -> &'static str {
         NAME
@@ -238,6 +297,7 @@ impl DurableConfig for RangeParams {
         bytes.extend(self.evict_period.to_le_bytes());
         bytes.extend(self.stash_blocks_max.to_le_bytes());
         bytes.extend(classes.to_le_bytes());
+        bytes.push(policy_byte(self.policy));
         bytes
     }
 
@@ -264,11 +324,9 @@ impl DurableConfig for RangeParams {
             _ => format!("{bytes} bytes"),
         };
         let named: Vec<_> = sizes.iter().map(in_words).collect();
-        vec![
-            Fact::Line(
-                "ranges",
-                format!("of {}; storage sees how many of each size", named.join(", ")),
-            ),
+        let mut facts = vec![
+            Fact::Line("ranges", format!("of {}", named.join(", "))),
+            Fact::Line("storage sees", self.what_is_seen(in_words)),
             Fact::Line(
                 "trees",
                 format!(
@@ -286,7 +344,11 @@ impl DurableConfig for RangeParams {
             Fact::Value("slots", number(self.slots.into())),
             Fact::Value("evict_period", number(self.evict_period.into())),
             Fact::Value("stash_blocks_max", number(self.stash_blocks_max.into())),
-        ]
+        ];
+        if let RangePolicy::Fixed(class) = self.policy {
+            facts.push(Fact::Value("fixed_range_bytes", number(bytes(&class))));
+        }
+        facts
     }
 
     fn create(

@@ -1,8 +1,8 @@
 //! Parameters that fulfil a wish, and what they cost.
 
-use super::params::{RANGE_BYTES_MAX, RangeParams};
+use super::params::{RANGE_BYTES_MAX, RangeParams, whole_range_blocks};
 use super::{NAME, impossible};
-use crate::durable::{Cost, DurableConfig, Slots, Wish};
+use crate::durable::{Cost, DurableConfig, RangePolicy, Slots, Wish};
 use crate::error::Error;
 use crate::pieces::{TreeId, TreeShape};
 use crate::scheme::{RawConfig, RotatingTrees};
@@ -35,10 +35,14 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
         }
     };
     let classes = classes(wish)?;
+    let policy = policy(wish)?;
     let evict_period = wish.evict_period.unwrap_or(EVICT_PERIOD);
     let stash_blocks_max = wish.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX);
+    // Where accesses are to whole ranges, the disk is the next larger one. It has one of its own.
+    let whole = whole_range_blocks(policy).min(wish.blocks()).max(1);
+    let blocks = wish.blocks().checked_next_multiple_of(whole).unwrap_or(u64::MAX);
     let raw = RawConfig::with_z_a(
-        wish.blocks(),
+        blocks,
         wish.block_bytes as usize,
         slots,
         evict_period,
@@ -46,7 +50,7 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
     )?;
     let leaf_level = raw.tree.geometry.leaf_level();
     let with_levels = |tree_top_levels| RangeParams {
-        blocks: wish.blocks(),
+        blocks,
         block_bytes: wish.block_bytes,
         leaf_level,
         tree_top_levels,
@@ -54,6 +58,7 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
         evict_period,
         stash_blocks_max,
         classes: classes.clone(),
+        policy,
     };
     let block_bytes = u64::from(wish.block_bytes);
     let levels_max = leaf_level.min(TREE_TOP_LEVELS_PLANNED);
@@ -86,22 +91,38 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
 fn classes(wish: &Wish) -> Result<Vec<u8>, Error> {
     let block_bytes = u64::from(wish.block_bytes.max(1));
     let Some(sizes) = &wish.range_bytes else {
-        let larger = (LARGER_CLASS_BYTES / block_bytes).min(wish.blocks());
-        let larger = larger.checked_ilog2().unwrap_or(0) as u8;
+        let larger = match policy(wish)? {
+            RangePolicy::Fixed(class) => class,
+            RangePolicy::Classes => {
+                let larger = (LARGER_CLASS_BYTES / block_bytes).min(wish.blocks());
+                larger.checked_ilog2().unwrap_or(0) as u8
+            }
+        };
         return Ok(if larger == 0 { vec![0] } else { vec![0, larger] });
     };
-    let class = |bytes: &u64| {
-        let blocks = bytes / block_bytes;
-        let is_class = bytes.is_multiple_of(block_bytes) && blocks.is_power_of_two();
-        if is_class && *bytes <= RANGE_BYTES_MAX.max(block_bytes) {
-            return Ok(blocks.ilog2() as u8);
-        }
-        Err(impossible(format!(
-            "ranges have 1, 2, 4, 8 and so on blocks of {block_bytes} bytes, up to {} MiB, and not {bytes} bytes",
-            RANGE_BYTES_MAX >> 20
-        )))
-    };
-    sizes.iter().map(class).collect()
+    sizes.iter().map(|bytes| class(wish, *bytes)).collect()
+}
+
+/// Which of them a disk is to ask for.
+fn policy(wish: &Wish) -> Result<RangePolicy, Error> {
+    Ok(match wish.range_policy {
+        None | Some(RangePolicy::Classes) => RangePolicy::Classes,
+        Some(RangePolicy::Fixed(bytes)) => RangePolicy::Fixed(class(wish, bytes)?),
+    })
+}
+
+/// The class of ranges of so many bytes.
+fn class(wish: &Wish, bytes: u64) -> Result<u8, Error> {
+    let block_bytes = u64::from(wish.block_bytes.max(1));
+    let blocks = bytes / block_bytes;
+    let is_class = bytes.is_multiple_of(block_bytes) && blocks.is_power_of_two();
+    if is_class && bytes <= RANGE_BYTES_MAX.max(block_bytes) {
+        return Ok(blocks.ilog2() as u8);
+    }
+    Err(impossible(format!(
+        "ranges have 1, 2, 4, 8 and so on blocks of {block_bytes} bytes, up to {} MiB, and not {bytes} bytes",
+        RANGE_BYTES_MAX >> 20
+    )))
 }
 
 /// What an array of these parameters costs. An access is to one block.

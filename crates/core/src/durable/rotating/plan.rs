@@ -31,7 +31,7 @@ struct Tree {
 /// # Errors
 /// [`ErrorKind::InvalidConfig`] when there are none, or none in so little client memory.
 pub(super) fn fulfil(wish: &Wish) -> Result<RawParams, Error> {
-    if wish.range_bytes.is_some() {
+    if wish.range_bytes.is_some() || wish.range_policy.is_some() {
         return Err(invalid(
             "the scheme `raw` has no ranges: leave them out, or choose the scheme `range`",
         ));

@@ -7,7 +7,7 @@ mod sections;
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
 use oblivio_core::durable::scan::ScanParams;
-use oblivio_core::durable::{Durable, DurableConfig, Plan, Save, Slots, Want};
+use oblivio_core::durable::{Durable, DurableConfig, Plan, RangePolicy, Save, Slots, Want};
 use oblivio_core::store::TreeId;
 use oblivio_core::{Error, MasterKey, MemoryStore, Op};
 use rand::SeedableRng;
@@ -39,6 +39,7 @@ fn range(classes: &[u8]) -> RangeParams {
         evict_period: 3,
         stash_blocks_max: 40,
         classes: classes.to_vec(),
+        policy: RangePolicy::Classes,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ranges: an array over any classes, crashes or not, and what storage sees of it.
 
 use oblivio_core::durable::range::RangeParams;
-use oblivio_core::durable::{Durable, DurableConfig, EraStart, Save, Want};
+use oblivio_core::durable::{Durable, DurableConfig, EraStart, RangePolicy, Save, Want};
 use oblivio_core::{ErrorKind, Op};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -217,6 +217,12 @@ fn parameters_that_contradict_each_other_are_refused() {
         (RangeParams { tree_top_levels: 6, ..range(&[0]) }, ""),
         (RangeParams { tree_top_levels: 200, ..range(&[0]) }, ""),
         (RangeParams { stash_blocks_max: 0, ..range(&[0]) }, "stash"),
+        (RangeParams { policy: RangePolicy::Fixed(1), ..range(&[0, 2]) }, "name it"),
+        (RangeParams { policy: RangePolicy::Fixed(254), ..range(&[0, 2]) }, "name it"),
+        (
+            RangeParams { blocks: 59, policy: RangePolicy::Fixed(1), ..range(&[0, 1]) },
+            "multiple of 2",
+        ),
     ];
     for (params, problem) in wrong {
         let refused = decode(&params).map(drop).unwrap_err();

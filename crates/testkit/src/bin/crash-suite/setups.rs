@@ -135,6 +135,14 @@ pub(crate) fn setups() -> Vec<Setup> {
                 ..common
             },
         ),
+        setup(
+            "range-fixed",
+            SmallVolume {
+                scheme: SmallScheme::FixedRange { class: 2 },
+                device: Device::Disk { cache_blocks_max: 6 },
+                ..common
+            },
+        ),
         setup("scan", SmallVolume { scheme: SmallScheme::Scan { spare: 12 }, ..common }),
         setup(
             "scan-raw-at-flush",
