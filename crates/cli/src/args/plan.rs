@@ -45,7 +45,8 @@ pub(crate) struct WishArgs {
     pub(crate) range_classes: Option<Vec<u64>>,
     /// With `--scheme range`: which ranges a disk asks for. `classes` cuts requests at the borders of ranges, and storage sees
     /// which parts were long; with `fixed=SIZE` every access is to a range of that size, and storage sees how many there were.
-    /// Such a volume is larger by up to a range, and is used with a cache and without a rate [default: classes].
+    /// Such a volume is larger by up to a range. At a fixed rate, accesses are to blocks with `classes`, and to ranges with
+    /// `fixed=SIZE` [default: classes].
     #[arg(long, value_name = "POLICY", value_parser = parse_range_policy)]
     pub(crate) range_policy: Option<RangePolicy<u64>>,
     /// Bytes of client memory for those buckets, the stash and the position map together. A position

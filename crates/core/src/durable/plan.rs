@@ -19,6 +19,11 @@ pub enum Want {
     Position(u64),
     /// Nothing: an access that storage cannot tell from others.
     Nothing,
+    /// No range: an access that storage cannot tell from others to ranges of `2^class` blocks. It counts as one of them does.
+    NoRange {
+        /// Public.
+        class: u8,
+    },
 }
 
 /// Accesses that were drawn: all that they will show, as a section that only the scheme reads. Secret; wiped when

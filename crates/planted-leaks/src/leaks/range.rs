@@ -1,21 +1,24 @@
 //! Leaks of ranges: what storage learns beside their classes.
 
 use super::{Edit, Leak};
-use crate::targets::{VOLUME_PRIVACY, VOLUME_RANGE, VOLUME_VIEW};
+use crate::targets::{VOLUME_PRIVACY, VOLUME_RANGE, VOLUME_SCHEDULE, VOLUME_VIEW};
 
 const ACCESS: &str = "core/src/durable/range/access.rs";
 const ARRAY: &str = "core/src/durable/range/array.rs";
 const STORED: &str = "core/src/scheme/rotating/stored.rs";
 const BLOCKS: &str = "volume/src/disk/blocks.rs";
-const DISK: &str = "volume/src/disk/mod.rs";
 const PENDING: &str = "volume/src/disk/pending.rs";
+const SCHEDULED: &str = "volume/src/disk/scheduled.rs";
+const UNCACHED: &str = "volume/src/disk/uncached.rs";
 const WORKER: &str = "volume/src/disk/worker.rs";
+const RANGES: &str = "volume/src/volume/ranges.rs";
 
 const VIEW: &str = "what_storage_sees_follows_from_the_classes_alone";
 const PATHS: &str = "a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count";
 const FAILURES: &str = "whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for";
 const CLASSES: &str = "a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it";
 const FIXED: &str = "all_accesses_are_to_ranges_of_one_class_whatever_is_asked";
+const AT_A_RATE: &str = "at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class";
 const WRITES: &str = "a_range_is_written_at_once_if_all_of_it_is_dirty";
 const ANNOUNCED: &str = "the_path_that_is_announced_is_the_one_that_is_read";
 const FLOW: &str = "reads_that_are_begun_look_alike";
@@ -257,16 +260,73 @@ pub(super) const LEAKS: &[Leak] = &[
         ])],
     },
     Leak {
-        name: "range-fixed-at-a-fixed-rate-is-of-blocks",
-        shows: "nothing but accesses to blocks, which the policy excludes",
+        name: "range-fixed-without-a-cache-reads-blocks",
+        shows: "which blocks of a range were asked for together",
         edits: &[Edit {
-            file: DISK,
-            find: "RangePolicy::Fixed(1..) if !has_ranges =>",
-            replacement: "RangePolicy::Fixed(100..) if !has_ranges =>",
+            file: UNCACHED,
+            find: "    let RangePolicy::Fixed(class @ 1..) = volume.range_policy() else {",
+            replacement: "    let RangePolicy::Fixed(class @ 100..) = volume.range_policy() else {",
         }],
-        found_by: &[VOLUME_RANGE.tests(&[
-            "accesses_to_blocks_are_refused_where_all_are_to_ranges",
-        ])],
+        found_by: &[VOLUME_RANGE
+            .tests(&["without_a_cache_each_range_of_a_request_is_an_access"])],
+    },
+    Leak {
+        name: "range-fixed-at-a-fixed-rate-is-of-blocks",
+        shows: "accesses to blocks, which the policy excludes",
+        edits: &[Edit {
+            file: SCHEDULED,
+            find: "            RangePolicy::Fixed(class @ 1..) => self.exchange_ranges(class)?,
+            RangePolicy::Fixed(0) | RangePolicy::Classes => self.exchange_blocks()?,",
+            replacement: "            _ => self.exchange_blocks()?,",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[AT_A_RATE])],
+    },
+    Leak {
+        name: "range-ticks-make-no-dummies",
+        shows: "how many ranges of a tick were asked for",
+        edits: &[Edit {
+            file: RANGES,
+            find: "            for _ in 0..dummies {",
+            replacement: "            for _ in dummies..dummies {",
+        }],
+        found_by: &[
+            VOLUME_RANGE.tests(&[AT_A_RATE]),
+            VOLUME_SCHEDULE.tests(&["all_clients_look_alike"]),
+        ],
+    },
+    Leak {
+        name: "range-dummies-are-of-blocks",
+        shows: "which accesses of a tick were to ranges, and which to none",
+        edits: &[Edit {
+            file: RANGES,
+            find: "volume.carry_out(&[Want::NoRange { class }], &mut nothing_to_do(blocks))?;",
+            replacement: "volume.carry_out(&vec![Want::Nothing; blocks], &mut nothing_to_do(blocks))?;",
+        }],
+        found_by: &[
+            VOLUME_RANGE.tests(&[AT_A_RATE]),
+            VOLUME_SCHEDULE.tests(&["all_clients_look_alike"]),
+        ],
+    },
+    Leak {
+        name: "range-dummies-are-of-the-first-leaf",
+        shows: "which accesses of a tick were to ranges: those to none are of one path",
+        edits: &[Edit {
+            file: ARRAY,
+            find: "                steps.push(Step { class, first, from: fresh, to: fresh });",
+            replacement: "                let from = if class == 0 { fresh } else { Leaf(0) };
+                steps.push(Step { class, first, from, to: fresh });",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["leaves_are_uniform_whoever_asks"])],
+    },
+    Leak {
+        name: "range-closing-takes-as-many-ticks-as-there-are-dirty-ranges",
+        shows: "how many ranges were dirty at the end",
+        edits: &[Edit {
+            file: SCHEDULED,
+            find: "            return self.dirty_blocks_max.min(ranges).div_ceil(self.accesses);",
+            replacement: "            return self.dirty_ranges(class).len().min(ranges).div_ceil(self.accesses);",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["closing_looks_alike_whatever_is_dirty"])],
     },
     Leak {
         name: "range-openings-begin-no-era-in-other-trees",

@@ -67,12 +67,13 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "when nobody asks for anything",
         edits: &[Edit {
             file: "volume/src/disk/scheduled.rs",
-            find: "let shares = divide(",
-            replacement: "if wanted.reads + wanted.dirty + self.unanswered() == 0 {
+            find: "        self.reads_first = !self.reads_first;
+        match",
+            replacement: "        if self.blocks.cache.dirty_blocks() + self.unanswered() == 0 {
             pace.ticked();
             return Ok(());
         }
-        let shares = divide(",
+        match",
         }],
         found_by: &[VOLUME_SCHEDULE
             .tests(&["all_clients_look_alike", "closing_looks_alike_whatever_is_dirty"])],
@@ -82,10 +83,10 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "how many of a tick's accesses are reads",
         edits: &[Edit {
             file: "volume/src/disk/scheduled.rs",
-            find: "self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)?;",
+            find: "self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)",
             replacement: "self.blocks.exchange_exactly(reads, 0, &positions, reads.len())?;
         let rest = self.accesses - reads.len();
-        self.blocks.exchange_exactly(&[], shares.write_backs, &positions, rest)?;",
+        self.blocks.exchange_exactly(&[], shares.write_backs, &positions, rest)",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
     },
@@ -103,11 +104,11 @@ pub(super) const LEAKS: &[Leak] = &[
             },
             Edit {
                 file: "volume/src/disk/scheduled.rs",
-                find: "self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)?;",
+                find: "self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)",
                 replacement: "let used = shares.reads + shares.write_backs;
         let saved = crate::PLANTED_NOTE.take().min(self.accesses - used);
         let made = self.accesses - saved;
-        self.blocks.exchange_exactly(reads, shares.write_backs, &positions, made)?;",
+        self.blocks.exchange_exactly(reads, shares.write_backs, &positions, made)",
             },
         ],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
@@ -151,8 +152,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "how much is dirty when the disk is closed",
         edits: &[Edit {
             file: "volume/src/disk/scheduled.rs",
-            find: "let ticks = self.dirty_blocks_max.div_ceil(at_a_tick)",
-            replacement: "let ticks = self.blocks.cache.dirty_blocks().div_ceil(at_a_tick)",
+            find: "        self.dirty_blocks_max.div_ceil(at_a_tick)",
+            replacement: "        self.blocks.cache.dirty_blocks().div_ceil(at_a_tick)",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["closing_looks_alike_whatever_is_dirty"])],
     },

@@ -11,7 +11,7 @@ use oblivio_core::{Access, Op};
 use super::cache::Cache;
 use crate::device::span::whole_blocks;
 use crate::error::VolumeError;
-use crate::volume::{Extent, Volume};
+use crate::volume::{Extent, RangeAccess, Volume};
 
 /// What workers have in common: a volume, and what is at hand of it.
 pub(super) struct Blocks {
@@ -141,10 +141,37 @@ impl Blocks {
         })
     }
 
+    /// Makes exactly so many accesses to ranges of a class: reads some into the cache, and writes what is dirty of these and of
+    /// others.
+    pub(super) fn exchange_ranges_exactly(
+        &mut self,
+        read: &[Extent],
+        write_back: &[Extent],
+        class: u8,
+        accesses: usize,
+    ) -> Result<(), VolumeError> {
+        self.finish_all_windows()?;
+        let Self { volume, cache, block_bytes, .. } = self;
+        let all = read.iter().chain(write_back);
+        let mut rest: Vec<_> = all.clone().map(|extent| room_for(*extent, *block_bytes)).collect();
+        let batch = all.clone().zip(&mut rest).map(|(extent, rest)| {
+            let ops = write_what_is_dirty(cache, *extent, rest);
+            RangeAccess { extent: *extent, ops }
+        });
+        volume.access_ranges_exactly(&mut batch.collect::<Vec<_>>(), class, accesses)?;
+        for (block, data) in read.iter().zip(rest).flat_map(|(it, rest)| it.blocks().zip(rest)) {
+            self.take_in(block, data);
+        }
+        for extent in all {
+            self.cache.mark_clean(&extent.blocks().collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
     /// Reads a range into the cache.
     pub(super) fn read_range(&mut self, extent: Extent) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
-        let mut data: Vec<_> = extent.blocks().map(|_| self.zeros()).collect();
+        let mut data = room_for(extent, self.block_bytes);
         let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();
         self.volume.access_range(extent, &mut ops)?;
         extent.blocks().zip(data).for_each(|(block, data)| self.take_in(block, data));
@@ -185,12 +212,8 @@ impl Blocks {
     fn write_range(&mut self, extent: Extent) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
         let Self { volume, cache, block_bytes, .. } = self;
-        let mut read: Vec<_> = extent.blocks().map(|_| WipedBytes::zeros(*block_bytes)).collect();
-        let ops = extent.blocks().zip(&mut read).map(|(block, read)| {
-            let dirty = cache.peek(block).filter(|_| cache.is_dirty(block));
-            dirty.map_or(Op::Read(read), Op::Write)
-        });
-        volume.access_range(extent, &mut ops.collect::<Vec<_>>())?;
+        let mut rest = room_for(extent, *block_bytes);
+        volume.access_range(extent, &mut write_what_is_dirty(cache, extent, &mut rest))?;
         self.cache.mark_clean(&extent.blocks().collect::<Vec<_>>());
         Ok(())
     }
@@ -260,4 +283,22 @@ impl Blocks {
         }
         self.volume.forget(blocks)
     }
+}
+
+/// Room for the blocks of a range.
+fn room_for(extent: Extent, block_bytes: usize) -> Vec<WipedBytes> {
+    extent.blocks().map(|_| WipedBytes::zeros(block_bytes)).collect()
+}
+
+/// Operations that write what of a range is dirty, and read the rest.
+fn write_what_is_dirty<'a>(
+    cache: &'a Cache,
+    extent: Extent,
+    rest: &'a mut [WipedBytes],
+) -> Vec<Op<'a>> {
+    let ops = extent.blocks().zip(rest).map(|(block, rest)| {
+        let dirty = cache.peek(block).filter(|_| cache.is_dirty(block));
+        dirty.map_or(Op::Read(rest), Op::Write)
+    });
+    ops.collect()
 }

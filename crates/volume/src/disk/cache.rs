@@ -146,6 +146,16 @@ impl Cache {
         oldest.map(|block| (*block, &*self.entries[block].data)).collect()
     }
 
+    /// Dirty blocks, those first that are the next to be written back.
+    pub(super) fn dirty_in_order(&self) -> impl Iterator<Item = u64> {
+        self.dirty.values().copied()
+    }
+
+    /// Those of them that were dirty at `mark`.
+    pub(super) fn dirty_at(&self, mark: Mark) -> impl Iterator<Item = u64> {
+        self.dirty.range(..=mark.0).map(|(_, block)| *block)
+    }
+
     /// Says that storage has these blocks now.
     pub(super) fn mark_clean(&mut self, blocks: &[u64]) {
         for block in blocks {

@@ -95,13 +95,10 @@ impl Disk {
     ///
     /// # Errors
     /// [`VolumeErrorKind::Io`] when the system gives no thread, [`VolumeErrorKind::InvalidConfig`] for
-    /// a schedule that cannot be kept, and for one, or no cache, where all accesses are to ranges of one class
-    /// ([`RangePolicy::Fixed`]).
+    /// a schedule that cannot be kept.
     pub fn start(volume: Volume, options: &DiskOptions) -> Result<Self, VolumeError> {
         let has_cache = options.cache_bytes_max >= volume.block_bytes() as u64;
-        let has_ranges = options.schedule.is_none() && has_cache;
-        check_policy(&volume, has_ranges)?;
-        let shape = Shape::of(&volume, has_ranges);
+        let shape = Shape::of(&volume, options.schedule.is_none() && has_cache);
         let Some(schedule) = options.schedule else {
             let worker = Worker::new(volume, options);
             return Self::start_worker(shape, move |queue| worker.run(queue).map(drop));
@@ -145,7 +142,6 @@ impl Disk {
         early_write_backs: bool,
     ) -> Result<(Self, Ticks), VolumeError> {
         schedule::check_accesses(accesses)?;
-        check_policy(&volume, false)?;
         let shape = Shape::of(&volume, false);
         let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses, early_write_backs);
         let disk =
@@ -192,18 +188,6 @@ impl Disk {
     }
 }
 
-/// Refuses to make accesses that would tell more than the volume's policy says.
-fn check_policy(volume: &Volume, has_ranges: bool) -> Result<(), VolumeError> {
-    match volume.range_policy() {
-        RangePolicy::Fixed(1..) if !has_ranges => Err(VolumeError::new(
-            VolumeErrorKind::InvalidConfig,
-            "all accesses of this volume are to whole ranges, and without a cache, or at a fixed rate, they would be to blocks: \
-             give it a cache of a block at least (--cache), and no --rate or --period",
-        )),
-        RangePolicy::Classes | RangePolicy::Fixed(_) => Ok(()),
-    }
-}
-
 /// Of a disk.
 struct Shape {
     bytes: u64,
@@ -212,15 +196,15 @@ struct Shape {
 }
 
 impl Shape {
-    /// Of a disk that reads and writes ranges at once, or blocks alone.
-    fn of(volume: &Volume, has_ranges: bool) -> Self {
+    /// Of a disk that may choose to access ranges, or may not.
+    fn of(volume: &Volume, chooses: bool) -> Self {
         let block_bytes = volume.block_bytes() as u32;
         let bytes = volume.blocks() * u64::from(block_bytes);
         let class = match volume.range_policy() {
+            RangePolicy::Classes if !chooses => 0,
             RangePolicy::Classes => volume.range_classes().last().copied().unwrap_or(0),
             RangePolicy::Fixed(class) => class,
         };
-        let class = if has_ranges { class } else { 0 };
         Self { bytes, block_bytes, range_bytes: block_bytes << class }
     }
 }

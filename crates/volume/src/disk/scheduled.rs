@@ -8,20 +8,20 @@
 //! for the next checkpoint where it would cause one. A disk that is closed makes as many ticks as it
 //! takes to write back the most blocks that may be dirty, whether they are or not.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
-use oblivio_core::durable::AnyStore;
+use oblivio_core::durable::{AnyStore, RangePolicy};
 
 use super::blocks::Blocks;
 use super::cache::Mark;
 use super::pace::{Event, Pace};
 use super::pending::{Pending, Step};
 use super::requests::{Queue, REQUESTS_UNDER_WAY_MAX};
-use super::schedule::{Wanted, divide};
+use super::schedule::{Shares, Wanted, divide};
 use crate::error::VolumeError;
-use crate::volume::Volume;
+use crate::volume::{Extent, Volume};
 
-/// For each access of a tick, so many blocks of requests are looked at for one that is missing.
+/// For each access of a tick, so many blocks of requests are looked for in the cache to find one that is missing.
 const LOOKS_PER_ACCESS: usize = 16;
 
 pub(super) struct ScheduledWorker {
@@ -116,9 +116,7 @@ impl ScheduledWorker {
         }
         // From here on there is no later.
         self.early_write_backs = true;
-        let volume = &self.blocks.volume;
-        let at_a_tick = self.accesses.min(volume.fetches_at_once_max());
-        let ticks = self.dirty_blocks_max.div_ceil(at_a_tick) * volume.accesses_per_block_max();
+        let ticks = self.ticks_to_write_back();
         let mut made = 0;
         // There is nothing left by then. If there were, it would be more important than the number.
         while made < ticks || self.blocks.cache.dirty_blocks() > 0 {
@@ -127,6 +125,18 @@ impl ScheduledWorker {
             made += 1;
         }
         Ok(())
+    }
+
+    /// So many write back whatever may be dirty.
+    fn ticks_to_write_back(&self) -> usize {
+        let volume = &self.blocks.volume;
+        if let RangePolicy::Fixed(class @ 1..) = self.blocks.policy {
+            // Each block may be in a range of its own.
+            let ranges = usize::try_from(volume.blocks() >> class).unwrap_or(usize::MAX);
+            return self.dirty_blocks_max.min(ranges).div_ceil(self.accesses);
+        }
+        let at_a_tick = self.accesses.min(volume.fetches_at_once_max());
+        self.dirty_blocks_max.div_ceil(at_a_tick) * volume.accesses_per_block_max()
     }
 
     fn unanswered(&self) -> usize {
@@ -168,21 +178,17 @@ impl ScheduledWorker {
 
     /// Makes exactly as many accesses as at every other tick.
     fn tick(&mut self, pace: &mut Pace) -> Result<(), VolumeError> {
-        let missing = self.missing();
         self.reads_first = !self.reads_first;
-        let wanted = Wanted {
-            reads: missing.len(),
-            due: self.due(),
-            dirty: self.blocks.cache.dirty_blocks(),
-            early_write_backs: self.early_write_backs,
-        };
-        let shares = divide(self.accesses, wanted, self.reads_first);
-        let (reads, positions) = (&missing[..shares.reads], self.missing_positions()?);
-        self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)?;
+        match self.blocks.policy {
+            RangePolicy::Fixed(class @ 1..) => self.exchange_ranges(class)?,
+            RangePolicy::Fixed(0) | RangePolicy::Classes => self.exchange_blocks()?,
+        }
         // Whether somebody waits for it or not.
         self.blocks.volume.flush()?;
         pace.ticked();
-        self.blocks.cache.shrink(self.cache_blocks_max + 2 * self.accesses);
+        // What was just read stays until it was asked for.
+        let just_read = 2 * self.accesses * self.blocks_per_access();
+        self.blocks.cache.shrink(self.cache_blocks_max + just_read);
         while let Some((mark, _)) = self.wait_for_storage.front()
             && self.blocks.cache.dirty_since(*mark, 1) == 0
         {
@@ -190,6 +196,79 @@ impl ScheduledWorker {
             pending.answer(None);
         }
         Ok(())
+    }
+
+    /// All accesses are to blocks.
+    fn exchange_blocks(&mut self) -> Result<(), VolumeError> {
+        let missing = self.missing();
+        let shares = self.shares(missing.len(), self.due(), self.blocks.cache.dirty_blocks());
+        let (reads, positions) = (&missing[..shares.reads], self.missing_positions()?);
+        self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)
+    }
+
+    /// All accesses are to ranges of a class.
+    fn exchange_ranges(&mut self, class: u8) -> Result<(), VolumeError> {
+        let missing = self.missing_ranges(class);
+        let mut dirty = self.dirty_ranges(class);
+        let due = self.due_ranges(&dirty, class);
+        if !self.early_write_backs {
+            dirty.truncate(due);
+        }
+        let shares = self.shares(missing.len(), due, dirty.len());
+        let reads = &missing[..shares.reads];
+        // What is dirty of a range that is read is written in the same access.
+        let others = dirty.into_iter().filter(|range| !reads.contains(range));
+        let write_backs: Vec<_> = others.take(shares.write_backs).collect();
+        self.blocks.exchange_ranges_exactly(reads, &write_backs, class, self.accesses)
+    }
+
+    /// Divides a tick: so much is missing, and so much is dirty, of which some is due.
+    fn shares(&self, reads: usize, due: usize, dirty: usize) -> Shares {
+        let wanted = Wanted { reads, due, dirty, early_write_backs: self.early_write_backs };
+        divide(self.accesses, wanted, self.reads_first)
+    }
+
+    /// How many blocks an access brings.
+    fn blocks_per_access(&self) -> usize {
+        match self.blocks.policy {
+            RangePolicy::Fixed(class) => 1 << class,
+            RangePolicy::Classes => 1,
+        }
+    }
+
+    /// The ranges of which requests wait for a block, each once: at most as many as a tick can read.
+    fn missing_ranges(&self, class: u8) -> Vec<Extent> {
+        let mut missing: Vec<Extent> = Vec::new();
+        let mut looks_left = LOOKS_PER_ACCESS * self.accesses;
+        for block in self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes)) {
+            if missing.len() == self.accesses || looks_left == 0 {
+                break;
+            }
+            if missing.iter().rev().any(|range| range.blocks().contains(&block)) {
+                continue;
+            }
+            looks_left -= 1;
+            if !self.blocks.cache.contains(block) {
+                missing.push(Extent::around(block, class));
+            }
+        }
+        missing
+    }
+
+    /// The ranges of which a block is dirty, each once, in the order in which they are to be written back: at most as many as a
+    /// tick writes, those included that it reads.
+    fn dirty_ranges(&self, class: u8) -> Vec<Extent> {
+        ranges_of(self.blocks.cache.dirty_in_order(), class, 2 * self.accesses)
+    }
+
+    /// How many of these must be written back.
+    fn due_ranges(&self, dirty: &[Extent], class: u8) -> usize {
+        let cache = &self.blocks.cache;
+        match self.wait_for_storage.back() {
+            _ if cache.dirty_blocks() >= self.dirty_blocks_max => dirty.len(),
+            Some((mark, _)) => ranges_of(cache.dirty_at(*mark), class, dirty.len()).len(),
+            None => 0,
+        }
     }
 
     /// The blocks that requests wait for, each once: at most as many as a tick can read.
@@ -213,4 +292,11 @@ impl ScheduledWorker {
             None => 0,
         }
     }
+}
+
+/// The ranges of a class that blocks are in, each once, in the same order, and no more than so many.
+fn ranges_of(blocks: impl Iterator<Item = u64>, class: u8, ranges_max: usize) -> Vec<Extent> {
+    let mut seen = HashSet::new();
+    let ranges = blocks.map(|block| Extent::around(block, class));
+    ranges.filter(|range| seen.insert(*range)).take(ranges_max).collect()
 }

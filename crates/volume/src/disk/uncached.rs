@@ -4,10 +4,14 @@
 //! for. Reads and writes share a window, so storage sees the same windows whichever they are. A write of a
 //! part of a block is two accesses: the first brings what is around it. Zeros and trims of whole blocks are
 //! none.
+//!
+//! Where all accesses are to ranges of one class, blocks that follow each other in one of these make a window, which is one
+//! access to it.
 
 use std::collections::HashMap;
 use std::mem;
 
+use oblivio_core::durable::RangePolicy;
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
@@ -18,7 +22,7 @@ use crate::device::ops::{check, is_durable};
 use crate::device::span::{Part, parts, whole_blocks};
 use crate::device::{Completion, DiskOp, Request};
 use crate::error::VolumeError;
-use crate::volume::Volume;
+use crate::volume::{Extent, Volume};
 
 /// Serves requests that wait together: each is answered when its last block was accessed, and those that ask to be
 /// durable at the end. After an error, all that have not been answered are answered with it.
@@ -96,7 +100,10 @@ fn carry_out(
     let mut steps = steps.peekable();
     while steps.peek().is_some() {
         let mut window = Window::default();
-        while let Some((request, step)) = steps.next_if(|(_, step)| window.has_room_for(step)) {
+        let policy = blocks.policy;
+        while let Some((request, step)) =
+            steps.next_if(|(_, step)| window.has_room_for(step, policy))
+        {
             window.add(request, step, block_bytes);
         }
         window.carry_out(&mut blocks.volume, waiting)?;
@@ -156,7 +163,11 @@ struct Block {
 }
 
 impl<'op> Window<'op> {
-    fn has_room_for(&self, step: &Step<'_>) -> bool {
+    fn has_room_for(&self, step: &Step<'_>, policy: RangePolicy) -> bool {
+        if let RangePolicy::Fixed(class @ 1..) = policy {
+            let range = self.blocks.first().map(|first| Extent::around(first.address, class));
+            return range.is_none_or(|range| range.blocks().contains(&step.part.block));
+        }
         self.blocks.len() < WINDOW_ACCESSES_MAX || self.places.contains_key(&step.part.block)
     }
 
@@ -190,7 +201,7 @@ impl<'op> Window<'op> {
             let op = if *is_whole { Op::Write(data) } else { Op::Read(data) };
             Access { address: *address, op }
         });
-        volume.access(&mut accesses.collect::<Vec<_>>())?;
+        access(volume, accesses.collect())?;
         for (request, Step { part, new }) in &self.steps {
             let block = &mut self.blocks[self.places[&part.block]];
             let within = &mut block.data[part.within.clone()];
@@ -207,8 +218,24 @@ impl<'op> Window<'op> {
         let changed = self.blocks.iter().filter(|block| block.is_changed);
         let again =
             changed.map(|block| Access { address: block.address, op: Op::Write(&block.data) });
-        volume.access(&mut again.collect::<Vec<_>>())?;
+        access(volume, again.collect())?;
         self.steps.iter().for_each(|(request, _)| waiting[*request].step_is_done());
         Ok(())
     }
+}
+
+/// Accesses blocks; or the range that all of them are in, where all accesses are to such.
+fn access(volume: &mut Volume, mut batch: Vec<Access<'_>>) -> Result<(), VolumeError> {
+    let RangePolicy::Fixed(class @ 1..) = volume.range_policy() else {
+        return volume.access(&mut batch);
+    };
+    let Some(first) = batch.first() else { return Ok(()) };
+    let extent = Extent::around(first.address, class);
+    let asked = batch.iter_mut().map(|it| (it.address, it.op.reborrow()));
+    let mut asked: HashMap<_, _> = asked.collect();
+    let mut rest: Vec<_> =
+        extent.blocks().map(|_| WipedBytes::zeros(volume.block_bytes())).collect();
+    let ops = extent.blocks().zip(&mut rest);
+    let ops = ops.map(|(block, rest)| asked.remove(&block).unwrap_or(Op::Read(rest)));
+    volume.access_range(extent, &mut ops.collect::<Vec<_>>())
 }

@@ -6,6 +6,7 @@ use oblivio_core::Op;
 use oblivio_core::durable::{RangePolicy, Want};
 
 use super::Volume;
+use super::window::nothing_to_do;
 use crate::error::{VolumeError, VolumeErrorKind};
 
 /// Blocks that are accessed at once: an aligned range of `2^class` blocks. One block is a range of class 0.
@@ -59,6 +60,13 @@ impl Extent {
     }
 }
 
+/// An access to a range.
+pub(crate) struct RangeAccess<'a> {
+    pub(crate) extent: Extent,
+    /// One for each of its blocks.
+    pub(crate) ops: Vec<Op<'a>>,
+}
+
 impl Volume {
     /// For which `i` aligned ranges of `2^i` blocks can be accessed at once, ascending; the first is 0. Public.
     pub fn range_classes(&self) -> &[u8] {
@@ -77,15 +85,56 @@ impl Volume {
     pub fn access_range(&mut self, extent: Extent, ops: &mut [Op<'_>]) -> Result<(), VolumeError> {
         self.check_sound()?;
         self.check_nothing_begun()?;
-        self.check_extent(extent)?;
-        if ops.len() != extent.count() || !ops.iter().all(|op| self.is_of_one_block(op)) {
-            let message = "the operations are not one for each block of the range, or updates";
-            return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
-        }
+        self.check_range_access(extent, ops)?;
         self.unless_broken(|volume| {
             volume.make_room_for(extent.count())?;
             volume.carry_out(&[extent.want()], ops)
         })
+    }
+
+    /// Makes exactly so many accesses to ranges of a class: to those of `batch`, in order, each with an operation for each of
+    /// its blocks; the rest are accesses to no range.
+    ///
+    /// # Errors
+    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
+    pub(crate) fn access_ranges_exactly(
+        &mut self,
+        batch: &mut [RangeAccess<'_>],
+        class: u8,
+        accesses: usize,
+    ) -> Result<(), VolumeError> {
+        self.check_sound()?;
+        self.check_nothing_begun()?;
+        for RangeAccess { extent, ops } in &*batch {
+            self.check_range_access(*extent, ops)?;
+        }
+        let is_of_class = |access: &RangeAccess<'_>| access.extent.class == class;
+        if batch.len() > accesses || !batch.iter().all(is_of_class) {
+            let message = "there are more accesses than are to be made, or some of another class";
+            return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
+        }
+        self.unless_broken(|volume| {
+            let blocks = 1 << class;
+            let dummies = accesses - batch.len();
+            for RangeAccess { extent, ops } in batch {
+                volume.make_room_for(blocks)?;
+                volume.carry_out(&[extent.want()], ops)?;
+            }
+            for _ in 0..dummies {
+                volume.make_room_for(blocks)?;
+                volume.carry_out(&[Want::NoRange { class }], &mut nothing_to_do(blocks))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn check_range_access(&self, extent: Extent, ops: &[Op<'_>]) -> Result<(), VolumeError> {
+        self.check_extent(extent)?;
+        if ops.len() == extent.count() && ops.iter().all(|op| self.is_of_one_block(op)) {
+            return Ok(());
+        }
+        let message = "the operations are not one for each block of the range, or updates";
+        Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 
     /// Refuses what is no range of this volume.

@@ -11,7 +11,7 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, EVICT_PERIOD, SmallSchem
 use oblivio_testkit::crash::{Seen, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
 use oblivio_volume::device::{BlockDevice, DiskOp, Request};
-use oblivio_volume::{Disk, DiskOptions, Extent, Schedule, Volume, VolumeError, VolumeErrorKind};
+use oblivio_volume::{Disk, DiskOptions, Extent, Volume, VolumeError, VolumeErrorKind};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -593,22 +593,73 @@ fn a_read_of_a_part_reads_the_range_and_so_does_a_write() {
     assert_eq!(disk.accesses(), [0, 1]);
 }
 
-/// They would show more than the volume's policy says.
+/// At each tick the same number of ranges, and never a block: see `schedule`, too.
 #[test]
-fn accesses_to_blocks_are_refused_where_all_are_to_ranges() {
-    let period = std::time::Duration::from_millis(10);
-    let schedule = Schedule { period, accesses: 4, early_write_backs: true };
-    for options in [
-        DiskOptions { cache_bytes_max: 0, ..DiskOptions::default() },
-        DiskOptions { cache_bytes_max: u64::from(BLOCK_BYTES) - 1, ..DiskOptions::default() },
-        DiskOptions { schedule: Some(schedule), ..DiskOptions::default() },
-    ] {
-        let refused = Disk::start(made_fixed().1, &options).map(drop).unwrap_err();
-        assert_eq!(refused.kind(), VolumeErrorKind::InvalidConfig, "{options:?}");
-        assert!(Disk::start(made().1, &options).is_ok());
+fn at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class() {
+    for (accesses, cache_blocks_max, seed) in [(1, 1, 1), (2, 20, 2), (3, 100, 3)] {
+        let (world, volume) = made_fixed();
+        let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
+        let (disk, ticks) =
+            Disk::start_without_clock(volume, cache_bytes_max, accesses, true).unwrap();
+        let disk = Counted { world, disk };
+        let (mut coins, mut shadow) = (StdRng::seed_from_u64(seed), vec![0u8; 72 * BYTES]);
+        for step in 0..300u64 {
+            let first = coins.random_range(0..shadow.len());
+            let length = coins.random_range(1..=(shadow.len() - first).min(20 * BYTES));
+            let (offset, span) = (first as u64, first..first + length);
+            let (op, expected) = match coins.random_range(0..9) {
+                0..4 => {
+                    let bytes = length as u32;
+                    (Some(DiskOp::Read { offset, bytes }), Some(shadow[span].to_vec()))
+                }
+                4..7 => {
+                    shadow[span].fill(step as u8);
+                    let data = vec![step as u8; length].into();
+                    let durable = step % 3 == 0;
+                    (Some(DiskOp::Write { offset, data, durable }), None)
+                }
+                7 => (Some(DiskOp::Flush), None),
+                _ => (None, None),
+            };
+            if let Some(op) = op {
+                let (sender, answer) = sync_channel(1);
+                let done = Box::new(move |said| drop(sender.send(said)));
+                disk.disk.submit(Request { op, done });
+                // One after the other: requests that wait together have no order.
+                let said = (0..5000).find_map(|_| {
+                    ticks.tick();
+                    assert_eq!(disk.accesses(), [0, accesses], "step {step}");
+                    answer.try_recv().ok()
+                });
+                let said = said.expect("it starves").unwrap();
+                assert!(expected.is_none_or(|expected| *said == *expected), "step {step}");
+            }
+        }
+        disk.disk.close().unwrap();
+        assert_eq!(disk.accesses()[0], 0);
+        let reopened = fixed().open(disk.world.store(), disk.world.dir(), coins);
+        let disk = Counted::with((disk.world, reopened.unwrap().0), 100);
+        assert!(disk.read(0, 72) == shadow, "what was closed is there");
     }
-    let refused = Disk::start_without_clock(made_fixed().1, 1 << 20, 4, true).map(drop);
-    assert_eq!(refused.unwrap_err().kind(), VolumeErrorKind::InvalidConfig);
+}
+
+/// One access for each range of which a request has a block; another where a part of a block is written.
+#[test]
+fn without_a_cache_each_range_of_a_request_is_an_access() {
+    let disk = Counted::with(made_fixed(), 0);
+    for fill in [3, 4] {
+        disk.write(9, 1, fill);
+        assert_eq!(disk.accesses(), [0, 1]);
+        disk.write(6, RANGE + 3, fill + 1);
+        assert_eq!(disk.accesses(), [0, 3]);
+        assert_eq!(disk.read(6, RANGE + 3), vec![fill + 1; (RANGE as usize + 3) * BYTES]);
+        assert_eq!(disk.accesses(), [0, 3]);
+    }
+    let data = vec![9; 10].into();
+    disk.call(DiskOp::Write { offset: 7 * BYTES as u64 + 5, data, durable: true });
+    assert_eq!(disk.accesses(), [0, 2]);
+    let read = disk.read(7, 1);
+    assert_eq!((read[4], read[5], read[14], read[15]), (5, 9, 9, 5));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use crate::support::seen::{assert_alike, leaves, looks};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume};
 use oblivio_testkit::crash::{Seen, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
@@ -18,7 +18,14 @@ pub(crate) const ACCESSES: usize = 7;
 const LEAF_LEVEL: u8 = 5;
 
 fn volumes() -> impl Iterator<Item = SmallVolume> {
-    [everything(), in_sets()].into_iter().chain(SmallVolume::default().on_each_scheme())
+    let others = SmallVolume::default().on_each_scheme();
+    [everything(), in_sets(), of_ranges()].into_iter().chain(others)
+}
+
+/// Of which each access is to a range.
+fn of_ranges() -> SmallVolume {
+    let plain = SmallVolume::default();
+    SmallVolume { scheme: SmallScheme::FixedRange { class: 2 }, blocks: plain.blocks & !3, ..plain }
 }
 
 fn in_sets() -> SmallVolume {

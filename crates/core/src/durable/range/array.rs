@@ -80,11 +80,12 @@ impl Durable for RangeArray {
                 Want::Block(address) => (address, 0),
                 Want::Range { first, class } => (first, class),
                 Want::Nothing => (Entry::DUMMY_ADDRESS, 0),
+                Want::NoRange { class } => (Entry::DUMMY_ADDRESS, class),
                 Want::Position(_) => return Err(invalid("all positions are on the client")),
             };
             let at = self.of_class(class)?;
             let fresh = self.subs[at].draw(&mut coins);
-            if *want == Want::Nothing {
+            if matches!(want, Want::Nothing | Want::NoRange { .. }) {
                 steps.push(Step { class, first, from: fresh, to: fresh });
                 continue;
             }

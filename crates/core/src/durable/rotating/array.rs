@@ -82,13 +82,15 @@ impl Durable for RotatingOram<AnyStore, ()> {
                 Want::Position(position) if !self.positions.is_position_map(position) => {
                     return Err(invalid("there is no such position"));
                 }
-                Want::Range { .. } => return Err(invalid("this scheme has no ranges")),
+                Want::Range { .. } | Want::NoRange { .. } => {
+                    return Err(invalid("this scheme has no ranges"));
+                }
                 Want::Position(_) | Want::Nothing => (),
             }
         }
         let blocks = wanted.iter().map(|want| match *want {
             Want::Block(address) | Want::Position(address) => Some(address),
-            Want::Range { .. } | Want::Nothing => None,
+            Want::Range { .. } | Want::NoRange { .. } | Want::Nothing => None,
         });
         let planned =
             planned.iter().map(|plan| moves_of(plan)).collect::<Result<Vec<_>, _>>()?.concat();

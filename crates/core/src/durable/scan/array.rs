@@ -53,7 +53,7 @@ impl Durable for ScanArray {
             Want::Block(address) if address < self.params.blocks => Ok(Some(address)),
             Want::Nothing => Ok(None),
             Want::Block(_) | Want::Position(_) => Err(invalid("the address is past the end")),
-            Want::Range { .. } => Err(invalid("this scheme has no ranges")),
+            Want::Range { .. } | Want::NoRange { .. } => Err(invalid("this scheme has no ranges")),
         });
         state::plan_of(blocks)
     }

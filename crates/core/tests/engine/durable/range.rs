@@ -72,6 +72,7 @@ fn a_range_oram_is_an_array_that_survives() {
             let wanted = match (class, coins.random_range(0..10)) {
                 (0, 0) => Want::Nothing,
                 (0, _) => Want::Block(first),
+                (_, 0) => Want::NoRange { class },
                 _ => Want::Range { first, class },
             };
             let writes = *[0.0, 0.3, 1.0].choose(&mut coins).unwrap();
@@ -81,7 +82,7 @@ fn a_range_oram_is_an_array_that_survives() {
             let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
             let read = carry_out(&mut *array, &plan, &data);
             log.push((plan, data.clone()));
-            if wanted != Want::Nothing {
+            if !matches!(wanted, Want::Nothing | Want::NoRange { .. }) {
                 for ((block, data), read) in (first as usize..).zip(data).zip(read) {
                     match data {
                         Some(data) => model[block] = data,

@@ -143,6 +143,15 @@ pub(crate) fn setups() -> Vec<Setup> {
                 ..common
             },
         ),
+        setup(
+            "range-fixed-scheduled",
+            SmallVolume {
+                scheme: SmallScheme::FixedRange { class: 2 },
+                device: scheduled(6, 3),
+                state_file_bytes_max: 0,
+                ..common
+            },
+        ),
         setup("scan", SmallVolume { scheme: SmallScheme::Scan { spare: 12 }, ..common }),
         setup(
             "scan-raw-at-flush",
