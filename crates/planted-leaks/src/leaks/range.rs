@@ -316,7 +316,8 @@ pub(super) const LEAKS: &[Leak] = &[
             replacement: "                let from = if class == 0 { fresh } else { Leaf(0) };
                 steps.push(Step { class, first, from, to: fresh });",
         }],
-        found_by: &[VOLUME_SCHEDULE.tests(&["leaves_are_uniform_whoever_asks"])],
+        found_by: &[VOLUME_RANGE
+            .tests(&["at_a_fixed_rate_every_range_is_read_from_a_fresh_path_on"])],
     },
     Leak {
         name: "range-closing-takes-as-many-ticks-as-there-are-dirty-ranges",

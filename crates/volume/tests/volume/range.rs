@@ -132,6 +132,19 @@ fn calls(world: &World) -> Vec<(Operation, TreeId, u8, Vec<u64>)> {
     calls.into_iter().map(|((_, tree, level), (op, places))| (op, tree, level, places)).collect()
 }
 
+/// After the evictions before `g`, where the bucket is that a leaf has on a level.
+fn place_after(g: u64, leaf: u64, level: u8) -> u64 {
+    let of_level = 1u64 << level;
+    let last = g - 1 - (g - 1).wrapping_sub(leaf) % of_level;
+    last % (of_level + (1 << volume().tree_top_levels))
+}
+
+/// The leaf whose bucket is there on the last level.
+fn leaf_at(g: u64, place: u64) -> u64 {
+    let level = volume().leaf_level;
+    (0..1 << level).find(|leaf| place_after(g, *leaf, level) == place).unwrap()
+}
+
 /// To the piece: a range is read on paths that follow each other from a fresh one on, in the tree of its class; and then both
 /// trees make the evictions that are due, and read and write what follows from their count.
 #[test]
@@ -157,17 +170,10 @@ fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() 
         blocks += paths;
         let (g, end) = (leaves + before, leaves + after);
         let ring = |level: u8| (1u64 << level) + spare;
-        // After the evictions before `g`, where the bucket is that a leaf has on a level.
-        let place = |leaf: u64, level: u8| {
-            let of_level = 1u64 << level;
-            let last = g - 1 - (g - 1).wrapping_sub(leaf) % of_level;
-            last % ring(level)
-        };
+        let place = |leaf, level| place_after(g, leaf, level);
         let calls = calls(&world);
         let (reads, evictions) = calls.split_at(levels.clone().count());
-        let first = (0..leaves)
-            .find(|leaf| reads.last().unwrap().3[0] == place(*leaf, leaf_level))
-            .unwrap();
+        let first = leaf_at(g, reads.last().unwrap().3[0]);
         shown[usize::from(class > 0)].push(first);
         for ((op, of_tree, level, places), expected) in reads.iter().zip(levels.clone()) {
             let on_level =
@@ -641,6 +647,36 @@ fn at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class() {
         let disk = Counted::with((disk.world, reopened.unwrap().0), 100);
         assert!(disk.read(0, 72) == shadow, "what was closed is there");
     }
+}
+
+/// Where nobody asks for anything, and where somebody asks for one range over and over.
+#[test]
+fn at_a_fixed_rate_every_range_is_read_from_a_fresh_path_on() {
+    let mut verdicts = Verdicts::new(1e-6);
+    for is_busy in [false, true] {
+        let (world, volume) = made_fixed();
+        let (disk, ticks) = Disk::start_without_clock(volume, 0, 1, true).unwrap();
+        let leaf_level = self::volume().leaf_level;
+        let leaves = 1u64 << leaf_level;
+        let mut shown = Vec::new();
+        for tick in 0..3000 {
+            if is_busy {
+                let done = Box::new(drop);
+                disk.submit(Request { op: DiskOp::Read { offset: 0, bytes: 1 }, done });
+            }
+            world.take_view();
+            ticks.tick();
+            let g = leaves + tick * RANGE / u64::from(EVICT_PERIOD);
+            let is_leaf = |call: &&(Operation, TreeId, u8, Vec<u64>)| {
+                (call.0, call.1, call.2) == (Operation::Read, TREES[1], leaf_level + 1)
+            };
+            shown.push(leaf_at(g, calls(&world).iter().find(is_leaf).unwrap().3[0]));
+        }
+        let counts = histogram(shown.iter().copied(), leaves, leaves);
+        verdicts.add(format!("uniform, {is_busy}"), uniformity(&counts));
+        verdicts.add(format!("uncorrelated, {is_busy}"), serial_correlation(&shown));
+    }
+    verdicts.conclude();
 }
 
 /// One access for each range of which a request has a block; another where a part of a block is written.
