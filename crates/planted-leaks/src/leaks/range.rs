@@ -282,12 +282,12 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[VOLUME_RANGE.tests(&[AT_A_RATE])],
     },
     Leak {
-        name: "range-ticks-make-no-dummies",
-        shows: "how many ranges of a tick were asked for",
+        name: "range-ticks-leave-a-dummy-out",
+        shows: "whether all ranges of a tick were asked for",
         edits: &[Edit {
             file: RANGES,
             find: "            for _ in 0..dummies {",
-            replacement: "            for _ in dummies..dummies {",
+            replacement: "            for _ in 1..dummies {",
         }],
         found_by: &[
             VOLUME_RANGE.tests(&[AT_A_RATE]),
