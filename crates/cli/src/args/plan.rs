@@ -6,6 +6,7 @@ use clap::Args;
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{DurableScheme, RangePolicy};
 use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
+use oblivio_lab::roram::Medium;
 use oblivio_volume::schemes::{self, SCHEMES};
 
 use super::WorkloadName;
@@ -99,6 +100,10 @@ pub(crate) struct PlanArgs {
     pub(crate) sizes: bool,
     #[command(flatten)]
     pub(crate) wish: WishArgs,
+    /// Compare the schemes on a medium, by a model: in seeks, bytes and seconds of a read. `hdd`, `ssd`, `link` (1 ms,
+    /// 1000 Mbit/s), or `link=MILLISECONDS,MEGABITS`.
+    #[arg(long, value_name = "MEDIUM", conflicts_with_all = ["sizes", "alloc"])]
+    pub(crate) medium: Option<Medium>,
     #[command(flatten)]
     pub(crate) alloc: AllocArgs,
     /// Print JSON.

@@ -11,6 +11,7 @@ mod info;
 mod key;
 mod machine;
 mod man;
+mod media;
 mod mount;
 mod opening;
 mod plan;

@@ -12,6 +12,7 @@ use oblivio_volume::{DiskOptions, VolumeError, VolumeOptions, Wish};
 use serde_json::{Value, json};
 
 use super::alloc::{self, Allocated};
+use super::media::OnMedium;
 use super::room::EXT4_FILE_BYTES_MAX;
 use super::sizes;
 use crate::args::{PlanArgs, WishArgs};
@@ -31,10 +32,17 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     if args.alloc.alloc {
         plan = alloc::search(plan, &args.alloc)?;
     }
+    let on_medium =
+        args.medium.map(|medium| OnMedium::of(&plan, &args.wish, medium)).transpose()?;
     if args.json {
-        output::print(&format!("{:#}", plan.json()))
+        let mut json = plan.json();
+        if let Some(on_medium) = on_medium {
+            json["on_medium"] = on_medium.json();
+        }
+        output::print(&format!("{json:#}"))
     } else {
-        output::print(&format!("{}\n{}", plan.text(), plan.notes()))
+        let on_medium = on_medium.map(|it| format!("\n\n{}", it.text())).unwrap_or_default();
+        output::print(&format!("{}\n{}{on_medium}", plan.text(), plan.notes()))
     }
 }
 

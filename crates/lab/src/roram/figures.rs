@@ -30,7 +30,7 @@ fn figure(results: &Results, medium: Medium) -> Figure {
     let (part, paper, band) = match medium {
         Medium::Ssd => ("a", 25.0, 5.0),
         Medium::Disk | Medium::MeanDisk => ("b", 40.0, 10.0),
-        Medium::Link => ("c", 10.0, 2.0),
+        Medium::Link | Medium::OtherLink { .. } => ("c", 10.0, 2.0),
     };
     let factors = results.factors(medium, Form::PathRecursive, Form::Roram, STATED_FROM);
     let mean = (!factors.is_empty()).then(|| factors.iter().sum::<f64>() / factors.len() as f64);
@@ -65,7 +65,7 @@ fn reason(medium: Medium) -> &'static str {
             "seeks of Path ORAM go a short way: its trees are a fifteenth of what rORAM's take, on the same disk. \
              roram-fig06-mean-disk and roram-fig06-disk differ in that alone."
         }
-        Medium::Ssd | Medium::Link => {
+        Medium::Ssd | Medium::Link | Medium::OtherLink { .. } => {
             "not known. The paper names the medium, and not what a request takes on it; here the factor follows from two numbers, \
              what a request takes and bytes a second, and these were not varied."
         }

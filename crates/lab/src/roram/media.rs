@@ -1,6 +1,7 @@
 //! Models of what storage lies on: how long a request takes.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,13 @@ pub enum Medium {
     Ssd,
     /// A link: 1 ms there and back, 1 Gbit/s.
     Link,
+    /// Another link.
+    OtherLink {
+        /// There and back.
+        micros: u32,
+        /// A second.
+        megabits: u32,
+    },
 }
 
 /// Bytes between the ends of the disk.
@@ -39,7 +47,7 @@ const SEEK_SECONDS_MEAN: f64 = 8.5e-3;
 const ROTATION_SECONDS: f64 = 60.0 / 7200.0 / 2.0;
 
 impl Medium {
-    /// All of them.
+    /// Those of the paper.
     pub const ALL: [Self; 4] = [Self::Disk, Self::MeanDisk, Self::Ssd, Self::Link];
 
     /// What it is called in files.
@@ -49,6 +57,7 @@ impl Medium {
             Self::MeanDisk => "mean-disk",
             Self::Ssd => "ssd",
             Self::Link => "link",
+            Self::OtherLink { .. } => "other-link",
         }
     }
 
@@ -57,6 +66,7 @@ impl Medium {
             Self::Disk | Self::MeanDisk => 150e6,
             Self::Ssd => 500e6,
             Self::Link => 125e6,
+            Self::OtherLink { megabits, .. } => f64::from(megabits) * 1e6 / 8.0,
         }
     }
 
@@ -72,6 +82,7 @@ impl Medium {
             }
             (Self::Ssd, _) => 100e-6,
             (Self::Link, _) => 1e-3,
+            (Self::OtherLink { micros, .. }, _) => f64::from(micros) * 1e-6,
         }
     }
 }
@@ -79,11 +90,40 @@ impl Medium {
 impl fmt::Display for Medium {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::OtherLink { micros, megabits } => {
+                return write!(f, "a link ({} ms, {megabits} Mbit/s)", f64::from(*micros) / 1e3);
+            }
             Self::Disk => "a hard disk (150 MB/s, seeks by their way)",
             Self::MeanDisk => "a hard disk (150 MB/s, 12.7 ms for any seek)",
             Self::Ssd => "an SSD (100 µs, 500 MB/s)",
             Self::Link => "a link (1 ms, 1 Gbit/s)",
         })
+    }
+}
+
+/// `hdd`, `ssd`, `link` for that of the paper, or `link=MILLISECONDS,MEGABITS`.
+impl FromStr for Medium {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let strange = || {
+            "it is hdd, ssd, link (1 ms, 1000 Mbit/s), or link=MILLISECONDS,MEGABITS, such as link=20,100"
+                .to_owned()
+        };
+        match text {
+            "hdd" => return Ok(Self::Disk),
+            "ssd" => return Ok(Self::Ssd),
+            "link" => return Ok(Self::Link),
+            _ => (),
+        }
+        let of_link = text.strip_prefix("link=").and_then(|of_link| of_link.split_once(','));
+        let (millis, megabits) = of_link.ok_or_else(strange)?;
+        let millis: f64 = millis.parse().map_err(|_| strange())?;
+        let megabits: u32 = megabits.parse().map_err(|_| strange())?;
+        if !(0.0..=60_000.0).contains(&millis) || !(1..=1_000_000).contains(&megabits) {
+            return Err("a link takes 0 to 60000 ms, and moves 1 to 1000000 Mbit/s".to_owned());
+        }
+        Ok(Self::OtherLink { micros: (millis * 1e3) as u32, megabits })
     }
 }
 
@@ -144,6 +184,21 @@ mod tests {
         tally.add(&Request { offset: before.head + 150_000_000, bytes: 75_000_000 });
         assert_eq!((tally.seeks, tally.requests), (before.seeks, before.requests + 2));
         assert!((tally.seconds - before.seconds - 1.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_medium_has_a_name_and_others_are_refused_with_what_would_work() {
+        assert_eq!("hdd".parse(), Ok(Medium::Disk));
+        let link: Medium = "link=20.5,100".parse().unwrap();
+        assert_eq!(link, Medium::OtherLink { micros: 20_500, megabits: 100 });
+        let mut tally = Tally::new(link);
+        tally.add(&Request { offset: 9, bytes: 12_500_000 });
+        assert!((tally.seconds - 1.0205).abs() < 1e-9);
+        for wrong in
+            ["", "tape", "link=", "link=1", "link=1,0", "link=-1,5", "link=NaN,5", "link=1,5,5"]
+        {
+            assert!(wrong.parse::<Medium>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -8,11 +8,13 @@ mod figures;
 mod forms;
 mod media;
 mod results;
+mod volume;
 
 pub use figures::figures;
 pub use forms::Form;
 pub use media::{Medium, Request, Tally};
 pub use results::{Cell, Results};
+pub use volume::VolumeModel;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -180,3 +180,25 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
     let rows = world.json("plan --sizes --scheme range --json");
     assert!((1..8).contains(&rows.as_array().unwrap().len()), "{rows}");
 }
+
+#[test]
+fn a_plan_compares_schemes_on_a_medium_and_says_when_ranges_lose() {
+    let world = World::new();
+    let plan = world.json("plan --size 1G --scheme range --medium hdd --json");
+    let reads = plan["on_medium"]["reads"].as_array().unwrap();
+    let of = |scheme: &str, bytes: u64, what: &str| {
+        let mut reads = reads.iter();
+        let read = reads.find(|read| read["scheme"] == scheme && read["read_bytes"] == bytes);
+        read.unwrap()[what].as_f64().unwrap()
+    };
+    let factor = |bytes| of("raw", bytes, "seconds") / of("range", bytes, "seconds");
+    assert!(factor(MIB) > 20.0 && factor(4096) < 1.0, "{plan}");
+    assert!(of("raw", MIB, "seeks") / of("range", MIB, "seeks") > 40.0, "{plan}");
+    let text = world.good("plan --size 1G --medium hdd");
+    assert!(text.contains("from 1.0 MiB on ranges win"), "{text}");
+    let far = world.json("plan --size 64M --medium link=100,10000 --json");
+    assert_eq!(far["on_medium"]["medium"], "a link (100 ms, 10000 Mbit/s)");
+    world.bad("plan --size 1G --medium tape", 2, "link=MILLISECONDS,MEGABITS");
+    world.bad("plan --size 64K --scheme scan --medium hdd", 3, "leave --medium out");
+    world.bad("plan --sizes --medium hdd", 2, "--sizes");
+}

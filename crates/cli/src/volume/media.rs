@@ -1,0 +1,193 @@
+//! `oblivio plan --medium`: how long schemes take on a medium, by a model.
+
+use oblivio_lab::roram::{Medium, Tally, VolumeModel};
+use oblivio_store::StoreKind;
+use oblivio_volume::VolumeError;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+
+use super::plan::{Plan, size};
+use crate::args::WishArgs;
+use crate::error::CliError;
+use crate::table;
+
+/// Schemes that stand beside the one that was asked for, as they are by default.
+const BESIDE: [&str; 2] = ["raw", "range"];
+
+/// Reads from a block to 16 MiB, at places anywhere.
+const READ_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes that are read for a figure, at least in so many reads.
+const BYTES_PER_FIGURE: u64 = 16 << 20;
+const READS_MIN: u64 = 4;
+const READS_MAX: u64 = 256;
+
+const HEAD: [&str; 5] = ["scheme", "a read of", "seeks", "moves", "takes"];
+
+/// What a plan says of a medium.
+pub(super) struct OnMedium {
+    medium: Medium,
+    rows: Vec<Row>,
+}
+
+/// Reads of one length.
+struct Row {
+    scheme: String,
+    read_bytes: u64,
+    seeks: f64,
+    moved_bytes: f64,
+    seconds: f64,
+}
+
+impl OnMedium {
+    /// The scheme that is planned, and others with blocks as large.
+    pub(super) fn of(plan: &Plan, wish: &WishArgs, medium: Medium) -> Result<Self, CliError> {
+        let mut rows = rows(plan, medium)?;
+        for scheme in BESIDE.into_iter().filter(|scheme| *scheme != plan.params.scheme.as_str()) {
+            let wish = WishArgs {
+                scheme: scheme.to_owned(),
+                slots: None,
+                evict_period: None,
+                stash: None,
+                tree_top: None,
+                tree_top_ways: None,
+                range_classes: None,
+                range_policy: None,
+                alloc_from: None,
+                ..wish.clone()
+            };
+            // One that there is none of is left out.
+            if let Ok(plan) = Plan::new(plan.params.capacity_bytes(), &wish, StoreKind::default()) {
+                rows.extend(self::rows(&plan, medium)?);
+            }
+        }
+        if !rows.iter().any(|row| row.scheme == plan.params.scheme.as_str()) {
+            return Err(CliError::Input(format!(
+                "there is no model of the scheme `{}`: leave --medium out, or plan another scheme",
+                plan.params.scheme.as_str()
+            )));
+        }
+        Ok(Self { medium, rows })
+    }
+
+    /// For people: a block and what is about a mebibyte, and from which length on ranges win.
+    pub(super) fn text(&self) -> String {
+        let lengths = self.lengths();
+        let shown = |row: &&Row| {
+            Some(&row.read_bytes) == lengths.first()
+                || row.read_bytes == 1 << 20
+                || Some(&row.read_bytes) == lengths.last()
+        };
+        let rows = self.rows.iter().filter(shown).map(|row| {
+            [
+                row.scheme.clone(),
+                size(row.read_bytes as f64),
+                format!("{:.0}", row.seeks),
+                size(row.moved_bytes),
+                milliseconds(row.seconds),
+            ]
+        });
+        let table = [HEAD.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>();
+        format!(
+            "on {}, by a model: reads of whole ranges at places anywhere, one request after the other, with the evictions that \
+             they cause\n{}{}",
+            self.medium,
+            table::aligned(&table),
+            self.verdict()
+        )
+    }
+
+    fn lengths(&self) -> Vec<u64> {
+        let scheme = self.rows.first().map(|row| row.scheme.as_str());
+        let of_first = self.rows.iter().filter(|row| Some(row.scheme.as_str()) == scheme);
+        of_first.map(|row| row.read_bytes).collect()
+    }
+
+    fn seconds(&self, scheme: &str, read_bytes: u64) -> Option<f64> {
+        let row = |row: &&Row| row.scheme == scheme && row.read_bytes == read_bytes;
+        self.rows.iter().find(row).map(|row| row.seconds)
+    }
+
+    /// When ranges win and when they lose.
+    fn verdict(&self) -> String {
+        let lengths = self.lengths();
+        let factor = |bytes| Some(self.seconds("raw", bytes)? / self.seconds("range", bytes)?);
+        let (Some(block), Some(factor_of_block)) =
+            (lengths.first(), lengths.first().and_then(|bytes| factor(*bytes)))
+        else {
+            return String::new();
+        };
+        let of_block = size(*block as f64);
+        // From the first length on that no longer one loses at.
+        let wins = |bytes: &&u64| factor(**bytes).is_some_and(|factor| factor > 1.0);
+        let winning = lengths.iter().rev().take_while(wins).last();
+        let from = match winning {
+            Some(bytes) => format!("from {} on ranges win", size(*bytes as f64)),
+            None => "ranges win at no length".to_owned(),
+        };
+        match factor_of_block {
+            factor if factor > 1.0 => {
+                format!("{from}; a read of {of_block} is faster {factor:.1} times")
+            }
+            factor => format!(
+                "{from}; a read of {of_block} takes {:.1} times as long as with `raw`",
+                1.0 / factor
+            ),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| {
+            json!({
+                "scheme": row.scheme,
+                "read_bytes": row.read_bytes,
+                "seeks": row.seeks,
+                "moved_bytes": row.moved_bytes,
+                "seconds": row.seconds,
+            })
+        });
+        json!({ "medium": self.medium.to_string(), "reads": rows.collect::<Vec<_>>() })
+    }
+}
+
+/// Reads of all lengths with one scheme; none if there is no model of it.
+fn rows(plan: &Plan, medium: Medium) -> Result<Vec<Row>, CliError> {
+    let config = plan.params.config()?;
+    let Some(mut model) = VolumeModel::of(&*config).map_err(VolumeError::from)? else {
+        return Ok(Vec::new());
+    };
+    let mut coins = StdRng::seed_from_u64(1);
+    let mut rows = Vec::new();
+    let mut blocks = 1;
+    while blocks <= plan.params.blocks {
+        let read_bytes = blocks * u64::from(plan.params.block_bytes);
+        if read_bytes > READ_BYTES_MAX {
+            break;
+        }
+        let reads = (BYTES_PER_FIGURE / read_bytes).clamp(READS_MIN, READS_MAX);
+        let mut tally = Tally::new(medium);
+        for _ in 0..reads {
+            let first = coins.random_range(0..plan.params.blocks / blocks) * blocks;
+            model.read(first, blocks, &mut coins, &mut |request| tally.add(&request));
+        }
+        let each = |sum: f64| sum / reads as f64;
+        rows.push(Row {
+            scheme: plan.params.scheme.as_str().to_owned(),
+            read_bytes,
+            seeks: each(tally.seeks as f64),
+            moved_bytes: each(tally.bytes as f64),
+            seconds: each(tally.seconds),
+        });
+        blocks *= 2;
+    }
+    Ok(rows)
+}
+
+fn milliseconds(seconds: f64) -> String {
+    match seconds * 1e3 {
+        millis if millis < 10.0 => format!("{millis:.2} ms"),
+        millis if millis < 10_000.0 => format!("{millis:.0} ms"),
+        millis => format!("{:.0} s", millis / 1e3),
+    }
+}
