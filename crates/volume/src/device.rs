@@ -24,10 +24,9 @@ pub trait BlockDevice: Send + Sync + 'static {
     /// The block size that costs least. Requests may start and end anywhere.
     fn block_bytes(&self) -> u32;
 
-    /// Bytes of the longest ranges that the disk reads or writes at once, from a multiple of them on. Whoever divides requests
-    /// does best to do it there. A multiple of [`Self::block_bytes`].
-    fn range_bytes(&self) -> u32 {
-        self.block_bytes()
+    /// Where whoever divides requests does best to do it.
+    fn division(&self) -> Division {
+        Division { bytes: self.block_bytes(), from_request: false }
     }
 
     /// The most bytes of one read or write. Zero and trim take any length.
@@ -41,6 +40,15 @@ pub trait BlockDevice: Send + Sync + 'static {
     /// Takes a request, and later answers it through [`Request::done`], from any thread. Blocks while
     /// [more](Self::requests_in_flight_max) are in flight.
     fn submit(&self, request: Request);
+}
+
+/// Where requests are best divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// Bytes of the longest ranges that the disk reads or writes at once. A multiple of [`BlockDevice::block_bytes`].
+    pub bytes: u32,
+    /// They are counted from the block on in which the request begins, and not from the beginning of the disk.
+    pub from_request: bool,
 }
 
 /// A request under way.

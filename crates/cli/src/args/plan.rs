@@ -41,13 +41,14 @@ pub(crate) struct WishArgs {
     pub(crate) tree_top_ways: Option<u16>,
     /// With `--scheme range`: bytes of the ranges that are read and written at once, ascending, those of a block among
     /// them; each has a tree of its own. Storage sees how many of each size there were [default: a block and the most
-    /// blocks within 1M and the disk].
+    /// blocks within 1M and the disk; with `--range-policy exact`, also those of 8 and 64 blocks].
     #[arg(long, value_name = "SIZES", value_parser = parse_size, value_delimiter = ',')]
     pub(crate) range_classes: Option<Vec<u64>>,
     /// With `--scheme range`: which ranges a disk asks for. `classes` cuts requests at the borders of ranges, and storage sees
-    /// which parts were long; with `fixed=SIZE` every access is to a range of that size, and storage sees how many there were.
-    /// Such a volume is larger by up to a range. At a fixed rate, accesses are to blocks with `classes`, and to ranges with
-    /// `fixed=SIZE` [default: classes].
+    /// which parts were long; with `exact` each request takes two ranges of the first size that is as long, and storage sees which that
+    /// was; with `fixed=SIZE` every access is to a range of that size, and storage sees how many there were. With the last two, the
+    /// volume is larger by up to a range. At a fixed rate, accesses are to ranges with `fixed=SIZE`, and to blocks otherwise
+    /// [default: classes].
     #[arg(long, value_name = "POLICY", value_parser = parse_range_policy)]
     pub(crate) range_policy: Option<RangePolicy<u64>>,
     /// Bytes of client memory for those buckets, the stash and the position map together. A position

@@ -22,12 +22,13 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "more bytes than 2^64".into())
 }
 
-/// Which ranges a disk asks for: `classes`, `fixed=1M`.
+/// Which ranges a disk asks for: `classes`, `exact`, `fixed=1M`.
 pub(super) fn parse_range_policy(text: &str) -> Result<RangePolicy<u64>, String> {
     match text.split_once('=') {
         None if text == "classes" => Ok(RangePolicy::Classes),
+        None if text == "exact" => Ok(RangePolicy::Exact),
         Some(("fixed", size)) => parse_size(size).map(RangePolicy::Fixed),
-        _ => Err("it is `classes` or `fixed=SIZE`, such as fixed=1M".into()),
+        _ => Err("it is `classes`, `exact` or `fixed=SIZE`, such as fixed=1M".into()),
     }
 }
 

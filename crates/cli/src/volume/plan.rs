@@ -258,6 +258,7 @@ impl Plan {
                 json[*name] = match value {
                     FactValue::Number(number) => json!(number),
                     FactValue::Numbers(numbers) => json!(numbers),
+                    FactValue::Word(word) => json!(word),
                 };
             }
         }

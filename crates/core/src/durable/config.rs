@@ -200,4 +200,6 @@ pub enum FactValue {
     Number(u64),
     /// Several.
     Numbers(Vec<u64>),
+    /// A word.
+    Word(&'static str),
 }

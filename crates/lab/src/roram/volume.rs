@@ -1,7 +1,7 @@
 //! A volume of this project on rotating trees: which requests it makes to a medium, from its parameters alone.
 
 use oblivio_core::Error;
-use oblivio_core::durable::{DurableConfig, Fact, FactValue};
+use oblivio_core::durable::{DurableConfig, Fact, FactValue, RangePolicy};
 use oblivio_core::pieces::TreeShape;
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -16,8 +16,7 @@ pub struct VolumeModel {
     /// For each class of ranges: the slots of its tree, and the heads.
     pairs: Vec<[RotatingTree; 2]>,
     classes: Vec<u8>,
-    /// Which of them all accesses are to, if there is one.
-    fixed: Option<usize>,
+    policy: RangePolicy,
     leaf_level: u8,
     evict_period: u64,
     /// More than one where the position map lies in the tree.
@@ -52,7 +51,11 @@ impl VolumeModel {
             _ => vec![0],
         };
         let fixed = number("fixed_range_bytes").map(|bytes| class(&bytes));
-        let fixed = fixed.and_then(|fixed| classes.iter().position(|class| *class == fixed));
+        let policy = match (value("range_policy"), fixed) {
+            (_, Some(class)) => RangePolicy::Fixed(class),
+            (Some(FactValue::Word("exact")), _) => RangePolicy::Exact,
+            _ => RangePolicy::Classes,
+        };
         let mut next = 0;
         let trees = config.shapes()?;
         let pairs = trees.as_chunks::<2>().0.iter().take(classes.len());
@@ -61,7 +64,7 @@ impl VolumeModel {
         Ok(Some(Self {
             pairs: pairs.collect(),
             classes,
-            fixed,
+            policy,
             leaf_level: levels as u8 - 1,
             evict_period,
             accesses_per_block: 1 + config.cost()?.position_map_depth as u64,
@@ -71,8 +74,7 @@ impl VolumeModel {
         }))
     }
 
-    /// Makes the requests to read `blocks` blocks from `first` on: whole ranges of the longest class that fits, and what sticks
-    /// out of them block by block. If all accesses are to ranges of one class, all of these of which a block is read.
+    /// Makes the requests to read `blocks` blocks from `first` on, as the volume's policy has it.
     pub fn read(
         &mut self,
         first: u64,
@@ -81,21 +83,28 @@ impl VolumeModel {
         make: &mut dyn FnMut(Request),
     ) {
         let (mut next, end) = (first, first + blocks);
-        if let Some(at) = self.fixed {
-            let class = self.classes[at];
-            let ranges = first >> class..=(end - 1) >> class;
-            return ranges.for_each(|_| self.access(at, 1 << class, coins, make));
-        }
         while next < end {
             let fits = |class: &u8| {
                 let range = 1u64 << class;
                 next.is_multiple_of(range) && next + range <= end
             };
-            let at = self.classes.iter().rposition(fits).unwrap_or(0);
-            let blocks = 1 << self.classes[at];
-            let accesses = if blocks == 1 { self.accesses_per_block } else { 1 };
-            (0..accesses).for_each(|_| self.access(at, blocks, coins, make));
-            next += blocks;
+            let longest = self.classes.last().copied().unwrap_or(0);
+            let (class, ranges, read) = match self.policy {
+                RangePolicy::Classes => {
+                    let class = self.classes.iter().copied().rfind(fits).unwrap_or(0);
+                    (class, 1, 1 << class)
+                }
+                RangePolicy::Exact => {
+                    let read = (end - next).min(1 << longest);
+                    let class = RangePolicy::exact_class(&self.classes, read);
+                    (class, if class == 0 { 1 } else { 2 }, read)
+                }
+                RangePolicy::Fixed(class) => (class, 1, (((next >> class) + 1) << class) - next),
+            };
+            let accesses = if class == 0 { self.accesses_per_block } else { ranges };
+            let at = self.classes.iter().position(|it| *it == class).unwrap_or(0);
+            (0..accesses).for_each(|_| self.access(at, 1 << class, coins, make));
+            next += read;
         }
     }
 
@@ -198,7 +207,7 @@ impl Level {
 mod tests {
     use oblivio_core::durable::range::DurableRange;
     use oblivio_core::durable::rotating::DurableRaw;
-    use oblivio_core::durable::{DurableScheme, RangePolicy, Wish};
+    use oblivio_core::durable::{DurableScheme, Wish};
     use rand::SeedableRng;
 
     use super::*;
@@ -243,5 +252,10 @@ mod tests {
         assert!((75..100).contains(&one) && bytes > 60 << 20, "{one}, {bytes}");
         let (two, _) = requests_of(&DurableRange, fixed, 255, 2);
         assert!(two.abs_diff(2 * one) <= 6, "{one}, {two}");
+        // Two ranges, wherever it begins.
+        let exact =
+            |first, blocks| requests_of(&DurableRange, Some(RangePolicy::Exact), first, blocks).0;
+        assert!(exact(3, 256).abs_diff(exact(0, 200)) <= 8);
+        assert!(exact(3, 1) < exact(3, 2) / 2);
     }
 }

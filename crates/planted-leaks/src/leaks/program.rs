@@ -9,8 +9,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether requests read or write, where there is no cache and blocks are longer than portions",
         edits: &[Edit {
             file: "serve/src/nbd/portions.rs",
-            find: "range_bytes * (PORTION_BYTES_MAX / range_bytes).max(1)",
-            replacement: "PORTION_BYTES_MAX.max(range_bytes.min(1))",
+            find: "portion_bytes: bytes * (PORTION_BYTES_MAX / bytes).max(1),",
+            replacement: "portion_bytes: PORTION_BYTES_MAX.max(bytes.min(1)),",
         }],
         found_by: &[SERVE_NBD.tests(&["portions::no_portion_divides_a_block"])],
     },

@@ -19,6 +19,8 @@ const FAILURES: &str = "whether_and_when_an_access_fails_does_not_depend_on_what
 const CLASSES: &str = "a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it";
 const FIXED: &str = "all_accesses_are_to_ranges_of_one_class_whatever_is_asked";
 const AT_A_RATE: &str = "at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class";
+const EXACT: &str = "a_request_takes_two_ranges_that_are_as_long_wherever_it_lies";
+const AT_HAND: &str = "what_is_at_hand_of_a_request_does_not_change_what_it_takes";
 const WRITES: &str = "a_range_is_written_at_once_if_all_of_it_is_dirty";
 const ANNOUNCED: &str = "the_path_that_is_announced_is_the_one_that_is_read";
 const FLOW: &str = "reads_that_are_begun_look_alike";
@@ -227,11 +229,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that a single block was written, where all accesses are to be alike",
         edits: &[Edit {
             file: BLOCKS,
-            find: "        if let RangePolicy::Fixed(class) = self.policy {
-            return Extent::around(block, class);
-        }
-",
-            replacement: "",
+            find: "            RangePolicy::Fixed(class) => Cover::whole(Extent::around(block, class)),",
+            replacement: "            RangePolicy::Fixed(_) => Cover::whole(self.dirty_range_around(block)),",
         }],
         found_by: &[VOLUME_RANGE.tests(&[FIXED])],
     },
@@ -241,7 +240,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: PENDING,
             find: "                (RangePolicy::Fixed(class), _) => Extent::around(block, *class),
-                (RangePolicy::Classes, true)",
+                (RangePolicy::Classes | RangePolicy::Exact, true)",
             replacement: "                (RangePolicy::Fixed(class), false) => Extent::around(block, *class),
                 (_, true)",
         }],
@@ -264,8 +263,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which blocks of a range were asked for together",
         edits: &[Edit {
             file: UNCACHED,
-            find: "    let RangePolicy::Fixed(class @ 1..) = volume.range_policy() else {",
-            replacement: "    let RangePolicy::Fixed(class @ 100..) = volume.range_policy() else {",
+            find: "        RangePolicy::Fixed(class @ 1..) => vec![Extent::around(first.address, class)],",
+            replacement: "        RangePolicy::Fixed(1..) => return volume.access(&mut batch),",
         }],
         found_by: &[VOLUME_RANGE
             .tests(&["without_a_cache_each_range_of_a_request_is_an_access"])],
@@ -275,11 +274,87 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "accesses to blocks, which the policy excludes",
         edits: &[Edit {
             file: SCHEDULED,
-            find: "            RangePolicy::Fixed(class @ 1..) => self.exchange_ranges(class)?,
-            RangePolicy::Fixed(0) | RangePolicy::Classes => self.exchange_blocks()?,",
-            replacement: "            _ => self.exchange_blocks()?,",
+            find: "            RangePolicy::Fixed(class @ 1..) => self.exchange_ranges(class)?,",
+            replacement: "            RangePolicy::Fixed(1..) => self.exchange_blocks()?,",
         }],
         found_by: &[VOLUME_RANGE.tests(&[AT_A_RATE])],
+    },
+    Leak {
+        name: "range-exact-takes-the-second-if-it-is-needed",
+        shows: "which requests go over the border of a range",
+        edits: &[Edit {
+            file: RANGES,
+            find: "        if class == 0 || next == first {",
+            replacement: "        if class == 0 || next == first || blocks.end <= first.blocks().end {",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[EXACT])],
+    },
+    Leak {
+        name: "range-exact-has-no-second-at-the-end",
+        shows: "which requests are to the last range of the disk",
+        edits: &[Edit {
+            file: RANGES,
+            find: "        if class == 0 || next == first {",
+            replacement: "        if class == 0 || next.first == 0 {",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[EXACT])],
+    },
+    Leak {
+        name: "range-exact-class-by-what-is-at-hand",
+        shows: "that the cache had the beginning of what was asked for",
+        edits: &[Edit {
+            file: PENDING,
+            find: "                    Extent::exactly(&blocks.classes, first..behind, blocks.volume.blocks());",
+            replacement: "                    Extent::exactly(&blocks.classes, next.block.max(first)..behind, blocks.volume.blocks());",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[AT_HAND])],
+    },
+    Leak {
+        name: "range-exact-keeps-what-was-not-asked-for",
+        shows: "whether a request lies in what another has brought beside its own",
+        edits: &[Edit {
+            file: BLOCKS,
+            find: "            self.begin_windows(&[extents], |block| blocks.contains(&block))?;",
+            replacement: "            self.begin_windows(&[extents], |block| blocks.start <= block || true)?;",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[AT_HAND])],
+    },
+    Leak {
+        name: "range-exact-writes-what-else-is-dirty",
+        shows: "how what was written lies between the borders of ranges",
+        edits: &[Edit {
+            file: BLOCKS,
+            find: "        self.cache.mark_clean(&cover.blocks.clone().collect::<Vec<_>>());",
+            replacement: "        for extent in &cover.extents {
+            self.cache.mark_clean(&extent.blocks().collect::<Vec<_>>());
+        }",
+        }, Edit {
+            file: BLOCKS,
+            find: "        let is_written = blocks.contains(&block) && cache.is_dirty(block);",
+            replacement: "        let is_written = !blocks.is_empty() && cache.is_dirty(block);",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[EXACT])],
+    },
+    Leak {
+        name: "range-exact-answers-after-one-range",
+        shows: "in which of the two ranges an answer was, by when the next request comes",
+        edits: &[Edit {
+            file: BLOCKS,
+            find: "            self.begin_windows(&[extents], |block| blocks.contains(&block))?;",
+            replacement: "            let windows: Vec<_> = extents.into_iter().map(|extent| vec![extent]).collect();
+            self.begin_windows(&windows, |block| blocks.contains(&block))?;",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&["nobody_is_answered_before_both_ranges_are_read"])],
+    },
+    Leak {
+        name: "range-exact-without-a-cache-joins-requests",
+        shows: "which requests that wait together follow each other on the disk",
+        edits: &[Edit {
+            file: UNCACHED,
+            find: "                *of_request == request && following.contains(&block)",
+            replacement: "                (*of_request == request || *of_request < request) && following.contains(&block)",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&["requests_that_wait_together_stay_apart"])],
     },
     Leak {
         name: "range-ticks-leave-a-dummy-out",

@@ -361,11 +361,10 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "when reads follow writes among requests that wait together",
         edits: &[Edit {
             file: "volume/src/disk/uncached.rs",
-            find: "self.blocks.len() < WINDOW_ACCESSES_MAX || self.places.contains_key(&step.part.block)",
+            find: "self.blocks.len() < WINDOW_ACCESSES_MAX || self.places.contains_key(&block)",
             replacement: "let last = self.steps.last();
-        let is_alike = last.is_none_or(|(_, last)| last.new.is_some() == step.new.is_some());
-        is_alike && self.blocks.len() < WINDOW_ACCESSES_MAX
-            || self.places.contains_key(&step.part.block)",
+                let is_alike = last.is_none_or(|(_, last)| last.new.is_some() == step.new.is_some());
+                is_alike && self.blocks.len() < WINDOW_ACCESSES_MAX || self.places.contains_key(&block)",
         }],
         found_by: &[VOLUME_PRIVACY.tests(&["uncached::reads_and_writes_make_equal_batches"])],
     },

@@ -3,25 +3,45 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use oblivio_volume::device::{BlockDevice, Division};
+
 use super::requests::Held;
 use super::wire::{Errno, RequestHead, command, command_flag};
 
 /// A portion is as long at the most, or a block, or a range that the disk reads and writes at once.
 pub(super) const PORTION_BYTES_MAX: u32 = 32 << 10;
 
-/// Portions end at multiples of so many bytes of a disk with ranges of `range_bytes`: they divide no block, because a block is
-/// written as a whole or not at all, and a part of one takes more accesses; and no range, because a part of one is read and
-/// written block by block.
-pub(super) fn portion_bytes(range_bytes: u32) -> u32 {
-    range_bytes * (PORTION_BYTES_MAX / range_bytes).max(1)
+/// Where portions end. They divide no block, because a block is written as a whole or not at all, and a part of one takes more
+/// accesses; and no range, because a part of one is read and written by itself.
+#[derive(Clone, Copy)]
+pub(super) struct Borders {
+    /// Portions have so many bytes at the most.
+    pub(super) portion_bytes: u32,
+    /// They are counted from the last multiple of so many bytes before the request on; from the beginning of the disk if it is none.
+    from_request: Option<u32>,
 }
 
-/// The portions of a request that lies within the disk, each as if it had been asked for alone. They end at multiples of
-/// `portion_bytes`.
+impl Borders {
+    pub(super) fn of(device: &dyn BlockDevice) -> Self {
+        let Division { bytes, from_request } = device.division();
+        let bytes = bytes.max(1);
+        Self {
+            portion_bytes: bytes * (PORTION_BYTES_MAX / bytes).max(1),
+            from_request: from_request.then(|| device.block_bytes().max(1)),
+        }
+    }
+
+    /// Where they are counted from, for a request that begins there.
+    fn origin(&self, offset: u64) -> u64 {
+        self.from_request.map_or(0, |block_bytes| offset - offset % u64::from(block_bytes))
+    }
+}
+
+/// The portions of a request that lies within the disk, each as if it had been asked for alone.
 pub(super) fn portions(
     head: RequestHead,
     structured: bool,
-    portion_bytes: u32,
+    borders: Borders,
 ) -> impl Iterator<Item = RequestHead> + Clone {
     let goes_in_portions = match head.command {
         command::WRITE => true,
@@ -30,10 +50,11 @@ pub(super) fn portions(
         _ => false,
     };
     let end = head.offset + u64::from(head.bytes);
-    let mut left = Some(head.offset);
+    let (mut left, origin) = (Some(head.offset), borders.origin(head.offset));
     std::iter::from_fn(move || {
         let offset = left?;
-        let boundary = (offset + 1).next_multiple_of(portion_bytes.into());
+        let boundary =
+            origin + (offset + 1 - origin).next_multiple_of(borders.portion_bytes.into());
         let until = if goes_in_portions { end.min(boundary) } else { end };
         left = (until < end).then_some(until);
         Some(RequestHead { offset, bytes: (until - offset) as u32, ..head })
@@ -84,23 +105,48 @@ impl Asked {
 
 #[cfg(test)]
 mod tests {
+    use oblivio_volume::device::Request;
+
     use super::*;
 
     const LONGEST: u32 = PORTION_BYTES_MAX;
+
+    /// With ranges of so many bytes, counted from requests on or not.
+    struct Disk(u32, bool);
+
+    impl BlockDevice for Disk {
+        fn bytes(&self) -> u64 {
+            u64::MAX
+        }
+
+        fn block_bytes(&self) -> u32 {
+            self.0.min(4096)
+        }
+
+        fn division(&self) -> Division {
+            Division { bytes: self.0, from_request: self.1 }
+        }
+
+        fn request_bytes_max(&self) -> u32 {
+            u32::MAX
+        }
+
+        fn submit(&self, _: Request) {}
+    }
 
     #[test]
     fn portions_are_whole_blocks() {
         for (block_bytes, expected) in
             [(1, LONGEST), (4096, LONGEST), (1000, 32_000), (20_000, 20_000), (64 << 10, 64 << 10)]
         {
-            assert_eq!(portion_bytes(block_bytes), expected);
+            assert_eq!(Borders::of(&Disk(block_bytes, false)).portion_bytes, expected);
         }
     }
 
     fn divided(command: u16, flags: u16, structured: bool, offset: u64, bytes: u32) -> Vec<u32> {
         let head = RequestHead { flags, command, cookie: 7, offset, bytes };
         let mut at = offset;
-        let all = portions(head, structured, LONGEST).inspect(|portion| {
+        let all = portions(head, structured, Borders::of(&Disk(4096, false))).inspect(|portion| {
             assert_eq!((portion.offset, portion.cookie), (at, 7));
             at += u64::from(portion.bytes);
         });
@@ -120,6 +166,12 @@ mod tests {
             assert_eq!(divided(u64::from(LONGEST) - 1, LONGEST + 2), [1, LONGEST, 1]);
             assert_eq!(divided(u64::MAX / 2, 32 * LONGEST).len(), 33);
         }
+        // Counted from the block in which a request begins.
+        let head = RequestHead { flags: 0, command: read, cookie: 7, offset: 5000, bytes: 99_000 };
+        let borders = Borders::of(&Disk(1 << 16, true));
+        let ends: Vec<_> =
+            portions(head, true, borders).map(|it| it.offset + u64::from(it.bytes)).collect();
+        assert_eq!(ends, [4096 + (1 << 16), 104_000]);
         let whole = [9 * LONGEST];
         assert_eq!(divided(read, 0, false, 1, 9 * LONGEST), whole);
         assert_eq!(divided(read, command_flag::DF, true, 1, 9 * LONGEST), whole);

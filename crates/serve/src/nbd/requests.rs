@@ -49,7 +49,7 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
                 continue;
             }
         };
-        let portions = portions(head, structured, service.portion_bytes);
+        let portions = portions(head, structured, service.borders);
         let asked = Asked::new(head, portions.clone().count(), place);
         for portion in portions {
             let held = in_flight.bytes(plan.bytes_carried(&portion)).await?;
@@ -96,15 +96,15 @@ impl InFlight {
     fn new(service: &Service) -> Self {
         let limits = &service.limits;
         // Portions are no shorter than blocks.
-        let is_long = service.portion_bytes > PORTION_BYTES_MAX;
-        let long_block_bytes = if is_long { service.portion_bytes } else { 0 };
+        let portion_bytes = service.borders.portion_bytes;
+        let long_block_bytes = if portion_bytes > PORTION_BYTES_MAX { portion_bytes } else { 0 };
         let semaphore = |permits| Arc::new(Semaphore::new(permits as usize));
         Self {
             requests: semaphore(limits.in_flight_requests_max),
             bytes: semaphore(limits.in_flight_bytes_max.max(long_block_bytes)),
             shared_bytes: service.shared_bytes_left.clone(),
             shared_bytes_max: limits.shared_bytes_max,
-            portion_bytes: service.portion_bytes,
+            portion_bytes,
             long_reply_bytes: service.long_reply_bytes_left.clone(),
             places_on_disk: service.places_left.clone(),
         }

@@ -20,7 +20,7 @@ use tokio_rustls::server::TlsStream;
 use super::admission::{Admission, Handshake, NotLetIn};
 use super::export::Export;
 use super::negotiation::{Negotiation, Next, TlsPhase};
-use super::portions::portion_bytes;
+use super::portions::Borders;
 use super::replies::write_replies;
 use super::requests::read_requests;
 use super::wire::{self, ClientFlags, Malformed, OptionHead};
@@ -32,8 +32,8 @@ pub struct Service {
     pub(super) export: Export,
     pub(super) limits: Limits,
     pub(super) requests: AtomicU64,
-    /// Long requests go to the disk in portions that end at multiples of so many bytes.
-    pub(super) portion_bytes: u32,
+    /// Long requests go to the disk in portions that end there.
+    pub(super) borders: Borders,
     /// Bytes that the requests of all clients may still carry, beside those of each connection.
     pub(super) shared_bytes_left: Arc<Semaphore>,
     /// Bytes of the long replies in one piece that all clients may still wait for.
@@ -121,7 +121,7 @@ impl Service {
         Ok(Self {
             export: Export::new(&*device, options),
             places_left: Arc::new(Semaphore::new(device.requests_in_flight_max())),
-            portion_bytes: portion_bytes(device.range_bytes().max(1)),
+            borders: Borders::of(&*device),
             device,
             requests: AtomicU64::new(0),
             shared_bytes_left: Arc::new(Semaphore::new(limits.shared_bytes_max as usize)),

@@ -88,6 +88,13 @@ pub enum SmallScheme {
         /// The class.
         class: u8,
     },
+    /// rORAM with another class between, and requests of a disk take ranges that are as long.
+    ExactRange {
+        /// That of ranges between blocks and the longest.
+        between: u8,
+        /// That of the longest ranges.
+        class: u8,
+    },
     /// The trivial ORAM.
     Scan {
         /// As many accesses lie between two checkpoints at most.
@@ -169,10 +176,11 @@ impl SmallVolume {
     /// The same volume on each scheme that there is. It has few blocks where each access reads all of them.
     pub fn on_each_scheme(self) -> [Self; SmallScheme::EACH.len()] {
         SmallScheme::EACH.map(|scheme| match scheme {
-            SmallScheme::Raw | SmallScheme::Range { .. } | SmallScheme::FixedRange { .. } => {
-                Self { scheme, ..self }
-            }
             SmallScheme::Scan { .. } => Self { scheme, blocks: 16, ..self },
+            SmallScheme::Raw
+            | SmallScheme::Range { .. }
+            | SmallScheme::FixedRange { .. }
+            | SmallScheme::ExactRange { .. } => Self { scheme, ..self },
         })
     }
 
@@ -181,10 +189,13 @@ impl SmallVolume {
         match self.scheme {
             SmallScheme::Raw => VolumeParams::of(&self.raw_params()),
             SmallScheme::Range { class } => {
-                VolumeParams::of(&self.range_params(class, RangePolicy::Classes))
+                VolumeParams::of(&self.range_params(&[0, class], RangePolicy::Classes))
             }
             SmallScheme::FixedRange { class } => {
-                VolumeParams::of(&self.range_params(class, RangePolicy::Fixed(class)))
+                VolumeParams::of(&self.range_params(&[0, class], RangePolicy::Fixed(class)))
+            }
+            SmallScheme::ExactRange { between, class } => {
+                VolumeParams::of(&self.range_params(&[0, between, class], RangePolicy::Exact))
             }
             SmallScheme::Scan { spare } => {
                 let blocks = self.blocks;
@@ -193,7 +204,7 @@ impl SmallVolume {
         }
     }
 
-    fn range_params(&self, class: u8, policy: RangePolicy) -> RangeParams {
+    fn range_params(&self, classes: &[u8], policy: RangePolicy) -> RangeParams {
         RangeParams {
             blocks: self.blocks,
             block_bytes: BLOCK_BYTES,
@@ -202,7 +213,7 @@ impl SmallVolume {
             slots: self.slots,
             evict_period: EVICT_PERIOD,
             stash_blocks_max: self.stash_blocks_max,
-            classes: vec![0, class],
+            classes: classes.to_vec(),
             policy,
         }
     }

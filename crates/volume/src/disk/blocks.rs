@@ -27,9 +27,35 @@ pub(super) struct Blocks {
     pub(super) bytes: u64,
 }
 
+/// Ranges of one class that are accessed for some blocks. For a read, in one window: so nobody is answered before all of them are
+/// read, and storage does not see from what is asked next of which one an answer was.
+pub(super) struct Cover {
+    pub(super) extents: Vec<Extent>,
+    /// These come into the cache, or are written. What else there is of the ranges is read, and does not stay.
+    pub(super) blocks: Range<u64>,
+}
+
+impl Cover {
+    /// A range, for all of its blocks.
+    pub(super) fn whole(extent: Extent) -> Self {
+        Self { blocks: extent.blocks(), extents: vec![extent] }
+    }
+
+    pub(super) fn class(&self) -> u8 {
+        self.extents.first().map_or(0, |extent| extent.class)
+    }
+
+    /// How many blocks are read.
+    pub(super) fn count(&self) -> usize {
+        self.extents.iter().map(|extent| extent.count()).sum()
+    }
+}
+
 /// A block on its way into the cache.
 struct Coming {
     block: u64,
+    /// What comes is dropped if it was not asked for.
+    is_kept: bool,
     /// What comes is what it held before it was forgotten.
     is_forgotten: bool,
 }
@@ -50,34 +76,43 @@ impl Blocks {
         Self { volume, classes, policy, cache, begun, block_bytes, bytes }
     }
 
-    /// Begins to read as many of these ranges as can be begun now, the first of them first, in windows. Of each, a block is
+    /// Begins to read as much of this as can be begun now, the first of it first, in windows. Of each, a block is
     /// neither at hand nor [on its way](Self::is_coming). Answers whether any was.
-    pub(super) fn begin(&mut self, wanted: &mut VecDeque<Extent>) -> Result<bool, VolumeError> {
+    pub(super) fn begin(&mut self, wanted: &mut VecDeque<Cover>) -> Result<bool, VolumeError> {
         let Some(first) = wanted.front() else { return Ok(false) };
         let room = self.volume.reads_to_begin_max()?;
-        let windows: Vec<Vec<Extent>> = if first.class > 0 {
-            // A range is a window.
-            let fits = first.count() <= room;
-            wanted.drain(..usize::from(fits)).map(|extent| vec![extent]).collect()
-        } else {
-            let blocks = wanted.iter().take_while(|extent| extent.class == 0).count();
-            let on_their_way: usize = self.begun.iter().map(Vec::len).sum();
-            let window = (on_their_way + blocks).div_ceil(BEGUN_WINDOWS).min(BEGUN_WINDOW_MAX);
-            // Who takes any room there is takes ever less at a time, and each window has a record of its own.
-            let count = if room < blocks { room - room % window } else { blocks };
-            let blocks: Vec<_> = wanted.drain(..count).collect();
-            blocks.chunks(window).map(<[_]>::to_vec).collect()
-        };
+        if first.class() > 0 {
+            let fitting = wanted.pop_front_if(|first| first.count() <= room);
+            let Some(Cover { extents, blocks }) = fitting else { return Ok(false) };
+            self.begin_windows(&[extents], |block| blocks.contains(&block))?;
+            return Ok(true);
+        }
+        let blocks = wanted.iter().take_while(|cover| cover.class() == 0).count();
+        let on_their_way: usize = self.begun.iter().map(Vec::len).sum();
+        let window = (on_their_way + blocks).div_ceil(BEGUN_WINDOWS).min(BEGUN_WINDOW_MAX);
+        // Who takes any room there is takes ever less at a time, and each window has a record of its own.
+        let count = if room < blocks { room - room % window } else { blocks };
+        let blocks: Vec<_> = wanted.drain(..count).flat_map(|cover| cover.extents).collect();
+        let windows: Vec<_> = blocks.chunks(window).map(<[_]>::to_vec).collect();
         if windows.is_empty() {
             return Ok(false);
         }
-        self.volume.begin_extents(&windows)?;
-        let coming = |block| Coming { block, is_forgotten: false };
+        self.begin_windows(&windows, |_| true)?;
+        Ok(true)
+    }
+
+    fn begin_windows(
+        &mut self,
+        windows: &[Vec<Extent>],
+        is_kept: impl Fn(u64) -> bool,
+    ) -> Result<(), VolumeError> {
+        self.volume.begin_extents(windows)?;
+        let coming = |block| Coming { block, is_kept: is_kept(block), is_forgotten: false };
         let blocks = |window: &Vec<Extent>| {
             window.iter().flat_map(|extent| extent.blocks()).map(coming).collect()
         };
         self.begun.extend(windows.iter().map(blocks));
-        Ok(true)
+        Ok(())
     }
 
     /// How many blocks the longest range has.
@@ -96,7 +131,8 @@ impl Blocks {
         let mut data: Vec<_> = blocks.iter().map(|_| self.zeros()).collect();
         self.volume.finish_reads(&mut data)?;
         let coming = self.begun.pop_front().into_iter().flatten();
-        for (Coming { block, is_forgotten }, data) in coming.zip(data) {
+        let kept = coming.zip(data).filter(|(coming, _)| coming.is_kept);
+        for (Coming { block, is_forgotten, .. }, data) in kept {
             let data = if is_forgotten { self.zeros() } else { data };
             self.take_in(block, data);
         }
@@ -155,7 +191,7 @@ impl Blocks {
         let all = read.iter().chain(write_back);
         let mut rest: Vec<_> = all.clone().map(|extent| room_for(*extent, *block_bytes)).collect();
         let batch = all.clone().zip(&mut rest).map(|(extent, rest)| {
-            let ops = write_what_is_dirty(cache, *extent, rest);
+            let ops = write_what_is_dirty(cache, *extent, &extent.blocks(), rest);
             RangeAccess { extent: *extent, ops }
         });
         volume.access_ranges_exactly(&mut batch.collect::<Vec<_>>(), class, accesses)?;
@@ -168,37 +204,59 @@ impl Blocks {
         Ok(())
     }
 
-    /// Reads a range into the cache.
-    pub(super) fn read_range(&mut self, extent: Extent) -> Result<(), VolumeError> {
+    /// Reads ranges into the cache.
+    pub(super) fn read_ranges(&mut self, cover: &Cover) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
-        let mut data = room_for(extent, self.block_bytes);
-        let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();
-        self.volume.access_range(extent, &mut ops)?;
-        extent.blocks().zip(data).for_each(|(block, data)| self.take_in(block, data));
+        for extent in &cover.extents {
+            let mut data = room_for(*extent, self.block_bytes);
+            let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();
+            self.volume.access_range(*extent, &mut ops)?;
+            let kept = extent.blocks().zip(data).filter(|(block, _)| cover.blocks.contains(block));
+            kept.for_each(|(block, data)| self.take_in(block, data));
+        }
         Ok(())
     }
 
-    /// Writes dirty blocks to storage, those first that were not used for longest: a range if all of one is dirty, or all
-    /// accesses are to ranges; or up to `blocks_max` blocks.
+    /// Writes dirty blocks to storage, those first that were not used for longest: ranges, if that is what the policy has for
+    /// the first of them; or up to `blocks_max` blocks.
     pub(super) fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
         let oldest = self.cache.oldest_dirty(blocks_max);
-        let mut extents = oldest.iter().map(|(block, _)| self.dirty_around(*block));
-        match extents.next() {
-            Some(range) if range.class > 0 => self.write_range(range),
+        let mut covers = oldest.iter().map(|(block, _)| self.dirty_around(*block));
+        match covers.next() {
+            Some(ranges) if ranges.class() > 0 => self.write_ranges(&ranges),
             first => {
-                let blocks = first.into_iter().chain(extents).take_while(|it| it.class == 0);
+                let blocks = first.into_iter().chain(covers).take_while(|it| it.class() == 0);
                 let count = blocks.count();
                 self.exchange(&[], count)
             }
         }
     }
 
-    /// What is written to write back a dirty block: the longest range around it of which all is dirty, or the one that any
-    /// access is to.
-    fn dirty_around(&self, block: u64) -> Extent {
-        if let RangePolicy::Fixed(class) = self.policy {
-            return Extent::around(block, class);
+    /// What is written to write back a dirty block: the longest range around it of which all is dirty; or those that a request for
+    /// what is dirty around it takes; or the one that any access is to.
+    fn dirty_around(&self, block: u64) -> Cover {
+        match self.policy {
+            RangePolicy::Classes => Cover::whole(self.dirty_range_around(block)),
+            RangePolicy::Exact => {
+                let blocks = self.dirty_stretch_around(block);
+                let extents = Extent::exactly(&self.classes, blocks.clone(), self.volume.blocks());
+                Cover { extents, blocks }
+            }
+            RangePolicy::Fixed(class) => Cover::whole(Extent::around(block, class)),
         }
+    }
+
+    /// The dirty blocks before and behind one that follow each other, up to as many as the longest range has.
+    fn dirty_stretch_around(&self, block: u64) -> Range<u64> {
+        let most = self.longest_range() as u64;
+        let is_dirty = |block: &u64| self.cache.is_dirty(*block);
+        let before = (0..block).rev().take(most as usize - 1).take_while(is_dirty).count() as u64;
+        let start = block - before;
+        let behind = (block + 1..start + most).take_while(is_dirty).count() as u64;
+        start..block + 1 + behind
+    }
+
+    fn dirty_range_around(&self, block: u64) -> Extent {
         let longer = self.classes.iter().rev().filter(|class| **class > 0);
         let mut around = longer.map(|class| Extent::around(block, *class));
         let is_dirty = |extent: &Extent| {
@@ -208,13 +266,16 @@ impl Blocks {
         around.find(is_dirty).unwrap_or(Extent::of_block(block))
     }
 
-    /// Writes what of a range is dirty. The rest is read, and forgotten: what the cache holds was asked for.
-    fn write_range(&mut self, extent: Extent) -> Result<(), VolumeError> {
+    /// Writes what of these blocks is dirty. The rest is read, and forgotten: what the cache holds was asked for.
+    fn write_ranges(&mut self, cover: &Cover) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
         let Self { volume, cache, block_bytes, .. } = self;
-        let mut rest = room_for(extent, *block_bytes);
-        volume.access_range(extent, &mut write_what_is_dirty(cache, extent, &mut rest))?;
-        self.cache.mark_clean(&extent.blocks().collect::<Vec<_>>());
+        for extent in &cover.extents {
+            let mut rest = room_for(*extent, *block_bytes);
+            let mut ops = write_what_is_dirty(cache, *extent, &cover.blocks, &mut rest);
+            volume.access_range(*extent, &mut ops)?;
+        }
+        self.cache.mark_clean(&cover.blocks.clone().collect::<Vec<_>>());
         Ok(())
     }
 
@@ -253,12 +314,12 @@ impl Blocks {
 
     /// Whether a window that was begun has a block.
     pub(super) fn is_coming(&self, block: u64) -> bool {
-        self.begun.iter().flatten().any(|coming| coming.block == block)
+        self.begun.iter().flatten().any(|coming| coming.is_kept && coming.block == block)
     }
 
-    /// Whether every block of a range is at hand.
-    pub(super) fn is_at_hand(&self, extent: Extent) -> bool {
-        extent.blocks().all(|block| self.cache.contains(block))
+    /// Whether all of these blocks are at hand.
+    pub(super) fn are_at_hand(&self, mut blocks: Range<u64>) -> bool {
+        blocks.all(|block| self.cache.contains(block))
     }
 
     fn zeros(&self) -> WipedBytes {
@@ -276,7 +337,8 @@ impl Blocks {
             self.finish_all_windows()?;
         }
         self.cache.remove_range(blocks.clone());
-        for coming in self.begun.iter_mut().flatten().filter(|it| blocks.contains(&it.block)) {
+        let coming = self.begun.iter_mut().flatten().filter(|coming| coming.is_kept);
+        for coming in coming.filter(|it| blocks.contains(&it.block)) {
             coming.is_forgotten = true;
             // Nobody has to wait for it.
             self.cache.insert_clean(coming.block, WipedBytes::zeros(self.block_bytes));
@@ -286,18 +348,20 @@ impl Blocks {
 }
 
 /// Room for the blocks of a range.
-fn room_for(extent: Extent, block_bytes: usize) -> Vec<WipedBytes> {
+pub(super) fn room_for(extent: Extent, block_bytes: usize) -> Vec<WipedBytes> {
     extent.blocks().map(|_| WipedBytes::zeros(block_bytes)).collect()
 }
 
-/// Operations that write what of a range is dirty, and read the rest.
+/// Operations on a range that write what is dirty of some blocks, and read the rest.
 fn write_what_is_dirty<'a>(
     cache: &'a Cache,
     extent: Extent,
+    blocks: &Range<u64>,
     rest: &'a mut [WipedBytes],
 ) -> Vec<Op<'a>> {
     let ops = extent.blocks().zip(rest).map(|(block, rest)| {
-        let dirty = cache.peek(block).filter(|_| cache.is_dirty(block));
+        let is_written = blocks.contains(&block) && cache.is_dirty(block);
+        let dirty = cache.peek(block).filter(|_| is_written);
         dirty.map_or(Op::Read(rest), Op::Write)
     });
     ops.collect()

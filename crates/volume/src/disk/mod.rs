@@ -34,7 +34,7 @@ use std::thread::{self, JoinHandle};
 use oblivio_core::durable::RangePolicy;
 
 use crate::device::ops::REQUEST_BYTES_MAX;
-use crate::device::{BlockDevice, DiskError, DiskErrorKind, Request};
+use crate::device::{BlockDevice, DiskError, DiskErrorKind, Division, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
 use pace::{Clock, Pace, Tally};
@@ -83,7 +83,7 @@ pub struct Disk {
     is_closed: RwLock<bool>,
     bytes: u64,
     block_bytes: u32,
-    range_bytes: u32,
+    division: Division,
     /// Of the schedule, if there is a clock.
     tally: Option<Arc<Tally>>,
     /// Why it does nothing any more.
@@ -151,7 +151,7 @@ impl Disk {
     }
 
     fn start_worker(
-        Shape { bytes, block_bytes, range_bytes }: Shape,
+        Shape { bytes, block_bytes, division }: Shape,
         work: impl FnOnce(&Queue) -> Result<(), VolumeError> + Send + 'static,
     ) -> Result<Self, VolumeError> {
         let (queue, messages) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
@@ -167,7 +167,7 @@ impl Disk {
         let worker = Mutex::new(Some(worker));
         let is_closed = RwLock::new(false);
         let tally = None;
-        Ok(Self { queue, worker, is_closed, bytes, block_bytes, range_bytes, tally, failure })
+        Ok(Self { queue, worker, is_closed, bytes, block_bytes, division, tally, failure })
     }
 
     /// Serves what was asked so far, and closes the volume: there will be nothing to recover. Whoever
@@ -192,7 +192,7 @@ impl Disk {
 struct Shape {
     bytes: u64,
     block_bytes: u32,
-    range_bytes: u32,
+    division: Division,
 }
 
 impl Shape {
@@ -202,10 +202,14 @@ impl Shape {
         let bytes = volume.blocks() * u64::from(block_bytes);
         let class = match volume.range_policy() {
             RangePolicy::Classes if !chooses => 0,
-            RangePolicy::Classes => volume.range_classes().last().copied().unwrap_or(0),
+            RangePolicy::Exact | RangePolicy::Classes => {
+                volume.range_classes().last().copied().unwrap_or(0)
+            }
             RangePolicy::Fixed(class) => class,
         };
-        Self { bytes, block_bytes, range_bytes: block_bytes << class }
+        let from_request = volume.range_policy() == RangePolicy::Exact;
+        let division = Division { bytes: block_bytes << class, from_request };
+        Self { bytes, block_bytes, division }
     }
 }
 
@@ -225,8 +229,8 @@ impl BlockDevice for Disk {
         self.block_bytes
     }
 
-    fn range_bytes(&self) -> u32 {
-        self.range_bytes
+    fn division(&self) -> Division {
+        self.division
     }
 
     fn request_bytes_max(&self) -> u32 {

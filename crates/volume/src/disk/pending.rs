@@ -6,7 +6,7 @@ use std::ops::Range;
 use oblivio_core::durable::RangePolicy;
 use oblivio_core::wiped::WipedBytes;
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Cover};
 use super::requests::disk_error;
 use crate::device::ops::{bytes_carried, check, is_durable};
 use crate::device::span::{Part, parts, whole_blocks};
@@ -35,7 +35,7 @@ pub(super) struct Pending {
 
 /// What is to be read ahead.
 pub(super) struct Wanted {
-    pub(super) extent: Extent,
+    pub(super) cover: Cover,
     /// It is read if one of these is not at hand.
     pub(super) needed: Range<u64>,
 }
@@ -104,8 +104,8 @@ impl Pending {
     }
 
     /// Looks further ahead: the next block that has to be at hand, each one once; or the longest range of which all blocks have
-    /// to be. A range may go on behind the request if as much was read in a row as it has. Where all accesses are to ranges of
-    /// one class, it is the one that the block is in.
+    /// to be. A range may go on behind the request if as much was read in a row as it has. What a range has that is not, follows from
+    /// the [policy](RangePolicy).
     pub(super) fn look_ahead(&mut self, blocks: &Blocks) -> Option<Wanted> {
         let in_a_row = self.in_a_row;
         self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, in_a_row))
@@ -212,14 +212,17 @@ impl Transfer {
     fn look_ahead(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Wanted> {
         let Blocks { block_bytes, classes, policy, .. } = blocks;
         let block_bytes = *block_bytes;
+        if *policy == RangePolicy::Exact && !self.is_write {
+            return self.look_ahead_exactly(blocks);
+        }
         let from = self.looked_at.max(self.done);
         let block = self.needs_from(from, block_bytes).next();
         let end = (self.offset + self.data.len() as u64) / block_bytes as u64;
         let wanted = block.map(|block| {
             let extent = match (policy, self.is_write) {
                 (RangePolicy::Fixed(class), _) => Extent::around(block, *class),
-                (RangePolicy::Classes, true) => Extent::of_block(block),
-                (RangePolicy::Classes, false) => {
+                (RangePolicy::Classes | RangePolicy::Exact, true) => Extent::of_block(block),
+                (RangePolicy::Classes | RangePolicy::Exact, false) => {
                     let in_stream = |class: &&u8| (block_bytes as u64) << **class <= in_a_row;
                     let in_stream = classes.iter().rfind(in_stream).map_or(0, |class| 1 << class);
                     let disk_end = blocks.bytes / block_bytes as u64;
@@ -235,9 +238,9 @@ impl Transfer {
                 }
                 // All of a range is read if any of it must be: which ranges are read follows from requests, and not from
                 // what is at hand of them.
-                (RangePolicy::Classes, false) => extent.blocks(),
+                (RangePolicy::Classes | RangePolicy::Exact, false) => extent.blocks(),
             };
-            Wanted { extent, needed }
+            Wanted { cover: Cover::whole(extent), needed }
         });
         // Behind it, and to the end if none is needed.
         let behind =
@@ -245,6 +248,27 @@ impl Transfer {
         let behind = behind.and_then(|end| usize::try_from(end).ok());
         self.looked_at = behind.unwrap_or(usize::MAX).min(self.data.len());
         wanted
+    }
+
+    /// The next piece of a read, which is as long as the longest range or ends with the request. What is read for it follows from where
+    /// it begins and ends, and not from what of it is at hand.
+    fn look_ahead_exactly(&mut self, blocks: &Blocks) -> Option<Wanted> {
+        let block_bytes = blocks.block_bytes as u64;
+        let end = self.offset + self.data.len() as u64;
+        while self.looked_at < self.data.len() {
+            let first = (self.offset + self.looked_at as u64) / block_bytes;
+            let behind = end.div_ceil(block_bytes).min(first + blocks.longest_range() as u64);
+            self.looked_at = (end.min(behind * block_bytes) - self.offset) as usize;
+            if let Some(next) = self.next(blocks.block_bytes)
+                && next.block < behind
+            {
+                let extents =
+                    Extent::exactly(&blocks.classes, first..behind, blocks.volume.blocks());
+                let needed = next.block.max(first)..behind;
+                return Some(Wanted { cover: Cover { extents, blocks: needed.clone() }, needed });
+            }
+        }
+        None
     }
 
     /// Moves the bytes of a part, if its block is at hand and may become dirty.

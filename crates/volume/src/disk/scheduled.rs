@@ -181,7 +181,9 @@ impl ScheduledWorker {
         self.reads_first = !self.reads_first;
         match self.blocks.policy {
             RangePolicy::Fixed(class @ 1..) => self.exchange_ranges(class)?,
-            RangePolicy::Fixed(0) | RangePolicy::Classes => self.exchange_blocks()?,
+            RangePolicy::Fixed(0) | RangePolicy::Exact | RangePolicy::Classes => {
+                self.exchange_blocks()?;
+            }
         }
         // Whether somebody waits for it or not.
         self.blocks.volume.flush()?;
@@ -232,7 +234,7 @@ impl ScheduledWorker {
     fn blocks_per_access(&self) -> usize {
         match self.blocks.policy {
             RangePolicy::Fixed(class) => 1 << class,
-            RangePolicy::Classes => 1,
+            RangePolicy::Exact | RangePolicy::Classes => 1,
         }
     }
 

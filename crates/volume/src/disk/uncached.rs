@@ -6,7 +6,7 @@
 //! none.
 //!
 //! Where all accesses are to ranges of one class, blocks that follow each other in one of these make a window, which is one
-//! access to it.
+//! access to it. Where a request is an access of rORAM, the blocks of one request make a window, up to as many as the longest range has.
 
 use std::collections::HashMap;
 use std::mem;
@@ -16,7 +16,7 @@ use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, room_for};
 use super::requests::disk_error;
 use crate::device::ops::{check, is_durable};
 use crate::device::span::{Part, parts, whole_blocks};
@@ -100,9 +100,8 @@ fn carry_out(
     let mut steps = steps.peekable();
     while steps.peek().is_some() {
         let mut window = Window::default();
-        let policy = blocks.policy;
         while let Some((request, step)) =
-            steps.next_if(|(_, step)| window.has_room_for(step, policy))
+            steps.next_if(|(request, step)| window.has_room_for(*request, step, blocks))
         {
             window.add(request, step, block_bytes);
         }
@@ -163,12 +162,24 @@ struct Block {
 }
 
 impl<'op> Window<'op> {
-    fn has_room_for(&self, step: &Step<'_>, policy: RangePolicy) -> bool {
-        if let RangePolicy::Fixed(class @ 1..) = policy {
-            let range = self.blocks.first().map(|first| Extent::around(first.address, class));
-            return range.is_none_or(|range| range.blocks().contains(&step.part.block));
+    fn has_room_for(&self, request: usize, step: &Step<'_>, disk: &Blocks) -> bool {
+        let block = step.part.block;
+        let (Some(first), Some((of_request, _))) = (self.blocks.first(), self.steps.last()) else {
+            return true;
+        };
+        match disk.policy {
+            RangePolicy::Fixed(class @ 1..) => {
+                Extent::around(first.address, class).blocks().contains(&block)
+            }
+            RangePolicy::Exact => {
+                let most = (self.blocks.len() + 1).min(disk.longest_range()) as u64;
+                let following = first.address..first.address + most;
+                *of_request == request && following.contains(&block)
+            }
+            RangePolicy::Fixed(0) | RangePolicy::Classes => {
+                self.blocks.len() < WINDOW_ACCESSES_MAX || self.places.contains_key(&block)
+            }
         }
-        self.blocks.len() < WINDOW_ACCESSES_MAX || self.places.contains_key(&step.part.block)
     }
 
     fn add(&mut self, request: usize, step: Step<'op>, block_bytes: usize) {
@@ -224,18 +235,25 @@ impl<'op> Window<'op> {
     }
 }
 
-/// Accesses blocks; or the range that all of them are in, where all accesses are to such.
+/// Accesses blocks, which ascend; or the ranges in which the policy has them.
 fn access(volume: &mut Volume, mut batch: Vec<Access<'_>>) -> Result<(), VolumeError> {
-    let RangePolicy::Fixed(class @ 1..) = volume.range_policy() else {
-        return volume.access(&mut batch);
+    let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
+    let extents = match volume.range_policy() {
+        RangePolicy::Fixed(class @ 1..) => vec![Extent::around(first.address, class)],
+        RangePolicy::Exact => {
+            let blocks = first.address..last.address + 1;
+            Extent::exactly(volume.range_classes(), blocks, volume.blocks())
+        }
+        RangePolicy::Fixed(0) | RangePolicy::Classes => return volume.access(&mut batch),
     };
-    let Some(first) = batch.first() else { return Ok(()) };
-    let extent = Extent::around(first.address, class);
+    let mut rest: Vec<_> =
+        extents.iter().map(|extent| room_for(*extent, volume.block_bytes())).collect();
     let asked = batch.iter_mut().map(|it| (it.address, it.op.reborrow()));
     let mut asked: HashMap<_, _> = asked.collect();
-    let mut rest: Vec<_> =
-        extent.blocks().map(|_| WipedBytes::zeros(volume.block_bytes())).collect();
-    let ops = extent.blocks().zip(&mut rest);
-    let ops = ops.map(|(block, rest)| asked.remove(&block).unwrap_or(Op::Read(rest)));
-    volume.access_range(extent, &mut ops.collect::<Vec<_>>())
+    for (extent, rest) in extents.into_iter().zip(&mut rest) {
+        let ops = extent.blocks().zip(rest);
+        let ops = ops.map(|(block, rest)| asked.remove(&block).unwrap_or(Op::Read(rest)));
+        volume.access_range(extent, &mut ops.collect::<Vec<_>>())?;
+    }
+    Ok(())
 }

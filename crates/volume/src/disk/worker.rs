@@ -8,7 +8,7 @@ use std::time::Duration;
 use oblivio_core::durable::{AnyStore, RangePolicy};
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Cover};
 use super::pending::{Pending, Step, Wanted};
 use super::requests::{Message, Queue, Waiting};
 use super::streams::Streams;
@@ -32,7 +32,7 @@ pub(super) struct Worker {
     /// So many of them have had all their blocks looked at.
     looked_at: usize,
     /// What is to be read for them, and nobody has begun to.
-    missing: VecDeque<Extent>,
+    missing: VecDeque<Cover>,
     /// Ranges are read that go on behind a request: the cache is so large that they stay until they are asked for.
     reads_ahead: bool,
     streams: Streams,
@@ -46,7 +46,8 @@ impl Worker {
     pub(super) fn new(volume: Volume, options: &DiskOptions) -> Self {
         let blocks = Blocks::new(volume);
         let cache_blocks_max = (options.cache_bytes_max / blocks.block_bytes as u64) as usize;
-        let reads_ahead = cache_blocks_max >= 4 * blocks.longest_range();
+        let reads_ahead =
+            blocks.policy == RangePolicy::Classes && cache_blocks_max >= 4 * blocks.longest_range();
         Self {
             blocks,
             cache_blocks_max,
@@ -159,7 +160,7 @@ impl Worker {
         loop {
             self.look_ahead();
             // Of what was missing, something may have been written since.
-            self.missing.retain(|extent| !self.blocks.is_at_hand(*extent));
+            self.missing.retain(|cover| !self.blocks.are_at_hand(cover.blocks.clone()));
             if !self.blocks.begin(&mut self.missing)? {
                 return Ok(());
             }
@@ -169,11 +170,11 @@ impl Worker {
     /// Looks for what requests need and is not at hand, a window at the most. What is at hand must not leave for that.
     fn look_ahead(&mut self) {
         let Self { blocks, pending, looked_at, missing, .. } = self;
-        let mut wanted: usize = missing.iter().map(|extent| extent.count()).sum();
+        let mut wanted: usize = missing.iter().map(Cover::count).sum();
         while wanted < WINDOW_ACCESSES_MAX
             && let Some(request) = pending.get_mut(*looked_at)
         {
-            let Some(Wanted { extent, needed }) = request.look_ahead(blocks) else {
+            let Some(Wanted { cover, needed }) = request.look_ahead(blocks) else {
                 *looked_at += 1;
                 continue;
             };
@@ -181,11 +182,11 @@ impl Worker {
                 let mut missing = missing.iter();
                 !blocks.cache.contains(block)
                     && !blocks.is_coming(block)
-                    && !missing.any(|extent| extent.blocks().contains(&block))
+                    && !missing.any(|cover| cover.blocks.contains(&block))
             };
             if needed.clone().any(is_missing) {
-                wanted += extent.count();
-                missing.push_back(extent);
+                wanted += cover.count();
+                missing.push_back(cover);
             }
             needed.for_each(|block| blocks.cache.touch(block));
         }
@@ -245,19 +246,19 @@ impl Worker {
     /// Reads a window of blocks into the cache, where none can be begun before others are read.
     fn fetch_window(&mut self) -> Result<(), VolumeError> {
         let Self { blocks, pending, missing, .. } = self;
-        if let Some(range) = missing.pop_front_if(|extent| extent.class > 0) {
-            return blocks.read_range(range);
+        if let Some(ranges) = missing.pop_front_if(|cover| cover.class() > 0) {
+            return blocks.read_ranges(&ranges);
         }
         let needed = pending.front().into_iter().flat_map(|first| first.needs(blocks.block_bytes));
         let lacking = blocks.missing(needed, WINDOW_ACCESSES_MAX);
         if let RangePolicy::Fixed(class @ 1..) = blocks.policy {
             // It has left the cache before its turn.
-            return lacking
-                .first()
-                .map_or(Ok(()), |block| blocks.read_range(Extent::around(*block, class)));
+            return lacking.first().map_or(Ok(()), |block| {
+                blocks.read_ranges(&Cover::whole(Extent::around(*block, class)))
+            });
         }
-        let ahead = missing.iter().take_while(|extent| extent.class == 0).count();
-        let ahead = missing.drain(..ahead).map(|extent| extent.first);
+        let ahead = missing.iter().take_while(|cover| cover.class() == 0).count();
+        let ahead = missing.drain(..ahead).flat_map(|cover| cover.blocks);
         let lacking = lacking.into_iter().chain(ahead);
         let window = blocks.missing(lacking, WINDOW_ACCESSES_MAX);
         self.blocks.exchange(&window, 0)

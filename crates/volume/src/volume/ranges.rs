@@ -42,6 +42,16 @@ impl Extent {
         Self { first: block >> class << class, class }
     }
 
+    /// What a request for so many blocks of a disk takes with [`RangePolicy::Exact`]: two ranges of the first of `classes`, which
+    /// ascend, that is as long, or of the last: the one in which it begins, and the next. Behind the last range of the disk
+    /// comes the first. A block is one, and so is a disk that has no other.
+    pub fn exactly(classes: &[u8], blocks: Range<u64>, disk_blocks: u64) -> Vec<Self> {
+        let class = RangePolicy::exact_class(classes, blocks.end - blocks.start);
+        let first = Self::around(blocks.start, class);
+        let next = Self { first: first.blocks().end % disk_blocks.max(1), class };
+        if class == 0 || next == first { vec![first] } else { vec![first, next] }
+    }
+
     /// Its blocks.
     pub fn blocks(self) -> Range<u64> {
         self.first..self.first + (1 << self.class)
@@ -150,6 +160,24 @@ impl Volume {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_takes_two_ranges_that_are_as_long() {
+        let of_request = |blocks| Extent::exactly(&[0, 2, 4], blocks, 64);
+        for (blocks, class, first) in [
+            (5..6, 0, &[5][..]),
+            (5..7, 2, &[4, 8]),
+            (4..8, 2, &[4, 8]),
+            (3..8, 4, &[0, 16]),
+            (47..63, 4, &[32, 48]),
+            (60..64, 2, &[60, 0]),
+        ] {
+            let expected: Vec<_> =
+                first.iter().map(|first| Extent { first: *first, class }).collect();
+            assert_eq!(of_request(blocks.clone()), expected, "{blocks:?}");
+        }
+        assert_eq!(Extent::exactly(&[0, 6], 3..9, 64), [Extent { first: 0, class: 6 }]);
+    }
 
     #[test]
     fn the_longest_range_is_aligned_and_ends_in_time() {

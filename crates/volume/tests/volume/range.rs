@@ -121,10 +121,14 @@ fn what_storage_sees_follows_from_the_classes_alone() {
 
 /// The pieces of blocks that a call read or wrote, with the tree, without what was announced.
 fn calls(world: &World) -> Vec<(Operation, TreeId, u8, Vec<u64>)> {
+    calls_of(world, &TREES)
+}
+
+fn calls_of(world: &World, trees: &[TreeId]) -> Vec<(Operation, TreeId, u8, Vec<u64>)> {
     let mut calls: BTreeMap<(u64, TreeId, u8), (Operation, Vec<u64>)> = BTreeMap::new();
     for seen in world.take_view() {
         let Seen::Event(Event { trip, operation, piece: Some(piece), .. }) = seen else { continue };
-        if operation != Operation::Prefetch && TREES.contains(&piece.tree) {
+        if operation != Operation::Prefetch && trees.contains(&piece.tree) {
             let call = calls.entry((trip, piece.tree, piece.bucket.level()));
             call.or_insert((operation, Vec::new())).1.push(piece.bucket.index());
         }
@@ -422,9 +426,13 @@ impl Counted {
 
     /// Accesses to blocks, and to ranges, since the last time.
     fn accesses(&self) -> [usize; 2] {
+        self.accesses_of(TREES)
+    }
+
+    fn accesses_of<const N: usize>(&self, trees: [TreeId; N]) -> [usize; N] {
         let levels = volume().leaf_level - volume().tree_top_levels + 1;
-        let calls = calls(&self.world);
-        TREES.map(|tree| {
+        let calls = calls_of(&self.world, &trees);
+        trees.map(|tree| {
             let count = |op| calls.iter().filter(|call| call.0 == op && call.1 == tree).count();
             // Each batch of evictions reads as often as it writes.
             (count(Operation::Read) - count(Operation::Write)) / usize::from(levels)
@@ -501,48 +509,55 @@ fn made_fixed() -> (World, Volume) {
     (world, volume)
 }
 
+/// Asks a disk for anything, next to an array of bytes; `after_each` is told of every request.
+fn serve_like_an_array(disk: &Counted, blocks: usize, seed: u64, mut after_each: impl FnMut()) {
+    let (mut coins, mut shadow) = (StdRng::seed_from_u64(seed), vec![0u8; blocks * BYTES]);
+    for step in 0..400 {
+        let first = coins.random_range(0..shadow.len());
+        let most = (shadow.len() - first).min(20 * BYTES);
+        let (offset, length) = (first as u64, coins.random_range(1..=most));
+        let span = first..first + length;
+        match coins.random_range(0..12) {
+            0..5 => {
+                let bytes = length as u32;
+                let read = disk.call(DiskOp::Read { offset, bytes });
+                assert!(read == shadow[span], "step {step}");
+            }
+            5..9 => {
+                shadow[span.clone()].fill(step as u8);
+                let data = vec![step as u8; length].into();
+                disk.call(DiskOp::Write { offset, data, durable: step % 3 == 0 });
+            }
+            9 => {
+                shadow[span.clone()].fill(0);
+                disk.call(DiskOp::Zero { offset, bytes: length as u64, durable: false });
+            }
+            10 => drop(disk.call(DiskOp::Flush)),
+            _ => {
+                let whole = first.div_ceil(BYTES)..(first + length) / BYTES;
+                if !whole.is_empty() {
+                    shadow[whole.start * BYTES..whole.end * BYTES].fill(0);
+                }
+                disk.call(DiskOp::Trim { offset, bytes: length as u64, durable: false });
+            }
+        }
+        after_each();
+    }
+    disk.disk.close().unwrap();
+}
+
 #[test]
 fn all_accesses_are_to_ranges_of_one_class_whatever_is_asked() {
     // The cache has less room than a range, or more than the disk.
     for (cache_blocks_max, seed) in [(1, 1), (3, 2), (20, 3), (100, 4)] {
         let disk = Counted::with(made_fixed(), cache_blocks_max);
-        let (mut coins, mut shadow) = (StdRng::seed_from_u64(seed), vec![0u8; 72 * BYTES]);
         let mut ranges = 0;
-        for step in 0..400 {
-            let first = coins.random_range(0..shadow.len());
-            let most = (shadow.len() - first).min(20 * BYTES);
-            let (offset, length) = (first as u64, coins.random_range(1..=most));
-            let span = first..first + length;
-            match coins.random_range(0..12) {
-                0..5 => {
-                    let bytes = length as u32;
-                    let read = disk.call(DiskOp::Read { offset, bytes });
-                    assert!(read == shadow[span], "step {step}");
-                }
-                5..9 => {
-                    shadow[span.clone()].fill(step as u8);
-                    let data = vec![step as u8; length].into();
-                    disk.call(DiskOp::Write { offset, data, durable: step % 3 == 0 });
-                }
-                9 => {
-                    shadow[span.clone()].fill(0);
-                    disk.call(DiskOp::Zero { offset, bytes: length as u64, durable: false });
-                }
-                10 => drop(disk.call(DiskOp::Flush)),
-                _ => {
-                    let whole = first.div_ceil(BYTES)..(first + length) / BYTES;
-                    if !whole.is_empty() {
-                        shadow[whole.start * BYTES..whole.end * BYTES].fill(0);
-                    }
-                    disk.call(DiskOp::Trim { offset, bytes: length as u64, durable: false });
-                }
-            }
+        serve_like_an_array(&disk, 72, seed, || {
             let accesses = disk.accesses();
-            assert_eq!(accesses[0], 0, "step {step}");
+            assert_eq!(accesses[0], 0);
             ranges += accesses[1];
-        }
+        });
         assert!(ranges > 9, "{ranges}");
-        disk.disk.close().unwrap();
         assert_eq!(disk.accesses()[0], 0);
     }
 }
@@ -696,6 +711,146 @@ fn without_a_cache_each_range_of_a_request_is_an_access() {
     assert_eq!(disk.accesses(), [0, 2]);
     let read = disk.read(7, 1);
     assert_eq!((read[4], read[5], read[14], read[15]), (5, 9, 9, 5));
+}
+
+// ───────────────────────────── requests as accesses of rORAM ─────────────────────────────
+
+const CLASS_BETWEEN: u8 = 1;
+
+/// The slots of the trees of blocks, of the ranges between, and of the longest.
+const EXACT_TREES: [TreeId; 3] = [TreeId(2), TreeId(5), TreeId(7)];
+
+/// Of which a request takes two ranges that are as long.
+fn exact() -> SmallVolume {
+    let scheme = SmallScheme::ExactRange { between: CLASS_BETWEEN, class: CLASS };
+    SmallVolume { scheme, ..fixed() }
+}
+
+fn made_exact() -> (World, Volume) {
+    let world = exact().world();
+    let volume = exact().create(world.store(), world.dir(), StdRng::seed_from_u64(1)).unwrap();
+    (world, volume)
+}
+
+/// Requests: first block, and blocks; and what they take of blocks, of ranges between, and of the longest.
+const EXACTLY: [(u64, u64, [usize; 3]); 9] = [
+    (9, 1, [1, 0, 0]),
+    (12, 2, [0, 2, 0]),
+    (13, 2, [0, 2, 0]),
+    (70, 2, [0, 2, 0]),
+    (24, 3, [0, 0, 2]),
+    (37, RANGE, [0, 0, 2]),
+    (64, RANGE, [0, 0, 2]),
+    (16, 2 * RANGE, [0, 0, 4]),
+    (41, RANGE + 1, [1, 0, 2]),
+];
+
+#[test]
+fn a_request_takes_two_ranges_that_are_as_long_wherever_it_lies() {
+    for (first, blocks, expected) in EXACTLY {
+        let disk = Counted::with(made_exact(), 100);
+        disk.read(first, blocks);
+        assert_eq!(disk.accesses_of(EXACT_TREES), expected, "{first}, {blocks}");
+        disk.read(first, blocks);
+        assert_eq!(disk.accesses_of(EXACT_TREES), [0; 3], "it is at hand");
+        disk.write(first, blocks, 7);
+        disk.call(DiskOp::Flush);
+        assert_eq!(disk.accesses_of(EXACT_TREES), expected, "{first}, {blocks}");
+        let uncached = Counted::with(made_exact(), 0);
+        for _ in 0..2 {
+            uncached.write(first, blocks, 6);
+            assert_eq!(uncached.accesses_of(EXACT_TREES), expected, "{first}, {blocks}");
+            assert_eq!(uncached.read(first, blocks), vec![6; blocks as usize * BYTES]);
+            assert_eq!(uncached.accesses_of(EXACT_TREES), expected, "{first}, {blocks}");
+        }
+    }
+}
+
+/// What a request takes follows from its length, whatever is at hand of it; and what it did not ask for does not stay.
+#[test]
+fn what_is_at_hand_of_a_request_does_not_change_what_it_takes() {
+    for at_hand in [0..1, 3..8, 4..5, 7..8, 0..7] {
+        let disk = Counted::with(made_exact(), 100);
+        disk.write(8 + at_hand.start, at_hand.end - at_hand.start, 9);
+        disk.call(DiskOp::Flush);
+        disk.accesses_of(EXACT_TREES);
+        disk.read(8, RANGE);
+        assert_eq!(disk.accesses_of(EXACT_TREES), [0, 0, 2], "{at_hand:?}");
+    }
+    let disk = Counted::with(made_exact(), 100);
+    // Of the two ranges, these blocks alone were asked for.
+    for first in [24, 28, 32, 36] {
+        disk.read(first, 4);
+        assert_eq!(disk.accesses_of(EXACT_TREES), [0, 0, 2], "{first}");
+    }
+}
+
+/// Or storage would see from what is asked next in which of them the answer was.
+#[test]
+fn nobody_is_answered_before_both_ranges_are_read() {
+    for cache_blocks_max in [0, 1] {
+        let disk = Counted::with(made_exact(), cache_blocks_max);
+        for step in 0..60 {
+            disk.read(step % 9 * RANGE, 4);
+            assert_eq!(disk.accesses_of(EXACT_TREES), [0, 0, 2], "step {step}");
+        }
+    }
+}
+
+#[test]
+fn requests_that_wait_together_stay_apart() {
+    for cache_blocks_max in [0, 100] {
+        let disk = Counted::with(made_exact(), cache_blocks_max);
+        let (sender, answers) = sync_channel(64);
+        for block in 0..40u64 {
+            let sender = sender.clone();
+            let done = Box::new(move |said: Result<_, _>| sender.send(said.is_ok()).unwrap());
+            let op = DiskOp::Read { offset: block * BYTES as u64, bytes: BLOCK_BYTES };
+            disk.disk.submit(Request { op, done });
+        }
+        drop(sender);
+        assert_eq!(answers.iter().filter(|is_ok| *is_ok).count(), 40);
+        assert_eq!(disk.accesses_of(EXACT_TREES), [40, 0, 0], "cache of {cache_blocks_max}");
+    }
+}
+
+/// To the piece: requests of the same lengths look alike wherever they lie, whether they read or write.
+#[test]
+fn what_storage_sees_of_requests_follows_from_their_lengths() {
+    const LENGTHS: [u64; 8] = [1, 2, 7, 8, 3, 20, 1, 2];
+    let places: [fn(u64) -> u64; 4] = [
+        |_| 0,
+        |step| step * 11 % 52,
+        // Over the border of ranges, and at the end of the disk.
+        |step| 5 + 8 * (step % 6),
+        |step| 72 - LENGTHS[step as usize % LENGTHS.len()],
+    ];
+    let views = [false, true].map(|writes| {
+        places.map(|place| {
+            let disk = Counted::with(made_exact(), 0);
+            for step in 0..40u64 {
+                let (first, blocks) = (place(step), LENGTHS[step as usize % LENGTHS.len()]);
+                match writes {
+                    true => disk.write(first, blocks, step as u8),
+                    false => drop(disk.read(first, blocks)),
+                }
+            }
+            disk.disk.close().unwrap();
+            looks(&disk.world.take_view())
+        })
+    });
+    let views = views.concat();
+    assert!(views[0].len() > 500);
+    for view in &views[1..] {
+        assert_alike(&[views[0].clone(), view.clone()], "other places");
+    }
+}
+
+#[test]
+fn requests_as_accesses_are_served_like_those_of_an_array() {
+    for (cache_blocks_max, seed) in [(0, 5), (1, 1), (3, 2), (20, 3), (100, 4)] {
+        serve_like_an_array(&Counted::with(made_exact(), cache_blocks_max), 72, seed, || ());
+    }
 }
 
 #[test]

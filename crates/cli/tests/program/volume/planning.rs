@@ -156,6 +156,7 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
         ("--size 1M --scheme range --range-policy fixed=12K", "1, 2, 4, 8"),
         ("--size 1M --scheme range --range-classes 4K,64K --range-policy fixed=8K", "name it"),
         ("--size 1M --scheme range --range-policy fixed=2M", "larger than the disk"),
+        ("--size 1M --range-policy exact", "choose the scheme `range`"),
         ("--size 1G --scheme range --client-memory 1M", "--client-memory"),
         ("--size 1M --scheme range --tree-top-ways 4", "leave them out"),
         ("--size 1M --scheme range --alloc-from key", "--scheme raw"),
@@ -175,6 +176,15 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
         (&65_536.into(), &9_240_576.into())
     );
     assert!(world.good(fixed).contains("how many accesses there were: all are of 64 KiB"));
+    let exact = world.json("plan --size 9000K --scheme range --range-policy exact --json");
+    assert_eq!(
+        (&exact["range_policy"], &exact["range_bytes"], &exact["disk_bytes"]),
+        (
+            &"exact".into(),
+            &serde_json::json!([4096, 32_768, 262_144, 1_048_576]),
+            &(9 << 20).into()
+        )
+    );
     let sizes = world.good("plan --sizes --scheme range");
     assert!(sizes.contains("from ") && sizes.contains("--client-memory"), "{sizes}");
     let rows = world.json("plan --sizes --scheme range --json");

@@ -34,7 +34,7 @@ pub struct RangeParams {
     pub stash_blocks_max: u32,
     /// For which `i` there is a sub-ORAM of ranges of `2^i` blocks, ascending.
     pub classes: Vec<u8>,
-    /// Which ranges a disk asks for. If all are of one class, the disk has whole ones alone.
+    /// Which ranges a disk asks for. Unless requests are cut where ranges end, the disk has whole ones alone.
     pub policy: RangePolicy,
 }
 
@@ -108,7 +108,7 @@ impl RangeParams {
                 "all accesses are to be to ranges of a size that is none of the classes: name it among them",
             ));
         }
-        let whole = whole_range_blocks(*policy);
+        let whole = whole_range_blocks(*policy, classes);
         if !blocks.is_multiple_of(whole) {
             return Err(impossible(format!(
                 "the disk ends within a range, and each access is to be to whole ones: take a multiple of {whole} blocks"
@@ -152,6 +152,9 @@ impl RangeParams {
         match self.policy {
             RangePolicy::Classes => {
                 "how many accesses of each size: which parts of requests were long, and how they lay between borders".into()
+            }
+            RangePolicy::Exact => {
+                "how many requests there were of each size: of which the first is that is as long, and not where they lay".into()
             }
             RangePolicy::Fixed(class) => {
                 let bytes = u64::from(self.block_bytes) << class;
@@ -255,17 +258,23 @@ impl RangeParams {
 }
 
 /// The disk has a multiple of so many blocks.
-pub(super) fn whole_range_blocks(policy: RangePolicy) -> u64 {
-    match policy {
-        RangePolicy::Classes => 1,
-        RangePolicy::Fixed(class) => 1 << class.min(63),
-    }
+pub(super) fn whole_range_blocks(policy: RangePolicy, classes: &[u8]) -> u64 {
+    let whole = match policy {
+        RangePolicy::Classes => 0,
+        RangePolicy::Exact => classes.last().copied().unwrap_or(0),
+        RangePolicy::Fixed(class) => class,
+    };
+    1 << whole.min(63)
 }
 
-/// How a policy is encoded: 0, or the class and 1.
+/// How `exact` is encoded.
+const EXACT: u8 = u8::MAX;
+
+/// How a policy is encoded: 0, 255, or the class and 1.
 fn policy_byte(policy: RangePolicy) -> u8 {
     match policy {
         RangePolicy::Classes => 0,
+        RangePolicy::Exact => EXACT,
         RangePolicy::Fixed(class) => class.saturating_add(1),
     }
 }
@@ -273,6 +282,7 @@ fn policy_byte(policy: RangePolicy) -> u8 {
 fn policy_of(byte: u8) -> RangePolicy {
     match byte {
         0 => RangePolicy::Classes,
+        EXACT => RangePolicy::Exact,
         fixed => RangePolicy::Fixed(fixed - 1),
     }
 }
@@ -345,9 +355,15 @@ impl DurableConfig for RangeParams {
             Fact::Value("evict_period", number(self.evict_period.into())),
             Fact::Value("stash_blocks_max", number(self.stash_blocks_max.into())),
         ];
-        if let RangePolicy::Fixed(class) = self.policy {
-            facts.push(Fact::Value("fixed_range_bytes", number(bytes(&class))));
-        }
+        let policy = match self.policy {
+            RangePolicy::Classes => "classes",
+            RangePolicy::Exact => "exact",
+            RangePolicy::Fixed(class) => {
+                facts.push(Fact::Value("fixed_range_bytes", number(bytes(&class))));
+                "fixed"
+            }
+        };
+        facts.push(Fact::Value("range_policy", FactValue::Word(policy)));
         facts
     }
 

@@ -12,8 +12,12 @@ const SLOTS: u16 = 5;
 const EVICT_PERIOD: u32 = 5;
 const STASH_BLOCKS_MAX: u32 = 64;
 
-/// The larger of the two classes that there are unless others are asked for, in bytes.
-const LARGER_CLASS_BYTES: u64 = 1 << 20;
+/// The longest ranges that there are unless others are asked for, in bytes.
+const LARGEST_CLASS_BYTES: u64 = 1 << 20;
+
+/// Where a request takes ranges that are as long, those between a block and the longest are so many classes from each other,
+/// unless others are asked for.
+const CLASSES_BETWEEN: usize = 3;
 
 /// The most levels on the client that are planned: a checkpoint keeps what waits for them.
 const TREE_TOP_LEVELS_PLANNED: u8 = 12;
@@ -39,7 +43,7 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
     let evict_period = wish.evict_period.unwrap_or(EVICT_PERIOD);
     let stash_blocks_max = wish.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX);
     // Where accesses are to whole ranges, the disk is the next larger one. It has one of its own.
-    let whole = whole_range_blocks(policy).min(wish.blocks()).max(1);
+    let whole = whole_range_blocks(policy, &classes).min(wish.blocks()).max(1);
     let blocks = wish.blocks().checked_next_multiple_of(whole).unwrap_or(u64::MAX);
     let raw = RawConfig::with_z_a(
         blocks,
@@ -87,18 +91,20 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
     })
 }
 
-/// The classes of ranges that are wished: two, unless they are named.
+/// The classes of ranges that are wished. Unless they are named, a block and a longer one; and some between them where each
+/// request takes the one that is as long.
 fn classes(wish: &Wish) -> Result<Vec<u8>, Error> {
     let block_bytes = u64::from(wish.block_bytes.max(1));
     let Some(sizes) = &wish.range_bytes else {
-        let larger = match policy(wish)? {
-            RangePolicy::Fixed(class) => class,
-            RangePolicy::Classes => {
-                let larger = (LARGER_CLASS_BYTES / block_bytes).min(wish.blocks());
-                larger.checked_ilog2().unwrap_or(0) as u8
-            }
+        let largest = (LARGEST_CLASS_BYTES / block_bytes).min(wish.blocks());
+        let largest = largest.checked_ilog2().unwrap_or(0) as u8;
+        let mut classes = match policy(wish)? {
+            RangePolicy::Classes => vec![0, largest],
+            RangePolicy::Exact => (0..largest).step_by(CLASSES_BETWEEN).chain([largest]).collect(),
+            RangePolicy::Fixed(class) => vec![0, class],
         };
-        return Ok(if larger == 0 { vec![0] } else { vec![0, larger] });
+        classes.dedup();
+        return Ok(classes);
     };
     sizes.iter().map(|bytes| class(wish, *bytes)).collect()
 }
@@ -107,6 +113,7 @@ fn classes(wish: &Wish) -> Result<Vec<u8>, Error> {
 fn policy(wish: &Wish) -> Result<RangePolicy, Error> {
     Ok(match wish.range_policy {
         None | Some(RangePolicy::Classes) => RangePolicy::Classes,
+        Some(RangePolicy::Exact) => RangePolicy::Exact,
         Some(RangePolicy::Fixed(bytes)) => RangePolicy::Fixed(class(wish, bytes)?),
     })
 }

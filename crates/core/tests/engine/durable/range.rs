@@ -219,11 +219,12 @@ fn parameters_that_contradict_each_other_are_refused() {
         (RangeParams { tree_top_levels: 200, ..range(&[0]) }, ""),
         (RangeParams { stash_blocks_max: 0, ..range(&[0]) }, "stash"),
         (RangeParams { policy: RangePolicy::Fixed(1), ..range(&[0, 2]) }, "name it"),
-        (RangeParams { policy: RangePolicy::Fixed(254), ..range(&[0, 2]) }, "name it"),
+        (RangeParams { policy: RangePolicy::Fixed(253), ..range(&[0, 2]) }, "name it"),
         (
             RangeParams { blocks: 59, policy: RangePolicy::Fixed(1), ..range(&[0, 1]) },
             "multiple of 2",
         ),
+        (RangeParams { blocks: 58, policy: RangePolicy::Exact, ..range(&[0, 2]) }, "multiple of 4"),
     ];
     for (params, problem) in wrong {
         let refused = decode(&params).map(drop).unwrap_err();

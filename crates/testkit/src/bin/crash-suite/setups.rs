@@ -152,6 +152,14 @@ pub(crate) fn setups() -> Vec<Setup> {
                 ..common
             },
         ),
+        setup(
+            "range-exact",
+            SmallVolume {
+                scheme: SmallScheme::ExactRange { between: 1, class: 2 },
+                device: Device::Disk { cache_blocks_max: 6 },
+                ..common
+            },
+        ),
         setup("scan", SmallVolume { scheme: SmallScheme::Scan { spare: 12 }, ..common }),
         setup(
             "scan-raw-at-flush",
