@@ -14,6 +14,7 @@ mod error;
 pub mod evaluation;
 pub mod paper;
 pub mod pen;
+pub mod range_stash;
 mod records;
 pub mod report;
 pub mod roram;
@@ -60,6 +61,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: dram::NAME,
         question: "Is the simulated DRAM as fast as that of published simulators?",
+    },
+    Experiment {
+        name: range_stash::NAME,
+        question: "How many blocks are left on the client of an ORAM of ranges?",
     },
     Experiment {
         name: roram::NAME,

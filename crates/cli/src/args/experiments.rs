@@ -126,6 +126,31 @@ pub(crate) struct DramArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct RangeStashArgs {
+    /// Blocks accessed in each setting, over all of its runs [default: 10,000,000; 500,000 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]
+    pub(crate) blocks: Option<u64>,
+    /// Independent runs of each setting, each with a seed of its own [default: 8].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    /// Where the seeds of all runs come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads [default: one for each processor]. They change the time, not the results.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Fewer blocks: seconds, and rough figures.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the results go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/range-stash")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct RoramArgs {
     /// There are two to this number of blocks [default: 22, as in the paper; 14 with --quick].
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(2..=30))]

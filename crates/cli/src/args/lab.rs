@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{
-    AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, REPORT_EXAMPLES, ReportArgs,
-    RoramArgs, StashStudyArgs, TechniquesArgs,
+    AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, REPORT_EXAMPLES,
+    RangeStashArgs, ReportArgs, RoramArgs, StashStudyArgs, TechniquesArgs,
 };
 
 #[derive(Subcommand)]
@@ -89,6 +89,14 @@ pub(crate) enum RunCommand {
         after_help = "Example:\n  oblivio lab run dram && oblivio lab report lab-results/dram/figures.json"
     )]
     Dram(DramArgs),
+    /// How many blocks are left on the client of an ORAM of ranges?
+    ///
+    /// Moves addresses, and no contents, through the published rORAM with one block a leaf and more, and through trees like those of
+    /// `--scheme range`; counts what is left after each batch of evictions, and carries the tail on to 2^-80.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run range-stash --quick\n  oblivio lab run range-stash --blocks 100000000"
+    )]
+    RangeStash(RangeStashArgs),
     /// What do ranges gain on a disk, an SSD and a link? Fig. 6 of rORAM, on models of them.
     ///
     /// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length, and what they take on a

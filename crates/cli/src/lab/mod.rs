@@ -5,6 +5,7 @@ mod blocks;
 mod dram;
 mod evaluation;
 mod made;
+mod range_stash;
 mod roram;
 mod runs;
 mod trees;
@@ -13,6 +14,7 @@ pub(crate) use all::run_all;
 pub(crate) use blocks::run_blocks;
 pub(crate) use dram::run_dram;
 pub(crate) use evaluation::run_evaluation;
+pub(crate) use range_stash::run_range_stash;
 pub(crate) use roram::run_roram;
 
 use std::num::NonZeroUsize;
@@ -139,6 +141,9 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     }
     if experiment == oblivio_lab::dram::NAME {
         return dram::draw(&text);
+    }
+    if experiment == oblivio_lab::range_stash::NAME {
+        return range_stash::draw(&text);
     }
     if experiment == oblivio_lab::roram::NAME {
         return roram::draw(&text);

@@ -139,6 +139,16 @@ fn the_lab_searches_bucket_sizes_and_draws_again() {
 }
 
 #[test]
+fn the_lab_counts_what_is_left_on_the_client_of_an_oram_of_ranges() {
+    let dir = TempDir::new().unwrap();
+    let table = good(&dir, "lab run range-stash --blocks 20000 --seeds 2 --output out");
+    assert!(table.contains("published Z4 A1") && table.contains("volume Z5 A5"), "{table}");
+    let again = good(&dir, "lab draw out/range-stash.json");
+    assert!(table.starts_with(again.trim_end()), "{again}");
+    assert!(bad(&dir, "lab run range-stash --blocks 100 --output out", 3).contains("ask for more"));
+}
+
+#[test]
 fn the_lab_puts_ranges_on_models_of_media() {
     let dir = TempDir::new().unwrap();
     assert!(good(&dir, "lab list").contains("\nroram "));

@@ -99,6 +99,11 @@ pub struct TailFit {
 }
 
 impl TailFit {
+    /// Fits what independent runs saw, from where the bulk ends. `None` when there is too little of a tail.
+    pub(crate) fn of_bulk(histograms: &[&[u64]]) -> Option<Self> {
+        Self::of(histograms, BULK_ENDS_AT_BITS)
+    }
+
     /// Fits what independent runs saw, from where `P(stash > n)` falls to `2^-bulk_bits`. `None` when
     /// there is too little of a tail.
     pub(super) fn of(histograms: &[&[u64]], bulk_bits: f64) -> Option<Self> {

@@ -159,7 +159,7 @@ impl RangeParams {
             RangePolicy::Fixed(class) => {
                 let bytes = u64::from(self.block_bytes) << class;
                 format!(
-                    "how many accesses there were: all are of {}, and each takes up to what {} to blocks do",
+                    "how many accesses there were: all are of {}, and each takes up to what {} accesses to blocks take",
                     in_words(&bytes),
                     1u64 << class
                 )

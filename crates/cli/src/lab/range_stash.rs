@@ -1,0 +1,41 @@
+//! `oblivio lab run range-stash`.
+
+use oblivio_lab::range_stash::{Plan, RangeStashStudy, run};
+
+use super::threads;
+use crate::args::RangeStashArgs;
+use crate::clock::Stopwatch;
+use crate::error::CliError;
+use crate::files::OutputDir;
+use crate::{output, progress};
+
+/// With `--quick`.
+const QUICK_BLOCKS: u64 = 500_000;
+
+/// `oblivio lab run range-stash`.
+pub(crate) fn run_range_stash(args: &RangeStashArgs) -> Result<(), CliError> {
+    let full = Plan::full();
+    let blocks = args.blocks.unwrap_or(if args.quick { QUICK_BLOCKS } else { full.blocks });
+    let runs = args.seeds.unwrap_or(full.runs);
+    let plan = Plan { blocks, runs, seed: args.seed, ..full };
+    let output_dir = OutputDir::prepare(&args.output)?;
+
+    let stopwatch = Stopwatch::start();
+    let bar = progress::bar(plan.total_blocks());
+    let study = run(&plan, threads(args.threads), &|done| bar.inc(done))?;
+    bar.finish_and_clear();
+    let seconds = stopwatch.elapsed().as_secs_f64();
+
+    let results = study.to_json()?;
+    let path = output_dir.write("range-stash.json", &results)?;
+    if args.json {
+        return output::print(&results);
+    }
+    let (table, path) = (study.table(), path.display());
+    output::print(&format!("{table}\n{seconds:.0} s\nresults  {path}"))
+}
+
+/// Shows a results file again.
+pub(super) fn draw(file: &str) -> Result<(), CliError> {
+    output::print(&RangeStashStudy::from_json(file)?.table())
+}

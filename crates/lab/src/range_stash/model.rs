@@ -1,0 +1,341 @@
+//! The model: where the copies of blocks are, without their contents.
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::setting::{Form, Setting};
+
+/// A copy of a block.
+#[derive(Clone, Copy)]
+struct BlockCopy {
+    address: u32,
+    leaf: u32,
+    version: u32,
+}
+
+/// A slot without a block.
+const EMPTY: BlockCopy = BlockCopy { address: u32::MAX, leaf: 0, version: 0 };
+
+/// `R_i`.
+struct Tree {
+    class: u8,
+    /// By the range: the leaf of its first block.
+    position_map: Vec<u32>,
+    /// Level after level, bucket after bucket.
+    slots: Vec<BlockCopy>,
+    /// What waits on the client for its eviction to this tree.
+    stash: Vec<BlockCopy>,
+    /// By the address: its place in the stash, and one.
+    place: Vec<u32>,
+    evictions: u64,
+    /// By the address: in which batch a copy was found last, and where among those of the batch.
+    found: Vec<(u64, u32)>,
+    batches: u64,
+}
+
+/// An ORAM of ranges, of which all blocks are there from the beginning on.
+pub(super) struct Model {
+    setting: Setting,
+    trees: Vec<Tree>,
+    since_eviction: u32,
+    version: u32,
+    coins: StdRng,
+}
+
+impl Model {
+    pub(super) fn new(setting: &Setting, mut coins: StdRng) -> Self {
+        let Setting { blocks, leaf_level, slots, .. } = *setting;
+        let trees = setting.classes.iter().map(|class| {
+            let ranges = (blocks >> class) as usize;
+            let leaves = 0..1u32 << leaf_level;
+            Tree {
+                class: *class,
+                position_map: (0..ranges).map(|_| coins.random_range(leaves.clone())).collect(),
+                slots: vec![EMPTY; ((2 << leaf_level) - 1) * usize::from(slots)],
+                stash: Vec::new(),
+                place: vec![0; blocks as usize],
+                evictions: 0,
+                found: vec![(0, 0); blocks as usize],
+                batches: 0,
+            }
+        });
+        let trees = trees.collect();
+        Self { setting: setting.clone(), trees, since_eviction: 0, version: 0, coins }
+    }
+
+    /// Writes the range of a class that a block is in, and tells for each tree how many blocks are left on the client after its
+    /// evictions, if there were any. Answers how many blocks were accessed.
+    pub(super) fn access(&mut self, at: usize, address: u32, left: &mut dyn FnMut(usize)) -> u32 {
+        let Self { setting, trees, coins, .. } = self;
+        let range = 1u32 << trees[at].class;
+        let base = address / range * range;
+        let second = (base + range) % setting.blocks;
+        let ranges = match setting.form {
+            Form::Published if second != base => vec![base, second],
+            Form::Published | Form::Volume => vec![base],
+        };
+        for base in &ranges {
+            let fresh = coins.random_range(0..1u32 << setting.leaf_level);
+            if setting.form == Form::Published {
+                trees[at].remove(setting, *base, range);
+            }
+            trees[at].position_map[(base / range) as usize] = fresh;
+        }
+        self.version += 1;
+        let accessed = ranges.len() as u32 * range;
+        for address in ranges.iter().flat_map(|base| *base..base + range) {
+            for tree in &mut *trees {
+                tree.await_eviction(setting, address, self.version);
+            }
+        }
+        self.since_eviction += accessed;
+        let evictions = self.since_eviction / setting.evict_period;
+        self.since_eviction %= setting.evict_period;
+        if evictions > 0 {
+            for tree in trees {
+                tree.evict(setting, evictions);
+                left(tree.stash.len());
+            }
+        }
+        accessed
+    }
+}
+
+impl Tree {
+    fn leaf_of(&self, setting: &Setting, address: u32) -> u32 {
+        let range = address >> self.class;
+        let within = address - (range << self.class);
+        (self.position_map[range as usize] + within) & ((1 << setting.leaf_level) - 1)
+    }
+
+    /// The slots of a bucket.
+    fn bucket(setting: &Setting, level: u8, bucket: u32) -> std::ops::Range<usize> {
+        let slots = usize::from(setting.slots);
+        let first = ((1usize << level) - 1 + bucket as usize) * slots;
+        first..first + slots
+    }
+
+    /// Removes what the buckets of a range hold of it.
+    fn remove(&mut self, setting: &Setting, base: u32, range: u32) {
+        let first = self.leaf_of(setting, base);
+        for level in 0..=setting.leaf_level {
+            for bucket in run(first, range, level) {
+                for slot in &mut self.slots[Self::bucket(setting, level, bucket)] {
+                    if (base..base + range).contains(&slot.address) {
+                        *slot = EMPTY;
+                    }
+                }
+            }
+        }
+    }
+
+    fn await_eviction(&mut self, setting: &Setting, address: u32, version: u32) {
+        self.hold(BlockCopy { address, leaf: self.leaf_of(setting, address), version });
+    }
+
+    /// It is in the stash, in the place of an older one.
+    fn hold(&mut self, copy: BlockCopy) {
+        match self.place[copy.address as usize] {
+            0 => {
+                self.stash.push(copy);
+                self.place[copy.address as usize] = self.stash.len() as u32;
+            }
+            place => self.stash[place as usize - 1] = copy,
+        }
+    }
+
+    /// It leaves the stash.
+    fn forget(&mut self, address: u32) {
+        let place = std::mem::take(&mut self.place[address as usize]);
+        if place > 0 {
+            self.stash.swap_remove(place as usize - 1);
+            if let Some(moved) = self.stash.get(place as usize - 1) {
+                self.place[moved.address as usize] = place;
+            }
+        }
+    }
+
+    /// `BatchEvict`, in batches that write no bucket of the levels in storage twice.
+    fn evict(&mut self, setting: &Setting, evictions: u32) {
+        let most = match setting.tree_top_levels {
+            0 => 1 << setting.leaf_level,
+            levels => 1 << levels,
+        };
+        let mut left = evictions;
+        while left > 0 {
+            let batch = left.min(most);
+            self.evict_batch(setting, batch);
+            left -= batch;
+        }
+    }
+
+    fn evict_batch(&mut self, setting: &Setting, paths: u32) {
+        let first = (self.evictions % (1 << setting.leaf_level)) as u32;
+        self.evictions += u64::from(paths);
+        self.batches += 1;
+        let levels = setting.tree_top_levels..=setting.leaf_level;
+        let mut found: Vec<BlockCopy> = Vec::new();
+        // What waits is newer than any copy in the tree.
+        let gate = |leaf: u32| offset(leaf, first, setting.tree_top_levels) < paths;
+        for waiting in self.stash.iter().filter(|waiting| gate(waiting.leaf)) {
+            self.found[waiting.address as usize] = (self.batches, found.len() as u32);
+            found.push(*waiting);
+        }
+        for level in levels.clone() {
+            for bucket in run(first, paths, level) {
+                for slot in Self::bucket(setting, level, bucket) {
+                    let copy = std::mem::replace(&mut self.slots[slot], EMPTY);
+                    if copy.address == EMPTY.address {
+                        continue;
+                    }
+                    let is_stale = setting.form == Form::Volume
+                        && (self.leaf_of(setting, copy.address) != copy.leaf
+                            || self.place[copy.address as usize] > 0);
+                    let (batch, at) = self.found[copy.address as usize];
+                    if is_stale {
+                    } else if batch != self.batches {
+                        self.found[copy.address as usize] = (self.batches, found.len() as u32);
+                        found.push(copy);
+                    } else if found[at as usize].version < copy.version {
+                        found[at as usize] = copy;
+                    }
+                }
+            }
+        }
+        for level in levels.rev() {
+            let mut taken = vec![0; paths.min(1 << level) as usize];
+            found.retain(|copy| {
+                let at = offset(copy.leaf, first, level);
+                let Some(taken) = taken.get_mut(at as usize) else { return true };
+                if *taken == setting.slots {
+                    return true;
+                }
+                let bucket = Self::bucket(setting, level, copy.leaf & ((1 << level) - 1));
+                self.slots[bucket.start + usize::from(*taken)] = *copy;
+                *taken += 1;
+                self.found[copy.address as usize].1 = u32::MAX;
+                false
+            });
+        }
+        // Of what waited, that is gone which was placed.
+        let placed = self.stash.iter().map(|waiting| waiting.address);
+        let placed =
+            placed.filter(|address| self.found[*address as usize] == (self.batches, u32::MAX));
+        for address in placed.collect::<Vec<_>>() {
+            self.forget(address);
+        }
+        found.into_iter().for_each(|copy| self.hold(copy));
+    }
+}
+
+/// How far a leaf's bucket of a level is behind that of the first leaf of a run.
+fn offset(leaf: u32, first: u32, level: u8) -> u32 {
+    leaf.wrapping_sub(first) & ((1 << level) - 1)
+}
+
+/// The buckets of so many paths on a level.
+fn run(first: u32, paths: u32, level: u8) -> impl Iterator<Item = u32> {
+    let of_level = 1u32 << level;
+    (0..paths.min(of_level)).map(move |more| (first + more) & (of_level - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    impl Model {
+        /// In every tree, the newest copy of each block is on the client or on the path that the position map has.
+        fn check(&self) {
+            let setting = &self.setting;
+            for tree in &self.trees {
+                let mut newest: Vec<Option<BlockCopy>> = vec![None; setting.blocks as usize];
+                for level in 0..=setting.leaf_level {
+                    for bucket in 0..1 << level {
+                        for slot in &tree.slots[Tree::bucket(setting, level, bucket)] {
+                            if slot.address != EMPTY.address {
+                                assert_eq!(slot.leaf & ((1 << level) - 1), bucket);
+                                let newest = &mut newest[slot.address as usize];
+                                if newest.is_none_or(|newest| newest.version < slot.version) {
+                                    *newest = Some(*slot);
+                                }
+                            }
+                        }
+                    }
+                }
+                for waiting in &tree.stash {
+                    newest[waiting.address as usize] = Some(*waiting);
+                }
+                for copy in newest.into_iter().flatten() {
+                    assert_eq!(copy.leaf, tree.leaf_of(setting, copy.address));
+                }
+                for (at, waiting) in tree.stash.iter().enumerate() {
+                    assert_eq!(tree.place[waiting.address as usize] as usize, at + 1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_newest_copy_of_each_block_is_where_the_position_map_has_it() {
+        for setting in [
+            Setting { blocks: 64, leaf_level: 5, ..Setting::published(1, 4) },
+            Setting::volume(5, 10, &[0, 2], 3),
+            Setting::volume(4, 16, &[0, 1, 3], 2),
+        ] {
+            let mut coins = StdRng::seed_from_u64(3);
+            let mut model = Model::new(&setting, StdRng::seed_from_u64(1));
+            for step in 0..3000 {
+                let at = coins.random_range(0..setting.classes.len());
+                model.access(at, coins.random_range(0..setting.blocks), &mut |_| ());
+                if step % 7 == 0 {
+                    model.check();
+                }
+            }
+        }
+    }
+
+    /// So many ranges of 64 blocks go through one leaf, and the others where they happen to. What is left on the client when
+    /// everything has been written some times over.
+    fn left_where_ranges_meet(meeting: u32, coins: &mut StdRng) -> usize {
+        let (class, leaves) = (6, 1u32 << 10);
+        let setting = Setting { blocks: 40 << class, ..Setting::volume(10, 10, &[class], 4) };
+        let mut model = Model::new(&setting, StdRng::seed_from_u64(1));
+        // No access of its own moves them, as if all came through another tree.
+        let spread = (40 - meeting.min(40)).max(1);
+        for (range, position) in (0..).zip(&mut model.trees[0].position_map) {
+            *position = match range < meeting {
+                true => leaves / 2 - coins.random_range(0..1 << class),
+                false => {
+                    (leaves / 2 + (1 << class) + (range - meeting) * (leaves / 2 - 192) / spread)
+                        % leaves
+                }
+            };
+        }
+        let mut left = 0;
+        for step in 0..400 {
+            model.version += 1;
+            for address in (step % 40) << class..((step % 40) + 1) << class {
+                model.trees[0].await_eviction(&setting, address, model.version);
+            }
+            model.trees[0].evict(&setting, 13);
+            left = model.trees[0].stash.len();
+        }
+        left
+    }
+
+    /// Paths that follow each other have buckets of their own on the levels from that of the class on. So as many ranges can meet
+    /// as these have slots, five levels of five here, less what others keep there. Behind that, what finds no room finds
+    /// none later either.
+    #[test]
+    fn as_many_ranges_can_meet_as_their_paths_have_slots_of_their_own() {
+        let mut coins = StdRng::seed_from_u64(9);
+        let mut mean = |meeting| {
+            let left = (0..12).map(|_| left_where_ranges_meet(meeting, &mut coins));
+            left.sum::<usize>() as f64 / 12.0
+        };
+        let [apart, some, many] = [2, 14, 28].map(&mut mean);
+        assert!(some < apart + 10.0 && many > apart + 200.0, "{apart}, {some}, {many}");
+    }
+}

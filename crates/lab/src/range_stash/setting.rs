@@ -1,0 +1,102 @@
+//! What is measured: trees, how full they are, and what an access does.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// An ORAM of ranges. The names of the papers are in brackets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Blocks (N).
+    pub blocks: u32,
+    /// The level of the leaves, in every tree (L of Tiny ORAM, h of rORAM).
+    pub leaf_level: u8,
+    /// Slots of a bucket (Z).
+    pub slots: u8,
+    /// How many blocks are accessed before each eviction (A).
+    pub evict_period: u32,
+    /// For which `i` there is a sub-ORAM of ranges of `2^i` blocks, ascending.
+    pub classes: Vec<u8>,
+    /// What an access reads, and what it leaves.
+    pub form: Form,
+    /// Levels from the root on that are on the client, and there hold whatever comes.
+    pub tree_top_levels: u8,
+}
+
+/// What an access reads, and what becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Two ranges, and the copies that were read are removed: rORAM as published.
+    Published,
+    /// One aligned range. Copies stay, and count if the position map has their leaf: this project's volumes.
+    Volume,
+}
+
+/// C of a volume, unless another is asked for.
+const VOLUME_STASH_BLOCKS_MAX: u32 = 64;
+
+impl Setting {
+    /// Of the paper, with so many blocks a leaf: one, there.
+    pub(super) fn published(blocks_per_leaf: u32, slots: u8) -> Self {
+        let level = 12;
+        Self {
+            blocks: 1 << level,
+            leaf_level: level - blocks_per_leaf.ilog2() as u8,
+            slots,
+            evict_period: 1,
+            classes: (0..=4).collect(),
+            form: Form::Published,
+            tree_top_levels: 0,
+        }
+    }
+
+    /// Of a volume, with so many quarters of a block a leaf: ten, there.
+    pub(super) fn volume(leaf_level: u8, quarters: u32, classes: &[u8], top: u8) -> Self {
+        let ranges = ((quarters << leaf_level) / 4) >> classes.last().unwrap_or(&0);
+        Self {
+            blocks: ranges << classes.last().unwrap_or(&0),
+            leaf_level,
+            slots: 5,
+            evict_period: 5,
+            classes: classes.to_vec(),
+            form: Form::Volume,
+            tree_top_levels: top,
+        }
+    }
+
+    /// Blocks of the longest range.
+    pub(super) fn longest(&self) -> u32 {
+        1 << self.classes.last().copied().unwrap_or(0)
+    }
+
+    /// Blocks that wait for a tree before a volume evicts ahead of time: `A·W`, and 64 (C).
+    pub fn bound(&self) -> Option<u32> {
+        let waiting = self.evict_period << self.tree_top_levels;
+        (self.form == Form::Volume).then_some(waiting + VOLUME_STASH_BLOCKS_MAX)
+    }
+
+    /// How full the trees are.
+    pub fn blocks_per_leaf(&self) -> f64 {
+        f64::from(self.blocks) / f64::from(1u32 << self.leaf_level)
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let form = match self.form {
+            Form::Published => "published",
+            Form::Volume => "volume",
+        };
+        let classes: Vec<_> = self.classes.iter().map(u8::to_string).collect();
+        write!(
+            f,
+            "{form} Z{} A{} L{} K{}, classes {}",
+            self.slots,
+            self.evict_period,
+            self.leaf_level,
+            self.tree_top_levels,
+            classes.join(" ")
+        )
+    }
+}

@@ -1,0 +1,251 @@
+//! The settings that are measured, and what came out.
+
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::NAME;
+use super::model::Model;
+use super::setting::Setting;
+use crate::stash_study::{Survival, TailFit};
+use crate::{LabError, workers};
+
+/// What to measure. It determines the results to the last bit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The ORAMs.
+    pub settings: Vec<Setting>,
+    /// Blocks accessed in each setting, over all of its runs.
+    pub blocks: u64,
+    /// Independent runs of each: their differences are the confidence interval.
+    pub runs: u32,
+    /// Where all randomness comes from.
+    pub seed: u64,
+}
+
+/// Passes over all blocks before counting starts.
+const WARM_UP_PASSES: u64 = 4;
+
+/// A stash that grows past so many blocks has run away: the trees are too full.
+const LEFT_BLOCKS_MAX: usize = 1000;
+
+impl Plan {
+    /// The published form with one block a leaf and with more; and volumes with 2.5 blocks a leaf and with more.
+    pub fn full() -> Self {
+        let published = [(1, 4), (2, 4), (4, 4), (4, 3), (8, 5), (8, 4)];
+        let published = published.map(|(load, slots)| Setting::published(load, slots));
+        let few = [10, 14].map(|quarters| Setting::volume(10, quarters, &[0, 4], 2));
+        let few = few.into_iter().chain([10, 14].map(|it| Setting::volume(10, it, &[0, 4], 4)));
+        let more = [10, 14].map(|quarters| Setting::volume(10, quarters, &[0, 2, 4], 4));
+        let long = [10, 14].map(|quarters| Setting::volume(11, quarters, &[0, 8], 6));
+        let settings = published.into_iter().chain(few).chain(more).chain(long).collect();
+        Self { settings, blocks: 10_000_000, runs: 8, seed: 1 }
+    }
+
+    /// Blocks that are accessed in all, about.
+    pub fn total_blocks(&self) -> u64 {
+        let of = |setting: &Setting| {
+            self.blocks + WARM_UP_PASSES * u64::from(setting.blocks) * u64::from(self.runs)
+        };
+        self.settings.iter().map(of).sum()
+    }
+}
+
+/// What one run saw.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RangeStashRun {
+    /// All of its randomness.
+    pub seed: u64,
+    /// `histogram[n]`: after how many batches of a tree `n` blocks were left.
+    pub histogram: Vec<u64>,
+    /// More and more were left, and the run stopped there.
+    pub ran_away: bool,
+}
+
+/// What came out for one setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RangeStashResult {
+    /// The setting.
+    pub setting: Setting,
+    /// Its independent runs.
+    pub runs: Vec<RangeStashRun>,
+}
+
+impl RangeStashResult {
+    /// Whether the stash of any run grew without end.
+    pub fn ran_away(&self) -> bool {
+        self.runs.iter().any(|run| run.ran_away)
+    }
+
+    /// How often more than `n` blocks were left, over all runs.
+    pub fn survival(&self) -> Survival {
+        Survival::of(self.runs.iter().map(|run| run.histogram.as_slice()))
+    }
+
+    /// The tail. `None` when the stash ran away or too little of a tail was seen.
+    pub fn fit(&self) -> Option<TailFit> {
+        let histograms: Vec<_> = self.runs.iter().map(|run| run.histogram.as_slice()).collect();
+        if self.ran_away() { None } else { TailFit::of_bulk(&histograms) }
+    }
+}
+
+/// What a study found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RangeStashStudy {
+    experiment: String,
+    /// What was asked for.
+    pub plan: Plan,
+    /// What came out, an entry for each setting of the plan.
+    pub results: Vec<RangeStashResult>,
+}
+
+/// Measures what `plan` asks for, on `threads` threads. `progress` is told of blocks accessed.
+///
+/// # Errors
+/// [`LabError::Plan`] when there are too few blocks or runs for a tail.
+pub fn run(
+    plan: &Plan,
+    threads: NonZeroUsize,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<RangeStashStudy, LabError> {
+    if plan.runs < 2 || plan.blocks / u64::from(plan.runs) < 10_000 {
+        let message = "a tail needs at least 2 runs, and 10,000 blocks in each: ask for more";
+        return Err(LabError::Plan(message.to_owned()));
+    }
+    let mut seeds = StdRng::seed_from_u64(plan.seed);
+    let each = plan.settings.iter().flat_map(|setting| (0..plan.runs).map(move |_| setting));
+    let tasks: Vec<_> = each.map(|setting| (setting, seeds.next_u64())).collect();
+    let blocks = plan.blocks / u64::from(plan.runs);
+    let measured = workers::run_all(&tasks, threads, |(setting, seed)| {
+        Ok::<_, LabError>(measure(setting, blocks, *seed, progress))
+    });
+    let mut measured = measured?.into_iter();
+    let results = plan.settings.iter().map(|setting| RangeStashResult {
+        setting: setting.clone(),
+        runs: measured.by_ref().take(plan.runs as usize).collect(),
+    });
+    let results = results.collect();
+    Ok(RangeStashStudy { experiment: NAME.to_owned(), plan: plan.clone(), results })
+}
+
+/// One run: ranges of any class, anywhere.
+fn measure(
+    setting: &Setting,
+    blocks: u64,
+    seed: u64,
+    progress: &(dyn Fn(u64) + Sync),
+) -> RangeStashRun {
+    let mut coins = StdRng::seed_from_u64(seed);
+    let mut model = Model::new(setting, StdRng::from_rng(&mut coins));
+    let warm_up = WARM_UP_PASSES * u64::from(setting.blocks);
+    let (mut histogram, mut ran_away) = (Vec::new(), false);
+    let (mut made, mut told) = (0, 0);
+    // All blocks exist after the first pass.
+    let mut fill = (0..setting.blocks).step_by(setting.longest() as usize);
+    while made < warm_up + blocks && !ran_away {
+        let (at, address) = match fill.next() {
+            Some(address) => (setting.classes.len() - 1, address),
+            None => {
+                let class = coins.random_range(0..setting.classes.len());
+                (class, coins.random_range(0..setting.blocks))
+            }
+        };
+        let is_counted = made >= warm_up;
+        made += u64::from(model.access(at, address, &mut |left| {
+            ran_away |= left > LEFT_BLOCKS_MAX;
+            if is_counted {
+                histogram.resize(histogram.len().max(left + 1), 0);
+                histogram[left] += 1;
+            }
+        }));
+        if made - told > 1 << 14 {
+            progress(made - told);
+            told = made;
+        }
+    }
+    RangeStashRun { seed, histogram, ran_away }
+}
+
+const HEAD: &str = "\
+| setting | blocks/leaf | batches | most left | left at 2^-10 | left at 2^-80 (95 %) | bound |
+|---------|------------:|--------:|----------:|--------------:|----------------------|------:|
+";
+
+impl RangeStashStudy {
+    /// A row for each setting, in Markdown.
+    pub fn table(&self) -> String {
+        self.results.iter().fold(HEAD.to_owned(), |mut table, result| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(table, "{}", row(result));
+            table
+        })
+    }
+
+    /// The results file.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when a figure is not a number.
+    pub fn to_json(&self) -> Result<String, LabError> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+
+    /// What a results file says.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when it is none.
+    pub fn from_json(text: &str) -> Result<Self, LabError> {
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+fn row(result: &RangeStashResult) -> String {
+    let survival = result.survival();
+    let rare = survival.log2().find(|(_, log2)| *log2 <= -10.0).map_or(survival.peak(), |(n, _)| n);
+    let bound = match (result.fit(), result.ran_away()) {
+        (_, true) => "ran away".to_owned(),
+        (None, false) => "too little of a tail".to_owned(),
+        (Some(TailFit { stash_blocks_max: bound, .. }), false) => {
+            format!("{:.1} ({:.1} – {:.1})", bound.value, bound.low, bound.high)
+        }
+    };
+    format!(
+        "| {} | {:.2} | {} | {} | {rare} | {bound} | {} |",
+        result.setting,
+        result.setting.blocks_per_leaf(),
+        survival.samples(),
+        survival.peak(),
+        result.setting.bound().map_or("-".to_owned(), |bound| bound.to_string())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Plan {
+        let settings = vec![
+            Setting::published(1, 4),
+            Setting::published(8, 2),
+            Setting::volume(8, 10, &[0, 4], 4),
+            Setting::volume(8, 20, &[0, 4], 4),
+        ];
+        Plan { settings, blocks: 200_000, runs: 2, seed: 5 }
+    }
+
+    #[test]
+    fn loads_that_are_too_heavy_are_told_from_those_that_are_not() {
+        let threads = NonZeroUsize::new(2).unwrap();
+        let study = run(&small(), threads, &|_| ()).unwrap();
+        assert_eq!(study, run(&small(), NonZeroUsize::MIN, &|_| ()).unwrap());
+        assert_eq!(RangeStashStudy::from_json(&study.to_json().unwrap()).unwrap(), study);
+        let peaks: Vec<_> = study.results.iter().map(|result| result.survival().peak()).collect();
+        assert_eq!((peaks[0], study.results[0].ran_away()), (0, false));
+        assert!(study.results[1].ran_away());
+        assert!(peaks[2] < peaks[3], "{peaks:?}");
+        assert_eq!(study.table().lines().count(), 6);
+        assert!(run(&Plan { runs: 1, ..small() }, threads, &|_| ()).is_err());
+    }
+}
