@@ -6,6 +6,17 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use oblivio_lab::Workload;
 
+/// What experiments that measure on many threads have in common.
+#[derive(Args)]
+pub(crate) struct MeasuringArgs {
+    /// Where the seeds of all runs come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads [default: one for each processor]. They change the time, not the results.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+}
+
 #[derive(Args)]
 pub(crate) struct StashStudyArgs {
     /// Accesses counted for each setup, over all of its runs [default: 100,000,000; 20,000,000 with
@@ -15,15 +26,11 @@ pub(crate) struct StashStudyArgs {
     /// Independent runs of each setup, each with a seed of its own [default: 16; 8 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) seeds: Option<u32>,
-    /// Where the seeds of all runs come from.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
     /// Which addresses are asked for.
     #[arg(long, value_enum, default_value_t = WorkloadName::Scan)]
     pub(crate) workload: WorkloadName,
-    /// Threads [default: one for each processor]. They change the time, not the results.
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
     /// Two loads on small trees, and fewer accesses: about a minute, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,
@@ -67,12 +74,8 @@ pub(crate) struct AllocSearchArgs {
     /// Independent runs of each profile, each with a seed of its own [default: 2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
-    /// Where the seeds of all runs come from.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Threads [default: one for each processor]. They change the time, not the results.
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
     /// A small tree and fewer accesses: some seconds, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,
@@ -95,12 +98,8 @@ pub(crate) struct TechniquesArgs {
     /// A recorded trace, as one more workload.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) trace: Vec<PathBuf>,
-    /// Where the seeds of all runs come from.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Threads [default: one for each processor]. They change the time, not the results.
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
     /// A small tree and few requests: some seconds, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,
@@ -133,12 +132,8 @@ pub(crate) struct RangeStashArgs {
     /// Independent runs of each setting, each with a seed of its own [default: 8].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) seeds: Option<u32>,
-    /// Where the seeds of all runs come from.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Threads [default: one for each processor]. They change the time, not the results.
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
     /// Fewer blocks: seconds, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,

@@ -52,7 +52,7 @@ pub(crate) fn run_stash_study(args: &StashStudyArgs) -> Result<(), CliError> {
 
     let stopwatch = Stopwatch::start();
     let bar = progress::bar(plan.total_accesses());
-    let study = stash_study::run(&plan, threads(args.threads), &|done| bar.inc(done))?;
+    let study = stash_study::run(&plan, threads(args.measuring.threads), &|done| bar.inc(done))?;
     bar.finish_and_clear();
     let seconds = stopwatch.elapsed().as_secs_f64();
 
@@ -77,7 +77,7 @@ pub(crate) fn run_alloc_search(args: &AllocSearchArgs) -> Result<(), CliError> {
     let output_dir = OutputDir::prepare(&args.output)?;
 
     let stopwatch = Stopwatch::start();
-    let search = search(&plan, threads(args.threads))?;
+    let search = search(&plan, threads(args.measuring.threads))?;
     let seconds = stopwatch.elapsed().as_secs_f64();
 
     let results = search.to_json()?;
@@ -113,7 +113,8 @@ pub(crate) fn run_techniques(args: &TechniquesArgs) -> Result<(), CliError> {
 
     let stopwatch = Stopwatch::start();
     let bar = progress::bar_of(plan.total_requests(traces.len()), "requests");
-    let measured = techniques::run(&plan, &traces, threads(args.threads), &|done| bar.inc(done))?;
+    let measured =
+        techniques::run(&plan, &traces, threads(args.measuring.threads), &|done| bar.inc(done))?;
     bar.finish_and_clear();
     let seconds = stopwatch.elapsed().as_secs_f64();
 
@@ -164,7 +165,7 @@ fn stash_study_plan(args: &StashStudyArgs) -> stash_study::Plan {
         accesses: args.accesses.unwrap_or(plan.accesses),
         runs: args.seeds.unwrap_or(plan.runs),
         workload: args.workload.into(),
-        seed: args.seed,
+        seed: args.measuring.seed,
         ..plan
     }
 }
@@ -180,7 +181,7 @@ fn alloc_search_plan(args: &AllocSearchArgs) -> alloc_search::Plan {
         extra_evictions_max: args.extra_evictions_max.unwrap_or(plan.extra_evictions_max),
         accesses: args.accesses.unwrap_or(plan.accesses),
         runs: args.seeds.unwrap_or(plan.runs),
-        seed: args.seed,
+        seed: args.measuring.seed,
         ..plan
     };
     plan.with_load(args.load)
@@ -190,7 +191,7 @@ fn techniques_plan(args: &TechniquesArgs) -> techniques::Plan {
     let plan = if args.quick { techniques::Plan::quick() } else { techniques::Plan::full() };
     let levels = args.levels.unwrap_or(plan.leaf_level);
     let requests = args.requests.unwrap_or(plan.requests);
-    techniques::Plan { seed: args.seed, ..techniques::Plan::new(levels, requests) }
+    techniques::Plan { seed: args.measuring.seed, ..techniques::Plan::new(levels, requests) }
 }
 
 pub(crate) fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {

@@ -17,12 +17,12 @@ pub(crate) fn run_range_stash(args: &RangeStashArgs) -> Result<(), CliError> {
     let full = Plan::full();
     let blocks = args.blocks.unwrap_or(if args.quick { QUICK_BLOCKS } else { full.blocks });
     let runs = args.seeds.unwrap_or(full.runs);
-    let plan = Plan { blocks, runs, seed: args.seed, ..full };
+    let plan = Plan { blocks, runs, seed: args.measuring.seed, ..full };
     let output_dir = OutputDir::prepare(&args.output)?;
 
     let stopwatch = Stopwatch::start();
     let bar = progress::bar(plan.total_blocks());
-    let study = run(&plan, threads(args.threads), &|done| bar.inc(done))?;
+    let study = run(&plan, threads(args.measuring.threads), &|done| bar.inc(done))?;
     bar.finish_and_clear();
     let seconds = stopwatch.elapsed().as_secs_f64();
 

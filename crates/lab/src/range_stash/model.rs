@@ -191,9 +191,11 @@ impl Tree {
                     let is_stale = setting.form == Form::Volume
                         && (self.leaf_of(setting, copy.address) != copy.leaf
                             || self.place[copy.address as usize] > 0);
-                    let (batch, at) = self.found[copy.address as usize];
                     if is_stale {
-                    } else if batch != self.batches {
+                        continue;
+                    }
+                    let (batch, at) = self.found[copy.address as usize];
+                    if batch != self.batches {
                         self.found[copy.address as usize] = (self.batches, found.len() as u32);
                         found.push(copy);
                     } else if found[at as usize].version < copy.version {

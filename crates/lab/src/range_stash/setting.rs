@@ -53,9 +53,10 @@ impl Setting {
 
     /// Of a volume, with so many quarters of a block a leaf: ten, there.
     pub(super) fn volume(leaf_level: u8, quarters: u32, classes: &[u8], top: u8) -> Self {
-        let ranges = ((quarters << leaf_level) / 4) >> classes.last().unwrap_or(&0);
+        let longest = classes.last().unwrap_or(&0);
         Self {
-            blocks: ranges << classes.last().unwrap_or(&0),
+            // Whole ranges of any class.
+            blocks: (((quarters << leaf_level) / 4) >> longest) << longest,
             leaf_level,
             slots: 5,
             evict_period: 5,

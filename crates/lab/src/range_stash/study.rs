@@ -166,6 +166,7 @@ fn measure(
             told = made;
         }
     }
+    progress(made - told);
     RangeStashRun { seed, histogram, ran_away }
 }
 

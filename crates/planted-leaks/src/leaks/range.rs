@@ -217,7 +217,7 @@ pub(super) const LEAKS: &[Leak] = &[
                 file: BLOCKS,
                 find: "                && extent.blocks().all(|block| self.cache.is_dirty(block))",
                 replacement: "                && extent.blocks().all(|block| {
-                        self.cache.peek(block).is_some_and(|data| data.iter().any(|byte| *byte != 0))
+                        self.cache.dirty(block).is_some_and(|data| data.iter().any(|byte| *byte != 0))
                             && self.cache.is_dirty(block)
                     })",
             }
@@ -239,10 +239,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that a write has brought a part of a block",
         edits: &[Edit {
             file: PENDING,
-            find: "                (RangePolicy::Fixed(class), _) => Extent::around(block, *class),
-                (RangePolicy::Classes | RangePolicy::Exact, true)",
-            replacement: "                (RangePolicy::Fixed(class), false) => Extent::around(block, *class),
-                (_, true)",
+            find: "            let extent = if let RangePolicy::Fixed(class) = policy {",
+            replacement: "            let extent = if let (RangePolicy::Fixed(class), false) = (policy, self.is_write) {",
         }],
         found_by: &[VOLUME_RANGE.tests(&[FIXED])],
     },
@@ -330,8 +328,8 @@ pub(super) const LEAKS: &[Leak] = &[
         }",
         }, Edit {
             file: BLOCKS,
-            find: "        let is_written = blocks.contains(&block) && cache.is_dirty(block);",
-            replacement: "        let is_written = !blocks.is_empty() && cache.is_dirty(block);",
+            find: "cache.dirty(block).filter(|_| cover.blocks.contains(&block))",
+            replacement: "cache.dirty(block).filter(|_| !cover.blocks.is_empty())",
         }],
         found_by: &[VOLUME_RANGE.tests(&[EXACT])],
     },

@@ -191,7 +191,7 @@ impl Blocks {
         let all = read.iter().chain(write_back);
         let mut rest: Vec<_> = all.clone().map(|extent| room_for(*extent, *block_bytes)).collect();
         let batch = all.clone().zip(&mut rest).map(|(extent, rest)| {
-            let ops = write_what_is_dirty(cache, *extent, &extent.blocks(), rest);
+            let ops = write_what_is_dirty(cache, *extent, rest);
             RangeAccess { extent: *extent, ops }
         });
         volume.access_ranges_exactly(&mut batch.collect::<Vec<_>>(), class, accesses)?;
@@ -269,12 +269,10 @@ impl Blocks {
     /// Writes what of these blocks is dirty. The rest is read, and forgotten: what the cache holds was asked for.
     fn write_ranges(&mut self, cover: &Cover) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
-        let Self { volume, cache, block_bytes, .. } = self;
-        for extent in &cover.extents {
-            let mut rest = room_for(*extent, *block_bytes);
-            let mut ops = write_what_is_dirty(cache, *extent, &cover.blocks, &mut rest);
-            volume.access_range(*extent, &mut ops)?;
-        }
+        let Self { volume, cache, .. } = self;
+        volume.access_ranges(&cover.extents, |block| {
+            cache.dirty(block).filter(|_| cover.blocks.contains(&block)).map(Op::Write)
+        })?;
         self.cache.mark_clean(&cover.blocks.clone().collect::<Vec<_>>());
         Ok(())
     }
@@ -348,21 +346,19 @@ impl Blocks {
 }
 
 /// Room for the blocks of a range.
-pub(super) fn room_for(extent: Extent, block_bytes: usize) -> Vec<WipedBytes> {
+fn room_for(extent: Extent, block_bytes: usize) -> Vec<WipedBytes> {
     extent.blocks().map(|_| WipedBytes::zeros(block_bytes)).collect()
 }
 
-/// Operations on a range that write what is dirty of some blocks, and read the rest.
+/// Operations that write what of a range is dirty, and read the rest.
 fn write_what_is_dirty<'a>(
     cache: &'a Cache,
     extent: Extent,
-    blocks: &Range<u64>,
     rest: &'a mut [WipedBytes],
 ) -> Vec<Op<'a>> {
-    let ops = extent.blocks().zip(rest).map(|(block, rest)| {
-        let is_written = blocks.contains(&block) && cache.is_dirty(block);
-        let dirty = cache.peek(block).filter(|_| is_written);
-        dirty.map_or(Op::Read(rest), Op::Write)
-    });
+    let ops = extent
+        .blocks()
+        .zip(rest)
+        .map(|(block, rest)| cache.dirty(block).map_or(Op::Read(rest), Op::Write));
     ops.collect()
 }

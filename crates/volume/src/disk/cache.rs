@@ -72,9 +72,9 @@ impl Cache {
         Some(&self.entries.get(&block)?.data)
     }
 
-    /// The contents of a block. No use.
-    pub(super) fn peek(&self, block: u64) -> Option<&[u8]> {
-        self.entries.get(&block).map(|entry| &*entry.data)
+    /// The contents of a block, if it is dirty. No use.
+    pub(super) fn dirty(&self, block: u64) -> Option<&[u8]> {
+        self.entries.get(&block).filter(|entry| entry.is_dirty).map(|entry| &*entry.data)
     }
 
     /// The contents of a block, to be changed: from now on it is dirty.

@@ -219,26 +219,26 @@ impl Transfer {
         let block = self.needs_from(from, block_bytes).next();
         let end = (self.offset + self.data.len() as u64) / block_bytes as u64;
         let wanted = block.map(|block| {
-            let extent = match (policy, self.is_write) {
-                (RangePolicy::Fixed(class), _) => Extent::around(block, *class),
-                (RangePolicy::Classes | RangePolicy::Exact, true) => Extent::of_block(block),
-                (RangePolicy::Classes | RangePolicy::Exact, false) => {
-                    let in_stream = |class: &&u8| (block_bytes as u64) << **class <= in_a_row;
-                    let in_stream = classes.iter().rfind(in_stream).map_or(0, |class| 1 << class);
-                    let disk_end = blocks.bytes / block_bytes as u64;
-                    Extent::longest(classes, block, end.max(block + in_stream).min(disk_end))
-                }
+            let extent = if let RangePolicy::Fixed(class) = policy {
+                Extent::around(block, *class)
+            } else if self.is_write {
+                Extent::of_block(block)
+            } else {
+                let in_stream = |class: &&u8| (block_bytes as u64) << **class <= in_a_row;
+                let in_stream = classes.iter().rfind(in_stream).map_or(0, |class| 1 << class);
+                let disk_end = blocks.bytes / block_bytes as u64;
+                Extent::longest(classes, block, end.max(block + in_stream).min(disk_end))
             };
-            let needed = match (policy, self.is_write) {
+            let needed = if self.is_write {
                 // Of a write, blocks are needed one by one.
-                (_, true) => block..block + 1,
-                (RangePolicy::Fixed(_), false) => {
-                    let end = (self.offset + self.data.len() as u64).div_ceil(block_bytes as u64);
-                    block..extent.blocks().end.min(end)
-                }
+                block..block + 1
+            } else if let RangePolicy::Fixed(_) = policy {
+                let end = (self.offset + self.data.len() as u64).div_ceil(block_bytes as u64);
+                block..extent.blocks().end.min(end)
+            } else {
                 // All of a range is read if any of it must be: which ranges are read follows from requests, and not from
                 // what is at hand of them.
-                (RangePolicy::Classes | RangePolicy::Exact, false) => extent.blocks(),
+                extent.blocks()
             };
             Wanted { cover: Cover::whole(extent), needed }
         });

@@ -16,7 +16,7 @@ use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
 
-use super::blocks::{Blocks, room_for};
+use super::blocks::Blocks;
 use super::requests::disk_error;
 use crate::device::ops::{check, is_durable};
 use crate::device::span::{Part, parts, whole_blocks};
@@ -246,14 +246,7 @@ fn access(volume: &mut Volume, mut batch: Vec<Access<'_>>) -> Result<(), VolumeE
         }
         RangePolicy::Fixed(0) | RangePolicy::Classes => return volume.access(&mut batch),
     };
-    let mut rest: Vec<_> =
-        extents.iter().map(|extent| room_for(*extent, volume.block_bytes())).collect();
     let asked = batch.iter_mut().map(|it| (it.address, it.op.reborrow()));
     let mut asked: HashMap<_, _> = asked.collect();
-    for (extent, rest) in extents.into_iter().zip(&mut rest) {
-        let ops = extent.blocks().zip(rest);
-        let ops = ops.map(|(block, rest)| asked.remove(&block).unwrap_or(Op::Read(rest)));
-        volume.access_range(extent, &mut ops.collect::<Vec<_>>())?;
-    }
-    Ok(())
+    volume.access_ranges(&extents, |block| asked.remove(&block))
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use oblivio_core::Op;
 use oblivio_core::durable::{RangePolicy, Want};
+use oblivio_core::wiped::WipedBytes;
 
 use super::Volume;
 use super::window::nothing_to_do;
@@ -100,6 +101,29 @@ impl Volume {
             volume.make_room_for(extent.count())?;
             volume.carry_out(&[extent.want()], ops)
         })
+    }
+
+    /// Accesses ranges, one after the other, with what `op` has for a block. The others are read, and forgotten.
+    ///
+    /// # Errors
+    /// Those of [`Self::access_range`].
+    pub(crate) fn access_ranges<'a>(
+        &mut self,
+        extents: &[Extent],
+        mut op: impl FnMut(u64) -> Option<Op<'a>>,
+    ) -> Result<(), VolumeError> {
+        for extent in extents {
+            let mut given: Vec<_> = extent.blocks().map(&mut op).collect();
+            let mut rest: Vec<_> =
+                extent.blocks().map(|_| WipedBytes::zeros(self.block_bytes)).collect();
+            let ops = given.iter_mut().zip(&mut rest);
+            let ops = ops.map(|(given, rest)| match given {
+                Some(op) => op.reborrow(),
+                None => Op::Read(rest),
+            });
+            self.access_range(*extent, &mut ops.collect::<Vec<_>>())?;
+        }
+        Ok(())
     }
 
     /// Makes exactly so many accesses to ranges of a class: to those of `batch`, in order, each with an operation for each of
