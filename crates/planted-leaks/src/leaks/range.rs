@@ -200,10 +200,10 @@ pub(super) const LEAKS: &[Leak] = &[
             Edit {
                 file: WORKER,
                 find: "            if needed.clone().any(is_missing) {",
-                replacement: "            let is_in_part = extent.blocks().any(|block| blocks.cache.contains(block));
-            if is_in_part && extent.class > 0 {
-                let parts: Vec<_> = extent.blocks().filter(|block| is_missing(*block)).collect();
-                missing.extend(parts.into_iter().map(Extent::of_block));
+                replacement: "            let is_in_part = cover.blocks.clone().any(|block| blocks.cache.contains(block));
+            if is_in_part && cover.class() > 0 {
+                let parts: Vec<_> = cover.blocks.clone().filter(|block| is_missing(*block)).collect();
+                missing.extend(parts.into_iter().map(Extent::of_block).map(Cover::whole));
             } else if needed.clone().any(is_missing) {",
             }
         ],
