@@ -100,6 +100,10 @@ pub(crate) enum Command {
     ///
     /// It reads every bucket that was ever written. Accesses write buckets, reads included, so a disk of a TiB
     /// that has been in use takes hours, however little it holds.
+    ///
+    /// Opening a volume writes to it and to the client's directory, here as everywhere. So check the volume and
+    /// not a copy of it: the client's directory would go on with the copy, and refuse the volume as one that
+    /// was set back (exit code 8). `oblivio rescue` writes to neither.
     Check(CheckArgs),
     /// Save what is left of a volume whose storage is damaged, as a plain disk image.
     ///

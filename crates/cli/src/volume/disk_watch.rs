@@ -39,10 +39,9 @@ impl DiskWatch {
         let now = self.disk.punctuality().unwrap_or_default();
         let ticks = now.ticks - self.told.ticks;
         let left_out = now.left_out - self.told.left_out;
-        if ticks + left_out < TICKS_PER_REMARK {
-            return;
-        }
-        if left_out * TICKS_PER_REMARK > ticks + left_out && !self.has_told {
+        // Two of the first few are more than one of a hundred already.
+        let of_ticks = (ticks + left_out).max(TICKS_PER_REMARK);
+        if left_out * TICKS_PER_REMARK > of_ticks && !self.has_told {
             output::remark(&format!(
                 "the rate is not kept: of {} ticks {left_out} were left out, because the accesses of the \
                  one before were not ready. Storage sees which. Choose a lower --rate, or a longer \
@@ -51,7 +50,9 @@ impl DiskWatch {
             ));
             self.has_told = true;
         }
-        self.told = now;
+        if ticks + left_out >= TICKS_PER_REMARK {
+            self.told = now;
+        }
     }
 
     /// Tells the owner at the end how it was, if ticks were left out.

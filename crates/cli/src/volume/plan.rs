@@ -108,6 +108,15 @@ impl Plan {
         })
     }
 
+    /// Numbers that the scheme says of itself, if it has any of this name.
+    fn numbers(&self, name: &str) -> &[u64] {
+        let numbers = self.facts.iter().find_map(|fact| match fact {
+            Fact::Value(its, FactValue::Numbers(numbers)) if *its == name => Some(&numbers[..]),
+            _ => None,
+        });
+        numbers.unwrap_or_default()
+    }
+
     pub(super) fn storage_line(&self) -> String {
         format!(
             "storage           up to {}, {:.1} times the disk: sparse at first, and grows with every \
@@ -118,13 +127,28 @@ impl Plan {
     }
 
     pub(super) fn access_line(&self) -> String {
-        let Self { cost, .. } = self;
+        let Self { cost, params, .. } = self;
+        let of_ranges = match cost.blocks_per_access {
+            1 => String::new(),
+            blocks => {
+                format!("to {} ", size((blocks * u64::from(params.block_bytes)) as f64))
+            }
+        };
         format!(
-            "an access         reads {} and writes {}, in {:.1} trips, on average",
+            "an access         {of_ranges}reads {} and writes {}, in {:.1} trips, on average",
             size(cost.read_bytes_per_access),
             size(cost.written_bytes_per_access),
             cost.trips_per_access
         )
+    }
+
+    /// What accesses to ranges of each size move, where there are ranges.
+    fn range_lines(&self) -> impl Iterator<Item = String> {
+        let [sizes, read, written] = ["range_bytes", "range_read_bytes", "range_written_bytes"]
+            .map(|name| self.numbers(name).iter().map(|bytes| size(*bytes as f64)));
+        sizes.zip(read).zip(written).map(|((bytes, read), written)| {
+            format!("a range           of {bytes}: an access reads {read} and writes {written}")
+        })
     }
 
     fn expansion(&self) -> f64 {
@@ -160,6 +184,9 @@ impl Plan {
                 size(self.state_room.in_use_bytes_max as f64)
             ),
             self.access_line(),
+        ]);
+        lines.extend(self.range_lines());
+        lines.extend([
             format!(
                 "client memory     {}: up to {} for the position map, {} for blocks",
                 size(cost.client_bytes() as f64),
@@ -242,6 +269,7 @@ impl Plan {
             "expansion": self.expansion(),
             "state_bytes_closed_max": state_room.closed_bytes_max,
             "state_bytes_in_use_max": state_room.in_use_bytes_max,
+            "blocks_per_access": cost.blocks_per_access,
             "read_bytes_per_access": cost.read_bytes_per_access,
             "written_bytes_per_access": cost.written_bytes_per_access,
             "trips_per_access": cost.trips_per_access,

@@ -72,6 +72,11 @@ pub trait DurableConfig: fmt::Debug {
     /// What it is, for people and programs.
     fn facts(&self) -> Vec<Fact>;
 
+    /// Whether its client ever [serves](super::Durable::serve_on_client) a block without an access.
+    fn may_serve_on_client(&self) -> bool {
+        false
+    }
+
     /// An empty array on a store that was never written. `trees` are those of the store that have [`Self::shapes`].
     ///
     /// # Errors
@@ -138,6 +143,8 @@ pub trait Restore {
 pub struct Cost {
     /// Bytes in storage, when all buckets have been written.
     pub tree_bytes: u64,
+    /// Blocks that an access is to: one, unless all are to ranges. The averages below are of such accesses.
+    pub blocks_per_access: u64,
     /// Bytes that an access reads, on average: what it is for, and its share of an eviction.
     pub read_bytes_per_access: f64,
     /// Bytes that an access writes, on average.

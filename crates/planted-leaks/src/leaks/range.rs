@@ -239,22 +239,44 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that a write has brought a part of a block",
         edits: &[Edit {
             file: PENDING,
-            find: "            let extent = if let RangePolicy::Fixed(class) = policy {",
-            replacement: "            let extent = if let (RangePolicy::Fixed(class), false) = (policy, self.is_write) {",
+            find: "            RangePolicy::Fixed(class) => {",
+            replacement: "            RangePolicy::Fixed(class) if !self.is_write => {",
         }],
         found_by: &[VOLUME_RANGE.tests(&[FIXED])],
     },
     Leak {
         name: "range-fixed-reads-blocks-that-have-left",
-        shows: "that the cache had no room for what was read for a request",
+        shows: "that what was at hand of a request was trimmed before its turn",
         edits: &[Edit {
             file: WORKER,
-            find: "        if let RangePolicy::Fixed(class @ 1..) = blocks.policy {",
-            replacement: "        if let RangePolicy::Fixed(class @ 100..) = blocks.policy {",
+            find: "            && cover.class() > 0",
+            replacement: "            && cover.class() > 200",
         }],
         found_by: &[VOLUME_RANGE.tests(&[
             "what_left_the_cache_before_its_turn_is_read_by_ranges_too",
         ])],
+    },
+    Leak {
+        name: "range-reads-blocks-that-have-left",
+        shows: "that what was at hand of a request was trimmed before its turn",
+        edits: &[Edit {
+            file: WORKER,
+            find: "            && cover.class() > 0",
+            replacement: "            && (cover.class() > 0 && blocks.policy != RangePolicy::Exact)",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[
+            "what_left_the_cache_before_its_turn_is_read_as_it_was_asked_for",
+        ])],
+    },
+    Leak {
+        name: "range-class-by-what-is-left-to-do",
+        shows: "that the cache had the beginning of what was asked for, and it was answered already",
+        edits: &[Edit {
+            file: PENDING,
+            find: "self.needs_from(self.looked_at, blocks.block_bytes)",
+            replacement: "self.needs_from(self.looked_at.max(self.done), blocks.block_bytes)",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[CLASSES])],
     },
     Leak {
         name: "range-fixed-without-a-cache-reads-blocks",
@@ -302,8 +324,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that the cache had the beginning of what was asked for",
         edits: &[Edit {
             file: PENDING,
-            find: "                    Extent::exactly(&blocks.classes, first..behind, blocks.volume.blocks());",
-            replacement: "                    Extent::exactly(&blocks.classes, next.block.max(first)..behind, blocks.volume.blocks());",
+            find: "                    Extent::exactly(&blocks.classes, needed.clone(), blocks.volume.blocks());",
+            replacement: "                    Extent::exactly(&blocks.classes, block.max((self.offset + self.done as u64) / block_bytes)..needed.end, blocks.volume.blocks());",
         }],
         found_by: &[VOLUME_RANGE.tests(&[AT_HAND])],
     },

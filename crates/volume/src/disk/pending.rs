@@ -40,6 +40,13 @@ pub(super) struct Wanted {
     pub(super) needed: Range<u64>,
 }
 
+impl Wanted {
+    /// A range, if anything of it is not at hand.
+    fn all(extent: Extent) -> Self {
+        Self { cover: Cover::whole(extent), needed: extent.blocks() }
+    }
+}
+
 /// How a step went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -109,6 +116,15 @@ impl Pending {
     pub(super) fn look_ahead(&mut self, blocks: &Blocks) -> Option<Wanted> {
         let in_a_row = self.in_a_row;
         self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, in_a_row))
+    }
+
+    /// Looks once more for what is needed next, where there are ranges: what was at hand has left before its turn.
+    pub(super) fn look_again(&mut self, blocks: &Blocks) -> Option<Wanted> {
+        if blocks.longest_range() == 1 {
+            return None;
+        }
+        self.transfers.iter_mut().for_each(|transfer| transfer.looked_at = 0);
+        self.look_ahead(blocks)
     }
 
     /// The blocks that the next step forgets, if it does.
@@ -209,66 +225,56 @@ impl Transfer {
         all.chain(first).map(|part| part.block).chain(last)
     }
 
+    /// The next piece of which something has to be at hand that is not done yet. What is read for a piece follows from where the
+    /// request begins and ends, and not from what of it is at hand.
     fn look_ahead(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Wanted> {
-        let Blocks { block_bytes, classes, policy, .. } = blocks;
-        let block_bytes = *block_bytes;
-        if *policy == RangePolicy::Exact && !self.is_write {
-            return self.look_ahead_exactly(blocks);
-        }
-        let from = self.looked_at.max(self.done);
-        let block = self.needs_from(from, block_bytes).next();
-        let end = (self.offset + self.data.len() as u64) / block_bytes as u64;
-        let wanted = block.map(|block| {
-            let extent = if let RangePolicy::Fixed(class) = policy {
-                Extent::around(block, *class)
-            } else if self.is_write {
-                Extent::of_block(block)
-            } else {
-                let in_stream = |class: &&u8| (block_bytes as u64) << **class <= in_a_row;
-                let in_stream = classes.iter().rfind(in_stream).map_or(0, |class| 1 << class);
-                let disk_end = blocks.bytes / block_bytes as u64;
-                Extent::longest(classes, block, end.max(block + in_stream).min(disk_end))
-            };
-            let needed = if self.is_write {
-                // Of a write, blocks are needed one by one.
-                block..block + 1
-            } else if let RangePolicy::Fixed(_) = policy {
-                let end = (self.offset + self.data.len() as u64).div_ceil(block_bytes as u64);
-                block..extent.blocks().end.min(end)
-            } else {
-                // All of a range is read if any of it must be: which ranges are read follows from requests, and not from
-                // what is at hand of them.
-                extent.blocks()
-            };
-            Wanted { cover: Cover::whole(extent), needed }
-        });
-        // Behind it, and to the end if none is needed.
-        let behind =
-            wanted.as_ref().map(|wanted| wanted.needed.end * block_bytes as u64 - self.offset);
-        let behind = behind.and_then(|end| usize::try_from(end).ok());
-        self.looked_at = behind.unwrap_or(usize::MAX).min(self.data.len());
-        wanted
-    }
-
-    /// The next piece of a read, which is as long as the longest range or ends with the request. What is read for it follows from where
-    /// it begins and ends, and not from what of it is at hand.
-    fn look_ahead_exactly(&mut self, blocks: &Blocks) -> Option<Wanted> {
-        let block_bytes = blocks.block_bytes as u64;
-        let end = self.offset + self.data.len() as u64;
-        while self.looked_at < self.data.len() {
-            let first = (self.offset + self.looked_at as u64) / block_bytes;
-            let behind = end.div_ceil(block_bytes).min(first + blocks.longest_range() as u64);
-            self.looked_at = (end.min(behind * block_bytes) - self.offset) as usize;
-            if let Some(next) = self.next(blocks.block_bytes)
-                && next.block < behind
-            {
-                let extents =
-                    Extent::exactly(&blocks.classes, first..behind, blocks.volume.blocks());
-                let needed = next.block.max(first)..behind;
-                return Some(Wanted { cover: Cover { extents, blocks: needed.clone() }, needed });
+        let next = self.next(blocks.block_bytes)?.block;
+        loop {
+            let Wanted { cover, needed } = self.next_piece(blocks, in_a_row)?;
+            if next < needed.end {
+                let needed = needed.start.max(next)..needed.end;
+                return Some(Wanted { cover, needed });
             }
         }
-        None
+    }
+
+    /// The piece behind what was looked at.
+    fn next_piece(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Wanted> {
+        let block_bytes = blocks.block_bytes as u64;
+        let end = self.offset + self.data.len() as u64;
+        let Some(block) = self.needs_from(self.looked_at, blocks.block_bytes).next() else {
+            self.looked_at = self.data.len();
+            return None;
+        };
+        let behind = end.div_ceil(block_bytes);
+        let wanted = match blocks.policy {
+            RangePolicy::Fixed(class) => {
+                let cover = Cover::whole(Extent::around(block, class));
+                // Of a write, blocks are needed one by one.
+                let behind = if self.is_write { block + 1 } else { behind };
+                let needed = block..cover.blocks.end.min(behind);
+                Wanted { cover, needed }
+            }
+            _ if self.is_write => Wanted::all(Extent::of_block(block)),
+            RangePolicy::Classes => {
+                let in_stream = |class: &&u8| block_bytes << **class <= in_a_row;
+                let in_stream =
+                    blocks.classes.iter().rfind(in_stream).map_or(0, |class| 1 << class);
+                let disk_end = blocks.bytes / block_bytes;
+                let whole = (end / block_bytes).max(block + in_stream).min(disk_end);
+                Wanted::all(Extent::longest(&blocks.classes, block, whole))
+            }
+            RangePolicy::Exact => {
+                // As long as the longest range, or up to where the request ends.
+                let needed = block..behind.min(block + blocks.longest_range() as u64);
+                let extents =
+                    Extent::exactly(&blocks.classes, needed.clone(), blocks.volume.blocks());
+                Wanted { cover: Cover { extents, blocks: needed.clone() }, needed }
+            }
+        };
+        let looked_at = (wanted.needed.end * block_bytes).min(end) - self.offset;
+        self.looked_at = looked_at as usize;
+        Some(wanted)
     }
 
     /// Moves the bytes of a part, if its block is at hand and may become dirty.

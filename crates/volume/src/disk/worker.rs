@@ -16,7 +16,7 @@ use super::uncached;
 use super::{BLOCKS_UNDER_WAY_MAX, DiskOptions};
 use crate::device::Request;
 use crate::error::VolumeError;
-use crate::volume::{Extent, Volume};
+use crate::volume::Volume;
 
 /// After so long without a request, dirty blocks are written back.
 const IDLE: Duration = Duration::from_millis(500);
@@ -249,14 +249,15 @@ impl Worker {
         if let Some(ranges) = missing.pop_front_if(|cover| cover.class() > 0) {
             return blocks.read_ranges(&ranges);
         }
+        if let Some(Wanted { cover, .. }) =
+            pending.front_mut().and_then(|first| first.look_again(blocks))
+            && cover.class() > 0
+        {
+            // What it needs has left the cache before its turn, and is read as if it had never been at hand.
+            return blocks.read_ranges(&cover);
+        }
         let needed = pending.front().into_iter().flat_map(|first| first.needs(blocks.block_bytes));
         let lacking = blocks.missing(needed, WINDOW_ACCESSES_MAX);
-        if let RangePolicy::Fixed(class @ 1..) = blocks.policy {
-            // It has left the cache before its turn.
-            return lacking.first().map_or(Ok(()), |block| {
-                blocks.read_ranges(&Cover::whole(Extent::around(*block, class)))
-            });
-        }
         let ahead = missing.iter().take_while(|cover| cover.class() == 0).count();
         let ahead = missing.drain(..ahead).flat_map(|cover| cover.blocks);
         let lacking = lacking.into_iter().chain(ahead);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use oblivio_core::durable::{Durable, EraStart};
 use oblivio_core::store::BucketStore;
-use oblivio_core::{MasterKey, Op};
+use oblivio_core::{HitPolicy, MasterKey, Op};
 use zeroize::Zeroizing;
 
 use super::{Volume, VolumeOptions, trees};
@@ -104,6 +104,13 @@ impl Volume {
         let Unlocked { superblock, volume_key: key, .. } = owner;
         let volume_id = superblock.volume_id();
         let config = superblock.params().config()?;
+        if options.hits == HitPolicy::Serve && !config.may_serve_on_client() {
+            let message = format!(
+                "volumes of the scheme `{}` serve no block without an access: leave --serve-hits out",
+                config.scheme()
+            );
+            return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
+        }
         let keys = LedgerKeys::new(key);
         let past = Past::read(&*dir, &keys, &volume_id)?;
         past.make_durable(&mut *dir)?;

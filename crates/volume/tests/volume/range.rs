@@ -452,6 +452,14 @@ fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it() {
     assert_eq!(disk.accesses(), [0, 1]);
     assert_eq!(disk.read(8, RANGE), vec![5; RANGE as usize * BYTES]);
     assert_eq!(disk.accesses(), [0, 0], "all of it is at hand");
+    // So also if its first blocks are.
+    for at_hand in [1, 3, RANGE - 1] {
+        let disk = Counted::new(40);
+        disk.read(16, at_hand);
+        disk.accesses();
+        disk.read(16, RANGE);
+        assert_eq!(disk.accesses(), [0, 1], "{at_hand}");
+    }
     // A part of the next one is at hand, and newer than what storage has.
     disk.write(17, 1, 6);
     let read = disk.read(15, RANGE + 2);
@@ -811,6 +819,49 @@ fn requests_that_wait_together_stay_apart() {
         drop(sender);
         assert_eq!(answers.iter().filter(|is_ok| *is_ok).count(), 40);
         assert_eq!(disk.accesses_of(EXACT_TREES), [40, 0, 0], "cache of {cache_blocks_max}");
+    }
+}
+
+/// What is trimmed while it is looked for ahead of its turn is read again as the request was: not block by block, whatever of it
+/// was at hand.
+#[test]
+fn what_left_the_cache_before_its_turn_is_read_as_it_was_asked_for() {
+    let exact = Counted::with(made_exact(), 16);
+    read_what_is_trimmed(&exact, 4, |step| step * 7 % 69);
+    let [blocks, between, ranges] = exact.accesses_of(EXACT_TREES);
+    assert!(blocks + between == 0 && ranges > 200, "{blocks}, {between}, {ranges}");
+    let by_classes = Counted::new(16);
+    read_what_is_trimmed(&by_classes, RANGE, |step| step % 9 * RANGE);
+    let [blocks, ranges] = by_classes.accesses();
+    assert!(blocks == 0 && ranges > 100, "{blocks}, {ranges}");
+}
+
+/// Reads of so many blocks. Of one, a block is trimmed while it waits.
+fn read_what_is_trimmed(disk: &Counted, blocks: u64, place: fn(u64) -> u64) {
+    for round in 0..100u64 {
+        let [near, far, farther] = [0, 3, 5].map(|more| place(round + more));
+        let at = |block: u64| block * BYTES as u64;
+        let bytes = blocks as u32 * BLOCK_BYTES;
+        let read = |block: u64| DiskOp::Read { offset: at(block), bytes };
+        disk.read(near, blocks);
+        let ops = [
+            read(far),
+            read(farther),
+            DiskOp::Trim {
+                offset: at(near + round % 4),
+                bytes: BLOCK_BYTES.into(),
+                durable: false,
+            },
+            read(near),
+        ];
+        let (sender, answers) = sync_channel(16);
+        for op in ops {
+            let sender = sender.clone();
+            let done = Box::new(move |said: Result<_, _>| sender.send(said.is_ok()).unwrap());
+            disk.disk.submit(Request { op, done });
+        }
+        drop(sender);
+        assert_eq!(answers.iter().filter(|is_ok| *is_ok).count(), 4);
     }
 }
 

@@ -15,11 +15,12 @@ fn assert_fields(report: &Value, names: &[&str]) {
     assert_eq!(found, wanted);
 }
 
-const PLAN: [&str; 24] = [
+const PLAN: [&str; 25] = [
     "accesses_per_checkpoint",
     "block_bytes",
     "blocks",
     "blocks_on_client_bytes",
+    "blocks_per_access",
     "client_bytes",
     "client_bytes_in_use_max",
     "disk_bytes",

@@ -3,8 +3,9 @@
 use rand_core::CryptoRng;
 
 use super::access::RangeArray;
+use super::plan::{self, RangeCost};
 use super::state::{self, Head, RangeRestore};
-use super::{NAME, impossible, plan};
+use super::{NAME, impossible};
 use crate::durable::section::Fields;
 use crate::durable::{
     AnyStore, Cost, Durable, DurableConfig, Fact, FactValue, RangePolicy, Restore, StateSize,
@@ -334,6 +335,11 @@ impl DurableConfig for RangeParams {
             _ => format!("{bytes} bytes"),
         };
         let named: Vec<_> = sizes.iter().map(in_words).collect();
+        let costs: Vec<_> =
+            self.classes.iter().flat_map(|class| plan::range_cost(self, *class)).collect();
+        let of_each = |bytes: fn(&RangeCost) -> f64| {
+            FactValue::Numbers(costs.iter().map(|cost| bytes(cost) as u64).collect())
+        };
         let mut facts = vec![
             Fact::Line("ranges", format!("of {}", named.join(", "))),
             Fact::Line("storage sees", self.what_is_seen(in_words)),
@@ -349,6 +355,8 @@ impl DurableConfig for RangeParams {
             ),
             Fact::Line("position map", "in client memory, one for each size of ranges".into()),
             Fact::Value("range_bytes", FactValue::Numbers(sizes)),
+            Fact::Value("range_read_bytes", of_each(|cost| cost.read_bytes)),
+            Fact::Value("range_written_bytes", of_each(|cost| cost.written_bytes)),
             Fact::Value("levels", number(levels)),
             Fact::Value("tree_top_levels", number(self.tree_top_levels.into())),
             Fact::Value("slots", number(self.slots.into())),

@@ -132,23 +132,58 @@ fn class(wish: &Wish, bytes: u64) -> Result<u8, Error> {
     )))
 }
 
-/// What an array of these parameters costs. An access is to one block.
+/// What accesses to ranges of one class cost on average.
+pub(super) struct RangeCost {
+    pub(super) read_bytes: f64,
+    pub(super) written_bytes: f64,
+    pub(super) trips: f64,
+}
+
+/// What an access to a range of a class costs: `ReadRange` in its tree, and its share of `BatchEvict` in every tree.
+pub(super) fn range_cost(params: &RangeParams, class: u8) -> Result<RangeCost, Error> {
+    let blocks = 1u64 << class;
+    let shapes = params.tree(RotatingTrees::from(TreeId(0)))?.rotating_shapes()?;
+    // The root of its shape is no bucket of the ORAM.
+    let levels = shapes.iter().flat_map(|shape| shape.levels().iter().skip(1).zip(0..));
+    let run_bytes = levels
+        .filter(|(level, _)| level.buckets > 0)
+        .map(|(level, j): (_, u32)| level.bucket_bytes * blocks.min(1 << j))
+        .sum::<u64>() as f64;
+    let path_bytes = shapes.iter().map(TreeShape::path_bytes).sum::<u64>() as f64;
+    let trees = params.classes.len() as f64;
+    let evictions = blocks as f64 / f64::from(params.evict_period);
+    // A path is one trip. Of longer ranges, each level is one. A batch of evictions is read in one, and written in one.
+    let trips = match class {
+        0 => 1,
+        _ => params.leaf_level + 1 - params.tree_top_levels,
+    };
+    Ok(RangeCost {
+        read_bytes: run_bytes + evictions * trees * path_bytes,
+        written_bytes: evictions * trees * path_bytes,
+        trips: f64::from(trips) + 2.0 * trees * evictions.min(1.0),
+    })
+}
+
+/// What an array of these parameters costs. An access is to one block, unless all of a disk are to ranges.
 pub(super) fn cost(params: &RangeParams) -> Result<Cost, Error> {
-    let tree = params.tree(RotatingTrees::from(TreeId(0)))?.rotating_shapes()?;
-    let path_bytes = tree.iter().map(TreeShape::path_bytes).sum::<u64>() as f64;
-    let (period, trees) = (f64::from(params.evict_period), params.classes.len() as f64);
+    let class = match params.policy {
+        RangePolicy::Fixed(class) => class,
+        RangePolicy::Classes | RangePolicy::Exact => 0,
+    };
+    let RangeCost { read_bytes, written_bytes, trips } = range_cost(params, class)?;
     let tree_bytes: u128 = params.shapes()?.iter().map(TreeShape::tree_bytes).sum();
     let entry_bytes = if params.leaf_level <= 32 { 4 } else { 8 };
     let entries: u64 = params.classes.iter().map(|class| params.entries(*class)).sum();
     Ok(Cost {
         tree_bytes: tree_bytes.try_into().unwrap_or(u64::MAX),
-        read_bytes_per_access: path_bytes * (1.0 + trees / period),
-        written_bytes_per_access: path_bytes * trees / period,
-        trips_per_access: 1.0 + 2.0 * trees / period,
+        blocks_per_access: 1 << class,
+        read_bytes_per_access: read_bytes,
+        written_bytes_per_access: written_bytes,
+        trips_per_access: trips,
         position_map_depth: 0,
         position_map_bytes: entries * entry_bytes + params.blocks.div_ceil(8),
         blocks_on_client_bytes: (params.client_blocks_max() + params.blocks_in_batch_max())
             * u64::from(params.block_bytes),
-        accesses_per_checkpoint: params.waiting_blocks_max(),
+        accesses_per_checkpoint: params.waiting_blocks_max() >> class,
     })
 }

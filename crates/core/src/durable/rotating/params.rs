@@ -259,6 +259,10 @@ impl DurableConfig for RawParams {
         ]
     }
 
+    fn may_serve_on_client(&self) -> bool {
+        true
+    }
+
     fn create(
         &self,
         key: MasterKey,

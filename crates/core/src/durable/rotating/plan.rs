@@ -174,6 +174,7 @@ pub(super) fn cost(params: &RawParams) -> Result<Cost, Error> {
     }
     Ok(Cost {
         tree_bytes: all_bytes.try_into().unwrap_or(u64::MAX),
+        blocks_per_access: 1,
         read_bytes_per_access: path_bytes * (1.0 + 1.0 / period) + sweeps / period,
         written_bytes_per_access: (path_bytes + sweeps) / period,
         trips_per_access: 1.0 + 2.0 / period,

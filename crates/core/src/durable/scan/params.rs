@@ -127,6 +127,7 @@ impl DurableConfig for ScanParams {
         let bucket_bytes = self.bucket_bytes() as u64;
         Ok(Cost {
             tree_bytes: self.ring() * bucket_bytes,
+            blocks_per_access: 1,
             read_bytes_per_access: (self.blocks * bucket_bytes) as f64,
             written_bytes_per_access: bucket_bytes as f64,
             trips_per_access: self.blocks.div_ceil(TRIP_BUCKETS) as f64 + 1.0,

@@ -2,6 +2,7 @@
 
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::{Durable, DurableConfig, EraStart, RangePolicy, Save, Want};
+use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{ErrorKind, Op};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -258,4 +259,48 @@ fn a_padded_state_has_one_length() {
     });
     assert_eq!(lengths[0], lengths[1]);
     assert_eq!(lengths[0], lengths[2]);
+}
+
+/// What accesses move, counted by storage, is what the parameters say of them.
+#[test]
+fn accesses_cost_what_is_said_of_them() {
+    for class in [0u8, 3] {
+        let policy = if class == 0 { RangePolicy::Classes } else { RangePolicy::Fixed(class) };
+        let params = RangeParams { blocks: 64, leaf_level: 6, policy, ..range(&[0, 3]) };
+        let (trees, memory) = store(&params);
+        let mut coins = StdRng::seed_from_u64(1);
+        let (sender, seen) = std::sync::mpsc::channel();
+        let view = Recorder::new(memory, move |event: &Event, _: &[u8]| {
+            sender.send((event.trip, event.operation, event.bytes)).unwrap();
+        });
+        let mut array = params.create(key(), &trees, Box::new(view), &mut coins).unwrap();
+        // As many as end with an eviction, so that averages come out.
+        let accesses = 30 * params.evict_period;
+        for access in 0..accesses {
+            let wanted = match class {
+                0 => Want::Block(u64::from(access) % 64),
+                _ => Want::Range { first: u64::from(access) * 8 % 64, class },
+            };
+            let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
+            carry_out(&mut *array, &plan, &vec![None; 1 << class]);
+            array.settle();
+        }
+        let seen: Vec<_> =
+            seen.try_iter().filter(|(_, operation, _)| *operation != Operation::Prefetch).collect();
+        let bytes_of = |wanted: Operation| {
+            let bytes = seen.iter().filter(|(_, operation, _)| *operation == wanted);
+            bytes.map(|(.., bytes)| bytes).sum::<u64>() as f64 / f64::from(accesses)
+        };
+        let mut trips: Vec<_> = seen.iter().map(|(trip, ..)| trip).collect();
+        trips.dedup();
+        let cost = params.cost().unwrap();
+        assert_eq!(cost.blocks_per_access, 1 << class);
+        let alike = |told: f64, counted: f64| (told / counted - 1.0).abs() < 1e-9;
+        let read = bytes_of(Operation::Read);
+        assert!(alike(cost.read_bytes_per_access, read), "{cost:?}, read {read}");
+        let written = bytes_of(Operation::Write);
+        assert!(alike(cost.written_bytes_per_access, written), "{cost:?}, written {written}");
+        let trips = trips.len() as f64 / f64::from(accesses);
+        assert!(alike(cost.trips_per_access, trips), "{cost:?}, {trips} trips");
+    }
 }
