@@ -20,7 +20,7 @@ pub(crate) struct RunArgs {
     /// Serve blocks that the client finds by their address without an access: those in the stash, and
     /// in the tree top of a volume made with --tree-top-ways. Storage then sees how often blocks are
     /// asked for again, and the accesses that are left tell something of which blocks are in use. A
-    /// fixed rate hides the first of it and not the second.
+    /// fixed rate hides the first of it and not the second. Volumes over ranges refuse it.
     #[arg(long)]
     pub(crate) serve_hits: bool,
     /// When the moves of blocks become durable in the client's directory.

@@ -203,7 +203,7 @@ pub(super) const LEAKS: &[Leak] = &[
                 replacement: "            let is_in_part = cover.blocks.clone().any(|block| blocks.cache.contains(block));
             if is_in_part && cover.class() > 0 {
                 let parts: Vec<_> = cover.blocks.clone().filter(|block| is_missing(*block)).collect();
-                missing.extend(parts.into_iter().map(Extent::of_block).map(Cover::whole));
+                missing.extend(parts.into_iter().map(crate::volume::Extent::of_block).map(Cover::whole));
             } else if needed.clone().any(is_missing) {",
             }
         ],
@@ -239,8 +239,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that a write has brought a part of a block",
         edits: &[Edit {
             file: PENDING,
-            find: "            RangePolicy::Fixed(class) => {",
-            replacement: "            RangePolicy::Fixed(class) if !self.is_write => {",
+            find: "let cover = Cover::whole(Extent::around(block, class));",
+            replacement: "let cover = Cover::whole(Extent::around(block, if self.is_write { 0 } else { class }));",
         }],
         found_by: &[VOLUME_RANGE.tests(&[FIXED])],
     },

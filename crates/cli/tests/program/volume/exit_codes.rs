@@ -47,6 +47,12 @@ fn a_command_line_not_understood_is_code_2() {
 fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
     let world = World::with_data(4);
     let label = "x".repeat(1000);
+    world.good("create ranges.obl --size 4M --scheme range --key-file key --state ./ranges");
+    world.bad(
+        "serve nbd ranges.obl --key-file key --state ./ranges --serve-hits --run true",
+        3,
+        "leave --serve-hits out",
+    );
     fs::write(world.path("text"), "not a volume").unwrap();
     fs::write(world.path("empty"), "").unwrap();
     File::create(world.path("large")).unwrap().set_len(100 * MIB).unwrap();

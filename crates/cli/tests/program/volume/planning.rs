@@ -175,7 +175,11 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
         (&plan["fixed_range_bytes"], &plan["disk_bytes"]),
         (&65_536.into(), &9_240_576.into())
     );
-    assert!(world.good(fixed).contains("how many accesses there were: all are of 64 KiB"));
+    assert_eq!(plan["blocks_per_access"], 16);
+    let text = world.good(fixed);
+    assert!(text.contains("how many accesses there were: all are of 64 KiB"), "{text}");
+    assert!(text.contains("an access         to 64.0 KiB reads"), "{text}");
+    assert!(text.contains("a range           of 64.0 KiB: an access reads"), "{text}");
     let exact = world.json("plan --size 9000K --scheme range --range-policy exact --json");
     assert_eq!(
         (&exact["range_policy"], &exact["range_bytes"], &exact["disk_bytes"]),
