@@ -1,17 +1,18 @@
 //! `oblivio lab run roram`.
 
 use oblivio_lab::report;
-use oblivio_lab::roram::{self, PAPER_ELL, PAPER_LEVEL, Results, figures};
+use oblivio_lab::roram::{self, Form, PAPER_ELL, PAPER_LEVEL, Plan, Results, figures};
 
 use super::made::Made;
 use crate::args::RoramArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
-use crate::output;
+use crate::{output, progress};
 
 /// With `--quick`.
 const QUICK_LEVEL: u8 = 14;
 const QUICK_ELL: u8 = 10;
+const QUICK_MIX_REQUESTS: usize = 50;
 
 /// `oblivio lab run roram`.
 pub(crate) fn run_roram(args: &RoramArgs) -> Result<(), CliError> {
@@ -23,8 +24,12 @@ pub(crate) fn run_roram(args: &RoramArgs) -> Result<(), CliError> {
             "ranges of 2^{ell} blocks are longer than 2^{level} blocks: choose a smaller --ell"
         )));
     }
+    let mix_requests_max = if args.quick { QUICK_MIX_REQUESTS } else { usize::MAX };
+    let plan = Plan { level, ell, mix_requests_max, seed: args.seed };
     let output_dir = OutputDir::prepare(&args.output)?;
-    let measured = roram::run(level, ell, args.seed);
+    let bar = progress::bar_of(Form::ALL.len() as u64, "ORAMs");
+    let measured = roram::run(&plan, &|| bar.inc(1));
+    bar.finish_and_clear();
     let results = measured.to_json()?;
     let path = output_dir.write("results.json", &results)?;
     let done = format!("results  {}", path.display());

@@ -1,7 +1,7 @@
-//! The three parts of rORAM's Fig. 6, that of the disk twice.
+//! What is shown, and the three parts of rORAM's Fig. 6, that of the disk twice.
 
 use super::media::Medium;
-use super::{Form, Results};
+use super::{Form, Results, mix_figures, seek_figures};
 use crate::report::{Curves, Figure, Plot, Series, Stated};
 
 /// From ranges of two to this number of blocks on, the paper says how much faster rORAM is.
@@ -9,7 +9,15 @@ const STATED_FROM: u8 = 10;
 
 /// What a report shows of `results`.
 pub fn figures(results: &Results) -> Vec<Figure> {
-    Medium::ALL.map(|medium| figure(results, medium)).into()
+    let lengths = Medium::ALL.map(|medium| figure(results, medium));
+    let mixes = Medium::ALL.map(|medium| mix_figures::figure(results, medium));
+    lengths.into_iter().chain(mixes).chain(seek_figures::figures(results)).collect()
+}
+
+/// From what a figure was made.
+pub(super) fn origin(results: &Results) -> String {
+    let (blocks, seed, version) = (1u64 << results.level, results.seed, &results.version);
+    format!("{blocks} blocks of 4 KiB, seed {seed}, version {version}")
 }
 
 fn figure(results: &Results, medium: Medium) -> Figure {
@@ -48,12 +56,7 @@ fn figure(results: &Results, medium: Medium) -> Figure {
             ours: mean,
         }],
         remarks: remarks(results, medium),
-        origin: format!(
-            "{} blocks of 4 KiB, seed {}, version {}",
-            1u64 << results.level,
-            results.seed,
-            results.version
-        ),
+        origin: origin(results),
     };
     figure.explained(&[reason(medium)])
 }

@@ -23,18 +23,21 @@ pub enum Form {
     Roram,
     /// This project's volume over blocks: RAW ORAM with Z5A5, twelve levels and the position map on the client.
     Blocks,
+    /// The same over blocks of 1 MiB, four levels of which take as much of the client: the paper's naive rival.
+    Mebibytes,
     /// This project's volume with ranges of 4 KiB and 1 MiB: ten levels and all positions on the client, reads that only read.
     Classes,
 }
 
 impl Form {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::PathRecursive,
         Self::PathFlat,
         Self::BatchedEviction,
         Self::Roram,
         Self::Blocks,
+        Self::Mebibytes,
         Self::Classes,
     ];
 
@@ -61,6 +64,10 @@ impl Form {
             Self::PathFlat => vec![tree(level, PATH_BUCKET_BYTES)],
             Self::Roram => (0..=ell).map(|_| tree(level, PATH_BUCKET_BYTES)).collect(),
             Self::Blocks => vec![tree(half, SLOTS_BYTES), tree(half, HEAD_BYTES)],
+            Self::Mebibytes => {
+                let half = half.saturating_sub(CLASS);
+                vec![tree(half, SLOTS_BYTES << CLASS), tree(half, HEAD_BYTES)]
+            }
             Self::Classes => (0..2)
                 .flat_map(|_| [SLOTS_BYTES, HEAD_BYTES])
                 .map(|bytes| tree(half, bytes))
@@ -78,6 +85,7 @@ impl fmt::Display for Form {
             Self::BatchedEviction => "Batched Eviction",
             Self::Roram => "rORAM",
             Self::Blocks => "this volume, blocks",
+            Self::Mebibytes => "this volume, blocks of 1 MiB",
             Self::Classes => "this volume, ranges of 4 KiB and 1 MiB",
         })
     }
@@ -98,6 +106,7 @@ const EVICT_PERIOD: u64 = 5;
 
 /// Levels that a volume keeps on the client.
 const BLOCKS_TOP_LEVELS: u8 = 12;
+const MEBIBYTES_TOP_LEVELS: u8 = 4;
 const CLASSES_TOP_LEVELS: u8 = 10;
 
 /// The exponent of the longer ranges of a volume: 1 MiB.
@@ -124,7 +133,7 @@ impl Tree {
     fn path(&self, leaf: u64, from: u8, make: &mut dyn FnMut(Request)) {
         for level in from..=self.leaf_level {
             let offset = self.offset(level, leaf & ((1 << level) - 1));
-            make(Request { offset, bytes: self.bucket_bytes });
+            make(Request { offset, bytes: self.bucket_bytes, level });
         }
     }
 
@@ -137,7 +146,7 @@ impl Tree {
             for (start, count) in [(start, before_end), (0, count - before_end)] {
                 if count > 0 {
                     let bytes = count * self.bucket_bytes;
-                    make(Request { offset: self.offset(level, start), bytes });
+                    make(Request { offset: self.offset(level, start), bytes, level });
                 }
             }
         }
@@ -154,7 +163,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Makes the requests for `blocks` blocks from `first` on, a power of two.
+    /// Makes the requests for `blocks` blocks from `first` on. An ORAM of ranges makes as many accesses as it takes of its longest
+    /// ranges.
     pub(super) fn query(
         &mut self,
         first: u64,
@@ -185,18 +195,22 @@ impl Layout {
                 self.evictions += blocks;
             }
             Form::Roram => {
-                let class = blocks.ilog2().min(u32::from(self.ell)) as usize;
-                for _ in 0..2 {
-                    let tree = self.trees[class];
-                    let leaf = tree.leaf(coins);
-                    tree.run(leaf, blocks, 0, make);
-                    tree.run(leaf, blocks, 0, make);
+                let longest = 1u64 << self.ell;
+                let mut left = blocks;
+                while left > 0 {
+                    let asked = left.min(longest);
+                    self.access_ranges(asked.next_power_of_two().ilog2() as usize, coins, make);
+                    left -= asked;
                 }
-                (0..self.trees.len()).for_each(|at| self.evict(at, 2 * blocks, 0, make));
-                self.evictions += 2 * blocks;
             }
             Form::Blocks => {
                 (0..blocks).for_each(|_| self.access(0, 1, BLOCKS_TOP_LEVELS, coins, make));
+            }
+            Form::Mebibytes => {
+                // What is written in part is read and written in one access.
+                for _ in first >> CLASS..=(first + blocks - 1) >> CLASS {
+                    self.access(0, 1, MEBIBYTES_TOP_LEVELS, coins, make);
+                }
             }
             Form::Classes => {
                 // Requests are cut at the borders of ranges; what sticks out is read block by block.
@@ -210,6 +224,19 @@ impl Layout {
                 }
             }
         }
+    }
+
+    /// `Access`: two ranges of a class, each read and written again, and evictions in all trees.
+    fn access_ranges(&mut self, class: usize, coins: &mut StdRng, make: &mut dyn FnMut(Request)) {
+        let range = 1u64 << class;
+        for _ in 0..2 {
+            let tree = self.trees[class];
+            let leaf = tree.leaf(coins);
+            tree.run(leaf, range, 0, make);
+            tree.run(leaf, range, 0, make);
+        }
+        (0..self.trees.len()).for_each(|at| self.evict(at, 2 * range, 0, make));
+        self.evictions += 2 * range;
     }
 
     /// An access of a volume: a run in a pair of trees, and the evictions that are due in every tree.

@@ -12,6 +12,8 @@ pub struct Request {
     pub offset: u64,
     /// How many.
     pub bytes: u64,
+    /// Of the tree. A run of paths is asked for from the root on.
+    pub level: u8,
 }
 
 /// What storage lies on.
@@ -175,13 +177,13 @@ mod tests {
         let mut tally = Tally::new(Medium::Disk);
         for _ in 0..100_000 {
             let offset = coins.random_range(0..DISK_SPAN_BYTES as u64);
-            tally.add(&Request { offset, bytes: 0 });
+            tally.add(&Request { offset, bytes: 0, level: 0 });
         }
         let mean = tally.seconds / 1e5;
         assert!((mean - 12.67e-3).abs() < 0.1e-3, "{mean}");
         let before = tally.clone();
-        tally.add(&Request { offset: before.head, bytes: 150_000_000 });
-        tally.add(&Request { offset: before.head + 150_000_000, bytes: 75_000_000 });
+        tally.add(&Request { offset: before.head, bytes: 150_000_000, level: 0 });
+        tally.add(&Request { offset: before.head + 150_000_000, bytes: 75_000_000, level: 0 });
         assert_eq!((tally.seeks, tally.requests), (before.seeks, before.requests + 2));
         assert!((tally.seconds - before.seconds - 1.5).abs() < 1e-6);
     }
@@ -192,7 +194,7 @@ mod tests {
         let link: Medium = "link=20.5,100".parse().unwrap();
         assert_eq!(link, Medium::OtherLink { micros: 20_500, megabits: 100 });
         let mut tally = Tally::new(link);
-        tally.add(&Request { offset: 9, bytes: 12_500_000 });
+        tally.add(&Request { offset: 9, bytes: 12_500_000, level: 0 });
         assert!((tally.seconds - 1.0205).abs() < 1e-9);
         for wrong in
             ["", "tape", "link=", "link=1", "link=1,0", "link=-1,5", "link=NaN,5", "link=1,5,5"]
@@ -206,7 +208,7 @@ mod tests {
         for (medium, seconds) in [(Medium::Ssd, 2.0001), (Medium::Link, 8.001)] {
             for offset in [0, 1 << 40] {
                 let mut tally = Tally::new(medium);
-                tally.add(&Request { offset, bytes: 1_000_000_000 });
+                tally.add(&Request { offset, bytes: 1_000_000_000, level: 0 });
                 assert!((tally.seconds - seconds).abs() < 1e-9);
             }
         }

@@ -1,21 +1,27 @@
-//! Fig. 6 of rORAM on models of its media: what a block of a range takes, by the length of the range.
+//! Figs. 6 and 7 of rORAM on models of its media, and its seeks.
 //!
 //! The paper's database of 2^22 blocks of 4 KiB takes 1.9 TiB as its ranges need them. So nothing is stored here: which
 //! buckets an access reads and writes follows from coins and counts, and a model of a medium says how long that takes. Requests are
-//! made one after the other, as in the paper.
+//! made one after the other, as in the paper. What programs ask for in Fig. 7 was recorded below an ext4.
 
 mod figures;
 mod forms;
 mod media;
+mod mix_figures;
+mod parallel;
+mod recordings;
 mod results;
+mod seek_figures;
 mod volume;
 
 pub use figures::figures;
 pub use forms::Form;
 pub use media::{Medium, Request, Tally};
-pub use results::{Cell, Results};
+pub use recordings::{Asked, Mix};
+pub use results::{Cell, MixCell, Results, SeekCell};
 pub use volume::VolumeModel;
 
+use parallel::ParallelSeeks;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -28,13 +34,34 @@ pub const PAPER_LEVEL: u8 = 22;
 /// The exponent of the longest ranges of the paper (`ell`).
 pub const PAPER_ELL: u8 = 14;
 
-/// Runs all forms on all media, with ranges of 2^0 to 2^`ell` of 2^`level` blocks. `seed` is where all coins come from.
+/// From this level on, seeks are counted.
+const SEEKS_FROM_LEVEL: u8 = 8;
+
+/// In so many parts storage is for figures of parallel seeks.
+const PARTS: [u8; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
+
+/// What is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// There are two to this number of blocks.
+    pub level: u8,
+    /// The longest ranges have two to this number of blocks.
+    pub ell: u8,
+    /// As many of the first requests of each mix of programs are replayed.
+    pub mix_requests_max: usize,
+    /// Where all coins come from.
+    pub seed: u64,
+}
+
+/// Runs all forms on all media: with ranges of 2^0 to 2^`ell` blocks, and with the mixes of programs. `progress` is told of each form
+/// that is done, of [`Form::ALL`].
 ///
 /// # Panics
 /// When `level` is not 2 to 30 or `ell` is above it.
-pub fn run(level: u8, ell: u8, seed: u64) -> Results {
+pub fn run(plan: &Plan, progress: &dyn Fn()) -> Results {
+    let Plan { level, ell, seed, .. } = *plan;
     assert!((2..=30).contains(&level) && ell <= level, "ranges of a tree that can be");
-    let mut cells = Vec::new();
+    let mut results = Results::new(level, ell, seed);
     for form in Form::ALL {
         for exponent in 0..=ell {
             let mut coins = StdRng::seed_from_u64(seed);
@@ -49,16 +76,62 @@ pub fn run(level: u8, ell: u8, seed: u64) -> Results {
                 });
             }
             let blocks = (queries << exponent) as f64;
-            cells.extend(tallies.iter().map(|tally| Cell::new(form, exponent, tally, blocks)));
+            let cells = tallies.iter().map(|tally| Cell::new(form, exponent, tally, blocks));
+            results.cells.extend(cells);
         }
+        for mix in Mix::ALL {
+            results.mixes.extend(replay(form, mix, plan));
+        }
+        progress();
     }
-    Results::new(level, ell, seed, cells)
+    for level in (SEEKS_FROM_LEVEL..=level).step_by(2) {
+        results.seeks.extend([ell.min(level), level].map(|ell| seeks(level, ell, 1, seed)));
+    }
+    results.seeks.extend(PARTS[1..].iter().map(|parts| seeks(level, ell, *parts, seed)));
+    results
+}
+
+/// What a file system asked for, on every medium. A disk that is smaller than that which was recorded is asked for what lies behind
+/// its end from its beginning on.
+fn replay(form: Form, mix: Mix, plan: &Plan) -> [MixCell; Medium::ALL.len()] {
+    let Plan { level, ell, mix_requests_max, seed } = *plan;
+    let mut coins = StdRng::seed_from_u64(seed);
+    let mut layout = form.layout(level, ell);
+    let mut tallies = Medium::ALL.map(Tally::new);
+    let (mut requests, mut blocks) = (0, 0);
+    for asked in mix.asked().take(mix_requests_max) {
+        layout.query(asked.first % (1 << level), asked.blocks, &mut coins, &mut |request| {
+            tallies.iter_mut().for_each(|tally| tally.add(&request));
+        });
+        requests += 1;
+        blocks += asked.blocks;
+    }
+    tallies.map(|tally| {
+        let Tally { medium, seconds, .. } = tally;
+        MixCell { form, medium, mix, requests, blocks, seconds }
+    })
+}
+
+/// Seeks of an access of rORAM to blocks, as published.
+fn seeks(level: u8, ell: u8, parts: u8, seed: u64) -> SeekCell {
+    const ACCESSES: u32 = 50;
+    let mut coins = StdRng::seed_from_u64(seed);
+    let mut layout = Form::Roram.layout(level, ell);
+    let mut seeks = ParallelSeeks::of_parts(parts.into());
+    for _ in 0..ACCESSES {
+        layout.query(0, 1, &mut coins, &mut |request| seeks.add(&request));
+    }
+    SeekCell { level, ell, parts, seeks: seeks.seeks() as f64 / f64::from(ACCESSES) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::section;
+
+    fn run(level: u8, ell: u8, seed: u64) -> Results {
+        super::run(&Plan { level, ell, mix_requests_max: 4, seed }, &|| ())
+    }
 
     #[test]
     fn a_range_costs_as_many_requests_as_its_tree_has_stretches() {
@@ -85,6 +158,32 @@ mod tests {
         assert_eq!(texts(&Results::from_json(&file).unwrap()), texts(&results));
         assert_eq!(run(8, 3, 2), results);
         assert!(Results::from_json("{}").is_err());
+    }
+
+    /// Of 15 trees, each is read and written by an eviction, and that of the range twice more: 34 runs of 23 levels, each a stretch or
+    /// two.
+    #[test]
+    fn seeks_are_those_of_the_paper_and_fall_with_the_parts() {
+        let seeks = |parts| seeks(PAPER_LEVEL, PAPER_ELL, parts, 1).seeks;
+        assert!((782.0..=860.0).contains(&seeks(1)), "{}", seeks(1));
+        let halves = seeks(2) / seeks(1);
+        assert!((0.5..0.56).contains(&halves), "{halves}");
+        // With a part for each level, every run takes a seek, or two where it wraps.
+        assert!((34.0..=68.0).contains(&seeks(23)), "{}", seeks(23));
+        assert_eq!(seeks(23), seeks(24));
+    }
+
+    #[test]
+    fn long_requests_of_file_systems_win_and_short_ones_lose() {
+        let results =
+            super::run(&Plan { level: 16, ell: 8, mix_requests_max: 12, seed: 1 }, &|| ());
+        let factor =
+            |mix, fast| results.mix_factor(Medium::Disk, mix, Form::PathRecursive, fast).unwrap();
+        let [streams, files] = [Mix::SeqRead, Mix::FileServer];
+        assert!(factor(streams, Form::Roram) > 2.0 * factor(files, Form::Roram));
+        assert!(factor(streams, Form::Classes) > factor(streams, Form::Blocks));
+        // A block of 1 MiB is read for any of its blocks.
+        assert!(factor(files, Form::Mebibytes) < factor(streams, Form::Mebibytes) / 4.0);
     }
 
     #[test]

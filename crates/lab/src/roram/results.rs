@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::media::{Medium, Tally};
+use super::recordings::Mix;
 use super::{Form, NAME};
 use crate::LabError;
 
@@ -40,6 +41,48 @@ impl Cell {
     }
 }
 
+/// One ORAM on one medium, under what a file system asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MixCell {
+    /// Which ORAM.
+    pub form: Form,
+    /// On what.
+    pub medium: Medium,
+    /// What programs did.
+    pub mix: Mix,
+    /// Requests of the file system.
+    pub requests: u64,
+    /// Blocks of these.
+    pub blocks: u64,
+    /// What all of them took.
+    pub seconds: f64,
+}
+
+impl MixCell {
+    /// Requests of the file system a second.
+    pub fn requests_per_second(&self) -> f64 {
+        self.requests as f64 / self.seconds
+    }
+
+    /// Blocks a second.
+    pub fn blocks_per_second(&self) -> f64 {
+        self.blocks as f64 / self.seconds
+    }
+}
+
+/// Seeks of rORAM as published, an access.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeekCell {
+    /// There are two to this number of blocks.
+    pub level: u8,
+    /// The longest ranges have two to this number of blocks.
+    pub ell: u8,
+    /// In how many parts storage is.
+    pub parts: u8,
+    /// One after the other; those of different parts are made at once.
+    pub seeks: f64,
+}
+
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
@@ -52,14 +95,20 @@ pub struct Results {
     pub ell: u8,
     /// Where all coins came from.
     pub seed: u64,
-    /// What was counted.
+    /// What ranges of each length take.
     pub cells: Vec<Cell>,
+    /// What mixes of programs take.
+    pub mixes: Vec<MixCell>,
+    /// Seeks of an access.
+    pub seeks: Vec<SeekCell>,
 }
 
 impl Results {
-    pub(super) fn new(level: u8, ell: u8, seed: u64, cells: Vec<Cell>) -> Self {
+    /// Of so many blocks and ranges up to so many, with nothing measured yet.
+    pub(super) fn new(level: u8, ell: u8, seed: u64) -> Self {
         let (experiment, version) = (NAME.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-        Self { experiment, version, level, ell, seed, cells }
+        let (cells, mixes, seeks) = (Vec::new(), Vec::new(), Vec::new());
+        Self { experiment, version, level, ell, seed, cells, mixes, seeks }
     }
 
     /// One of them.
@@ -67,6 +116,24 @@ impl Results {
         let is_it =
             |cell: &&Cell| (cell.form, cell.medium, cell.exponent) == (form, medium, exponent);
         self.cells.iter().find(is_it)
+    }
+
+    /// One of the mixes.
+    pub fn mix(&self, form: Form, medium: Medium, mix: Mix) -> Option<&MixCell> {
+        let is_it = |cell: &&MixCell| (cell.form, cell.medium, cell.mix) == (form, medium, mix);
+        self.mixes.iter().find(is_it)
+    }
+
+    /// How many times as long a mix takes with one ORAM as with another.
+    pub(super) fn mix_factor(
+        &self,
+        medium: Medium,
+        mix: Mix,
+        slow: Form,
+        fast: Form,
+    ) -> Option<f64> {
+        let seconds = |form| self.mix(form, medium, mix).map(|cell| cell.seconds);
+        Some(seconds(slow)? / seconds(fast)?)
     }
 
     /// How many times as long one ORAM takes as another, with ranges of each length from 2^`from` on.

@@ -198,7 +198,7 @@ impl Level {
                 end += 1;
             }
             let offset = self.base + start * self.bucket_bytes;
-            make(Request { offset, bytes: (end - start) * self.bucket_bytes });
+            make(Request { offset, bytes: (end - start) * self.bucket_bytes, level: self.level });
         }
     }
 }

@@ -1,0 +1,98 @@
+//! rORAM's Fig. 7: what mixes of programs reach on each medium.
+
+use super::figures::origin;
+use super::media::Medium;
+use super::recordings::Mix;
+use super::{Form, Results};
+use crate::report::{Bars, Figure, Plot, Series, Stated};
+
+pub(super) fn figure(results: &Results, medium: Medium) -> Figure {
+    let series = Form::ALL.map(|form| Series {
+        name: form.to_string(),
+        values: Mix::ALL
+            .map(|mix| results.mix(form, medium, mix).map(|cell| cell.blocks_per_second()))
+            .into(),
+    });
+    let bars = Bars {
+        labels: Mix::ALL.map(|mix| mix.to_string()).into(),
+        value: "blocks a second".to_owned(),
+        stacked: false,
+        series: series.into(),
+    };
+    let stated = Mix::ALL.map(|mix| {
+        let (paper, band) = stated(medium, mix);
+        Stated {
+            what: format!("rORAM over Path ORAM, {mix}"),
+            paper,
+            band,
+            ours: results.mix_factor(medium, mix, Form::PathRecursive, Form::Roram),
+        }
+    });
+    let figure = Figure {
+        id: format!("roram-fig07-{}", medium.id()),
+        title: format!("Blocks a second for file systems on {medium}"),
+        paper: format!("rORAM, Fig. 7 ({})", part(medium)),
+        plot: Plot::Bars(bars),
+        stated: stated.into(),
+        remarks: remarks(results, medium),
+        origin: origin(results),
+    };
+    figure.explained(&[
+        "a request of a file system is as long as it is, and an access of rORAM costs the same up to the longest range. So \
+         the factor follows from the lengths of requests, which the paper does not give: ours are 1 MiB (SeqRead), 128 KiB and less \
+         (FileServer) and 256 KiB (VideoServer). Fig. 6 shows what each length gains on the same medium.",
+    ])
+}
+
+fn part(medium: Medium) -> &'static str {
+    match medium {
+        Medium::Disk | Medium::MeanDisk => "a",
+        Medium::Ssd => "b",
+        Medium::Link | Medium::OtherLink { .. } => "c",
+    }
+}
+
+/// What the paper says of a mix on a medium, and how far ours may be from it. Of the file server it says "up to".
+fn stated(medium: Medium, mix: Mix) -> (f64, f64) {
+    match (mix, medium) {
+        (Mix::SeqRead, Medium::Disk | Medium::MeanDisk | Medium::Ssd) => (12.5, 2.5),
+        (Mix::SeqRead, _) => (6.0, 1.0),
+        (Mix::FileServer, _) => (5.0, 1.0),
+        (Mix::VideoServer, Medium::Disk | Medium::MeanDisk) => (11.0, 2.0),
+        (Mix::VideoServer, Medium::Ssd) => (8.0, 1.5),
+        (Mix::VideoServer, _) => (4.0, 1.0),
+    }
+}
+
+fn remarks(results: &Results, medium: Medium) -> Vec<String> {
+    let factors = |slow, fast| {
+        let factor = |mix| match results.mix_factor(medium, mix, slow, fast) {
+            Some(factor) => format!("{mix} {factor:.1}"),
+            None => format!("{mix} not measured"),
+        };
+        Mix::ALL.map(factor).join(", ")
+    };
+    let requests = Mix::ALL.map(|mix| {
+        let cell = results.mix(Form::Roram, medium, mix);
+        let (requests, blocks) = cell.map_or((0, 0), |cell| (cell.requests, cell.blocks));
+        format!("{mix} {requests} requests of {blocks} blocks")
+    });
+    vec![
+        format!(
+            "What an ext4 asked of a disk of 16 GiB was recorded once, and is replayed: {}. Requests come one after the other, and \
+             reads and writes take the same. The paper counts queries, and does not say what one is.",
+            requests.join(", ")
+        ),
+        format!(
+            "rORAM over Path ORAM with its map on the client: {}; over Batched Eviction: {}.",
+            factors(Form::PathFlat, Form::Roram),
+            factors(Form::BatchedEviction, Form::Roram)
+        ),
+        format!(
+            "This project's volume with ranges of 4 KiB and 1 MiB over its volume of blocks: {}; over one of blocks of 1 MiB, which \
+             reads a mebibyte for any block: {}.",
+            factors(Form::Blocks, Form::Classes),
+            factors(Form::Mebibytes, Form::Classes)
+        ),
+    ]
+}

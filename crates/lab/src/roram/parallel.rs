@@ -1,0 +1,56 @@
+//! Storage in parts that seek at the same time (rORAM, section VIII-A): levels of trees are dealt to them in turn.
+
+use super::media::Request;
+
+/// Seeks of storage in so many parts, where those of different parts that belong to one run of paths are made at once.
+pub(super) struct ParallelSeeks {
+    /// Of the run under way, by part.
+    of_run: Vec<u64>,
+    last_level: u8,
+    /// Of the runs before: the most that any part made in each.
+    seeks: u64,
+}
+
+impl ParallelSeeks {
+    pub(super) fn of_parts(parts: usize) -> Self {
+        Self { of_run: vec![0; parts], last_level: 0, seeks: 0 }
+    }
+
+    /// Each request is a stretch of a level, and each stretch a seek. Where levels begin again, another run does.
+    pub(super) fn add(&mut self, request: &Request) {
+        if request.level < self.last_level {
+            self.end_run();
+        }
+        self.last_level = request.level;
+        let parts = self.of_run.len();
+        self.of_run[usize::from(request.level) % parts] += 1;
+    }
+
+    fn end_run(&mut self) {
+        self.seeks += self.of_run.iter().max().copied().unwrap_or(0);
+        self.of_run.fill(0);
+    }
+
+    /// One after the other.
+    pub(super) fn seeks(mut self) -> u64 {
+        self.end_run();
+        self.seeks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_seek_at_once_and_runs_do_not() {
+        let seeks = |parts| {
+            let mut seeks = ParallelSeeks::of_parts(parts);
+            for _ in 0..3 {
+                (0..8).for_each(|level| seeks.add(&Request { offset: 0, bytes: 1, level }));
+            }
+            seeks.seeks()
+        };
+        assert_eq!([1, 2, 3, 4, 8, 20].map(seeks), [24, 12, 9, 6, 3, 3]);
+    }
+}

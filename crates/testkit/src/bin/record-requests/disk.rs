@@ -1,0 +1,83 @@
+//! A disk with an ext4 on it, gone when it is dropped.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// That of the paper: 2^22 blocks of 4 KiB.
+const BYTES: u64 = 16 << 30;
+
+pub(super) struct LoopDisk {
+    base: PathBuf,
+    /// Where its files are.
+    folder: PathBuf,
+    device: String,
+}
+
+impl LoopDisk {
+    /// One on which the kernel reads so much ahead of a program.
+    pub(super) fn new(read_ahead_kib: usize) -> io::Result<Self> {
+        let base = std::env::temp_dir().join(format!("record-requests-{}", std::process::id()));
+        let folder = base.join("files");
+        fs::create_dir_all(&folder)?;
+        let image = base.join("image");
+        fs::File::create(&image)?.set_len(BYTES)?;
+        let device = run("losetup", &["--find".as_ref(), "--show".as_ref(), image.as_os_str()])?;
+        let disk = Self { base, folder, device: device.trim().to_owned() };
+        // All of the file system is made at once, so that nothing of that is recorded later.
+        let options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+        let [quiet, extended] = ["-q", "-E"].map(OsStr::new);
+        run("mkfs.ext4", &[quiet, extended, options.as_ref(), disk.device.as_ref()])?;
+        let name = disk.device.trim_start_matches("/dev/");
+        let read_ahead = format!("/sys/block/{name}/queue/read_ahead_kb");
+        fs::write(read_ahead, read_ahead_kib.to_string())?;
+        run("mount", &[disk.device.as_ref(), disk.folder.as_os_str()])?;
+        Ok(disk)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// How the kernel calls it: major and minor number.
+    pub(super) fn number(&self) -> io::Result<(u64, u64)> {
+        let number = fs::metadata(&self.device)?.rdev();
+        Ok((number >> 8, number & 0xff))
+    }
+
+    /// All that was written is on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        run("sync", &["--file-system".as_ref(), self.folder.as_os_str()]).map(drop)
+    }
+
+    /// Programs that read find nothing in the page cache.
+    pub(super) fn forget_what_is_cached(&self) -> io::Result<()> {
+        self.sync()?;
+        fs::write("/proc/sys/vm/drop_caches", "3")
+    }
+}
+
+impl Drop for LoopDisk {
+    /// What cannot be undone is told, and the rest is undone.
+    fn drop(&mut self) {
+        let undone = [
+            run("umount", &[self.folder.as_os_str()]).map(drop),
+            run("losetup", &["--detach".as_ref(), self.device.as_ref()]).map(drop),
+            fs::remove_dir_all(&self.base),
+        ];
+        undone.into_iter().filter_map(Result::err).for_each(super::warn);
+    }
+}
+
+/// What a program prints, if it succeeds.
+fn run(program: &str, arguments: &[&OsStr]) -> io::Result<String> {
+    let done = Command::new(program).args(arguments).output()?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        return Err(io::Error::other(format!("{program}: {}: {}", done.status, said.trim())));
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}

@@ -1,0 +1,61 @@
+//! Records what ext4 asks of a disk while programs read and write files: the mixes of rORAM's Fig. 7.
+//!
+//! It makes a sparse disk of 16 GiB behind a loop device, puts an ext4 on it, and runs each mix on files there. What the kernel hands to
+//! the disk comes from its own trace of block requests. `oblivio lab run roram` replays the recordings on models of media.
+//! It needs root, a kernel with loop devices, ext4 and tracefs, and some gigabytes in the temporary directory.
+
+mod block_trace;
+mod disk;
+mod mixes;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use block_trace::BlockTrace;
+use disk::LoopDisk;
+use mixes::Mix;
+
+/// As many of the first requests are kept.
+const REQUESTS_MAX: usize = 4000;
+
+/// Records what ext4 asks of a disk, to one file for each mix of programs
+#[derive(Parser)]
+#[command(name = "record-requests")]
+struct Args {
+    /// Where the recordings go; those of an earlier run are replaced
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+    /// Where all coins come from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+fn main() -> io::Result<()> {
+    let args = Args::parse();
+    fs::create_dir_all(&args.output)?;
+    for mix in Mix::ALL {
+        let disk = LoopDisk::new(mix.read_ahead_kib())?;
+        mix.prepare(disk.folder(), args.seed)?;
+        disk.forget_what_is_cached()?;
+        let trace = BlockTrace::start(disk.number()?)?;
+        mix.run(disk.folder(), args.seed)?;
+        disk.sync()?;
+        let requests = trace.end()?;
+        let path = args.output.join(format!("{}.csv", mix.name()));
+        let mut file = io::BufWriter::new(fs::File::create(&path)?);
+        for request in requests.iter().take(REQUESTS_MAX) {
+            writeln!(file, "{request}")?;
+        }
+        file.flush()?;
+        writeln!(io::stdout(), "{}: {} requests", path.display(), requests.len())?;
+    }
+    Ok(())
+}
+
+/// Tells of what could not be undone.
+fn warn(error: io::Error) {
+    drop(writeln!(io::stderr(), "record-requests: {error}"));
+}
