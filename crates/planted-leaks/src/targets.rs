@@ -77,6 +77,14 @@ pub(crate) const VOLUME_TORN_ANCHOR: TestTarget = of_volumes("torn_anchor");
 pub(crate) const VOLUME_UNITS: TestTarget =
     TestTarget { package: "oblivio-volume", program: UNIT_TESTS, module: "" };
 
+/// What an array over ranges promises.
+pub(crate) const CORE_RANGE: TestTarget =
+    TestTarget { package: "oblivio-core", program: "engine", module: "durable::range" };
+
+/// How NBD requests are divided.
+pub(crate) const SERVE_PORTIONS: TestTarget =
+    TestTarget { package: "oblivio-serve", program: UNIT_TESTS, module: "nbd::portions::tests" };
+
 /// What reaches the disk behind the NBD server.
 pub(crate) const SERVE_NBD: TestTarget =
     TestTarget { package: "oblivio-serve", program: "servers", module: "nbd" };

@@ -12,7 +12,7 @@ use crate::superblock::{SuperblockError, SuperblockErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VolumeErrorKind {
-    /// The parameters cannot exist. Nothing was created.
+    /// The parameters cannot exist, and nothing was created; or trees of these have no room for what they should hold.
     InvalidConfig,
     /// The request cannot be served. Nothing was touched; the volume stays usable.
     InvalidRequest,

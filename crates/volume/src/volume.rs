@@ -23,7 +23,6 @@ use crate::superblock::{self, VolumeParams};
 pub(crate) use self::opening::seal_key;
 pub use self::opening::{Recovery, needs_recovery};
 pub use self::ranges::Extent;
-pub(crate) use self::ranges::RangeAccess;
 
 /// The tree of the store that is the scheme's first.
 pub const FIRST_TREE: TreeId = TreeId(2);

@@ -62,7 +62,7 @@ fn figure(results: &Results, medium: Medium) -> Figure {
 }
 
 /// Why the factor is another than the paper's.
-fn reason(medium: Medium) -> &'static str {
+pub(super) fn reason(medium: Medium) -> &'static str {
     match medium {
         Medium::Disk | Medium::MeanDisk => {
             "seeks of Path ORAM go a short way: its trees are a fifteenth of what rORAM's take, on the same disk. \

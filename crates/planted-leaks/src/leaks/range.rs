@@ -1,7 +1,9 @@
 //! Leaks of ranges: what storage learns beside their classes.
 
 use super::{Edit, Leak};
-use crate::targets::{VOLUME_PRIVACY, VOLUME_RANGE, VOLUME_SCHEDULE, VOLUME_VIEW};
+use crate::targets::{
+    CORE_RANGE, SERVE_PORTIONS, VOLUME_PRIVACY, VOLUME_RANGE, VOLUME_SCHEDULE, VOLUME_VIEW,
+};
 
 const ACCESS: &str = "core/src/durable/range/access.rs";
 const ARRAY: &str = "core/src/durable/range/array.rs";
@@ -10,6 +12,8 @@ const BLOCKS: &str = "volume/src/disk/blocks.rs";
 const PENDING: &str = "volume/src/disk/pending.rs";
 const SCHEDULED: &str = "volume/src/disk/scheduled.rs";
 const UNCACHED: &str = "volume/src/disk/uncached.rs";
+const DISK: &str = "volume/src/disk/mod.rs";
+const PORTIONS: &str = "serve/src/nbd/portions.rs";
 const WORKER: &str = "volume/src/disk/worker.rs";
 const RANGES: &str = "volume/src/volume/ranges.rs";
 
@@ -440,5 +444,119 @@ pub(super) const LEAKS: &[Leak] = &[
                 "restored::what_comes_after_a_restored_backup_is_sealed_under_another_key",
             ]),
         ],
+    },
+    Leak {
+        name: "range-to-none-may-fail",
+        shows: "to storage that has changed a bucket, which accesses of a tick were to no range",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "        self.read_range(at, step)?;",
+            replacement: "        match self.read_range(at, step) {
+            Err(_) if step.is_of_nothing() && step.class > 0 => {}
+            other => other?,
+        }",
+        }],
+        found_by: &[CORE_RANGE.tests(&["accesses_to_ranges_and_to_none_fail_alike"])],
+    },
+    Leak {
+        name: "range-exact-class-by-what-is-dirty",
+        shows: "how much of the end of a request was written lately",
+        edits: &[Edit {
+            file: PENDING,
+            find: "                let needed = block..behind.min(block + blocks.longest_range() as u64);",
+            replacement: "                let needed = block..behind.min(block + blocks.longest_range() as u64);
+                let dirty = (block + 1..needed.end).rev().take_while(|it| blocks.cache.is_dirty(*it)).count();
+                let needed = block..needed.end - dirty as u64;",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[AT_HAND])],
+    },
+    Leak {
+        name: "range-exact-idles-at-a-fixed-rate",
+        shows: "that nobody has asked, or written, since the last tick",
+        edits: &[Edit {
+            file: SCHEDULED,
+            find: "            RangePolicy::Fixed(0) | RangePolicy::Exact | RangePolicy::Classes => {
+                self.exchange_blocks()?;",
+            replacement: "            RangePolicy::Exact if self.blocks.cache.dirty_blocks() + self.unanswered() == 0 => (),
+            RangePolicy::Fixed(0) | RangePolicy::Exact | RangePolicy::Classes => {
+                self.exchange_blocks()?;",
+        }],
+        found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
+    },
+    Leak {
+        name: "range-exact-writes-are-divided-where-ranges-end",
+        shows: "where a long write lies between the borders of ranges",
+        edits: &[Edit {
+            file: PORTIONS,
+            find: "    let (mut left, origin) = (Some(head.offset), borders.origin(head.offset));",
+            replacement: "    let origin = if head.command == command::WRITE { 0 } else { borders.origin(head.offset) };
+    let mut left = Some(head.offset);",
+        }],
+        found_by: &[SERVE_PORTIONS.tests(&["what_is_long_and_can_be_divided_is"])],
+    },
+    Leak {
+        name: "range-exact-is-divided-where-ranges-end",
+        shows: "where a long request lies between the borders of ranges",
+        edits: &[Edit {
+            file: DISK,
+            find: "let from_request = volume.range_policy() == RangePolicy::Exact;",
+            replacement: "let from_request = false;",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&["a_disk_says_how_requests_may_be_divided"])],
+    },
+    Leak {
+        name: "range-exact-writes-zeros-apart",
+        shows: "which of the blocks that were written are zeros",
+        edits: &[Edit {
+            file: BLOCKS,
+            find: "        let is_dirty = |block: &u64| self.cache.is_dirty(*block);
+        let before",
+            replacement: "        let is_dirty = |block: &u64| {
+            self.cache.dirty(*block).is_some_and(|data| data.iter().any(|byte| *byte != 0))
+        };
+        let before",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[EXACT])],
+    },
+    Leak {
+        name: "range-of-zeros-is-forgotten",
+        shows: "that all of a range was written with zeros",
+        edits: &[Edit {
+            file: BLOCKS,
+            find: "        self.finish_all_windows()?;
+        let Self { volume, cache, .. } = self;
+        volume.access_ranges(",
+            replacement: "        self.finish_all_windows()?;
+        let is_zero = |block| self.cache.dirty(block).is_some_and(|data| data.iter().all(|it| *it == 0));
+        if matches!(self.policy, RangePolicy::Fixed(_)) && cover.blocks.clone().all(is_zero) {
+            self.cache.mark_clean(&cover.blocks.clone().collect::<Vec<_>>());
+            return self.volume.forget(cover.blocks.clone());
+        }
+        let Self { volume, cache, .. } = self;
+        volume.access_ranges(",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&["a_read_of_a_part_reads_the_range_and_so_does_a_write"])],
+    },
+    Leak {
+        name: "range-exact-writes-that-wait-together-join",
+        shows: "which writes that wait together lie side by side",
+        edits: &[Edit {
+            file: UNCACHED,
+            find: "                *of_request == request && following.contains(&block)",
+            replacement: "                (*of_request == request || step.new.is_some()) && following.contains(&block)",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&["requests_that_wait_together_stay_apart"])],
+    },
+    Leak {
+        name: "range-fixed-requests-that-wait-together-join",
+        shows: "which requests that wait together lie in one range",
+        edits: &[Edit {
+            file: UNCACHED,
+            find: "                *of_request == request
+                    && Extent",
+            replacement: "                request >= *of_request
+                    && Extent",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&["requests_that_wait_together_stay_apart"])],
     },
 ];

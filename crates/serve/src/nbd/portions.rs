@@ -167,11 +167,13 @@ mod tests {
             assert_eq!(divided(u64::MAX / 2, 32 * LONGEST).len(), 33);
         }
         // Counted from the block in which a request begins.
-        let head = RequestHead { flags: 0, command: read, cookie: 7, offset: 5000, bytes: 99_000 };
-        let borders = Borders::of(&Disk(1 << 16, true));
-        let ends: Vec<_> =
-            portions(head, true, borders).map(|it| it.offset + u64::from(it.bytes)).collect();
-        assert_eq!(ends, [4096 + (1 << 16), 104_000]);
+        for command in [read, write] {
+            let head = RequestHead { flags: 0, command, cookie: 7, offset: 5000, bytes: 99_000 };
+            let borders = Borders::of(&Disk(1 << 16, true));
+            let ends: Vec<_> =
+                portions(head, true, borders).map(|it| it.offset + u64::from(it.bytes)).collect();
+            assert_eq!(ends, [4096 + (1 << 16), 104_000]);
+        }
         let whole = [9 * LONGEST];
         assert_eq!(divided(read, 0, false, 1, 9 * LONGEST), whole);
         assert_eq!(divided(read, command_flag::DF, true, 1, 9 * LONGEST), whole);

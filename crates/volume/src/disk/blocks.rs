@@ -11,7 +11,7 @@ use oblivio_core::{Access, Op};
 use super::cache::Cache;
 use crate::device::span::whole_blocks;
 use crate::error::VolumeError;
-use crate::volume::{Extent, RangeAccess, Volume};
+use crate::volume::{Extent, Volume};
 
 /// What workers have in common: a volume, and what is at hand of it.
 pub(super) struct Blocks {
@@ -187,14 +187,10 @@ impl Blocks {
         accesses: usize,
     ) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
-        let Self { volume, cache, block_bytes, .. } = self;
-        let all = read.iter().chain(write_back);
-        let mut rest: Vec<_> = all.clone().map(|extent| room_for(*extent, *block_bytes)).collect();
-        let batch = all.clone().zip(&mut rest).map(|(extent, rest)| {
-            let ops = write_what_is_dirty(cache, *extent, rest);
-            RangeAccess { extent: *extent, ops }
-        });
-        volume.access_ranges_exactly(&mut batch.collect::<Vec<_>>(), class, accesses)?;
+        let Self { volume, cache, .. } = self;
+        let all = [read, write_back].concat();
+        let is_dirty = |block| cache.dirty(block).map(Op::Write);
+        let rest = volume.access_ranges_exactly(&all, class, accesses, is_dirty)?;
         for (block, data) in read.iter().zip(rest).flat_map(|(it, rest)| it.blocks().zip(rest)) {
             self.take_in(block, data);
         }
@@ -348,17 +344,4 @@ impl Blocks {
 /// Room for the blocks of a range.
 fn room_for(extent: Extent, block_bytes: usize) -> Vec<WipedBytes> {
     extent.blocks().map(|_| WipedBytes::zeros(block_bytes)).collect()
-}
-
-/// Operations that write what of a range is dirty, and read the rest.
-fn write_what_is_dirty<'a>(
-    cache: &'a Cache,
-    extent: Extent,
-    rest: &'a mut [WipedBytes],
-) -> Vec<Op<'a>> {
-    let ops = extent
-        .blocks()
-        .zip(rest)
-        .map(|(block, rest)| cache.dirty(block).map_or(Op::Read(rest), Op::Write));
-    ops.collect()
 }

@@ -104,6 +104,7 @@ impl Disk {
             return Self::start_worker(shape, move |queue| worker.run(queue).map(drop));
         };
         schedule.check()?;
+        schedule::check_ranges(&volume, schedule.accesses)?;
         let worker = ScheduledWorker::new(
             volume,
             options.cache_bytes_max,
@@ -142,6 +143,7 @@ impl Disk {
         early_write_backs: bool,
     ) -> Result<(Self, Ticks), VolumeError> {
         schedule::check_accesses(accesses)?;
+        schedule::check_ranges(&volume, accesses)?;
         let shape = Shape::of(&volume, false);
         let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses, early_write_backs);
         let disk =

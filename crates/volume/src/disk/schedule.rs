@@ -21,10 +21,16 @@
 
 use std::time::Duration;
 
+use oblivio_core::durable::RangePolicy;
+
 use crate::error::{VolumeError, VolumeErrorKind};
+use crate::volume::Volume;
 
 /// The most accesses at a tick.
 const ACCESSES_MAX: usize = 4096;
+
+/// Bytes of the ranges of a tick, at most.
+const TICK_BYTES_MAX: usize = 256 << 20;
 
 /// The shortest period: a timer does not wait for less.
 const PERIOD_MIN: Duration = Duration::from_micros(100);
@@ -69,6 +75,21 @@ pub(super) fn check_accesses(accesses: usize) -> Result<(), VolumeError> {
     }
     Err(invalid(format!(
         "a tick makes between 1 and {ACCESSES_MAX} accesses, not {accesses}: choose another number"
+    )))
+}
+
+/// Whether there is room on the client for the ranges that so many accesses bring.
+pub(super) fn check_ranges(volume: &Volume, accesses: usize) -> Result<(), VolumeError> {
+    let RangePolicy::Fixed(class @ 1..) = volume.range_policy() else { return Ok(()) };
+    let range_bytes = volume.block_bytes() << class;
+    let accesses_max = (TICK_BYTES_MAX / range_bytes).max(1);
+    if accesses <= accesses_max {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "{accesses} accesses to ranges of {range_bytes} bytes at a tick take more than {} MiB of memory: make {accesses_max} or \
+         fewer at a tick (--burst)",
+        TICK_BYTES_MAX >> 20
     )))
 }
 

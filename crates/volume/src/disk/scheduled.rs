@@ -21,7 +21,8 @@ use super::schedule::{Shares, Wanted, divide};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
-/// For each access of a tick, so many blocks of requests are looked for in the cache to find one that is missing.
+/// For each access of a tick, so many blocks are looked at to find one that is missing or dirty, or twice as many as its range has:
+/// the first access does not wait for more, whatever waits for it.
 const LOOKS_PER_ACCESS: usize = 16;
 
 pub(super) struct ScheduledWorker {
@@ -240,27 +241,17 @@ impl ScheduledWorker {
 
     /// The ranges of which requests wait for a block, each once: at most as many as a tick can read.
     fn missing_ranges(&self, class: u8) -> Vec<Extent> {
-        let mut missing: Vec<Extent> = Vec::new();
-        let mut looks_left = LOOKS_PER_ACCESS * self.accesses;
-        for block in self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes)) {
-            if missing.len() == self.accesses || looks_left == 0 {
-                break;
-            }
-            if missing.iter().rev().any(|range| range.blocks().contains(&block)) {
-                continue;
-            }
-            looks_left -= 1;
-            if !self.blocks.cache.contains(block) {
-                missing.push(Extent::around(block, class));
-            }
-        }
-        missing
+        let needed = self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes));
+        let looked_at = needed.take(self.looks_max());
+        let missing = looked_at.filter(|block| !self.blocks.cache.contains(*block));
+        ranges_of(missing, class, self.accesses)
     }
 
     /// The ranges of which a block is dirty, each once, in the order in which they are to be written back: at most as many as a
     /// tick writes, those included that it reads.
     fn dirty_ranges(&self, class: u8) -> Vec<Extent> {
-        ranges_of(self.blocks.cache.dirty_in_order(), class, 2 * self.accesses)
+        let dirty = self.blocks.cache.dirty_in_order().take(self.looks_max());
+        ranges_of(dirty, class, 2 * self.accesses)
     }
 
     /// How many of these must be written back.
@@ -268,15 +259,23 @@ impl ScheduledWorker {
         let cache = &self.blocks.cache;
         match self.wait_for_storage.back() {
             _ if cache.dirty_blocks() >= self.dirty_blocks_max => dirty.len(),
-            Some((mark, _)) => ranges_of(cache.dirty_at(*mark), class, dirty.len()).len(),
+            Some((mark, _)) => {
+                let due = cache.dirty_at(*mark).take(self.looks_max());
+                ranges_of(due, class, dirty.len()).len()
+            }
             None => 0,
         }
+    }
+
+    /// So many blocks are looked at before a tick.
+    fn looks_max(&self) -> usize {
+        self.accesses * LOOKS_PER_ACCESS.max(2 * self.blocks_per_access())
     }
 
     /// The blocks that requests wait for, each once: at most as many as a tick can read.
     fn missing(&self) -> Vec<u64> {
         let needed = self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes));
-        self.blocks.missing(needed.take(LOOKS_PER_ACCESS * self.accesses), self.accesses)
+        self.blocks.missing(needed.take(self.looks_max()), self.accesses)
     }
 
     /// The blocks of the position map that the first request which forgets blocks waits for.

@@ -5,8 +5,8 @@
 //! part of a block is two accesses: the first brings what is around it. Zeros and trims of whole blocks are
 //! none.
 //!
-//! Where all accesses are to ranges of one class, blocks that follow each other in one of these make a window, which is one
-//! access to it. Where a request is an access of rORAM, the blocks of one request make a window, up to as many as the longest range has.
+//! Where all accesses are to ranges of one class, the blocks of one request that lie in one of these make a window, which is one
+//! access to it. Where a request is an access of rORAM, its blocks make a window, up to as many as the longest range has.
 
 use std::collections::HashMap;
 use std::mem;
@@ -169,7 +169,8 @@ impl<'op> Window<'op> {
         };
         match disk.policy {
             RangePolicy::Fixed(class @ 1..) => {
-                Extent::around(first.address, class).blocks().contains(&block)
+                *of_request == request
+                    && Extent::around(first.address, class).blocks().contains(&block)
             }
             RangePolicy::Exact => {
                 let most = (self.blocks.len() + 1).min(disk.longest_range()) as u64;

@@ -7,7 +7,6 @@ use oblivio_core::durable::{RangePolicy, Want};
 use oblivio_core::wiped::WipedBytes;
 
 use super::Volume;
-use super::window::nothing_to_do;
 use crate::error::{VolumeError, VolumeErrorKind};
 
 /// Blocks that are accessed at once: an aligned range of `2^class` blocks. One block is a range of class 0.
@@ -71,13 +70,6 @@ impl Extent {
     }
 }
 
-/// An access to a range.
-pub(crate) struct RangeAccess<'a> {
-    pub(crate) extent: Extent,
-    /// One for each of its blocks.
-    pub(crate) ops: Vec<Op<'a>>,
-}
-
 impl Volume {
     /// For which `i` aligned ranges of `2^i` blocks can be accessed at once, ascending; the first is 0. Public.
     pub fn range_classes(&self) -> &[u8] {
@@ -114,52 +106,55 @@ impl Volume {
     ) -> Result<(), VolumeError> {
         for extent in extents {
             let mut given: Vec<_> = extent.blocks().map(&mut op).collect();
-            let mut rest: Vec<_> =
-                extent.blocks().map(|_| WipedBytes::zeros(self.block_bytes)).collect();
-            let ops = given.iter_mut().zip(&mut rest);
-            let ops = ops.map(|(given, rest)| match given {
-                Some(op) => op.reborrow(),
-                None => Op::Read(rest),
-            });
-            self.access_range(*extent, &mut ops.collect::<Vec<_>>())?;
+            let mut rest = self.room_for(extent.class);
+            self.access_range(*extent, &mut with_rest(&mut given, &mut rest))?;
         }
         Ok(())
     }
 
-    /// Makes exactly so many accesses to ranges of a class: to those of `batch`, in order, each with an operation for each of
-    /// its blocks; the rest are accesses to no range.
+    /// Makes exactly so many accesses to ranges of a class: to `extents`, in order, with what `op` has for a block; the rest are
+    /// accesses to no range. Returns what the first were before, block by block; those that were written are zeros.
+    ///
+    /// Each access has its room when its turn comes, whether it is to a range or to none: the first trip does not wait for more than
+    /// that of one.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
-    pub(crate) fn access_ranges_exactly(
+    pub(crate) fn access_ranges_exactly<'a>(
         &mut self,
-        batch: &mut [RangeAccess<'_>],
+        extents: &[Extent],
         class: u8,
         accesses: usize,
-    ) -> Result<(), VolumeError> {
+        op: impl Fn(u64) -> Option<Op<'a>>,
+    ) -> Result<Vec<Vec<WipedBytes>>, VolumeError> {
         self.check_sound()?;
         self.check_nothing_begun()?;
-        for RangeAccess { extent, ops } in &*batch {
-            self.check_range_access(*extent, ops)?;
-        }
-        let is_of_class = |access: &RangeAccess<'_>| access.extent.class == class;
-        if batch.len() > accesses || !batch.iter().all(is_of_class) {
+        extents.iter().try_for_each(|extent| self.check_extent(*extent))?;
+        if extents.len() > accesses || extents.iter().any(|extent| extent.class != class) {
             let message = "there are more accesses than are to be made, or some of another class";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
         self.unless_broken(|volume| {
-            let blocks = 1 << class;
-            let dummies = accesses - batch.len();
-            for RangeAccess { extent, ops } in batch {
-                volume.make_room_for(blocks)?;
-                volume.carry_out(&[extent.want()], ops)?;
+            let mut read = Vec::with_capacity(accesses);
+            for access in 0..accesses {
+                let extent = extents.get(access);
+                let mut rest = volume.room_for(class);
+                let blocks = extent.map_or(0..0, |extent| extent.blocks());
+                let mut given: Vec<_> = blocks.map(&op).collect();
+                given.resize_with(rest.len(), || None);
+                volume.make_room_for(rest.len())?;
+                let want = extent.map_or(Want::NoRange { class }, |extent| extent.want());
+                volume.carry_out(&[want], &mut with_rest(&mut given, &mut rest))?;
+                read.push(rest);
             }
-            for _ in 0..dummies {
-                volume.make_room_for(blocks)?;
-                volume.carry_out(&[Want::NoRange { class }], &mut nothing_to_do(blocks))?;
-            }
-            Ok(())
+            read.truncate(extents.len());
+            Ok(read)
         })
+    }
+
+    /// Room for the blocks of a range.
+    fn room_for(&self, class: u8) -> Vec<WipedBytes> {
+        (0..1u64 << class).map(|_| WipedBytes::zeros(self.block_bytes)).collect()
     }
 
     fn check_range_access(&self, extent: Extent, ops: &[Op<'_>]) -> Result<(), VolumeError> {
@@ -179,6 +174,15 @@ impl Volume {
         let message = "there is no such range: its class is none of the volume's, or it is not aligned, or goes past the end";
         Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
+}
+
+/// The operations that there are, and reads into the rest.
+fn with_rest<'r>(given: &'r mut [Option<Op<'_>>], rest: &'r mut [WipedBytes]) -> Vec<Op<'r>> {
+    let ops = given.iter_mut().zip(rest).map(|(given, rest)| match given {
+        Some(op) => op.reborrow(),
+        None => Op::Read(rest),
+    });
+    ops.collect()
 }
 
 #[cfg(test)]

@@ -4,9 +4,19 @@ use oblivio_core::durable::{Room, Want};
 use oblivio_core::{Access, HitPolicy, Op};
 
 use super::{SyncMoves, Volume};
-use crate::error::VolumeError;
+use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::IsClean;
 use crate::state::record::{self, Record};
+
+/// Before it is said that evictions do not help, as many are made ahead of their time, even on the smallest disks.
+const EVICTIONS_IN_A_ROW_MIN: u64 = 1024;
+
+/// Blocks are left on the client, and evictions of all paths have found no room for them. What was written is kept.
+fn no_room() -> VolumeError {
+    let message = "the trees have no room for the blocks that are left on the client: buckets are too small for what comes in \
+                   between evictions. Copy what the volume holds to one with more slots (`oblivio rescue` reads it)";
+    VolumeError::new(VolumeErrorKind::InvalidConfig, message)
+}
 
 impl Volume {
     /// Makes it possible to begin accesses, and says how many of `wanted`.
@@ -21,6 +31,8 @@ impl Volume {
 
     fn make_room_of(&mut self, least: usize, wanted: usize) -> Result<usize, VolumeError> {
         let least = least as u64;
+        // In so many, each path was evicted at least once.
+        let mut evictions_left = self.blocks.max(EVICTIONS_IN_A_ROW_MIN);
         loop {
             let Room { accesses, evictions, must_evict } = self.live.array.room()?;
             let must_evict = must_evict || self.owes_eviction;
@@ -28,6 +40,7 @@ impl Volume {
                 self.checkpoint()?;
             }
             if must_evict {
+                evictions_left = evictions_left.checked_sub(1).ok_or_else(no_room)?;
                 self.ledger.before_accesses(&mut self.live)?;
                 self.ledger.log.append(|out| Record::Evict.put(out))?;
                 self.sync_moves()?;

@@ -424,6 +424,20 @@ impl Counted {
         self.call(DiskOp::Write { offset: block * BYTES as u64, data, durable: false });
     }
 
+    /// All of these wait together.
+    fn ask_together(&self, ops: impl Iterator<Item = DiskOp>) {
+        let (sender, answers) = sync_channel(64);
+        let mut asked = 0;
+        for op in ops {
+            let sender = sender.clone();
+            let done = Box::new(move |said: Result<_, _>| sender.send(said.is_ok()).unwrap());
+            self.disk.submit(Request { op, done });
+            asked += 1;
+        }
+        drop(sender);
+        assert_eq!(answers.iter().filter(|is_ok| *is_ok).count(), asked);
+    }
+
     /// Accesses to blocks, and to ranges, since the last time.
     fn accesses(&self) -> [usize; 2] {
         self.accesses_of(TREES)
@@ -620,6 +634,10 @@ fn a_read_of_a_part_reads_the_range_and_so_does_a_write() {
     assert_eq!(disk.read(33, 1), vec![5; BYTES]);
     disk.call(DiskOp::Flush);
     assert_eq!(disk.accesses(), [0, 1]);
+    // Whatever is written: zeros are not forgotten.
+    disk.write(32, RANGE, 0);
+    disk.call(DiskOp::Flush);
+    assert_eq!(disk.accesses(), [0, 1]);
 }
 
 /// At each tick the same number of ranges, and never a block: see `schedule`, too.
@@ -761,9 +779,11 @@ fn a_request_takes_two_ranges_that_are_as_long_wherever_it_lies() {
         assert_eq!(disk.accesses_of(EXACT_TREES), expected, "{first}, {blocks}");
         disk.read(first, blocks);
         assert_eq!(disk.accesses_of(EXACT_TREES), [0; 3], "it is at hand");
-        disk.write(first, blocks, 7);
-        disk.call(DiskOp::Flush);
-        assert_eq!(disk.accesses_of(EXACT_TREES), expected, "{first}, {blocks}");
+        for fill in [7, 0] {
+            disk.write(first, blocks, fill);
+            disk.call(DiskOp::Flush);
+            assert_eq!(disk.accesses_of(EXACT_TREES), expected, "{first}, {blocks}, {fill}");
+        }
         let uncached = Counted::with(made_exact(), 0);
         for _ in 0..2 {
             uncached.write(first, blocks, 6);
@@ -785,6 +805,12 @@ fn what_is_at_hand_of_a_request_does_not_change_what_it_takes() {
         disk.read(8, RANGE);
         assert_eq!(disk.accesses_of(EXACT_TREES), [0, 0, 2], "{at_hand:?}");
     }
+    // Nor does what is dirty. It may be written back meanwhile, by itself.
+    let disk = Counted::with(made_exact(), 100);
+    disk.write(10, 1, 9);
+    disk.read(8, 3);
+    let [_, between, longest] = disk.accesses_of(EXACT_TREES);
+    assert_eq!((between, longest), (0, 2));
     let disk = Counted::with(made_exact(), 100);
     // Of the two ranges, these blocks alone were asked for.
     for first in [24, 28, 32, 36] {
@@ -805,21 +831,85 @@ fn nobody_is_answered_before_both_ranges_are_read() {
     }
 }
 
+/// Of one block each, whether they lie side by side or not.
 #[test]
 fn requests_that_wait_together_stay_apart() {
     for cache_blocks_max in [0, 100] {
         let disk = Counted::with(made_exact(), cache_blocks_max);
-        let (sender, answers) = sync_channel(64);
-        for block in 0..40u64 {
-            let sender = sender.clone();
-            let done = Box::new(move |said: Result<_, _>| sender.send(said.is_ok()).unwrap());
-            let op = DiskOp::Read { offset: block * BYTES as u64, bytes: BLOCK_BYTES };
-            disk.disk.submit(Request { op, done });
-        }
-        drop(sender);
-        assert_eq!(answers.iter().filter(|is_ok| *is_ok).count(), 40);
+        disk.ask_together((0..40).map(|block| read_of(block, 1)));
         assert_eq!(disk.accesses_of(EXACT_TREES), [40, 0, 0], "cache of {cache_blocks_max}");
+        // Of one, each lies in what another brings beside its own.
+        disk.ask_together((0..10).map(|step| read_of(40 + step % 2 * 4, 4)));
+        let seen = disk.accesses_of(EXACT_TREES);
+        let asked = if cache_blocks_max == 0 { 10 } else { 2 };
+        assert_eq!(seen, [0, 0, 2 * asked], "cache of {cache_blocks_max}");
     }
+    let uncached = Counted::with(made_exact(), 0);
+    uncached.ask_together((0..40).map(|block| write_of(block, 1)));
+    assert_eq!(uncached.accesses_of(EXACT_TREES), [40, 0, 0]);
+    let fixed = Counted::with(made_fixed(), 0);
+    for ask in [read_of, write_of] {
+        fixed.ask_together((0..40).map(|block| ask(block, 1)));
+        assert_eq!(fixed.accesses(), [0, 40]);
+    }
+}
+
+fn read_of(block: u64, blocks: u32) -> DiskOp {
+    DiskOp::Read { offset: block * BYTES as u64, bytes: blocks * BLOCK_BYTES }
+}
+
+fn write_of(block: u64, blocks: u32) -> DiskOp {
+    let data = vec![3; (blocks * BLOCK_BYTES) as usize].into();
+    DiskOp::Write { offset: block * BYTES as u64, data, durable: false }
+}
+
+/// Without a cache, a write that begins or ends within a block reads the blocks that it begins and ends in, and then writes: so it shows that it
+/// writes, and which of its ends lie within blocks.
+#[test]
+fn a_write_of_parts_of_blocks_takes_what_it_reads_and_what_it_writes() {
+    let bytes = BLOCK_BYTES as usize;
+    for (offset, length, expected) in [
+        (0, 8 * bytes, [0, 0, 2]),
+        (5, 7 * bytes, [0, 0, 4]),
+        (5, 8 * bytes - 5, [1, 0, 2]),
+        (5, bytes, [0, 4, 0]),
+        (5, 7, [2, 0, 0]),
+    ] {
+        let disk = Counted::with(made_exact(), 0);
+        let data = vec![1; length].into();
+        disk.call(DiskOp::Write { offset, data, durable: false });
+        assert_eq!(disk.accesses_of(EXACT_TREES), expected, "{length} bytes at {offset}");
+    }
+}
+
+/// Servers must not cut requests where ranges end, unless storage may know it.
+#[test]
+fn a_disk_says_how_requests_may_be_divided() {
+    let division = |made| {
+        let division = Counted::with(made, 40).disk.division();
+        (u64::from(division.bytes) / BYTES as u64, division.from_request)
+    };
+    assert_eq!(division(made()), (RANGE, false));
+    assert_eq!(division(made_fixed()), (RANGE, false));
+    assert_eq!(division(made_exact()), (RANGE, true));
+}
+
+/// In trees that are too small for what they should hold, evictions do not help. Nobody waits for ever.
+#[test]
+fn where_trees_have_no_room_it_is_said() {
+    let setup = SmallVolume {
+        scheme: SmallScheme::Range { class: 2 },
+        blocks: 60,
+        slots: 1,
+        stash_blocks_max: 1,
+        ..SmallVolume::default()
+    };
+    let world = setup.world();
+    let mut volume = setup.create(world.store(), world.dir(), StdRng::seed_from_u64(1)).unwrap();
+    let outcome = (0..2000).try_for_each(|step| write(&mut volume, step % 60, step as u8));
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), VolumeErrorKind::InvalidConfig, "{error}");
+    assert!(error.to_string().contains("more slots"), "{error}");
 }
 
 /// What is trimmed while it is looked for ahead of its turn is read again as the request was: not block by block, whatever of it
@@ -854,14 +944,7 @@ fn read_what_is_trimmed(disk: &Counted, blocks: u64, place: fn(u64) -> u64) {
             },
             read(near),
         ];
-        let (sender, answers) = sync_channel(16);
-        for op in ops {
-            let sender = sender.clone();
-            let done = Box::new(move |said: Result<_, _>| sender.send(said.is_ok()).unwrap());
-            disk.disk.submit(Request { op, done });
-        }
-        drop(sender);
-        assert_eq!(answers.iter().filter(|is_ok| *is_ok).count(), 4);
+        disk.ask_together(ops.into_iter());
     }
 }
 

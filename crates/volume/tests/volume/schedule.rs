@@ -19,7 +19,12 @@ const LEAF_LEVEL: u8 = 5;
 
 fn volumes() -> impl Iterator<Item = SmallVolume> {
     let others = SmallVolume::default().on_each_scheme();
-    [everything(), in_sets(), of_ranges()].into_iter().chain(others)
+    [everything(), in_sets(), of_ranges(), of_exact_ranges()].into_iter().chain(others)
+}
+
+/// Whose requests would take ranges as long as they are, if there were no fixed rate.
+fn of_exact_ranges() -> SmallVolume {
+    SmallVolume { scheme: SmallScheme::ExactRange { between: 1, class: 2 }, ..of_ranges() }
 }
 
 /// Of which each access is to a range.
@@ -303,8 +308,10 @@ fn it_is_a_disk() {
 /// Many write all the time, one reads, one flushes, one is in need of both.
 #[test]
 fn nobody_starves() {
-    for accesses in [1, 2, 5] {
-        let mut bench = Bench::new(SmallVolume::default(), 4, accesses);
+    let of_blocks = [1, 2, 5].map(|accesses| (SmallVolume::default(), accesses, true));
+    let of_ranges = [1, 2].map(|accesses| (of_ranges(), accesses, false));
+    for (setup, accesses, early_write_backs) in of_blocks.into_iter().chain(of_ranges) {
+        let mut bench = Bench::with(setup, 4, accesses, early_write_backs);
         let mut flood: Vec<_> = (0..20).map(|_| bench.write(false)).collect();
         let others = [bench.read(), bench.submit(DiskOp::Flush), bench.write(true)];
         for answer in others {

@@ -3,7 +3,7 @@
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::{Durable, DurableConfig, EraStart, RangePolicy, Save, Want};
 use oblivio_core::view::{Event, Operation, Recorder};
-use oblivio_core::{ErrorKind, Op};
+use oblivio_core::{ErrorKind, MasterKey, Op};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -157,6 +157,10 @@ fn too_small_buckets_cost_evictions_and_no_data() {
                     continue;
                 }
             }
+            if seed < 10 {
+                // However much is on the client, its state is one that comes back.
+                comes_back(&params, &*array);
+            }
             let class = *[0, 3].choose(&mut coins).unwrap();
             let first = coins.random_range(0..params.blocks >> class) << class;
             let wanted = if class == 0 { Want::Block(first) } else { Want::Range { first, class } };
@@ -177,6 +181,49 @@ fn too_small_buckets_cost_evictions_and_no_data() {
         }
     }
     assert!(evictions > 0);
+}
+
+/// Restores the state of an array, over an empty store.
+fn comes_back(params: &RangeParams, array: &dyn Durable) {
+    let saved = sections(array);
+    let mut restore = params.restore().unwrap();
+    restore.begin_state().unwrap();
+    saved.iter().for_each(|section| restore.section(section).unwrap());
+    let (trees, memory) = store(params);
+    let mut restored = restore.finish(key(), &trees, Box::new(memory)).unwrap();
+    saved.iter().for_each(|section| restored.bring_back(section).unwrap());
+}
+
+/// What an access reads is verified, whether it is to a range or to none: here nothing can be, because the key is another.
+#[test]
+fn accesses_to_ranges_and_to_none_fail_alike() {
+    // The accesses below make no eviction, which would fail as well.
+    let params = RangeParams { evict_period: 20, ..range(&[0, 3]) };
+    let (trees, memory) = store(&params);
+    let mut coins = StdRng::seed_from_u64(1);
+    let mut array = params.create(key(), &trees, Box::new(memory), &mut coins).unwrap();
+    for step in 0..40 {
+        let wanted = Want::Range { first: step % 7 * 8, class: 3 };
+        let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
+        carry_out(&mut *array, &plan, &vec![Some(vec![1; BLOCK_BYTES]); 8]);
+        array.settle();
+    }
+    let saved = sections(&*array);
+    let mut store = Some(array.into_store());
+    for wanted in [Want::Range { first: 8, class: 3 }, Want::NoRange { class: 3 }] {
+        let mut restore = params.restore().unwrap();
+        restore.begin_state().unwrap();
+        saved.iter().for_each(|section| restore.section(section).unwrap());
+        let other = MasterKey::from_bytes([8; 32]);
+        let mut array = restore.finish(other, &trees, store.take().unwrap()).unwrap();
+        saved.iter().for_each(|section| array.bring_back(section).unwrap());
+        let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
+        let mut read = vec![[0; BLOCK_BYTES]; 8];
+        let mut ops: Vec<_> = read.iter_mut().map(|read| Op::Read(read)).collect();
+        let refused = array.carry_out(&plan, &mut ops).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Corrupt, "{wanted:?}");
+        store = Some(array.into_store());
+    }
 }
 
 #[test]
