@@ -20,7 +20,7 @@ use std::error::Error as StdError;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use percent_encoding::percent_decode;
@@ -142,14 +142,6 @@ impl Location {
         match self {
             Self::File(_) => StoreKind::File,
             Self::Stripe(members) => StoreKind::Stripe { members: members.0.len() },
-        }
-    }
-
-    /// The path, if it is one file.
-    pub fn file(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Stripe(_) => None,
         }
     }
 }

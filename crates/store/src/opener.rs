@@ -5,8 +5,8 @@
 //! |---:|---|---|
 //! | 1 | `crates/store/src/NAME.rs` | the store: it implements [`BucketStore`] with every method, and says what a failure is with a [`StoreErrorKind`](oblivio_core::StoreErrorKind). A `mod` and a `pub use` in `lib.rs`, and a line in its table. Begin with `MemoryStore` of the engine, the shortest one; for files, `medium` opens, locks and syncs, and `container` keeps the shapes as bytes |
 //! | 2 | [`StoreKind`] in `location.rs` | a variant, also in [`StoreKind::ALL`], whose length grows by one, and its name in [`StoreKind::scheme`]. Messages then name it |
-//! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included. [`Location::file`] is `None` unless it is one file |
-//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`] |
+//! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included |
+//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`]. A stripe over such stores needs nothing more |
 //! | 5 | `crates/store/tests/file/conformance.rs` | a test that hands the store to `oblivio_testkit::conformance::check_store`, with a `TreeShape` that a `TreeConfig` makes; and tests of its own, below |
 //! | 6 | `location.rs`, `crates/cli/src/args/opening.rs`, `crates/cli/src/args/key.rs` | the URL, in the table of [`location`](crate::location) and in both helps of the program |
 //! | 7 | `fuzz/fuzz_targets`, `docs/format.md`, `docs/threat-model.md` | a target for whatever it reads that others can change; its bytes; what it sees beyond pieces |
@@ -36,7 +36,7 @@
 //! |---|---|
 //! | `check_store` | wrong places, shapes and orders, and reads that are not the latest write, within one opening. It does not open again, does not lock, and knows of no crash |
 //! | written for the store, as in `conformance.rs`, `damage.rs`, `location.rs` beside it | what was flushed and is gone after reopening, a second writer, a reader that writes, cut-off storage, a URL that does not come back, what a failed creation leaves |
-//! | by hand: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL`, `rescue URL` | what the program and its messages assume of files: [`check_vacant`](Location::check_vacant) and `crates/cli/src/volume/room.rs` look at paths |
+//! | by hand: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL`, `rescue URL` | what the program and its messages assume of files: [`check_vacant`](Location::check_vacant) looks at paths, and `crates/cli/src/volume/room.rs` at those that [`files_needed`](Location::files_needed) gives |
 
 use std::fs;
 use std::io;
