@@ -35,7 +35,7 @@
 //! | test | it finds |
 //! |---|---|
 //! | `check_store` | wrong places, shapes and orders, and reads that are not the latest write, within one opening. It does not open again, does not lock, and knows of no crash |
-//! | written for the store, as in `conformance.rs`, `damage.rs`, `location.rs` beside it | what was flushed and is gone after reopening, a second writer, a reader that writes, cut-off storage, a URL that does not come back, what a failed creation leaves |
+//! | written for the store, as in `conformance.rs`, `damage.rs`, `location.rs`, `stripe.rs` beside it | what was flushed and is gone after reopening, a second writer, a reader that writes, cut-off storage, a URL that does not come back, what a failed creation leaves |
 //! | by hand: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL`, `rescue URL` | what the program and its messages assume of files: [`check_vacant`](Location::check_vacant) looks at paths, and `crates/cli/src/volume/room.rs` at those that [`files_needed`](Location::files_needed) gives |
 
 use std::fs;

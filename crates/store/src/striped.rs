@@ -17,8 +17,8 @@ use crate::worker::{Act, Share, Worker};
 /// Each member is asked on a thread of its own, so that all seek at once. A trip goes to the members that have some of its
 /// pieces; which those are follows from the pieces, which are public.
 ///
-/// Once a write or a flush has failed on a member, or a thread has ended, everything fails, because nobody can tell any
-/// more what the members hold: open them again.
+/// Once a write or a flush has failed on a member, everything fails, because nobody can tell any more what the members
+/// hold: open them again. After a read that failed on one, others can be read.
 pub struct StripedStore {
     members: Vec<Member>,
     shapes: Vec<TreeShape>,
@@ -154,12 +154,9 @@ impl BucketStore for StripedStore {
         self.spans.clear();
         self.spans.resize(pieces.len(), Span { start: 0, bytes: 0 });
         let Self { members, buffer, spans, .. } = self;
-        for Share { pieces, which, bytes, lengths } in
-            members.iter_mut().map(|it| &mut it.worker.share)
-        {
-            if pieces.is_empty() {
-                continue;
-            }
+        let shares = members.iter_mut().map(|member| &mut member.worker.share);
+        let shares = shares.filter(|share| !share.pieces.is_empty());
+        for Share { which, bytes, lengths, .. } in shares {
             let mut start = buffer.len();
             for (i, length) in which.iter().zip(&*lengths) {
                 spans[*i] = Span { start, bytes: *length };
@@ -181,11 +178,10 @@ impl BucketStore for StripedStore {
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         self.share_out(pieces)?;
-        let mut sealed = mem::take(&mut self.sealed);
-        // All threads have given it back with the latest write.
-        if let Some(sealed) = Arc::get_mut(&mut sealed) {
-            sealed.seal(self.lengths.iter().copied(), fill);
-        }
+        // All threads have given it back with the latest write; else its memory is theirs.
+        let mut sealed = Arc::into_inner(mem::take(&mut self.sealed)).unwrap_or_default();
+        sealed.seal(self.lengths.iter().copied(), fill);
+        let sealed = Arc::new(sealed);
         self.sharers().for_each(|worker| worker.begin(Act::Write(sealed.clone())));
         let outcome = self.finish();
         self.sealed = sealed;
