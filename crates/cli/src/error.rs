@@ -133,6 +133,7 @@ impl From<OpenError> for CliError {
             | OpenErrorKind::Missing
             | OpenErrorKind::NotAStore
             | OpenErrorKind::InvalidShapes
+            | OpenErrorKind::WrongMembers
             | OpenErrorKind::DirectRefused => Self::Input(message),
             OpenErrorKind::UnknownVersion => Self::UnknownVersion(message),
             OpenErrorKind::Damaged | OpenErrorKind::Truncated => Self::Tampered(message),

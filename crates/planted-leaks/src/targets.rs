@@ -84,6 +84,9 @@ pub(crate) const CORE_RANGE: TestTarget =
 /// How NBD requests are divided.
 pub(crate) const SERVE_PORTIONS: TestTarget =
     TestTarget { package: "oblivio-serve", program: UNIT_TESTS, module: "nbd::portions::tests" };
+/// What each of several stores sees of one that is striped over them.
+pub(crate) const STORE_STRIPE: TestTarget =
+    TestTarget { package: "oblivio-store", program: "file", module: "stripe" };
 
 /// What reaches the disk behind the NBD server.
 pub(crate) const SERVE_NBD: TestTarget =
@@ -119,7 +122,8 @@ pub(crate) struct TestProgram {
 
 /// The packages with programs of integration tests. They are always chosen together, so that cargo gives what is
 /// below them the same features for each, and builds it once.
-const PACKAGES: [&str; 4] = ["oblivio-core", "oblivio-volume", "oblivio-serve", "oblivio-cli"];
+const PACKAGES: [&str; 5] =
+    ["oblivio-core", "oblivio-store", "oblivio-volume", "oblivio-serve", "oblivio-cli"];
 
 impl TestProgram {
     /// How cargo is told of `programs`: what can be built at once, for as many builds as are needed.

@@ -26,6 +26,9 @@ pub enum OpenErrorKind {
     NoSpace,
     /// It cannot hold trees of these shapes. Nothing was made.
     InvalidShapes,
+    /// Several places were named, and what is there are not the members of one stripe, all of them and in their order; or a
+    /// member was named alone.
+    WrongMembers,
     /// Direct requests are not possible there.
     DirectRefused,
     /// The system failed.
@@ -64,6 +67,11 @@ impl OpenError {
             _ => (OpenErrorKind::Io, ""),
         };
         Self::caused_by(kind, format!("cannot {act} ({cause}){advice}"), cause)
+    }
+
+    /// The same, of the store that is called so.
+    pub(crate) fn of(self, name: &str) -> Self {
+        Self { message: format!("{name}: {}", self.message), ..self }
     }
 
     /// What kind of error it is.

@@ -1,9 +1,10 @@
 //! Untrusted storage, and where it is.
 //!
 //! A [`Location`] is what people write for where storage is, and opens it: see [`opener`] for how a store is
-//! added. There is one kind so far. [`FileStore`] keeps the trees of a volume in one sparse file and serves
+//! added. [`FileStore`] keeps the trees of a volume in one sparse file and serves
 //! them as [`oblivio_core::store::BucketStore`]. It sees what storage sees: names of buckets and ciphertext.
-//! Nothing in the file is secret and nothing in it is believed.
+//! Nothing in the file is secret and nothing in it is believed. [`StripedStore`] is one store over several others, which
+//! work at the same time.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,11 +40,15 @@
 //! | `medium` | the file itself: opened, locked, read, written |
 //! | `fetching` | how a trip is read: out of the page cache, or from the medium |
 //! | `look_ahead` | the thread that reads what was announced |
+//! | `striped` | [`StripedStore`]: a trip over several stores at once |
+//! | [`dealing`] | which of them holds what, and whether they belong together |
+//! | `worker` | the thread of each of them |
 //! | `buffer` | memory that a direct request may use |
 //! | `syncer` | the thread that has the medium write ahead of a flush |
 
 mod buffer;
 pub mod container;
+pub mod dealing;
 mod error;
 mod fetching;
 mod header;
@@ -54,9 +59,12 @@ pub mod opener;
 mod pending;
 mod places;
 mod store;
+mod striped;
 mod syncer;
+mod worker;
 
 pub use error::{OpenError, OpenErrorKind};
-pub use location::{InvalidLocation, Location, StoreKind};
+pub use location::{InvalidLocation, Location, Members, StoreKind};
 pub use opener::{BoxedStore, Condition, OpenedStore, StoreOptions};
 pub use store::{FileOptions, FileStore};
+pub use striped::StripedStore;

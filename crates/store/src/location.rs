@@ -5,10 +5,14 @@
 //! | `disk.obl`, `./disk.obl`, `a:b` | the file of that path |
 //! | `file:disk.obl` | the same: what follows `file:` is a path as it is |
 //! | `file:///srv/my%20disk.obl` | the file of that absolute path, with its escapes undone |
+//! | `stripe:a.obl,file:///srv/b.obl` | a store striped over those there, its members, in that order |
 //! | any other `scheme://…` | nothing: it is refused, and never a file of that name |
 //!
 //! A colon alone makes no URL. What looks like a URL and is a path is written with `./` before it, or with
 //! `file:`.
+//!
+//! Behind `stripe:` are 2 to 16 locations, which are no stripes themselves, with commas between them. There, paths have
+//! escapes as URLs do: a comma in a path is `%2C`, and a percent sign `%25`.
 //!
 //! A location holds no secret: command lines are public, and messages repeat it.
 
@@ -16,10 +20,12 @@ use std::error::Error as StdError;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use percent_encoding::percent_decode;
+
+use crate::dealing::{MEMBERS_MAX, MEMBERS_MIN};
 
 /// Where storage is.
 ///
@@ -29,6 +35,59 @@ use percent_encoding::percent_decode;
 pub enum Location {
     /// A file of this machine.
     File(PathBuf),
+    /// Several stores, over which one is striped.
+    Stripe(Members),
+}
+
+/// The places over which a store is striped, in their order: from [`MEMBERS_MIN`] to [`MEMBERS_MAX`], all of them
+/// different, and none a stripe itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Members(Vec<Location>);
+
+impl Members {
+    /// Stripes over these places.
+    ///
+    /// # Errors
+    /// When there are too few or too many, when one is named twice, or is a stripe.
+    pub fn new(members: Vec<Location>) -> Result<Self, InvalidLocation> {
+        let count = members.len();
+        if !(MEMBERS_MIN..=MEMBERS_MAX).contains(&count) {
+            return Err(InvalidLocation(format!(
+                "stripe: goes with {MEMBERS_MIN} to {MEMBERS_MAX} places and commas between them, and there \
+                 are {count}: a comma in a path is written %2C"
+            )));
+        }
+        if members.iter().any(|member| matches!(member, Location::Stripe(_))) {
+            return Err(nested());
+        }
+        if (1..count).any(|i| members[..i].contains(&members[i])) {
+            return Err(InvalidLocation(
+                "stripe: names a place twice: name another for each member".into(),
+            ));
+        }
+        Ok(Self(members))
+    }
+
+    /// The first member first.
+    pub fn list(&self) -> &[Location] {
+        &self.0
+    }
+
+    /// What each is called, as it is written in the list.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.iter().map(|member| InList(member).to_string()).collect()
+    }
+
+    /// Takes apart what follows `stripe:`.
+    fn parse(written: &[u8]) -> Result<Self, InvalidLocation> {
+        let members = written.split(|byte| *byte == b',').map(|member| {
+            if member.starts_with(STRIPE_PREFIX) {
+                return Err(nested());
+            }
+            parse(member, |path| percent_decode(path).collect())
+        });
+        Self::new(members.collect::<Result<_, _>>()?)
+    }
 }
 
 /// A kind of storage.
@@ -38,16 +97,22 @@ pub enum StoreKind {
     /// A file of this machine.
     #[default]
     File,
+    /// Several files.
+    Stripe {
+        /// How many.
+        members: usize,
+    },
 }
 
 impl StoreKind {
-    /// All kinds that there are.
+    /// All kinds that are one place.
     pub const ALL: [Self; 1] = [Self::File];
 
-    /// What stands before `://` in a URL of this kind.
+    /// What stands before `://` in a URL of this kind; of a stripe, before the colon.
     pub fn scheme(self) -> &'static str {
         match self {
             Self::File => "file",
+            Self::Stripe { .. } => "stripe",
         }
     }
 
@@ -63,12 +128,12 @@ impl Location {
     /// When it is empty, or a URL that names no storage.
     pub fn parse(written: &OsStr) -> Result<Self, InvalidLocation> {
         let bytes = written.as_bytes();
-        match split_url(bytes) {
-            Some((scheme, rest)) => match StoreKind::of_scheme(scheme) {
-                Some(StoreKind::File) => file_of_url(rest),
-                None => Err(InvalidLocation(unknown_scheme(scheme))),
-            },
-            None => file_of_path(bytes.strip_prefix(PATH_PREFIX).unwrap_or(bytes)),
+        match bytes.strip_prefix(STRIPE_PREFIX) {
+            // With `//` it looks like a URL, and there is none of this form.
+            Some(members) if split_url(bytes).is_none() => {
+                Members::parse(members).map(Self::Stripe)
+            }
+            _ => parse(bytes, <[u8]>::to_vec),
         }
     }
 
@@ -76,13 +141,7 @@ impl Location {
     pub fn kind(&self) -> StoreKind {
         match self {
             Self::File(_) => StoreKind::File,
-        }
-    }
-
-    /// The path, if it is a file.
-    pub fn file(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
+            Self::Stripe(members) => StoreKind::Stripe { members: members.0.len() },
         }
     }
 }
@@ -97,11 +156,29 @@ impl FromStr for Location {
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::File(path) = self;
-        if Self::parse(path.as_os_str()).as_ref() != Ok(self) {
-            f.write_str("file:")?;
+        match self {
+            Self::File(path) => {
+                if Self::parse(path.as_os_str()).as_ref() != Ok(self) {
+                    f.write_str("file:")?;
+                }
+                path.display().fmt(f)
+            }
+            Self::Stripe(members) => write!(f, "stripe:{}", members.names().join(",")),
         }
-        path.display().fmt(f)
+    }
+}
+
+/// A location as it is written behind `stripe:`.
+struct InList<'a>(&'a Location);
+
+impl fmt::Display for InList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let written = self.0.to_string().replace('%', "%25").replace(',', "%2C");
+        match written.strip_prefix("//") {
+            // Behind `stripe:` it would look like a URL.
+            Some(rest) => write!(f, "%2F/{rest}"),
+            None => f.write_str(&written),
+        }
     }
 }
 
@@ -119,6 +196,20 @@ impl StdError for InvalidLocation {}
 
 /// What says that a path follows.
 const PATH_PREFIX: &[u8] = b"file:";
+
+/// What says that a list of members follows.
+const STRIPE_PREFIX: &[u8] = b"stripe:";
+
+/// A URL of one place, or a path, of which `unescape` undoes what escapes there are.
+fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location, InvalidLocation> {
+    match split_url(written) {
+        Some((scheme, rest)) => match StoreKind::of_scheme(scheme) {
+            Some(StoreKind::File) => file_of_url(rest),
+            Some(StoreKind::Stripe { .. }) | None => Err(InvalidLocation(unknown_scheme(scheme))),
+        },
+        None => file_of_path(&unescape(written.strip_prefix(PATH_PREFIX).unwrap_or(written))),
+    }
+}
 
 /// Scheme and rest of `scheme://rest`, if it is of that form (RFC 3986, section 3.1).
 fn split_url(written: &[u8]) -> Option<(&str, &[u8])> {
@@ -154,6 +245,11 @@ fn file_of_path(path: &[u8]) -> Result<Location, InvalidLocation> {
 fn unknown_scheme(scheme: &str) -> String {
     let known = StoreKind::ALL.map(|kind| format!("{}://", kind.scheme())).join(", ");
     format!(
-        "{scheme}:// names no store: there is {known}. A file of such a name is written ./{scheme}://…"
+        "{scheme}:// names no store: there is {known}, and stripe: with several places behind it. A file of \
+         such a name is written ./{scheme}://…"
     )
+}
+
+fn nested() -> InvalidLocation {
+    InvalidLocation("stripe: cannot name a stripe: name all members behind one stripe:".into())
 }

@@ -5,8 +5,8 @@
 //! |---:|---|---|
 //! | 1 | `crates/store/src/NAME.rs` | the store: it implements [`BucketStore`] with every method, and says what a failure is with a [`StoreErrorKind`](oblivio_core::StoreErrorKind). A `mod` and a `pub use` in `lib.rs`, and a line in its table. Begin with `MemoryStore` of the engine, the shortest one; for files, `medium` opens, locks and syncs, and `container` keeps the shapes as bytes |
 //! | 2 | [`StoreKind`] in `location.rs` | a variant, also in [`StoreKind::ALL`], whose length grows by one, and its name in [`StoreKind::scheme`]. Messages then name it |
-//! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included. [`Location::file`] is `None` unless it is one file |
-//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`] |
+//! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included |
+//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`]. A stripe over such stores needs nothing more |
 //! | 5 | `crates/store/tests/file/conformance.rs` | a test that hands the store to `oblivio_testkit::conformance::check_store`, with a `TreeShape` that a `TreeConfig` makes; and tests of its own, below |
 //! | 6 | `location.rs`, `crates/cli/src/args/opening.rs`, `crates/cli/src/args/key.rs` | the URL, in the table of [`location`](crate::location) and in both helps of the program |
 //! | 7 | `fuzz/fuzz_targets`, `docs/format.md`, `docs/threat-model.md` | a target for whatever it reads that others can change; its bytes; what it sees beyond pieces |
@@ -19,7 +19,8 @@
 //!   created. They are public, and not believed: check lengths and numbers before they are used.
 //! - **Frames lie in the buffer of the store.** Place all pieces of a trip in one buffer: for a write give it to
 //!   [`Blanks::new`](oblivio_core::store::Blanks::new) and call the closure once, then send what it left. What was
-//!   sealed for one store cannot be handed on to another, so a store over several others has to write bytes itself.
+//!   sealed for one store is handed on to others by [`SealedTrip`](oblivio_core::store::SealedTrip) alone, as
+//!   [`StripedStore`] does.
 //! - **Nothing is left behind** when [`Location::create`] fails, and what it made is durable, names included.
 //! - **One writer.** A second opening to write is [`Locked`](OpenErrorKind::Locked); readers share.
 //! - **`read_only`** refuses writes with [`Refused`](oblivio_core::StoreErrorKind::Refused), and a flush does nothing.
@@ -34,8 +35,8 @@
 //! | test | it finds |
 //! |---|---|
 //! | `check_store` | wrong places, shapes and orders, and reads that are not the latest write, within one opening. It does not open again, does not lock, and knows of no crash |
-//! | written for the store, as in `conformance.rs`, `damage.rs`, `location.rs` beside it | what was flushed and is gone after reopening, a second writer, a reader that writes, cut-off storage, a URL that does not come back, what a failed creation leaves |
-//! | by hand: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL`, `rescue URL` | what the program and its messages assume of files: [`check_vacant`](Location::check_vacant) and `crates/cli/src/volume/room.rs` look at paths |
+//! | written for the store, as in `conformance.rs`, `damage.rs`, `location.rs`, `stripe.rs` beside it | what was flushed and is gone after reopening, a second writer, a reader that writes, cut-off storage, a URL that does not come back, what a failed creation leaves |
+//! | by hand: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL`, `rescue URL` | what the program and its messages assume of files: [`check_vacant`](Location::check_vacant) looks at paths, and `crates/cli/src/volume/room.rs` at those that [`files_needed`](Location::files_needed) gives |
 
 use std::fs;
 use std::io;
@@ -44,10 +45,12 @@ use std::path::Path;
 use oblivio_core::store::{BucketStore, TreeShape};
 
 use crate::container::HEADER_COPIES;
+use crate::dealing::{self, Mark};
 use crate::error::{OpenError, OpenErrorKind};
-use crate::location::{Location, StoreKind};
+use crate::location::{Location, Members, StoreKind};
 use crate::look_ahead::READ_AHEAD_BYTES_MAX;
 use crate::store::{FileOptions, FileStore};
+use crate::striped::{StripedStore, shapes_of};
 
 /// Storage, whatever it is.
 pub type BoxedStore = Box<dyn BucketStore + Send>;
@@ -84,6 +87,20 @@ pub struct Condition {
     pub mended: Vec<String>,
 }
 
+impl Condition {
+    /// Counts in what was found of one of several stores, which is called so.
+    fn add(&mut self, name: &str, found: Self) {
+        let of_it = |sentences: Vec<String>| {
+            let name = name.to_owned();
+            sentences.into_iter().map(move |sentence| format!("{name}: {sentence}"))
+        };
+        self.allocated_bytes = self.allocated_bytes.saturating_add(found.allocated_bytes);
+        self.is_cut_off |= found.is_cut_off;
+        self.damage.extend(of_it(found.damage));
+        self.mended.extend(of_it(found.mended));
+    }
+}
+
 impl StoreKind {
     /// Bytes that [`Location::create`] would take up in the end for trees of these shapes.
     ///
@@ -92,6 +109,10 @@ impl StoreKind {
     pub fn bytes_needed(self, shapes: &[TreeShape]) -> Result<u64, OpenError> {
         match self {
             Self::File => FileStore::bytes_needed(shapes),
+            Self::Stripe { members } => {
+                let dealt = dealing::deal(shapes, members)?;
+                dealt.iter().map(|shapes| FileStore::bytes_needed(shapes)).sum()
+            }
         }
     }
 
@@ -102,6 +123,7 @@ impl StoreKind {
             Self::File => {
                 (FileOptions::default().write_behind_bytes_max + READ_AHEAD_BYTES_MAX) as u64
             }
+            Self::Stripe { members } => members as u64 * Self::File.client_bytes_max(),
         }
     }
 }
@@ -121,20 +143,32 @@ impl Location {
             Self::File(path) => {
                 Ok(Box::new(FileStore::create(path, shapes, &file_options(options))?))
             }
+            Self::Stripe(members) => create_stripe(members, shapes, options),
         }
     }
 
     /// Opens storage that there is.
     ///
     /// # Errors
-    /// When it is not ours, not whole, in use elsewhere, or the system refuses.
+    /// When it is not ours, not whole, in use elsewhere, or the system refuses. When it is one member of a stripe, or
+    /// what is named is not all of one in its order.
     pub fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+        let opened = self.open_as_it_is(options)?;
+        match dealing::mark_of(&shapes_of(&*opened.store)) {
+            Some(mark) => Err(member_alone(mark)),
+            None => Ok(opened),
+        }
+    }
+
+    /// The same, and it may be a member of a stripe.
+    fn open_as_it_is(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         match self {
             Self::File(path) => {
                 let store = FileStore::open(path, &file_options(options))?;
                 let condition = condition_of_file(&store, options.read_only)?;
                 Ok(OpenedStore { store: Box::new(store), condition })
             }
+            Self::Stripe(members) => open_stripe(members, options),
         }
     }
 
@@ -145,6 +179,7 @@ impl Location {
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         match self {
             Self::File(path) => check_no_file(path),
+            Self::Stripe(members) => members.list().iter().try_for_each(Self::check_vacant),
         }
     }
 
@@ -155,8 +190,79 @@ impl Location {
     pub fn remove(&self) -> io::Result<()> {
         match self {
             Self::File(path) => fs::remove_file(path),
+            // All that can be removed are, whatever comes of others.
+            Self::Stripe(members) => {
+                members.list().iter().map(Self::remove).fold(Ok(()), Result::and)
+            }
         }
     }
+
+    /// The files that [`Self::create`] would make for trees of these shapes, and the bytes that each would take up in the
+    /// end.
+    ///
+    /// # Errors
+    /// When it cannot hold them.
+    pub fn files_needed(&self, shapes: &[TreeShape]) -> Result<Vec<(&Path, u64)>, OpenError> {
+        match self {
+            Self::File(path) => Ok(vec![(path, FileStore::bytes_needed(shapes)?)]),
+            Self::Stripe(members) => {
+                let mut files = Vec::new();
+                let dealt = dealing::deal(shapes, members.list().len())?;
+                for (member, shapes) in members.list().iter().zip(dealt) {
+                    files.extend(member.files_needed(&shapes)?);
+                }
+                Ok(files)
+            }
+        }
+    }
+}
+
+/// All members, or none.
+fn create_stripe(
+    members: &Members,
+    shapes: &[TreeShape],
+    options: &StoreOptions,
+) -> Result<BoxedStore, OpenError> {
+    let dealt = dealing::deal(shapes, members.list().len())?;
+    let mut stores = Vec::with_capacity(dealt.len());
+    let mut named = members.list().iter().zip(members.names()).zip(&dealt);
+    let all_made = named.try_for_each(|((member, name), shapes)| {
+        let store = member.create(shapes, options).map_err(|error| error.of(&name))?;
+        stores.push((name, store));
+        Ok(())
+    });
+    let made = stores.len();
+    let striped = all_made.and_then(|()| StripedStore::new(stores, options.read_only));
+    let striped = striped.inspect_err(|_| {
+        for member in &members.list()[..made] {
+            // What cannot be removed is in the way of the next attempt, which says so.
+            let _ = member.remove();
+        }
+    })?;
+    Ok(Box::new(striped))
+}
+
+fn open_stripe(members: &Members, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+    let mut stores = Vec::with_capacity(members.list().len());
+    let mut condition = Condition::default();
+    for (member, name) in members.list().iter().zip(members.names()) {
+        let opened = member.open_as_it_is(options).map_err(|error| error.of(&name))?;
+        condition.add(&name, opened.condition);
+        stores.push((name, opened.store));
+    }
+    let store = StripedStore::new(stores, options.read_only)?;
+    Ok(OpenedStore { store: Box::new(store), condition })
+}
+
+fn member_alone(mark: Mark) -> OpenError {
+    let Mark { member, members } = mark;
+    OpenError::new(
+        OpenErrorKind::WrongMembers,
+        format!(
+            "this is member {} of a stripe of {members}: name all of them in their order, as stripe:URL,URL",
+            member + 1
+        ),
+    )
 }
 
 fn file_options(options: &StoreOptions) -> FileOptions {

@@ -1,6 +1,7 @@
 //! Where a piece lies in the file.
 
 use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
+use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::container::{Container, PlacedTree};
 use crate::error::OpenError;
@@ -75,7 +76,7 @@ impl Places {
 }
 
 /// Where a part starts in its bucket, and how long it is.
-fn part(level: &LevelShape, part: Part) -> Option<(u64, u64)> {
+pub(crate) fn part(level: &LevelShape, part: Part) -> Option<(u64, u64)> {
     match part {
         Part::Whole => Some((0, level.bucket_bytes)),
         Part::Header => Some((0, level.header_bytes)),
@@ -84,4 +85,14 @@ fn part(level: &LevelShape, part: Part) -> Option<(u64, u64)> {
         }
         Part::Slot(_) => None,
     }
+}
+
+/// There is no such piece.
+#[cold]
+pub(crate) fn absent(piece: &Piece) -> StoreError {
+    let message = format!(
+        "there is no {:?} of bucket {} in tree {} of this store",
+        piece.part, piece.bucket, piece.tree.0
+    );
+    StoreError::new(StoreErrorKind::Refused, message)
 }

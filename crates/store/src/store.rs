@@ -18,7 +18,7 @@ use crate::header;
 use crate::look_ahead::{LookAhead, Trip};
 use crate::medium::{self, Medium};
 use crate::pending::Pending;
-use crate::places::{Extent, Place, Places};
+use crate::places::{self, Extent, Place, Places};
 use crate::syncer::Syncer;
 
 /// How a file is used.
@@ -200,7 +200,7 @@ impl FileStore {
     fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.trip.clear();
         for piece in pieces {
-            self.trip.push(self.places.find(piece).ok_or_else(|| absent(piece))?);
+            self.trip.push(self.places.find(piece).ok_or_else(|| places::absent(piece))?);
         }
         Ok(())
     }
@@ -411,13 +411,4 @@ fn unread(cause: io::Error) -> StoreError {
         _ => format!("cannot read the file ({cause}): check it"),
     };
     StoreError::caused_by(cause.kind().into(), message, cause)
-}
-
-#[cold]
-fn absent(piece: &Piece) -> StoreError {
-    let message = format!(
-        "there is no {:?} of bucket {} in tree {} of this store",
-        piece.part, piece.bucket, piece.tree.0
-    );
-    StoreError::new(StoreErrorKind::Refused, message)
 }

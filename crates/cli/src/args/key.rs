@@ -45,7 +45,7 @@ pub(crate) struct KeyAddArgs {
 
 #[derive(Args)]
 pub(crate) struct KeyListArgs {
-    /// Where the volume is: a path, or file:///… for one from the root.
+    /// Where the volume is: a path, file:///… for one from the root, or stripe:URL,URL,… for several.
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
     /// Print JSON.

@@ -222,7 +222,7 @@ impl Plan {
         if self.store_bytes > EXT4_FILE_BYTES_MAX {
             lines.push(
                 "note              too large for one file on ext4 (16 TiB): use another file \
-                 system, such as XFS"
+                 system, such as XFS, or stripe: with several places"
                     .into(),
             );
         }

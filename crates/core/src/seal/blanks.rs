@@ -53,7 +53,7 @@ impl<'a> Blanks<'a> {
     /// When `sealed` does not have one frame of the right length for each blank.
     #[cfg(feature = "relay")]
     pub fn relay(self, sealed: Frames<'_>) -> Sealed<'a> {
-        self.put_unsealed(sealed)
+        self.put(sealed)
     }
 
     /// Fills every blank with bytes that nobody needs to seal: those of [records](crate::records).
@@ -61,6 +61,18 @@ impl<'a> Blanks<'a> {
     /// # Panics
     /// When `frames` does not have one of the right length for each blank.
     pub(crate) fn put_unsealed(self, frames: Frames<'_>) -> Sealed<'a> {
+        self.put(frames)
+    }
+
+    /// Fills every blank with bytes that were sealed before: those of a [trip](super::SealedTrip).
+    ///
+    /// # Panics
+    /// When `frames` does not have one of the right length for each blank.
+    pub(super) fn put_sealed(self, frames: Frames<'_>) -> Sealed<'a> {
+        self.put(frames)
+    }
+
+    fn put(self, frames: Frames<'_>) -> Sealed<'a> {
         assert_eq!(frames.len(), self.spans.len(), "one frame for each blank");
         for (i, span) in self.spans.iter().enumerate() {
             self.buffer[span.range()].copy_from_slice(frames.get(i));

@@ -30,6 +30,7 @@ mod era;
 mod key;
 mod masks;
 mod opened;
+mod trip;
 mod xor;
 
 pub use blanks::{Blanks, Sealed};
@@ -41,6 +42,7 @@ pub use key::Key;
 pub(crate) use masks::{BATCH_BYTES, MaskBatch, MaskReader, MaskRun};
 pub use masks::{BODY_BYTES_MAX, Region};
 pub(crate) use opened::{Opened, open_in_place};
+pub use trip::SealedTrip;
 
 use crate::pieces::TreeId;
 use masks::Masks;

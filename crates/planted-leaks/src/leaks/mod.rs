@@ -14,6 +14,7 @@ mod rotating;
 mod scan;
 mod schedule;
 mod sealing;
+mod stripe;
 mod volume;
 
 use crate::targets::Finders;
@@ -39,7 +40,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 14] = [
+const GROUPS: [&[Leak]; 15] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -53,6 +54,7 @@ const GROUPS: [&[Leak]; 14] = [
     range::LEAKS,
     power_loss::LEAKS,
     schedule::LEAKS,
+    stripe::LEAKS,
     program::LEAKS,
 ];
 

@@ -6,3 +6,4 @@
 mod conformance;
 mod damage;
 mod location;
+mod stripe;

@@ -12,6 +12,7 @@
 //! | a sector of a write is missing | [`Survival::Random`] with `torn` | a disk promises a sector of 512 bytes and nothing larger. |
 //! | a file has a hole | the same | its length reached the disk before its bytes. Zeros show, or what an earlier file left there: sound records of the past. |
 //! | a rename or a new file is forgotten | the same | names are kept apart from contents, and are synced apart. |
+//! | one disk of several fails, or forgets | [`World::striped`] | a striped store writes and flushes on all at once, and each answers for itself. |
 //! | one machine of two fails | [`World::crash_apart`] | the store is another machine, and keeps what the client forgot. |
 //! | an operation dies half-way | [`Fault::CrashAt`] | the moment between two operations is not the only one. A sync under way may have worked. |
 //! | an operation fails | [`Fault::FailAt`], [`Fault::FailEvery`] | cables, controllers, quotas. What the failed operation did is unknown. |

@@ -46,6 +46,8 @@ pub struct SmallVolume {
     pub sync_moves: SyncMoves,
     /// What failed syncs do.
     pub failed_sync: FailedSync,
+    /// Over so many disks its store is striped.
+    pub disks: usize,
     /// What it stands on. What follows says how it is with a tree.
     pub scheme: SmallScheme,
     /// The tree has `2^leaf_level` leaves: with many, two accesses seldom show the same one by chance.
@@ -149,6 +151,7 @@ impl Default for SmallVolume {
             seed: 1,
             sync_moves: SyncMoves::BeforeReads,
             failed_sync: FailedSync::Drops,
+            disks: 1,
             scheme: SmallScheme::Raw,
             leaf_level: 5,
             blocks: BLOCKS,
@@ -240,7 +243,7 @@ impl SmallVolume {
 
     /// A world with room for it.
     pub fn world(&self) -> World {
-        let world = World::new(&self.trial().shapes);
+        let world = World::striped(&self.trial().shapes, self.disks);
         world.set_failed_sync(self.failed_sync);
         world
     }
@@ -359,6 +362,7 @@ impl SmallVolume {
     fn trial(&self) -> Trial {
         Trial {
             shapes: shapes(&self.params()).expect("sound parameters").to_vec(),
+            disks: self.disks,
             bytes: self.blocks * u64::from(BLOCK_BYTES),
             block_bytes: BLOCK_BYTES,
             steps: self.steps,

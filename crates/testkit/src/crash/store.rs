@@ -1,4 +1,4 @@
-//! The store side: buckets packed into one disk, and the handle to it.
+//! The store side: buckets packed into disks, and the handle to them.
 
 use std::io;
 
@@ -18,16 +18,27 @@ const BUCKET_ALIGN_BYTES: u64 = 8;
 /// The worlds of tests are small.
 const STORE_BYTES_MAX: u64 = 1 << 30;
 
-/// Where each piece lies on the disk.
+/// Where each piece lies on the disks.
 pub(super) struct Places {
     trees: Vec<(TreeShape, Layout, u64)>,
+    /// Of each disk. It has room for all levels, and those of other disks are never written.
     pub(super) bytes: u64,
+    disks: usize,
+}
+
+/// Where a piece lies.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) disk: usize,
+    pub(super) span: Span,
 }
 
 impl Places {
+    /// Whole levels are dealt to the disks in turn, as the levels of a striped store are to its members.
+    ///
     /// # Panics
     /// When the trees cannot be laid out, or are too large for a test.
-    pub(super) fn new(shapes: &[TreeShape]) -> Self {
+    pub(super) fn new(shapes: &[TreeShape], disks: usize) -> Self {
         let mut bytes = 0;
         let mut place = |shape: &TreeShape| {
             let layout = Layout::new(shape, LayoutKind::Heap, BUCKET_ALIGN_BYTES)
@@ -38,15 +49,17 @@ impl Places {
             (shape.clone(), layout, base)
         };
         let trees = shapes.iter().map(&mut place).collect();
-        Self { trees, bytes }
+        Self { trees, bytes, disks }
     }
 
-    pub(super) fn find(&self, piece: &Piece) -> Option<Span> {
-        let (shape, layout, base) = self.trees.get(usize::from(piece.tree.0))?;
+    pub(super) fn find(&self, piece: &Piece) -> Option<Place> {
+        let tree = usize::from(piece.tree.0);
+        let (shape, layout, base) = self.trees.get(tree)?;
         if !shape.contains(piece.bucket) {
             return None;
         }
-        let level = &shape.levels()[usize::from(piece.bucket.level())];
+        let number = usize::from(piece.bucket.level());
+        let level = &shape.levels()[number];
         let (offset, bytes) = match piece.part {
             Part::Whole => (0, level.bucket_bytes),
             Part::Header => (0, level.header_bytes),
@@ -56,12 +69,13 @@ impl Places {
             Part::Slot(_) => return None,
         };
         let start = base + layout.offset(piece.bucket) + offset;
-        Some(Span { start: start as usize, bytes: bytes as usize })
+        let span = Span { start: start as usize, bytes: bytes as usize };
+        Some(Place { disk: (tree + number) % self.disks, span })
     }
 
     /// # Panics
     /// When there is no such bucket.
-    pub(super) fn bucket(&self, tree: TreeId, bucket: BucketId) -> Span {
+    pub(super) fn bucket(&self, tree: TreeId, bucket: BucketId) -> Place {
         let piece = Piece { tree, bucket, part: Part::Whole };
         self.find(&piece).unwrap_or_else(|| panic!("there is no {piece:?} in this world"))
     }
@@ -76,8 +90,8 @@ pub struct CrashStore {
     buffer: Vec<u8>,
     /// Where the pieces of the latest call lie in the buffer.
     spans: Vec<Span>,
-    /// Where they lie on the disk.
-    places: Vec<Span>,
+    /// Where they lie on the disks.
+    places: Vec<Place>,
 }
 
 impl CrashStore {
@@ -92,9 +106,9 @@ impl CrashStore {
         let mut start = 0;
         for piece in pieces {
             let place = self.world.places.find(piece).ok_or_else(|| absent(piece))?;
-            self.spans.push(Span { start, bytes: place.bytes });
+            self.spans.push(Span { start, bytes: place.span.bytes });
             self.places.push(place);
-            start += place.bytes;
+            start += place.span.bytes;
         }
         self.buffer.resize(start, 0);
         Ok(())
@@ -123,7 +137,8 @@ impl BucketStore for CrashStore {
         state.view.call(Operation::Read, seen);
         verdict.answer().map_err(failed)?;
         for (span, place) in self.spans.iter().zip(&self.places) {
-            self.buffer[range(span)].copy_from_slice(&state.store.bytes()[range(place)]);
+            self.buffer[range(span)]
+                .copy_from_slice(&state.disks[place.disk].bytes()[range(&place.span)]);
         }
         Ok(Frames::new(&self.buffer, &self.spans))
     }
@@ -133,28 +148,60 @@ impl BucketStore for CrashStore {
         self.world.state().check_running(self.run).map_err(failed)?;
         fill(Blanks::new(&mut self.buffer, &self.spans));
         let mut state = self.world.state();
-        let verdict = state.begin(self.run, OpKind::StoreWrite).map_err(failed)?;
         let seen = pieces.iter().copied().zip(self.spans.iter().map(|span| span.bytes));
         state.view.call(Operation::Write, seen);
-        let State { store, plan, .. } = &mut *state;
-        for (span, place) in self.spans.iter().zip(&self.places) {
-            let bytes = &self.buffer[range(span)];
-            match verdict {
-                Verdict::Go => store.write(place.start, bytes),
-                Verdict::Fail(_) | Verdict::Crash => {
-                    store.write_sectors(place.start, bytes, &mut plan.coins);
+        let has_a_piece = |disk: &usize| self.places.iter().any(|place| place.disk == *disk);
+        // A trip without pieces is a trip.
+        let of_nothing = self.places.is_empty().then_some(0);
+        let disks: Vec<_> = (0..state.disks.len()).filter(has_a_piece).chain(of_nothing).collect();
+        state.on_each_disk(self.run, OpKind::StoreWrite, disks, |state, disk, verdict| {
+            let State { disks, plan, .. } = state;
+            let pieces = self.spans.iter().zip(&self.places);
+            for (span, place) in pieces.filter(|(_, place)| place.disk == disk) {
+                let (start, bytes) = (place.span.start, &self.buffer[range(span)]);
+                match verdict {
+                    Verdict::Go => disks[disk].write(start, bytes),
+                    Verdict::Fail(_) | Verdict::Crash => {
+                        disks[disk].write_sectors(start, bytes, &mut plan.coins);
+                    }
                 }
             }
-        }
-        verdict.answer().map_err(failed)
+            verdict.answer()
+        })
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
         let mut state = self.world.state();
-        let verdict = state.begin(self.run, OpKind::StoreFlush).map_err(failed)?;
+        state.check_running(self.run).map_err(failed)?;
         state.view.flush();
-        let State { store, plan, failed_sync, .. } = &mut *state;
-        store.answer_sync(verdict, *failed_sync, &mut plan.coins).map_err(failed)
+        let all = (0..state.disks.len()).collect();
+        state.on_each_disk(self.run, OpKind::StoreFlush, all, |state, disk, verdict| {
+            let State { disks, plan, failed_sync, .. } = state;
+            disks[disk].answer_sync(verdict, *failed_sync, &mut plan.coins)
+        })
+    }
+}
+
+impl State {
+    /// Does the same on several disks at once: whatever becomes of it on one, the others go on with it. What a crash on
+    /// one leaves of it on those after it is up to chance. Tells the first error.
+    fn on_each_disk(
+        &mut self,
+        run: u64,
+        kind: OpKind,
+        disks: Vec<usize>,
+        mut act: impl FnMut(&mut Self, usize, Verdict) -> io::Result<()>,
+    ) -> Result<(), StoreError> {
+        let mut outcome = Ok(());
+        for disk in disks {
+            let verdict = match self.begin(run, kind) {
+                Ok(verdict) => verdict,
+                Err(error) if outcome.is_ok() => return Err(failed(error)),
+                Err(_) => Verdict::Crash,
+            };
+            outcome = outcome.and(act(self, disk, verdict));
+        }
+        outcome.map_err(failed)
     }
 }
 

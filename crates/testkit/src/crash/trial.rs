@@ -19,6 +19,8 @@ use super::world::World;
 pub struct Trial {
     /// The trees of the store.
     pub shapes: Vec<TreeShape>,
+    /// Over so many disks the store is striped.
+    pub disks: usize,
     /// Bytes of the disk.
     pub bytes: u64,
     /// Its block size.
@@ -104,7 +106,7 @@ impl Trial {
         lives: &[Life],
         mut open: impl FnMut(CrashStore, CrashDir) -> Result<D, DiskError>,
     ) -> Result<Ran, Loss> {
-        let world = World::new(&self.shapes);
+        let world = World::striped(&self.shapes, self.disks);
         world.set_failed_sync(self.failed_sync);
         let mut coins = StdRng::seed_from_u64(self.seed);
         let mut bench = Bench {

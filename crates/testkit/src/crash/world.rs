@@ -14,10 +14,10 @@ use super::fault::{
     Counts, FailedSync, Fault, OpKind, Plan, Strike, Survival, Verdict, machine_is_off,
 };
 use super::medium::Medium;
-use super::store::{CrashStore, Places, range};
+use super::store::{CrashStore, Place, Places, range};
 use super::view::{Seen, View};
 
-/// One store and one directory, and what befalls them. Clones are the same world.
+/// One store, on one disk or on several, and one directory, and what befalls them. Clones are the same world.
 ///
 /// It lives from [`Self::crash`] to crash: a *run*. Handles belong to the run they were made in and
 /// are dead after it. Operations are counted anew in each run.
@@ -28,7 +28,8 @@ pub struct World {
 }
 
 pub(super) struct State {
-    pub(super) store: Medium,
+    /// Of the store.
+    pub(super) disks: Vec<Medium>,
     pub(super) directory: Directory,
     pub(super) plan: Plan,
     pub(super) failed_sync: FailedSync,
@@ -81,9 +82,18 @@ impl World {
     /// # Panics
     /// When the trees exceed 1 GiB, or cannot be laid out.
     pub fn new(shapes: &[TreeShape]) -> Self {
-        let places = Places::new(shapes);
+        Self::striped(shapes, 1)
+    }
+
+    /// The same, and the store is striped over so many disks. They do each write and each flush at once, and each fails
+    /// and forgets by itself.
+    ///
+    /// # Panics
+    /// When the trees exceed 1 GiB, or cannot be laid out.
+    pub fn striped(shapes: &[TreeShape], disks: usize) -> Self {
+        let places = Places::new(shapes, disks);
         let state = State {
-            store: Medium::holding(vec![0; places.bytes as usize]),
+            disks: vec![Medium::holding(vec![0; places.bytes as usize]); disks],
             directory: Directory::default(),
             plan: Plan::new(&[], 0),
             failed_sync: FailedSync::default(),
@@ -155,11 +165,16 @@ impl World {
     pub fn crash_apart(&self, coins: &mut impl Rng, store: Survival, dir: Survival) {
         let mut coins = StdRng::seed_from_u64(coins.random());
         // Fair coins alone would almost never lose just one write of many, or keep just one.
-        let kept_share =
-            *[0.05, 0.5, 0.5, 0.95].get(coins.random_range(0..4)).expect("there are four of them");
+        let kept_share = |coins: &mut StdRng| {
+            *[0.05, 0.5, 0.5, 0.95].get(coins.random_range(0..4)).expect("there are four of them")
+        };
+        let of_first = kept_share(&mut coins);
         let mut state = self.state();
-        state.store.crash(store, kept_share, None, &mut coins);
-        state.directory.crash(dir, kept_share, &mut coins);
+        for (i, disk) in state.disks.iter_mut().enumerate() {
+            let kept_share = if i == 0 { of_first } else { kept_share(&mut coins) };
+            disk.crash(store, kept_share, None, &mut coins);
+        }
+        state.directory.crash(dir, of_first, &mut coins);
         state.plan = Plan::new(&[], 0);
         state.view.crash();
         state.run += 1;
@@ -169,7 +184,8 @@ impl World {
     /// What both sides hold, as a read sees it.
     pub fn snapshot(&self) -> Snapshot {
         let state = self.state();
-        Snapshot { store: state.store.bytes().to_vec(), files: state.directory.contents() }
+        let store = state.disks.iter().flat_map(|disk| disk.bytes()).copied().collect();
+        Snapshot { store, files: state.directory.contents() }
     }
 
     /// Rolls the store back, durably and at once, behind the back of open handles.
@@ -177,8 +193,12 @@ impl World {
     /// # Panics
     /// When the snapshot is of another world with other trees.
     pub fn restore_store(&self, snapshot: &Snapshot) {
-        assert_eq!(snapshot.store.len() as u64, self.places.bytes, "a snapshot of these trees");
-        self.state().store.hold(&snapshot.store);
+        let mut state = self.state();
+        let bytes = self.places.bytes as usize;
+        assert_eq!(snapshot.store.len(), bytes * state.disks.len(), "a snapshot of these trees");
+        for (i, disk) in state.disks.iter_mut().enumerate() {
+            disk.hold(&snapshot.store[i * bytes..][..bytes]);
+        }
     }
 
     /// Rolls the directory back, durably and at once. Open files are dead afterwards.
@@ -207,12 +227,12 @@ impl World {
     /// # Panics
     /// When there is no such bit.
     pub fn flip_bit(&self, tree: TreeId, bucket: BucketId, byte: usize, bit: u8) {
-        let span = self.places.bucket(tree, bucket);
+        let Place { disk, span } = self.places.bucket(tree, bucket);
         assert!(byte < span.bytes && bit < 8, "there is no bit {bit} in byte {byte} of {bucket}");
-        let mut state = self.state();
+        let disk = &mut self.state().disks[disk];
         let at = span.start + byte;
-        let flipped = state.store.bytes()[at] ^ 1 << bit;
-        state.store.tamper(at, &[flipped]);
+        let flipped = disk.bytes()[at] ^ 1 << bit;
+        disk.tamper(at, &[flipped]);
     }
 
     /// Puts each of two buckets in the place of the other.
@@ -221,11 +241,14 @@ impl World {
     /// When one does not exist, or they differ in size.
     pub fn swap_buckets(&self, one: (TreeId, BucketId), other: (TreeId, BucketId)) {
         let places = [one, other].map(|(tree, bucket)| self.places.bucket(tree, bucket));
-        assert_eq!(places[0].bytes, places[1].bytes, "only buckets of one size can be swapped");
+        let [one, other] = places.map(|place| place.span.bytes);
+        assert_eq!(one, other, "only buckets of one size can be swapped");
         let mut state = self.state();
-        let held = places.map(|place| state.store.bytes()[range(&place)].to_vec());
-        state.store.tamper(places[0].start, &held[1]);
-        state.store.tamper(places[1].start, &held[0]);
+        let held =
+            places.map(|Place { disk, span }| state.disks[disk].bytes()[range(&span)].to_vec());
+        for (Place { disk, span }, held) in places.iter().zip(held.iter().rev()) {
+            state.disks[*disk].tamper(span.start, held);
+        }
     }
 
     /// Puts an older version of a bucket in its place.
@@ -233,8 +256,9 @@ impl World {
     /// # Panics
     /// When there is no such bucket, or the snapshot is of another world with other trees.
     pub fn replace_bucket(&self, snapshot: &Snapshot, tree: TreeId, bucket: BucketId) {
-        let place = self.places.bucket(tree, bucket);
-        self.state().store.tamper(place.start, &snapshot.store[range(&place)]);
+        let Place { disk, span } = self.places.bucket(tree, bucket);
+        let on_its_disk = &snapshot.store[disk * self.places.bytes as usize..];
+        self.state().disks[disk].tamper(span.start, &on_its_disk[range(&span)]);
     }
 
     /// What the store has seen since the world began.

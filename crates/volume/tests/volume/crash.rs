@@ -85,6 +85,25 @@ fn without_a_cache_every_tenth_operation_may_be_the_last_or_fail() {
     }
 }
 
+/// Each disk fails and forgets by itself, also within a flush of all.
+#[test]
+fn on_several_disks_every_tenth_operation_may_be_the_last_or_fail() {
+    for (scheme, survival) in [
+        (SmallScheme::Range { class: 3 }, Survival::Random { torn: true }),
+        (SmallScheme::Raw, Survival::None),
+    ] {
+        let volume = SmallVolume { steps: 60, scheme, disks: 3, ..SmallVolume::default() };
+        let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
+        assert!(operations > 150, "{operations}");
+        for n in (0..operations).step_by(10) {
+            for fault in [Fault::CrashAt(n), Fault::FailAt(n)] {
+                let life = Life::new(&[fault], survival);
+                volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn an_opening_after_a_crash_may_end_in_a_crash() {
     let volume = SmallVolume { steps: 60, ..SmallVolume::default() };

@@ -19,6 +19,7 @@ mod rescued;
 mod secrets;
 mod serving;
 mod store_file;
+mod striped;
 // What the tests of both crates need is said once.
 #[path = "../../../../serve/tests/servers/support/needs.rs"]
 mod needs;

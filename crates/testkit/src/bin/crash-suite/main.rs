@@ -119,6 +119,7 @@ fn describe_setup(setup: &setups::Setup) -> Value {
         "steps": volume.steps,
         "sync_moves": format!("{:?}", volume.sync_moves),
         "failed_sync": format!("{:?}", volume.failed_sync),
+        "disks": volume.disks,
         "tree_top_levels": volume.tree_top_levels,
         "stash_blocks_max": volume.stash_blocks_max,
         "state_file_bytes_max": volume.state_file_bytes_max,

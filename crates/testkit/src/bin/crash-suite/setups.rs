@@ -108,6 +108,10 @@ pub(crate) fn setups() -> Vec<Setup> {
         ),
         setup("range", SmallVolume { scheme: SmallScheme::Range { class: 3 }, ..common }),
         setup(
+            "range-striped",
+            SmallVolume { scheme: SmallScheme::Range { class: 3 }, disks: 3, ..common },
+        ),
+        setup(
             "range-raw-at-flush",
             SmallVolume {
                 scheme: SmallScheme::Range { class: 2 },

@@ -8,7 +8,7 @@ use crate::crash::{CrashDir, CrashStore, FailedSync, Fault, Life, Loss, OpKind, 
 
 fn trial(seed: u64, failed_sync: FailedSync) -> Trial {
     let (bytes, block_bytes) = (DISK as u64, BLOCK as u32);
-    Trial { shapes: shapes(), bytes, block_bytes, steps: 60, seed, failed_sync }
+    Trial { shapes: shapes(), disks: 1, bytes, block_bytes, steps: 60, seed, failed_sync }
 }
 
 /// Tries a disk at every operation of a life, and of the life after; the first wrong that is found.

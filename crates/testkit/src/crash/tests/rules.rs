@@ -41,7 +41,9 @@ fn error_kind(error: &StoreError) -> io::ErrorKind {
 
 #[test]
 fn the_store_conforms() {
-    check_store(|shapes| World::new(shapes).store());
+    for disks in 1..4 {
+        check_store(|shapes| World::striped(shapes, disks).store());
+    }
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! A volume over several files: every command takes it as one, and takes all of it.
+
+use std::fs::{self, OpenOptions};
+
+use super::world::{MIB, World, bytes};
+
+/// Opens the volume of a striped world.
+const STRIPED: &str = "stripe:a.obl,b.obl,c.obl --key-file key";
+
+/// A world with random data in the file `data`, and a striped volume that holds it.
+fn striped_world(wish: &str) -> World {
+    let world = World::new();
+    world.good(&format!("create {STRIPED} --size 4M {wish}"));
+    fs::write(world.path("data"), bytes(2, 4 * MIB)).unwrap();
+    world.good(&format!("serve nbd {STRIPED} --run 'nbdcopy --flush data \"$uri\"'"));
+    world
+}
+
+#[test]
+fn a_striped_volume_is_a_volume() {
+    for wish in ["", "--scheme range --range-classes 4K,32K", "--scheme scan --block 64K"] {
+        let world = striped_world(wish);
+        world.good(&format!("check {STRIPED}"));
+        world.good(&format!("serve nbd {STRIPED} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+        let info = world.json(&format!("info {STRIPED} --json"));
+        let sizes =
+            ["a.obl", "b.obl", "c.obl"].map(|name| world.path(name).metadata().unwrap().len());
+        assert_eq!(info["storage_bytes"], sizes.iter().sum::<u64>());
+        world.good(&format!("rescue {STRIPED} saved"));
+        assert!(fs::read(world.path("saved")).unwrap() == fs::read(world.path("data")).unwrap());
+    }
+}
+
+#[test]
+fn keys_of_a_striped_volume_change() {
+    let world = striped_world("");
+    fs::write(world.path("second"), bytes(9, 32)).unwrap();
+    world.good(&format!("key add {STRIPED} --new-key-file second"));
+    assert!(world.good("key list stripe:a.obl,b.obl,c.obl").contains("key slot 1"));
+    world.good("check stripe:a.obl,b.obl,c.obl --key-file second");
+    world.good("key remove stripe:a.obl,b.obl,c.obl 0 --key-file second");
+    world.bad(&format!("check {STRIPED}"), 6, "key list");
+}
+
+#[test]
+fn members_that_are_not_those_of_the_volume_are_code_3_and_it_says_what_would_do() {
+    let world = striped_world("");
+    world.good("create disk.obl --size 4M --key-file key");
+    for (location, advice) in [
+        ("stripe:a.obl,b.obl", "name member 3 as well"),
+        ("stripe:b.obl,a.obl,c.obl", "say stripe:a.obl,b.obl,c.obl"),
+        ("stripe:a.obl,b.obl,c.obl,disk.obl", "disk.obl is no member of a stripe"),
+        ("stripe:a.obl,b.obl,none.obl", "check the path"),
+        ("b.obl", "this is member 2 of a stripe of 3"),
+    ] {
+        for command in ["check", "info", "rescue"] {
+            let output = if command == "rescue" { "saved" } else { "" };
+            world.bad(&format!("{command} {location} {output} --key-file key"), 3, advice);
+        }
+        world.bad(&format!("key list {location}"), 3, advice);
+    }
+    for location in
+        ["stripe:a.obl", "stripe:a.obl,a.obl", "stripe:a.obl,stripe:b.obl,c.obl", "stripe:"]
+    {
+        world.bad(&format!("info {location} --public"), 2, "--help");
+    }
+    world.good(&format!("check {STRIPED}"));
+}
+
+#[test]
+fn a_creation_says_how_many_members_are_possible_and_leaves_nothing() {
+    let world = World::new();
+    let many = (1..=16).map(|name| name.to_string()).collect::<Vec<_>>().join(",");
+    world.bad(
+        &format!("create stripe:{many} --size 1M --scheme scan --key-file key"),
+        3,
+        "or fewer",
+    );
+    fs::write(world.path("b.obl"), "something else").unwrap();
+    world.bad("create stripe:a.obl,b.obl --size 4M --key-file key", 3, "b.obl exists");
+    assert_eq!(fs::read(world.path("b.obl")).unwrap(), b"something else");
+    assert!(!world.path("a.obl").exists() && !world.path("1").exists());
+}
+
+/// Nothing in a member says of which volume it is. The seal does.
+#[test]
+fn a_member_of_another_volume_that_was_made_alike_is_found_out() {
+    let world = striped_world("");
+    fs::create_dir(world.path("other")).unwrap();
+    world.good("create stripe:other/a.obl,other/b.obl,other/c.obl --size 4M --key-file key");
+    for members in ["a.obl,b.obl,other/c.obl", "a.obl,other/b.obl,c.obl"] {
+        world.bad(&format!("check stripe:{members} --key-file key"), 7, "");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_volume_with_a_member_that_was_cut_off_is_rescued() {
+    let world = striped_world("");
+    let file = OpenOptions::new().write(true).open(world.path("b.obl")).unwrap();
+    let whole = file.metadata().unwrap().len();
+    file.set_len(whole - whole / 8).unwrap();
+    world.bad(&format!("check {STRIPED}"), 7, "b.obl: the file has");
+    world.bad(&format!("rescue {STRIPED} saved"), 7, "");
+    let saved = fs::read(world.path("saved")).unwrap();
+    let data = fs::read(world.path("data")).unwrap();
+    let blocks = data.chunks(4096).zip(saved.chunks(4096));
+    let (right, wrong): (Vec<_>, Vec<_>) = blocks.partition(|(data, saved)| data == saved);
+    assert!(
+        !right.is_empty() && wrong.iter().all(|(_, saved)| saved.iter().all(|byte| *byte == 0))
+    );
+}

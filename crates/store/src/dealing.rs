@@ -1,0 +1,201 @@
+//! How the levels of trees are dealt to the members of a stripe, and whether stores are the members of one.
+//!
+//! **Level `j` of tree `t` is on member `(t + j) mod k`**, as a whole. So a path has its buckets on all members in turn, and
+//! a range of paths, which is one stretch on each level, has its stretches there: `k` members seek at once. It follows from
+//! public shapes alone.
+//!
+//! A member is a store like any other. It has all trees, with no buckets on the levels that others hold, and behind them a
+//! tree without any bucket, the *mark*: it has as many levels as there are members, and a slot on the level that has the
+//! number of this one. So each member says which of how many it is.
+//!
+//! What members say is not believed: they are the members of a stripe if dealing what they hold together gives each what
+//! it has.
+
+use oblivio_core::store::{LevelShape, TreeShape};
+
+use crate::error::{OpenError, OpenErrorKind};
+
+/// The fewest members of a stripe.
+pub const MEMBERS_MIN: usize = 2;
+/// The most members of a stripe.
+pub const MEMBERS_MAX: usize = 16;
+
+/// Which of how many members a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// From 0 on.
+    pub member: usize,
+    /// How many there are.
+    pub members: usize,
+}
+
+/// The member that holds a level of a tree.
+pub fn member_of(tree: usize, level: usize, members: usize) -> usize {
+    (tree + level) % members
+}
+
+/// The shapes of each of so many members, together with its mark.
+///
+/// # Errors
+/// [`OpenErrorKind::InvalidShapes`] when there cannot be so many, or a member would hold nothing.
+pub fn deal(shapes: &[TreeShape], members: usize) -> Result<Vec<Vec<TreeShape>>, OpenError> {
+    if !(MEMBERS_MIN..=MEMBERS_MAX).contains(&members) {
+        return Err(invalid(format!(
+            "a store is striped over {MEMBERS_MIN} to {MEMBERS_MAX} others, not over {members}"
+        )));
+    }
+    if !each_holds_a_level(shapes, members) {
+        let possible =
+            (MEMBERS_MIN..members).rev().find(|fewer| each_holds_a_level(shapes, *fewer));
+        return Err(invalid(match possible {
+            Some(possible) => format!(
+                "a store with so few levels cannot be striped over {members} others, because each \
+                 holds whole levels: name {possible} or fewer"
+            ),
+            None => "a store with one level cannot be striped: name one place for it".into(),
+        }));
+    }
+    Ok((0..members).map(|member| shapes_of(shapes, Mark { member, members })).collect())
+}
+
+/// What the mark of a store with these shapes says, if it is a member of a stripe.
+pub fn mark_of(shapes: &[TreeShape]) -> Option<Mark> {
+    let mark = shapes.last()?;
+    let members = mark.level_count();
+    let member = mark.levels().iter().position(|level| level.slots > 0)?;
+    let found = Mark { member, members };
+    let is_mark = (MEMBERS_MIN..=MEMBERS_MAX).contains(&members) && *mark == mark_shape(found);
+    is_mark.then_some(found)
+}
+
+/// The shapes of the trees that members with these shapes hold together, the first member first. `names` is what
+/// messages call them. The shapes may be anything.
+///
+/// # Errors
+/// [`OpenErrorKind::WrongMembers`] when they are not all members of one stripe, in their order. The message says what
+/// would do.
+pub fn gather(members: &[Vec<TreeShape>], names: &[String]) -> Result<Vec<TreeShape>, OpenError> {
+    check_marks(members, names)?;
+    let without_mark = |member: &'_ Vec<TreeShape>| member[..member.len() - 1].to_vec();
+    let mut together = without_mark(&members[0]);
+    for (member, name) in members.iter().zip(names).skip(1) {
+        let are_added = add_levels(&mut together, &without_mark(member));
+        are_added.ok_or_else(|| foreign(name, &names[0]))?;
+    }
+    let dealt = deal(&together, members.len()).map_err(|_| foreign(&names[1], &names[0]))?;
+    match dealt.iter().zip(members).position(|(dealt, found)| dealt != found) {
+        None => Ok(together),
+        Some(0) => Err(foreign(&names[0], &names[1])),
+        Some(member) => Err(foreign(&names[member], &names[0])),
+    }
+}
+
+/// Each is another member of a stripe of so many, in its place.
+fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<(), OpenError> {
+    let mut marks = Vec::with_capacity(members.len());
+    for (shapes, name) in members.iter().zip(names) {
+        let unmarked =
+            || wrong(format!("{name} is no member of a stripe: name it without stripe:"));
+        marks.push(mark_of(shapes).ok_or_else(unmarked)?);
+    }
+    let Some(first) = marks.first() else { return Err(wrong("no member is named".into())) };
+    let made = first.members;
+    if let Some(other) = marks.iter().position(|mark| mark.members != made) {
+        return Err(wrong(format!(
+            "{} is a member of a stripe of {made}, and {} of one of {}: name the members of one stripe",
+            names[0], names[other], marks[other].members
+        )));
+    }
+    let mut places = vec![None; made];
+    for (mark, name) in marks.iter().zip(names) {
+        if let Some(earlier) = places[mark.member].replace(name) {
+            return Err(wrong(format!(
+                "{earlier} and {name} are both member {} of a stripe: name each member once",
+                mark.member + 1
+            )));
+        }
+    }
+    let missing: Vec<_> = (1..).zip(&places).filter(|(_, name)| name.is_none()).collect();
+    if !missing.is_empty() {
+        let missing: Vec<_> = missing.iter().map(|(number, _)| number.to_string()).collect();
+        return Err(wrong(format!(
+            "the stripe has {made} members, and {} of them are named: name member {} as well, in its place",
+            members.len(),
+            missing.join(", ")
+        )));
+    }
+    if marks.iter().enumerate().any(|(place, mark)| mark.member != place) {
+        let ordered: Vec<_> = places.into_iter().flatten().map(String::as_str).collect();
+        return Err(wrong(format!(
+            "the members of the stripe are in another order than it was made in: say stripe:{}",
+            ordered.join(",")
+        )));
+    }
+    Ok(())
+}
+
+/// Adds the levels that another member holds, unless it has other trees, or holds a level that is here.
+fn add_levels(together: &mut [TreeShape], member: &[TreeShape]) -> Option<()> {
+    if together.len() != member.len() {
+        return None;
+    }
+    for (tree, added) in together.iter_mut().zip(member) {
+        if tree.level_count() != added.level_count() {
+            return None;
+        }
+        let levels = tree.levels().iter().zip(added.levels()).map(|(level, added)| {
+            let is_new = level.buckets == 0 || added.buckets == 0;
+            is_new.then(|| LevelShape { buckets: level.buckets + added.buckets, ..*level })
+        });
+        *tree = TreeShape::new(levels.collect::<Option<_>>()?);
+    }
+    Some(())
+}
+
+/// What a member holds, and its mark.
+fn shapes_of(shapes: &[TreeShape], mark: Mark) -> Vec<TreeShape> {
+    let trees = shapes.iter().enumerate().map(|(tree, shape)| {
+        let levels = shape.levels().iter().enumerate().map(|(level, shape)| {
+            let is_here = member_of(tree, level, mark.members) == mark.member;
+            LevelShape { buckets: if is_here { shape.buckets } else { 0 }, ..*shape }
+        });
+        TreeShape::new(levels.collect())
+    });
+    trees.chain([mark_shape(mark)]).collect()
+}
+
+fn mark_shape(mark: Mark) -> TreeShape {
+    let level = |member| LevelShape {
+        buckets: 0,
+        slots: u16::from(member == mark.member),
+        header_bytes: 0,
+        slots_offset: 0,
+        slot_bytes: 0,
+        bucket_bytes: 0,
+    };
+    TreeShape::new((0..mark.members).map(level).collect())
+}
+
+fn each_holds_a_level(shapes: &[TreeShape], members: usize) -> bool {
+    let mut holds = vec![false; members];
+    for (tree, shape) in shapes.iter().enumerate() {
+        let present = shape.levels().iter().enumerate().filter(|(_, level)| level.buckets > 0);
+        present.for_each(|(level, _)| holds[member_of(tree, level, members)] = true);
+    }
+    holds.into_iter().all(|holds| holds)
+}
+
+fn foreign(name: &str, first: &str) -> OpenError {
+    wrong(format!(
+        "{name} is a member of another stripe than {first}, with trees of other sizes: name the members \
+         of one stripe"
+    ))
+}
+
+fn wrong(message: String) -> OpenError {
+    OpenError::new(OpenErrorKind::WrongMembers, message)
+}
+
+fn invalid(message: String) -> OpenError {
+    OpenError::new(OpenErrorKind::InvalidShapes, message)
+}

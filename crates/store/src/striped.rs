@@ -1,0 +1,201 @@
+//! Trips of pieces over several stores at once.
+
+use std::mem;
+use std::sync::Arc;
+
+use oblivio_core::store::{BucketStore, Fill, Frames, Piece, SealedTrip, Span, TreeId, TreeShape};
+use oblivio_core::{StoreError, StoreErrorKind};
+
+use crate::dealing::{self, member_of};
+use crate::error::OpenError;
+use crate::opener::BoxedStore;
+use crate::places;
+use crate::worker::{Act, Share, Worker};
+
+/// A store whose levels are dealt to others, its members (rORAM, section VIII-A: parallel storage).
+///
+/// Each member is asked on a thread of its own, so that all seek at once. A trip goes to the members that have some of its
+/// pieces; which those are follows from the pieces, which are public.
+///
+/// Once a write or a flush has failed on a member, everything fails, because nobody can tell any more what the members
+/// hold: open them again. After a read that failed on one, others can be read.
+pub struct StripedStore {
+    members: Vec<Member>,
+    shapes: Vec<TreeShape>,
+    is_read_only: bool,
+    failure: Option<Failure>,
+    /// What the latest read brought, member by member, and where its pieces lie there.
+    buffer: Vec<u8>,
+    spans: Vec<Span>,
+    /// Of the pieces of the trip.
+    lengths: Vec<usize>,
+    /// What is written: shared with the threads while they write it.
+    sealed: Arc<SealedTrip>,
+}
+
+struct Member {
+    /// What messages call it.
+    name: String,
+    worker: Worker,
+}
+
+/// The error after which the store answers nothing more.
+struct Failure {
+    kind: StoreErrorKind,
+    message: String,
+}
+
+impl StripedStore {
+    /// Over stores that were made with the shapes that [`dealing::deal`] gives, the first member first, each with what
+    /// messages call it.
+    ///
+    /// # Errors
+    /// When they are not the members of one stripe in their order, or there can be no thread for each.
+    pub fn new(members: Vec<(String, BoxedStore)>, is_read_only: bool) -> Result<Self, OpenError> {
+        let (names, stores): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        let found: Vec<_> = stores.iter().map(|store| shapes_of(&**store)).collect();
+        let shapes = dealing::gather(&found, &names)?;
+        let start = |(name, store)| {
+            let worker = Worker::start(store)
+                .map_err(|cause| OpenError::io("start a thread for each store", cause))?;
+            Ok(Member { name, worker })
+        };
+        Ok(Self {
+            members: names.into_iter().zip(stores).map(start).collect::<Result<_, _>>()?,
+            shapes,
+            is_read_only,
+            failure: None,
+            buffer: Vec::new(),
+            spans: Vec::new(),
+            lengths: Vec::new(),
+            sealed: Arc::default(),
+        })
+    }
+
+    /// The bytes of a piece, if there is one.
+    fn length(&self, piece: &Piece) -> Option<usize> {
+        let shape = self.shape(piece.tree).filter(|shape| shape.contains(piece.bucket))?;
+        let level = &shape.levels()[usize::from(piece.bucket.level())];
+        places::part(level, piece.part).map(|(_, bytes)| bytes as usize)
+    }
+
+    /// The member that has a piece.
+    fn member(&self, piece: &Piece) -> usize {
+        let level = usize::from(piece.bucket.level());
+        member_of(usize::from(piece.tree.0), level, self.members.len())
+    }
+
+    /// Gives each member its share of a trip.
+    fn share_out(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
+        self.members.iter_mut().for_each(|member| member.worker.share.clear());
+        self.lengths.clear();
+        for (i, piece) in pieces.iter().enumerate() {
+            self.lengths.push(self.length(piece).ok_or_else(|| places::absent(piece))?);
+            let member = self.member(piece);
+            let share = &mut self.members[member].worker.share;
+            share.pieces.push(*piece);
+            share.which.push(i);
+        }
+        Ok(())
+    }
+
+    /// The members that have a share of the trip.
+    fn sharers(&mut self) -> impl Iterator<Item = &mut Worker> {
+        let workers = self.members.iter_mut().map(|member| &mut member.worker);
+        workers.filter(|worker| !worker.share.pieces.is_empty())
+    }
+
+    /// Waits for all members that have begun something, and tells the first error.
+    fn finish(&mut self) -> Result<(), StoreError> {
+        let outcomes = self.members.iter_mut().map(|Member { name, worker }| {
+            worker.finish().map_err(|cause| {
+                StoreError::caused_by(cause.kind(), format!("{name}: {cause}"), cause)
+            })
+        });
+        outcomes.fold(Ok(()), Result::and)
+    }
+
+    fn check_alive(&self) -> Result<(), StoreError> {
+        self.failure.as_ref().map_or(Ok(()), |Failure { kind, message }| {
+            let message = format!("the store answers nothing more after an error: {message}");
+            Err(StoreError::new(*kind, message))
+        })
+    }
+
+    /// What the members hold is unknown from now on.
+    fn fail(&mut self, error: StoreError) -> StoreError {
+        self.failure = Some(Failure { kind: error.kind(), message: error.to_string() });
+        error
+    }
+}
+
+impl BucketStore for StripedStore {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.shapes.get(usize::from(tree.0))
+    }
+
+    /// All members begin, and nobody waits for them.
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        let mut shares = vec![Vec::new(); self.members.len()];
+        for piece in pieces.iter().filter(|piece| self.length(piece).is_some()) {
+            shares[self.member(piece)].push(*piece);
+        }
+        let shares = self.members.iter().zip(shares).filter(|(_, share)| !share.is_empty());
+        shares.for_each(|(member, share)| member.worker.prefetch(share));
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.check_alive()?;
+        self.share_out(pieces)?;
+        self.sharers().for_each(|worker| worker.begin(Act::Read));
+        self.finish()?;
+        self.buffer.clear();
+        // What a member did not bring is empty.
+        self.spans.clear();
+        self.spans.resize(pieces.len(), Span { start: 0, bytes: 0 });
+        let Self { members, buffer, spans, .. } = self;
+        let shares = members.iter_mut().map(|member| &mut member.worker.share);
+        let shares = shares.filter(|share| !share.pieces.is_empty());
+        for Share { which, bytes, lengths, .. } in shares {
+            let mut start = buffer.len();
+            for (i, length) in which.iter().zip(&*lengths) {
+                spans[*i] = Span { start, bytes: *length };
+                start += length;
+            }
+            if buffer.is_empty() {
+                mem::swap(buffer, bytes);
+            } else {
+                buffer.extend_from_slice(bytes);
+            }
+        }
+        Ok(Frames::new(&self.buffer, &self.spans))
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.check_alive()?;
+        if self.is_read_only {
+            let message = "the store is open to read only: open it to write";
+            return Err(StoreError::new(StoreErrorKind::Refused, message));
+        }
+        self.share_out(pieces)?;
+        // All threads have given it back with the latest write; else its memory is theirs.
+        let mut sealed = Arc::into_inner(mem::take(&mut self.sealed)).unwrap_or_default();
+        sealed.seal(self.lengths.iter().copied(), fill);
+        let sealed = Arc::new(sealed);
+        self.sharers().for_each(|worker| worker.begin(Act::Write(sealed.clone())));
+        let outcome = self.finish();
+        self.sealed = sealed;
+        outcome.map_err(|error| self.fail(error))
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.check_alive()?;
+        self.members.iter_mut().for_each(|member| member.worker.begin(Act::Flush));
+        self.finish().map_err(|error| self.fail(error))
+    }
+}
+
+/// Of all trees that a store has.
+pub(crate) fn shapes_of(store: &dyn BucketStore) -> Vec<TreeShape> {
+    (0..).map_while(|tree| store.shape(TreeId(tree)).cloned()).collect()
+}

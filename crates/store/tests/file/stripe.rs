@@ -1,0 +1,679 @@
+//! A store over several others keeps the contract of every store, and takes its own members alone.
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use oblivio_core::store::{
+    BucketStore, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape,
+};
+use oblivio_core::{BucketId, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
+use oblivio_store::dealing::{MEMBERS_MAX, deal, gather, mark_of, member_of};
+use oblivio_store::{
+    BoxedStore, Location, Members, OpenErrorKind, OpenedStore, StoreOptions, StripedStore,
+};
+use oblivio_testkit::conformance::check_store;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+fn level(buckets: u64) -> LevelShape {
+    LevelShape {
+        buckets,
+        slots: 2,
+        header_bytes: 16,
+        slots_offset: 24,
+        slot_bytes: 40,
+        bucket_bytes: 104,
+    }
+}
+
+/// A tree with no buckets on its first level, and one of one bucket.
+fn shapes() -> Vec<TreeShape> {
+    vec![
+        TreeShape::new(vec![level(0), level(2), level(4), level(8), level(16)]),
+        TreeShape::new(vec![level(1)]),
+    ]
+}
+
+fn whole(tree: u16, level: u8, index: u64) -> Piece {
+    Piece { tree: TreeId(tree), bucket: BucketId::new(level, index), part: Part::Whole }
+}
+
+/// One bucket of each level of the first tree.
+fn path() -> Vec<Piece> {
+    (1..5).map(|level| whole(0, level, 0)).collect()
+}
+
+fn put(store: &mut dyn BucketStore, pieces: &[Piece], byte: u8) -> Result<(), StoreError> {
+    let bytes = [byte; 104];
+    let spans = vec![Span { start: 0, bytes: bytes.len() }; pieces.len()];
+    store.write(pieces, &mut |blanks| blanks.relay(Frames::new(&bytes, &spans)))
+}
+
+fn holds(store: &mut dyn BucketStore, pieces: &[Piece], byte: u8) -> bool {
+    let frames = store.read(pieces).unwrap();
+    (0..pieces.len()).all(|i| frames.get(i) == [byte; 104])
+}
+
+/// A folder for members: `a`, `b` and so on.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str) -> Location {
+        Location::File(self.0.path().join(name))
+    }
+
+    fn stripe(&self, names: &str) -> Location {
+        let members = names.split(' ').map(|name| self.file(name)).collect();
+        Location::Stripe(Members::new(members).unwrap())
+    }
+
+    fn create(&self, names: &str) -> BoxedStore {
+        self.stripe(names).create(&shapes(), &StoreOptions::default()).unwrap()
+    }
+
+    fn refused(&self, location: &Location) -> (OpenErrorKind, String) {
+        let error = location.open(&StoreOptions::default()).err().unwrap();
+        let folder = self.0.path().display();
+        (error.kind(), error.to_string().replace(&format!("{folder}/"), ""))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn conforms_over_files() {
+    let folder = Folder::new();
+    let mut made = 0;
+    for options in
+        [StoreOptions::default(), StoreOptions { direct: true, ..StoreOptions::default() }]
+    {
+        for members in [2, 3, 4] {
+            check_store(|shapes| {
+                made += 1;
+                let members = (0..members).map(|member| folder.file(&format!("{made}-{member}")));
+                let members = Members::new(members.collect()).unwrap();
+                Location::Stripe(members).create(shapes, &options).unwrap()
+            });
+        }
+    }
+}
+
+#[test]
+fn what_was_flushed_is_there_after_reopening_and_nobody_else_writes_meanwhile() {
+    let folder = Folder::new();
+    let location = folder.stripe("a b c");
+    let mut store = folder.create("a b c");
+    put(&mut *store, &path(), 7).unwrap();
+    store.flush().unwrap();
+    let second = location.open(&StoreOptions::default()).err().unwrap();
+    assert_eq!(second.kind(), OpenErrorKind::Locked);
+    // The lock is of each member.
+    assert_eq!(folder.refused(&folder.file("c")).0, OpenErrorKind::Locked);
+    drop(store);
+
+    let to_read = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let mut readers = [0, 1].map(|_| location.open(&to_read).unwrap().store);
+    for reader in &mut readers {
+        assert!(holds(&mut **reader, &path(), 7));
+        let refused = reader.write(&path(), &mut |_| panic!("nothing is to be filled"));
+        assert_eq!(refused.unwrap_err().kind(), StoreErrorKind::Refused);
+        reader.flush().unwrap();
+        assert!(holds(&mut **reader, &path(), 7));
+    }
+    drop(readers);
+
+    let OpenedStore { mut store, condition } = location.open(&StoreOptions::default()).unwrap();
+    assert_eq!(
+        (store.shape(TreeId(0)), store.shape(TreeId(1))),
+        (shapes().first(), shapes().last())
+    );
+    assert_eq!(store.shape(TreeId(2)), None, "the mark is no tree of the store");
+    assert!(condition.damage.is_empty() && condition.mended.is_empty() && !condition.is_cut_off);
+    assert!(condition.allocated_bytes > 0);
+    assert!(holds(&mut *store, &path(), 7));
+}
+
+#[test]
+fn levels_go_to_members_in_turn() {
+    let folder = Folder::new();
+    drop(folder.create("a b c"));
+    let dealt = deal(&shapes(), 3).unwrap();
+    for (tree, shape) in shapes().iter().enumerate() {
+        for (level, levels) in shape.levels().iter().enumerate() {
+            for (member, dealt) in dealt.iter().enumerate() {
+                let here = dealt[tree].levels()[level].buckets;
+                let is_here = member == (tree + level) % 3;
+                assert_eq!(here, if is_here { levels.buckets } else { 0 });
+            }
+            assert_eq!(member_of(tree, level, 3), (tree + level) % 3);
+        }
+    }
+    let sizes: u64 = ["a", "b", "c"]
+        .map(|name| folder.0.path().join(name).metadata().unwrap().len())
+        .iter()
+        .sum();
+    let location = folder.stripe("a b c");
+    assert_eq!(location.kind().bytes_needed(&shapes()).unwrap(), sizes);
+    let files = location.files_needed(&shapes()).unwrap();
+    for (path, bytes) in files {
+        assert_eq!(path.metadata().unwrap().len(), bytes);
+    }
+}
+
+#[test]
+fn as_many_members_as_levels_and_no_more() {
+    let folder = Folder::new();
+    // Levels 1 to 4 of the first tree, and level 0 of the second: 1, 2, 3, 4 and 1.
+    for (members, kind) in [("a b c d", None), ("a b c d e", Some(OpenErrorKind::InvalidShapes))] {
+        let location = folder.stripe(members);
+        let made = location.create(&shapes(), &StoreOptions::default());
+        assert_eq!(made.as_ref().err().map(|error| error.kind()), kind);
+        match made {
+            Ok(_) => location.remove().unwrap(),
+            Err(error) => assert!(error.to_string().contains("name 4 or fewer"), "{error}"),
+        }
+        assert_eq!(location.kind().bytes_needed(&shapes()).err().map(|error| error.kind()), kind);
+    }
+    let one_level = [TreeShape::new(vec![level(1)])];
+    let refused = folder.stripe("a b").create(&one_level, &StoreOptions::default()).err().unwrap();
+    assert!(refused.to_string().contains("one place"), "{refused}");
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+#[test]
+fn members_that_do_not_belong_together_are_refused_with_what_would_do() {
+    let folder = Folder::new();
+    drop(folder.create("a b c"));
+    drop(folder.create("x y"));
+    drop(folder.file("plain").create(&shapes(), &StoreOptions::default()).unwrap());
+    let mut others = shapes();
+    others[1] = TreeShape::new(vec![LevelShape { header_bytes: 8, ..level(1) }]);
+    drop(folder.stripe("p q r").create(&others, &StoreOptions::default()).unwrap());
+    fs::copy(folder.0.path().join("a"), folder.0.path().join("copy")).unwrap();
+    for (names, said) in [
+        ("a b", "the stripe has 3 members, and 2 of them are named: name member 3 as well"),
+        ("b c", "name member 1 as well"),
+        ("a b c x", "a is a member of a stripe of 3, and x of one of 2"),
+        ("a x", "a is a member of a stripe of 3, and x of one of 2"),
+        ("b a c", "say stripe:a,b,c"),
+        ("c a b", "say stripe:a,b,c"),
+        ("y x", "say stripe:x,y"),
+        ("a b plain", "plain is no member of a stripe"),
+        ("plain a", "plain is no member of a stripe"),
+        ("a b copy", "a and copy are both member 1"),
+        ("a q c", "q is a member of another stripe than a, with trees of other sizes"),
+        ("p b c", "b is a member of another stripe than p, with trees of other sizes"),
+    ] {
+        let (kind, message) = folder.refused(&folder.stripe(names));
+        assert_eq!(kind, OpenErrorKind::WrongMembers, "{names}");
+        assert!(message.contains(said), "{names}: {message}");
+    }
+    let (kind, message) = folder.refused(&folder.file("b"));
+    assert_eq!(kind, OpenErrorKind::WrongMembers);
+    assert!(message.contains("member 2 of a stripe of 3"), "{message}");
+    let (kind, message) = folder.refused(&folder.stripe("a b none"));
+    assert_eq!(kind, OpenErrorKind::Missing);
+    assert!(message.contains("none"), "{message}");
+    // Whatever was tried, it opens.
+    folder.stripe("a b c").open(&StoreOptions::default()).unwrap();
+}
+
+#[test]
+fn a_creation_that_fails_leaves_nothing() {
+    let folder = Folder::new();
+    let there = folder.0.path().join("c");
+    fs::write(&there, "something else").unwrap();
+    let location = folder.stripe("a b c");
+    let options = StoreOptions::default();
+    for refused in [location.check_vacant().err(), location.create(&shapes(), &options).err()] {
+        assert_eq!(refused.unwrap().kind(), OpenErrorKind::Exists);
+        assert_eq!(folder.names(), ["c"]);
+    }
+    assert_eq!(fs::read(&there).unwrap(), b"something else");
+    fs::remove_file(there).unwrap();
+    location.check_vacant().unwrap();
+    drop(location.create(&shapes(), &options).unwrap());
+    location.remove().unwrap();
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+#[test]
+fn an_opening_says_which_member_is_damaged_and_reads_what_is_left() {
+    let folder = Folder::new();
+    let location = folder.stripe("a b c");
+    let mut store = folder.create("a b c");
+    put(&mut *store, &path(), 7).unwrap();
+    store.flush().unwrap();
+    drop(store);
+    let b = folder.0.path().join("b");
+    let mut bytes = fs::read(&b).unwrap();
+    bytes[50] ^= 1;
+    fs::write(&b, &bytes).unwrap();
+    let to_read = StoreOptions { read_only: true, may_be_cut_off: true, ..StoreOptions::default() };
+    let condition = location.open(&to_read).unwrap().condition;
+    assert!(condition.damage[0].contains("b: 1 of 3 copies"), "{condition:?}");
+    let condition = location.open(&StoreOptions::default()).unwrap().condition;
+    assert!(condition.mended[0].contains("b: damaged copies"), "{condition:?}");
+
+    // Where `b` has level 4, behind level 1, and its last header.
+    OpenOptions::new()
+        .write(true)
+        .open(&b)
+        .unwrap()
+        .set_len(bytes.len() as u64 / 2 + 1000)
+        .unwrap();
+    let (kind, message) = folder.refused(&location);
+    assert_eq!(kind, OpenErrorKind::Truncated);
+    assert!(message.starts_with("b: "), "{message}");
+    let OpenedStore { mut store, condition } = location.open(&to_read).unwrap();
+    assert!(condition.is_cut_off && condition.damage[0].contains("b: "), "{condition:?}");
+    let read = path().into_iter().map(|piece| store.read(&[piece]).map(|_| ())).collect::<Vec<_>>();
+    assert!(read[1].is_ok() && read[2].is_ok(), "other members have these");
+    for (piece, read) in path().iter().zip(read) {
+        match read {
+            Ok(()) => assert!(holds(&mut *store, &[*piece], 7)),
+            Err(error) => assert_eq!(error.kind(), StoreErrorKind::Damaged),
+        }
+    }
+}
+
+#[test]
+fn a_stripe_is_written_as_it_is_read() {
+    for (written, members) in [
+        ("stripe:a,b", &["a", "b"][..]),
+        ("stripe:./a,file:b,file:///c", &["./a", "b", "/c"]),
+        ("stripe:file:///a%2Cb,file:///a%25b", &["/a,b", "/a%b"]),
+        ("stripe:a%2cb,file:100%25,s3:x", &["a,b", "100%", "s3:x"]),
+        ("stripe:file:s3://x,file:file:///y,file:stripe:z", &["s3://x", "file:///y", "stripe:z"]),
+        ("stripe:my disk,b", &["my disk", "b"]),
+    ] {
+        let members = members.iter().map(|path| Location::File(path.into())).collect();
+        let expected = Location::Stripe(Members::new(members).unwrap());
+        assert_eq!(written.parse(), Ok(expected.clone()), "{written}");
+        assert_eq!(expected.to_string().parse(), Ok(expected), "{written}");
+    }
+    let too_many = format!(
+        "stripe:{}",
+        (0..=MEMBERS_MAX).map(|i| i.to_string()).collect::<Vec<_>>().join(",")
+    );
+    for (refused, said) in [
+        ("stripe:", "name a file"),
+        ("stripe:a", "2 to 16 places"),
+        ("stripe:a,", "name a file"),
+        ("stripe:a,,b", "name a file"),
+        (&too_many, "2 to 16 places"),
+        ("stripe:a,b,a", "names a place twice"),
+        ("stripe:/a,file:///a", "names a place twice"),
+        ("stripe:a,stripe:b,c", "cannot name a stripe"),
+        ("stripe:stripe:a,b", "cannot name a stripe"),
+        ("stripe:a,s3://user:password@host/disk", "s3:// names no store"),
+        ("stripe://a,b", "stripe:// names no store"),
+        ("stripe:a,file://host/b", "a path from the root"),
+    ] {
+        let message = refused.parse::<Location>().unwrap_err().to_string();
+        assert!(message.contains(said), "{refused}: {message}");
+        assert!(!message.contains("password"), "{message}");
+    }
+    // What is no stripe is still a file, if it is written so.
+    assert_eq!("./stripe:a,b".parse(), Ok(Location::File("./stripe:a,b".into())));
+    assert_eq!("Stripe:a,b".parse(), Ok(Location::File("Stripe:a,b".into())));
+}
+
+fn any_path() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("://".to_owned()),
+        Just("file".to_owned()),
+        Just("stripe:".to_owned()),
+        Just(":".to_owned()),
+        Just(",".to_owned()),
+        Just("%".to_owned()),
+        Just("%2C".to_owned()),
+        Just("/".to_owned()),
+        "[^\0]{1,4}",
+    ];
+    prop::collection::vec(part, 1..6).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn what_is_shown_of_a_stripe_names_the_same(paths in prop::collection::vec(any_path(), 2..6)) {
+        let members = paths.into_iter().map(|path| Location::File(path.into())).collect();
+        let Ok(members) = Members::new(members) else { return Ok(()) };
+        let location = Location::Stripe(members);
+        prop_assert_eq!(location.to_string().parse(), Ok(location));
+    }
+}
+
+proptest! {
+    /// Whatever members say: it is refused, or dealing what they hold together gives what each has.
+    #[test]
+    fn members_are_believed_only_if_dealing_gives_what_they_have(
+        members in prop::collection::vec(
+            prop::collection::vec(prop::collection::vec(any_level(), 0..5), 0..4), 1..5,
+        ),
+        marked: bool,
+    ) {
+        let count = members.len();
+        let mut members: Vec<Vec<_>> =
+            members.into_iter().map(|trees| trees.into_iter().map(TreeShape::new).collect()).collect();
+        if marked && count > 1 {
+            let marks = deal(&shapes(), 4).unwrap();
+            for (member, mark) in members.iter_mut().zip(marks) {
+                member.push(mark.last().unwrap().clone());
+            }
+        }
+        let names: Vec<_> = (0..count).map(|name| name.to_string()).collect();
+        if let Ok(together) = gather(&members, &names) {
+            prop_assert_eq!(deal(&together, count).unwrap(), members);
+        }
+    }
+
+    #[test]
+    fn what_was_dealt_is_gathered_again(
+        trees in prop::collection::vec(prop::collection::vec(any_level(), 0..6), 0..5),
+        count in 2usize..=MEMBERS_MAX,
+    ) {
+        let shapes: Vec<_> = trees.into_iter().map(TreeShape::new).collect();
+        let Ok(dealt) = deal(&shapes, count) else { return Ok(()) };
+        let names: Vec<_> = (0..count).map(|name| name.to_string()).collect();
+        prop_assert_eq!(gather(&dealt, &names).unwrap(), shapes);
+        for (member, shapes) in dealt.iter().enumerate() {
+            let mark = mark_of(shapes).unwrap();
+            prop_assert_eq!((mark.member, mark.members), (member, count));
+        }
+    }
+}
+
+fn any_level() -> impl Strategy<Value = LevelShape> {
+    prop_oneof![Just(level(0)), Just(level(1)), Just(LevelShape { slots: 1, ..level(2) })]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Whatever is asked of it in whatever order, a store over several is a memory, before and after reopening.
+    #[test]
+    fn a_stripe_is_a_memory(
+        members in 2usize..5,
+        steps in prop::collection::vec(
+            (0u8..10, prop::collection::vec(any::<prop::sample::Index>(), 1..8)), 1..40,
+        ),
+    ) {
+        let folder = Folder::new();
+        let location = folder.stripe(["a b", "a b c", "a b c d"][members - 2]);
+        let options = StoreOptions::default();
+        let mut store = location.create(&shapes(), &options).unwrap();
+        let mut memory = MemoryStore::new(&shapes(), LayoutKind::Heap).unwrap();
+        let all: Vec<_> = (1..5).flat_map(|level| (0..1 << level).map(move |i| whole(0, level, i)))
+            .chain([whole(1, 0, 0)])
+            .collect();
+        for (byte, (step, indices)) in (1..).zip(steps) {
+            let some: Vec<_> = indices.iter().map(|index| *index.get(&all)).collect();
+            match step {
+                0 => store.flush().unwrap(),
+                1 => store.prefetch(&some),
+                2 => {
+                    store.flush().unwrap();
+                    drop(store);
+                    store = location.open(&options).unwrap().store;
+                }
+                3..6 => {
+                    put(&mut *store, &some, byte).unwrap();
+                    put(&mut memory, &some, byte).unwrap();
+                }
+                _ => {
+                    let (frames, expected) = (store.read(&some).unwrap(), memory.read(&some).unwrap());
+                    (0..some.len()).for_each(|i| assert_eq!(frames.get(i), expected.get(i)));
+                }
+            }
+        }
+    }
+}
+
+/// What members do together, seen from inside them.
+#[derive(Default)]
+struct Meeting {
+    state: Mutex<MeetingState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct MeetingState {
+    /// So many calls wait until as many are there.
+    inside: usize,
+    met: usize,
+    /// Calls of each member.
+    calls: HashMap<usize, Vec<Vec<Piece>>>,
+}
+
+impl Meeting {
+    /// Returns when `expected` are here, or when they have had ample time to come.
+    fn wait(&self, expected: usize) {
+        let mut state = self.state.lock().unwrap();
+        state.inside += 1;
+        if state.inside == expected {
+            state.met += expected;
+        }
+        self.changed.notify_all();
+        let patience = Duration::from_secs(5);
+        let is_alone = |state: &mut MeetingState| state.met < expected;
+        drop(self.changed.wait_timeout_while(state, patience, is_alone).unwrap());
+    }
+
+    fn begin(&self) {
+        *self.state.lock().unwrap() = MeetingState::default();
+    }
+
+    fn met(&self) -> usize {
+        self.state.lock().unwrap().met
+    }
+}
+
+/// What befalls a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Works,
+    /// Waits for so many members to be asked at the same time.
+    Meets(usize),
+    FailsToRead,
+    FailsToWrite,
+    FailsToFlush,
+    Panics,
+}
+
+struct Observed {
+    inner: MemoryStore,
+    number: usize,
+    fate: Arc<Mutex<Fate>>,
+    meeting: Arc<Meeting>,
+}
+
+impl Observed {
+    fn enter(&self, pieces: &[Piece], fails: Option<Fate>) -> Result<(), StoreError> {
+        let calls = |state: &mut MeetingState| {
+            state.calls.entry(self.number).or_default().push(pieces.to_vec());
+        };
+        calls(&mut self.meeting.state.lock().unwrap());
+        let fate = *self.fate.lock().unwrap();
+        match fate {
+            Fate::Meets(expected) => self.meeting.wait(expected),
+            Fate::Panics => std::panic::resume_unwind(Box::new("planned")),
+            fate if Some(fate) == fails => {
+                return Err(StoreError::new(StoreErrorKind::Full, "planned to fail"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl BucketStore for Observed {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.inner.shape(tree)
+    }
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.enter(pieces, None).unwrap();
+    }
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.enter(pieces, Some(Fate::FailsToRead))?;
+        self.inner.read(pieces)
+    }
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.enter(pieces, Some(Fate::FailsToWrite))?;
+        self.inner.write(pieces, fill)
+    }
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.enter(&[], Some(Fate::FailsToFlush))
+    }
+}
+
+struct Bench {
+    store: StripedStore,
+    fates: Vec<Arc<Mutex<Fate>>>,
+    meeting: Arc<Meeting>,
+}
+
+impl Bench {
+    fn new(members: usize) -> Self {
+        let meeting = Arc::new(Meeting::default());
+        let fates: Vec<_> = (0..members).map(|_| Arc::new(Mutex::new(Fate::Works))).collect();
+        let stores =
+            deal(&shapes(), members).unwrap().into_iter().enumerate().map(|(number, shapes)| {
+                let inner = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
+                let (fate, meeting) = (fates[number].clone(), meeting.clone());
+                let store: BoxedStore = Box::new(Observed { inner, number, fate, meeting });
+                (format!("store {number}"), store)
+            });
+        let store = StripedStore::new(stores.collect(), false).unwrap();
+        Self { store, fates, meeting }
+    }
+
+    fn all(&self, fate: Fate) {
+        self.fates.iter().for_each(|it| *it.lock().unwrap() = fate);
+    }
+
+    fn one(&self, member: usize, fate: Fate) {
+        *self.fates[member].lock().unwrap() = fate;
+    }
+}
+
+#[test]
+fn all_members_work_at_the_same_time() {
+    for members in [2, 4] {
+        let mut bench = Bench::new(members);
+        bench.all(Fate::Meets(members));
+        let mut meet = |act: &dyn Fn(&mut StripedStore)| {
+            bench.meeting.begin();
+            act(&mut bench.store);
+            assert_eq!(bench.meeting.met(), members);
+        };
+        meet(&|store| put(store, &path(), 3).unwrap());
+        meet(&|store| assert!(holds(store, &path(), 3)));
+        meet(&|store| store.flush().unwrap());
+    }
+}
+
+#[test]
+fn nobody_waits_for_what_is_announced() {
+    let mut bench = Bench::new(2);
+    // They wait for a third one, which comes with the next call.
+    bench.all(Fate::Meets(3));
+    bench.meeting.begin();
+    bench.store.prefetch(&path());
+    let prefetched = bench.meeting.clone();
+    prefetched.wait(3);
+    assert_eq!(bench.meeting.met(), 3);
+}
+
+/// What each member is asked follows from the pieces asked for: those on its levels, in their order.
+#[test]
+fn a_member_sees_its_own_levels_and_nothing_of_other_trips() {
+    let mut bench = Bench::new(3);
+    let trip = [whole(0, 4, 5), whole(0, 1, 1), whole(1, 0, 0), whole(0, 2, 3), whole(0, 4, 0)];
+    bench.meeting.begin();
+    put(&mut bench.store, &trip, 1).unwrap();
+    assert!(holds(&mut bench.store, &trip, 1));
+    bench.store.prefetch(&trip);
+    assert!(holds(&mut bench.store, &[whole(0, 3, 1)], 0));
+    drop(bench.store);
+    let calls = std::mem::take(&mut bench.meeting.state.lock().unwrap().calls);
+    // (0 + 4), (0 + 1) and (1 + 0) are 1 mod 3, (0 + 2) is 2, and (0 + 3) is 0.
+    let first = [trip[0], trip[1], trip[2], trip[4]].to_vec();
+    assert_eq!(calls[&1], [first.clone(), first.clone(), first]);
+    assert_eq!(calls[&2], vec![vec![trip[3]]; 3]);
+    assert_eq!(calls[&0], [[whole(0, 3, 1)]]);
+}
+
+#[test]
+fn an_error_of_one_member_is_told_with_its_name_and_after_a_write_nothing_goes_on() {
+    for fate in [Fate::FailsToRead, Fate::FailsToWrite, Fate::FailsToFlush] {
+        let mut bench = Bench::new(3);
+        put(&mut bench.store, &path(), 1).unwrap();
+        bench.one(2, fate);
+        let error = match fate {
+            Fate::FailsToRead => bench.store.read(&path()).map(|_| ()).unwrap_err(),
+            Fate::FailsToWrite => put(&mut bench.store, &path(), 2).unwrap_err(),
+            _ => bench.store.flush().unwrap_err(),
+        };
+        assert_eq!(
+            (error.kind(), &*error.to_string()),
+            (StoreErrorKind::Full, "store 2: planned to fail")
+        );
+        bench.all(Fate::Works);
+        let (read, flushed) = (bench.store.read(&path()).map(|_| ()), bench.store.flush());
+        assert_eq!(read.is_ok(), fate == Fate::FailsToRead, "{fate:?}");
+        assert_eq!(flushed.is_ok(), fate == Fate::FailsToRead, "{fate:?}");
+        if fate != Fate::FailsToRead {
+            let said = flushed.unwrap_err().to_string();
+            assert!(said.contains("nothing more after an error: store 2"), "{said}");
+            assert!(put(&mut bench.store, &path(), 2).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_member_whose_thread_is_gone_is_an_error_and_nobody_waits_for_it() {
+    for act in 0..4 {
+        let mut bench = Bench::new(3);
+        bench.one(1, Fate::Panics);
+        let failed = match act {
+            0 => bench.store.read(&path()).map(|_| ()),
+            1 => put(&mut bench.store, &path(), 2),
+            2 => bench.store.flush(),
+            _ => {
+                bench.store.prefetch(&path());
+                bench.store.read(&path()).map(|_| ())
+            }
+        };
+        let said = failed.unwrap_err().to_string();
+        assert!(said.contains("store 1: the thread that used it has ended"), "{said}");
+        assert!(bench.store.flush().is_err());
+        assert!(put(&mut bench.store, &path(), 2).is_err());
+    }
+}
+
+/// Every file of a stripe is a file of buckets as any: the program that made it needs no other to read it.
+#[test]
+fn a_member_is_an_ordinary_file() {
+    let folder = Folder::new();
+    drop(folder.create("a b"));
+    let path: &Path = &folder.0.path().join("b");
+    let options = oblivio_store::FileOptions::default();
+    let store = oblivio_store::FileStore::open(path, &options).unwrap();
+    assert_eq!(store.shapes(), deal(&shapes(), 2).unwrap()[1]);
+}

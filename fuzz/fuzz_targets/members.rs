@@ -1,0 +1,58 @@
+//! The shapes of stores that are named as the members of a stripe. Whatever they are, they are taken together only if
+//! dealing what they hold together gives each what it has.
+//!
+//! ```text
+//! input = setup, trees, …              for each member
+//! trees = number, levels, …            for each tree
+//! ```
+//!
+//! Half of the inputs get sound marks: only so does the fuzzer come past them.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use oblivio_core::store::{LevelShape, TreeShape};
+use oblivio_store::dealing::{MEMBERS_MAX, deal, gather};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((setup, mut input)) = input.split_first() else { return };
+    let count = usize::from(setup >> 1) % (MEMBERS_MAX + 2);
+    let mut members: Vec<_> = (0..count).map(|_| trees(&mut input)).collect();
+    if setup & 1 == 1 {
+        let sound = [TreeShape::new(vec![level(1); MEMBERS_MAX])];
+        for (member, marked) in members.iter_mut().zip(deal(&sound, count).unwrap_or_default()) {
+            member.extend(marked.last().cloned());
+        }
+    }
+    let names: Vec<_> = (0..count).map(|member| member.to_string()).collect();
+    if let Ok(together) = gather(&members, &names) {
+        assert_eq!(deal(&together, count).unwrap(), members);
+    }
+});
+
+fn trees(input: &mut &[u8]) -> Vec<TreeShape> {
+    let trees = byte(input) % 4;
+    let mut tree = || {
+        let levels = byte(input) % 18;
+        TreeShape::new((0..levels).map(|_| level(byte(input))).collect())
+    };
+    (0..trees).map(|_| tree()).collect()
+}
+
+/// Few numbers, so that levels of members are often alike.
+fn level(byte: u8) -> LevelShape {
+    let of = |shift: u8, count: u8| u64::from(byte >> shift) % u64::from(count);
+    LevelShape {
+        buckets: [0, 1, 2, u64::MAX][of(0, 4) as usize],
+        slots: of(2, 2) as u16,
+        header_bytes: of(3, 2),
+        slots_offset: of(4, 2),
+        slot_bytes: of(5, 2),
+        bucket_bytes: of(6, 4),
+    }
+}
+
+fn byte(input: &mut &[u8]) -> u8 {
+    let Some((first, rest)) = input.split_first() else { return 0 };
+    *input = rest;
+    *first
+}
