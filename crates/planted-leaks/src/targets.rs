@@ -81,9 +81,6 @@ pub(crate) const VOLUME_UNITS: TestTarget =
 pub(crate) const CORE_RANGE: TestTarget =
     TestTarget { package: "oblivio-core", program: "engine", module: "durable::range" };
 
-/// How NBD requests are divided.
-pub(crate) const SERVE_PORTIONS: TestTarget =
-    TestTarget { package: "oblivio-serve", program: UNIT_TESTS, module: "nbd::portions::tests" };
 /// What each of several stores sees of one that is striped over them.
 pub(crate) const STORE_STRIPE: TestTarget =
     TestTarget { package: "oblivio-store", program: "file", module: "stripe" };

@@ -99,10 +99,11 @@ impl StripedStore {
         Ok(())
     }
 
-    /// The members that have a share of the trip.
-    fn sharers(&mut self) -> impl Iterator<Item = &mut Worker> {
+    /// Has the members begin that have a share of the trip.
+    fn begin(&mut self, act: impl Fn() -> Act) {
         let workers = self.members.iter_mut().map(|member| &mut member.worker);
-        workers.filter(|worker| !worker.share.pieces.is_empty())
+        let sharers = workers.filter(|worker| !worker.share.pieces.is_empty());
+        sharers.for_each(|worker| worker.begin(act()));
     }
 
     /// Waits for all members that have begun something, and tells the first error.
@@ -147,7 +148,7 @@ impl BucketStore for StripedStore {
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.check_alive()?;
         self.share_out(pieces)?;
-        self.sharers().for_each(|worker| worker.begin(Act::Read));
+        self.begin(|| Act::Read);
         self.finish()?;
         self.buffer.clear();
         // What a member did not bring is empty.
@@ -182,7 +183,7 @@ impl BucketStore for StripedStore {
         let mut sealed = Arc::into_inner(mem::take(&mut self.sealed)).unwrap_or_default();
         sealed.seal(self.lengths.iter().copied(), fill);
         let sealed = Arc::new(sealed);
-        self.sharers().for_each(|worker| worker.begin(Act::Write(sealed.clone())));
+        self.begin(|| Act::Write(sealed.clone()));
         let outcome = self.finish();
         self.sealed = sealed;
         outcome.map_err(|error| self.fail(error))

@@ -1,9 +1,7 @@
 //! Leaks of ranges: what storage learns beside their classes.
 
 use super::{Edit, Leak};
-use crate::targets::{
-    CORE_RANGE, SERVE_PORTIONS, VOLUME_PRIVACY, VOLUME_RANGE, VOLUME_SCHEDULE, VOLUME_VIEW,
-};
+use crate::targets::{CORE_RANGE, VOLUME_PRIVACY, VOLUME_RANGE, VOLUME_SCHEDULE, VOLUME_VIEW};
 
 const ACCESS: &str = "core/src/durable/range/access.rs";
 const ARRAY: &str = "core/src/durable/range/array.rs";
@@ -13,7 +11,6 @@ const PENDING: &str = "volume/src/disk/pending.rs";
 const SCHEDULED: &str = "volume/src/disk/scheduled.rs";
 const UNCACHED: &str = "volume/src/disk/uncached.rs";
 const DISK: &str = "volume/src/disk/mod.rs";
-const PORTIONS: &str = "serve/src/nbd/portions.rs";
 const WORKER: &str = "volume/src/disk/worker.rs";
 const RANGES: &str = "volume/src/volume/ranges.rs";
 
@@ -385,8 +382,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether all ranges of a tick were asked for",
         edits: &[Edit {
             file: RANGES,
-            find: "            for _ in 0..dummies {",
-            replacement: "            for _ in 1..dummies {",
+            find: "            for access in 0..accesses {",
+            replacement: "            for access in 0..accesses - usize::from(extents.len() < accesses) {",
         }],
         found_by: &[
             VOLUME_RANGE.tests(&[AT_A_RATE]),
@@ -398,8 +395,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses of a tick were to ranges, and which to none",
         edits: &[Edit {
             file: RANGES,
-            find: "volume.carry_out(&[Want::NoRange { class }], &mut nothing_to_do(blocks))?;",
-            replacement: "volume.carry_out(&vec![Want::Nothing; blocks], &mut nothing_to_do(blocks))?;",
+            find: "volume.carry_out(&[want], &mut with_rest(&mut given, &mut rest))?;",
+            replacement: "let wanted = if extent.is_none() { vec![Want::Nothing; rest.len()] } else { vec![want] };
+                volume.carry_out(&wanted, &mut with_rest(&mut given, &mut rest))?;",
         }],
         found_by: &[
             VOLUME_RANGE.tests(&[AT_A_RATE]),
@@ -482,17 +480,6 @@ pub(super) const LEAKS: &[Leak] = &[
                 self.exchange_blocks()?;",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
-    },
-    Leak {
-        name: "range-exact-writes-are-divided-where-ranges-end",
-        shows: "where a long write lies between the borders of ranges",
-        edits: &[Edit {
-            file: PORTIONS,
-            find: "    let (mut left, origin) = (Some(head.offset), borders.origin(head.offset));",
-            replacement: "    let origin = if head.command == command::WRITE { 0 } else { borders.origin(head.offset) };
-    let mut left = Some(head.offset);",
-        }],
-        found_by: &[SERVE_PORTIONS.tests(&["what_is_long_and_can_be_divided_is"])],
     },
     Leak {
         name: "range-exact-is-divided-where-ranges-end",

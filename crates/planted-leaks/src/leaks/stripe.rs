@@ -9,8 +9,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "to each member, when there are trips that have nothing on its levels",
         edits: &[Edit {
             file: "store/src/striped.rs",
-            find: "workers.filter(|worker| !worker.share.pieces.is_empty())",
-            replacement: "workers",
+            find: "workers.filter(|worker| !worker.share.pieces.is_empty());",
+            replacement: "workers;",
         }],
         found_by: &[
             STORE_STRIPE.tests(&["a_member_sees_its_own_levels_and_nothing_of_other_trips"])
