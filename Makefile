@@ -158,6 +158,11 @@ stash-study: tools ## the stash over ACCESSES=10^8 accesses, and the bound it ne
 trace-plugin: tools ## what `oblivio trace record` needs beside it
 	$(CARGO) build --release --package oblivio-trace-plugin
 
+.PHONY: fs-requests
+fs-requests: tools ## record what ext4 asks of a disk, for Fig. 7 of rORAM (as root; half a minute)
+	$(call install,mkfs.ext4:e2fsprogs)
+	$(CARGO) run --release --package oblivio-testkit --bin record-requests -- --output crates/lab/src/roram/recorded
+
 # Real programs of the set that are not installed are left out.
 .PHONY: traces
 traces: tools trace-plugin ## record programs like those of IR-ORAM's Table II, to target/traces (3 minutes)

@@ -73,6 +73,7 @@ fn run(command: Command) -> Result<(), CliError> {
             Some(RunCommand::Evaluation(args)) => lab::run_evaluation(&args),
             Some(RunCommand::Blocks(args)) => lab::run_blocks(&args),
             Some(RunCommand::Dram(args)) => lab::run_dram(&args),
+            Some(RunCommand::RangeMedia(args)) => lab::run_range_media(&args),
             Some(RunCommand::RangeStash(args)) => lab::run_range_stash(&args),
             Some(RunCommand::Roram(args)) => lab::run_roram(&args),
         },

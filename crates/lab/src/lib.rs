@@ -14,6 +14,7 @@ mod error;
 pub mod evaluation;
 pub mod paper;
 pub mod pen;
+pub mod range_media;
 pub mod range_stash;
 mod records;
 pub mod report;
@@ -68,7 +69,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: roram::NAME,
-        question: "What do ranges gain on a disk, an SSD and a link? Fig. 6 of rORAM, on models of them",
+        question: "What do ranges gain on a disk, an SSD and a link? Figs. 6 and 7 of rORAM, on models of them",
+    },
+    Experiment {
+        name: range_media::NAME,
+        question: "Is the model of volumes on a medium right? Beside volumes with data",
     },
 ];
 

@@ -125,6 +125,25 @@ pub(crate) struct DramArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct RangeMediaArgs {
+    /// Blocks of 4 KiB [default: 262,144; 16,384 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
+    pub(crate) blocks: Option<u64>,
+    /// Where all coins come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Fewer blocks: seconds.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the results go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/range-media")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct RangeStashArgs {
     /// Blocks accessed in each setting, over all of its runs [default: 10,000,000; 500,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]

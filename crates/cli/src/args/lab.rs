@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, REPORT_EXAMPLES,
-    RangeStashArgs, ReportArgs, RoramArgs, StashStudyArgs, TechniquesArgs,
+    RangeMediaArgs, RangeStashArgs, ReportArgs, RoramArgs, StashStudyArgs, TechniquesArgs,
 };
 
 #[derive(Subcommand)]
@@ -15,7 +15,7 @@ pub(crate) enum LabCommand {
     List,
     /// Run an experiment, or all that make figures.
     ///
-    /// With --quick or another option and no name: evaluation, blocks and dram, one after the other, and the
+    /// With --quick or another option and no name: evaluation, blocks, dram and roram, one after the other, and the
     /// report of all their figures. What was interrupted goes on with the next run.
     #[command(
         args_conflicts_with_subcommands = true,
@@ -89,6 +89,14 @@ pub(crate) enum RunCommand {
         after_help = "Example:\n  oblivio lab run dram && oblivio lab report lab-results/dram/figures.json"
     )]
     Dram(DramArgs),
+    /// Is the model of volumes on a medium right?
+    ///
+    /// Reads blocks and whole ranges from arrays with data, whose store counts what it is asked for, and makes the same reads by the
+    /// model of `plan --medium`. The arrays lie in memory: with 2^18 blocks, what is read and written takes some gigabytes.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run range-media --quick\n  oblivio lab run range-media --blocks 65536"
+    )]
+    RangeMedia(RangeMediaArgs),
     /// How many blocks are left on the client of an ORAM of ranges?
     ///
     /// Moves addresses, and no contents, through the published rORAM with one block a leaf and more, and through trees like those of
@@ -97,10 +105,11 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run range-stash --quick\n  oblivio lab run range-stash --blocks 100000000"
     )]
     RangeStash(RangeStashArgs),
-    /// What do ranges gain on a disk, an SSD and a link? Fig. 6 of rORAM, on models of them.
+    /// What do ranges gain on a disk, an SSD and a link? Figs. 6 and 7 of rORAM, on models of them.
     ///
-    /// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length, and what they take on a
-    /// model of each medium. Nothing is stored. `oblivio lab report` draws the figures.
+    /// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length, and for what an ext4 asked of a
+    /// disk, and what they take on a model of each medium; and seeks, also where storage is in parts. Nothing is stored. `oblivio lab
+    /// report` draws the figures.
     #[command(
         after_help = "Examples:\n  oblivio lab run roram && oblivio lab report lab-results/roram/figures.json\n  oblivio lab run roram --level 18 --ell 10"
     )]

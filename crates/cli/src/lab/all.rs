@@ -3,7 +3,7 @@
 use oblivio_lab::blocks::{self, BlocksFigure, FIGURES};
 use oblivio_lab::evaluation::{self, Manifest};
 use oblivio_lab::report::{self, About};
-use oblivio_lab::{LabError, chosen, dram};
+use oblivio_lab::{LabError, chosen, dram, roram};
 
 use super::made::Made;
 use super::runs::{self, Making, VERSION};
@@ -43,6 +43,10 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), CliError> {
     if chosen.has_dram {
         made.push(super::dram::make(runs.seed, &making(dram::NAME).output)?.made);
     }
+    if chosen.has_roram {
+        let plan = super::roram::plan(*quick, runs.seed);
+        made.push(super::roram::make(&plan, &making(roram::NAME).output)?.made);
+    }
 
     let figures: Vec<_> = made.iter().flat_map(|made| made.figures.iter().cloned()).collect();
     let about = About {
@@ -66,6 +70,7 @@ struct Chosen {
     evaluation: Vec<Manifest>,
     blocks: Vec<&'static BlocksFigure>,
     has_dram: bool,
+    has_roram: bool,
 }
 
 impl Chosen {
@@ -74,24 +79,26 @@ impl Chosen {
         let evaluation =
             Manifest::all()?.into_iter().map(|figure| Figure::Evaluation(figure.into()));
         let blocks = FIGURES.iter().map(Figure::Blocks);
-        let all = evaluation.chain(blocks).chain([Figure::Dram]).collect();
+        let all = evaluation.chain(blocks).chain([Figure::Dram, Figure::Roram]).collect();
         let mut of = Self::default();
         for figure in chosen(all, Figure::id, ids)? {
             match figure {
                 Figure::Evaluation(figure) => of.evaluation.push(*figure),
                 Figure::Blocks(figure) => of.blocks.push(figure),
                 Figure::Dram => of.has_dram = true,
+                Figure::Roram => of.has_roram = true,
             }
         }
         Ok(of)
     }
 }
 
-/// A figure, or the table of DRAM, which is made as a whole.
+/// A figure; or the table of DRAM, or the figures of rORAM, which are made as a whole.
 enum Figure {
     Evaluation(Box<Manifest>),
     Blocks(&'static BlocksFigure),
     Dram,
+    Roram,
 }
 
 impl Figure {
@@ -100,6 +107,7 @@ impl Figure {
             Self::Evaluation(figure) => &figure.id,
             Self::Blocks(figure) => figure.id,
             Self::Dram => dram::NAME,
+            Self::Roram => roram::NAME,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use oblivio_lab::dram::{self, Results, figures};
 use oblivio_lab::report;
 
-use super::made::Made;
+use super::made::{Made, Measured};
 use crate::args::DramArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
@@ -18,12 +18,6 @@ pub(crate) fn run_dram(args: &DramArgs) -> Result<(), CliError> {
         return output::print(&results);
     }
     made.print(false)
-}
-
-/// The figures, and the file of results that they are of.
-pub(super) struct Measured {
-    pub(super) made: Made,
-    results: String,
 }
 
 /// Measures, and keeps what came out.

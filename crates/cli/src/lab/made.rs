@@ -15,6 +15,12 @@ pub(super) struct Made {
     end: String,
 }
 
+/// The figures, and the file of results that they are of.
+pub(super) struct Measured {
+    pub(super) made: Made,
+    pub(super) results: String,
+}
+
 impl Made {
     /// Keeps `figures`. `done` says what was done for them, and where that is.
     pub(super) fn keep(

@@ -5,6 +5,7 @@ mod blocks;
 mod dram;
 mod evaluation;
 mod made;
+mod range_media;
 mod range_stash;
 mod roram;
 mod runs;
@@ -14,6 +15,7 @@ pub(crate) use all::run_all;
 pub(crate) use blocks::run_blocks;
 pub(crate) use dram::run_dram;
 pub(crate) use evaluation::run_evaluation;
+pub(crate) use range_media::run_range_media;
 pub(crate) use range_stash::run_range_stash;
 pub(crate) use roram::run_roram;
 
@@ -39,7 +41,7 @@ pub(crate) fn list() -> Result<(), CliError> {
     let experiments = lines.collect::<Vec<_>>().join("\n");
     output::print(&format!(
         "{experiments}\n\nfigures of evaluation:\n{}\n\nfigures of blocks:\n{}\n\n\
-         dram makes its own, and is chosen as a whole: `oblivio lab run --figure fig10 fig03 dram`",
+         dram and roram make their own, and are chosen as a whole: `oblivio lab run --figure fig10 fig03 dram roram`",
         evaluation::list()?,
         blocks::list()
     ))
@@ -142,6 +144,9 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     }
     if experiment == oblivio_lab::dram::NAME {
         return dram::draw(&text);
+    }
+    if experiment == oblivio_lab::range_media::NAME {
+        return range_media::draw(&text);
     }
     if experiment == oblivio_lab::range_stash::NAME {
         return range_stash::draw(&text);

@@ -1,9 +1,11 @@
 //! `oblivio lab run roram`.
 
+use std::path::Path;
+
 use oblivio_lab::report;
 use oblivio_lab::roram::{self, Form, PAPER_ELL, PAPER_LEVEL, Plan, Results, figures};
 
-use super::made::Made;
+use super::made::{Made, Measured};
 use crate::args::RoramArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
@@ -16,25 +18,38 @@ const QUICK_MIX_REQUESTS: usize = 50;
 
 /// `oblivio lab run roram`.
 pub(crate) fn run_roram(args: &RoramArgs) -> Result<(), CliError> {
-    let [level, ell] = if args.quick { [QUICK_LEVEL, QUICK_ELL] } else { [PAPER_LEVEL, PAPER_ELL] };
-    let level = args.level.unwrap_or(level);
-    let ell = args.ell.unwrap_or(ell.min(level));
+    let default = plan(args.quick, args.seed);
+    let level = args.level.unwrap_or(default.level);
+    let ell = args.ell.unwrap_or(default.ell.min(level));
     if ell > level {
         return Err(CliError::Input(format!(
             "ranges of 2^{ell} blocks are longer than 2^{level} blocks: choose a smaller --ell"
         )));
     }
-    let mix_requests_max = if args.quick { QUICK_MIX_REQUESTS } else { usize::MAX };
-    let plan = Plan { level, ell, mix_requests_max, seed: args.seed };
-    let output_dir = OutputDir::prepare(&args.output)?;
+    let Measured { made, results } = make(&Plan { level, ell, ..default }, &args.output)?;
+    if args.json { output::print(&results) } else { made.print(false) }
+}
+
+/// That of the paper, or a quick one.
+pub(super) fn plan(quick: bool, seed: u64) -> Plan {
+    match quick {
+        true => {
+            Plan { level: QUICK_LEVEL, ell: QUICK_ELL, mix_requests_max: QUICK_MIX_REQUESTS, seed }
+        }
+        false => Plan { level: PAPER_LEVEL, ell: PAPER_ELL, mix_requests_max: usize::MAX, seed },
+    }
+}
+
+/// Counts, and keeps what came out.
+pub(super) fn make(plan: &Plan, output: &Path) -> Result<Measured, CliError> {
+    let output_dir = OutputDir::prepare(output)?;
     let bar = progress::bar_of(Form::ALL.len() as u64, "ORAMs");
-    let measured = roram::run(&plan, &|| bar.inc(1));
+    let measured = roram::run(plan, &|| bar.inc(1));
     bar.finish_and_clear();
     let results = measured.to_json()?;
     let path = output_dir.write("results.json", &results)?;
     let done = format!("results  {}", path.display());
-    let made = Made::keep(figures(&measured), &output_dir, &done)?;
-    if args.json { output::print(&results) } else { made.print(false) }
+    Ok(Measured { made: Made::keep(figures(&measured), &output_dir, &done)?, results })
 }
 
 /// Shows a results file again.

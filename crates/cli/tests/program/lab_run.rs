@@ -10,7 +10,7 @@ use crate::common::{bad, good};
 #[test]
 fn figures_of_all_experiments_are_made_and_reported() {
     let dir = TempDir::new().unwrap();
-    let run = "lab run --quick --figure fig16 fig06 dram";
+    let run = "lab run --quick --figure fig16 fig06 dram roram";
     let said = good(&dir, run);
     for part in ["stated numbers agree", "9 runs", "1 runs", "lab-results/report.html"] {
         assert!(said.contains(part), "no {part:?} in {said}");

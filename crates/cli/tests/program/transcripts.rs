@@ -139,6 +139,16 @@ fn the_lab_searches_bucket_sizes_and_draws_again() {
 }
 
 #[test]
+fn the_lab_compares_its_model_of_media_with_arrays_that_hold_data() {
+    let dir = TempDir::new().unwrap();
+    let table = good(&dir, "lab run range-media --blocks 1024 --output out");
+    assert!(table.contains("range     1024 KiB") && table.contains("off by"), "{table}");
+    let again = good(&dir, "lab draw out/range-media.json");
+    assert!(table.starts_with(again.trim_end()), "{again}");
+    assert!(bad(&dir, "lab run range-media --blocks 100 --output out", 3).contains("ask for more"));
+}
+
+#[test]
 fn the_lab_counts_what_is_left_on_the_client_of_an_oram_of_ranges() {
     let dir = TempDir::new().unwrap();
     let table = good(&dir, "lab run range-stash --blocks 20000 --seeds 2 --output out");

@@ -1,0 +1,266 @@
+//! What is compared, and what came out.
+
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+
+use oblivio_core::durable::range::DurableRange;
+use oblivio_core::durable::rotating::DurableRaw;
+use oblivio_core::durable::{Durable, DurableConfig, DurableScheme, Want, Wish};
+use oblivio_core::store::{MemoryStore, TreeId};
+use oblivio_core::{MasterKey, Op};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::NAME;
+use super::metered::{MeteredStore, Pace};
+use crate::LabError;
+use crate::roram::{Medium, Tally, VolumeModel};
+
+/// Bytes of a block, and of the longest range.
+const BLOCK_BYTES: usize = 4096;
+const RANGE_BYTES: u64 = 1 << 20;
+
+/// What to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Blocks of 4 KiB, at least 256.
+    pub blocks: u64,
+    /// Bytes that are read for a figure, in reads at places anywhere.
+    pub read_bytes: u64,
+    /// Where all coins come from.
+    pub seed: u64,
+}
+
+/// What a read takes, on average.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// Requests that do not begin where the one before has ended.
+    pub seeks: f64,
+    /// Bytes that are moved.
+    pub bytes: f64,
+    /// On the medium.
+    pub seconds: f64,
+}
+
+impl Costs {
+    fn of(tally: &Tally, reads: u64) -> Self {
+        let each = |sum: f64| sum / reads as f64;
+        Self {
+            seeks: each(tally.seeks as f64),
+            bytes: each(tally.bytes as f64),
+            seconds: each(tally.seconds),
+        }
+    }
+}
+
+/// Reads of one length, counted and by the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// `raw` or `range`.
+    pub scheme: String,
+    /// Bytes of a read.
+    pub read_bytes: u64,
+    /// On what.
+    pub medium: Medium,
+    /// With data: what the store was asked for.
+    pub counted: Costs,
+    /// By the model.
+    pub modelled: Costs,
+}
+
+impl Comparison {
+    /// How far the model is off in what it is furthest off in, as a part of what was counted.
+    pub fn off_by(&self) -> f64 {
+        let Self { counted, modelled, .. } = self;
+        let pairs = [
+            (counted.seeks, modelled.seeks),
+            (counted.bytes, modelled.bytes),
+            (counted.seconds, modelled.seconds),
+        ];
+        pairs
+            .map(|(counted, modelled)| (modelled / counted - 1.0).abs())
+            .into_iter()
+            .fold(0.0, f64::max)
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RangeMediaStudy {
+    experiment: String,
+    /// What was asked for.
+    pub plan: Plan,
+    /// All comparisons.
+    pub comparisons: Vec<Comparison>,
+}
+
+impl Plan {
+    /// Figures that [`run`] makes.
+    pub fn total_figures(&self) -> u64 {
+        (Medium::ALL.len() * SCHEMES.len() * 2) as u64
+    }
+}
+
+/// Those that there is a model of.
+const SCHEMES: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableRange];
+
+/// Compares blocks and whole ranges, with and without ranges, on each medium. `progress` is told of each figure.
+///
+/// # Errors
+/// [`LabError::Plan`] when there are too few blocks for a range; any of the engine.
+pub fn run(plan: &Plan, progress: &dyn Fn()) -> Result<RangeMediaStudy, LabError> {
+    if plan.blocks < RANGE_BYTES / BLOCK_BYTES as u64 {
+        return Err(LabError::Plan("there are fewer blocks than a range has: ask for more".into()));
+    }
+    let mut comparisons = Vec::new();
+    for scheme in SCHEMES {
+        for read_bytes in [BLOCK_BYTES as u64, RANGE_BYTES] {
+            for medium in Medium::ALL {
+                comparisons.push(compare(plan, scheme, read_bytes, medium)?);
+                progress();
+            }
+        }
+    }
+    Ok(RangeMediaStudy { experiment: NAME.to_owned(), plan: *plan, comparisons })
+}
+
+fn compare(
+    plan: &Plan,
+    scheme: &dyn DurableScheme,
+    read_bytes: u64,
+    medium: Medium,
+) -> Result<Comparison, LabError> {
+    let wish = Wish::new(plan.blocks * BLOCK_BYTES as u64, scheme.name());
+    let config = scheme.plan(&wish)?;
+    let reads = (plan.read_bytes / read_bytes).max(1);
+    let blocks = read_bytes / BLOCK_BYTES as u64;
+    let mut places = StdRng::seed_from_u64(plan.seed);
+    let mut place = || places.random_range(0..plan.blocks / blocks) * blocks;
+    let firsts: Vec<_> = (0..reads).map(|_| place()).collect();
+    let counted = count(&*config, &firsts, blocks, Tally::new(medium), plan.seed)?;
+    let missing = || LabError::Plan(format!("there is no model of the scheme `{}`", scheme.name()));
+    let mut model = VolumeModel::of(&*config)?.ok_or_else(missing)?;
+    let (mut modelled, mut coins) = (Tally::new(medium), StdRng::seed_from_u64(plan.seed));
+    for first in firsts {
+        model.read(first, blocks, &mut coins, &mut |request| modelled.add(&request));
+    }
+    Ok(Comparison {
+        scheme: scheme.name().to_owned(),
+        read_bytes,
+        medium,
+        counted: Costs::of(&counted, reads),
+        modelled: Costs::of(&modelled, reads),
+    })
+}
+
+/// Reads from an array with data, and counts what its store is asked for.
+fn count(
+    config: &dyn DurableConfig,
+    firsts: &[u64],
+    blocks: u64,
+    tally: Tally,
+    seed: u64,
+) -> Result<Tally, LabError> {
+    let shapes = config.shapes()?;
+    let trees: Vec<_> = (0..shapes.len() as u16).map(TreeId).collect();
+    let memory = MemoryStore::new(&shapes, MemoryStore::default_layout())?;
+    let store = MeteredStore::new(memory, tally, Pace::Accounts);
+    let tally = store.tally();
+    let mut coins = StdRng::seed_from_u64(seed);
+    let key = MasterKey::from_bytes([0; 32]);
+    let mut array = config.create(key, &trees, Box::new(store), &mut coins)?;
+    for first in firsts {
+        read(&mut *array, *first, blocks, &mut coins)?;
+    }
+    Ok(taken(&tally))
+}
+
+fn taken(tally: &Mutex<Tally>) -> Tally {
+    tally.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// As one range if there are such, or block by block.
+fn read(
+    array: &mut dyn Durable,
+    first: u64,
+    blocks: u64,
+    coins: &mut StdRng,
+) -> Result<(), LabError> {
+    let class = blocks.ilog2() as u8;
+    let wanted = match class {
+        1.. if array.range_classes().contains(&class) => vec![Want::Range { first, class }],
+        _ => (first..first + blocks).map(Want::Block).collect(),
+    };
+    for want in wanted {
+        let count = if matches!(want, Want::Range { .. }) { blocks } else { 1 };
+        if array.room()?.accesses < count {
+            array.settle();
+        }
+        let mut data = vec![[0; BLOCK_BYTES]; count as usize];
+        let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();
+        let plan = array.plan(&[want], &[], coins)?;
+        array.carry_out(&plan, &mut ops)?;
+    }
+    Ok(())
+}
+
+impl RangeMediaStudy {
+    /// For people.
+    pub fn table(&self) -> String {
+        let mut text = String::from(
+            "scheme   a read of   seeks, counted  and by model   MiB, counted  and by model   seconds, counted  and by model   off by\n",
+        );
+        for comparison in &self.comparisons {
+            let Comparison { scheme, read_bytes, medium, counted, modelled } = comparison;
+            let mib = |costs: &Costs| costs.bytes / f64::from(1 << 20);
+            let _ = writeln!(
+                text,
+                "{scheme:<9}{:>5} KiB {:>17.1} {:>13.1} {:>14.2} {:>13.2} {:>18.4} {:>13.4} {:>7.1} %  {medium}",
+                read_bytes >> 10,
+                counted.seeks,
+                modelled.seeks,
+                mib(counted),
+                mib(modelled),
+                counted.seconds,
+                modelled.seconds,
+                100.0 * comparison.off_by()
+            );
+        }
+        text
+    }
+
+    /// The results file.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when a figure is not a number.
+    pub fn to_json(&self) -> Result<String, LabError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// What a results file says.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when it is none.
+    pub fn from_json(text: &str) -> Result<Self, LabError> {
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_within_5_percent_of_arrays_with_data() {
+        let plan = Plan { blocks: 1 << 14, read_bytes: 4 << 20, seed: 1 };
+        let study = run(&plan, &|| ()).unwrap();
+        for comparison in &study.comparisons {
+            assert!(comparison.off_by() < 0.05, "{comparison:?}");
+        }
+        let again = RangeMediaStudy::from_json(&study.to_json().unwrap()).unwrap();
+        assert_eq!(again.table(), study.table());
+        let too_few = run(&Plan { blocks: 100, ..plan }, &|| ()).unwrap_err();
+        assert!(too_few.to_string().contains("ask for more"), "{too_few}");
+    }
+}
