@@ -15,6 +15,9 @@ const REQUESTS_PER_SECOND_MIN: [(Load, f64); 4] = [
 /// How many times faster than oramfs it is, at least.
 const TIMES_ORAMFS_MIN: f64 = 20.0;
 
+/// How many times as fast a volume with ranges is as one without, at least, where nothing seeks.
+const TIMES_OF_BLOCKS_MIN: [(Load, f64); 2] = [(SEQUENTIAL_READ, 1.0), (RANDOM_READ, 0.5)];
+
 /// Making a volume of any size takes about so long, at most.
 const CREATION_SECONDS_MAX: f64 = 1.0;
 
@@ -48,6 +51,13 @@ pub fn of(measured: &[Measured], created: &[Creation], plan: &Plan) -> Vec<Targe
                 ours / theirs,
                 TIMES_ORAMFS_MIN,
             ));
+        }
+    }
+    for (load, min) in TIMES_OF_BLOCKS_MIN {
+        let of = |name| median(name, &load);
+        if let (Some(blocks), Some(ranges)) = (of("oblivio nbd"), of("oblivio nbd, ranges")) {
+            let name = format!("{}, ranges, times a volume of blocks", load.name);
+            targets.push(at_least(name, ranges / blocks, min));
         }
     }
     targets.extend(created.iter().map(|creation| {

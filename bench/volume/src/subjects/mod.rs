@@ -55,6 +55,7 @@ pub fn all() -> Vec<Description> {
         nbdkit::LUKS_FILTER,
         oblivio::NBD,
         oblivio::MOUNT,
+        oblivio::RANGE,
         oramfs::MOUNT,
     ]
 }

@@ -32,6 +32,19 @@ pub const MOUNT: Description = Description {
     start: |bytes, ground, end| Ok(Box::new(mount_raw(bytes, ground, end)?)),
 };
 
+/// Another scheme, and so another floor: none is measured.
+pub const RANGE: Description = Description {
+    name: "oblivio nbd, ranges",
+    note: "a volume made with --scheme range: ranges of 4 KiB and 1 MiB (rORAM)",
+    is_volume: false,
+    start: |bytes, ground, end| {
+        let options = ["--scheme", "range"].map(str::to_owned);
+        let volume = Volume::create(bytes, &options, ground, end)?;
+        Ok(Box::new(volume.serve_nbd(&[], Stdio::inherit(), ground, end)?))
+    },
+    ..NBD
+};
+
 /// A volume that nobody serves.
 pub struct Volume {
     program: PathBuf,
