@@ -243,6 +243,7 @@ fn run(first: u32, paths: u32, level: u8) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
+    use oblivio_core::reference::{RangeForm, RangesRead, ReadCopies, ReferenceRange};
     use rand::SeedableRng;
 
     use super::*;
@@ -295,6 +296,79 @@ mod tests {
                     model.check();
                 }
             }
+        }
+    }
+
+    /// How many blocks are left after an access, on average over all trees: here, and in the literal reference of the engine.
+    fn left_of(setting: &Setting, seed: u64) -> [f64; 2] {
+        const ACCESSES: u32 = 300;
+        let (ranges, copies) = match setting.form {
+            Form::Published => (RangesRead::Two, ReadCopies::Removed),
+            Form::Volume => (RangesRead::One, ReadCopies::Left),
+        };
+        let form = RangeForm {
+            blocks: setting.blocks.into(),
+            leaf_level: setting.leaf_level,
+            slots: setting.slots.into(),
+            classes: setting.classes.clone(),
+            ranges,
+            copies,
+            evict_period: setting.evict_period.into(),
+        };
+        let mut reference = ReferenceRange::new(form, 0, StdRng::seed_from_u64(seed));
+        let mut model = Model::new(setting, StdRng::seed_from_u64(seed + 1));
+        let mut coins = StdRng::seed_from_u64(seed + 2);
+        // All blocks are there from the beginning on, here too.
+        for address in 0..setting.blocks {
+            reference.access(address.into(), 1, Some(&[vec![]]));
+        }
+        let mut left = [0, 0];
+        for access in 0..2 * ACCESSES {
+            let at = coins.random_range(0..setting.classes.len());
+            let class = setting.classes[at];
+            let first = coins.random_range(0..setting.blocks >> class) << class;
+            let mut of_model = 0;
+            model.access(at, first, &mut |count| of_model += count);
+            reference.access(first.into(), 1 << class, Some(&vec![vec![]; 1 << class]));
+            if access >= ACCESSES {
+                left[0] += of_model;
+                left[1] += reference.stash_blocks().iter().sum::<usize>();
+            }
+        }
+        left.map(|left| left as f64 / f64::from(ACCESSES))
+    }
+
+    /// The reference is the paper word for word, and slow. The model leaves as many blocks on the client, where so few slots
+    /// are there that some are left.
+    #[test]
+    fn as_many_blocks_are_left_as_in_the_literal_reference() {
+        const RUNS: u64 = 16;
+        for setting in [
+            Setting {
+                blocks: 64,
+                leaf_level: 4,
+                classes: vec![0, 1, 2],
+                ..Setting::published(1, 2)
+            },
+            Setting { blocks: 64, leaf_level: 6, classes: vec![0, 2], ..Setting::published(1, 1) },
+            Setting {
+                blocks: 64,
+                slots: 2,
+                evict_period: 1,
+                ..Setting::volume(4, 16, &[0, 1, 2], 0)
+            },
+        ] {
+            let runs: Vec<_> = (0..RUNS).map(|run| left_of(&setting, 100 * run)).collect();
+            let [model, reference] = [0, 1].map(|which| {
+                let values = runs.iter().map(|run| run[which]);
+                let mean = values.clone().sum::<f64>() / RUNS as f64;
+                let variance = values.map(|left| (left - mean).powi(2)).sum::<f64>();
+                (mean, variance / (RUNS - 1) as f64 / RUNS as f64)
+            });
+            let error = (model.1 + reference.1).sqrt();
+            assert!(model.0 > 1.0, "nothing is left: {setting}, {model:?}");
+            let differs = (model.0 - reference.0).abs() > 4.0 * error;
+            assert!(!differs, "{setting}: {model:?}, the reference {reference:?}");
         }
     }
 
