@@ -23,7 +23,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use percent_encoding::percent_decode;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
 use crate::dealing::{MEMBERS_MAX, MEMBERS_MIN};
 
@@ -80,9 +80,13 @@ impl Members {
 
     /// Takes apart what follows `stripe:`.
     fn parse(written: &[u8]) -> Result<Self, InvalidLocation> {
-        let members = written.split(|byte| *byte == b',').map(|member| {
+        let members = written.split(|byte| *byte == b',').zip(1..).map(|(member, number)| {
             if member.starts_with(STRIPE_PREFIX) {
                 return Err(nested());
+            }
+            if member.is_empty() {
+                let message = format!("member {number} of the stripe has no path: name a file");
+                return Err(InvalidLocation(message));
             }
             parse(member, |path| percent_decode(path).collect())
         });
@@ -168,12 +172,21 @@ impl fmt::Display for Location {
     }
 }
 
+/// What is escaped in a path that is no text.
+const NO_TEXT: &AsciiSet = &CONTROLS.add(b'%').add(b',').add(b':');
+
 /// A location as it is written behind `stripe:`.
 struct InList<'a>(&'a Location);
 
 impl fmt::Display for InList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let written = self.0.to_string().replace('%', "%25").replace(',', "%2C");
+        let written = match self.0 {
+            // What is no text is escaped as a whole, colons too: it looks like no URL.
+            Location::File(path) if path.to_str().is_none() => {
+                percent_encode(path.as_os_str().as_bytes(), NO_TEXT).to_string()
+            }
+            location => location.to_string().replace('%', "%25").replace(',', "%2C"),
+        };
         match written.strip_prefix("//") {
             // Behind `stripe:` it would look like a URL.
             Some(rest) => write!(f, "%2F/{rest}"),
@@ -238,6 +251,9 @@ fn file_of_url(rest: &[u8]) -> Result<Location, InvalidLocation> {
 fn file_of_path(path: &[u8]) -> Result<Location, InvalidLocation> {
     if path.is_empty() {
         return Err(InvalidLocation("this is no path: name a file".into()));
+    }
+    if path.contains(&0) {
+        return Err(InvalidLocation("a path has no zero byte: write it without %00".into()));
     }
     Ok(Location::File(OsString::from_vec(path.to_vec()).into()))
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::container::SECTOR_BYTES;
@@ -37,11 +37,18 @@ impl Medium {
     }
 
     pub(crate) fn open(path: &Path, read_only: bool) -> Result<Self, OpenError> {
+        let cannot_open = |cause| OpenError::io(&format!("open {}", path.display()), cause);
+        // Nobody waits for the other end of what turns out to be a pipe.
         let file = OpenOptions::new()
             .read(true)
             .write(!read_only)
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
             .open(path)
-            .map_err(|cause| OpenError::io(&format!("open {}", path.display()), cause))?;
+            .map_err(cannot_open)?;
+        if !file.metadata().map_err(cannot_open)?.is_file() {
+            let message = format!("{} is no file: check the path", path.display());
+            return Err(OpenError::new(OpenErrorKind::NotAStore, message));
+        }
         lock(&file, path, read_only)?;
         Ok(Self { file, direct: false })
     }

@@ -38,9 +38,11 @@
 //! | written for the store, as in `conformance.rs`, `damage.rs`, `location.rs`, `stripe.rs` beside it | what was flushed and is gone after reopening, a second writer, a reader that writes, cut-off storage, a URL that does not come back, what a failed creation leaves |
 //! | by hand: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL`, `rescue URL` | what the program and its messages assume of files: [`check_vacant`](Location::check_vacant) looks at paths, and `crates/cli/src/volume/room.rs` at those that [`files_needed`](Location::files_needed) gives |
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use oblivio_core::store::{BucketStore, TreeShape};
 
@@ -223,6 +225,7 @@ fn create_stripe(
     shapes: &[TreeShape],
     options: &StoreOptions,
 ) -> Result<BoxedStore, OpenError> {
+    check_apart(members)?;
     let dealt = dealing::deal(shapes, members.list().len())?;
     let mut stores = Vec::with_capacity(dealt.len());
     let mut named = members.list().iter().zip(members.names()).zip(&dealt);
@@ -243,6 +246,7 @@ fn create_stripe(
 }
 
 fn open_stripe(members: &Members, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+    check_apart(members)?;
     let mut stores = Vec::with_capacity(members.list().len());
     let mut condition = Condition::default();
     for (member, name) in members.list().iter().zip(members.names()) {
@@ -252,6 +256,38 @@ fn open_stripe(members: &Members, options: &StoreOptions) -> Result<OpenedStore,
     }
     let store = StripedStore::new(stores, options.read_only)?;
     Ok(OpenedStore { store: Box::new(store), condition })
+}
+
+/// No two members are one file, whatever they are called.
+fn check_apart(members: &Members) -> Result<(), OpenError> {
+    let (mut seen, names) = (Vec::new(), members.names());
+    for (member, name) in members.list().iter().zip(&names) {
+        let Location::File(path) = member else { continue };
+        // What cannot be looked at is told when it is opened.
+        let Some(identity) = identity(path) else { continue };
+        if let Some((_, other)) = seen.iter().find(|(known, _)| *known == identity) {
+            let message = format!("{other} and {name} are one file: name another for each member");
+            return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
+        }
+        seen.push((identity, name));
+    }
+    Ok(())
+}
+
+/// What a file is, or will be when it is made.
+#[derive(PartialEq)]
+enum Identity {
+    File { device: u64, inode: u64 },
+    Name { folder: PathBuf, name: OsString },
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    if let Ok(there) = path.metadata() {
+        return Some(Identity::File { device: there.dev(), inode: there.ino() });
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+    Some(Identity::Name { folder, name: path.file_name()?.to_owned() })
 }
 
 fn member_alone(mark: Mark) -> OpenError {

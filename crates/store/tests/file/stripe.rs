@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -227,8 +228,45 @@ fn members_that_do_not_belong_together_are_refused_with_what_would_do() {
     let (kind, message) = folder.refused(&folder.stripe("a b none"));
     assert_eq!(kind, OpenErrorKind::Missing);
     assert!(message.contains("none"), "{message}");
+    std::os::unix::fs::symlink("a", folder.0.path().join("link")).unwrap();
+    let (kind, message) = folder.refused(&folder.stripe("a link c"));
+    assert_eq!(kind, OpenErrorKind::WrongMembers);
+    assert!(message.contains("a and link are one file"), "{message}");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        folder.0.path().join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    let (kind, message) = folder.refused(&folder.stripe("a pipe c"));
+    assert_eq!(kind, OpenErrorKind::NotAStore);
+    assert!(message.contains("pipe is no file"), "{message}");
     // Whatever was tried, it opens.
     folder.stripe("a b c").open(&StoreOptions::default()).unwrap();
+}
+
+#[test]
+fn one_file_is_not_two_members_however_it_is_written() {
+    let folder = Folder::new();
+    fs::create_dir(folder.0.path().join("below")).unwrap();
+    let [one, same] = ["new", "below/../new"].map(|name| folder.file(name));
+    let twice = Location::Stripe(Members::new(vec![one, same]).unwrap());
+    let refused = twice.create(&shapes(), &StoreOptions::default()).err().unwrap();
+    assert_eq!(refused.kind(), OpenErrorKind::WrongMembers);
+    assert_eq!(folder.names(), ["below"]);
+    for (written, said) in
+        [("stripe:a,,c", "member 2"), ("stripe:", "member 1"), ("stripe:a%00,b", "zero byte")]
+    {
+        let refused = written.parse::<Location>().unwrap_err().to_string();
+        assert!(refused.contains(said), "{written}: {refused}");
+    }
+    // A path that is no text is shown so that it names the same.
+    let strange = std::ffi::OsStr::from_bytes(b"\xff:,%");
+    let members = [Location::File(strange.into()), folder.file("b")];
+    let location = Location::Stripe(Members::new(members.into()).unwrap());
+    assert_eq!(location.to_string().parse(), Ok(location));
 }
 
 #[test]
