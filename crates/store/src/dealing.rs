@@ -5,13 +5,16 @@
 //! public shapes alone.
 //!
 //! A member is a store like any other. It has all trees, with no buckets on the levels that others hold, and behind them a
-//! tree without any bucket, the *mark*: it has as many levels as there are members, and a slot on the level that has the
-//! number of this one. So each member says which of how many it is.
+//! tree without any bucket, the *mark*: it has as many levels as there are members, a slot on the level that has the
+//! number of this one, and on the first two levels the name of the stripe. So each member says which of how many it is, and of
+//! which stripe.
 //!
 //! What members say is not believed: they are the members of a stripe if dealing what they hold together gives each what
 //! it has.
 
 use oblivio_core::store::{LevelShape, TreeShape};
+use rand::TryRng;
+use rand::rngs::SysRng;
 
 use crate::error::{OpenError, OpenErrorKind};
 
@@ -20,9 +23,47 @@ pub const MEMBERS_MIN: usize = 2;
 /// The most members of a stripe.
 pub const MEMBERS_MAX: usize = 16;
 
-/// Which of how many members a store is.
+/// What tells a stripe from others that were made alike: a random number. Public.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StripeName([u32; 2]);
+
+/// Bits of each half of a name: a level of a file has so many bytes at most.
+const NAME_BITS: u32 = 29;
+
+impl StripeName {
+    /// A fresh one.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn draw() -> Result<Self, OpenError> {
+        let number = SysRng.try_next_u64().map_err(|cause| {
+            let message = format!("the system gives no random numbers: {cause}");
+            OpenError::new(OpenErrorKind::Io, message)
+        })?;
+        Ok(Self::of_number(number))
+    }
+
+    /// The one that has the lowest bits of a number.
+    pub const fn of_number(number: u64) -> Self {
+        let mask = (1 << NAME_BITS) - 1;
+        Self([(number & mask) as u32, (number >> NAME_BITS & mask) as u32])
+    }
+
+    /// That of a mark, if it is one.
+    fn of(mark: &TreeShape) -> Option<Self> {
+        let half = |level: usize| {
+            let half = u32::try_from(mark.levels().get(level)?.header_bytes).ok()?;
+            (half >> NAME_BITS == 0).then_some(half)
+        };
+        Some(Self([half(0)?, half(1)?]))
+    }
+}
+
+/// Which of how many members of which stripe a store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
+    /// Of the stripe.
+    pub name: StripeName,
     /// From 0 on.
     pub member: usize,
     /// How many there are.
@@ -34,11 +75,15 @@ pub fn member_of(tree: usize, level: usize, members: usize) -> usize {
     (tree + level) % members
 }
 
-/// The shapes of each of so many members, together with its mark.
+/// The shapes of each of so many members of the stripe of this name, together with its mark.
 ///
 /// # Errors
 /// [`OpenErrorKind::InvalidShapes`] when there cannot be so many, or a member would hold nothing.
-pub fn deal(shapes: &[TreeShape], members: usize) -> Result<Vec<Vec<TreeShape>>, OpenError> {
+pub fn deal(
+    shapes: &[TreeShape],
+    members: usize,
+    name: StripeName,
+) -> Result<Vec<Vec<TreeShape>>, OpenError> {
     if !(MEMBERS_MIN..=MEMBERS_MAX).contains(&members) {
         return Err(invalid(format!(
             "a store is striped over {MEMBERS_MIN} to {MEMBERS_MAX} others, not over {members}"
@@ -55,7 +100,7 @@ pub fn deal(shapes: &[TreeShape], members: usize) -> Result<Vec<Vec<TreeShape>>,
             None => "a store with one level cannot be striped: name one place for it".into(),
         }));
     }
-    Ok((0..members).map(|member| shapes_of(shapes, Mark { member, members })).collect())
+    Ok((0..members).map(|member| shapes_of(shapes, Mark { name, member, members })).collect())
 }
 
 /// What the mark of a store with these shapes says, if it is a member of a stripe.
@@ -63,7 +108,7 @@ pub fn mark_of(shapes: &[TreeShape]) -> Option<Mark> {
     let mark = shapes.last()?;
     let members = mark.level_count();
     let member = mark.levels().iter().position(|level| level.slots > 0)?;
-    let found = Mark { member, members };
+    let found = Mark { name: StripeName::of(mark)?, member, members };
     let is_mark = (MEMBERS_MIN..=MEMBERS_MAX).contains(&members) && *mark == mark_shape(found);
     is_mark.then_some(found)
 }
@@ -75,14 +120,14 @@ pub fn mark_of(shapes: &[TreeShape]) -> Option<Mark> {
 /// [`OpenErrorKind::WrongMembers`] when they are not all members of one stripe, in their order. The message says what
 /// would do.
 pub fn gather(members: &[Vec<TreeShape>], names: &[String]) -> Result<Vec<TreeShape>, OpenError> {
-    check_marks(members, names)?;
+    let name = check_marks(members, names)?;
     let without_mark = |member: &'_ Vec<TreeShape>| member[..member.len() - 1].to_vec();
     let mut together = without_mark(&members[0]);
     for (member, name) in members.iter().zip(names).skip(1) {
         let are_added = add_levels(&mut together, &without_mark(member));
         are_added.ok_or_else(|| foreign(name, &names[0]))?;
     }
-    let dealt = deal(&together, members.len()).map_err(|_| foreign(&names[1], &names[0]))?;
+    let dealt = deal(&together, members.len(), name).map_err(|_| foreign(&names[1], &names[0]))?;
     match dealt.iter().zip(members).position(|(dealt, found)| dealt != found) {
         None => Ok(together),
         Some(0) => Err(foreign(&names[0], &names[1])),
@@ -90,8 +135,8 @@ pub fn gather(members: &[Vec<TreeShape>], names: &[String]) -> Result<Vec<TreeSh
     }
 }
 
-/// Each is another member of a stripe of so many, in its place.
-fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<(), OpenError> {
+/// Each is another member of one stripe of so many, in its place. Answers its name.
+fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeName, OpenError> {
     let mut marks = Vec::with_capacity(members.len());
     for (shapes, name) in members.iter().zip(names) {
         let unmarked =
@@ -105,6 +150,9 @@ fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<(), OpenE
             "{} is a member of a stripe of {made}, and {} of one of {}: name the members of one stripe",
             names[0], names[other], marks[other].members
         )));
+    }
+    if let Some(other) = marks.iter().position(|mark| mark.name != first.name) {
+        return Err(foreign(&names[other], &names[0]));
     }
     let mut places = vec![None; made];
     for (mark, name) in marks.iter().zip(names) {
@@ -131,7 +179,7 @@ fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<(), OpenE
             ordered.join(",")
         )));
     }
-    Ok(())
+    Ok(first.name)
 }
 
 /// Adds the levels that another member holds, unless it has other trees, or holds a level that is here.
@@ -165,13 +213,16 @@ fn shapes_of(shapes: &[TreeShape], mark: Mark) -> Vec<TreeShape> {
 }
 
 fn mark_shape(mark: Mark) -> TreeShape {
-    let level = |member| LevelShape {
-        buckets: 0,
-        slots: u16::from(member == mark.member),
-        header_bytes: 0,
-        slots_offset: 0,
-        slot_bytes: 0,
-        bucket_bytes: 0,
+    let level = |member| {
+        let half = mark.name.0.get(member).copied().map_or(0, u64::from);
+        LevelShape {
+            buckets: 0,
+            slots: u16::from(member == mark.member),
+            header_bytes: half,
+            slots_offset: half,
+            slot_bytes: 0,
+            bucket_bytes: half,
+        }
     };
     TreeShape::new((0..mark.members).map(level).collect())
 }
@@ -187,8 +238,7 @@ fn each_holds_a_level(shapes: &[TreeShape], members: usize) -> bool {
 
 fn foreign(name: &str, first: &str) -> OpenError {
     wrong(format!(
-        "{name} is a member of another stripe than {first}, with trees of other sizes: name the members \
-         of one stripe"
+        "{name} is a member of another stripe than {first}: name the members of one stripe"
     ))
 }
 

@@ -47,7 +47,7 @@ use std::path::{Path, PathBuf};
 use oblivio_core::store::{BucketStore, TreeShape};
 
 use crate::container::HEADER_COPIES;
-use crate::dealing::{self, Mark};
+use crate::dealing::{self, Mark, StripeName};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::location::{Location, Members, StoreKind};
 use crate::look_ahead::READ_AHEAD_BYTES_MAX;
@@ -112,7 +112,7 @@ impl StoreKind {
         match self {
             Self::File => FileStore::bytes_needed(shapes),
             Self::Stripe { members } => {
-                let dealt = dealing::deal(shapes, members)?;
+                let dealt = dealing::deal(shapes, members, StripeName::default())?;
                 dealt.iter().map(|shapes| FileStore::bytes_needed(shapes)).sum()
             }
         }
@@ -209,7 +209,7 @@ impl Location {
             Self::File(path) => Ok(vec![(path, FileStore::bytes_needed(shapes)?)]),
             Self::Stripe(members) => {
                 let mut files = Vec::new();
-                let dealt = dealing::deal(shapes, members.list().len())?;
+                let dealt = dealing::deal(shapes, members.list().len(), StripeName::default())?;
                 for (member, shapes) in members.list().iter().zip(dealt) {
                     files.extend(member.files_needed(&shapes)?);
                 }
@@ -226,7 +226,7 @@ fn create_stripe(
     options: &StoreOptions,
 ) -> Result<BoxedStore, OpenError> {
     check_apart(members)?;
-    let dealt = dealing::deal(shapes, members.list().len())?;
+    let dealt = dealing::deal(shapes, members.list().len(), StripeName::draw()?)?;
     let mut stores = Vec::with_capacity(dealt.len());
     let mut named = members.list().iter().zip(members.names()).zip(&dealt);
     let all_made = named.try_for_each(|((member, name), shapes)| {
@@ -291,7 +291,7 @@ fn identity(path: &Path) -> Option<Identity> {
 }
 
 fn member_alone(mark: Mark) -> OpenError {
-    let Mark { member, members } = mark;
+    let Mark { member, members, .. } = mark;
     OpenError::new(
         OpenErrorKind::WrongMembers,
         format!(

@@ -11,7 +11,7 @@ use oblivio_core::store::{
     BucketStore, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape,
 };
 use oblivio_core::{BucketId, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
-use oblivio_store::dealing::{MEMBERS_MAX, deal, gather, mark_of, member_of};
+use oblivio_store::dealing::{MEMBERS_MAX, StripeName, deal, gather, mark_of, member_of};
 use oblivio_store::{
     BoxedStore, Location, Members, OpenErrorKind, OpenedStore, StoreOptions, StripedStore,
 };
@@ -57,6 +57,9 @@ fn holds(store: &mut dyn BucketStore, pieces: &[Piece], byte: u8) -> bool {
     let frames = store.read(pieces).unwrap();
     (0..pieces.len()).all(|i| frames.get(i) == [byte; 104])
 }
+
+/// Of stripes that no folder has.
+const NAME: StripeName = StripeName::of_number(12_345_678_901);
 
 /// A folder for members: `a`, `b` and so on.
 struct Folder(TempDir);
@@ -151,7 +154,7 @@ fn what_was_flushed_is_there_after_reopening_and_nobody_else_writes_meanwhile() 
 fn levels_go_to_members_in_turn() {
     let folder = Folder::new();
     drop(folder.create("a b c"));
-    let dealt = deal(&shapes(), 3).unwrap();
+    let dealt = deal(&shapes(), 3, NAME).unwrap();
     for (tree, shape) in shapes().iter().enumerate() {
         for (level, levels) in shape.levels().iter().enumerate() {
             for (member, dealt) in dealt.iter().enumerate() {
@@ -200,6 +203,8 @@ fn members_that_do_not_belong_together_are_refused_with_what_would_do() {
     drop(folder.create("a b c"));
     drop(folder.create("x y"));
     drop(folder.file("plain").create(&shapes(), &StoreOptions::default()).unwrap());
+    // Alike in all but their names.
+    drop(folder.create("d e f"));
     let mut others = shapes();
     others[1] = TreeShape::new(vec![LevelShape { header_bytes: 8, ..level(1) }]);
     drop(folder.stripe("p q r").create(&others, &StoreOptions::default()).unwrap());
@@ -215,8 +220,9 @@ fn members_that_do_not_belong_together_are_refused_with_what_would_do() {
         ("a b plain", "plain is no member of a stripe"),
         ("plain a", "plain is no member of a stripe"),
         ("a b copy", "a and copy are both member 1"),
-        ("a q c", "q is a member of another stripe than a, with trees of other sizes"),
-        ("p b c", "b is a member of another stripe than p, with trees of other sizes"),
+        ("a q c", "q is a member of another stripe than a: name the members of one"),
+        ("p b c", "b is a member of another stripe than p: name the members of one"),
+        ("a e c", "e is a member of another stripe than a: name the members of one"),
     ] {
         let (kind, message) = folder.refused(&folder.stripe(names));
         assert_eq!(kind, OpenErrorKind::WrongMembers, "{names}");
@@ -410,14 +416,14 @@ proptest! {
         let mut members: Vec<Vec<_>> =
             members.into_iter().map(|trees| trees.into_iter().map(TreeShape::new).collect()).collect();
         if marked && count > 1 {
-            let marks = deal(&shapes(), 4).unwrap();
+            let marks = deal(&shapes(), 4, NAME).unwrap();
             for (member, mark) in members.iter_mut().zip(marks) {
                 member.push(mark.last().unwrap().clone());
             }
         }
         let names: Vec<_> = (0..count).map(|name| name.to_string()).collect();
         if let Ok(together) = gather(&members, &names) {
-            prop_assert_eq!(deal(&together, count).unwrap(), members);
+            prop_assert_eq!(deal(&together, count, NAME).unwrap(), members);
         }
     }
 
@@ -427,12 +433,12 @@ proptest! {
         count in 2usize..=MEMBERS_MAX,
     ) {
         let shapes: Vec<_> = trees.into_iter().map(TreeShape::new).collect();
-        let Ok(dealt) = deal(&shapes, count) else { return Ok(()) };
+        let Ok(dealt) = deal(&shapes, count, NAME) else { return Ok(()) };
         let names: Vec<_> = (0..count).map(|name| name.to_string()).collect();
         prop_assert_eq!(gather(&dealt, &names).unwrap(), shapes);
         for (member, shapes) in dealt.iter().enumerate() {
             let mark = mark_of(shapes).unwrap();
-            prop_assert_eq!((mark.member, mark.members), (member, count));
+            prop_assert_eq!((mark.name, mark.member, mark.members), (NAME, member, count));
         }
     }
 }
@@ -590,13 +596,14 @@ impl Bench {
     fn new(members: usize) -> Self {
         let meeting = Arc::new(Meeting::default());
         let fates: Vec<_> = (0..members).map(|_| Arc::new(Mutex::new(Fate::Works))).collect();
-        let stores =
-            deal(&shapes(), members).unwrap().into_iter().enumerate().map(|(number, shapes)| {
+        let stores = deal(&shapes(), members, NAME).unwrap().into_iter().enumerate().map(
+            |(number, shapes)| {
                 let inner = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
                 let (fate, meeting) = (fates[number].clone(), meeting.clone());
                 let store: BoxedStore = Box::new(Observed { inner, number, fate, meeting });
                 (format!("store {number}"), store)
-            });
+            },
+        );
         let store = StripedStore::new(stores.collect(), false).unwrap();
         Self { store, fates, meeting }
     }
@@ -713,5 +720,6 @@ fn a_member_is_an_ordinary_file() {
     let path: &Path = &folder.0.path().join("b");
     let options = oblivio_store::FileOptions::default();
     let store = oblivio_store::FileStore::open(path, &options).unwrap();
-    assert_eq!(store.shapes(), deal(&shapes(), 2).unwrap()[1]);
+    let name = mark_of(store.shapes()).unwrap().name;
+    assert_eq!(store.shapes(), deal(&shapes(), 2, name).unwrap()[1]);
 }
