@@ -74,6 +74,11 @@ impl OpenError {
         Self { message: format!("{name}: {}", self.message), ..self }
     }
 
+    /// The same, and more of what to do.
+    pub(crate) fn with(self, advice: &str) -> Self {
+        Self { message: self.message + advice, ..self }
+    }
+
     /// What kind of error it is.
     pub fn kind(&self) -> OpenErrorKind {
         self.kind

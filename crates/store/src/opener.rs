@@ -181,7 +181,7 @@ impl Location {
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         match self {
             Self::File(path) => check_no_file(path),
-            Self::Stripe(members) => members.list().iter().try_for_each(Self::check_vacant),
+            Self::Stripe(members) => check_all_vacant(members),
         }
     }
 
@@ -250,12 +250,37 @@ fn open_stripe(members: &Members, options: &StoreOptions) -> Result<OpenedStore,
     let mut stores = Vec::with_capacity(members.list().len());
     let mut condition = Condition::default();
     for (member, name) in members.list().iter().zip(members.names()) {
-        let opened = member.open_as_it_is(options).map_err(|error| error.of(&name))?;
+        let opened = member.open_as_it_is(options);
+        let opened = opened.map_err(|error| match error.kind() {
+            // The first were there.
+            OpenErrorKind::Missing if !stores.is_empty() => error.of(&name).with(
+                "; if the creation of the stripe was interrupted, remove its members and make it again",
+            ),
+            _ => error.of(&name),
+        })?;
         condition.add(&name, opened.condition);
         stores.push((name, opened.store));
     }
     let store = StripedStore::new(stores, options.read_only)?;
     Ok(OpenedStore { store: Box::new(store), condition })
+}
+
+/// All that is in the way is told at once: a creation that was interrupted leaves several.
+fn check_all_vacant(members: &Members) -> Result<(), OpenError> {
+    let found = members.list().iter().zip(members.names());
+    let found = found.filter_map(|(member, name)| Some((name, member.check_vacant().err()?)));
+    let (names, mut errors): (Vec<_>, Vec<_>) = found.unzip();
+    match errors.len() {
+        0 => Ok(()),
+        1 => Err(errors.remove(0)),
+        _ => {
+            let message = format!(
+                "{} exist: choose other names, or remove them first if they are left of a creation that was interrupted",
+                names.join(", ")
+            );
+            Err(OpenError::new(OpenErrorKind::Exists, message))
+        }
+    }
 }
 
 /// No two members are one file, whatever they are called.

@@ -407,7 +407,10 @@ fn write_unit(place: &Place, granule_bytes: u64) -> Extent {
 #[cold]
 fn unread(cause: io::Error) -> StoreError {
     let message = match cause.kind() {
-        io::ErrorKind::UnexpectedEof => "this part of the file was cut off".into(),
+        io::ErrorKind::UnexpectedEof => {
+            "this part of the file was cut off: restore it from a backup, or rescue what is left"
+                .into()
+        }
         _ => format!("cannot read the file ({cause}): check it"),
     };
     StoreError::caused_by(cause.kind().into(), message, cause)

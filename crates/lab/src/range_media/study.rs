@@ -209,14 +209,14 @@ impl RangeMediaStudy {
     /// For people.
     pub fn table(&self) -> String {
         let mut text = String::from(
-            "scheme   a read of   seeks, counted  and by model   MiB, counted  and by model   seconds, counted  and by model   off by\n",
+            "scheme   a read of   seeks, counted  and by model   MiB, counted  and by model   seconds, counted  and by model   off by at most\n",
         );
         for comparison in &self.comparisons {
             let Comparison { scheme, read_bytes, medium, counted, modelled } = comparison;
             let mib = |costs: &Costs| costs.bytes / f64::from(1 << 20);
             let _ = writeln!(
                 text,
-                "{scheme:<9}{:>5} KiB {:>17.1} {:>13.1} {:>14.2} {:>13.2} {:>18.4} {:>13.4} {:>7.1} %  {medium}",
+                "{scheme:<9}{:>5} KiB {:>17.1} {:>13.1} {:>14.2} {:>13.2} {:>18.4} {:>13.4} {:>15.1} %  {medium}",
                 read_bytes >> 10,
                 counted.seeks,
                 modelled.seeks,

@@ -78,6 +78,9 @@ pub(super) fn reason(medium: Medium) -> &'static str {
 fn remarks(results: &Results, medium: Medium) -> Vec<String> {
     let range = |slow, fast, from| {
         let factors = results.factors(medium, slow, fast, from);
+        if factors.is_empty() {
+            return "not measured, ranges are shorter".to_owned();
+        }
         let least = factors.iter().copied().fold(f64::INFINITY, f64::min);
         let most = factors.iter().copied().fold(0.0, f64::max);
         format!("{least:.1} to {most:.1}")

@@ -158,6 +158,9 @@ mod tests {
         assert_eq!(texts(&Results::from_json(&file).unwrap()), texts(&results));
         assert_eq!(run(8, 3, 2), results);
         assert!(Results::from_json("{}").is_err());
+        // Nothing is said of ranges that were not there.
+        let texts = figures(&run(4, 2, 1)).iter().map(section).collect::<String>();
+        assert!(!texts.contains("inf") && texts.contains("not measured"), "{texts}");
     }
 
     /// Of 15 trees, each is read and written by an eviction, and that of the range twice more: 34 runs of 23 levels, each a stretch or

@@ -22,6 +22,12 @@ fn by_blocks(results: &Results) -> Figure {
     let squares = all.iter().map(|[level, seeks]| seeks / (level * level));
     let (least, most) =
         squares.fold((f64::INFINITY, 0f64), |(least, most), it| (least.min(it), most.max(it)));
+    let factor = match all.is_empty() {
+        true => "There are too few blocks for a figure.".to_owned(),
+        false => format!(
+            "With ranges of all lengths, {least:.2} to {most:.2} log² N: O(log² N), as the paper has it."
+        ),
+    };
     figure(
         results,
         "roram-seeks",
@@ -32,7 +38,7 @@ fn by_blocks(results: &Results) -> Figure {
             Series { name: "ranges up to all blocks".to_owned(), values: all },
         ],
         format!(
-            "With ranges of all lengths, {least:.2} to {most:.2} log² N: O(log² N), as the paper has it. Each of the trees is read and \
+            "{factor} Each of the trees is read and \
              written once, and that of the range twice more; a level of a run is a seek, or two where it wraps."
         ),
     )

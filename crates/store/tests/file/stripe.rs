@@ -233,7 +233,9 @@ fn members_that_do_not_belong_together_are_refused_with_what_would_do() {
     assert!(message.contains("member 2 of a stripe of 3"), "{message}");
     let (kind, message) = folder.refused(&folder.stripe("a b none"));
     assert_eq!(kind, OpenErrorKind::Missing);
-    assert!(message.contains("none"), "{message}");
+    assert!(message.contains("none") && message.contains("make it again"), "{message}");
+    let taken = folder.stripe("new b c").check_vacant().unwrap_err().to_string();
+    assert!(taken.contains("b, ") && taken.contains("c exist: "), "{taken}");
     std::os::unix::fs::symlink("a", folder.0.path().join("link")).unwrap();
     let (kind, message) = folder.refused(&folder.stripe("a link c"));
     assert_eq!(kind, OpenErrorKind::WrongMembers);

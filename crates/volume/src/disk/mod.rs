@@ -103,8 +103,13 @@ impl Disk {
             let worker = Worker::new(volume, options);
             return Self::start_worker(shape, move |queue| worker.run(queue).map(drop));
         };
-        schedule.check()?;
-        schedule::check_ranges(&volume, schedule.accesses)?;
+        let refused = schedule.check();
+        let refused = refused.and_then(|()| schedule::check_ranges(&volume, schedule.accesses));
+        if let Err(refused) = refused {
+            // It was opened for nothing, and there is nothing to recover.
+            volume.close()?;
+            return Err(refused);
+        }
         let worker = ScheduledWorker::new(
             volume,
             options.cache_bytes_max,

@@ -53,6 +53,13 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         3,
         "leave --serve-hits out",
     );
+    world.good("create long.obl --size 4M --scheme range --range-policy fixed=1M --key-file key --state ./long");
+    world.bad(
+        "serve nbd long.obl --key-file key --state ./long --rate 4096/s --burst 4096 --run true",
+        3,
+        "make 256 or fewer",
+    );
+    world.good("info long.obl --key-file key --state ./long --require-clean");
     fs::write(world.path("text"), "not a volume").unwrap();
     fs::write(world.path("empty"), "").unwrap();
     File::create(world.path("large")).unwrap().set_len(100 * MIB).unwrap();

@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 
+use super::store_file::HEADER_BYTES;
 use super::world::{MIB, World, bytes};
 
 /// Opens the volume of a striped world.
@@ -82,14 +83,24 @@ fn a_creation_says_how_many_members_are_possible_and_leaves_nothing() {
     assert!(!world.path("a.obl").exists() && !world.path("1").exists());
 }
 
-/// Nothing in a member says of which volume it is. The seal does.
+/// Its name says so. If that is forged, the seal does.
 #[test]
 fn a_member_of_another_volume_that_was_made_alike_is_found_out() {
     let world = striped_world("");
     fs::create_dir(world.path("other")).unwrap();
     world.good("create stripe:other/a.obl,other/b.obl,other/c.obl --size 4M --key-file key");
-    for members in ["a.obl,b.obl,other/c.obl", "a.obl,other/b.obl,c.obl"] {
-        world.bad(&format!("check stripe:{members} --key-file key"), 7, "");
+    for (member, members) in [("c", "a.obl,b.obl,other/c.obl"), ("b", "a.obl,other/b.obl,c.obl")] {
+        let check = format!("check stripe:{members} --key-file key");
+        world.bad(&check, 3, "is a member of another stripe than a.obl");
+        let [right, mut forged] = ["", "other/"]
+            .map(|folder| fs::read(world.path(&format!("{folder}{member}.obl"))).unwrap());
+        let header_bytes = HEADER_BYTES as usize;
+        let behind = forged.len() - header_bytes;
+        for header in [0..2 * header_bytes, behind..forged.len()] {
+            forged[header.clone()].copy_from_slice(&right[header]);
+        }
+        fs::write(world.path(&format!("other/{member}.obl")), forged).unwrap();
+        world.bad(&check, 7, "");
     }
 }
 
