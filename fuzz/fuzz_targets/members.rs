@@ -19,7 +19,9 @@ fuzz_target!(|input: &[u8]| {
     let mut members: Vec<_> = (0..count).map(|_| trees(&mut input)).collect();
     if setup & 1 == 1 {
         let sound = [TreeShape::new(vec![level(1); MEMBERS_MAX])];
-        for (member, marked) in members.iter_mut().zip(deal(&sound, count, StripeName::default()).unwrap_or_default()) {
+        for (member, marked) in
+            members.iter_mut().zip(deal(&sound, count, StripeName::default()).unwrap_or_default())
+        {
             member.extend(marked.last().cloned());
         }
     }
