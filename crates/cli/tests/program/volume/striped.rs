@@ -93,13 +93,13 @@ fn a_member_of_another_volume_that_was_made_alike_is_found_out() {
         let check = format!("check stripe:{members} --key-file key");
         world.bad(&check, 3, "is a member of another stripe than a.obl");
         let [right, mut forged] = ["", "other/"]
-            .map(|folder| fs::read(world.path(&format!("{folder}{member}.obl"))).unwrap());
+            .map(|folder| fs::read(world.path(format!("{folder}{member}.obl"))).unwrap());
         let header_bytes = HEADER_BYTES as usize;
         let behind = forged.len() - header_bytes;
         for header in [0..2 * header_bytes, behind..forged.len()] {
             forged[header.clone()].copy_from_slice(&right[header]);
         }
-        fs::write(world.path(&format!("other/{member}.obl")), forged).unwrap();
+        fs::write(world.path(format!("other/{member}.obl")), forged).unwrap();
         world.bad(&check, 7, "");
     }
 }

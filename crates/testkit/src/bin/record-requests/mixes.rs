@@ -1,4 +1,4 @@
-//! What programs do with files, as FileBench's profiles of these names have it.
+//! What programs do with files, as the profiles of `FileBench` of these names have it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
