@@ -5,14 +5,19 @@ use cargo_metadata::{Dependency, DependencyKind};
 use crate::workspace;
 
 /// Each crate, and the crates of ours that it may use. A crate not listed here does not exist.
-const HOUSE: [(&str, &[&str]); 14] = [
+const HOUSE: [(&str, &[&str]); 15] = [
     ("oblivio-core", &[]),
-    ("oblivio-store", &["oblivio-core"]),
+    // What is said between a store that is far away and its server.
+    ("oblivio-wire", &["oblivio-core"]),
+    ("oblivio-store", &["oblivio-core", "oblivio-wire"]),
     ("oblivio-shares", &["oblivio-core"]),
     // Storage is handed to a volume, as core's trait: it knows no store.
     ("oblivio-volume", &["oblivio-core"]),
     ("oblivio-sim", &["oblivio-core"]),
-    ("oblivio-serve", &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume"]),
+    (
+        "oblivio-serve",
+        &["oblivio-core", "oblivio-wire", "oblivio-store", "oblivio-shares", "oblivio-volume"],
+    ),
     (
         "oblivio-lab",
         &[
@@ -28,6 +33,7 @@ const HOUSE: [(&str, &[&str]); 14] = [
         "oblivio-cli",
         &[
             "oblivio-core",
+            "oblivio-wire",
             "oblivio-store",
             "oblivio-shares",
             "oblivio-volume",

@@ -1,0 +1,87 @@
+//! Messages one after the other on a stream: the length of each before it.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use crate::message::MESSAGE_BYTES_MAX;
+
+/// Bytes before a message.
+pub const LENGTH_BYTES: usize = 4;
+
+/// Sends a message. What has been written when this returns may still lie in a buffer of `stream`.
+///
+/// # Errors
+/// Those of the stream; [`ErrorKind::InvalidInput`] for one that is too long, and nothing is sent.
+pub fn send(stream: &mut impl Write, message: &[u8]) -> io::Result<()> {
+    if message.len() > MESSAGE_BYTES_MAX {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "the message is too long to be sent"));
+    }
+    let length = message.len() as u32;
+    stream.write_all(&length.to_le_bytes())?;
+    stream.write_all(message)
+}
+
+/// The next message; none if the stream ends where one would begin.
+///
+/// # Errors
+/// Those of the stream; [`ErrorKind::UnexpectedEof`] where it ends within a message, and [`ErrorKind::InvalidData`] for one
+/// that would be longer than `bytes_max`: no memory is taken for it. Memory is taken as bytes come.
+pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut length = [0; LENGTH_BYTES];
+    let mut read = 0;
+    while read < LENGTH_BYTES {
+        match stream.read(&mut length[read..]) {
+            Ok(0) if read == 0 => return Ok(None),
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(bytes) => read += bytes,
+            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
+        }
+    }
+    let bytes = u32::from_le_bytes(length) as usize;
+    if bytes > bytes_max.min(MESSAGE_BYTES_MAX) {
+        return Err(io::Error::new(ErrorKind::InvalidData, "a message is longer than it may be"));
+    }
+    let mut message = Vec::with_capacity(bytes.min(64 << 10));
+    let came = stream.take(bytes as u64).read_to_end(&mut message)?;
+    if came < bytes {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Some(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_as_they_were_sent_and_cut_ones_are_noticed() {
+        let mut stream = Vec::new();
+        for message in [&b""[..], b"one", &[7; 100_000]] {
+            send(&mut stream, message).unwrap();
+        }
+        let mut rest = &stream[..];
+        let mut next = || receive(&mut rest, MESSAGE_BYTES_MAX).unwrap();
+        assert_eq!(next(), Some(vec![]));
+        assert_eq!(next(), Some(b"one".to_vec()));
+        assert_eq!(next(), Some(vec![7; 100_000]));
+        assert_eq!(next(), None);
+        for cut in [1, 5, 6, 12, 99_000] {
+            let mut rest = &stream[..cut];
+            let error = loop {
+                match receive(&mut rest, MESSAGE_BYTES_MAX) {
+                    Ok(Some(_)) => (),
+                    Ok(None) => panic!("cut at {cut}"),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{cut}");
+        }
+        assert_eq!(receive(&mut &stream[4..], 2).unwrap_err().kind(), ErrorKind::InvalidData);
+        assert_eq!(
+            receive(&mut &[255; 9][..], usize::MAX).unwrap_err().kind(),
+            ErrorKind::InvalidData
+        );
+        let long = vec![0; MESSAGE_BYTES_MAX + 1];
+        assert_eq!(send(&mut stream, &long).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}

@@ -1,0 +1,287 @@
+//! Who somebody is: a key of Ed25519, by which servers and clients know each other.
+//!
+//! | file | holds | whose |
+//! |---|---|---|
+//! | a key file | a private key, PKCS #8 in PEM form | its owner's alone: mode 600 |
+//! | an allow file | a line for each client: its public key, its name, and what it may | a server's |
+//!
+//! A public key is written `oblivio-key-1 BASE64`, and may have a word behind it that says whose it is.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use zeroize::Zeroizing;
+
+use crate::message::check_name;
+
+/// What stands before a public key.
+const PREFIX: &str = "oblivio-key-1";
+
+/// Bytes of a public key.
+const KEY_BYTES: usize = 32;
+
+/// What stands before the key in a `SubjectPublicKeyInfo` of Ed25519 (RFC 8410).
+const SPKI_PREFIX: [u8; 12] =
+    [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// The largest file that is read.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Why a key or a file of keys is of no use. The message holds nothing secret.
+#[derive(Debug)]
+pub struct KeyError(String);
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl StdError for KeyError {}
+
+/// Of a server or a client. Public.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey([u8; KEY_BYTES]);
+
+impl PublicKey {
+    /// As TLS has it.
+    pub(crate) fn spki(&self) -> Vec<u8> {
+        [&SPKI_PREFIX[..], &self.0].concat()
+    }
+
+    /// Out of what TLS has; none if it is another kind of key.
+    pub(crate) fn of_spki(spki: &[u8]) -> Option<Self> {
+        let key = spki.strip_prefix(&SPKI_PREFIX)?;
+        Some(Self(key.try_into().ok()?))
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX} {}", STANDARD.encode(self.0))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// `oblivio-key-1 BASE64`, or the second word alone; what is behind it is not looked at.
+impl FromStr for PublicKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let mut words = text.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        let key = if first == PREFIX { words.next().unwrap_or_default() } else { first };
+        let bytes = STANDARD.decode(key).ok().and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or_else(|| {
+            KeyError(format!(
+                "this is no public key: one is written {PREFIX} and 44 letters behind it"
+            ))
+        })
+    }
+}
+
+/// Who this is. Secret; wiped when dropped.
+pub struct SecretKey {
+    pkcs8: Zeroizing<Vec<u8>>,
+    public: PublicKey,
+}
+
+impl SecretKey {
+    /// A fresh one.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn generate() -> Result<Self, KeyError> {
+        let drawn = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
+            .map_err(|_| KeyError("the system gives no random numbers for a key".into()))?;
+        Self::of_pkcs8(Zeroizing::new(drawn.as_ref().to_vec()))
+    }
+
+    fn of_pkcs8(pkcs8: Zeroizing<Vec<u8>>) -> Result<Self, KeyError> {
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&pkcs8)
+            .map_err(|_| KeyError("the private key is none of Ed25519".into()))?;
+        let public = pair.public_key().as_ref().try_into();
+        let public = public.map_err(|_| KeyError("the private key has no public one".into()))?;
+        Ok(Self { pkcs8, public: PublicKey(public) })
+    }
+
+    /// By which others know it.
+    pub fn public(&self) -> PublicKey {
+        self.public
+    }
+
+    pub(crate) fn der(&self) -> PrivateKeyDer<'static> {
+        PrivatePkcs8KeyDer::from(self.pkcs8.to_vec()).into()
+    }
+
+    /// Reads a key file.
+    ///
+    /// # Errors
+    /// When it cannot be read, holds no key, or others than its owner may read it.
+    pub fn read(path: &Path) -> Result<Self, KeyError> {
+        let shown = path.display();
+        let unreadable =
+            |cause: io::Error| KeyError(format!("cannot read the key file {shown}: {cause}"));
+        let file = fs::File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.permissions().mode() & 0o077 != 0 {
+            return Err(KeyError(format!(
+                "others can read the key file {shown}: take that from them (chmod 600 {shown})"
+            )));
+        }
+        let mut text = Zeroizing::new(Vec::with_capacity(4096));
+        file.take(FILE_BYTES_MAX).read_to_end(&mut text).map_err(unreadable)?;
+        let none = |_| KeyError(format!("{shown} holds no private key in PEM form"));
+        let der = PrivatePkcs8KeyDer::from_pem_slice(&text).map_err(none)?;
+        Self::of_pkcs8(Zeroizing::new(der.secret_pkcs8_der().to_vec()))
+            .map_err(|error| KeyError(format!("{shown}: {error}")))
+    }
+
+    /// Writes a new key file, for its owner alone.
+    ///
+    /// # Errors
+    /// When there is one already, or the system refuses.
+    pub fn write(&self, path: &Path) -> Result<(), KeyError> {
+        let shown = path.display();
+        let refused =
+            |cause: io::Error| KeyError(format!("cannot make the key file {shown}: {cause}"));
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.write(true).create_new(true).mode(0o600).open(path).map_err(refused)?;
+        let body = Zeroizing::new(STANDARD.encode(&*self.pkcs8));
+        let mut text = Zeroizing::new(String::from("-----BEGIN PRIVATE KEY-----\n"));
+        for line in body.as_bytes().chunks(64) {
+            text.push_str(str::from_utf8(line).unwrap_or_default());
+            text.push('\n');
+        }
+        text.push_str("-----END PRIVATE KEY-----\n");
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(refused)
+    }
+}
+
+/// A client that a server lets in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedClient {
+    /// By which it is known.
+    pub key: PublicKey,
+    /// What its volumes lie under.
+    pub name: String,
+    /// Bytes that its volumes may take together; no bound if there is none.
+    pub quota_bytes: Option<u64>,
+}
+
+/// Reads an allow file: a line for each client, `oblivio-key-1 BASE64 NAME [quota=BYTES]`. Empty lines, and those that begin
+/// with `#`, say nothing.
+///
+/// # Errors
+/// When a line says anything else, or a key or a name comes twice.
+pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
+    let mut clients: Vec<AllowedClient> = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let client = allowed_client(line)
+            .map_err(|problem| KeyError(format!("line {number} of the allow file: {problem}")))?;
+        if clients.iter().any(|it| it.key == client.key || it.name == client.name) {
+            return Err(KeyError(format!(
+                "line {number} of the allow file: this key or this name was there before"
+            )));
+        }
+        clients.push(client);
+    }
+    Ok(clients)
+}
+
+fn allowed_client(line: &str) -> Result<AllowedClient, KeyError> {
+    let mut words = line.split_whitespace();
+    let key: PublicKey = match (words.next(), words.next()) {
+        (Some(PREFIX), Some(key)) => key.parse()?,
+        _ => return Err(KeyError(format!("it begins with no public key ({PREFIX} …)"))),
+    };
+    let name =
+        words.next().ok_or_else(|| KeyError("the client has no name behind its key".into()))?;
+    check_name(name).map_err(|_| {
+        KeyError("a client has a name of 1 to 64 letters, digits, -, _ and .".into())
+    })?;
+    let mut quota_bytes = None;
+    for word in words {
+        let quota = word.strip_prefix("quota=").and_then(|bytes| bytes.parse().ok());
+        quota_bytes = Some(quota.ok_or_else(|| {
+            KeyError(format!("{word} is not understood: behind the name there may be quota=BYTES"))
+        })?);
+    }
+    Ok(AllowedClient { key, name: name.to_owned(), quota_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_survives_its_file_which_is_for_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let key = SecretKey::generate().unwrap();
+        key.write(&path).unwrap();
+        assert_eq!(SecretKey::read(&path).unwrap().public(), key.public());
+        assert!(key.write(&path).unwrap_err().to_string().contains("cannot make"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = SecretKey::read(&path).map(drop).unwrap_err().to_string();
+        assert!(error.contains("chmod 600"), "{error}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        for text in
+            ["", "nothing", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"]
+        {
+            fs::write(&path, text).unwrap();
+            assert!(SecretKey::read(&path).is_err(), "{text:?}");
+        }
+        let text = key.public().to_string();
+        assert_eq!(text.parse::<PublicKey>().unwrap(), key.public());
+        assert_eq!(format!("{text} of whom").parse::<PublicKey>().unwrap(), key.public());
+        assert!("oblivio-key-1 AAAA".parse::<PublicKey>().is_err());
+        assert_eq!(PublicKey::of_spki(&key.public().spki()), Some(key.public()));
+        assert_eq!(PublicKey::of_spki(&key.public().spki()[1..]), None);
+    }
+
+    #[test]
+    fn an_allow_file_says_who_may_come_and_nothing_else() {
+        let keys = [1, 2].map(|byte| PublicKey([byte; KEY_BYTES]));
+        let [one, two] = keys.map(|key| key.to_string());
+        let text = format!("# who\n\n{one} alice quota=1000\n  {two}   bob\n");
+        let clients = allowed_clients(&text).unwrap();
+        assert_eq!(clients[0].quota_bytes, Some(1000));
+        assert_eq!(
+            clients[1],
+            AllowedClient { key: keys[1], name: "bob".into(), quota_bytes: None }
+        );
+        for wrong in [
+            format!("{one}"),
+            format!("{one} ../etc"),
+            format!("{one} alice quota=much"),
+            format!("{one} alice and more"),
+            format!("{one} alice\n{one} bob"),
+            format!("{one} alice\n{two} alice"),
+            "alice".to_owned(),
+        ] {
+            assert!(allowed_clients(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What bucket servers and their clients say to each other. `docs/protocol.md` lists the bytes.
+//!
+//! Both sides are here as far as they are alike: messages as bytes, the keys by which they know each other, and the link that
+//! carries them. Nothing here knows of files or volumes, or remembers anything.
+//!
+//! Every message comes from somebody who may lie: what is parsed is bounded before it is believed, and nothing that is parsed
+//! panics.
+//!
+//! # The rooms
+//! | module | what it holds |
+//! |---|---|
+//! | [`message`] | what is said, as values and as bytes |
+//! | [`frame`] | messages one after the other on a stream |
+//! | [`keys`] | who somebody is: key files, and lists of who may come |
+//! | [`link`](mod@link) | a stream in two halves, which two threads use |
+//! | [`tls`] | such a stream between two who know each other's keys |
+
+mod fields;
+pub mod frame;
+pub mod keys;
+pub mod link;
+pub mod message;
+pub mod tls;
+
+pub use message::{Answer, Failure, FailureKind, Invalid, OpenMode, Opened, Request};

@@ -1,0 +1,475 @@
+//! TLS 1.3 between two who know each other's keys. There are no certificates and no authorities: each shows a raw public key (RFC
+//! 7250) and proves that it has the private one.
+
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use rustls::client::AlwaysResolvesClientRawPublicKeys;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::AlwaysResolvesServerRawPublicKeys;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::version::TLS13;
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
+    DistinguishedName, Error as TlsError, ServerConfig, ServerConnection, SignatureScheme,
+};
+
+use crate::keys::{PublicKey, SecretKey};
+use crate::link::{Link, LinkReader, LinkWriter, Moment};
+
+/// What a client needs to call one server.
+#[derive(Clone)]
+pub struct Caller(Arc<ClientConfig>);
+
+/// What a server needs to be called.
+#[derive(Clone)]
+pub struct Called(Arc<ServerConfig>);
+
+impl Caller {
+    /// Of the client `me`, to call the server that has the key `server`, and no other.
+    ///
+    /// # Errors
+    /// When the key is of no use.
+    pub fn new(me: &SecretKey, server: PublicKey) -> io::Result<Self> {
+        let provider = Arc::new(ring::default_provider());
+        let own = certified(me, &provider)?;
+        let pinned =
+            Arc::new(Pinned { keys: BTreeSet::from([server]), provider: provider.clone() });
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13])
+            .map_err(unusable)?
+            .dangerous()
+            .with_custom_certificate_verifier(pinned)
+            .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(own)));
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// Shakes hands, all of it within so long.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PermissionDenied`] if the server is another or does not let this client in; those of the link.
+    pub fn call(&self, stream: TcpStream, within: Duration) -> io::Result<Link> {
+        // The key says who the server is. Its name is not looked at, and not sent.
+        let name = ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into());
+        let connection = ClientConnection::new(self.0.clone(), name).map_err(unusable)?;
+        let (link, _) = shake_hands(connection.into(), stream, within)?;
+        Ok(link)
+    }
+}
+
+impl Called {
+    /// Of the server `me`, for clients that have one of these keys.
+    ///
+    /// # Errors
+    /// When the key is of no use.
+    pub fn new(me: &SecretKey, clients: impl IntoIterator<Item = PublicKey>) -> io::Result<Self> {
+        let provider = Arc::new(ring::default_provider());
+        let own = certified(me, &provider)?;
+        let keys = clients.into_iter().collect();
+        let config = ServerConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&TLS13])
+            .map_err(unusable)?
+            .with_client_cert_verifier(Arc::new(Pinned { keys, provider }))
+            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// Shakes hands, all of it within so long, and says who called.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PermissionDenied`] if it is nobody who may; those of the link.
+    pub fn answer(&self, stream: TcpStream, within: Duration) -> io::Result<(Link, PublicKey)> {
+        let connection = ServerConnection::new(self.0.clone()).map_err(unusable)?;
+        let (link, peer) = shake_hands(connection.into(), stream, within)?;
+        let peer = peer.ok_or_else(|| io::Error::from(ErrorKind::PermissionDenied))?;
+        Ok((link, peer))
+    }
+}
+
+fn certified(me: &SecretKey, provider: &CryptoProvider) -> io::Result<Arc<CertifiedKey>> {
+    let key = provider.key_provider.load_private_key(me.der()).map_err(unusable)?;
+    Ok(Arc::new(CertifiedKey::new(vec![CertificateDer::from(me.public().spki())], key)))
+}
+
+fn unusable(error: TlsError) -> io::Error {
+    io::Error::other(error)
+}
+
+/// What a failure of TLS is to whoever waits for the link.
+fn broken(error: TlsError) -> io::Error {
+    let kind = match error {
+        TlsError::InvalidCertificate(_)
+        | TlsError::NoCertificatesPresented
+        | TlsError::AlertReceived(_) => ErrorKind::PermissionDenied,
+        _ => ErrorKind::InvalidData,
+    };
+    io::Error::new(kind, error)
+}
+
+/// Those whose keys are known.
+#[derive(Debug)]
+struct Pinned {
+    keys: BTreeSet<PublicKey>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Pinned {
+    fn check(&self, spki: &CertificateDer<'_>) -> Result<(), TlsError> {
+        let is_known = PublicKey::of_spki(spki).is_some_and(|key| self.keys.contains(&key));
+        let unknown = CertificateError::ApplicationVerificationFailure;
+        is_known.then_some(()).ok_or(TlsError::InvalidCertificate(unknown))
+    }
+
+    fn check_signature(
+        &self,
+        message: &[u8],
+        spki: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        let key = SubjectPublicKeyInfoDer::from(&**spki);
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
+    }
+
+    fn schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+}
+
+/// Nobody speaks TLS 1.2 here.
+fn no_older_tls() -> Result<HandshakeSignatureValid, TlsError> {
+    Err(TlsError::General("TLS 1.3 alone is spoken".into()))
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        key: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        self.check(key).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        no_older_tls()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.check_signature(message, key, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for Pinned {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        key: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, TlsError> {
+        self.check(key).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        no_older_tls()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.check_signature(message, key, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+/// Bytes that are read from the system at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Bytes that are encrypted before they are sent.
+const WRITE_BYTES: usize = 256 << 10;
+
+fn shake_hands(
+    connection: Connection,
+    stream: TcpStream,
+    within: Duration,
+) -> io::Result<(Link, Option<PublicKey>)> {
+    stream.set_nodelay(true)?;
+    let shared = Arc::new(Shared {
+        connection: Mutex::new(connection),
+        sender: Mutex::new(stream.try_clone()?),
+    });
+    let mut reader =
+        TlsReader { stream, shared: shared.clone(), until: None, came: Vec::new(), taken: 0 };
+    reader.limit(Some(within))?;
+    while shared.connection().is_handshaking() {
+        shared.send_what_waits(&mut shared.sender())?;
+        if shared.connection().is_handshaking() && !reader.receive()? {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+    }
+    shared.send_what_waits(&mut shared.sender())?;
+    reader.limit(None)?;
+    let peer = shared.connection().peer_certificates().and_then(|shown| shown.first().cloned());
+    let peer = peer.and_then(|key| PublicKey::of_spki(&key));
+    let writer = TlsWriter { shared };
+    Ok((Link { reader: Box::new(reader), writer: Box::new(writer) }, peer))
+}
+
+/// What both halves use. Whoever needs both locks takes `sender` first.
+struct Shared {
+    connection: Mutex<Connection>,
+    sender: Mutex<TcpStream>,
+}
+
+impl Shared {
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sender(&self) -> MutexGuard<'_, TcpStream> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody waits for the connection while the system takes what is sent.
+    fn send_what_waits(&self, sender: &mut TcpStream) -> io::Result<()> {
+        let mut records = Vec::new();
+        let mut connection = self.connection();
+        while connection.wants_write() {
+            connection.write_tls(&mut records)?;
+        }
+        drop(connection);
+        sender.write_all(&records)
+    }
+}
+
+struct TlsReader {
+    stream: TcpStream,
+    shared: Arc<Shared>,
+    until: Option<Moment>,
+    /// What came, and how much of it was taken in: nothing is, while there is something to read.
+    came: Vec<u8>,
+    taken: usize,
+}
+
+impl TlsReader {
+    /// Takes in what comes next. Answers whether anything does.
+    fn receive(&mut self) -> io::Result<bool> {
+        if self.taken == self.came.len() {
+            self.wait()?;
+        }
+        let mut rest = &self.came[self.taken..];
+        let is_end = rest.is_empty();
+        let mut connection = self.shared.connection();
+        self.taken += connection.read_tls(&mut rest)?;
+        let outcome = connection.process_new_packets().map(drop).map_err(broken);
+        let has_answer = connection.wants_write();
+        drop(connection);
+        if has_answer {
+            // Whoever sends meanwhile sends it as well. After an error, it says why.
+            match self.shared.sender.try_lock() {
+                Ok(mut sender) => self.shared.send_what_waits(&mut sender)?,
+                Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => (),
+            }
+        }
+        outcome.map(|()| !is_end)
+    }
+
+    fn wait(&mut self) -> io::Result<()> {
+        let left = match self.until {
+            Some(until) => Some(until.left().ok_or(ErrorKind::TimedOut)?),
+            None => None,
+        };
+        self.stream.set_read_timeout(left)?;
+        self.came.resize(READ_BYTES, 0);
+        self.taken = 0;
+        let bytes = loop {
+            match self.stream.read(&mut self.came) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                read => break read,
+            }
+        };
+        self.came.truncate(*bytes.as_ref().unwrap_or(&0));
+        bytes.map(drop)
+    }
+}
+
+impl Read for TlsReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.shared.connection().reader().read(buffer);
+            match read {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => (),
+                read => return read,
+            }
+            self.receive()?;
+        }
+    }
+}
+
+impl LinkReader for TlsReader {
+    fn limit(&mut self, within: Option<Duration>) -> io::Result<()> {
+        self.until = within.map(|within| Moment::now().after(within));
+        Ok(())
+    }
+}
+
+struct TlsWriter {
+    shared: Arc<Shared>,
+}
+
+impl Write for TlsWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(WRITE_BYTES)];
+        let mut sender = self.shared.sender();
+        let written = self.shared.connection().writer().write(bytes)?;
+        self.shared.send_what_waits(&mut sender)?;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.shared.send_what_waits(&mut self.shared.sender())
+    }
+}
+
+impl LinkWriter for TlsWriter {
+    fn close(&mut self) {
+        self.shared.connection().send_close_notify();
+        let mut sender = self.shared.sender();
+        // Whoever is gone is not told.
+        let _ = self.shared.send_what_waits(&mut sender);
+        let _ = sender.shutdown(Shutdown::Both);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    /// A client and a server, and whether they take each other.
+    fn meet(
+        client: &SecretKey,
+        expected: PublicKey,
+        server: &SecretKey,
+        allowed: &[PublicKey],
+    ) -> (io::Result<Link>, io::Result<(Link, PublicKey)>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let caller = Caller::new(client, expected).unwrap();
+        let called = Called::new(server, allowed.iter().copied()).unwrap();
+        thread::scope(|scope| {
+            let answered = scope.spawn(move || called.answer(listener.accept().unwrap().0, SOON));
+            let link = caller.call(TcpStream::connect(address).unwrap(), SOON);
+            // In TLS 1.3 a client learns with its first read that it was not let in.
+            let link = link.and_then(|mut link| {
+                if allowed.contains(&client.public()) {
+                    return Ok(link);
+                }
+                link.reader.read(&mut [0]).map(|_| link)
+            });
+            (link, answered.join().unwrap())
+        })
+    }
+
+    #[test]
+    fn those_who_know_each_other_meet_and_nobody_else() {
+        let [me, other, server] = [(); 3].map(|()| SecretKey::generate().unwrap());
+        let allowed = [me.public()];
+        let (link, answered) = meet(&me, server.public(), &server, &allowed);
+        let (mut link, (mut theirs, peer)) = (link.unwrap(), answered.unwrap());
+        assert_eq!(peer, me.public());
+        // A megabyte each way at once: nobody waits for the other to read first.
+        let data: Vec<u8> = (0..1u32 << 20).map(|i| (i * 7 % 251) as u8).collect();
+        thread::scope(|scope| {
+            for half in [&mut link.writer, &mut theirs.writer] {
+                let data = &data;
+                scope.spawn(move || {
+                    half.write_all(data).unwrap();
+                    half.flush().unwrap();
+                });
+            }
+            for half in [&mut link.reader, &mut theirs.reader] {
+                let data = &data;
+                scope.spawn(move || {
+                    let mut came = vec![0; data.len()];
+                    half.read_exact(&mut came).unwrap();
+                    assert!(came == *data);
+                });
+            }
+        });
+        // Whoever waits is told that the other has gone, in good order.
+        link.writer.close();
+        assert_eq!(theirs.reader.read(&mut [0]).unwrap(), 0);
+        let (link, answered) = meet(&other, server.public(), &server, &allowed);
+        assert_eq!(answered.map(drop).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert_eq!(link.map(drop).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        let (link, answered) = meet(&me, other.public(), &server, &allowed);
+        assert_eq!(link.map(drop).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert!(answered.is_err());
+    }
+
+    #[test]
+    fn whoever_says_nothing_or_little_is_left() {
+        let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
+        let called = Called::new(&server, [me.public()]).unwrap();
+        for says in [&b""[..], b"\x16\x03", b"GET / HTTP/1.1\r\n\r\n"] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            stream.write_all(says).unwrap();
+            let within = Duration::from_millis(50);
+            let refused = called.answer(listener.accept().unwrap().0, within);
+            let kind = refused.map(drop).unwrap_err().kind();
+            let expected = [ErrorKind::TimedOut, ErrorKind::WouldBlock, ErrorKind::InvalidData];
+            assert!(expected.contains(&kind), "{says:?}: {kind}");
+        }
+    }
+}
