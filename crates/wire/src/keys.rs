@@ -273,7 +273,7 @@ mod tests {
             AllowedClient { key: keys[1], name: "bob".into(), quota_bytes: None }
         );
         for wrong in [
-            format!("{one}"),
+            one.clone(),
             format!("{one} ../etc"),
             format!("{one} alice quota=much"),
             format!("{one} alice and more"),
