@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -77,10 +78,9 @@ pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, CliError> {
 
 /// A file that is gone when it is dropped, on the same disk as `path`.
 pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     Builder::new()
         .permissions(Permissions::from_mode(0o666)) // Less what the user's mask takes away.
-        .tempfile_in(directory.unwrap_or(Path::new(".")))
+        .tempfile_in(folder_of(path))
         .map_err(|error| cannot_write(path, &error))
 }
 
@@ -92,16 +92,30 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     ))
 }
 
-/// A file that gets its name when it is whole. Unless that goes well, nothing is left of it.
+/// A file that gets its name when it is whole. Unless that goes well, nothing is left of it, not even if this program is killed.
 pub(crate) struct Unnamed {
     path: PathBuf,
-    file: NamedTempFile,
+    holding: Holding,
+}
+
+enum Holding {
+    /// One that has no name, and ends with the program.
+    Nameless(File),
+    /// Where the file system knows no such thing.
+    Named(NamedTempFile),
 }
 
 impl Unnamed {
     /// Begins a file, beside where it will be.
     pub(crate) fn begin(path: &Path) -> Result<Self, CliError> {
-        Ok(Self { path: path.to_owned(), file: temporary_beside(path)? })
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666); // Less what the user's mask takes away.
+        let holding = match rustix::fs::open(folder_of(path), flags, mode) {
+            Ok(file) => Holding::Nameless(file.into()),
+            Err(_) => Holding::Named(temporary_beside(path)?),
+        };
+        Ok(Self { path: path.to_owned(), holding })
     }
 
     /// A file with this in it.
@@ -120,7 +134,10 @@ impl Unnamed {
 
     /// To write to.
     pub(crate) fn file(&self) -> &File {
-        self.file.as_file()
+        match &self.holding {
+            Holding::Nameless(file) => file,
+            Holding::Named(file) => file.as_file(),
+        }
     }
 
     /// Where it will be.
@@ -130,22 +147,42 @@ impl Unnamed {
 
     /// Gives it its name. A file that has the name is replaced.
     pub(crate) fn name(self) -> Result<(), CliError> {
-        match self.file.persist(&self.path) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(cannot_write(&self.path, &error.error)),
-        }
+        let named = match self.holding {
+            Holding::Named(file) => file.persist(&self.path).map(drop).map_err(|it| it.error),
+            // A name cannot be given in place of another: it is moved there.
+            Holding::Nameless(file) => Builder::new()
+                .make_in(folder_of(&self.path), |beside| link(&file, beside))
+                .and_then(|beside| beside.persist(&self.path).map_err(|it| it.error)),
+        };
+        named.map_err(|error| cannot_write(&self.path, &error))
     }
 
     /// Gives it its name, unless a file has it by now.
     pub(crate) fn name_new(self) -> Result<(), CliError> {
-        match self.file.persist_noclobber(&self.path) {
-            Ok(_) => Ok(()),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(exists(&self.path))
+        let named = match self.holding {
+            Holding::Named(file) => {
+                file.persist_noclobber(&self.path).map(drop).map_err(|it| it.error)
             }
-            Err(error) => Err(cannot_write(&self.path, &error.error)),
-        }
+            Holding::Nameless(file) => link(&file, &self.path),
+        };
+        named.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => exists(&self.path),
+            _ => cannot_write(&self.path, &error),
+        })
     }
+}
+
+/// Gives a file without a name one that no file has.
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, opened, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Where a file of this path is.
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 fn exists(path: &Path) -> CliError {
@@ -153,4 +190,26 @@ fn exists(path: &Path) -> CliError {
         "{} exists already: remove it, or choose another name",
         path.display()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_seen_once_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let names = || fs::read_dir(folder.path()).unwrap().count();
+        let begun = Unnamed::begin_new(&path).unwrap();
+        begun.file().write_all(b"secret").unwrap();
+        assert_eq!(names(), 0, "whoever is killed now leaves nothing");
+        begun.name_new().unwrap();
+        assert_eq!((names(), fs::read(&path).unwrap()), (1, b"secret".to_vec()));
+        assert!(Unnamed::begin_new(&path).is_err());
+        Unnamed::with(&path, "new").unwrap().name().unwrap();
+        assert_eq!((names(), fs::read(&path).unwrap()), (1, b"new".to_vec()));
+        assert!(Unnamed::begin(&path).unwrap().name_new().is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
 }

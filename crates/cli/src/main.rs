@@ -52,6 +52,8 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Key { command: KeyCommand::Add(args) } => volume::add(&args),
         Command::Key { command: KeyCommand::List(args) } => volume::list(&args),
         Command::Key { command: KeyCommand::Remove(args) } => volume::remove(&args),
+        Command::Key { command: KeyCommand::Client(args) } => volume::client_key(&args),
+        Command::Key { command: KeyCommand::Server(args) } => volume::server_key(&args),
         Command::View { command: ViewCommand::Export(args) } => view::export(&args),
         Command::View { command: ViewCommand::Show(args) } => view::show(&args),
         Command::View { command: ViewCommand::Record(args) } => volume::record_view(&args),

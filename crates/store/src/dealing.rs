@@ -95,7 +95,7 @@ pub fn deal(
         return Err(invalid(match possible {
             Some(possible) => format!(
                 "a store with so few levels cannot be striped over {members} others, because each \
-                 holds whole levels: name {possible} or fewer"
+                 holds whole levels: name {possible}"
             ),
             None => "a store with one level cannot be striped: name one place for it".into(),
         }));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 use oblivio_store::Location;
+use oblivio_wire::message::check_name;
 
 use super::OpenArgs;
 use super::opening::LocationParser;
@@ -16,6 +17,49 @@ pub(crate) enum KeyCommand {
     List(KeyListArgs),
     /// Take a key away. Whoever kept an old copy of the superblock can still use it.
     Remove(KeyRemoveArgs),
+    /// Say who this client is to a bucket server: print a line for the server's allow file.
+    ///
+    /// The key has nothing to do with what opens a volume: it only lets the client in. It is made if there is
+    /// none.
+    #[command(
+        after_help = "Example:\n  oblivio key client ./client.key --name alice      (and add what it prints to the server's allow file)"
+    )]
+    Client(ClientKeyArgs),
+    /// Print the key by which clients know a bucket server, for the URLs of its volumes.
+    ///
+    /// It is made if there is none.
+    #[command(after_help = "Example:\n  oblivio key server ./server.key")]
+    Server(ServerKeyArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ClientKeyArgs {
+    /// The file of the client's private key, its owner's alone.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// What the server calls the client. Its volumes lie under that name there.
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub(crate) name: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ServerKeyArgs {
+    /// The file of the server's private key, its owner's alone.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A name that servers take.
+fn parse_name(text: &str) -> Result<String, String> {
+    check_name(text).map(|()| text.to_owned()).map_err(|_| {
+        "it has 1 to 64 letters, digits, -, _ and ., and begins with a letter or a digit".to_owned()
+    })
 }
 
 #[derive(Args)]

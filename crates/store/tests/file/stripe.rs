@@ -187,7 +187,7 @@ fn as_many_members_as_levels_and_no_more() {
         assert_eq!(made.as_ref().err().map(|error| error.kind()), kind);
         match made {
             Ok(_) => location.remove().unwrap(),
-            Err(error) => assert!(error.to_string().contains("name 4 or fewer"), "{error}"),
+            Err(error) => assert!(error.to_string().contains("levels: name 4"), "{error}"),
         }
         assert_eq!(location.kind().bytes_needed(&shapes()).err().map(|error| error.kind()), kind);
     }

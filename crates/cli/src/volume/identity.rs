@@ -1,0 +1,46 @@
+//! `oblivio key client` and `oblivio key server`: who a client or a server is.
+
+use std::path::Path;
+
+use oblivio_wire::keys::{KeyError, PublicKey, SecretKey};
+use serde_json::json;
+
+use crate::args::{ClientKeyArgs, ServerKeyArgs};
+use crate::error::CliError;
+use crate::output;
+
+/// `oblivio key client`: prints a line of a server's allow file.
+pub(crate) fn client(args: &ClientKeyArgs) -> Result<(), CliError> {
+    let key = read_or_make(&args.file)?;
+    let line = format!("{key} {}", args.name);
+    if args.json {
+        let json = json!({ "key": key.to_string(), "name": args.name, "line": line });
+        return output::print(&format!("{json:#}"));
+    }
+    output::remark("a line for the server's allow file:");
+    output::print(&line)
+}
+
+/// `oblivio key server`: prints what goes into the URL of a volume.
+pub(crate) fn server(args: &ServerKeyArgs) -> Result<(), CliError> {
+    let key = read_or_make(&args.file)?;
+    let shown = key.to_string();
+    let query = format!("server={}", shown.split_whitespace().last().unwrap_or_default());
+    if args.json {
+        return output::print(&format!("{:#}", json!({ "key": shown, "query": query })));
+    }
+    output::remark("for the URLs of its volumes, behind a question mark:");
+    output::print(&query)
+}
+
+/// The public key of a file, which is made if there is none.
+fn read_or_make(path: &Path) -> Result<PublicKey, CliError> {
+    let unusable = |error: KeyError| CliError::Input(error.to_string());
+    if path.symlink_metadata().is_ok() {
+        return Ok(SecretKey::read(path).map_err(unusable)?.public());
+    }
+    let key = SecretKey::generate().map_err(unusable)?;
+    key.write(path).map_err(unusable)?;
+    output::remark(&format!("a new key is in {}: keep it from others", path.display()));
+    Ok(key.public())
+}

@@ -1,0 +1,172 @@
+//! Where a volume of a bucket server is: `oblivio+tls://HOST:PORT/NAME?server=KEY&key=FILE`.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | `HOST` | a name, an address, or an address of IPv6 in brackets |
+//! | `:PORT` | [`PORT`] if it is left out |
+//! | `/NAME` | what the volume is called among those of the client |
+//! | `server=` | the public key by which the server is known, as `oblivio key server` prints it |
+//! | `key=` | the file of the client's private key; escapes as in any URL |
+//!
+//! None of it is secret: the file is.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use oblivio_wire::keys::PublicKey;
+use oblivio_wire::message::check_name;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
+
+/// Where bucket servers listen, unless it is said otherwise.
+pub const PORT: u16 = 2411;
+
+/// What stands before `://`.
+pub(crate) const SCHEME: &str = "oblivio+tls";
+
+/// A volume on a bucket server, and the keys of both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemotePlace {
+    /// A name or an address, an address of IPv6 without brackets.
+    host: String,
+    port: u16,
+    name: String,
+    server: PublicKey,
+    key: PathBuf,
+}
+
+/// What is left as it is in a path: all else is escaped.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
+
+impl RemotePlace {
+    /// Takes apart what follows `://`.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing or strange. It repeats nothing.
+    pub(crate) fn parse(rest: &[u8]) -> Result<Self, String> {
+        let rest = str::from_utf8(rest)
+            .map_err(|_| format!("{SCHEME}:// goes with text: escape what is none in key="))?;
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let form = || format!("it is written {SCHEME}://HOST:PORT/NAME?server=KEY&key=FILE");
+        let (authority, name) = place.split_once('/').ok_or_else(form)?;
+        let (host, port) = host_and_port(authority).ok_or_else(form)?;
+        check_name(name).map_err(|error| error.to_string())?;
+        let (mut server, mut key) = (None, None);
+        for field in query.split('&').filter(|field| !field.is_empty()) {
+            match field.split_once('=') {
+                // The key may end with `=`.
+                Some(("server", value)) if server.is_none() => {
+                    let value: Vec<u8> = percent_decode(value.as_bytes()).collect();
+                    let value = String::from_utf8(value).unwrap_or_default();
+                    server = Some(value.parse::<PublicKey>().map_err(|error| error.to_string())?);
+                }
+                Some(("key", value)) if key.is_none() && !value.is_empty() => {
+                    let path = percent_decode(value.as_bytes()).collect::<Vec<_>>();
+                    key = Some(PathBuf::from(OsString::from_vec(path)));
+                }
+                _ => return Err(form()),
+            }
+        }
+        let server = server.ok_or_else(|| {
+            "which key the server has is missing: ?server=KEY, as `oblivio key server` prints it there"
+                .to_owned()
+        })?;
+        let key = key.ok_or_else(|| {
+            "the file of the client's key is missing: &key=FILE, which `oblivio key client` makes"
+                .to_owned()
+        })?;
+        Ok(Self { host, port, name: name.to_owned(), server, key })
+    }
+
+    /// A name or an address.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Where the server listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What the volume is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The key by which the server is known.
+    pub fn server(&self) -> PublicKey {
+        self.server
+    }
+
+    /// The file of the client's key.
+    pub fn key(&self) -> &Path {
+        &self.key
+    }
+}
+
+/// As it is written: it parses to the same.
+impl fmt::Display for RemotePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port, name, server, key } = self;
+        let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
+        let server = server.to_string();
+        let server = server.split_whitespace().last().unwrap_or_default();
+        let key = percent_encode(key.as_os_str().as_bytes(), PATH);
+        write!(f, "{SCHEME}://{open}{host}{close}:{port}/{name}?server={server}&key={key}")
+    }
+}
+
+fn host_and_port(authority: &str) -> Option<(String, u16)> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']')?;
+            host.parse::<std::net::Ipv6Addr>().ok()?;
+            (host, port)
+        }
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    let is_in_name = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    let port = match port.strip_prefix(':') {
+        None if port.is_empty() => PORT,
+        None => return None,
+        Some(port) => port.parse().ok().filter(|port| *port > 0)?,
+    };
+    (!host.is_empty() && host.chars().all(is_in_name)).then(|| (host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
+
+    #[test]
+    fn what_is_shown_names_the_same_and_what_is_missing_is_said() {
+        for rest in [
+            format!("server.example:99/disk?server={KEY}&key=/home/me/key"),
+            format!("10.0.0.1/a.obl?key=k%20y&server={KEY}"),
+            format!("[::1]:7/x?server={KEY}&key=%ff%26"),
+        ] {
+            let place = RemotePlace::parse(rest.as_bytes()).unwrap();
+            let shown = place.to_string();
+            let again = shown.strip_prefix("oblivio+tls://").unwrap();
+            assert_eq!(RemotePlace::parse(again.as_bytes()), Ok(place), "{shown}");
+        }
+        let place = RemotePlace::parse(format!("h/a?server={KEY}&key=k").as_bytes()).unwrap();
+        assert_eq!((place.host(), place.port(), place.name()), ("h", PORT, "a"));
+        for (rest, said) in [
+            (format!("h/a?key=k"), "oblivio key server"),
+            (format!("h/a?server={KEY}"), "oblivio key client"),
+            (format!("h?server={KEY}&key=k"), "HOST:PORT/NAME"),
+            (format!("h:0/a?server={KEY}&key=k"), "HOST:PORT/NAME"),
+            (format!("me@h/a?server={KEY}&key=k"), "HOST:PORT/NAME"),
+            (format!("h/../a?server={KEY}&key=k"), "a name of"),
+            (format!("h/a?server=short&key=k"), "no public key"),
+            (format!("h/a?server={KEY}&key=k&more=1"), "HOST:PORT/NAME"),
+        ] {
+            let refused = RemotePlace::parse(rest.as_bytes()).unwrap_err();
+            assert!(refused.contains(said), "{rest}: {refused}");
+        }
+    }
+}
