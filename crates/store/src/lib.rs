@@ -42,6 +42,7 @@
 //! | `look_ahead` | the thread that reads what was announced |
 //! | `striped` | [`StripedStore`]: a trip over several stores at once |
 //! | [`dealing`] | which of them holds what, and whether they belong together |
+//! | [`remote`] | [`RemoteStore`]: a store on a server |
 //! | `worker` | the thread of each of them |
 //! | `buffer` | memory that a direct request may use |
 //! | `syncer` | the thread that has the medium write ahead of a flush |
@@ -58,6 +59,7 @@ mod medium;
 pub mod opener;
 mod pending;
 mod places;
+pub mod remote;
 mod store;
 mod striped;
 mod syncer;
@@ -66,5 +68,6 @@ mod worker;
 pub use error::{OpenError, OpenErrorKind};
 pub use location::{InvalidLocation, Location, Members, StoreKind};
 pub use opener::{BoxedStore, Condition, OpenedStore, StoreOptions};
+pub use remote::{Dial, RemoteMode, RemoteOptions, RemoteStore};
 pub use store::{FileOptions, FileStore};
 pub use striped::StripedStore;

@@ -58,7 +58,7 @@ impl StripedStore {
         let start = |(name, store)| {
             let worker = Worker::start(store)
                 .map_err(|cause| OpenError::io("start a thread for each store", cause))?;
-            Ok(Member { name, worker })
+            Ok::<_, OpenError>(Member { name, worker })
         };
         Ok(Self {
             members: names.into_iter().zip(stores).map(start).collect::<Result<_, _>>()?,

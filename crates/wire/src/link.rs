@@ -19,30 +19,36 @@ pub trait LinkReader: Read + Send {
     /// # Errors
     /// Those of the system.
     fn limit(&mut self, within: Option<Duration>) -> io::Result<()>;
+
+    /// Ends both halves at once, also while somebody is stuck in the other, because what is sent is not taken.
+    fn close(&mut self);
 }
 
 /// Of what is sent.
 pub trait LinkWriter: Write + Send {
-    /// Ends both halves. Whoever reads or writes meanwhile is told so.
+    /// Ends both halves. Whoever reads meanwhile is told so. It waits for nobody.
     fn close(&mut self);
 }
 
 /// A moment, of a clock that no one sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment(Duration);
+pub struct Moment(Duration);
 
 impl Moment {
-    pub(crate) fn now() -> Self {
+    /// This one.
+    pub fn now() -> Self {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         Self(Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32))
     }
 
-    pub(crate) fn after(self, time: Duration) -> Self {
+    /// That which comes so much later.
+    #[must_use]
+    pub fn after(self, time: Duration) -> Self {
         Self(self.0.saturating_add(time))
     }
 
-    /// None if it is over.
-    pub(crate) fn left(self) -> Option<Duration> {
+    /// How long it is until then; none if it is over.
+    pub fn left(self) -> Option<Duration> {
         self.0.checked_sub(Self::now().0).filter(|left| !left.is_zero())
     }
 }

@@ -24,6 +24,12 @@ pub const MESSAGE_BYTES_MAX: usize = 32 << 20;
 /// Bytes of a piece in a message.
 pub const PIECE_BYTES: usize = 16;
 
+/// Bytes of a [`Request::Write`] besides those for each piece and those that the pieces hold.
+pub const WRITE_BYTES: usize = 13;
+
+/// Bytes of an [`Answer::Data`] besides those that the pieces hold.
+pub const DATA_BYTES: usize = 9;
+
 /// The most trees of a volume, and the most levels of all of them together.
 pub const TREES_MAX: usize = 256;
 /// See [`TREES_MAX`].
@@ -311,7 +317,13 @@ impl Request {
                 put_pieces(&mut out, pieces);
                 out
             }
-            Self::Write { number, pieces, bytes } => write(*number, pieces, bytes),
+            Self::Write { number, pieces, bytes } => {
+                let mut out =
+                    Vec::with_capacity(WRITE_BYTES + pieces.len() * PIECE_BYTES + bytes.len());
+                put_write_head(&mut out, *number, pieces);
+                out.extend(bytes);
+                out
+            }
             Self::Flush { number } => numbered(kind::FLUSH, *number),
         }
     }
@@ -351,14 +363,11 @@ impl Request {
     }
 }
 
-/// A [`Request::Write`] as it is sent, of bytes that lie elsewhere.
-pub fn write(number: u64, pieces: &[Piece], bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(13 + pieces.len() * PIECE_BYTES + bytes.len());
+/// Appends what a [`Request::Write`] begins with: whoever has the bytes of the pieces, or seals them in place, appends them.
+pub fn put_write_head(out: &mut Vec<u8>, number: u64, pieces: &[Piece]) {
     out.push(kind::WRITE);
     out.extend(number.to_le_bytes());
-    put_pieces(&mut out, pieces);
-    out.extend(bytes);
-    out
+    put_pieces(out, pieces);
 }
 
 impl Answer {
@@ -383,7 +392,7 @@ impl Answer {
             }
             Self::Looked { is_there } => vec![kind::LOOKED, u8::from(*is_there)],
             Self::Data { number, bytes } => {
-                let mut out = Vec::with_capacity(9 + bytes.len());
+                let mut out = Vec::with_capacity(DATA_BYTES + bytes.len());
                 out.push(kind::DATA);
                 out.extend(number.to_le_bytes());
                 out.extend(bytes);

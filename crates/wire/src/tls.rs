@@ -356,6 +356,11 @@ impl LinkReader for TlsReader {
         self.until = within.map(|within| Moment::now().after(within));
         Ok(())
     }
+
+    fn close(&mut self) {
+        // Whoever is gone needs not be told.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
 }
 
 struct TlsWriter {
@@ -380,7 +385,8 @@ impl LinkWriter for TlsWriter {
     fn close(&mut self) {
         self.shared.connection().send_close_notify();
         let mut sender = self.shared.sender();
-        // Whoever is gone is not told.
+        // Whoever is gone, or takes nothing, is not told.
+        let _ = sender.set_nonblocking(true);
         let _ = self.shared.send_what_waits(&mut sender);
         let _ = sender.shutdown(Shutdown::Both);
     }

@@ -1,0 +1,91 @@
+//! One link to the server, and the thread that reads what comes on it.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use oblivio_wire::frame;
+use oblivio_wire::link::{Link, LinkReader, LinkWriter};
+use oblivio_wire::message::MESSAGE_BYTES_MAX;
+
+use super::desk::Desk;
+use super::frames::Frame;
+
+pub(super) struct Connection {
+    writer: Box<dyn LinkWriter>,
+    desk: Arc<Desk>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Connection {
+    /// Starts the thread. From now on, an answer has to come within so long after the one before it, or after the first
+    /// request.
+    pub(super) fn start(link: Link, desk: Arc<Desk>, answer_within: Duration) -> io::Result<Self> {
+        let Link { reader, writer } = link;
+        desk.link_is_up();
+        let desk_of_thread = desk.clone();
+        let serve = move || serve(reader, &desk_of_thread, answer_within);
+        let thread = thread::Builder::new().name("answers".into()).spawn(serve);
+        let thread = thread.inspect_err(|error| desk.lose(error.to_string()))?;
+        Ok(Self { writer, desk, thread: Some(thread) })
+    }
+
+    /// Sends a request. If that fails, the link is lost.
+    pub(super) fn send(&mut self, frame: &Frame) {
+        let sent = self.writer.write_all(frame.bytes()).and_then(|()| self.writer.flush());
+        if let Err(error) = sent {
+            self.desk.lose(error.to_string());
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.desk.lose("the link was closed".into());
+        self.writer.close();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked reads nothing any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(mut reader: Box<dyn LinkReader>, desk: &Desk, answer_within: Duration) {
+    let _keeps_nobody_waiting = OnEnd(desk);
+    while desk.expects_answers() {
+        let received = receive(&mut reader, answer_within);
+        if let Err(cause) = received.and_then(|message| desk.take_in(&message)) {
+            desk.lose(cause);
+        }
+    }
+    // Whoever sends meanwhile may be stuck.
+    reader.close();
+}
+
+fn receive(reader: &mut Box<dyn LinkReader>, within: Duration) -> Result<Vec<u8>, String> {
+    let received =
+        reader.limit(Some(within)).and_then(|()| frame::receive(reader, MESSAGE_BYTES_MAX));
+    match received {
+        Ok(Some(message)) => Ok(message),
+        Ok(None) => Err("the server has closed the link".into()),
+        Err(error) => Err(why_nothing_came(&error, within)),
+    }
+}
+
+/// What people are told of a link on which nothing comes.
+pub(super) fn why_nothing_came(error: &io::Error, within: Duration) -> String {
+    match error.kind() {
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => format!("no answer came within {within:?}"),
+        _ => error.to_string(),
+    }
+}
+
+/// Whatever ends the thread, the link is lost.
+struct OnEnd<'a>(&'a Desk);
+
+impl Drop for OnEnd<'_> {
+    fn drop(&mut self) {
+        self.0.lose("the thread that reads answers has ended".into());
+    }
+}

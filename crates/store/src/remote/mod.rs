@@ -1,0 +1,418 @@
+//! A store that is far away: the client of a bucket server.
+//!
+//! The server is told pieces and gets sealed bytes, as any storage. One thread reads what it answers; the caller's thread
+//! sends. So much is under way at once:
+//! - A write is sent, and nobody waits for its answer before the next flush. It is kept until it is durable, because the
+//!   server may start anew and have lost it.
+//! - What is announced is asked for at once, and what is read is taken from there.
+//!
+//! A link that is lost is made again, and what was not answered is sent again, as it was: see `session`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `opening` | how a connection begins |
+//! | `session` | a volume that is open, over one link after the other |
+//! | `connection` | one link, and the thread that reads from it |
+//! | `desk` | what was asked and what was answered: every answer is checked |
+//! | `frames` | requests as they are sent |
+//! | `kept` | buckets that were written since the last flush |
+//! | `prefetched` | pieces that were announced |
+
+mod connection;
+mod desk;
+mod frames;
+mod kept;
+mod opening;
+mod prefetched;
+mod session;
+
+use std::io;
+use std::time::Duration;
+
+use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_wire::link::Link;
+use oblivio_wire::{OpenMode, Opened, Request};
+
+use crate::error::{OpenError, OpenErrorKind};
+use crate::opener::Condition;
+use crate::places::{self, Places};
+use desk::{Awaited, for_people};
+use frames::{Frame, LONGEST_PIECE_BYTES, WriteFrames, runs};
+use kept::Kept;
+use opening::{Greeted, Unopened, check_name};
+use prefetched::Prefetched;
+use session::Session;
+
+pub(crate) use prefetched::PREFETCHED_BYTES_MAX;
+
+/// Reaches the server. It is called again after a connection was lost, and should not take longer than an answer may.
+pub trait Dial: Send {
+    /// A new link to the same server.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    fn dial(&mut self) -> io::Result<Link>;
+}
+
+/// How a volume on a server is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteOptions {
+    /// What the volume is called there.
+    pub name: String,
+    /// How long to try to reach the server again after the link was lost.
+    pub retry_for: Duration,
+    /// A link is given up if an answer takes longer.
+    pub answer_within: Duration,
+    /// How much of what was written is kept before the store makes a flush by itself. A write that is longer comes on top.
+    pub unflushed_bytes_max: usize,
+}
+
+impl RemoteOptions {
+    /// For the volume that is called so.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            retry_for: Duration::from_secs(60),
+            answer_within: Duration::from_secs(30),
+            unflushed_bytes_max: 64 << 20,
+        }
+    }
+}
+
+/// How an existing volume is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteMode {
+    /// To read and write. Whoever had it open is fenced off.
+    Write,
+    /// To read, while nobody has it open to write.
+    Read {
+        /// Also if a part of it is gone.
+        may_be_cut_off: bool,
+    },
+}
+
+/// Untrusted storage on a server.
+///
+/// Only what was flushed is sure to be there: dropping the store drops what was not. Once a write or a flush has failed, or the
+/// server could not be reached for too long, everything fails, because nobody can tell any more what the server holds: open it
+/// again.
+pub struct RemoteStore {
+    session: Session,
+    places: Places,
+    is_read_only: bool,
+    unflushed_bytes_max: usize,
+    kept: Kept,
+    prefetched: Prefetched,
+    /// The frames of the latest read, and where they are.
+    buffer: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl RemoteStore {
+    /// Makes a new volume with trees of these shapes, `TreeId(0)` first, and opens it to write.
+    ///
+    /// # Errors
+    /// When there is one of that name, when a message cannot carry a bucket, when the server refuses, or cannot be reached.
+    pub fn create(
+        mut dial: Box<dyn Dial>,
+        shapes: &[TreeShape],
+        options: RemoteOptions,
+    ) -> Result<Self, OpenError> {
+        check_name(&options.name)?;
+        let places = places(shapes)?;
+        let mut greeted = Greeted::dial(&mut *dial, options.answer_within)?;
+        let opened = greeted.open(&options.name, OpenMode::Create(shapes.to_vec()))?;
+        if opened.shapes != shapes {
+            return Err(Unopened::Lied("it has made other trees than it was told").into());
+        }
+        Self::start(dial, options, greeted, &opened, places, false)
+    }
+
+    /// Opens a volume, and learns which trees it has.
+    ///
+    /// # Errors
+    /// When there is none, when it is in use, when the server refuses, or cannot be reached.
+    pub fn open(
+        mut dial: Box<dyn Dial>,
+        mode: RemoteMode,
+        options: RemoteOptions,
+    ) -> Result<(Self, Condition), OpenError> {
+        check_name(&options.name)?;
+        let mut greeted = Greeted::dial(&mut *dial, options.answer_within)?;
+        let (is_read_only, mode) = match mode {
+            RemoteMode::Write => (false, OpenMode::Write),
+            RemoteMode::Read { may_be_cut_off } => (true, OpenMode::Read { may_be_cut_off }),
+        };
+        let opened = greeted.open(&options.name, mode)?;
+        let places = places(&opened.shapes).map_err(|error| {
+            OpenError::caused_by(
+                OpenErrorKind::Damaged,
+                format!("the server says that the volume has trees that there cannot be: {error}"),
+                error,
+            )
+        })?;
+        let store = Self::start(dial, options, greeted, &opened, places, is_read_only)?;
+        Ok((store, condition(opened)))
+    }
+
+    /// Whether there is a volume of this name.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub fn look(mut dial: Box<dyn Dial>, name: &str) -> Result<bool, OpenError> {
+        check_name(name)?;
+        let mut greeted = Greeted::dial(&mut *dial, RemoteOptions::new(name).answer_within)?;
+        let is_there = greeted.look(name)?;
+        greeted.close();
+        Ok(is_there)
+    }
+
+    /// Removes a volume that nobody has open.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be removed.
+    pub fn remove(mut dial: Box<dyn Dial>, name: &str) -> Result<(), OpenError> {
+        check_name(name)?;
+        let mut greeted = Greeted::dial(&mut *dial, RemoteOptions::new(name).answer_within)?;
+        greeted.remove(name)?;
+        greeted.close();
+        Ok(())
+    }
+
+    /// The shapes of all trees, `TreeId(0)` first.
+    pub fn shapes(&self) -> &[TreeShape] {
+        self.places.shapes()
+    }
+
+    fn start(
+        dial: Box<dyn Dial>,
+        options: RemoteOptions,
+        greeted: Greeted,
+        opened: &Opened,
+        places: Places,
+        is_read_only: bool,
+    ) -> Result<Self, OpenError> {
+        let unflushed_bytes_max = options.unflushed_bytes_max;
+        let session = Session::start(dial, options, greeted, opened)
+            .map_err(|cause| OpenError::io("start a thread for what the server answers", cause))?;
+        Ok(Self {
+            session,
+            places,
+            is_read_only,
+            unflushed_bytes_max,
+            kept: Kept::default(),
+            prefetched: Prefetched::new(PREFETCHED_BYTES_MAX),
+            buffer: Vec::new(),
+            spans: Vec::new(),
+        })
+    }
+
+    /// The bytes of a piece, if there is one.
+    fn length(&self, piece: &Piece) -> Option<usize> {
+        self.places.find(piece).map(|place| place.piece.bytes)
+    }
+
+    fn lengths(&self, pieces: &[Piece]) -> Result<Vec<usize>, StoreError> {
+        let length = |piece| self.length(piece).ok_or_else(|| places::absent(piece));
+        pieces.iter().map(length).collect()
+    }
+
+    /// Which pieces of a trip have to be asked for.
+    fn not_at_hand(&self, trip: &[Piece]) -> Vec<usize> {
+        let is_at_hand = |piece| self.kept.has(piece) || self.prefetched.request(piece).is_some();
+        (0..trip.len()).filter(|i| !is_at_hand(&trip[*i])).collect()
+    }
+
+    /// Asks for those pieces of a trip, in one request unless that is too long, and says which of them each request is for.
+    fn ask_for(&mut self, trip: &[Piece], lengths: &[usize], which: &[usize]) -> Vec<Asked> {
+        let wanted: Vec<_> = which.iter().map(|i| lengths[*i]).collect();
+        let asked = runs(&wanted).into_iter().map(|run| {
+            let pieces = which[run.clone()].iter().map(|i| trip[*i]).collect();
+            let number = self.ask_for_all(pieces, wanted[run.clone()].iter().sum());
+            Asked { number, which: which[run].to_vec() }
+        });
+        asked.collect()
+    }
+
+    fn ask_for_all(&mut self, pieces: Vec<Piece>, bytes: usize) -> u64 {
+        let request = Request::Read { number: self.session.next_number(), pieces };
+        self.session.ask(Awaited::Data { bytes }, &Frame::of(&request))
+    }
+
+    /// Waits for what was prefetched of a trip. Nothing is held of a request that has failed.
+    fn take_prefetched(&mut self, trip: &[Piece]) -> Result<(), StoreError> {
+        for piece in trip.iter().filter(|piece| !self.kept.has(piece)) {
+            let number = self.prefetched.request(piece);
+            let Some(number) = number.filter(|number| self.prefetched.lacks_answer(*number)) else {
+                continue;
+            };
+            match self.session.wait(number) {
+                Ok(answer) => self.prefetched.answered(number, answer),
+                Err(error) if self.session.has_failed() => return Err(error),
+                // Another of its pieces may be to blame: this trip asks by itself.
+                Err(_) => self.prefetched.forget_read(number),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays out the frames of a trip, and fills in what is at hand.
+    fn place_what_is_at_hand(&mut self, trip: &[Piece], lengths: &[usize]) {
+        let Self { places, kept, prefetched, buffer, spans, .. } = self;
+        spans.clear();
+        let mut end = 0;
+        for bytes in lengths {
+            spans.push(Span { start: end, bytes: *bytes });
+            end += bytes;
+        }
+        buffer.clear();
+        buffer.resize(end, 0);
+        for (piece, Span { start, bytes }) in trip.iter().zip(&*spans) {
+            let here = kept
+                .find(piece, offset_in_bucket(places, piece), *bytes)
+                .or_else(|| prefetched.find(piece));
+            if let Some(here) = here {
+                buffer[*start..start + bytes].copy_from_slice(here);
+            }
+        }
+    }
+
+    /// Waits for what was asked for, and fills it in.
+    fn place_what_comes(&mut self, asked: &[Asked]) -> Result<(), StoreError> {
+        for Asked { number, which } in asked {
+            let came = self.session.wait(*number)?;
+            let mut rest = &came[..];
+            for i in which {
+                let Span { start, bytes } = self.spans[*i];
+                let (frame, behind) = rest.split_at(bytes);
+                self.buffer[start..start + bytes].copy_from_slice(frame);
+                rest = behind;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget_useless(&mut self) {
+        self.prefetched.take_useless().into_iter().for_each(|number| self.session.forget(number));
+    }
+
+    /// Has the server make everything durable, so that nothing needs to be kept.
+    fn flush_all(&mut self) -> Result<(), StoreError> {
+        let request = Request::Flush { number: self.session.next_number() };
+        let number = self.session.ask(Awaited::Flushed, &Frame::of(&request));
+        self.session.wait(number)?;
+        self.kept.clear();
+        Ok(())
+    }
+}
+
+/// A request for some pieces of a trip.
+struct Asked {
+    number: u64,
+    which: Vec<usize>,
+}
+
+impl BucketStore for RemoteStore {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.places.shape(tree)
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        if self.session.has_failed() {
+            return;
+        }
+        let number = self.session.next_number();
+        let (mut wanted, mut lengths) = (Vec::new(), Vec::new());
+        for piece in pieces.iter().filter(|piece| !self.kept.has(piece)) {
+            let Some(bytes) = self.length(piece) else { continue };
+            if self.prefetched.announce(number, piece, bytes) {
+                wanted.push(*piece);
+                lengths.push(bytes);
+            }
+        }
+        // What is too long to be held, or for one message, is read when it is asked for.
+        if self.prefetched.make_room() && runs(&lengths).len() == 1 {
+            self.ask_for_all(wanted, lengths.iter().sum());
+        } else {
+            self.prefetched.forget_read(number);
+        }
+        self.forget_useless();
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.session.begin_call()?;
+        let lengths = self.lengths(pieces)?;
+        let missing = self.not_at_hand(pieces);
+        let mut asked = self.ask_for(pieces, &lengths, &missing);
+        let outcome = self.take_prefetched(pieces).and_then(|()| {
+            let mut not_brought = self.not_at_hand(pieces);
+            not_brought.retain(|i| missing.binary_search(i).is_err());
+            asked.extend(self.ask_for(pieces, &lengths, &not_brought));
+            self.place_what_is_at_hand(pieces, &lengths);
+            self.place_what_comes(&asked)
+        });
+        if let Err(error) = outcome {
+            asked.iter().for_each(|asked| self.session.forget(asked.number));
+            return Err(error);
+        }
+        pieces.iter().for_each(|piece| self.prefetched.was_read(piece));
+        self.forget_useless();
+        Ok(Frames::new(&self.buffer, &self.spans))
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.session.begin_call()?;
+        if self.is_read_only {
+            let message = "the volume is open to read only: open it to write";
+            return Err(StoreError::new(StoreErrorKind::Refused, message));
+        }
+        let lengths = self.lengths(pieces)?;
+        let bytes: usize = lengths.iter().sum();
+        if !self.kept.is_empty() && self.kept.bytes() + bytes > self.unflushed_bytes_max {
+            self.flush_all()?;
+        }
+        self.session.keep_up()?;
+        let write = WriteFrames::seal(self.session.next_number(), pieces, &lengths, fill);
+        pieces.iter().for_each(|piece| self.prefetched.is_written(piece));
+        self.forget_useless();
+        self.kept.add(pieces, &write);
+        for frame in &write.frames {
+            self.session.ask(Awaited::Written, frame);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.session.begin_call()?;
+        // What was written before is durable.
+        if self.is_read_only || self.kept.is_empty() { Ok(()) } else { self.flush_all() }
+    }
+}
+
+/// Where the trees are, if every bucket is one that a message can carry.
+fn places(shapes: &[TreeShape]) -> Result<Places, OpenError> {
+    let mut levels = shapes.iter().flat_map(TreeShape::levels);
+    if let Some(level) = levels.find(|level| level.bucket_bytes > LONGEST_PIECE_BYTES as u64) {
+        let message = format!(
+            "buckets of {} bytes cannot be sent, only those of {LONGEST_PIECE_BYTES} at most: use smaller blocks",
+            level.bucket_bytes
+        );
+        return Err(OpenError::new(OpenErrorKind::InvalidShapes, message));
+    }
+    Places::new(shapes)
+}
+
+fn offset_in_bucket(places: &Places, piece: &Piece) -> usize {
+    places.find(piece).map_or(0, |place| (place.piece.start - place.bucket.start) as usize)
+}
+
+fn condition(opened: Opened) -> Condition {
+    let of_people = |sentences: Vec<String>| sentences.iter().map(|it| for_people(it)).collect();
+    Condition {
+        allocated_bytes: opened.allocated_bytes,
+        is_cut_off: opened.is_cut_off,
+        damage: of_people(opened.damage),
+        mended: of_people(opened.mended),
+    }
+}

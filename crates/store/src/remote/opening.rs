@@ -1,0 +1,166 @@
+//! The beginning of a connection: who speaks which version, and what is opened. One thing is asked after the other.
+
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use oblivio_wire::link::Link;
+use oblivio_wire::message::{self, MESSAGE_BYTES_MAX, VERSION};
+use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
+
+use super::Dial;
+use super::connection::why_nothing_came;
+use super::desk::for_people;
+use crate::error::{OpenError, OpenErrorKind};
+
+/// A link on which the server has said that it speaks the same.
+pub(super) struct Greeted {
+    link: Link,
+    within: Duration,
+}
+
+/// Why nothing was opened.
+#[derive(Debug)]
+pub(super) enum Unopened {
+    /// The server cannot be reached, or the link was lost.
+    Lost(io::Error),
+    /// The server does not keep to the protocol.
+    Lied(&'static str),
+    /// The server says no.
+    Refused(Failure),
+}
+
+impl Greeted {
+    /// Reaches the server. Every answer has to come within so long.
+    pub(super) fn dial(dial: &mut dyn Dial, within: Duration) -> Result<Self, Unopened> {
+        let mut greeted = Self { link: dial.dial().map_err(Unopened::Lost)?, within };
+        match greeted.ask(&Request::Hello { version: VERSION })? {
+            Answer::Welcome { version: VERSION } => Ok(greeted),
+            Answer::Welcome { version } => Err(Unopened::Refused(Failure {
+                number: 0,
+                kind: FailureKind::UnknownVersion,
+                message: format!("it speaks version {version}, known is {VERSION}"),
+            })),
+            _ => Err(Unopened::Lied("it does not greet")),
+        }
+    }
+
+    pub(super) fn open(&mut self, name: &str, mode: OpenMode) -> Result<Opened, Unopened> {
+        self.expect_opened(&Request::Open { name: name.into(), mode })
+    }
+
+    pub(super) fn resume(&mut self, name: &str, session: u64) -> Result<Opened, Unopened> {
+        self.expect_opened(&Request::Resume { name: name.into(), session })
+    }
+
+    pub(super) fn look(&mut self, name: &str) -> Result<bool, Unopened> {
+        match self.ask(&Request::Look { name: name.into() })? {
+            Answer::Looked { is_there } => Ok(is_there),
+            _ => Err(Unopened::Lied(
+                "it was asked whether there is a volume, and answers something else",
+            )),
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Result<(), Unopened> {
+        match self.ask(&Request::Remove { name: name.into() })? {
+            Answer::Done { number: 0 } => Ok(()),
+            _ => Err(Unopened::Lied("it was to remove a volume, and answers something else")),
+        }
+    }
+
+    /// To ask more than one thing at a time.
+    pub(super) fn into_link(self) -> Link {
+        self.link
+    }
+
+    /// Ends the link in good order.
+    pub(super) fn close(mut self) {
+        self.link.writer.close();
+    }
+
+    fn expect_opened(&mut self, request: &Request) -> Result<Opened, Unopened> {
+        match self.ask(request)? {
+            Answer::Opened(opened) => Ok(opened),
+            _ => Err(Unopened::Lied("it was to open a volume, and answers something else")),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Answer, Unopened> {
+        let answer = self.exchange(&request.encode()).map_err(Unopened::Lost)?;
+        match Answer::decode(&answer) {
+            Ok(Answer::Failed(failure)) => {
+                let message = for_people(&failure.message);
+                Err(Unopened::Refused(Failure { message, ..failure }))
+            }
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(Unopened::Lied("it sends what is no message")),
+        }
+    }
+
+    fn exchange(&mut self, message: &[u8]) -> io::Result<Vec<u8>> {
+        let Link { reader, writer } = &mut self.link;
+        frame::send(writer, message)?;
+        writer.flush()?;
+        reader.limit(Some(self.within))?;
+        let received = frame::receive(reader, MESSAGE_BYTES_MAX)
+            .map_err(|error| io::Error::new(error.kind(), why_nothing_came(&error, self.within)));
+        received?.ok_or_else(|| {
+            io::Error::new(ErrorKind::UnexpectedEof, "the server has closed the link")
+        })
+    }
+}
+
+/// Whether a volume may be called so.
+pub(super) fn check_name(name: &str) -> Result<(), OpenError> {
+    message::check_name(name).map_err(|_| {
+        let message = format!(
+            "{name:?} is no name of a volume: choose 1 to 64 letters, digits, -, _ and ., the first a letter or a digit"
+        );
+        OpenError::new(OpenErrorKind::Missing, message)
+    })
+}
+
+impl From<Unopened> for OpenError {
+    fn from(unopened: Unopened) -> Self {
+        match unopened {
+            Unopened::Lost(cause) if cause.kind() == ErrorKind::PermissionDenied => {
+                let message = format!(
+                    "the server has another key, or does not let this client in ({cause}): check the keys of both"
+                );
+                Self::caused_by(OpenErrorKind::Io, message, cause)
+            }
+            Unopened::Lost(cause) => {
+                let message =
+                    format!("cannot reach the server ({cause}): check it and the network");
+                Self::caused_by(OpenErrorKind::Io, message, cause)
+            }
+            Unopened::Lied(how) => {
+                let message = format!("this is no server of buckets: {how}: check the address");
+                Self::new(OpenErrorKind::NotAStore, message)
+            }
+            Unopened::Refused(Failure { kind, message, .. }) => {
+                let (kind, advice) = advice(kind);
+                Self::new(kind, format!("the server says: {message}{advice}"))
+            }
+        }
+    }
+}
+
+/// What a refusal is to whoever opens storage, and what to do.
+fn advice(kind: FailureKind) -> (OpenErrorKind, &'static str) {
+    match kind {
+        FailureKind::NoVolume => (OpenErrorKind::Missing, ": check the name"),
+        FailureKind::Exists => (OpenErrorKind::Exists, ": choose another name, or remove it"),
+        FailureKind::InUse | FailureKind::Fenced => {
+            (OpenErrorKind::Locked, ": close the volume elsewhere")
+        }
+        FailureKind::Full => (OpenErrorKind::NoSpace, ": make room there"),
+        FailureKind::Damaged => (OpenErrorKind::Damaged, ""),
+        FailureKind::UnknownVersion => {
+            (OpenErrorKind::UnknownVersion, ": use programs of one version")
+        }
+        FailureKind::Invalid | FailureKind::Absent | FailureKind::Refused | FailureKind::Failed => {
+            (OpenErrorKind::Io, "")
+        }
+    }
+}

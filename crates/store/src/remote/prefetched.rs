@@ -1,0 +1,232 @@
+//! Pieces that were announced: asked for at once, and here until they are read.
+//!
+//! Which they are follows from the calls alone, and not from when answers come: so does what is asked for.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem;
+use std::ops::Range;
+
+use oblivio_core::BucketId;
+use oblivio_core::store::{Part, Piece, TreeId};
+
+/// Bytes of what was announced and not read, at most: twice what a volume announces at once.
+pub(crate) const PREFETCHED_BYTES_MAX: usize = 32 << 20;
+
+pub(super) struct Prefetched {
+    /// By the number of the request: the first is the oldest.
+    reads: BTreeMap<u64, Read>,
+    pieces: HashMap<(TreeId, BucketId), Vec<Held>>,
+    /// Of all reads.
+    bytes: usize,
+    bytes_max: usize,
+    /// Requests of which nobody needs the answer any more.
+    useless: Vec<u64>,
+}
+
+/// A request, and its answer if that was taken.
+#[derive(Default)]
+struct Read {
+    /// The buckets of its pieces.
+    buckets: Vec<(TreeId, BucketId)>,
+    /// How many of its pieces are held.
+    held: usize,
+    bytes: usize,
+    answer: Option<Vec<u8>>,
+}
+
+/// A part of a bucket that somebody is going to read.
+struct Held {
+    part: Part,
+    /// How often it was announced and not read.
+    readers: usize,
+    number: u64,
+    start: usize,
+    bytes: usize,
+}
+
+impl Prefetched {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self {
+            reads: BTreeMap::new(),
+            pieces: HashMap::new(),
+            bytes: 0,
+            bytes_max,
+            useless: Vec::new(),
+        }
+    }
+
+    /// The piece is going to be read. Answers whether it is not held yet, and so to be asked for: by the request of this number.
+    pub(super) fn announce(&mut self, number: u64, piece: &Piece, bytes: usize) -> bool {
+        if let Some(held) = self.held_mut(piece) {
+            held.readers += 1;
+            return false;
+        }
+        let bucket = (piece.tree, piece.bucket);
+        let read = self.reads.entry(number).or_default();
+        let held = Held { part: piece.part, readers: 1, number, start: read.bytes, bytes };
+        self.pieces.entry(bucket).or_default().push(held);
+        read.buckets.push(bucket);
+        read.held += 1;
+        read.bytes += bytes;
+        self.bytes += bytes;
+        true
+    }
+
+    /// The oldest requests make room for the latest. Answers whether there is room for it.
+    pub(super) fn make_room(&mut self) -> bool {
+        while self.bytes > self.bytes_max && self.reads.len() > 1 {
+            self.forget_oldest();
+        }
+        self.bytes <= self.bytes_max
+    }
+
+    fn forget_oldest(&mut self) {
+        let oldest = self.reads.keys().next().copied();
+        oldest.into_iter().for_each(|number| self.forget_read(number));
+    }
+
+    /// The request that the piece is part of, if it is held.
+    pub(super) fn request(&self, piece: &Piece) -> Option<u64> {
+        self.held(piece).map(|held| held.number)
+    }
+
+    /// Whether the answer to a request has to be taken yet.
+    pub(super) fn lacks_answer(&self, number: u64) -> bool {
+        self.reads.get(&number).is_some_and(|read| read.answer.is_none())
+    }
+
+    /// The answer to a request.
+    pub(super) fn answered(&mut self, number: u64, answer: Vec<u8>) {
+        self.reads.entry(number).and_modify(|read| read.answer = Some(answer));
+    }
+
+    /// The bytes of a piece, if they are here.
+    pub(super) fn find(&self, piece: &Piece) -> Option<&[u8]> {
+        let held = self.held(piece)?;
+        let answer = self.reads.get(&held.number)?.answer.as_ref()?;
+        Some(&answer[held.range()])
+    }
+
+    /// The piece was read.
+    pub(super) fn was_read(&mut self, piece: &Piece) {
+        let Some(held) = self.held_mut(piece) else { return };
+        held.readers -= 1;
+        if held.readers == 0 {
+            self.release((piece.tree, piece.bucket), |held| held.part == piece.part);
+        }
+    }
+
+    /// The bucket of the piece is going to be written: what is held of it is of the past then.
+    pub(super) fn is_written(&mut self, piece: &Piece) {
+        self.release((piece.tree, piece.bucket), |_| true);
+    }
+
+    /// Holds nothing of a request any more.
+    pub(super) fn forget_read(&mut self, number: u64) {
+        let buckets = self.reads.get_mut(&number).map(|read| mem::take(&mut read.buckets));
+        for bucket in buckets.unwrap_or_default() {
+            self.release(bucket, |held| held.number == number);
+        }
+    }
+
+    /// The requests of which nobody needs the answer any more, since this was asked last.
+    pub(super) fn take_useless(&mut self) -> Vec<u64> {
+        mem::take(&mut self.useless)
+    }
+
+    fn held(&self, piece: &Piece) -> Option<&Held> {
+        let held = self.pieces.get(&(piece.tree, piece.bucket))?;
+        held.iter().find(|held| held.part == piece.part)
+    }
+
+    fn held_mut(&mut self, piece: &Piece) -> Option<&mut Held> {
+        let held = self.pieces.get_mut(&(piece.tree, piece.bucket))?;
+        held.iter_mut().find(|held| held.part == piece.part)
+    }
+
+    /// Holds these parts of a bucket no more, and so no read of which nothing is left.
+    fn release(&mut self, bucket: (TreeId, BucketId), is_released: impl Fn(&Held) -> bool) {
+        let Some(parts) = self.pieces.get_mut(&bucket) else { return };
+        for held in parts.extract_if(.., |held| is_released(held)) {
+            let Some(read) = self.reads.get_mut(&held.number) else { continue };
+            read.held -= 1;
+            if read.held == 0 {
+                self.bytes -= read.bytes;
+                self.reads.remove(&held.number);
+                self.useless.push(held.number);
+            }
+        }
+        if parts.is_empty() {
+            self.pieces.remove(&bucket);
+        }
+    }
+}
+
+impl Held {
+    fn range(&self) -> Range<usize> {
+        self.start..self.start + self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(index: u64, part: Part) -> Piece {
+        Piece { tree: TreeId(0), bucket: BucketId::new(5, index), part }
+    }
+
+    fn whole(index: u64) -> Piece {
+        piece(index, Part::Whole)
+    }
+
+    fn announce(prefetched: &mut Prefetched, number: u64, pieces: &[(Piece, usize)]) {
+        for (piece, bytes) in pieces {
+            assert!(prefetched.announce(number, piece, *bytes), "it is not held");
+        }
+    }
+
+    #[test]
+    fn a_piece_is_held_until_all_have_read_it_who_announced_it() {
+        let mut prefetched = Prefetched::new(100);
+        announce(&mut prefetched, 1, &[(whole(0), 4), (piece(0, Part::Header), 2), (whole(1), 3)]);
+        assert!(!prefetched.announce(2, &whole(0), 4));
+        assert!(prefetched.make_room() && prefetched.lacks_answer(1));
+        assert_eq!(prefetched.find(&whole(0)), None);
+        prefetched.answered(1, vec![0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(!prefetched.lacks_answer(1));
+        for _ in 0..2 {
+            assert_eq!(prefetched.find(&whole(0)), Some(&[0, 1, 2, 3][..]));
+            prefetched.was_read(&whole(0));
+        }
+        assert_eq!(prefetched.find(&whole(0)), None);
+        assert_eq!(prefetched.find(&piece(0, Part::Header)), Some(&[4, 5][..]));
+        assert_eq!(prefetched.find(&whole(1)), Some(&[6, 7, 8][..]));
+        prefetched.is_written(&whole(1));
+        assert_eq!(prefetched.take_useless(), []);
+        prefetched.is_written(&piece(0, Part::Slot(3)));
+        assert_eq!(prefetched.take_useless(), [1]);
+        assert_eq!((prefetched.bytes, prefetched.pieces.len(), prefetched.reads.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn the_oldest_make_room() {
+        let mut prefetched = Prefetched::new(100);
+        announce(&mut prefetched, 1, &[(whole(1), 30), (whole(2), 30)]);
+        announce(&mut prefetched, 2, &[(whole(3), 40)]);
+        assert!(prefetched.make_room());
+        assert_eq!(prefetched.take_useless(), []);
+        announce(&mut prefetched, 3, &[(whole(4), 50)]);
+        assert!(prefetched.make_room());
+        assert_eq!(prefetched.take_useless(), [1]);
+        assert_eq!(
+            [1, 2, 3, 4].map(|i| prefetched.request(&whole(i))),
+            [None, None, Some(2), Some(3)]
+        );
+        announce(&mut prefetched, 4, &[(whole(5), 101)]);
+        assert!(!prefetched.make_room());
+        assert_eq!(prefetched.take_useless(), [2, 3]);
+        prefetched.forget_read(4);
+        assert_eq!((prefetched.bytes, prefetched.pieces.len(), prefetched.reads.len()), (0, 0, 0));
+    }
+}

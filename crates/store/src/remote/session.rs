@@ -1,0 +1,239 @@
+//! A volume that is open on the server, over one link after the other.
+//!
+//! A link may be lost at any byte, and the server may start anew without what was not durable. Whoever asks learns nothing
+//! of it but that it takes longer: what was sent is sent again, the same bytes in the same order. So nothing that storage
+//! sees depends on it but repeats.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use oblivio_core::store::TreeShape;
+use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_wire::link::Moment;
+use oblivio_wire::{Failure, FailureKind, Opened};
+
+use super::connection::Connection;
+use super::desk::{Awaited, Desk, Fault, Outcome, fenced, lied};
+use super::frames::Frame;
+use super::opening::{Greeted, Unopened};
+use super::{Dial, RemoteOptions};
+
+/// Before the second attempt to reach the server, and twice as long before each one after it.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+
+/// See [`PAUSE_MIN`].
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+pub(super) struct Session {
+    dial: Box<dyn Dial>,
+    options: RemoteOptions,
+    session: u64,
+    incarnation: u64,
+    shapes: Vec<TreeShape>,
+    desk: Arc<Desk>,
+    /// Before it is replaced, its thread has ended.
+    connection: Option<Connection>,
+    last_number: u64,
+    trouble: Option<Trouble>,
+}
+
+/// The link was lost, and nothing was won since then.
+struct Trouble {
+    until: Moment,
+    /// All below it was answered.
+    lowest_waiting: u64,
+    pause: Duration,
+}
+
+impl Trouble {
+    /// How long to wait before the next attempt; none if there is to be no other.
+    fn next_pause(&mut self) -> Option<Duration> {
+        let pause = self.pause.min(self.until.left()?);
+        self.pause = (2 * self.pause).min(PAUSE_MAX);
+        Some(pause)
+    }
+}
+
+/// Why a session does not go on over a new link.
+enum NotResumed {
+    /// It may over another one.
+    NotYet(String),
+    Never(Fault),
+}
+
+impl Session {
+    /// Goes on with what was opened on this link.
+    pub(super) fn start(
+        dial: Box<dyn Dial>,
+        options: RemoteOptions,
+        greeted: Greeted,
+        opened: &Opened,
+    ) -> io::Result<Self> {
+        let desk = Arc::new(Desk::default());
+        let connection =
+            Connection::start(greeted.into_link(), desk.clone(), options.answer_within)?;
+        Ok(Self {
+            dial,
+            options,
+            session: opened.session,
+            incarnation: opened.incarnation,
+            shapes: opened.shapes.clone(),
+            desk,
+            connection: Some(connection),
+            last_number: 0,
+            trouble: None,
+        })
+    }
+
+    /// A call begins. It has its own time for attempts to reach the server.
+    ///
+    /// # Errors
+    /// When nothing is answered any more.
+    pub(super) fn begin_call(&mut self) -> Result<(), StoreError> {
+        self.trouble = None;
+        self.desk.check_alive()
+    }
+
+    /// Whether nothing is answered any more.
+    pub(super) fn has_failed(&self) -> bool {
+        self.desk.check_alive().is_err()
+    }
+
+    /// Sees to it that there is a link, as far as one can tell.
+    pub(super) fn keep_up(&mut self) -> Result<(), StoreError> {
+        if self.desk.is_up() { Ok(()) } else { self.reconnect() }
+    }
+
+    /// The number of the next request.
+    pub(super) fn next_number(&self) -> u64 {
+        self.last_number + 1
+    }
+
+    /// Sends the request that has the next number. If there is no link, it is sent over the next one.
+    pub(super) fn ask(&mut self, awaited: Awaited, frame: &Frame) -> u64 {
+        self.last_number += 1;
+        self.desk.ask(self.last_number, awaited, frame.clone());
+        if self.desk.is_up() {
+            self.connection.iter_mut().for_each(|connection| connection.send(frame));
+        }
+        self.last_number
+    }
+
+    /// Nobody will wait for this answer.
+    pub(super) fn forget(&self, number: u64) {
+        self.desk.forget(number);
+    }
+
+    /// Waits for an answer: the bytes that were read, or none.
+    ///
+    /// # Errors
+    /// When this cannot be done, or nothing is answered any more.
+    pub(super) fn wait(&mut self, number: u64) -> Result<Vec<u8>, StoreError> {
+        loop {
+            match self.desk.wait(number)? {
+                Outcome::Came(came) => return came.map_err(|fault| fault.error()),
+                Outcome::LinkIsLost => self.reconnect()?,
+            }
+        }
+    }
+
+    /// Goes on over a new link. There is an end to it: each time something was answered that had never been answered before, or
+    /// the time runs on.
+    fn reconnect(&mut self) -> Result<(), StoreError> {
+        self.desk.check_alive()?;
+        self.connection = None;
+        let lowest_waiting = self.desk.lowest_waiting().unwrap_or(self.next_number());
+        let since_before = self.trouble.take().filter(|it| it.lowest_waiting >= lowest_waiting);
+        let (mut is_first, mut trouble) = match since_before {
+            Some(trouble) => (false, trouble),
+            None => (true, self.new_trouble(lowest_waiting)),
+        };
+        let mut cause = self.desk.cause();
+        loop {
+            if !is_first {
+                let Some(pause) = trouble.next_pause() else { break };
+                thread::sleep(pause);
+            }
+            is_first = false;
+            match self.resume(&trouble) {
+                Ok(()) => {
+                    self.trouble = Some(trouble);
+                    return Ok(());
+                }
+                Err(NotResumed::NotYet(why)) => cause = why,
+                Err(NotResumed::Never(fault)) => return Err(self.desk.fail(fault)),
+            }
+        }
+        let message = format!(
+            "the server could not be reached for {:?} ({cause}): check it and the network, then open the volume again",
+            self.options.retry_for
+        );
+        Err(self.desk.fail(Fault { kind: StoreErrorKind::Unreachable, message }))
+    }
+
+    fn new_trouble(&self, lowest_waiting: u64) -> Trouble {
+        let until = Moment::now().after(self.options.retry_for);
+        Trouble { until, lowest_waiting, pause: PAUSE_MIN }
+    }
+
+    fn resume(&mut self, trouble: &Trouble) -> Result<(), NotResumed> {
+        // The first attempt is made, however little time there is.
+        let left = trouble.until.left().unwrap_or(PAUSE_MIN).max(PAUSE_MIN);
+        let within = self.options.answer_within.min(left);
+        let mut greeted = Greeted::dial(&mut *self.dial, within)?;
+        let opened = greeted.resume(&self.options.name, self.session)?;
+        self.check_same(&opened)?;
+        let has_forgotten = opened.incarnation != self.incarnation;
+        self.incarnation = opened.incarnation;
+        let frames = self.desk.to_send_again(has_forgotten);
+        let (link, desk) = (greeted.into_link(), self.desk.clone());
+        let connection = Connection::start(link, desk, self.options.answer_within);
+        let mut connection = connection.map_err(|error| NotResumed::NotYet(error.to_string()))?;
+        for frame in &frames {
+            if !self.desk.is_up() {
+                break;
+            }
+            connection.send(frame);
+        }
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    fn check_same(&self, opened: &Opened) -> Result<(), NotResumed> {
+        if opened.session != self.session {
+            return Err(NotResumed::Never(lied("it goes on with another session")));
+        }
+        if opened.shapes != self.shapes {
+            return Err(NotResumed::Never(lied("the volume has other trees than before")));
+        }
+        Ok(())
+    }
+}
+
+impl From<Unopened> for NotResumed {
+    fn from(unopened: Unopened) -> Self {
+        match unopened {
+            // Whoever is on the way can have any key: the right server may answer next.
+            Unopened::Lost(error) if error.kind() == ErrorKind::PermissionDenied => Self::NotYet(
+                format!("the server has another key, or does not let this client in: {error}"),
+            ),
+            Unopened::Lost(error) => Self::NotYet(error.to_string()),
+            Unopened::Lied(how) => Self::Never(lied(how)),
+            Unopened::Refused(Failure { kind: FailureKind::Fenced, message, .. }) => {
+                Self::Never(fenced(&message))
+            }
+            // The server may not have noticed yet that the link before is gone.
+            Unopened::Refused(Failure { kind: FailureKind::InUse, message, .. }) => {
+                Self::NotYet(message)
+            }
+            Unopened::Refused(Failure { kind, message, .. }) => {
+                let message = format!(
+                    "the server does not go on with the volume (it says: {message}): open the volume again"
+                );
+                Self::Never(Fault { kind: kind.of_store(), message })
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Any calls, any faults: the store is one in memory, and what is asked for does not depend on the faults.
+
+use proptest::prelude::*;
+
+use oblivio_store::RemoteOptions;
+
+use crate::bench::{create_with, memory, options, steps, take};
+use crate::line::Cut;
+use crate::server::{Deed, Server};
+
+/// What was asked for without any fault.
+fn frames_without_faults(calls: &[crate::bench::Step], options: &RemoteOptions) -> Vec<Vec<u8>> {
+    let server = Server::new();
+    take(calls, &mut create_with(&server, options.clone()), &mut memory());
+    let frames = server.world().frames.clone();
+    assert!(frames == server.world().frames_once(), "nothing is repeated without need");
+    frames
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_store_on_a_bad_line_is_a_memory_and_asks_for_the_same(
+        seed: u64,
+        count in 1usize..80,
+        unflushed_bytes_max in prop::sample::select(&[0usize, 500, 1 << 20][..]),
+        cuts in prop::collection::vec((1usize..3000, 1usize..3000), 0..12),
+        deeds in prop::collection::btree_map(0usize..150, (0u8..6, any::<u64>()), 0..15),
+    ) {
+        let calls = steps(count, seed);
+        let options = RemoteOptions { unflushed_bytes_max, ..options() };
+        let server = Server::new();
+        let mut store = create_with(&server, options.clone());
+        server.plan(move |n, _| match deeds.get(&n) {
+            Some((0, _)) => Deed::Cut,
+            Some((1, _)) => Deed::CutAnswer,
+            Some((2, _)) => Deed::Late,
+            Some((_, kept)) => Deed::Restart(*kept),
+            None => Deed::Do,
+        });
+        let cuts = cuts.into_iter().map(|(to_server, to_client)| Cut { to_server, to_client });
+        server.world().cuts = cuts.collect();
+        let mut memory = memory();
+        take(&calls, &mut store, &mut memory);
+        let frames = server.world().frames_once();
+        prop_assert!(frames == frames_without_faults(&calls, &options));
+    }
+}

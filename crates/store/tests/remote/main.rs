@@ -1,0 +1,14 @@
+//! The store on a server: against a server in this process, over sockets, which does its worst.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+mod any_faults;
+mod bench;
+mod conformance;
+mod faults;
+mod lies;
+mod limits;
+mod line;
+mod opening;
+mod server;
+mod tls;
