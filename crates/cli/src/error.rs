@@ -134,11 +134,14 @@ impl From<OpenError> for CliError {
             | OpenErrorKind::NotAStore
             | OpenErrorKind::InvalidShapes
             | OpenErrorKind::WrongMembers
+            | OpenErrorKind::NoCredential
             | OpenErrorKind::DirectRefused => Self::Input(message),
             OpenErrorKind::UnknownVersion => Self::UnknownVersion(message),
             OpenErrorKind::Damaged | OpenErrorKind::Truncated => Self::Tampered(message),
             OpenErrorKind::Locked => Self::Locked(message),
             OpenErrorKind::NoSpace => Self::NoSpace(message),
+            OpenErrorKind::NotLetIn => Self::WrongKey(message),
+            OpenErrorKind::Unreachable => Self::Unreachable(message),
             _ => Self::Engine(message),
         }
     }

@@ -31,6 +31,12 @@ pub enum OpenErrorKind {
     WrongMembers,
     /// Direct requests are not possible there.
     DirectRefused,
+    /// The key by which a server would know this client is missing or unusable.
+    NoCredential,
+    /// The server has another key than the one that was named, or does not let this client in.
+    NotLetIn,
+    /// The server cannot be reached.
+    Unreachable,
     /// The system failed.
     Io,
 }

@@ -48,6 +48,7 @@
 //! | `syncer` | the thread that has the medium write ahead of a flush |
 
 mod buffer;
+mod calling;
 pub mod container;
 pub mod dealing;
 mod error;
@@ -60,6 +61,7 @@ pub mod opener;
 mod pending;
 mod places;
 pub mod remote;
+mod remote_place;
 mod store;
 mod striped;
 mod syncer;
@@ -69,5 +71,6 @@ pub use error::{OpenError, OpenErrorKind};
 pub use location::{InvalidLocation, Location, Members, StoreKind};
 pub use opener::{BoxedStore, Condition, OpenedStore, StoreOptions};
 pub use remote::{Dial, RemoteMode, RemoteOptions, RemoteStore};
+pub use remote_place::{PORT, RemotePlace};
 pub use store::{FileOptions, FileStore};
 pub use striped::StripedStore;

@@ -5,6 +5,7 @@
 //! | `disk.obl`, `./disk.obl`, `a:b` | the file of that path |
 //! | `file:disk.obl` | the same: what follows `file:` is a path as it is |
 //! | `file:///srv/my%20disk.obl` | the file of that absolute path, with its escapes undone |
+//! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a bucket server: see [`RemotePlace`] |
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over those there, its members, in that order |
 //! | any other `scheme://…` | nothing: it is refused, and never a file of that name |
 //!
@@ -26,6 +27,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
 use crate::dealing::{MEMBERS_MAX, MEMBERS_MIN};
+use crate::remote_place::{self, RemotePlace};
 
 /// Where storage is.
 ///
@@ -35,6 +37,8 @@ use crate::dealing::{MEMBERS_MAX, MEMBERS_MIN};
 pub enum Location {
     /// A file of this machine.
     File(PathBuf),
+    /// A volume on a bucket server.
+    Remote(Box<RemotePlace>),
     /// Several stores, over which one is striped.
     Stripe(Members),
 }
@@ -101,6 +105,8 @@ pub enum StoreKind {
     /// A file of this machine.
     #[default]
     File,
+    /// On a bucket server.
+    Remote,
     /// Several files.
     Stripe {
         /// How many.
@@ -110,12 +116,13 @@ pub enum StoreKind {
 
 impl StoreKind {
     /// All kinds that are one place.
-    pub const ALL: [Self; 1] = [Self::File];
+    pub const ALL: [Self; 2] = [Self::File, Self::Remote];
 
     /// What stands before `://` in a URL of this kind; of a stripe, before the colon.
     pub fn scheme(self) -> &'static str {
         match self {
             Self::File => "file",
+            Self::Remote => remote_place::SCHEME,
             Self::Stripe { .. } => "stripe",
         }
     }
@@ -145,6 +152,7 @@ impl Location {
     pub fn kind(&self) -> StoreKind {
         match self {
             Self::File(_) => StoreKind::File,
+            Self::Remote(_) => StoreKind::Remote,
             Self::Stripe(members) => StoreKind::Stripe { members: members.0.len() },
         }
     }
@@ -167,6 +175,7 @@ impl fmt::Display for Location {
                 }
                 path.display().fmt(f)
             }
+            Self::Remote(place) => place.fmt(f),
             Self::Stripe(members) => write!(f, "stripe:{}", members.names().join(",")),
         }
     }
@@ -185,6 +194,8 @@ impl fmt::Display for InList<'_> {
             Location::File(path) if path.to_str().is_none() => {
                 percent_encode(path.as_os_str().as_bytes(), NO_TEXT).to_string()
             }
+            // It has escapes of its own, and no commas.
+            Location::Remote(place) => place.to_string(),
             location => location.to_string().replace('%', "%25").replace(',', "%2C"),
         };
         match written.strip_prefix("//") {
@@ -218,6 +229,10 @@ fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location
     match split_url(written) {
         Some((scheme, rest)) => match StoreKind::of_scheme(scheme) {
             Some(StoreKind::File) => file_of_url(rest),
+            Some(StoreKind::Remote) => {
+                let place = RemotePlace::parse(rest).map_err(InvalidLocation)?;
+                Ok(Location::Remote(Box::new(place)))
+            }
             Some(StoreKind::Stripe { .. }) | None => Err(InvalidLocation(unknown_scheme(scheme))),
         },
         None => file_of_path(&unescape(written.strip_prefix(PATH_PREFIX).unwrap_or(written))),

@@ -43,14 +43,18 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use oblivio_core::store::{BucketStore, TreeShape};
 
+use crate::calling;
 use crate::container::HEADER_COPIES;
 use crate::dealing::{self, Mark, StripeName};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::location::{Location, Members, StoreKind};
 use crate::look_ahead::READ_AHEAD_BYTES_MAX;
+use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
+use crate::remote_place::RemotePlace;
 use crate::store::{FileOptions, FileStore};
 use crate::striped::{StripedStore, shapes_of};
 
@@ -58,7 +62,7 @@ use crate::striped::{StripedStore, shapes_of};
 pub type BoxedStore = Box<dyn BucketStore + Send>;
 
 /// How storage is used.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
     /// Pass by the page cache of the system.
     pub direct: bool,
@@ -66,6 +70,17 @@ pub struct StoreOptions {
     pub read_only: bool,
     /// Open storage to read even if a part of it is gone: that part cannot be read, and the rest can.
     pub may_be_cut_off: bool,
+    /// How long to try to reach a server again after its link was lost. Files know no such thing.
+    pub retry_for: Duration,
+}
+
+/// Of a server.
+const RETRY_FOR: Duration = Duration::from_secs(60);
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self { direct: false, read_only: false, may_be_cut_off: false, retry_for: RETRY_FOR }
+    }
 }
 
 /// Storage that was opened.
@@ -110,7 +125,8 @@ impl StoreKind {
     /// When no storage of this kind can hold them.
     pub fn bytes_needed(self, shapes: &[TreeShape]) -> Result<u64, OpenError> {
         match self {
-            Self::File => FileStore::bytes_needed(shapes),
+            // A server keeps files.
+            Self::File | Self::Remote => FileStore::bytes_needed(shapes),
             Self::Stripe { members } => {
                 let dealt = dealing::deal(shapes, members, StripeName::default())?;
                 dealt.iter().map(|shapes| FileStore::bytes_needed(shapes)).sum()
@@ -125,6 +141,7 @@ impl StoreKind {
             Self::File => {
                 (FileOptions::default().write_behind_bytes_max + READ_AHEAD_BYTES_MAX) as u64
             }
+            Self::Remote => RemoteStore::client_bytes_max(),
             Self::Stripe { members } => members as u64 * Self::File.client_bytes_max(),
         }
     }
@@ -144,6 +161,16 @@ impl Location {
         match self {
             Self::File(path) => {
                 Ok(Box::new(FileStore::create(path, shapes, &file_options(options))?))
+            }
+            Self::Remote(place) => {
+                if options.direct {
+                    return Err(no_direct());
+                }
+                Ok(Box::new(RemoteStore::create(
+                    calling::dial(place)?,
+                    shapes,
+                    remote_options(place, options),
+                )?))
             }
             Self::Stripe(members) => create_stripe(members, shapes, options),
         }
@@ -170,6 +197,19 @@ impl Location {
                 let condition = condition_of_file(&store, options.read_only)?;
                 Ok(OpenedStore { store: Box::new(store), condition })
             }
+            Self::Remote(place) => {
+                let StoreOptions { direct, read_only, may_be_cut_off, .. } = *options;
+                if direct {
+                    return Err(no_direct());
+                }
+                let mode = match read_only {
+                    true => RemoteMode::Read { may_be_cut_off },
+                    false => RemoteMode::Write,
+                };
+                let options = remote_options(place, options);
+                let (store, condition) = RemoteStore::open(calling::dial(place)?, mode, options)?;
+                Ok(OpenedStore { store: Box::new(store), condition })
+            }
             Self::Stripe(members) => open_stripe(members, options),
         }
     }
@@ -181,6 +221,16 @@ impl Location {
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         match self {
             Self::File(path) => check_no_file(path),
+            Self::Remote(place) => match RemoteStore::look(calling::dial(place)?, place.name())? {
+                true => {
+                    let name = place.name();
+                    let message = format!(
+                        "the server has a volume {name} of this client: choose another name"
+                    );
+                    Err(OpenError::new(OpenErrorKind::Exists, message))
+                }
+                false => Ok(()),
+            },
             Self::Stripe(members) => check_all_vacant(members),
         }
     }
@@ -192,6 +242,9 @@ impl Location {
     pub fn remove(&self) -> io::Result<()> {
         match self {
             Self::File(path) => fs::remove_file(path),
+            Self::Remote(place) => calling::dial(place)
+                .and_then(|dial| RemoteStore::remove(dial, place.name()))
+                .map_err(io::Error::other),
             // All that can be removed are, whatever comes of others.
             Self::Stripe(members) => {
                 members.list().iter().map(Self::remove).fold(Ok(()), Result::and)
@@ -207,6 +260,7 @@ impl Location {
     pub fn files_needed(&self, shapes: &[TreeShape]) -> Result<Vec<(&Path, u64)>, OpenError> {
         match self {
             Self::File(path) => Ok(vec![(path, FileStore::bytes_needed(shapes)?)]),
+            Self::Remote(_) => Ok(Vec::new()),
             Self::Stripe(members) => {
                 let mut files = Vec::new();
                 let dealt = dealing::deal(shapes, members.list().len(), StripeName::default())?;
@@ -315,6 +369,15 @@ fn identity(path: &Path) -> Option<Identity> {
     Some(Identity::Name { folder, name: path.file_name()?.to_owned() })
 }
 
+fn remote_options(place: &RemotePlace, options: &StoreOptions) -> RemoteOptions {
+    RemoteOptions { retry_for: options.retry_for, ..RemoteOptions::new(place.name()) }
+}
+
+fn no_direct() -> OpenError {
+    let message = "--direct is for files of this machine: leave it out";
+    OpenError::new(OpenErrorKind::DirectRefused, message)
+}
+
 fn member_alone(mark: Mark) -> OpenError {
     let Mark { member, members, .. } = mark;
     OpenError::new(
@@ -327,7 +390,7 @@ fn member_alone(mark: Mark) -> OpenError {
 }
 
 fn file_options(options: &StoreOptions) -> FileOptions {
-    let StoreOptions { direct, read_only, may_be_cut_off } = *options;
+    let StoreOptions { direct, read_only, may_be_cut_off, .. } = *options;
     FileOptions { direct, read_only, may_be_cut_off, ..FileOptions::default() }
 }
 

@@ -89,7 +89,8 @@ pub(crate) struct KeyAddArgs {
 
 #[derive(Args)]
 pub(crate) struct KeyListArgs {
-    /// Where the volume is: a path, file:///… for one from the root, or stripe:URL,URL,… for several.
+    /// Where the volume is: a path, file:///… for one from the root, stripe:URL,URL,… for several, or
+    /// oblivio+tls://… for one on a bucket server.
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
     /// Print JSON.

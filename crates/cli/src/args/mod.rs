@@ -55,7 +55,7 @@ Exit codes:
   3   the input cannot be used: missing, empty, too large, not what it should be
   4   the output cannot be written
   5   what was read back differs from what was written
-  6   wrong key: no key slot opens with it
+  6   wrong key: no key slot opens with it, or a server does not let its owner in
   7   tampered or damaged: storage does not hold what was written
   8   rolled back: storage is older than the client knows
   9   locked: somebody else uses the volume

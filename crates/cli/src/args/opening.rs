@@ -50,8 +50,10 @@ pub(crate) struct SecretArgs {
 pub(crate) struct VolumeArgs {
     /// Where the volume is: a path, or file:///… for one from the root; or stripe:URL,URL,… for a volume
     /// over 2 to 16 of them, which work at the same time, always named in the order in which it was
-    /// made (a comma in a path is %2C there, a percent sign %25). Any other scheme:// is refused; a file
-    /// of such a name is written ./scheme://…
+    /// made (a comma in a path is %2C there, a percent sign %25); or
+    /// oblivio+tls://HOST:PORT/NAME?server=KEY&key=FILE for one on a bucket server (oblivio serve store),
+    /// with the server's public key and the file of the client's own. Any other scheme:// is refused; a
+    /// file of such a name is written ./scheme://…
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
     /// The client's directory [default: one for each volume, beside the user's other state].

@@ -41,10 +41,8 @@ use desk::{Awaited, for_people};
 use frames::{Frame, LONGEST_PIECE_BYTES, WriteFrames, runs};
 use kept::Kept;
 use opening::{Greeted, Unopened, check_name};
-use prefetched::Prefetched;
+use prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
 use session::Session;
-
-pub(crate) use prefetched::PREFETCHED_BYTES_MAX;
 
 /// Reaches the server. It is called again after a connection was lost, and should not take longer than an answer may.
 pub trait Dial: Send {
@@ -154,6 +152,11 @@ impl RemoteStore {
         })?;
         let store = Self::start(dial, options, greeted, &opened, places, is_read_only)?;
         Ok((store, condition(opened)))
+    }
+
+    /// The most bytes of client memory that an opened one takes. A trip that is longer comes on top.
+    pub(crate) fn client_bytes_max() -> u64 {
+        (RemoteOptions::new("").unflushed_bytes_max + PREFETCHED_BYTES_MAX) as u64
     }
 
     /// Whether there is a volume of this name.

@@ -127,12 +127,12 @@ impl From<Unopened> for OpenError {
                 let message = format!(
                     "the server has another key, or does not let this client in ({cause}): check the keys of both"
                 );
-                Self::caused_by(OpenErrorKind::Io, message, cause)
+                Self::caused_by(OpenErrorKind::NotLetIn, message, cause)
             }
             Unopened::Lost(cause) => {
                 let message =
                     format!("cannot reach the server ({cause}): check it and the network");
-                Self::caused_by(OpenErrorKind::Io, message, cause)
+                Self::caused_by(OpenErrorKind::Unreachable, message, cause)
             }
             Unopened::Lied(how) => {
                 let message = format!("this is no server of buckets: {how}: check the address");

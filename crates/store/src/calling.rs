@@ -1,0 +1,54 @@
+//! How a bucket server is reached: its address, its key, and the client's own.
+
+use std::io::{self, ErrorKind};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use oblivio_wire::keys::SecretKey;
+use oblivio_wire::link::Link;
+use oblivio_wire::tls::Caller;
+
+use crate::error::{OpenError, OpenErrorKind};
+use crate::remote::Dial;
+use crate::remote_place::RemotePlace;
+
+/// An address that does not answer is given up after so long.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// All of the handshake takes so long at most.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+
+/// Calls one server, again and again.
+struct Calling {
+    host: String,
+    port: u16,
+    caller: Caller,
+}
+
+/// What reaches the server of a place.
+///
+/// # Errors
+/// When the client's key cannot be read.
+pub(crate) fn dial(place: &RemotePlace) -> Result<Box<dyn Dial>, OpenError> {
+    let key = SecretKey::read(place.key())
+        .map_err(|error| OpenError::new(OpenErrorKind::NoCredential, error.to_string()))?;
+    let caller = Caller::new(&key, place.server())
+        .map_err(|cause| OpenError::io("use the client's key", cause))?;
+    Ok(Box::new(Calling { host: place.host().to_owned(), port: place.port(), caller }))
+}
+
+impl Dial for Calling {
+    fn dial(&mut self) -> io::Result<Link> {
+        let Self { host, port, caller } = self;
+        let mut failure = io::Error::new(ErrorKind::NotFound, "the server has no address");
+        for address in (&**host, *port).to_socket_addrs()? {
+            let called = TcpStream::connect_timeout(&address, CONNECT_WITHIN)
+                .and_then(|stream| caller.call(stream, HANDSHAKE_WITHIN));
+            match called {
+                Ok(link) => return Ok(link),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+}
