@@ -361,6 +361,14 @@ pub fn write(number: u64, pieces: &[Piece], bytes: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The beginning of an [`Answer::Data`] as it is sent, with room for as many bytes as are put behind it.
+pub fn data(number: u64, bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(9 + bytes);
+    out.push(kind::DATA);
+    out.extend(number.to_le_bytes());
+    out
+}
+
 impl Answer {
     /// As it is sent.
     pub fn encode(&self) -> Vec<u8> {
@@ -383,9 +391,7 @@ impl Answer {
             }
             Self::Looked { is_there } => vec![kind::LOOKED, u8::from(*is_there)],
             Self::Data { number, bytes } => {
-                let mut out = Vec::with_capacity(9 + bytes.len());
-                out.push(kind::DATA);
-                out.extend(number.to_le_bytes());
+                let mut out = data(*number, bytes.len());
                 out.extend(bytes);
                 out
             }
