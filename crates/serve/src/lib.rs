@@ -1,5 +1,6 @@
-//! Serves a volume to programs that know disks and files.
+//! Serves a volume to programs that know disks and files, and stores of volumes to clients elsewhere.
 
+pub mod buckets;
 pub mod fuse;
 pub mod mount;
 pub mod nbd;

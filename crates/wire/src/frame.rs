@@ -23,9 +23,18 @@ pub fn send(stream: &mut impl Write, message: &[u8]) -> io::Result<()> {
 /// The next message; none if the stream ends where one would begin.
 ///
 /// # Errors
-/// Those of the stream; [`ErrorKind::UnexpectedEof`] where it ends within a message, and [`ErrorKind::InvalidData`] for one
-/// that would be longer than `bytes_max`: no memory is taken for it. Memory is taken as bytes come.
+/// Those of [`receive_length`] and [`receive_body`].
 pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+    let bytes = receive_length(stream, bytes_max)?;
+    bytes.map(|bytes| receive_body(stream, bytes)).transpose()
+}
+
+/// How many bytes the next message has; none if the stream ends where one would begin. [`receive_body`] is next.
+///
+/// # Errors
+/// Those of the stream; [`ErrorKind::UnexpectedEof`] where it ends within the length, and [`ErrorKind::InvalidData`] for a message
+/// that would be longer than `bytes_max`.
+pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<usize>> {
     let mut length = [0; LENGTH_BYTES];
     let mut read = 0;
     while read < LENGTH_BYTES {
@@ -41,12 +50,20 @@ pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Ve
     if bytes > bytes_max.min(MESSAGE_BYTES_MAX) {
         return Err(io::Error::new(ErrorKind::InvalidData, "a message is longer than it may be"));
     }
+    Ok(Some(bytes))
+}
+
+/// A message that has so many bytes. Memory is taken as bytes come.
+///
+/// # Errors
+/// Those of the stream; [`ErrorKind::UnexpectedEof`] where it ends within the message.
+pub fn receive_body(stream: &mut impl Read, bytes: usize) -> io::Result<Vec<u8>> {
     let mut message = Vec::with_capacity(bytes.min(64 << 10));
     let came = stream.take(bytes as u64).read_to_end(&mut message)?;
     if came < bytes {
         return Err(ErrorKind::UnexpectedEof.into());
     }
-    Ok(Some(message))
+    Ok(message)
 }
 
 #[cfg(test)]

@@ -370,6 +370,14 @@ pub fn put_write_head(out: &mut Vec<u8>, number: u64, pieces: &[Piece]) {
     put_pieces(out, pieces);
 }
 
+/// The beginning of an [`Answer::Data`] as it is sent, with room for as many bytes as are put behind it.
+pub fn data(number: u64, bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(DATA_BYTES + bytes);
+    out.push(kind::DATA);
+    out.extend(number.to_le_bytes());
+    out
+}
+
 impl Answer {
     /// As it is sent.
     pub fn encode(&self) -> Vec<u8> {
@@ -392,9 +400,7 @@ impl Answer {
             }
             Self::Looked { is_there } => vec![kind::LOOKED, u8::from(*is_there)],
             Self::Data { number, bytes } => {
-                let mut out = Vec::with_capacity(DATA_BYTES + bytes.len());
-                out.push(kind::DATA);
-                out.extend(number.to_le_bytes());
+                let mut out = data(*number, bytes.len());
                 out.extend(bytes);
                 out
             }

@@ -1,8 +1,11 @@
 //! Who may know whom.
 
+use std::fs;
+
 use cargo_metadata::{Dependency, DependencyKind};
 
 use crate::workspace;
+use crate::workspace::source::{code, rust_files};
 
 /// Each crate, and the crates of ours that it may use. A crate not listed here does not exist.
 const HOUSE: [(&str, &[&str]); 15] = [
@@ -85,6 +88,29 @@ fn nothing_that_is_delivered_can_pass_by_the_seal() {
         .map(|package| package.name.to_string())
         .collect();
     assert_eq!(passing, [TESTKIT]);
+}
+
+/// With `SealedByClient` as well: it is for the server that keeps what clients have sealed, and has no key. A feature would not
+/// keep others from it, as a program is built with those of all its parts.
+#[test]
+fn what_others_sealed_is_put_into_storage_by_the_bucket_server_alone() {
+    let crates = workspace::root().join("crates");
+    let sources = rust_files(&crates).into_iter().filter(|file| {
+        let below = file.strip_prefix(&crates).unwrap();
+        !below.starts_with("core/src") && !below.starts_with("architecture")
+    });
+    let naming: Vec<_> = sources
+        .filter(|file| puts_what_others_sealed(&code(&fs::read_to_string(file).unwrap())))
+        .map(|file| file.strip_prefix(&crates).unwrap().display().to_string())
+        .collect();
+    assert_eq!(naming, ["serve/src/buckets/trips.rs"]);
+    assert!(puts_what_others_sealed("use oblivio_core::store::{Blanks, SealedByClient};"));
+    assert!(puts_what_others_sealed("store::SealedByClient::new(bytes)"));
+    assert!(!puts_what_others_sealed("struct SealedByClients; fn sealed_by_client() {}"));
+}
+
+fn puts_what_others_sealed(code: &str) -> bool {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "SealedByClient")
 }
 
 #[test]

@@ -72,6 +72,21 @@ impl<'a> Blanks<'a> {
         self.put(frames)
     }
 
+    /// Fills every blank with the bytes that are next, which [a client](super::SealedByClient) has sealed.
+    ///
+    /// # Panics
+    /// When there are more or fewer bytes than room.
+    pub(super) fn put_of_client(self, bytes: &[u8]) -> Sealed<'a> {
+        let mut rest = bytes;
+        for span in self.spans {
+            let (piece, behind) = rest.split_at(span.bytes);
+            self.buffer[span.range()].copy_from_slice(piece);
+            rest = behind;
+        }
+        assert!(rest.is_empty(), "a blank for every byte");
+        Sealed(Frames::new(self.buffer, self.spans))
+    }
+
     fn put(self, frames: Frames<'_>) -> Sealed<'a> {
         assert_eq!(frames.len(), self.spans.len(), "one frame for each blank");
         for (i, span) in self.spans.iter().enumerate() {

@@ -25,6 +25,7 @@
 
 mod blanks;
 mod bucket;
+mod by_client;
 pub(crate) mod counter;
 mod era;
 mod key;
@@ -36,6 +37,7 @@ mod xor;
 pub use blanks::{Blanks, Sealed};
 pub use bucket::SEAL_BYTES;
 pub(crate) use bucket::{BucketKind, BucketName, BucketPieces, VerifiedBucket};
+pub use by_client::SealedByClient;
 pub use counter::WriteCounter;
 pub use era::{CHECKPOINT_ERAS_MAX, Era, EraSealer, MasterKey};
 pub use key::Key;

@@ -10,7 +10,7 @@ pub use memory::{MemoryStore, Pages};
 
 use crate::error::StoreError;
 pub use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
-pub use crate::seal::{Blanks, Sealed, SealedTrip};
+pub use crate::seal::{Blanks, Sealed, SealedByClient, SealedTrip};
 
 /// Untrusted storage for the buckets of one or more trees.
 ///

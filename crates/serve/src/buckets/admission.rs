@@ -1,0 +1,242 @@
+//! Who is let in: strangers who have not proved who they are, and clients who have.
+//!
+//! They are counted apart, so that strangers who only connect cannot keep out the owner. When there are too many of them, one
+//! makes room for the one who came last. Chance says who: if it were the first or the last, a flood could aim at the owner's
+//! handshake.
+//!
+//! A client that has all of its connections and comes with one more has probably lost some of them, and its system does not know
+//! it yet. So the one that has been silent longest makes room, if that is long enough. If it was alive after all, its user goes on
+//! with another connection, and nothing is lost.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand::rngs::{StdRng, SysError, SysRng};
+use rand::seq::IteratorRandom;
+
+use super::BucketLimits;
+use super::clock;
+use super::metrics::NotLetIn;
+
+/// Of one server.
+pub(super) struct Admission {
+    limits: BucketLimits,
+    state: Mutex<State>,
+    /// Told when a thread ends, and when the server is to stop.
+    changed: Condvar,
+}
+
+struct State {
+    is_stopped: bool,
+    begun: u64,
+    threads: usize,
+    strangers: Vec<Stranger>,
+    seats: Vec<Taken>,
+    coins: StdRng,
+}
+
+struct Stranger {
+    number: u64,
+    stream: TcpStream,
+}
+
+struct Taken {
+    number: u64,
+    client: Arc<str>,
+    stream: TcpStream,
+    pulse: Arc<Pulse>,
+}
+
+/// What a connection does, for those who watch it.
+#[derive(Default)]
+pub(super) struct Pulse {
+    heard: AtomicU64,
+    sends_until: AtomicU64,
+}
+
+impl Pulse {
+    /// A message has come.
+    pub(super) fn heard(&self) {
+        self.heard.store(milliseconds(clock::now()), Ordering::Relaxed);
+    }
+
+    /// What is sent from now on has to be taken within so long.
+    pub(super) fn sends(&self, within: Duration) {
+        let until = milliseconds(clock::now().saturating_add(within)).max(1);
+        self.sends_until.store(until, Ordering::Relaxed);
+    }
+
+    /// It was.
+    pub(super) fn has_sent(&self) {
+        self.sends_until.store(0, Ordering::Relaxed);
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A thread of a connection, until it is dropped.
+pub(super) struct Thread<'a> {
+    admission: &'a Admission,
+    /// Of the connection, too.
+    pub(super) number: u64,
+}
+
+/// A client that was let in, until it is dropped.
+pub(super) struct Seat<'a> {
+    admission: &'a Admission,
+    number: u64,
+    pub(super) pulse: Arc<Pulse>,
+}
+
+impl Admission {
+    pub(super) fn new(limits: &BucketLimits) -> Result<Self, SysError> {
+        let state = State {
+            is_stopped: false,
+            begun: 0,
+            threads: 0,
+            strangers: Vec::new(),
+            seats: Vec::new(),
+            coins: StdRng::try_from_rng(&mut SysRng)?,
+        };
+        Ok(Self { limits: limits.clone(), state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there may be one more thread. None if the server is to stop. Those who are left take a moment to end: a flood
+    /// waits for them, too.
+    pub(super) fn thread(&self) -> Option<Thread<'_>> {
+        let threads_max = self.limits.connections_max + 2 * self.limits.handshakes_max;
+        let is_full = |state: &mut State| !state.is_stopped && state.threads >= threads_max;
+        let state = self.changed.wait_while(self.state(), is_full);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.is_stopped {
+            return None;
+        }
+        state.threads += 1;
+        state.begun += 1;
+        Some(Thread { admission: self, number: state.begun })
+    }
+
+    /// A stranger comes, and another one is left if there is one too many. Until [`Self::is_known`] or [`Self::is_left`].
+    pub(super) fn stranger(&self, number: u64, stream: TcpStream, not_let_in: &NotLetIn) {
+        let mut state = self.state();
+        if state.is_stopped {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        state.strangers.push(Stranger { number, stream });
+        if state.strangers.len() > self.limits.handshakes_max {
+            let State { strangers, coins, .. } = &mut *state;
+            let latest = strangers.len() - 1;
+            let place = (0..latest).choose(coins).unwrap_or(latest);
+            let _ = strangers.swap_remove(place).stream.shutdown(Shutdown::Both);
+            not_let_in.displaced.one();
+        }
+    }
+
+    /// A stranger did not prove who it is. Answers whether it had the time.
+    pub(super) fn is_left(&self, number: u64) -> bool {
+        self.state().take_stranger(number).is_some()
+    }
+
+    /// A stranger has proved to be `client`: a seat for it, if there is one.
+    pub(super) fn is_known(&self, number: u64, client: &Arc<str>) -> Option<Seat<'_>> {
+        let mut state = self.state();
+        let stream = state.take_stranger(number)?.stream;
+        let own = state.seats.iter().filter(|seat| seat.client == *client).count();
+        let is_full = state.seats.len() >= self.limits.connections_max;
+        if is_full || own >= self.limits.connections_per_client_max {
+            let place = state.silent_longest(client, self.limits.makes_room_after)?;
+            let _ = state.seats.swap_remove(place).stream.shutdown(Shutdown::Both);
+        }
+        if state.is_stopped {
+            return None;
+        }
+        let pulse = Arc::<Pulse>::default();
+        pulse.heard();
+        let (client, watched) = (client.clone(), pulse.clone());
+        state.seats.push(Taken { number, client, stream, pulse: watched });
+        Some(Seat { admission: self, number, pulse })
+    }
+
+    /// Leaves those who do not take what they are sent.
+    pub(super) fn leave_who_is_slow(&self) {
+        let now = milliseconds(clock::now());
+        for Taken { stream, pulse, .. } in &self.state().seats {
+            let until = pulse.sends_until.load(Ordering::Relaxed);
+            if until != 0 && until <= now {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        }
+    }
+
+    /// Nobody comes in any more, and what clients say from now on is not read. What they are being answered still reaches them.
+    pub(super) fn stop(&self) {
+        let mut state = self.state();
+        state.is_stopped = true;
+        let strangers = state.strangers.iter().map(|it| (&it.stream, Shutdown::Both));
+        let clients = state.seats.iter().map(|it| (&it.stream, Shutdown::Read));
+        for (stream, half) in strangers.chain(clients) {
+            let _ = stream.shutdown(half);
+        }
+        self.changed.notify_all();
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.state().is_stopped
+    }
+
+    /// Ends all connections at once.
+    pub(super) fn cut(&self) {
+        for taken in &self.state().seats {
+            let _ = taken.stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Waits so long, or until the server is to stop and all threads have ended. Answers whether that is so.
+    pub(super) fn wait_for_the_end(&self, time: Duration) -> bool {
+        let goes_on = |state: &mut State| !state.is_stopped || state.threads > 0;
+        let wait = self.changed.wait_timeout_while(self.state(), time, goes_on);
+        !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Clients, and strangers.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.seats.len(), state.strangers.len())
+    }
+}
+
+impl State {
+    fn take_stranger(&mut self, number: u64) -> Option<Stranger> {
+        let place = self.strangers.iter().position(|it| it.number == number)?;
+        Some(self.strangers.swap_remove(place))
+    }
+
+    fn silent_longest(&self, client: &Arc<str>, after: Duration) -> Option<usize> {
+        let until = milliseconds(clock::now().saturating_sub(after));
+        let silent = self.seats.iter().enumerate().filter(|(_, seat)| seat.client == *client);
+        let silent = silent.map(|(place, seat)| (seat.pulse.heard.load(Ordering::Relaxed), place));
+        silent.filter(|(heard, _)| *heard <= until).min().map(|(_, place)| place)
+    }
+}
+
+impl Drop for Thread<'_> {
+    fn drop(&mut self) {
+        self.admission.state().threads -= 1;
+        self.admission.changed.notify_all();
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.admission.state().seats.retain(|seat| seat.number != self.number);
+    }
+}

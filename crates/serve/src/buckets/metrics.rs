@@ -1,0 +1,203 @@
+//! What a server has done, in numbers that are public anyway: none says whose they are, or which volume or bucket.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Counts what happens.
+#[derive(Default)]
+pub(super) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(super) fn add(&self, number: u64) {
+        self.0.fetch_add(number, Ordering::Relaxed);
+    }
+
+    pub(super) fn one(&self) {
+        self.add(1);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts requests.
+#[derive(Default)]
+pub(super) struct Requests {
+    pub(super) hello: Counter,
+    pub(super) open: Counter,
+    pub(super) resume: Counter,
+    pub(super) look: Counter,
+    pub(super) remove: Counter,
+    pub(super) read: Counter,
+    pub(super) write: Counter,
+    pub(super) flush: Counter,
+}
+
+/// Counts whom the server did not let in.
+#[derive(Default)]
+pub(super) struct NotLetIn {
+    /// They did not prove that they may come, or not in time.
+    pub(super) strangers: Counter,
+    /// Strangers who were left because so many others came after them.
+    pub(super) displaced: Counter,
+    /// Clients for whom there was no room.
+    pub(super) no_room: Counter,
+}
+
+/// Of one server, since it was bound.
+#[derive(Default)]
+pub(super) struct Metrics {
+    pub(super) connections: Counter,
+    pub(super) not_let_in: NotLetIn,
+    pub(super) requests: Requests,
+    pub(super) failures: Counter,
+    pub(super) fenced: Counter,
+    pub(super) defects: Counter,
+    pub(super) received_bytes: Counter,
+    pub(super) sent_bytes: Counter,
+    pub(super) flushes: Histogram,
+}
+
+/// What there is at the moment.
+pub(super) struct Present {
+    pub(super) connections: usize,
+    pub(super) handshakes: usize,
+    pub(super) stores: usize,
+}
+
+impl Metrics {
+    /// In the text format of Prometheus.
+    pub(super) fn text(&self, present: &Present) -> String {
+        let mut text = Text::default();
+        text.gauge("connections", "Clients that are connected.", present.connections);
+        text.gauge("handshakes", "Strangers who have not proved who they are.", present.handshakes);
+        text.gauge("stores_open", "Stores that are open.", present.stores);
+        text.counter("connections_total", "Clients that were let in.", &[("", &self.connections)]);
+        let NotLetIn { strangers, displaced, no_room } = &self.not_let_in;
+        text.counter(
+            "refused_total",
+            "Those who were not let in.",
+            &[
+                ("{reason=\"unknown\"}", strangers),
+                ("{reason=\"displaced\"}", displaced),
+                ("{reason=\"no_room\"}", no_room),
+            ],
+        );
+        let Requests { hello, open, resume, look, remove, read, write, flush } = &self.requests;
+        text.counter(
+            "requests_total",
+            "Requests that came.",
+            &[
+                ("{kind=\"hello\"}", hello),
+                ("{kind=\"open\"}", open),
+                ("{kind=\"resume\"}", resume),
+                ("{kind=\"look\"}", look),
+                ("{kind=\"remove\"}", remove),
+                ("{kind=\"read\"}", read),
+                ("{kind=\"write\"}", write),
+                ("{kind=\"flush\"}", flush),
+            ],
+        );
+        let [failures, fenced] = [("", &self.failures), ("", &self.fenced)];
+        text.counter("failures_total", "Requests that were answered with a failure.", &[failures]);
+        text.counter("fenced_total", "Connections that lost a volume to another one.", &[fenced]);
+        let defects = [("", &self.defects)];
+        text.counter("defects_total", "Connections that a defect of the server ended.", &defects);
+        let [received, sent] = [("", &self.received_bytes), ("", &self.sent_bytes)];
+        text.counter("received_bytes_total", "Bytes of messages of clients.", &[received]);
+        text.counter("sent_bytes_total", "Bytes of messages to clients.", &[sent]);
+        text.histogram("flush_seconds", "How long flushes took.", &self.flushes);
+        text.0
+    }
+}
+
+/// Upper ends of what is told apart.
+const SECONDS: [f64; 7] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0];
+
+/// How long things took.
+#[derive(Default)]
+pub(super) struct Histogram {
+    /// Each holds what took longer than those before it, and no longer than its end.
+    counts: [Counter; SECONDS.len() + 1],
+    microseconds: Counter,
+}
+
+impl Histogram {
+    pub(super) fn took(&self, time: Duration) {
+        let place = SECONDS.iter().position(|end| time.as_secs_f64() <= *end);
+        self.counts[place.unwrap_or(SECONDS.len())].one();
+        self.microseconds.add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+    }
+}
+
+const PREFIX: &str = "oblivio_store_";
+
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn gauge(&mut self, name: &str, help: &str, number: usize) {
+        self.head(name, help, "gauge");
+        self.line(format_args!("{name} {number}"));
+    }
+
+    fn counter(&mut self, name: &str, help: &str, counters: &[(&str, &Counter)]) {
+        self.head(name, help, "counter");
+        for (labels, counter) in counters {
+            self.line(format_args!("{name}{labels} {}", counter.get()));
+        }
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
+        self.head(name, help, "histogram");
+        let ends = SECONDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+        let mut count = 0;
+        for (end, counter) in ends.zip(&histogram.counts) {
+            count += counter.get();
+            self.line(format_args!("{name}_bucket{{le=\"{end}\"}} {count}"));
+        }
+        let seconds = histogram.microseconds.get() as f64 / 1e6;
+        self.line(format_args!("{name}_sum {seconds}"));
+        self.line(format_args!("{name}_count {count}"));
+    }
+
+    fn head(&mut self, name: &str, help: &str, kind: &str) {
+        let _ = writeln!(self.0, "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}");
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        let _ = writeln!(self.0, "{PREFIX}{line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_prometheus_reads_them() {
+        let metrics = Metrics::default();
+        metrics.requests.read.add(7);
+        for milliseconds in [1, 2, 100, 9000] {
+            metrics.flushes.took(Duration::from_millis(milliseconds));
+        }
+        let text = metrics.text(&Present { connections: 3, handshakes: 0, stores: 2 });
+        for line in [
+            "# TYPE oblivio_store_connections gauge",
+            "oblivio_store_connections 3",
+            "oblivio_store_requests_total{kind=\"read\"} 7",
+            "oblivio_store_refused_total{reason=\"unknown\"} 0",
+            "oblivio_store_flush_seconds_bucket{le=\"0.001\"} 1",
+            "oblivio_store_flush_seconds_bucket{le=\"0.004\"} 2",
+            "oblivio_store_flush_seconds_bucket{le=\"0.25\"} 3",
+            "oblivio_store_flush_seconds_bucket{le=\"+Inf\"} 4",
+            "oblivio_store_flush_seconds_sum 9.103",
+            "oblivio_store_flush_seconds_count 4",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line} in\n{text}");
+        }
+        assert!(text.lines().all(|line| line.starts_with("# ") || line.starts_with(PREFIX)));
+    }
+}

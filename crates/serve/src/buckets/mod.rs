@@ -1,0 +1,176 @@
+//! A server that keeps stores of volumes for clients elsewhere.
+//!
+//! It speaks the protocol of [`oblivio_wire`] and keeps each volume in a folder of its own. It has no key of any volume: what it
+//! sees is what storage sees. Clients prove who they are before they are listened to, and each sees its own volumes alone.
+//!
+//! Nobody is trusted for that. Whatever a client sends is parsed by `oblivio_wire`, each limit of [`BucketLimits`] holds, and a
+//! client that does not keep to the protocol is told so and left. Nothing that is logged says which buckets were asked for.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `server` | [`BucketServer`]: binds, accepts, stops |
+//! | `service` | what all connections share |
+//! | `admission` | who is let in |
+//! | `connection` | what one client says, and is answered |
+//! | `shelf` | the volumes of a client, and how much it may have |
+//! | `volume` | who has one volume open, and as what |
+//! | `session` | the number of the latest opening to write, on disk |
+//! | `trips` | what a request asks of a store |
+//! | `memory` | memory for messages, which all connections share |
+//! | `refusal` | why something is not done |
+//! | `metrics` | what the server has done |
+
+mod admission;
+mod clock;
+mod connection;
+mod memory;
+mod metrics;
+mod refusal;
+mod server;
+mod service;
+mod session;
+mod shelf;
+mod trips;
+mod volume;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use oblivio_wire::keys::{AllowedClient, SecretKey};
+use oblivio_wire::message::MESSAGE_BYTES_MAX;
+
+pub use server::{BucketServer, BucketServerHandle};
+
+/// Whose volumes are kept, and where.
+pub struct BucketServerOptions {
+    /// A folder that is there. It is the server's alone.
+    pub folder: PathBuf,
+    /// By which clients know the server.
+    pub key: SecretKey,
+    /// Who may come.
+    pub clients: Vec<AllowedClient>,
+    /// What clients may use up.
+    pub limits: BucketLimits,
+}
+
+/// What clients may use up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketLimits {
+    /// Connections at a time of those who have proved who they are.
+    pub connections_max: usize,
+    /// The same, of one client. One more takes the place of the one that has been silent longest: see
+    /// [`Self::makes_room_after`].
+    pub connections_per_client_max: usize,
+    /// Connections at a time of those who have not. One more displaces one of them, by chance.
+    pub handshakes_max: usize,
+    /// Time for a stranger to prove who it is, in all.
+    pub handshake_within: Duration,
+    /// Time for a message to come once it has begun, and for an answer to be taken.
+    pub message_within: Duration,
+    /// How long a connection must have been silent to make room for another one of its client.
+    pub makes_room_after: Duration,
+    /// Bytes of a message and of an answer, [`MESSAGE_BYTES_MAX`] at most.
+    pub message_bytes_max: usize,
+    /// Bytes that messages and answers take in memory together. Those that find no room wait. A message whose client asks for
+    /// more takes all of it.
+    pub memory_bytes_max: u64,
+    /// Volumes of one client.
+    pub volumes_per_client_max: usize,
+    /// How long a store stays open when its writer has gone. Whoever resumes later has lost what was not flushed.
+    pub stores_kept_for: Duration,
+    /// Such stores of one client.
+    pub idle_stores_per_client_max: usize,
+    /// Time for requests under way when the server stops. The system may take longer for a flush.
+    pub stop_within: Duration,
+}
+
+impl Default for BucketLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: 64,
+            connections_per_client_max: 16,
+            handshakes_max: 16,
+            handshake_within: Duration::from_secs(10),
+            message_within: Duration::from_secs(30),
+            makes_room_after: Duration::from_secs(10),
+            message_bytes_max: MESSAGE_BYTES_MAX,
+            memory_bytes_max: 512 << 20,
+            volumes_per_client_max: 1024,
+            stores_kept_for: Duration::from_secs(300),
+            idle_stores_per_client_max: 16,
+            stop_within: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The shortest bound for messages that lets a client say what it has to.
+const MESSAGE_BYTES_MIN: usize = 64 << 10;
+
+impl BucketLimits {
+    fn check(&self) -> Result<(), BucketServerError> {
+        let counts = [self.connections_max, self.connections_per_client_max, self.handshakes_max];
+        let problem = if counts.contains(&0) {
+            "nobody is let in: allow a connection and a handshake at least"
+        } else if !(MESSAGE_BYTES_MIN..=MESSAGE_BYTES_MAX).contains(&self.message_bytes_max) {
+            "messages have from 64 KiB to 32 MiB"
+        } else {
+            return Ok(());
+        };
+        Err(BucketServerError::Limits(problem))
+    }
+}
+
+/// Why there is no server.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BucketServerError {
+    /// The folder cannot be used.
+    Folder(PathBuf, io::Error),
+    /// Another server has it.
+    InUse(PathBuf),
+    /// A client is named or known as another is, or has a name that is none.
+    Client(String),
+    /// The key cannot be used.
+    Key(io::Error),
+    /// A limit that lets nothing through.
+    Limits(&'static str),
+    /// It is not possible to listen there.
+    Listen(SocketAddr, io::Error),
+    /// The system gives no threads, or no random numbers.
+    System(io::Error),
+}
+
+impl fmt::Display for BucketServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(path, error) => {
+                write!(
+                    f,
+                    "cannot keep stores in {}: {error}; name a folder that is there",
+                    path.display()
+                )
+            }
+            Self::InUse(path) => {
+                write!(f, "another server keeps its stores in {}: stop it first", path.display())
+            }
+            Self::Client(name) => write!(
+                f,
+                "the client {name:?} cannot be let in: it has a name that is none, or the name or the key of another one"
+            ),
+            Self::Key(error) => write!(f, "the key of the server cannot be used: {error}"),
+            Self::Limits(problem) => write!(f, "the limits cannot be used: {problem}"),
+            Self::Listen(address, error) => {
+                write!(f, "cannot listen on {address}: {error}; choose another address")
+            }
+            Self::System(error) => {
+                write!(f, "the system does not give what a server needs: {error}")
+            }
+        }
+    }
+}
+
+impl StdError for BucketServerError {}

@@ -1,0 +1,112 @@
+//! The server: it binds, accepts and stops.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::net::Shutdown;
+
+use super::service::Service;
+use super::{BucketServerError, BucketServerOptions};
+
+/// How long to wait when a connection cannot be accepted, usually because too many files are open.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A server that listens. Clients wait until it [runs](Self::run).
+pub struct BucketServer {
+    service: Arc<Service>,
+    listener: Arc<TcpListener>,
+    address: SocketAddr,
+}
+
+/// What others do with a server that runs.
+#[derive(Clone)]
+pub struct BucketServerHandle {
+    service: Arc<Service>,
+    listener: Arc<TcpListener>,
+}
+
+impl BucketServer {
+    /// Listens at `address`; port 0 means any free one.
+    ///
+    /// # Errors
+    /// When the options cannot be used, or it is not possible to listen there.
+    pub fn bind(
+        address: SocketAddr,
+        options: BucketServerOptions,
+    ) -> Result<Self, BucketServerError> {
+        let service = Arc::new(Service::new(options)?);
+        let listen = |error| BucketServerError::Listen(address, error);
+        let listener = Arc::new(TcpListener::bind(address).map_err(listen)?);
+        let address = listener.local_addr().map_err(listen)?;
+        Ok(Self { service, listener, address })
+    }
+
+    /// Where clients find it.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// To stop it and to look at it while it runs.
+    pub fn handle(&self) -> BucketServerHandle {
+        BucketServerHandle { service: self.service.clone(), listener: self.listener.clone() }
+    }
+
+    /// Serves, on this thread and others, until it is [stopped](BucketServerHandle::stop). Requests under way are answered before
+    /// it returns. Stores are closed as they are: what no client has flushed is not flushed. Another server may have the folder
+    /// then, even if there are handles of this one.
+    ///
+    /// # Errors
+    /// When the system gives no thread to begin with.
+    pub fn run(self) -> Result<(), BucketServerError> {
+        let Self { service, listener, address } = self;
+        tracing::info!(%address, "keeping stores for others");
+        let outcome = thread::scope(|scope| {
+            thread::Builder::new()
+                .name("buckets-watch".into())
+                .spawn_scoped(scope, || service.watch())
+                .map_err(BucketServerError::System)?;
+            while let Some(own) = service.admission.thread() {
+                let service = &service;
+                let served = listener.accept().and_then(|(stream, _)| {
+                    thread::Builder::new().name("buckets".into()).spawn_scoped(scope, move || {
+                        // A defect that one client meets is not to end the others.
+                        let met = catch_unwind(AssertUnwindSafe(|| service.meet(stream, &own)));
+                        if met.is_err() {
+                            service.metrics.defects.one();
+                            tracing::error!(connection = own.number, "a connection panicked");
+                        }
+                    })
+                });
+                match served {
+                    Err(error) if !service.admission.is_stopped() => {
+                        tracing::warn!(%error, "cannot accept a client");
+                        thread::sleep(ACCEPT_PAUSE);
+                    }
+                    _ => (),
+                }
+            }
+            Ok(())
+        });
+        service.close();
+        outcome
+    }
+}
+
+impl BucketServerHandle {
+    /// Takes no more clients and no more requests. [`BucketServer::run`] returns when those under way are answered.
+    pub fn stop(&self) {
+        self.service.admission.stop();
+        // Whoever waits for the next client is woken. It may have been before.
+        let _: io::Result<()> =
+            rustix::net::shutdown(&*self.listener, Shutdown::Both).map_err(io::Error::from);
+    }
+
+    /// What the server has done, in the text format of Prometheus.
+    pub fn metrics(&self) -> String {
+        self.service.metrics_text()
+    }
+}

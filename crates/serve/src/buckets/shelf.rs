@@ -1,0 +1,146 @@
+//! All volumes of a server, by client and name.
+//!
+//! ```text
+//! FOLDER/CLIENT/VOLUME/buckets    the store
+//! FOLDER/CLIENT/VOLUME/session    see `session`
+//! ```
+//!
+//! A path is made of the folder, of the name of a client as the allow file has it, and of a name that
+//! [`check_name`](oblivio_wire::message::check_name) lets through: of nothing else that a client says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oblivio_core::store::TreeShape;
+use oblivio_store::StoreKind;
+use oblivio_wire::keys::AllowedClient;
+use oblivio_wire::{FailureKind, Opened};
+
+use super::BucketLimits;
+use super::clock;
+use super::refusal::Refusal;
+use super::volume::{Caller, STORE, Volume};
+
+/// The volumes of one client.
+pub(super) struct Shelf {
+    folder: PathBuf,
+    quota_bytes: Option<u64>,
+    limits: BucketLimits,
+    /// Those that somebody uses or has used lately.
+    volumes: Mutex<BTreeMap<String, Arc<Volume>>>,
+    /// Held while a volume is made: what is there is counted first.
+    making: Mutex<()>,
+}
+
+impl Shelf {
+    pub(super) fn new(folder: &Path, client: &AllowedClient, limits: &BucketLimits) -> Self {
+        Self {
+            folder: folder.join(&client.name),
+            quota_bytes: client.quota_bytes,
+            limits: limits.clone(),
+            volumes: Mutex::default(),
+            making: Mutex::default(),
+        }
+    }
+
+    fn volumes(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Volume>>> {
+        self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one of this name. It need not be there.
+    pub(super) fn volume(&self, name: &str) -> Arc<Volume> {
+        let mut volumes = self.volumes();
+        let entry = volumes.entry(name.to_owned());
+        entry.or_insert_with(|| Arc::new(Volume::new(self.folder.join(name)))).clone()
+    }
+
+    /// Whether there is one of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.folder.join(name).join(STORE).exists()
+    }
+
+    /// Makes a volume, if the client may have it.
+    pub(super) fn create(
+        &self,
+        volume: &Volume,
+        who: Caller,
+        shapes: &[TreeShape],
+    ) -> Result<Opened, Refusal> {
+        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        volume.create(who, shapes, || self.check_room(shapes))
+    }
+
+    /// A volume counts as large as it may grow.
+    fn check_room(&self, shapes: &[TreeShape]) -> Result<(), Refusal> {
+        let needed = StoreKind::File.bytes_needed(shapes)?;
+        let (volumes, used) =
+            self.used().map_err(|cause| Refusal::io("count what a client has", &cause))?;
+        let volumes_max = self.limits.volumes_per_client_max;
+        if volumes >= volumes_max {
+            let message = format!("a client may have {volumes_max} volumes: remove one");
+            return Err(Refusal::new(FailureKind::Full, message));
+        }
+        let left = self.quota_bytes.map(|quota| quota.saturating_sub(used));
+        match left {
+            Some(left) if needed > left => {
+                let message = format!(
+                    "the volume would take {needed} bytes, and {left} are left of what this client may have"
+                );
+                Err(Refusal::new(FailureKind::Full, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many volumes there are, and the bytes that they may take.
+    fn used(&self) -> io::Result<(usize, u64)> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((0, 0)),
+            entries => entries?,
+        };
+        let (mut volumes, mut bytes) = (0, 0u64);
+        for entry in entries {
+            match fs::metadata(entry?.path().join(STORE)) {
+                Ok(store) => {
+                    volumes += 1;
+                    bytes = bytes.saturating_add(store.len());
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => (),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((volumes, bytes))
+    }
+
+    /// How many stores are open.
+    pub(super) fn stores_open(&self) -> usize {
+        self.volumes().values().filter(|volume| volume.is_open()).count()
+    }
+
+    /// Closes stores that nobody has used for long, and those that are idle longest if there are too many.
+    pub(super) fn close_idle(&self) {
+        let until = clock::now().saturating_sub(self.limits.stores_kept_for);
+        let mut volumes = self.volumes();
+        let idle =
+            volumes.values().filter_map(|volume| Some((volume.idle_since()?, volume.clone())));
+        let mut idle: Vec<_> = idle.collect();
+        idle.sort_by_key(|(since, _)| std::cmp::Reverse(*since));
+        for (i, (since, volume)) in idle.into_iter().enumerate() {
+            if i >= self.limits.idle_stores_per_client_max || since <= until {
+                volume.close_if_idle();
+            }
+        }
+        // With the lock held, nobody else comes by one that the shelf alone has.
+        volumes.retain(|_, volume| Arc::strong_count(volume) > 1 || volume.is_open());
+    }
+
+    /// Closes all stores, if nobody uses them any more.
+    pub(super) fn close_all(&self) {
+        let mut volumes = self.volumes();
+        volumes.values().for_each(|volume| volume.close_if_idle());
+        volumes.clear();
+    }
+}

@@ -1,0 +1,161 @@
+//! What a request asks of a store, measured before it is done, and done in portions.
+
+use std::ops::Range;
+
+use oblivio_core::StoreError;
+use oblivio_core::store::{BucketStore, LevelShape, Part, Piece, SealedByClient, TreeShape};
+use oblivio_wire::FailureKind;
+
+use super::refusal::Refusal;
+
+/// A store takes a sector for the smallest piece.
+const ROOM_BYTES_MIN: usize = 4096;
+
+/// What a store is asked for at once. A client may ask for much more in one request, and for so many small pieces that the store
+/// would need thousands of times the bytes of the request. One piece may be longer.
+const PORTION_BYTES: usize = 4 << 20;
+
+/// How long each of some pieces is, and all of them together.
+#[derive(Debug)]
+pub(super) struct Lengths {
+    of_pieces: Vec<u32>,
+    pub(super) sum: usize,
+}
+
+impl Lengths {
+    /// # Errors
+    /// [`Absent`](FailureKind::Absent) when there is no such piece; [`Invalid`](FailureKind::Invalid) when they are longer than
+    /// `bytes_max` together.
+    pub(super) fn of(
+        shapes: &[TreeShape],
+        pieces: &[Piece],
+        bytes_max: usize,
+    ) -> Result<Self, Refusal> {
+        let mut lengths = Self { of_pieces: Vec::with_capacity(pieces.len()), sum: 0 };
+        for piece in pieces {
+            let bytes = piece_bytes(shapes, piece)
+                .ok_or_else(|| Refusal::new(FailureKind::Absent, "the volume has no such piece"))?;
+            let fits = usize::try_from(bytes).is_ok_and(|bytes| bytes <= bytes_max - lengths.sum);
+            if !fits {
+                let message = format!("a request is about more than {bytes_max} bytes of pieces");
+                return Err(Refusal::invalid(message));
+            }
+            lengths.sum += bytes as usize;
+            lengths.of_pieces.push(bytes as u32);
+        }
+        Ok(lengths)
+    }
+
+    /// Which pieces go to the store together, and where their bytes lie among all.
+    fn portions(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let (mut piece, mut byte) = (0, 0);
+        std::iter::from_fn(move || {
+            let (first, start) = (piece, byte);
+            let mut room = 0;
+            while let Some(bytes) = self.of_pieces.get(piece).map(|bytes| *bytes as usize) {
+                room += bytes.next_multiple_of(ROOM_BYTES_MIN).max(ROOM_BYTES_MIN);
+                if room > PORTION_BYTES && piece > first {
+                    break;
+                }
+                piece += 1;
+                byte += bytes;
+            }
+            (piece > first).then_some((first..piece, start..byte))
+        })
+    }
+}
+
+/// Puts what the pieces hold behind `out`.
+pub(super) fn read(
+    store: &mut dyn BucketStore,
+    pieces: &[Piece],
+    lengths: &Lengths,
+    out: &mut Vec<u8>,
+) -> Result<(), StoreError> {
+    for (portion, _) in lengths.portions() {
+        let frames = store.read(&pieces[portion])?;
+        (0..frames.len()).for_each(|i| out.extend(frames.get(i)));
+    }
+    Ok(())
+}
+
+/// `bytes` are those of the pieces, one after the other.
+pub(super) fn write(
+    store: &mut dyn BucketStore,
+    pieces: &[Piece],
+    lengths: &Lengths,
+    bytes: &[u8],
+) -> Result<(), StoreError> {
+    for (portion, range) in lengths.portions() {
+        let sealed = SealedByClient::new(&bytes[range]);
+        store.write(&pieces[portion], &mut |blanks| sealed.put(blanks))?;
+    }
+    Ok(())
+}
+
+fn piece_bytes(shapes: &[TreeShape], piece: &Piece) -> Option<u64> {
+    let shape = shapes.get(usize::from(piece.tree.0))?;
+    let shape = Some(shape).filter(|shape| shape.contains(piece.bucket))?;
+    let LevelShape { slots, header_bytes, slot_bytes, bucket_bytes, .. } =
+        shape.levels()[usize::from(piece.bucket.level())];
+    match piece.part {
+        Part::Whole => Some(bucket_bytes),
+        Part::Header => Some(header_bytes),
+        Part::Slot(slot) => (slot < slots).then_some(slot_bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oblivio_core::geometry::BucketId;
+    use oblivio_core::store::TreeId;
+
+    use super::*;
+
+    fn shape(slot_bytes: u64) -> TreeShape {
+        TreeShape::new(vec![LevelShape {
+            buckets: 1,
+            slots: 2,
+            header_bytes: 8,
+            slots_offset: 8,
+            slot_bytes,
+            bucket_bytes: 8 + 2 * slot_bytes,
+        }])
+    }
+
+    fn piece(part: Part) -> Piece {
+        Piece { tree: TreeId(0), bucket: BucketId::new(0, 0), part }
+    }
+
+    #[test]
+    fn pieces_are_as_long_as_the_shape_says_or_not_there() {
+        let shapes = [shape(100)];
+        let parts = [Part::Whole, Part::Header, Part::Slot(1)];
+        let lengths = Lengths::of(&shapes, &parts.map(piece), 316).unwrap();
+        assert_eq!((lengths.of_pieces, lengths.sum), (vec![208, 8, 100], 316));
+        let refused = |pieces: &[Piece]| Lengths::of(&shapes, pieces, 315).unwrap_err().kind;
+        assert_eq!(refused(&parts.map(piece)), FailureKind::Invalid);
+        assert_eq!(refused(&[piece(Part::Slot(2))]), FailureKind::Absent);
+        let elsewhere = Piece { tree: TreeId(1), ..piece(Part::Whole) };
+        assert_eq!(refused(&[elsewhere]), FailureKind::Absent);
+        let below = Piece { bucket: BucketId::new(1, 0), ..piece(Part::Whole) };
+        assert_eq!(refused(&[below]), FailureKind::Absent);
+    }
+
+    #[test]
+    fn portions_are_all_of_a_request_and_none_takes_much_room() {
+        for (slot_bytes, count) in [(0, 5000), (1, 5000), (3 << 20, 4), (9 << 20, 3), (1, 0)] {
+            let pieces = vec![piece(Part::Slot(0)); count];
+            let lengths = Lengths::of(&[shape(slot_bytes)], &pieces, 32 << 20).unwrap();
+            let (mut piece, mut byte) = (0, 0);
+            for (pieces, bytes) in lengths.portions() {
+                assert_eq!((pieces.start, bytes.start), (piece, byte));
+                assert!(!pieces.is_empty());
+                let room = pieces.len() * ROOM_BYTES_MIN.max(slot_bytes as usize);
+                assert!(room <= PORTION_BYTES || pieces.len() == 1);
+                (piece, byte) = (pieces.end, bytes.end);
+            }
+            assert_eq!((piece, byte), (count, lengths.sum));
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! One volume: who has it open, and as what.
+//!
+//! # The rules
+//! - At most one connection may write: the current one of the latest session. Every request looks, under the lock of the volume,
+//!   whether it comes from that one. So what an older connection has sent is refused however late it comes.
+//! - Readers come in while no connection may write. They are refused from the moment on when one may again: an owner is never
+//!   locked out by readers who were forgotten.
+//! - The store stays open for a while when its writer is gone, with all that was written and not flushed. Whoever comes back
+//!   meanwhile finds it there. Nothing is flushed that nobody asked for.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use oblivio_core::StoreError;
+use oblivio_core::store::{Piece, TreeId, TreeShape};
+use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreOptions};
+use oblivio_wire::message::data;
+use oblivio_wire::{FailureKind, Opened};
+
+use super::clock;
+use super::metrics::Metrics;
+use super::refusal::Refusal;
+use super::session;
+use super::trips::{self, Lengths};
+
+/// The store of a volume in its folder.
+pub(super) const STORE: &str = "buckets";
+
+/// Which connection.
+pub(super) type Caller = u64;
+
+/// As what a connection has a volume open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Writer,
+    Reader,
+}
+
+/// Of one client, under one name. It need not be there.
+pub(super) struct Volume {
+    folder: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<OpenStore>,
+    writer: Option<Caller>,
+    readers: BTreeSet<Caller>,
+    /// Since when nobody has it open, by the clock.
+    idle_since: Duration,
+}
+
+struct OpenStore {
+    store: BoxedStore,
+    shapes: Vec<TreeShape>,
+    condition: Condition,
+    incarnation: u64,
+    can_write: bool,
+}
+
+impl Volume {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder, state: Mutex::default() }
+    }
+
+    /// What somebody who panicked has left is not trusted: the store is opened again.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| {
+            self.state.clear_poison();
+            let mut state = poisoned.into_inner();
+            state.open = None;
+            state
+        })
+    }
+
+    fn location(&self) -> Location {
+        Location::File(self.folder.join(STORE))
+    }
+
+    fn is_there(&self) -> bool {
+        self.folder.join(STORE).exists()
+    }
+
+    /// Makes it, and opens it to write. `check_room` says whether the client may have it.
+    pub(super) fn create(
+        &self,
+        who: Caller,
+        shapes: &[TreeShape],
+        check_room: impl FnOnce() -> Result<(), Refusal>,
+    ) -> Result<Opened, Refusal> {
+        let mut state = self.state();
+        if self.is_there() {
+            let message = "there is a volume of this name already";
+            return Err(Refusal::new(FailureKind::Exists, message));
+        }
+        check_room()?;
+        // What an interrupted creation or removal has left, or the operator has removed by hand.
+        *state = State::default();
+        let made = self.make(shapes);
+        let session = made.inspect_err(|_| self.clear_away())?;
+        state.open_store(&self.location(), &StoreOptions::default())?;
+        state.writer = Some(who);
+        state.opened(session)
+    }
+
+    /// The store is last: without it there is no volume.
+    fn make(&self, shapes: &[TreeShape]) -> Result<u64, Refusal> {
+        let make_session = || {
+            fs::create_dir_all(&self.folder)?;
+            // The folder of the client may be new, too.
+            let mut above = self.folder.ancestors().skip(1).take(2);
+            above.try_for_each(session::sync_folder)?;
+            let session = session::after(session::read(&self.folder)?)?;
+            session::write(&self.folder, session)?;
+            Ok(session)
+        };
+        let session = make_session().map_err(|cause| Refusal::io("make a volume", &cause))?;
+        self.location().create(shapes, &StoreOptions::default())?;
+        Ok(session)
+    }
+
+    /// What cannot be removed is in nobody's way.
+    fn clear_away(&self) {
+        if !self.is_there() {
+            let _ = session::remove(&self.folder).and_then(|()| fs::remove_dir(&self.folder));
+        }
+    }
+
+    /// Opens it to write, and fences off whoever has it open.
+    pub(super) fn open_to_write(&self, who: Caller, metrics: &Metrics) -> Result<Opened, Refusal> {
+        let mut state = self.state();
+        self.check_is_there()?;
+        state.be_open_to_write(&self.location())?;
+        let next = || {
+            let session = session::after(session::read(&self.folder)?)?;
+            session::write(&self.folder, session)?;
+            Ok(session)
+        };
+        let session =
+            next().map_err(|cause| Refusal::io("keep the number of a session", &cause))?;
+        state.take_over(who, metrics);
+        state.opened(session)
+    }
+
+    /// Goes on with a session, if it is the latest one. Its connection before is fenced off.
+    pub(super) fn resume(
+        &self,
+        who: Caller,
+        session: u64,
+        metrics: &Metrics,
+    ) -> Result<Opened, Refusal> {
+        let mut state = self.state();
+        self.check_is_there()?;
+        if self.session()? != Some(session) {
+            metrics.fenced.one();
+            return Err(Refusal::fenced());
+        }
+        state.be_open_to_write(&self.location())?;
+        state.take_over(who, metrics);
+        state.opened(session)
+    }
+
+    /// Opens it to read, if nobody has it open to write.
+    pub(super) fn open_to_read(
+        &self,
+        who: Caller,
+        may_be_cut_off: bool,
+    ) -> Result<Opened, Refusal> {
+        let mut state = self.state();
+        self.check_is_there()?;
+        if state.writer.is_some() {
+            return Err(open_to_write_elsewhere());
+        }
+        if state.open.is_none() {
+            let options = StoreOptions { read_only: true, may_be_cut_off, ..Default::default() };
+            state.open_store(&self.location(), &options)?;
+        }
+        let session = self.session()?.unwrap_or_default();
+        let opened = state.opened(session)?;
+        if opened.is_cut_off && !may_be_cut_off {
+            let message =
+                "a part of the store is gone: restore it from a backup, or rescue what is left";
+            return Err(Refusal::new(FailureKind::Damaged, message));
+        }
+        state.readers.insert(who);
+        Ok(opened)
+    }
+
+    /// Removes it, if nobody has it open.
+    pub(super) fn remove(&self) -> Result<(), Refusal> {
+        let mut state = self.state();
+        self.check_is_there()?;
+        if state.writer.is_some() || !state.readers.is_empty() {
+            return Err(Refusal::new(FailureKind::InUse, "somebody has this volume open"));
+        }
+        state.open = None;
+        let client = self.folder.parent().unwrap_or(Path::new("."));
+        let removed = self.location().remove().and_then(|()| {
+            self.clear_away();
+            session::sync_folder(client)
+        });
+        removed.map_err(|cause| Refusal::io("remove a volume", &cause))
+    }
+
+    fn check_is_there(&self) -> Result<(), Refusal> {
+        self.is_there().then_some(()).ok_or_else(Refusal::no_volume)
+    }
+
+    fn session(&self) -> Result<Option<u64>, Refusal> {
+        let read = session::read(&self.folder);
+        read.map_err(|cause| Refusal::io("read the number of a session", &cause))
+    }
+
+    /// The answer, as it is sent. `grant` is for its memory.
+    pub(super) fn read(
+        &self,
+        who: (Caller, Role),
+        number: u64,
+        pieces: &[Piece],
+        bytes_max: usize,
+        grant: impl FnOnce(u64),
+    ) -> Result<Vec<u8>, Refusal> {
+        let measured = self.state().store_of(who)?.measure(pieces, bytes_max)?;
+        // Without the lock: who waits for memory does not keep others from the volume.
+        grant(measured.sum as u64);
+        let mut answer = data(number, measured.sum);
+        let mut state = self.state();
+        let open = state.store_of(who)?;
+        trips::read(&mut *open.store, pieces, &measured, &mut answer)?;
+        Ok(answer)
+    }
+
+    pub(super) fn write(
+        &self,
+        who: (Caller, Role),
+        pieces: &[Piece],
+        bytes: &[u8],
+    ) -> Result<(), Refusal> {
+        let mut state = self.state();
+        let open = state.store_of(who)?;
+        if who.1 == Role::Reader {
+            let message = "the volume is open to read only: open it to write";
+            return Err(Refusal::new(FailureKind::Refused, message));
+        }
+        let measured = open.measure(pieces, bytes.len())?;
+        if measured.sum != bytes.len() {
+            return Err(Refusal::invalid("a write has more bytes than its pieces"));
+        }
+        let written = trips::write(&mut *open.store, pieces, &measured, bytes);
+        written.map_err(|error| state.give_up(error))
+    }
+
+    pub(super) fn flush(&self, who: (Caller, Role), metrics: &Metrics) -> Result<(), Refusal> {
+        let mut state = self.state();
+        let open = state.store_of(who)?;
+        if who.1 == Role::Reader {
+            return Ok(());
+        }
+        let begun = clock::now();
+        let flushed = open.store.flush();
+        metrics.flushes.took(clock::now().saturating_sub(begun));
+        flushed.map_err(|error| state.give_up(error))
+    }
+
+    /// A connection has ended.
+    pub(super) fn leave(&self, who: Caller) {
+        let mut state = self.state();
+        state.writer.take_if(|writer| *writer == who);
+        state.readers.remove(&who);
+        if state.is_idle() {
+            state.idle_since = clock::now();
+            // Nothing is lost with a store that was not written.
+            state.open.take_if(|open| !open.can_write);
+        }
+    }
+
+    /// Since when nobody has used its store, which is open; none if somebody does, or it is closed.
+    pub(super) fn idle_since(&self) -> Option<Duration> {
+        let state = self.try_state()?;
+        (state.is_idle() && state.open.is_some()).then_some(state.idle_since)
+    }
+
+    /// Whether its store is open.
+    pub(super) fn is_open(&self) -> bool {
+        // Whoever has the lock works with the store.
+        self.try_state().is_none_or(|state| state.open.is_some())
+    }
+
+    /// Closes its store, if nobody uses it. What was not flushed is lost.
+    pub(super) fn close_if_idle(&self) {
+        if let Some(mut state) = self.try_state()
+            && state.is_idle()
+        {
+            state.open = None;
+        }
+    }
+
+    fn try_state(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(_)) => Some(self.state()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl State {
+    fn is_idle(&self) -> bool {
+        self.writer.is_none() && self.readers.is_empty()
+    }
+
+    /// The store, for one who still has it.
+    fn store_of(&mut self, (who, role): (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
+        match role {
+            Role::Writer if self.writer != Some(who) => return Err(Refusal::fenced()),
+            Role::Reader if !self.readers.contains(&who) => return Err(open_to_write_elsewhere()),
+            Role::Writer | Role::Reader => (),
+        }
+        self.open.as_mut().ok_or_else(closed)
+    }
+
+    /// A store that is open to write stays as it is, with all that was written.
+    fn be_open_to_write(&mut self, location: &Location) -> Result<(), Refusal> {
+        if self.open.as_ref().is_some_and(|open| open.can_write) {
+            return Ok(());
+        }
+        self.readers.clear();
+        // First: it keeps others from writing.
+        self.open = None;
+        self.open_store(location, &StoreOptions::default())
+    }
+
+    fn open_store(&mut self, location: &Location, options: &StoreOptions) -> Result<(), Refusal> {
+        let incarnation =
+            session::draw().map_err(|cause| Refusal::io("draw a random number", &cause))?;
+        let OpenedStore { store, condition } = location.open(options)?;
+        let shapes = (0..).map_while(|tree| store.shape(TreeId(tree)).cloned()).collect();
+        let can_write = !options.read_only;
+        self.open = Some(OpenStore { store, shapes, condition, incarnation, can_write });
+        Ok(())
+    }
+
+    /// From now on it is `who` that may write.
+    fn take_over(&mut self, who: Caller, metrics: &Metrics) {
+        metrics.fenced.add(u64::from(self.writer.is_some()));
+        self.readers.clear();
+        self.writer = Some(who);
+    }
+
+    fn opened(&self, session: u64) -> Result<Opened, Refusal> {
+        let open = self.open.as_ref().ok_or_else(closed)?;
+        let Condition { allocated_bytes, is_cut_off, damage, mended } = open.condition.clone();
+        Ok(Opened {
+            session,
+            incarnation: open.incarnation,
+            shapes: open.shapes.clone(),
+            allocated_bytes,
+            is_cut_off,
+            damage,
+            mended,
+        })
+    }
+
+    /// After a failed write the store answers nothing more. The next who comes opens it again, and learns by the incarnation that
+    /// something may be lost.
+    fn give_up(&mut self, error: StoreError) -> Refusal {
+        self.open = None;
+        error.into()
+    }
+}
+
+impl OpenStore {
+    fn measure(&self, pieces: &[Piece], bytes_max: usize) -> Result<Lengths, Refusal> {
+        Lengths::of(&self.shapes, pieces, bytes_max)
+    }
+}
+
+fn open_to_write_elsewhere() -> Refusal {
+    Refusal::new(FailureKind::InUse, "another client has this volume open to write")
+}
+
+fn closed() -> Refusal {
+    Refusal::new(FailureKind::Failed, "the store was closed after an error: open it again")
+}
