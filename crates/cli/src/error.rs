@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
 use oblivio_lab::LabError;
+use oblivio_serve::buckets::BucketServerError;
 use oblivio_serve::fuse::MountError;
 use oblivio_serve::nbd::ServeError;
 use oblivio_sim::SimError;
@@ -142,6 +143,20 @@ impl From<OpenError> for CliError {
             OpenErrorKind::NoSpace => Self::NoSpace(message),
             OpenErrorKind::NotLetIn => Self::WrongKey(message),
             OpenErrorKind::Unreachable => Self::Unreachable(message),
+            _ => Self::Engine(message),
+        }
+    }
+}
+
+impl From<BucketServerError> for CliError {
+    fn from(error: BucketServerError) -> Self {
+        let message = error.to_string();
+        match error {
+            BucketServerError::Folder(..) => Self::Output(message),
+            BucketServerError::InUse(_) => Self::Locked(message),
+            BucketServerError::Client(_)
+            | BucketServerError::Key(_)
+            | BucketServerError::Limits(_) => Self::Input(message),
             _ => Self::Engine(message),
         }
     }

@@ -47,6 +47,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Check(args) => volume::check(&args),
         Command::Rescue(args) => volume::rescue(&args),
         Command::Serve { command: ServeCommand::Nbd(args) } => volume::serve_nbd(&args),
+        Command::Serve { command: ServeCommand::Store(args) } => volume::serve_store(&args),
         Command::Mount(args) => volume::mount(&args),
         Command::Umount(args) => volume::umount(&args),
         Command::Key { command: KeyCommand::Add(args) } => volume::add(&args),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::values::parse_size;
 use super::{OpenArgs, RunArgs};
 
 #[derive(Subcommand)]
@@ -12,7 +13,23 @@ pub(crate) enum ServeCommand {
     /// Serve the volume as a network block device.
     #[command(after_help = NBD_EXAMPLES)]
     Nbd(NbdArgs),
+    /// Keep the storage of volumes for clients elsewhere: a bucket server.
+    ///
+    /// It holds no key of any volume, and sees what storage sees. Clients and server know each other by keys,
+    /// and each client sees its own volumes alone.
+    #[command(after_help = STORE_EXAMPLES)]
+    Store(StoreArgs),
 }
+
+const STORE_EXAMPLES: &str = "\
+Examples:
+  oblivio key client ./client.key --name alice >> allow       (the client's key; its owner keeps the file)
+  oblivio key server ./server.key
+  oblivio serve store ./stores --key ./server.key --allow ./allow --listen 127.0.0.1:2411
+  oblivio create 'oblivio+tls://127.0.0.1/disk?server=KEY&key=./client.key' --size 1G
+
+A line of the allow file is the client's public key, its name, and after that quota=BYTES if its volumes
+may not take more. Ctrl-C or SIGTERM ends the server once the requests under way are answered.";
 
 const NBD_EXAMPLES: &str = "\
 Examples:
@@ -51,6 +68,37 @@ const OF_A_VOLUME_IN_USE: [&str; 10] = [
     "burst",
     "no_early_write_backs",
 ];
+
+#[derive(Args)]
+pub(crate) struct StoreArgs {
+    /// Where the volumes lie: a directory of the server's alone. Made if missing.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// The file of the server's private key: oblivio key server makes it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: PathBuf,
+    /// Who may come: a file with a line for each client, as oblivio key client prints it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) allow: PathBuf,
+    /// Where to listen. Port 0 is any free one.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:2411")]
+    pub(crate) listen: SocketAddr,
+    /// Let `--listen` name an address that other machines can reach.
+    #[arg(long)]
+    pub(crate) beyond_loopback: bool,
+    /// Serve figures for Prometheus there, to whoever reaches it.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Connections of clients at a time.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(crate) connections_max: usize,
+    /// Bytes of memory for messages, of all clients together.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "512M")]
+    pub(crate) memory_max: u64,
+    /// Say where it is as JSON, once it can be used.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 #[derive(Args)]
 pub(crate) struct NbdArgs {

@@ -1,0 +1,86 @@
+//! `oblivio serve store`: volumes of clients elsewhere.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use oblivio_serve::buckets::{BucketLimits, BucketServer, BucketServerError, BucketServerOptions};
+use oblivio_wire::keys::{KeyError, SecretKey, allowed_clients};
+use serde_json::json;
+
+use super::clean_end::CleanEnd;
+use super::metrics_page::MetricsPage;
+use crate::args::StoreArgs;
+use crate::error::CliError;
+use crate::{files, output};
+
+/// How often to look whether it is time to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The largest allow file that is read.
+const ALLOW_FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// `oblivio serve store`.
+pub(crate) fn serve_store(args: &StoreArgs) -> Result<(), CliError> {
+    let unusable = |error: KeyError| CliError::Input(error.to_string());
+    let key = SecretKey::read(&args.key).map_err(unusable)?;
+    let clients = files::read_text(&args.allow, ALLOW_FILE_BYTES_MAX)?;
+    let clients = allowed_clients(&clients).map_err(unusable)?;
+    if clients.is_empty() {
+        return Err(CliError::Input(format!(
+            "{} lets nobody in: add a line that `oblivio key client` prints",
+            args.allow.display()
+        )));
+    }
+    if !args.listen.ip().is_loopback() && !args.beyond_loopback {
+        return Err(CliError::Input(format!(
+            "other machines can reach {}: if they are to, say --beyond-loopback; clients prove who they are either way",
+            args.listen
+        )));
+    }
+    make_folder(&args.folder)?;
+    let public = key.public().to_string();
+    let limits = BucketLimits {
+        connections_max: args.connections_max,
+        memory_bytes_max: args.memory_max,
+        ..BucketLimits::default()
+    };
+    let options = BucketServerOptions { folder: args.folder.clone(), key, clients, limits };
+    let server = BucketServer::bind(args.listen, options)?;
+    let (handle, address) = (server.handle(), server.address());
+    let metrics = handle.clone();
+    let page = args.metrics.map(|address| MetricsPage::serve(address, move || metrics.metrics()));
+    let page = page.transpose()?;
+    let end = CleanEnd::listen("requests of clients are being answered")?;
+    let query = format!("server={}", public.split_whitespace().last().unwrap_or_default());
+    if args.json {
+        let metrics = page.as_ref().map(|page| page.address().to_string());
+        output::print(&format!(
+            "{:#}",
+            json!({ "address": address.to_string(), "query": query, "metrics": metrics })
+        ))?;
+    } else {
+        output::print(&format!(
+            "stores for others at oblivio+tls://{address}/NAME?{query}&key=FILE"
+        ))?;
+    }
+    let stopper = thread::Builder::new().name("stopper".into()).spawn(move || {
+        while !end.is_asked() {
+            thread::sleep(LOOK);
+        }
+        handle.stop();
+    });
+    stopper.map_err(BucketServerError::System)?;
+    Ok(server.run()?)
+}
+
+/// The folder is there, and its owner's alone if it is made here.
+fn make_folder(path: &Path) -> Result<(), CliError> {
+    use std::os::unix::fs::DirBuilderExt;
+    if path.is_dir() {
+        return Ok(());
+    }
+    let made = fs::DirBuilder::new().mode(0o700).create(path);
+    made.map_err(|error| files::cannot_write(path, &error))
+}
