@@ -14,6 +14,7 @@ mod locations;
 mod mount;
 mod planning;
 mod rate;
+mod remote;
 mod rescue;
 mod rescued;
 mod secrets;

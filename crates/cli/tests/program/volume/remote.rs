@@ -1,0 +1,195 @@
+//! A volume on a bucket server in another process, which is killed, started again, and taken over by others.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::world::{MIB, World, bytes, end, end_by};
+use crate::common;
+
+/// A server of stores in the directory of a [`World`]. Killed when dropped.
+struct StoreServer {
+    child: Child,
+    address: String,
+    query: String,
+    metrics: String,
+}
+
+impl StoreServer {
+    /// With a client `alice` that has the key `client.key`, and may have as much as `quota` says.
+    fn new(world: &World, quota: &str) -> Self {
+        let line = world.good("key client client.key --name alice");
+        fs::write(world.path("allow"), format!("{} {quota}\n", line.trim())).unwrap();
+        world.good("key server server.key");
+        Self::start(world, "127.0.0.1:0")
+    }
+
+    fn start(world: &World, listen: &str) -> Self {
+        let command = format!(
+            "serve store stores --key server.key --allow allow --listen {listen} --metrics 127.0.0.1:0 --json"
+        );
+        let mut command = common::command(&world.path(""), &command);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            said += &line.unwrap();
+            if said.ends_with('}') {
+                break;
+            }
+        }
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let of = |name: &str| said[name].as_str().unwrap().to_owned();
+        Self { child, address: of("address"), query: of("query"), metrics: of("metrics") }
+    }
+
+    fn url(&self, name: &str) -> String {
+        format!("oblivio+tls://{}/{name}?{}&key=client.key", self.address, self.query)
+    }
+
+    /// `URL` with what opens it.
+    fn volume(&self, name: &str) -> String {
+        format!("{} --key-file key", self.url(name))
+    }
+
+    /// Ends without a warning, and starts again at the same address.
+    fn killed_and_started(mut self, world: &World) -> Self {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        Self::start(world, &self.address)
+    }
+
+    fn page(&self) -> String {
+        use std::io::{Read, Write};
+        let mut stream = std::net::TcpStream::connect(&self.metrics).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: me\r\n\r\n").unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        page
+    }
+}
+
+impl Drop for StoreServer {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+#[test]
+fn a_volume_on_a_server_is_a_volume() {
+    let world = World::new();
+    let server = StoreServer::new(&world, "");
+    let volume = server.volume("disk");
+    world.good(&format!("create {volume} --size 8M"));
+    fs::write(world.path("data"), bytes(3, 8 * MIB)).unwrap();
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+    world.good(&format!("check {volume}"));
+    let info = world.json(&format!("info {volume} --json"));
+    assert_eq!(info["blocks"], 2048, "{info}");
+    world.bad(&format!("create {volume} --size 8M"), 3, "choose another name");
+    let page = server.page();
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("requests_total"), "{page}");
+    // Nothing that somebody else could not see is in what the server has: no name of a file, no key.
+    assert!(!page.contains("disk") && !page.contains("alice"), "{page}");
+    world.good(&format!("key add {volume} --new-key-file allow"));
+    world.bad(
+        &format!("rescue {} --key-file key image --state nowhere", server.url("other")),
+        3,
+        "no",
+    );
+}
+
+/// Whatever the server had not made durable is sent to it again.
+#[test]
+fn a_server_that_is_killed_under_load_loses_nothing() {
+    let world = World::new();
+    let mut server = StoreServer::new(&world, "");
+    let volume = server.volume("disk");
+    world.good(&format!("create {volume} --size 16M"));
+    fs::write(world.path("data"), bytes(4, 16 * MIB)).unwrap();
+    let command = format!(
+        "serve nbd {volume} --run 'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp data back'"
+    );
+    let mut copy = common::command(&world.path(""), &command).spawn().unwrap();
+    for _ in 0..3 {
+        thread::sleep(Duration::from_millis(300));
+        assert!(copy.try_wait().unwrap().is_none(), "it is under way");
+        server = server.killed_and_started(&world);
+    }
+    let status = copy.wait().unwrap();
+    assert!(status.success(), "{status}");
+    world.good(&format!("check {volume}"));
+}
+
+#[test]
+fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
+    let world = World::new();
+    let server = StoreServer::new(&world, "");
+    let volume = server.volume("disk");
+    world.good(&format!("create {volume} --size 4M --state one"));
+    let command = format!("serve nbd {volume} --state one --socket one.sock --json");
+    let mut first = common::command(&world.path(""), &command);
+    let mut first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(first.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    // A copy of the client, as if its machine had been cloned.
+    world.copy("one", "two");
+    world.bad(&format!("serve nbd {volume} --state one --run true"), 9, "");
+    let second = common::oblivio(world.path(""), &format!("check {volume} --state two"));
+    assert!([0, 12].contains(&second.0), "{second:?}");
+    // Whatever the first is asked now fails.
+    let uri = format!("nbd+unix:///?socket={}", world.path("one.sock").display());
+    let mut read = std::process::Command::new("nbdcopy");
+    let read = read.arg(uri).arg(world.path("out")).stderr(Stdio::null()).status().unwrap();
+    assert!(!read.success());
+    let code = end_by(&mut first, &[Signal::TERM]);
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut first.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(code != Some(0) && said.contains("another client"), "{code:?}: {said}");
+}
+
+#[test]
+fn what_does_not_fit_has_a_message_and_a_code_and_touches_nothing() {
+    let world = World::new();
+    let server = StoreServer::new(&world, "quota=100000000");
+    let volume = server.volume("disk");
+    world.bad(&format!("check {volume}"), 3, "check the name");
+    world.bad(&format!("create {volume} --size 1G"), 10, "");
+    let stranger = server.url("disk").replace("client.key", "other.key");
+    world.bad(&format!("create {stranger} --size 4M --key-file key"), 3, "other.key");
+    world.good("key client other.key --name other");
+    world.bad(&format!("create {stranger} --size 4M --key-file key"), 6, "check the keys");
+    let other_server = world.json("key server other-server.key --json");
+    let impostor =
+        server.url("disk").replace(&server.query, other_server["query"].as_str().unwrap());
+    world.bad(&format!("create {impostor} --size 4M --key-file key"), 6, "another key");
+    for url in [
+        "oblivio+tls://127.0.0.1/disk",
+        "oblivio+tls://127.0.0.1/../disk?server=x&key=y",
+        "oblivio+tls:///disk",
+        "oblivio://127.0.0.1/disk",
+    ] {
+        world.bad(&format!("create {url} --size 4M --key-file key"), 2, "--help");
+    }
+    let nobody = server.url("disk").replace(&server.address, "127.0.0.1:1");
+    world.bad(&format!("create {nobody} --size 4M --key-file key"), 15, "cannot reach the server");
+    world.bad(
+        "serve store stores --key server.key --allow allow --listen 127.0.0.1:0",
+        9,
+        "another server",
+    );
+    world.bad(
+        "serve store stores --key server.key --allow allow --listen 0.0.0.0:0",
+        3,
+        "--beyond-loopback",
+    );
+    fs::write(world.path("allow"), "").unwrap();
+    world.bad("serve store s2 --key server.key --allow allow", 3, "oblivio key client");
+    let volumes = fs::read_dir(world.path("stores/alice")).map_or(0, Iterator::count);
+    assert_eq!(volumes, 0, "nothing was made");
+}
