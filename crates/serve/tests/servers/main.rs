@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
+mod buckets;
 mod filesystem;
 mod nbd;
 mod raw_file;

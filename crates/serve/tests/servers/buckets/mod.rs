@@ -1,0 +1,8 @@
+//! The bucket server, met by its owners and by others.
+
+mod hostile;
+mod life;
+mod party;
+mod rooms;
+mod sessions;
+mod strangers;

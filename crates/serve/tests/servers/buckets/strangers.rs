@@ -1,0 +1,68 @@
+//! Those who come in crowds, and owners who come in spite of them.
+
+use std::io::Read;
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use oblivio_serve::buckets::BucketLimits;
+use oblivio_wire::OpenMode;
+
+use super::party::{Server, Someone, create, quick_limits};
+use crate::support::{PATIENCE, wait_until};
+
+#[test]
+fn two_hundred_strangers_who_say_nothing_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start_with(folder.path(), &[&alice], quick_limits());
+    let (mut owner, _) = server.open(&alice, "disk", create());
+    let mut strangers: Vec<_> =
+        (0..200).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    for round in 0..50 {
+        owner.write(1, round);
+        assert_eq!(owner.read(1), round);
+    }
+    owner.flush();
+    // A newcomer may be the one whom chance displaces, and comes again.
+    wait_until(|| server.try_greet(&alice).is_some());
+    // All are left in the end, whatever they wait for.
+    for stranger in &mut strangers {
+        stranger.set_read_timeout(Some(PATIENCE)).unwrap();
+        assert!(stranger.read(&mut [0; 16]).is_ok_and(|bytes| bytes == 0));
+    }
+    wait_until(|| server.metric("handshakes") == 0);
+    let refused = ["{reason=\"unknown\"}", "{reason=\"displaced\"}"];
+    let refused = refused.map(|reason| server.metric(&format!("refused_total{reason}")));
+    assert!(refused.iter().sum::<u64>() >= 200, "{refused:?}");
+}
+
+#[test]
+fn one_connection_too_many_waits_until_another_of_its_client_may_be_dead() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
+    let limits = BucketLimits {
+        connections_max: 4,
+        connections_per_client_max: 3,
+        makes_room_after: Duration::from_millis(300),
+        ..BucketLimits::default()
+    };
+    let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
+    let mut hers: Vec<_> =
+        ["a", "b", "c"].map(|name| server.open(&alice, name, create())).into_iter().collect();
+    assert!(server.try_greet(&alice).is_none());
+    // There is a seat for another client all the same, and one only.
+    let (mut his, _) = server.open(&bob, "disk", create());
+    assert!(server.try_greet(&bob).is_none());
+    assert_eq!(server.metric("refused_total{reason=\"no_room\"}"), 2);
+    thread::sleep(Duration::from_millis(400));
+    hers[0].0.write(1, 1);
+    hers[2].0.write(1, 1);
+    let (mut second, _) = server.open(&alice, "b", OpenMode::Write);
+    second.write(1, 1);
+    let (mut lost, _) = hers.remove(1);
+    lost.expect_end();
+    hers.iter_mut().for_each(|(kept, _)| kept.write(1, 2));
+    his.write(1, 1);
+    assert_eq!(server.metric("connections"), 4);
+}
