@@ -12,6 +12,7 @@ mod counting;
 pub mod dram;
 mod error;
 pub mod evaluation;
+pub mod link;
 pub mod paper;
 pub mod pen;
 pub mod range_media;
