@@ -18,6 +18,7 @@ pub mod pen;
 pub mod range_media;
 pub mod range_stash;
 mod records;
+pub mod relay;
 pub mod report;
 pub mod roram;
 pub mod stash_study;
