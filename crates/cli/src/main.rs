@@ -79,6 +79,7 @@ fn run(command: Command) -> Result<(), CliError> {
         },
         Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
         Command::Lab { command: LabCommand::Report(args) } => report::run(&args),
+        Command::Lab { command: LabCommand::Relay(args) } => lab::relay(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oblivio", &mut script);

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{
-    AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, REPORT_EXAMPLES,
-    RangeMediaArgs, RangeStashArgs, ReportArgs, RoramArgs, StashStudyArgs, TechniquesArgs,
+    AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, RELAY_EXAMPLES,
+    REPORT_EXAMPLES, RangeMediaArgs, RangeStashArgs, RelayArgs, ReportArgs, RoramArgs,
+    StashStudyArgs, TechniquesArgs,
 };
 
 #[derive(Subcommand)]
@@ -36,6 +37,12 @@ pub(crate) enum LabCommand {
     /// Put figures beside what the papers state, on one page with plots and tables.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Stand between a client and a server on this machine, and be as slow as a link.
+    ///
+    /// Each direction has a rate, which all connections share, and half of the delay. What is read ahead is bounded: a slow reader
+    /// slows its writer.
+    #[command(after_help = RELAY_EXAMPLES)]
+    Relay(RelayArgs),
 }
 
 #[derive(Subcommand)]

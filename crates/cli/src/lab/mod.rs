@@ -7,6 +7,7 @@ mod evaluation;
 mod made;
 mod range_media;
 mod range_stash;
+mod relay;
 mod roram;
 mod runs;
 mod trees;
@@ -17,6 +18,7 @@ pub(crate) use dram::run_dram;
 pub(crate) use evaluation::run_evaluation;
 pub(crate) use range_media::run_range_media;
 pub(crate) use range_stash::run_range_stash;
+pub(crate) use relay::relay;
 pub(crate) use roram::run_roram;
 
 use std::num::NonZeroUsize;

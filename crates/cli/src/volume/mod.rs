@@ -9,6 +9,7 @@ mod create;
 mod disk_watch;
 mod info;
 mod key;
+mod links;
 mod machine;
 mod man;
 mod media;

@@ -30,10 +30,11 @@ impl VolumeOnLink {
         let cost = config.cost()?;
         let piece_bytes = piece_bytes(config)?;
         let block_bytes = u64::from(config.block_bytes());
+        let facts = config.facts();
+        let has_evictions = facts.iter().any(|fact| matches!(fact, Fact::Value("evict_period", _)));
         let traffic = |read_bytes: f64, written_bytes: f64, trips: f64| {
-            // Evictions write what they read: what is left over is what the access is for. A scan writes one piece that it did not
-            // read for that, of hundreds.
-            let answer_bytes = read_bytes - written_bytes;
+            // Evictions write what they read: what is left over is what the access is for.
+            let answer_bytes = if has_evictions { read_bytes - written_bytes } else { read_bytes };
             Traffic {
                 answer_bytes,
                 answer_pieces: answer_bytes / piece_bytes,
@@ -49,7 +50,6 @@ impl VolumeOnLink {
             cost.written_bytes_per_access,
             cost.trips_per_access,
         );
-        let facts = config.facts();
         let [sizes, read, written] = ["range_bytes", "range_read_bytes", "range_written_bytes"]
             .map(|name| numbers(&facts, name));
         let ranges = sizes.iter().zip(read).zip(written);
@@ -209,6 +209,10 @@ mod tests {
         let config = DurableScan.plan(&wish(&DurableScan, 1 << 20)).unwrap();
         let scan = VolumeOnLink::of(&*config).unwrap();
         // 256 buckets of two blocks, at a byte a microsecond.
+        near(scan.read_seconds(Link::new(8.0, 8.0, 0.0)), 2.1, 0.02);
+        // And one of one block.
+        let wish = Wish { block_bytes: 1 << 20, ..wish(&DurableScan, 1 << 20) };
+        let scan = VolumeOnLink::of(&*DurableScan.plan(&wish).unwrap()).unwrap();
         near(scan.read_seconds(Link::new(8.0, 8.0, 0.0)), 2.1, 0.02);
     }
 }
