@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{
-    AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, RELAY_EXAMPLES,
+    AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, LinksArgs, RELAY_EXAMPLES,
     REPORT_EXAMPLES, RangeMediaArgs, RangeStashArgs, RelayArgs, ReportArgs, RoramArgs,
     StashStudyArgs, TechniquesArgs,
 };
@@ -16,8 +16,8 @@ pub(crate) enum LabCommand {
     List,
     /// Run an experiment, or all that make figures.
     ///
-    /// With --quick or another option and no name: evaluation, blocks, dram and roram, one after the other, and the
-    /// report of all their figures. What was interrupted goes on with the next run.
+    /// With --quick or another option and no name: evaluation, blocks, dram, roram and links, one after the other, and
+    /// the report of all their figures. What was interrupted goes on with the next run.
     #[command(
         args_conflicts_with_subcommands = true,
         arg_required_else_help = true,
@@ -121,6 +121,14 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run roram && oblivio lab report lab-results/roram/figures.json\n  oblivio lab run roram --level 18 --ell 10"
     )]
     Roram(RoramArgs),
+    /// How fast are ORAMs behind links of homes, phones and servers? And why does S³ORAM state 20.3 s for Path ORAM?
+    ///
+    /// Computes what Path ORAM, RAW ORAM and this project's volumes move for blocks of 4 to 512 KiB, and what that takes on each link,
+    /// by the model of `plan --link`. Nothing is stored or sent. `oblivio lab report` draws the figures.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run links && oblivio lab report lab-results/links/figures.json\n  oblivio lab run links --size 1T"
+    )]
+    Links(LinksArgs),
 }
 
 #[derive(Args)]
