@@ -52,8 +52,8 @@ impl VolumeOnLink {
         );
         let [sizes, read, written] = ["range_bytes", "range_read_bytes", "range_written_bytes"]
             .map(|name| numbers(&facts, name));
-        let ranges = sizes.iter().zip(read).zip(written);
-        let range = ranges.filter(|((bytes, _), _)| **bytes <= LONG_BYTES).last().map(
+        let mut ranges = sizes.iter().zip(read).zip(written);
+        let range = ranges.rfind(|((bytes, _), _)| **bytes <= LONG_BYTES).map(
             |((bytes, read), written)| (*bytes, traffic(*read as f64, *written as f64, unit.trips)),
         );
         Ok(Self {

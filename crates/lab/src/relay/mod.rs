@@ -42,6 +42,9 @@ const CONNECTIONS_MAX: usize = 256;
 /// A link that has more bytes under way, in one direction, is too much for user space.
 const UNDER_WAY_BYTES_MAX: usize = 256 << 20;
 
+/// A server on this machine that takes so long takes no more connections.
+const SERVER_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Before connections are taken again, where the system has nothing for another one.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -167,7 +170,7 @@ impl Relay {
     }
 
     fn connect(&self, client: TcpStream) -> io::Result<Connection> {
-        let server = TcpStream::connect(self.to)?;
+        let server = TcpStream::connect_timeout(&self.to, SERVER_PATIENCE)?;
         // What arrives is handed on at once, as little as it may be.
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
