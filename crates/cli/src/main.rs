@@ -79,9 +79,11 @@ fn run(command: Command) -> Result<(), CliError> {
             Some(RunCommand::RangeMedia(args)) => lab::run_range_media(&args),
             Some(RunCommand::RangeStash(args)) => lab::run_range_stash(&args),
             Some(RunCommand::Roram(args)) => lab::run_roram(&args),
+            Some(RunCommand::Links(args)) => lab::run_links(&args),
         },
         Command::Lab { command: LabCommand::Draw(args) } => lab::draw(&args),
         Command::Lab { command: LabCommand::Report(args) } => report::run(&args),
+        Command::Lab { command: LabCommand::Relay(args) } => lab::relay(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oblivio", &mut script);

@@ -12,11 +12,14 @@ mod counting;
 pub mod dram;
 mod error;
 pub mod evaluation;
+pub mod link;
+pub mod links;
 pub mod paper;
 pub mod pen;
 pub mod range_media;
 pub mod range_stash;
 mod records;
+pub mod relay;
 pub mod report;
 pub mod roram;
 pub mod stash_study;
@@ -70,6 +73,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: roram::NAME,
         question: "What do ranges gain on a disk, an SSD and a link? Figs. 6 and 7 of rORAM, on models of them",
+    },
+    Experiment {
+        name: links::NAME,
+        question: "How fast are ORAMs behind links of homes, phones and servers? By a model, beside what S³ORAM states",
     },
     Experiment {
         name: range_media::NAME,

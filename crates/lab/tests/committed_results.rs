@@ -8,6 +8,7 @@ use oblivio_lab::alloc_search::{
 };
 use oblivio_lab::blocks::{self, BlocksRecord};
 use oblivio_lab::evaluation::{Manifest, RunRecord};
+use oblivio_lab::links;
 use oblivio_lab::report::{self, Figure, Verdict};
 use oblivio_lab::stash_study::{Plan, Study};
 use oblivio_lab::techniques::{self, Results};
@@ -18,6 +19,19 @@ fn the_stash_study_in_the_documentation_is_the_committed_one() {
     assert_eq!(study.plan, Plan::full());
     let documentation = include_str!("../../../docs/stash-study.md");
     assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
+}
+
+/// A model, so it is made again.
+#[test]
+fn the_table_of_links_in_the_documentation_is_that_of_the_lab() {
+    let results = links::run(links::PAPER_DISK_BYTES).unwrap();
+    let documentation = include_str!("../../../docs/links.md");
+    assert!(documentation.contains(&results.table()), "expected this table:\n{}", results.table());
+    let figures = links::figures(&results);
+    assert_eq!(figures.len(), 11);
+    assert_eq!(figures[0].verdict(), Verdict::Agrees, "{:?}", figures[0].stated);
+    let again = links::Results::from_json(&results.to_json().unwrap()).unwrap();
+    assert_eq!(again.table(), results.table());
 }
 
 #[test]

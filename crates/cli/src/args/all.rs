@@ -12,7 +12,7 @@ pub(crate) struct AllArgs {
     /// the trees are the papers' and the traces long: a day or two.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Make these figures alone: fig10 fig03 dram roram, say. `oblivio lab list` names them.
+    /// Make these figures alone: fig10 fig03 dram roram links, say. `oblivio lab list` names them.
     #[arg(long, value_name = "ID", num_args = 1..)]
     pub(crate) figure: Vec<String>,
     /// Where everything goes: a directory for each experiment, and the report. Made if missing. Runs that are

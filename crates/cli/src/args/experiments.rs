@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use oblivio_lab::Workload;
+use oblivio_lab::links::PAPER_DISK_BYTES;
+
+use super::values::parse_size;
 
 /// What experiments that measure on many threads have in common.
 #[derive(Args)]
@@ -180,6 +183,19 @@ pub(crate) struct RoramArgs {
     pub(crate) quick: bool,
     /// Where the results and the figures go. Made if missing; those of an earlier run are replaced.
     #[arg(long, value_name = "DIR", default_value = "lab-results/roram")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct LinksArgs {
+    /// Bytes of the disk [default: 40G, as in the paper].
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value_t = PAPER_DISK_BYTES, hide_default_value = true)]
+    pub(crate) size: u64,
+    /// Where the results and the figures go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/links")]
     pub(crate) output: PathBuf,
     /// Print the results file instead of the tables.
     #[arg(long)]

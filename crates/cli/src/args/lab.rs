@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{
-    AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, REPORT_EXAMPLES,
-    RangeMediaArgs, RangeStashArgs, ReportArgs, RoramArgs, StashStudyArgs, TechniquesArgs,
+    AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, LinksArgs, RELAY_EXAMPLES,
+    REPORT_EXAMPLES, RangeMediaArgs, RangeStashArgs, RelayArgs, ReportArgs, RoramArgs,
+    StashStudyArgs, TechniquesArgs,
 };
 
 #[derive(Subcommand)]
@@ -15,8 +16,8 @@ pub(crate) enum LabCommand {
     List,
     /// Run an experiment, or all that make figures.
     ///
-    /// With --quick or another option and no name: evaluation, blocks, dram and roram, one after the other, and the
-    /// report of all their figures. What was interrupted goes on with the next run.
+    /// With --quick or another option and no name: evaluation, blocks, dram, roram and links, one after the other, and
+    /// the report of all their figures. What was interrupted goes on with the next run.
     #[command(
         args_conflicts_with_subcommands = true,
         arg_required_else_help = true,
@@ -36,6 +37,12 @@ pub(crate) enum LabCommand {
     /// Put figures beside what the papers state, on one page with plots and tables.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Stand between a client and a server on this machine, and be as slow as a link.
+    ///
+    /// Each direction has a rate, which all connections share, and half of the delay. What is read ahead is bounded: a slow reader
+    /// slows its writer.
+    #[command(after_help = RELAY_EXAMPLES)]
+    Relay(RelayArgs),
 }
 
 #[derive(Subcommand)]
@@ -114,6 +121,14 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run roram && oblivio lab report lab-results/roram/figures.json\n  oblivio lab run roram --level 18 --ell 10"
     )]
     Roram(RoramArgs),
+    /// How fast are ORAMs behind links of homes, phones and servers? And why does S³ORAM state 20.3 s for Path ORAM?
+    ///
+    /// Computes what Path ORAM, RAW ORAM and this project's volumes move for blocks of 4 to 512 KiB, and what that takes on each link,
+    /// by the model of `plan --link`. Nothing is stored or sent. `oblivio lab report` draws the figures.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run links && oblivio lab report lab-results/links/figures.json\n  oblivio lab run links --size 1T"
+    )]
+    Links(LinksArgs),
 }
 
 #[derive(Args)]

@@ -6,10 +6,12 @@ use clap::Args;
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{DurableScheme, RangePolicy};
 use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
+use oblivio_lab::link::Link;
 use oblivio_lab::roram::Medium;
 use oblivio_volume::schemes::{self, SCHEMES};
 
 use super::WorkloadName;
+use super::relay::link_help;
 use super::values::{parse_percent, parse_range_policy, parse_size};
 
 #[derive(Args, Clone)]
@@ -62,6 +64,24 @@ pub(crate) struct WishArgs {
     pub(crate) alloc_from: Option<PathBuf>,
 }
 
+impl WishArgs {
+    /// The same disk with another scheme, as that is by default.
+    pub(crate) fn with_scheme(&self, scheme: &str) -> Self {
+        Self {
+            scheme: scheme.to_owned(),
+            slots: None,
+            evict_period: None,
+            stash: None,
+            tree_top: None,
+            tree_top_ways: None,
+            range_classes: None,
+            range_policy: None,
+            alloc_from: None,
+            ..self.clone()
+        }
+    }
+}
+
 /// What there is to choose from, as each scheme says it.
 fn scheme_help() -> String {
     let about = |scheme: &&dyn DurableScheme| format!("`{}` ({})", scheme.name(), scheme.about());
@@ -79,6 +99,8 @@ Examples:
   oblivio plan --size 1T --block 64K --json
   oblivio plan --size 1G --alloc --alloc-output slots.json
   oblivio plan --size 1G --alloc-from slots.json
+  oblivio plan --size 1G --link home
+  oblivio plan --size 40G --block 64K --link 50/10/30 --json
 
 --alloc takes about a minute for 1G. What it finds depends on --slots, --evict-period, --stash and the depth
 of the tree, and not on what the volume is used for.";
@@ -105,6 +127,9 @@ pub(crate) struct PlanArgs {
     /// 1000 Mbit/s), or `link=MILLISECONDS,MEGABITS`.
     #[arg(long, value_name = "MEDIUM", conflicts_with_all = ["sizes", "alloc"])]
     pub(crate) medium: Option<Medium>,
+    // Its help comes from the table of links.
+    #[arg(long, value_name = "LINK", conflicts_with_all = ["sizes", "alloc", "medium"], help = format!("How fast the volume would be with its storage behind a link, by a model of bytes and trips, beside other schemes and blocks. {}", link_help()))]
+    pub(crate) link: Option<Link>,
     #[command(flatten)]
     pub(crate) alloc: AllocArgs,
     /// Print JSON.

@@ -3,7 +3,7 @@
 use oblivio_lab::blocks::{self, BlocksFigure, FIGURES};
 use oblivio_lab::evaluation::{self, Manifest};
 use oblivio_lab::report::{self, About};
-use oblivio_lab::{LabError, chosen, dram, roram};
+use oblivio_lab::{LabError, chosen, dram, links, roram};
 
 use super::made::Made;
 use super::runs::{self, Making, VERSION};
@@ -47,6 +47,10 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), CliError> {
         let plan = super::roram::plan(*quick, runs.seed);
         made.push(super::roram::make(&plan, &making(roram::NAME).output)?.made);
     }
+    if chosen.has_links {
+        let output = making(links::NAME).output;
+        made.push(super::links::make(links::PAPER_DISK_BYTES, &output)?.made);
+    }
 
     let figures: Vec<_> = made.iter().flat_map(|made| made.figures.iter().cloned()).collect();
     let about = About {
@@ -71,6 +75,7 @@ struct Chosen {
     blocks: Vec<&'static BlocksFigure>,
     has_dram: bool,
     has_roram: bool,
+    has_links: bool,
 }
 
 impl Chosen {
@@ -79,7 +84,8 @@ impl Chosen {
         let evaluation =
             Manifest::all()?.into_iter().map(|figure| Figure::Evaluation(figure.into()));
         let blocks = FIGURES.iter().map(Figure::Blocks);
-        let all = evaluation.chain(blocks).chain([Figure::Dram, Figure::Roram]).collect();
+        let all =
+            evaluation.chain(blocks).chain([Figure::Dram, Figure::Roram, Figure::Links]).collect();
         let mut of = Self::default();
         for figure in chosen(all, Figure::id, ids)? {
             match figure {
@@ -87,18 +93,20 @@ impl Chosen {
                 Figure::Blocks(figure) => of.blocks.push(figure),
                 Figure::Dram => of.has_dram = true,
                 Figure::Roram => of.has_roram = true,
+                Figure::Links => of.has_links = true,
             }
         }
         Ok(of)
     }
 }
 
-/// A figure; or the table of DRAM, or the figures of rORAM, which are made as a whole.
+/// A figure; or the table of DRAM, or the figures of rORAM or of links, which are made as a whole.
 enum Figure {
     Evaluation(Box<Manifest>),
     Blocks(&'static BlocksFigure),
     Dram,
     Roram,
+    Links,
 }
 
 impl Figure {
@@ -108,6 +116,7 @@ impl Figure {
             Self::Blocks(figure) => figure.id,
             Self::Dram => dram::NAME,
             Self::Roram => roram::NAME,
+            Self::Links => links::NAME,
         }
     }
 }

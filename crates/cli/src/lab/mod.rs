@@ -4,9 +4,11 @@ mod all;
 mod blocks;
 mod dram;
 mod evaluation;
+mod links;
 mod made;
 mod range_media;
 mod range_stash;
+mod relay;
 mod roram;
 mod runs;
 mod trees;
@@ -15,8 +17,10 @@ pub(crate) use all::run_all;
 pub(crate) use blocks::run_blocks;
 pub(crate) use dram::run_dram;
 pub(crate) use evaluation::run_evaluation;
+pub(crate) use links::run_links;
 pub(crate) use range_media::run_range_media;
 pub(crate) use range_stash::run_range_stash;
+pub(crate) use relay::relay;
 pub(crate) use roram::run_roram;
 
 use std::num::NonZeroUsize;
@@ -41,7 +45,7 @@ pub(crate) fn list() -> Result<(), CliError> {
     let experiments = lines.collect::<Vec<_>>().join("\n");
     output::print(&format!(
         "{experiments}\n\nfigures of evaluation:\n{}\n\nfigures of blocks:\n{}\n\n\
-         dram and roram make their own, and are chosen as a whole: `oblivio lab run --figure fig10 fig03 dram roram`",
+         dram, roram and links make their own, and are chosen as a whole: `oblivio lab run --figure fig10 fig03 dram roram links`",
         evaluation::list()?,
         blocks::list()
     ))
@@ -150,6 +154,9 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     }
     if experiment == oblivio_lab::range_stash::NAME {
         return range_stash::draw(&text);
+    }
+    if experiment == oblivio_lab::links::NAME {
+        return links::draw(&text);
     }
     if experiment == oblivio_lab::roram::NAME {
         return roram::draw(&text);

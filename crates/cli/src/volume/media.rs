@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::table;
 
 /// Schemes that stand beside the one that was asked for, as they are by default.
-const BESIDE: [&str; 2] = ["raw", "range"];
+pub(super) const BESIDE: [&str; 2] = ["raw", "range"];
 
 /// Reads from a block to 16 MiB, at places anywhere.
 const READ_BYTES_MAX: u64 = 16 << 20;
@@ -45,18 +45,7 @@ impl OnMedium {
     pub(super) fn of(plan: &Plan, wish: &WishArgs, medium: Medium) -> Result<Self, CliError> {
         let mut rows = rows(plan, medium)?;
         for scheme in BESIDE.into_iter().filter(|scheme| *scheme != plan.params.scheme.as_str()) {
-            let wish = WishArgs {
-                scheme: scheme.to_owned(),
-                slots: None,
-                evict_period: None,
-                stash: None,
-                tree_top: None,
-                tree_top_ways: None,
-                range_classes: None,
-                range_policy: None,
-                alloc_from: None,
-                ..wish.clone()
-            };
+            let wish = wish.with_scheme(scheme);
             // One that there is none of is left out.
             if let Ok(plan) = Plan::new(plan.params.capacity_bytes(), &wish, StoreKind::default()) {
                 rows.extend(self::rows(&plan, medium)?);
@@ -184,7 +173,7 @@ fn rows(plan: &Plan, medium: Medium) -> Result<Vec<Row>, CliError> {
     Ok(rows)
 }
 
-fn milliseconds(seconds: f64) -> String {
+pub(super) fn milliseconds(seconds: f64) -> String {
     match seconds * 1e3 {
         millis if millis < 10.0 => format!("{millis:.2} ms"),
         millis if millis < 10_000.0 => format!("{millis:.0} ms"),

@@ -10,6 +10,7 @@ mod disk_watch;
 mod identity;
 mod info;
 mod key;
+mod links;
 mod machine;
 mod man;
 mod media;

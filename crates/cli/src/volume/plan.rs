@@ -12,6 +12,7 @@ use oblivio_volume::{DiskOptions, VolumeError, VolumeOptions, Wish};
 use serde_json::{Value, json};
 
 use super::alloc::{self, Allocated};
+use super::links::OnLink;
 use super::media::OnMedium;
 use super::room::EXT4_FILE_BYTES_MAX;
 use super::sizes;
@@ -34,15 +35,20 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     }
     let on_medium =
         args.medium.map(|medium| OnMedium::of(&plan, &args.wish, medium)).transpose()?;
+    let on_link = args.link.map(|link| OnLink::of(&plan, &args.wish, link)).transpose()?;
     if args.json {
         let mut json = plan.json();
         if let Some(on_medium) = on_medium {
             json["on_medium"] = on_medium.json();
         }
+        if let Some(on_link) = on_link {
+            json["on_link"] = on_link.json();
+        }
         output::print(&format!("{json:#}"))
     } else {
-        let on_medium = on_medium.map(|it| format!("\n\n{}", it.text())).unwrap_or_default();
-        output::print(&format!("{}\n{}{on_medium}", plan.text(), plan.notes()))
+        let more = on_medium.map(|it| it.text()).or(on_link.map(|it| it.text()));
+        let more = more.map(|text| format!("\n\n{text}")).unwrap_or_default();
+        output::print(&format!("{}\n{}{more}", plan.text(), plan.notes()))
     }
 }
 

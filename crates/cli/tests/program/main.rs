@@ -6,6 +6,7 @@ mod blocks;
 mod common;
 mod evaluation;
 mod lab_run;
+mod relay;
 mod report;
 mod simulate;
 mod trace_record;

@@ -178,6 +178,28 @@ fn the_lab_puts_ranges_on_models_of_media() {
 }
 
 #[test]
+fn the_lab_puts_orams_on_links() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "lab list").contains("\nlinks "));
+    let tables = good(&dir, "lab run links --output out");
+    for what in ["S³ORAM, Table 1", "20.3", "29/5 Mbit/s", "Path ORAM Z4", "default volume"] {
+        assert!(tables.contains(what), "{tables}");
+    }
+    let again = good(&dir, "lab draw out/results.json");
+    assert!(tables.starts_with(again.trim_end()), "{again}");
+    let report = good(&dir, "lab report out/figures.json --output page.html");
+    assert!(report.contains("page.html") && size(&dir, "page.html") > 0, "{report}");
+    let json = good(&dir, "lab run links --size 1G --output out --json");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&results["experiment"], &results["disk_bytes"]),
+        (&"links".into(), &(1 << 30).into())
+    );
+    // Five links, eight sizes of blocks, five forms.
+    assert_eq!(results["cells"].as_array().unwrap().len(), 200);
+}
+
+#[test]
 fn the_lab_puts_its_dram_beside_others_and_the_report_draws_it() {
     let dir = TempDir::new().unwrap();
     assert!(good(&dir, "lab list").contains("\ndram "));

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use super::world::{MIB, VOLUME, World, bytes};
 use crate::common::{bad, oblivio};
 
@@ -215,4 +217,40 @@ fn a_plan_compares_schemes_on_a_medium_and_says_when_ranges_lose() {
     world.bad("plan --size 1G --medium tape", 2, "link=MILLISECONDS,MEGABITS");
     world.bad("plan --size 64K --scheme scan --medium hdd", 3, "leave --medium out");
     world.bad("plan --sizes --medium hdd", 2, "--sizes");
+}
+
+#[test]
+fn a_plan_says_how_fast_a_volume_is_behind_a_link() {
+    let world = World::new();
+    let plan = world.json("plan --size 1G --link 80/40/20 --json");
+    let on_link = &plan["on_link"];
+    assert_eq!(on_link["link"]["round_trip_millis"], 20.0);
+    let volumes = on_link["volumes"].as_array().unwrap();
+    let of = |scheme: &str, block: u64, what: &str| {
+        let mut volumes = volumes.iter();
+        let is_it = |it: &&Value| it["scheme"] == scheme && it["block_bytes"] == block;
+        volumes.find(is_it).unwrap()[what].as_f64().unwrap()
+    };
+    // A byte takes a tenth of a microsecond down, and a read a round trip at least.
+    let down = of("raw", 4096, "down_bytes_per_access");
+    assert!((of("raw", 4096, "reads_per_second") * down / 1e7 - 1.0).abs() < 1e-9, "{plan}");
+    let read = plan["read_bytes_per_access"].as_f64().unwrap();
+    assert!(down > read && down < read + 100.0, "{plan}");
+    let read = of("raw", 4096, "read_seconds");
+    assert!(read > 0.02 && read < 0.02 + down / 1e7, "{plan}");
+    assert!(of("raw", 4096, "read_with_evictions_seconds") > read, "{plan}");
+    assert!(of("range", 4096, "fill_seconds") > of("raw", 4096, "fill_seconds"), "{plan}");
+    let halves = of("raw", 65536, "writes_per_second") * 2.0 / of("raw", 65536, "reads_per_second");
+    assert!((halves - 1.0).abs() < 1e-9, "{plan}");
+    assert!(on_link["left_out"][0].as_str().unwrap().contains("512.0 KiB"), "{plan}");
+
+    let text = world.good("plan --size 1G --link home");
+    let first = text.lines().find(|line| line.starts_with("on home")).unwrap();
+    assert!(first.contains("29/5 Mbit/s") && first.contains("windows are pipelined"), "{first}");
+    assert!(text.contains("waits for the client's log, and not for the link"), "{text}");
+    let large = world.good("plan --size 40G --link cloud --client-memory 24M");
+    assert!(large.contains("all but one for the position map"), "{large}");
+    world.bad("plan --size 1G --link dsl", 2, "such as 29/5/15");
+    world.bad("plan --size 1G --link 29/0/15", 2, "0.01 to 100000 Mbit/s");
+    world.bad("plan --sizes --link home", 2, "--sizes");
 }

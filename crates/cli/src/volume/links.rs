@@ -1,0 +1,192 @@
+//! `oblivio plan --link`: how fast a volume would be with its storage behind a link, by a model.
+
+use oblivio_lab::link::{FRAME_BYTES, Link, REQUEST_BYTES, VolumeOnLink};
+use oblivio_store::StoreKind;
+use oblivio_volume::VolumeError;
+use serde_json::{Value, json};
+
+use super::media::{BESIDE, milliseconds};
+use super::plan::{Plan, size};
+use crate::args::WishArgs;
+use crate::error::CliError;
+use crate::table;
+
+/// Blocks that stand beside those that were asked for, in bytes.
+const BLOCKS: [u64; 8] =
+    [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
+
+/// Bytes of the requests at places anywhere.
+const SMALL_BYTES: f64 = 4096.0;
+
+const HEAD: [&str; 10] = [
+    "scheme",
+    "blocks",
+    "reads 4 KiB in",
+    "with evictions",
+    "reads/s",
+    "random MB/s",
+    "writes/s",
+    "reads 1 MiB in",
+    "streamed MB/s",
+    "fills in",
+];
+
+/// What a plan says of a link.
+pub(super) struct OnLink {
+    link: Link,
+    rows: Vec<Row>,
+    /// Which volumes there are none of, and why.
+    left_out: Vec<String>,
+}
+
+/// A volume.
+struct Row {
+    scheme: String,
+    block_bytes: u64,
+    volume: VolumeOnLink,
+}
+
+impl OnLink {
+    /// The volume that is planned, other schemes with blocks as large, and its scheme with others.
+    pub(super) fn of(plan: &Plan, wish: &WishArgs, link: Link) -> Result<Self, CliError> {
+        let scheme = plan.params.scheme.as_str();
+        let mut on_link = Self { link, rows: vec![Row::of(plan)?], left_out: Vec::new() };
+        let schemes = BESIDE.into_iter().filter(|beside| *beside != scheme);
+        let blocks = BLOCKS.into_iter().filter(|block| *block != wish.block);
+        let other_schemes = schemes.map(|scheme| wish.with_scheme(scheme));
+        let other_blocks = blocks.map(|block| WishArgs { block, alloc_from: None, ..wish.clone() });
+        for wish in other_schemes.chain(other_blocks) {
+            match Plan::new(plan.params.capacity_bytes(), &wish, StoreKind::default()) {
+                Ok(plan) => on_link.rows.push(Row::of(&plan)?),
+                Err(error) => on_link.left_out.push(format!(
+                    "`{}` with blocks of {}: {error}",
+                    wish.scheme,
+                    size(wish.block as f64)
+                )),
+            }
+        }
+        Ok(on_link)
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let rows = self.rows.iter().map(|row| row.cells(self.link));
+        let table = [HEAD.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>();
+        let left_out = self.left_out.iter().map(|why| format!("left out  {why}\n"));
+        format!(
+            "on {}, by a model of bytes and trips: a path is announced and read in one round trip; windows are pipelined, so with more \
+             requests under way the link's rate is the bound; {REQUEST_BYTES} bytes ask for a piece and {FRAME_BYTES} are around a message. \
+             Without the cache, checkpoints, packet headers, loss, and what server and client take themselves\n\
+             {}\n\
+             reads 4 KiB in: one at a time; with evictions: the mean, if nothing is done at the same time. reads/s, writes/s: of 4 KiB \
+             at places anywhere, and random MB/s of such reads; a part of a block is read before it is written. streamed MB/s: of reads of 1 MiB \
+             that follow each other. fills in: all of the disk is written once\n\
+             {}\n\
+             a flushed write waits for the client's log, and not for the link: until the cache is full of what the link has not \
+             taken yet\n{}",
+            self.link,
+            table::aligned(&table).trim_end(),
+            self.bounds(),
+            left_out.collect::<String>()
+        )
+        .trim_end()
+        .to_owned()
+    }
+
+    /// Which direction bounds the planned volume.
+    fn bounds(&self) -> String {
+        let traffic = self.rows[0].volume.traffic();
+        let (down, up) = (size(traffic.down_bytes()), size(traffic.up_bytes()));
+        let bound = if traffic.is_bound_by_up(self.link) { "up" } else { "down" };
+        let map = match traffic.accesses {
+            1.0 => String::new(),
+            accesses => format!(
+                "; a request takes {accesses:.0} of them one after the other, all but one for the position map"
+            ),
+        };
+        format!(
+            "an access of the planned volume moves {down} down and {up} up: the way {bound} bounds it{map}"
+        )
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| row.json(self.link));
+        json!({
+            "link": self.link,
+            "request_bytes_per_piece": REQUEST_BYTES,
+            "frame_bytes_per_message": FRAME_BYTES,
+            "volumes": rows.collect::<Vec<_>>(),
+            "left_out": self.left_out,
+        })
+    }
+}
+
+impl Row {
+    fn of(plan: &Plan) -> Result<Self, CliError> {
+        let config = plan.params.config()?;
+        Ok(Self {
+            scheme: plan.params.scheme.as_str().to_owned(),
+            block_bytes: plan.params.block_bytes.into(),
+            volume: VolumeOnLink::of(&*config).map_err(VolumeError::from)?,
+        })
+    }
+
+    fn cells(&self, link: Link) -> [String; HEAD.len()] {
+        let volume = &self.volume;
+        let reads = volume.reads_per_second(link);
+        [
+            self.scheme.clone(),
+            size(self.block_bytes as f64),
+            milliseconds(volume.read_seconds(link)),
+            milliseconds(volume.read_with_evictions_seconds(link)),
+            of_three_digits(reads),
+            of_three_digits(reads * SMALL_BYTES / 1e6),
+            of_three_digits(volume.writes_per_second(link)),
+            milliseconds(volume.long_read_seconds(link)),
+            of_three_digits(volume.long_reads_bytes_per_second(link) / 1e6),
+            duration(volume.fill_seconds(link)),
+        ]
+    }
+
+    fn json(&self, link: Link) -> Value {
+        let volume = &self.volume;
+        let traffic = volume.traffic();
+        let reads = volume.reads_per_second(link);
+        json!({
+            "scheme": self.scheme,
+            "block_bytes": self.block_bytes,
+            "accesses_per_request": traffic.accesses,
+            "down_bytes_per_access": traffic.down_bytes(),
+            "up_bytes_per_access": traffic.up_bytes(),
+            "bound": if traffic.is_bound_by_up(link) { "up" } else { "down" },
+            "read_seconds": volume.read_seconds(link),
+            "read_with_evictions_seconds": volume.read_with_evictions_seconds(link),
+            "reads_per_second": reads,
+            "read_bytes_per_second": reads * SMALL_BYTES,
+            "writes_per_second": volume.writes_per_second(link),
+            "written_bytes_per_second": volume.writes_per_second(link) * SMALL_BYTES,
+            "long_read_seconds": volume.long_read_seconds(link),
+            "long_reads_bytes_per_second": volume.long_reads_bytes_per_second(link),
+            "fill_seconds": volume.fill_seconds(link),
+        })
+    }
+}
+
+fn of_three_digits(number: f64) -> String {
+    match number {
+        number if number >= 100.0 => format!("{number:.0}"),
+        number if number >= 10.0 => format!("{number:.1}"),
+        number if number >= 0.1 => format!("{number:.2}"),
+        number => format!("{number:.4}"),
+    }
+}
+
+/// Of seconds, for people.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 120.0 => format!("{seconds:.1} s"),
+        seconds if seconds < 2.0 * 3600.0 => format!("{:.1} min", seconds / 60.0),
+        seconds if seconds < 2.0 * 86_400.0 => format!("{:.1} h", seconds / 3600.0),
+        seconds => format!("{:.1} days", seconds / 86_400.0),
+    }
+}

@@ -1,0 +1,61 @@
+//! ORAMs behind links, by the model of bytes and trips, and the delay that S³ORAM states for Path ORAM.
+//!
+//! Nothing is stored or sent: what an access moves follows from parameters, and what that takes from [`Link`].
+
+mod figures;
+mod forms;
+mod results;
+mod steps;
+mod table;
+
+pub use figures::figures;
+pub use forms::Form;
+pub use results::{Cell, Results};
+pub use steps::{Step, StepCell};
+
+use crate::LabError;
+use crate::link::{LINKS, Link};
+
+/// How the command line calls this experiment.
+pub const NAME: &str = "links";
+
+/// The link of S³ORAM's Table 1. The paper gives its rates; the delay is that of its phone.
+pub const TABLE1_LINK: Link = Link::new(27.0, 6.0, 25.0);
+
+/// The disk of S³ORAM's Table 1.
+pub const PAPER_DISK_BYTES: u64 = 40 << 30;
+
+/// The blocks of S³ORAM's Table 1, in bytes.
+pub const PAPER_BLOCK_BYTES: u32 = 128 << 10;
+
+/// From 4 to 512 KiB, in bytes.
+const BLOCKS: [u32; 8] =
+    [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
+
+/// Those with a name, and that of the paper's table.
+fn all_links() -> impl Iterator<Item = Link> {
+    LINKS.iter().map(|named| named.link).chain([TABLE1_LINK])
+}
+
+/// What a link is called in files.
+fn id(link: Link) -> &'static str {
+    link.name().unwrap_or("table1")
+}
+
+/// Puts all forms on all links, for a disk of so many bytes, and goes from the paper's Path ORAM to a volume step by step.
+///
+/// # Errors
+/// [`LabError::Engine`] when there is no such disk.
+pub fn run(disk_bytes: u64) -> Result<Results, LabError> {
+    let mut results = Results::new(disk_bytes);
+    for block_bytes in BLOCKS {
+        for form in Form::ALL {
+            let Some(traffic) = form.traffic(disk_bytes, block_bytes)? else { continue };
+            results
+                .cells
+                .extend(all_links().map(|link| Cell::new(form, link, block_bytes, &traffic)));
+        }
+    }
+    results.steps = steps::run()?;
+    Ok(results)
+}

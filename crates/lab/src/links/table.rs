@@ -1,0 +1,37 @@
+//! The table of the documentation.
+
+use super::{Form, Results, all_links, id};
+
+/// Blocks that are shown, in bytes.
+const SHOWN: [u32; 2] = [4 << 10, 128 << 10];
+
+impl Results {
+    /// Small blocks and large ones, in Markdown: milliseconds until a block is there, milliseconds of a whole request, and megabytes
+    /// of blocks a second.
+    pub fn table(&self) -> String {
+        let mut lines = vec![
+            "| link | ORAM | 4 KiB: there in ms | whole in ms | MB/s | 128 KiB: there in ms | whole in ms | MB/s |".to_owned(),
+            "|---|---|---|---|---|---|---|---|".to_owned(),
+        ];
+        for link in all_links() {
+            for form in Form::ALL {
+                let cells = SHOWN.map(|block_bytes| {
+                    let cell = self.cell(form, link, block_bytes);
+                    cell.map_or_else(
+                        || "– | – | –".to_owned(),
+                        |cell| {
+                            format!(
+                                "{:.0} | {:.0} | {:.3}",
+                                cell.answer_seconds * 1e3,
+                                cell.serial_seconds * 1e3,
+                                cell.bytes_per_second() / 1e6
+                            )
+                        },
+                    )
+                });
+                lines.push(format!("| {} | {form} | {} |", id(link), cells.join(" | ")));
+            }
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,132 @@
+//! A client, a server, and what is under way between them.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Mutex;
+use std::thread;
+
+use super::counts::Way;
+use super::queue::{Chunk, Queue, Then};
+use super::{Clock, Shared, lock};
+
+pub(super) struct Connection {
+    client: TcpStream,
+    server: TcpStream,
+    down: Queue,
+    up: Queue,
+    course: Mutex<Course>,
+}
+
+/// How far a connection has come.
+#[derive(Default)]
+struct Course {
+    carried_bytes: u64,
+    last_way: Option<Way>,
+    is_cut: bool,
+}
+
+impl Connection {
+    pub(super) fn new(client: TcpStream, server: TcpStream, shared: &Shared) -> Self {
+        Self {
+            client,
+            server,
+            down: Queue::new(shared.down.queue_bytes_max()),
+            up: Queue::new(shared.up.queue_bytes_max()),
+            course: Mutex::default(),
+        }
+    }
+
+    /// Breaks it.
+    pub(super) fn close(&self) {
+        // Either end may be gone.
+        let _ = self.client.shutdown(Shutdown::Both);
+        let _ = self.server.shutdown(Shutdown::Both);
+        self.down.close();
+        self.up.close();
+    }
+
+    /// Carries all that both have to say.
+    pub(super) fn carry(&self, shared: &Shared, clock: Clock<'_>) {
+        let unless_broken = |done: io::Result<()>| {
+            if done.is_err() {
+                self.close();
+            }
+        };
+        thread::scope(|scope| {
+            for way in [Way::Down, Way::Up] {
+                scope.spawn(move || unless_broken(self.read(way, shared, clock)));
+                scope.spawn(move || unless_broken(self.write(way, clock)));
+            }
+        });
+    }
+
+    /// Puts what a sender says on the link.
+    fn read(&self, way: Way, shared: &Shared, clock: Clock<'_>) -> io::Result<()> {
+        let (mut sender, queue, lane) = match way {
+            Way::Down => (&self.server, &self.down, &shared.down),
+            Way::Up => (&self.client, &self.up, &shared.up),
+        };
+        let mut buffer = vec![0; lane.chunk_bytes()];
+        // In this order: whoever has no room for more takes nothing from the rate of others.
+        while queue.has_room() {
+            let read = match sender.read(&mut buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            let Some((bytes, then)) = self.count(way, read, shared) else { break };
+            let passage = lane.take(clock(), bytes);
+            queue.push(Chunk { arrives: passage.arrives, bytes: buffer[..bytes].to_vec(), then });
+            if then != Then::More || !queue.is_open_at(passage.next_from, clock) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what was read. How many bytes of it are carried, and what comes after; nothing once the connection is cut.
+    fn count(&self, way: Way, read: usize, shared: &Shared) -> Option<(usize, Then)> {
+        let mut course = lock(&self.course);
+        if course.is_cut {
+            return None;
+        }
+        if read == 0 {
+            return Some((0, Then::End));
+        }
+        let cuts = shared.cuts.as_ref();
+        let end = cuts.and_then(|cuts| cuts.end_within(course.carried_bytes, read as u64));
+        let bytes = end.map_or(read, |end| end as usize);
+        course.is_cut = end.is_some();
+        course.carried_bytes += bytes as u64;
+        let is_turn = course.last_way.replace(way) != Some(way);
+        let mut counts = lock(&shared.counts);
+        counts.cuts += u64::from(course.is_cut);
+        let of_way = counts.of(way);
+        of_way.bytes += bytes as u64;
+        of_way.turns += u64::from(is_turn);
+        Some((bytes, if course.is_cut { Then::Cut } else { Then::More }))
+    }
+
+    /// Hands what has arrived to a receiver.
+    fn write(&self, way: Way, clock: Clock<'_>) -> io::Result<()> {
+        let (mut receiver, queue) = match way {
+            Way::Down => (&self.client, &self.down),
+            Way::Up => (&self.server, &self.up),
+        };
+        while let Some(chunk) = queue.next(clock) {
+            receiver.write_all(&chunk.bytes)?;
+            queue.written(chunk.bytes.len());
+            match chunk.then {
+                Then::More => (),
+                Then::End => {
+                    receiver.shutdown(Shutdown::Write)?;
+                    break;
+                }
+                Then::Cut => {
+                    self.close();
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! One direction of a link, which all connections share.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::lock;
+
+/// Senders are read so far ahead of the rate: a thread that wakes late by less leaves no gap. It is also the longest that those who
+/// were first hold up somebody new, but for a chunk of each.
+const AHEAD: Duration = Duration::from_millis(20);
+
+/// What a connection sends before it is another's turn: as much as leaves in this time, within bounds.
+const TURN: Duration = Duration::from_millis(1);
+const CHUNK_BYTES_MIN: usize = 1460;
+const CHUNK_BYTES_MAX: usize = 64 << 10;
+
+/// Beyond what is under way.
+const SPARE_BYTES: usize = 64 << 10;
+
+/// A token bucket in its virtual form: instead of tokens it keeps when the last byte leaves that was taken. It has no burst.
+pub(super) struct Lane {
+    bytes_per_second: f64,
+    delay: Duration,
+    is_free_from: Mutex<Duration>,
+}
+
+/// When bytes move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Passage {
+    /// From then on the sender may be read again.
+    pub(super) next_from: Duration,
+    /// Then the last of them is at the receiver's end.
+    pub(super) arrives: Duration,
+}
+
+impl Lane {
+    pub(super) fn new(bytes_per_second: f64, delay: Duration) -> Self {
+        Self { bytes_per_second, delay, is_free_from: Mutex::new(Duration::ZERO) }
+    }
+
+    /// Bytes that are read at once, at most.
+    pub(super) fn chunk_bytes(&self) -> usize {
+        self.bytes_within(TURN).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
+    }
+
+    /// Bytes that a connection may have under way and before a receiver that does not read.
+    pub(super) fn queue_bytes_max(&self) -> usize {
+        self.bytes_within(self.delay + AHEAD) + SPARE_BYTES
+    }
+
+    /// Takes so many bytes that are here now. None at all take the delay alone, behind what was taken before.
+    pub(super) fn take(&self, now: Duration, bytes: usize) -> Passage {
+        let mut is_free_from = lock(&self.is_free_from);
+        let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second);
+        let left = now.max(*is_free_from) + takes;
+        *is_free_from = left;
+        Passage { next_from: left.saturating_sub(AHEAD), arrives: left + self.delay }
+    }
+
+    fn bytes_within(&self, time: Duration) -> usize {
+        (self.bytes_per_second * time.as_secs_f64()) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn bytes_leave_at_the_rate_and_arrive_after_the_delay() {
+        let lane = Lane::new(1e6, millis(50));
+        let first = lane.take(millis(1000), 100_000);
+        assert_eq!(first, Passage { next_from: millis(1080), arrives: millis(1150) });
+        // Whoever comes next waits for them.
+        assert_eq!(lane.take(millis(1001), 10_000).arrives, millis(1160));
+        assert_eq!(lane.take(millis(1001), 0).arrives, millis(1160));
+        // What was not used is not saved.
+        assert_eq!(lane.take(millis(9000), 10_000).arrives, millis(9060));
+    }
+
+    #[test]
+    fn chunks_and_queues_follow_from_the_rate_within_bounds() {
+        let of = |megabits: f64| Lane::new(megabits * 125e3, millis(10));
+        assert_eq!(of(1.0).chunk_bytes(), CHUNK_BYTES_MIN);
+        assert_eq!(of(100.0).chunk_bytes(), 12_500);
+        assert_eq!(of(1e4).chunk_bytes(), CHUNK_BYTES_MAX);
+        assert_eq!(of(8.0).queue_bytes_max(), 30_000 + SPARE_BYTES);
+    }
+}

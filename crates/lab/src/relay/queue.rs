@@ -1,0 +1,93 @@
+//! What is under way in one direction of a connection: bounded, and each chunk with the time of its arrival.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::{Clock, lock};
+
+/// Bytes that arrive together.
+pub(super) struct Chunk {
+    pub(super) arrives: Duration,
+    pub(super) bytes: Vec<u8>,
+    pub(super) then: Then,
+}
+
+/// What comes after a chunk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// More.
+    More,
+    /// The sender has nothing more to say.
+    End,
+    /// The connection breaks.
+    Cut,
+}
+
+/// Between a thread that reads a socket and one that writes another.
+pub(super) struct Queue {
+    bytes_max: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    chunks: VecDeque<Chunk>,
+    /// Of those, and of the one that is being written.
+    bytes: usize,
+    is_closed: bool,
+}
+
+impl Queue {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Waits for room. Whether there is any: a closed queue has none.
+    pub(super) fn has_room(&self) -> bool {
+        let is_full = |state: &mut State| !state.is_closed && state.bytes >= self.bytes_max;
+        let state = self.changed.wait_while(lock(&self.state), is_full);
+        !state.unwrap_or_else(PoisonError::into_inner).is_closed
+    }
+
+    pub(super) fn push(&self, chunk: Chunk) {
+        let mut state = lock(&self.state);
+        state.bytes += chunk.bytes.len();
+        state.chunks.push_back(chunk);
+        self.changed.notify_all();
+    }
+
+    /// The next chunk, once it has arrived. None from a closed queue.
+    pub(super) fn next(&self, clock: Clock<'_>) -> Option<Chunk> {
+        let is_waited_for = |state: &mut State| !state.is_closed && state.chunks.is_empty();
+        let state = self.changed.wait_while(lock(&self.state), is_waited_for);
+        let arrives = state.unwrap_or_else(PoisonError::into_inner).chunks.front()?.arrives;
+        self.is_open_at(arrives, clock).then(|| lock(&self.state).chunks.pop_front())?
+    }
+
+    /// So many bytes of it were written.
+    pub(super) fn written(&self, bytes: usize) {
+        lock(&self.state).bytes -= bytes;
+        self.changed.notify_all();
+    }
+
+    /// Waits until `time`. Whether the queue is open then.
+    pub(super) fn is_open_at(&self, time: Duration, clock: Clock<'_>) -> bool {
+        let mut state = lock(&self.state);
+        loop {
+            let left = time.saturating_sub(clock());
+            if state.is_closed || left.is_zero() {
+                return !state.is_closed;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Nobody waits any more, and what is under way is lost.
+    pub(super) fn close(&self) {
+        lock(&self.state).is_closed = true;
+        self.changed.notify_all();
+    }
+}
