@@ -6,7 +6,7 @@
 //! | 1 | `crates/store/src/NAME.rs` | the store: it implements [`BucketStore`] with every method, and says what a failure is with a [`StoreErrorKind`](oblivio_core::StoreErrorKind). A `mod` and a `pub use` in `lib.rs`, and a line in its table. Begin with `MemoryStore` of the engine, the shortest one; for files, `medium` opens, locks and syncs, and `container` keeps the shapes as bytes |
 //! | 2 | [`StoreKind`] in `location.rs` | a variant, also in [`StoreKind::ALL`], whose length grows by one, and its name in [`StoreKind::scheme`]. Messages then name it |
 //! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included |
-//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`]. A stripe over such stores needs nothing more |
+//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`], [`Location::in_common`]. A stripe over such stores needs nothing more |
 //! | 5 | `crates/store/tests/file/conformance.rs` | a test that hands the store to `oblivio_testkit::conformance::check_store`, with a `TreeShape` that a `TreeConfig` makes; and tests of its own, below |
 //! | 6 | `location.rs`, `crates/cli/src/args/opening.rs`, `crates/cli/src/args/key.rs` | the URL, in the table of [`location`](crate::location) and in both helps of the program |
 //! | 7 | `fuzz/fuzz_targets`, `docs/format.md`, `docs/threat-model.md` | a target for whatever it reads that others can change; its bytes; what it sees beyond pieces |
@@ -215,6 +215,20 @@ impl Location {
                 }
                 Ok(files)
             }
+        }
+    }
+
+    /// A file that is named here and in another location, under whatever name, as it is called here.
+    pub fn in_common(&self, other: &Self) -> Option<&Path> {
+        let theirs: Vec<_> = other.files().into_iter().filter_map(identity).collect();
+        let is_theirs = |path: &&Path| identity(path).is_some_and(|ours| theirs.contains(&ours));
+        self.files().into_iter().find(is_theirs)
+    }
+
+    fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::File(path) => vec![path],
+            Self::Stripe(members) => members.list().iter().flat_map(Self::files).collect(),
         }
     }
 }

@@ -1,13 +1,15 @@
-//! Volumes: what `oblivio create`, `info`, `check`, `serve`, `mount`, `key` and `bench` do.
+//! Volumes: what `oblivio create`, `info`, `check`, `copy`, `serve`, `mount`, `key` and `bench` do.
 
 mod alloc;
 mod bench;
 mod check;
 mod clean_end;
 mod client_watch;
+mod copy;
 mod create;
 mod disk_watch;
 mod info;
+mod kept_progress;
 mod key;
 mod machine;
 mod man;
@@ -28,6 +30,7 @@ mod state_home;
 
 pub(crate) use bench::bench;
 pub(crate) use check::check;
+pub(crate) use copy::copy;
 pub(crate) use create::create;
 pub(crate) use info::info;
 pub(crate) use key::{add, list, remove};
