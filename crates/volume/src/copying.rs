@@ -34,9 +34,6 @@ use crate::anchor;
 use crate::superblock::{LockedSuperblock, SuperblockError, SuperblockErrorKind};
 use crate::unlock;
 
-/// A crash tears a bucket between these.
-const SECTOR_BYTES: usize = 512;
-
 /// How a volume is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
@@ -227,12 +224,11 @@ impl Copying<'_> {
     /// Makes it a volume.
     fn close(&mut self) -> Result<(), CopyError> {
         self.check_source()?;
-        // An earlier attempt may have come to here, and somebody may have opened the volume since.
+        // An earlier attempt may have come to here and left what a crash tore, and somebody may have opened the volume
+        // since. That writes an anchor with a name and a MAC of its own, which are not the old ones with gaps.
         self.check_closing_is(|now, then| {
-            let sectors = now.chunks(SECTOR_BYTES).zip(then.chunks(SECTOR_BYTES));
-            let mut sectors =
-                sectors.map(|(now, then)| now == then || now.iter().all(|it| *it == 0));
-            now.len() == then.len() && sectors.all(|is_ours| is_ours)
+            let is_ours = |(now, then): (&u8, &u8)| *now == 0 || now == then;
+            now.len() == then.len() && now.iter().zip(then).all(is_ours)
         })?;
         for tree in CLOSING_TREES {
             for stretch in stretches(self.from, tree) {
