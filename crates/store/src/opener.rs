@@ -51,8 +51,12 @@ use crate::dealing::{self, Mark, StripeName};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::location::{Location, Members, StoreKind};
 use crate::look_ahead::READ_AHEAD_BYTES_MAX;
+use crate::medium;
 use crate::store::{FileOptions, FileStore};
 use crate::striped::{StripedStore, shapes_of};
+
+/// What a file may take that has no more in it than headers, and what file systems add to it.
+const HALF_MADE_BYTES_MAX: u64 = 1 << 20;
 
 /// Storage, whatever it is.
 pub type BoxedStore = Box<dyn BucketStore + Send>;
@@ -216,6 +220,23 @@ impl Location {
                 Ok(files)
             }
         }
+    }
+
+    /// Whether what is there may be what [`Self::create`] for these shapes has left when it was interrupted: files that are
+    /// empty, or as long as they would be, with no more in them than headers. [`Self::remove`] loses nothing then.
+    ///
+    /// # Errors
+    /// When it cannot hold the shapes.
+    pub fn is_half_made(&self, shapes: &[TreeShape]) -> Result<bool, OpenError> {
+        let files = self.files_needed(shapes)?;
+        let is_left = |(path, bytes): &(&Path, u64)| match path.symlink_metadata() {
+            Ok(there) => {
+                let holds_little = medium::allocated_bytes(&there) <= HALF_MADE_BYTES_MAX;
+                there.is_file() && [0, *bytes].contains(&there.len()) && holds_little
+            }
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        Ok(!files.is_empty() && files.iter().all(is_left))
     }
 
     /// A file that is named here and in another location, under whatever name, as it is called here.

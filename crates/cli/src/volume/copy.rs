@@ -103,15 +103,19 @@ fn resume(
     if is_at_its_beginning && to.check_vacant().is_ok() {
         return begin(to, shapes, kept, begun);
     }
-    let opened = past_the_cache(|options| to.open(options)).map_err(|error| {
-        let half_made = is_at_its_beginning && error.kind() != OpenErrorKind::Locked;
-        match (CliError::from(error), half_made) {
-            (error, false) => error,
-            (error, true) => CliError::Input(format!(
-                "{error}. Nothing was copied yet: remove what there is of {to}, and resume again"
-            )),
+    let opened = match past_the_cache(|options| to.open(options)) {
+        // Nobody knows it as anything yet.
+        Err(error)
+            if is_at_its_beginning
+                && error.kind() != OpenErrorKind::Locked
+                && to.is_half_made(shapes)? =>
+        {
+            // What cannot be removed is in the way then, and that says so.
+            let _ = to.remove();
+            return begin(to, shapes, kept, begun);
         }
-    })?;
+        opened => opened?,
+    };
     opened.condition.mended.iter().for_each(|mended| output::remark(&format!("{to}: {mended}")));
     Ok((opened.store, begun))
 }

@@ -75,7 +75,7 @@ impl KeptProgress {
 
     /// Takes the place of what was kept before, or leaves it as it was.
     pub(super) fn keep(&self, progress: &Progress) -> io::Result<()> {
-        let new = with_suffix(&self.0, ".new");
+        let new = self.next();
         let mut file = File::create(&new)?;
         let written = file.write_all(&progress.encode()).and_then(|()| file.sync_all());
         written.and_then(|()| fs::rename(&new, &self.0)).inspect_err(|_| {
@@ -87,7 +87,14 @@ impl KeptProgress {
 
     /// The copy is whole.
     pub(super) fn remove(&self) -> io::Result<()> {
+        // It is there if an attempt was killed while it kept the last one.
+        let _ = fs::remove_file(self.next());
         fs::remove_file(&self.0)
+    }
+
+    /// What will take its place.
+    fn next(&self) -> PathBuf {
+        with_suffix(&self.0, ".new")
     }
 
     fn sync_name(&self) -> io::Result<()> {

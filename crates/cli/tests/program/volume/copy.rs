@@ -28,9 +28,17 @@ fn allocated(path: &Path) -> u64 {
     path.metadata().unwrap().blocks() * 512
 }
 
-/// Begins a copy that is killed before it is whole, once it has come to somewhere.
+/// Begins a copy that is killed before it is whole, once some of it is there for sure.
 fn begin_and_kill(world: &World) {
-    kill_later(world, &format!("copy disk.obl copy.obl {OFTEN}"), Duration::ZERO);
+    let command_line = format!("copy disk.obl copy.obl {OFTEN}");
+    let mut child =
+        common::command(&world.path(""), &command_line).stdout(Stdio::null()).spawn().unwrap();
+    wait_until("it has begun", || {
+        const BUCKETS: std::ops::Range<usize> = 56..64;
+        let kept = fs::read(world.path(PROGRESS)).unwrap_or_default();
+        kept.get(BUCKETS).is_some_and(|buckets| buckets != [0; 8])
+    });
+    end(&mut child);
     assert!(world.path(PROGRESS).exists(), "it was whole before it was killed");
 }
 
@@ -162,7 +170,7 @@ fn what_cannot_be_copied_is_refused_and_nothing_is_touched() {
         ("copy --resume disk.obl hard.obl", 3, "name another place"),
         ("copy disk.obl stripe:new.obl,link.obl", 3, "name another place"),
         ("copy disk.obl there.obl", 3, "there.obl exists"),
-        ("copy disk.obl nowhere/copy.obl", 3, "nowhere/copy.obl"),
+        ("copy disk.obl nowhere/copy.obl", 4, "nowhere/copy.obl.copying"),
         ("copy disk.obl copy.obl --progress link.obl", 3, "is a part of a volume"),
         ("copy disk.obl copy.obl --progress ./copy.obl", 3, "is a part of a volume"),
         ("copy disk.obl copy.obl --progress there.obl", 3, "a copy was begun there"),
@@ -203,19 +211,28 @@ fn a_copy_that_is_not_whole_is_copied_by_nobody_and_what_was_opened_is_not_writt
 #[test]
 fn a_copy_whose_place_was_being_made_goes_on() {
     let world = World::with_data(4);
-    begin_and_kill(&world);
-    fs::remove_file(world.path("copy.obl")).unwrap();
-    world.bad("copy --resume disk.obl copy.obl", 3, "check the path");
-    fs::remove_file(world.path(PROGRESS)).unwrap();
-    // As it is kept before anything else is done.
-    let command =
-        format!("ulimit -f 1; exec '{}' copy disk.obl copy.obl", env!("CARGO_BIN_EXE_oblivio"));
-    let killed = Command::new("sh").args(["-c", &command]).current_dir(world.path("")).output();
-    assert!(killed.unwrap().status.code().is_none(), "the system kills it for making a long file");
-    assert!(world.path(PROGRESS).exists());
-    fs::remove_file(world.path("copy.obl")).unwrap();
-    world.good("copy --resume disk.obl copy.obl");
-    assert!(same(&world, "disk.obl", "copy.obl"));
+    let whole = world.store().len();
+    for to in ["copy.obl", "stripe:copy.obl,b.obl"] {
+        // The system kills it when it makes a long file.
+        let oblivio = env!("CARGO_BIN_EXE_oblivio");
+        let script = format!("ulimit -c 0; ulimit -f 1; exec '{oblivio}' copy disk.obl {to}");
+        let killed = Command::new("sh").args(["-c", &script]).current_dir(world.path("")).output();
+        assert!(killed.unwrap().status.code().is_none());
+        assert!(world.path(PROGRESS).exists() && world.path("copy.obl").exists());
+        if to == "copy.obl" {
+            // Something else is there by now.
+            for other in [&b"something else"[..], &vec![1; whole as usize]] {
+                fs::write(world.path("copy.obl"), other).unwrap();
+                world.bad("copy --resume disk.obl copy.obl", 3, "check the path");
+                assert!(fs::read(world.path("copy.obl")).unwrap() == other);
+            }
+            File::create(world.path("copy.obl")).unwrap().set_len(whole).unwrap();
+        }
+        world.good(&format!("copy --resume disk.obl {to}"));
+        world.good(&format!("copy {to} back.obl"));
+        assert!(same(&world, "disk.obl", "back.obl"));
+        ["copy.obl", "back.obl"].map(|name| fs::remove_file(world.path(name)).unwrap());
+    }
 }
 
 #[test]
