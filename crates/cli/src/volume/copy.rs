@@ -34,14 +34,14 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     copying::look(&mut *source).map_err(opening::no_superblock)?;
     let shapes: Vec<_> = (0..).map_while(|tree| source.shape(TreeId(tree)).cloned()).collect();
     let kept = KeptProgress::of(args, &shapes)?;
+    let name = Source::of(&mut *source).map_err(|error| failed(from, error, ""))?;
     let (mut target, begun) = match args.resume {
-        true => resume(to, &shapes, &kept)?,
+        true => resume(to, &shapes, &kept, name)?,
         false => {
             kept.check_vacant()?;
             to.check_vacant()?;
             room::check_copy(to, &shapes, condition.allocated_bytes)?;
-            let source = Source::of(&mut *source).map_err(|error| failed(from, error, ""))?;
-            begin(to, &shapes, &kept, Progress::begin(source))?
+            begin(to, &shapes, &kept, Progress::begin(name))?
         }
     };
 
@@ -97,8 +97,11 @@ fn resume(
     to: &Location,
     shapes: &[TreeShape],
     kept: &KeptProgress,
+    source: Source,
 ) -> Result<(BoxedStore, Progress), CliError> {
-    let begun = kept.read()?;
+    let Some(begun) = kept.read()? else {
+        return resume_at_the_end(to, source).ok_or_else(|| kept.is_missing());
+    };
     let is_at_its_beginning = begun.step == Step::Moving && begun.buckets == 0;
     if is_at_its_beginning && to.check_vacant().is_ok() {
         return begin(to, shapes, kept, begun);
@@ -118,6 +121,13 @@ fn resume(
     };
     opened.condition.mended.iter().for_each(|mended| output::remark(&format!("{to}: {mended}")));
     Ok((opened.store, begun))
+}
+
+/// A copy that was interrupted when its progress had been forgotten, if it is one: what makes it a volume is there.
+fn resume_at_the_end(to: &Location, source: Source) -> Option<(BoxedStore, Progress)> {
+    let mut store = past_the_cache(|options| to.open(options)).ok()?.store;
+    let is_whole = Source::of(&mut *store).is_ok_and(|there| there == source);
+    is_whole.then_some((store, Progress { source, step: Step::Closing, buckets: 0 }))
 }
 
 /// What is read back should come from the medium, and neither what is read nor what is written be kept in memory. Where that

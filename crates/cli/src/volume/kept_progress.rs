@@ -50,27 +50,33 @@ impl KeptProgress {
         )))
     }
 
-    /// What was kept last.
-    pub(super) fn read(&self) -> Result<Progress, CliError> {
+    /// What was kept last, if there is anything.
+    pub(super) fn read(&self) -> Result<Option<Progress>, CliError> {
         let path = self.0.display();
         let mut bytes = Vec::new();
-        let file = File::open(&self.0).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => CliError::Input(format!(
-                "there is no {path}, so no copy can be resumed: name the places as they were named, and the \
-                 file of --progress if there was one. If nothing was copied yet, begin without --resume"
-            )),
-            _ => files::cannot_read(&self.0, &error),
-        })?;
+        let file = match File::open(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|error| files::cannot_read(&self.0, &error))?,
+        };
         file.take(PROGRESS_BYTES as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| files::cannot_read(&self.0, &error))?;
-        Progress::decode(&bytes).map_err(|error| {
+        Progress::decode(&bytes).map(Some).map_err(|error| {
             let message = format!("{path}: {error}");
             match error {
                 ProgressError::UnknownVersion(_) => CliError::UnknownVersion(message),
                 _ => CliError::Input(message),
             }
         })
+    }
+
+    /// Nothing was kept, and something was needed.
+    pub(super) fn is_missing(&self) -> CliError {
+        CliError::Input(format!(
+            "there is no {}, so no copy can be resumed: name the places as they were named, and the file \
+             of --progress if there was one. If nothing was copied yet, begin without --resume",
+            self.0.display()
+        ))
     }
 
     /// Takes the place of what was kept before, or leaves it as it was.
@@ -89,7 +95,10 @@ impl KeptProgress {
     pub(super) fn remove(&self) -> io::Result<()> {
         // It is there if an attempt was killed while it kept the last one.
         let _ = fs::remove_file(self.next());
-        fs::remove_file(&self.0)
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 
     /// What will take its place.

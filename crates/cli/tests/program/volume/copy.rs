@@ -202,9 +202,14 @@ fn a_copy_that_is_not_whole_is_copied_by_nobody_and_what_was_opened_is_not_writt
     world.bad("copy disk.obl copy.obl", 3, "Go on with --resume");
     world.bad("copy --resume disk.obl stripe:copy.obl,b.obl --progress copy.obl.copying", 3, "");
     world.copy(PROGRESS, "kept");
-    world.good("copy --resume disk.obl copy.obl");
+    for _ in 0..2 {
+        // The second time it is whole.
+        world.good("copy --resume disk.obl copy.obl");
+    }
+    assert!(same(&world, "disk.obl", "copy.obl") && !world.path(PROGRESS).exists());
     world.good("check copy.obl --key-file key");
     world.bad("copy --resume disk.obl copy.obl --progress kept", 3, "has been opened");
+    world.bad("copy --resume disk.obl copy.obl", 3, "no copy can be resumed");
     world.good("check copy.obl --key-file key");
 }
 
