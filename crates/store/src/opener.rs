@@ -20,7 +20,7 @@
 //! - **Frames lie in the buffer of the store.** Place all pieces of a trip in one buffer: for a write give it to
 //!   [`Blanks::new`](oblivio_core::store::Blanks::new) and call the closure once, then send what it left. What was
 //!   sealed for one store is handed on to others by [`SealedTrip`](oblivio_core::store::SealedTrip) alone, as
-//!   [`StripedStore`] does.
+//!   [`StripedStore`] does; what was read from one, by [`Moved`](oblivio_core::store::Moved), as a copy of a volume does.
 //! - **Nothing is left behind** when [`Location::create`] fails, and what it made is durable, names included.
 //! - **One writer.** A second opening to write is [`Locked`](OpenErrorKind::Locked); readers share.
 //! - **`read_only`** refuses writes with [`Refused`](oblivio_core::StoreErrorKind::Refused), and a flush does nothing.

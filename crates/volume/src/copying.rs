@@ -218,7 +218,7 @@ impl Copying<'_> {
             self.to.flush().map_err(CopyError::To)?;
         }
         self.since_kept = 0;
-        self.watch.keep(&self.progress).map_err(CopyError::NotKept)
+        self.watch.keep(&self.progress).map_err(CopyError::Progress)
     }
 
     /// Makes it a volume.
@@ -278,7 +278,7 @@ pub enum CopyError {
     /// The new place failed.
     To(StoreError),
     /// The progress could not be kept.
-    NotKept(io::Error),
+    Progress(io::Error),
     /// The new place, or the progress, is of a volume of another form.
     OtherShapes,
     /// The volume was opened since its copy was begun.
@@ -297,7 +297,7 @@ impl fmt::Display for CopyError {
             Self::NoVolume(error) => write!(f, "there is no volume to copy: {error}"),
             Self::From(error) => write!(f, "the old place failed: {error}"),
             Self::To(error) => write!(f, "the new place failed: {error}"),
-            Self::NotKept(error) => write!(f, "the progress of the copy cannot be kept: {error}"),
+            Self::Progress(error) => write!(f, "the progress of the copy cannot be kept: {error}"),
             Self::OtherShapes => f.write_str(
                 "the new place is not that of this copy: name the two places with which it was begun",
             ),
@@ -325,7 +325,7 @@ impl StdError for CopyError {
         match self {
             Self::NoVolume(error) => Some(error),
             Self::From(error) | Self::To(error) => Some(error),
-            Self::NotKept(error) => Some(error),
+            Self::Progress(error) => Some(error),
             _ => None,
         }
     }

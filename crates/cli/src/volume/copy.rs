@@ -168,7 +168,7 @@ fn explained(error: CopyError, from: &Location, to: &Location, kept: &KeptProgre
         CopyError::NoVolume(error) => opening::no_superblock(error),
         CopyError::From(error) => failed(from, error, ". The same command with --resume goes on"),
         CopyError::To(error) => failed(to, error, " there. The same command with --resume goes on"),
-        CopyError::NotKept(error) => not_kept(kept, &error),
+        CopyError::Progress(error) => not_kept(kept, &error),
         CopyError::Different(_) => CliError::Tampered(format!("{from} and {to}: {message}")),
         CopyError::InUse => CliError::Input(format!(
             "{to}: {message}. If it is the copy, all that is left to do is to remove {}",

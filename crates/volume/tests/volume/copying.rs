@@ -250,7 +250,7 @@ fn a_volume_that_was_opened_since_is_not_copied_on() {
 
 /// A machine that dies while it opens the volume has changed it.
 #[test]
-fn a_volume_whose_opening_was_interrupted_since_is_not_copied_on_as_if_it_were_the_same() {
+fn a_volume_whose_opening_was_interrupted_since_is_not_copied_on() {
     for n in 0..60 {
         let mut it = Move::new(8);
         it.go_for(4);
