@@ -34,6 +34,8 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     copying::look(&mut *source).map_err(opening::no_superblock)?;
     let shapes: Vec<_> = (0..).map_while(|tree| source.shape(TreeId(tree)).cloned()).collect();
     let kept = KeptProgress::of(args, &shapes)?;
+    // From here on there is something to say when it is asked to end.
+    let end = EndAsked::listen()?;
     let name = Source::of(&mut *source).map_err(|error| failed(from, error, ""))?;
     let (mut target, begun) = match args.resume {
         true => resume(to, &shapes, &kept, name)?,
@@ -47,7 +49,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
 
     let reads_back = !args.no_verify;
     let options = CopyOptions { reads_back, keep_each_bytes: args.keep_every };
-    let (bar, end) = (progress::bar_of(0, "buckets"), EndAsked::listen()?);
+    let bar = progress::bar_of(0, "buckets");
     let mut watch = Watch { kept: &kept, bar, end, reads_back };
     let copied = copying::copy(&mut *source, &mut *target, begun, options, &mut watch);
     watch.bar.finish_and_clear();
