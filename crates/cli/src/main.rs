@@ -45,6 +45,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Create(args) => volume::create(&args),
         Command::Info(args) => volume::info(&args),
         Command::Check(args) => volume::check(&args),
+        Command::Copy(args) => volume::copy(&args),
         Command::Rescue(args) => volume::rescue(&args),
         Command::Serve { command: ServeCommand::Nbd(args) } => volume::serve_nbd(&args),
         Command::Serve { command: ServeCommand::Store(args) } => volume::serve_store(&args),

@@ -1,6 +1,6 @@
 //! The file itself: opened, locked, read and written.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -80,8 +80,7 @@ impl Medium {
     }
 
     pub(crate) fn allocated_bytes(&self) -> io::Result<u64> {
-        const BLOCK_BYTES: u64 = 512; // what stat(2) counts in, whatever the file system does
-        Ok(self.file.metadata()?.blocks() * BLOCK_BYTES)
+        self.file.metadata().map(|file| allocated_bytes(&file))
     }
 
     /// Up to `bytes` bytes: as many as there are before the end of the file.
@@ -153,6 +152,12 @@ impl Medium {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     }
+}
+
+/// Bytes that a file takes where it is.
+pub(crate) fn allocated_bytes(file: &Metadata) -> u64 {
+    const BLOCK_BYTES: u64 = 512; // what stat(2) counts in, whatever the file system does
+    file.blocks() * BLOCK_BYTES
 }
 
 /// Removes what could not be made whole.

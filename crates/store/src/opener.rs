@@ -6,7 +6,7 @@
 //! | 1 | `crates/store/src/NAME.rs` | the store: it implements [`BucketStore`] with every method, and says what a failure is with a [`StoreErrorKind`](oblivio_core::StoreErrorKind). A `mod` and a `pub use` in `lib.rs`, and a line in its table. Begin with `MemoryStore` of the engine, the shortest one; for files, `medium` opens, locks and syncs, and `container` keeps the shapes as bytes |
 //! | 2 | [`StoreKind`] in `location.rs` | a variant, also in [`StoreKind::ALL`], whose length grows by one, and its name in [`StoreKind::scheme`]. Messages then name it |
 //! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included |
-//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`]. A stripe over such stores needs nothing more |
+//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`], [`Location::in_common`]. A stripe over such stores needs nothing more |
 //! | 5 | `crates/store/tests/file/conformance.rs` | a test that hands the store to `oblivio_testkit::conformance::check_store`, with a `TreeShape` that a `TreeConfig` makes; and tests of its own, below |
 //! | 6 | `location.rs`, `crates/cli/src/args/opening.rs`, `crates/cli/src/args/key.rs` | the URL, in the table of [`location`](crate::location) and in both helps of the program |
 //! | 7 | `fuzz/fuzz_targets`, `docs/format.md`, `docs/threat-model.md` | a target for whatever it reads that others can change; its bytes; what it sees beyond pieces |
@@ -20,7 +20,7 @@
 //! - **Frames lie in the buffer of the store.** Place all pieces of a trip in one buffer: for a write give it to
 //!   [`Blanks::new`](oblivio_core::store::Blanks::new) and call the closure once, then send what it left. What was
 //!   sealed for one store is handed on to others by [`SealedTrip`](oblivio_core::store::SealedTrip) alone, as
-//!   [`StripedStore`] does.
+//!   [`StripedStore`] does; what was read from one, by [`Moved`](oblivio_core::store::Moved), as a copy of a volume does.
 //! - **Nothing is left behind** when [`Location::create`] fails, and what it made is durable, names included.
 //! - **One writer.** A second opening to write is [`Locked`](OpenErrorKind::Locked); readers share.
 //! - **`read_only`** refuses writes with [`Refused`](oblivio_core::StoreErrorKind::Refused), and a flush does nothing.
@@ -53,10 +53,14 @@ use crate::dealing::{self, Mark, StripeName};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::location::{Location, Members, StoreKind};
 use crate::look_ahead::READ_AHEAD_BYTES_MAX;
+use crate::medium;
 use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
 use crate::remote_place::RemotePlace;
 use crate::store::{FileOptions, FileStore};
 use crate::striped::{StripedStore, shapes_of};
+
+/// What a file may take that has no more in it than headers, and what file systems add to it.
+const HALF_MADE_BYTES_MAX: u64 = 1 << 20;
 
 /// Storage, whatever it is.
 pub type BoxedStore = Box<dyn BucketStore + Send>;
@@ -269,6 +273,38 @@ impl Location {
                 }
                 Ok(files)
             }
+        }
+    }
+
+    /// Whether what is there may be what [`Self::create`] for these shapes has left when it was interrupted: files that are
+    /// empty, or as long as they would be, with no more in them than headers. [`Self::remove`] loses nothing then.
+    ///
+    /// # Errors
+    /// When it cannot hold the shapes.
+    pub fn is_half_made(&self, shapes: &[TreeShape]) -> Result<bool, OpenError> {
+        let files = self.files_needed(shapes)?;
+        let is_left = |(path, bytes): &(&Path, u64)| match path.symlink_metadata() {
+            Ok(there) => {
+                let holds_little = medium::allocated_bytes(&there) <= HALF_MADE_BYTES_MAX;
+                there.is_file() && [0, *bytes].contains(&there.len()) && holds_little
+            }
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        Ok(!files.is_empty() && files.iter().all(is_left))
+    }
+
+    /// A file that is named here and in another location, under whatever name, as it is called here.
+    pub fn in_common(&self, other: &Self) -> Option<&Path> {
+        let theirs: Vec<_> = other.files().into_iter().filter_map(identity).collect();
+        let is_theirs = |path: &&Path| identity(path).is_some_and(|ours| theirs.contains(&ours));
+        self.files().into_iter().find(is_theirs)
+    }
+
+    fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::File(path) => vec![path],
+            Self::Remote(_) => Vec::new(),
+            Self::Stripe(members) => members.list().iter().flat_map(Self::files).collect(),
         }
     }
 }

@@ -14,6 +14,7 @@
 //! | [`keys`] | what opens a volume |
 //! | [`mod@unlock`] | from storage and a secret to its owner |
 //! | [`key_change`] | how that is changed |
+//! | [`copying`] | a volume moved between stores without being opened |
 //! | [`schemes`] | what volumes stand on |
 //! | [`plan`] | parameters, and what they cost |
 //! | [`rescue`] | what is left of a damaged volume |
@@ -28,6 +29,7 @@ mod anchor;
 pub mod anchor_fuzzing;
 mod announced;
 mod coins;
+pub mod copying;
 pub mod device;
 pub mod disk;
 mod error;

@@ -3,6 +3,7 @@
 mod all;
 mod bench;
 mod blocks;
+mod copy;
 mod demo;
 mod evaluation;
 mod experiments;
@@ -26,6 +27,7 @@ mod volume;
 pub(crate) use all::*;
 pub(crate) use bench::*;
 pub(crate) use blocks::*;
+pub(crate) use copy::*;
 pub(crate) use demo::*;
 pub(crate) use evaluation::*;
 pub(crate) use experiments::*;
@@ -107,6 +109,14 @@ pub(crate) enum Command {
     /// not a copy of it: the client's directory would go on with the copy, and refuse the volume as one that
     /// was set back (exit code 8). `oblivio rescue` writes to neither.
     Check(CheckArgs),
+    /// Copy a volume from one place to another, without opening it.
+    ///
+    /// It takes neither a key nor the client's directory, and nothing else may have the volume open. What is
+    /// copied is read back and compared. The client's directory of the volume opens the copy; once it has, it
+    /// refuses the volume at the old place as older (exit code 8): move the volume so, and do not keep a
+    /// backup so.
+    #[command(after_help = COPY_EXAMPLES)]
+    Copy(CopyArgs),
     /// Save what is left of a volume whose storage is damaged, as a plain disk image.
     ///
     /// It takes every block that still authenticates, and says which are lost, and which may be older than
@@ -184,7 +194,8 @@ impl Command {
             | Self::Mount(_)
             | Self::Key { .. }
             | Self::View { command: ViewCommand::Record(_) } => true,
-            Self::Demo(_)
+            Self::Copy(_)
+            | Self::Demo(_)
             | Self::Plan(_)
             | Self::Umount(_)
             | Self::View { .. }

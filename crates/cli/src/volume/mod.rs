@@ -1,14 +1,16 @@
-//! Volumes: what `oblivio create`, `info`, `check`, `serve`, `mount`, `key` and `bench` do.
+//! Volumes: what `oblivio create`, `info`, `check`, `copy`, `serve`, `mount`, `key` and `bench` do.
 
 mod alloc;
 mod bench;
 mod check;
 mod clean_end;
 mod client_watch;
+mod copy;
 mod create;
 mod disk_watch;
 mod identity;
 mod info;
+mod kept_progress;
 mod key;
 mod links;
 mod machine;
@@ -32,6 +34,7 @@ mod state_home;
 
 pub(crate) use bench::bench;
 pub(crate) use check::check;
+pub(crate) use copy::copy;
 pub(crate) use create::create;
 pub(crate) use identity::{client as client_key, server as server_key};
 pub(crate) use info::info;

@@ -74,11 +74,12 @@ fn not_unlocked(error: SuperblockError) -> CliError {
 }
 
 /// The store is one of ours, so there should be one.
-fn no_superblock(error: SuperblockError) -> CliError {
+pub(super) fn no_superblock(error: SuperblockError) -> CliError {
     match error.kind() {
         SuperblockErrorKind::NotAVolume => CliError::Tampered(
-            "the file has the form of a volume, and no superblock: restore it from a backup. If it \
-             never was a volume, because its creation was interrupted, remove it"
+            "what is there has the form of a volume, and no superblock. If it is a copy that is not whole, \
+             go on with `oblivio copy --resume`. If it never was a volume, because its creation was \
+             interrupted, remove it. Else restore it from a backup"
                 .into(),
         ),
         _ => VolumeError::from(error).into(),

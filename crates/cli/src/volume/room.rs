@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use oblivio_core::store::TreeShape;
 use oblivio_store::Location;
 use oblivio_volume::plan::StateRoom;
 use oblivio_volume::volume::shapes;
@@ -24,28 +25,59 @@ pub(super) const EXT4_FILE_BYTES_MAX: u64 = EXT_FILE_BLOCKS_MAX * 4096;
 /// Refuses a volume of which a file cannot be made where it is wanted, and remarks on room that may not suffice.
 /// Files are small at first, so there may be more room in time.
 pub(super) fn check_store(plan: &Plan, location: &Location) -> Result<(), CliError> {
-    let files = location.files_needed(&shapes(&plan.params)?)?;
-    // Files on one file system share its room.
-    let mut needs: Vec<(FileSystem, &Path, u64)> = Vec::new();
-    for (path, bytes) in files {
+    let advice = "choose a smaller --size, or another file system, such as XFS";
+    for Need { there, path, bytes } in needs(location, &shapes(&plan.params)?, advice)? {
+        there.remark_on("the volume", path, bytes);
+    }
+    Ok(())
+}
+
+/// The same for a copy of a volume, which takes as much as the volume does by now.
+pub(super) fn check_copy(
+    location: &Location,
+    shapes: &[TreeShape],
+    bytes_now: u64,
+) -> Result<(), CliError> {
+    let needs = needs(location, shapes, "choose another file system, such as XFS")?;
+    let whole: u64 = needs.iter().map(|need| need.bytes).sum();
+    for Need { there, path, bytes } in needs {
+        let part = u128::from(bytes) * u128::from(bytes_now) / u128::from(whole.max(1));
+        there.remark_on("the copy", path, u64::try_from(part).unwrap_or(u64::MAX));
+    }
+    Ok(())
+}
+
+/// What a file system must have room for.
+struct Need<'l> {
+    there: FileSystem,
+    /// Of the first file there.
+    path: &'l Path,
+    /// Of all files there, in the end.
+    bytes: u64,
+}
+
+/// Files on one file system share its room.
+fn needs<'l>(
+    location: &'l Location,
+    shapes: &[TreeShape],
+    advice: &str,
+) -> Result<Vec<Need<'l>>, CliError> {
+    let mut needs: Vec<Need<'_>> = Vec::new();
+    for (path, bytes) in location.files_needed(shapes)? {
         let Some(there) = FileSystem::of(path) else { continue };
         if there.is_ext() && bytes > EXT_FILE_BLOCKS_MAX * there.stat.f_bsize as u64 {
             return Err(CliError::Input(format!(
-                "the file system of {} has no files as large as this volume may become ({}): choose a \
-                 smaller --size, or another file system, such as XFS",
+                "the file system of {} has no files as large as this volume may become ({}): {advice}",
                 path.display(),
                 size(bytes as f64)
             )));
         }
-        match needs.iter_mut().find(|(known, ..)| known.device == there.device) {
-            Some((.., together)) => *together = together.saturating_add(bytes),
-            None => needs.push((there, path, bytes)),
+        match needs.iter_mut().find(|known| known.there.device == there.device) {
+            Some(known) => known.bytes = known.bytes.saturating_add(bytes),
+            None => needs.push(Need { there, path, bytes }),
         }
     }
-    for (there, path, bytes) in needs {
-        there.remark_on("the volume", path, bytes);
-    }
-    Ok(())
+    Ok(needs)
 }
 
 /// The same for the client's directory, which any file system has room for.

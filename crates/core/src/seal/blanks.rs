@@ -87,6 +87,14 @@ impl<'a> Blanks<'a> {
         Sealed(Frames::new(self.buffer, self.spans))
     }
 
+    /// Fills every blank with the bytes of a bucket of another store: those of [`Moved`](crate::store::Moved).
+    ///
+    /// # Panics
+    /// When `frames` does not have one of the right length for each blank.
+    pub(crate) fn put_moved(self, frames: Frames<'_>) -> Sealed<'a> {
+        self.put(frames)
+    }
+
     fn put(self, frames: Frames<'_>) -> Sealed<'a> {
         assert_eq!(frames.len(), self.spans.len(), "one frame for each blank");
         for (i, span) in self.spans.iter().enumerate() {

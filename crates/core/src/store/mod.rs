@@ -5,8 +5,10 @@
 //! sees. `docs/adr/0001-store-trait.md` says why it has this form and what was measured.
 
 mod memory;
+mod moved;
 
 pub use memory::{MemoryStore, Pages};
+pub use moved::{Moved, Stretch, Written};
 
 use crate::error::StoreError;
 pub use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};

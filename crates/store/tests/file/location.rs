@@ -172,3 +172,56 @@ fn a_path_that_is_no_text_is_opened_as_it_is() {
     drop(location.create(&[shape()], &StoreOptions::default()).unwrap());
     assert!(path.is_file());
 }
+
+#[test]
+fn one_file_is_found_in_two_locations_whatever_it_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("there"), "").unwrap();
+    std::os::unix::fs::symlink(path("there"), path("link")).unwrap();
+    std::fs::hard_link(path("there"), path("hard")).unwrap();
+    std::fs::create_dir(path("deeper")).unwrap();
+    let stripe = |names: [&str; 2]| {
+        let members = names.map(|name| file(path(name))).to_vec();
+        Location::Stripe(oblivio_store::Members::new(members).unwrap())
+    };
+    for (one, other, common) in [
+        (file(path("there")), file(path("link")), Some("there")),
+        (file(path("hard")), stripe(["new", "link"]), Some("hard")),
+        (stripe(["a", "deeper/../new"]), stripe(["new", "b"]), Some("deeper/../new")),
+        (file(path("there")), stripe(["new", "b"]), None),
+        (file(path("nowhere/new")), file(path("nowhere/new")), None),
+        (file(path("new")), file(path("deeper/new")), None),
+    ] {
+        assert_eq!(one.in_common(&other), common.map(path).as_deref(), "{one} and {other}");
+        assert_eq!(other.in_common(&one).is_some(), common.is_some());
+    }
+}
+
+#[test]
+fn what_an_interrupted_creation_has_left_is_told_from_anything_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let whole = Location::File(path("a")).kind().bytes_needed(&[shape()]).unwrap();
+    let is_half_made = || file(path("a")).is_half_made(&[shape()]).unwrap();
+    assert!(is_half_made(), "nothing was made yet");
+    let there = std::fs::File::create(path("a")).unwrap();
+    assert!(is_half_made(), "it has its name");
+    there.set_len(whole).unwrap();
+    assert!(is_half_made(), "it has its length");
+    there.set_len(whole + 1).unwrap();
+    assert!(!is_half_made(), "it is another file");
+    std::fs::write(path("a"), "something").unwrap();
+    assert!(!is_half_made(), "it is another file");
+    let large = RawConfig::new(1 << 16, 4096).unwrap().tree.shape().unwrap();
+    let bytes = StoreKind::File.bytes_needed(std::slice::from_ref(&large)).unwrap();
+    let there = std::fs::File::create(path("b")).unwrap();
+    there.set_len(bytes).unwrap();
+    let of_b = || file(path("b")).is_half_made(std::slice::from_ref(&large)).unwrap();
+    assert!(of_b());
+    std::os::unix::fs::FileExt::write_all_at(&there, &vec![1; 2 << 20], 0).unwrap();
+    there.sync_all().unwrap();
+    assert!(!of_b(), "more was written than a header");
+    std::fs::create_dir(path("c")).unwrap();
+    assert!(!file(path("c")).is_half_made(&[shape()]).unwrap());
+}

@@ -42,7 +42,7 @@ pub struct SuperblockError {
 }
 
 impl SuperblockError {
-    pub(super) fn new(kind: SuperblockErrorKind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: SuperblockErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
 mod contents;
+mod copying;
 mod crash;
 mod disk;
 mod going_back;

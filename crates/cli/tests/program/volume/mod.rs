@@ -2,6 +2,7 @@
 
 mod alloc;
 mod coins;
+mod copy;
 mod core_dumps;
 mod damage;
 mod ends;

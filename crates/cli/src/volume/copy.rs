@@ -1,0 +1,203 @@
+//! `oblivio copy`: a volume in another place, without opening it.
+
+use std::io;
+
+use indicatif::ProgressBar;
+use oblivio_core::StoreError;
+use oblivio_core::store::{TreeId, TreeShape};
+use oblivio_store::{BoxedStore, Location, OpenError, OpenErrorKind, OpenedStore, StoreOptions};
+use oblivio_volume::VolumeError;
+use oblivio_volume::copying::{
+    self, Copied, CopyError, CopyOptions, CopyWatch, Progress, Source, Step,
+};
+use serde_json::json;
+
+use super::kept_progress::KeptProgress;
+use super::plan::size;
+use super::{EndAsked, opening, room};
+use crate::args::CopyArgs;
+use crate::error::CliError;
+use crate::{output, progress};
+
+/// `oblivio copy`.
+pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
+    let CopyArgs { from, to, .. } = args;
+    if let Some(path) = to.in_common(from) {
+        return Err(CliError::Input(format!(
+            "{} is a part of the volume that is copied: name another place for the copy",
+            path.display()
+        )));
+    }
+    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let OpenedStore { store: mut source, condition } = from.open(&options)?;
+    condition.damage.iter().for_each(|damage| output::remark(&format!("{from}: {damage}")));
+    copying::look(&mut *source).map_err(opening::no_superblock)?;
+    let shapes: Vec<_> = (0..).map_while(|tree| source.shape(TreeId(tree)).cloned()).collect();
+    let kept = KeptProgress::of(args, &shapes)?;
+    // From here on there is something to say when it is asked to end.
+    let end = EndAsked::listen()?;
+    let name = Source::of(&mut *source).map_err(|error| failed(from, error, ""))?;
+    let (mut target, begun) = match args.resume {
+        true => resume(to, &shapes, &kept, name)?,
+        false => {
+            kept.check_vacant()?;
+            to.check_vacant()?;
+            room::check_copy(to, &shapes, condition.allocated_bytes)?;
+            begin(to, &shapes, &kept, Progress::begin(name))?
+        }
+    };
+
+    let reads_back = !args.no_verify;
+    let options = CopyOptions { reads_back, keep_each_bytes: args.keep_every };
+    let bar = progress::bar_of(0, "buckets");
+    let mut watch = Watch { kept: &kept, bar, end, reads_back };
+    let copied = copying::copy(&mut *source, &mut *target, begun, options, &mut watch);
+    watch.bar.finish_and_clear();
+    let Copied { buckets, buckets_written, bytes_written } =
+        copied.map_err(|error| explained(error, from, to, &kept))?;
+    // Until here, nobody else may open it.
+    drop(target);
+    kept.remove().map_err(|error| not_kept(&kept, &error))?;
+    output::print(&if args.json {
+        let json = json!({
+            "from": from.to_string(),
+            "to": to.to_string(),
+            "buckets": buckets,
+            "buckets_written": buckets_written,
+            "bytes_written": bytes_written,
+            "resumed": args.resume,
+            "read_back": reads_back,
+        });
+        format!("{json:#}")
+    } else {
+        let read_back = if reads_back { ", and everything was read back and compared" } else { "" };
+        format!(
+            "{to} is a copy of {from}: {buckets_written} of {buckets} buckets ({}) were written{read_back}.\n\
+             Once the copy has been opened, the volume at the old place is refused as older.",
+            size(bytes_written as f64)
+        )
+    })
+}
+
+/// A new place. The progress is there before anything else is: whatever is there later can be resumed.
+fn begin(
+    to: &Location,
+    shapes: &[TreeShape],
+    kept: &KeptProgress,
+    begun: Progress,
+) -> Result<(BoxedStore, Progress), CliError> {
+    kept.keep(&begun).map_err(|error| not_kept(kept, &error))?;
+    let made = past_the_cache(|options| to.create(shapes, options)).inspect_err(|_| {
+        // Nothing else was left behind. If it cannot be removed, the next attempt says what to do.
+        let _ = kept.remove();
+    })?;
+    Ok((made, begun))
+}
+
+/// A place that was begun.
+fn resume(
+    to: &Location,
+    shapes: &[TreeShape],
+    kept: &KeptProgress,
+    source: Source,
+) -> Result<(BoxedStore, Progress), CliError> {
+    let Some(begun) = kept.read()? else {
+        return resume_at_the_end(to, source).ok_or_else(|| kept.is_missing());
+    };
+    let is_at_its_beginning = begun.step == Step::Moving && begun.buckets == 0;
+    if is_at_its_beginning && to.check_vacant().is_ok() {
+        return begin(to, shapes, kept, begun);
+    }
+    let opened = match past_the_cache(|options| to.open(options)) {
+        // Nobody knows it as anything yet.
+        Err(error)
+            if is_at_its_beginning
+                && error.kind() != OpenErrorKind::Locked
+                && to.is_half_made(shapes)? =>
+        {
+            // What cannot be removed is in the way then, and that says so.
+            let _ = to.remove();
+            return begin(to, shapes, kept, begun);
+        }
+        opened => opened?,
+    };
+    opened.condition.mended.iter().for_each(|mended| output::remark(&format!("{to}: {mended}")));
+    Ok((opened.store, begun))
+}
+
+/// A copy that was interrupted when its progress had been forgotten, if it is one: what makes it a volume is there.
+fn resume_at_the_end(to: &Location, source: Source) -> Option<(BoxedStore, Progress)> {
+    let mut store = past_the_cache(|options| to.open(options)).ok()?.store;
+    let is_whole = Source::of(&mut *store).is_ok_and(|there| there == source);
+    is_whole.then_some((store, Progress { source, step: Step::Closing, buckets: 0 }))
+}
+
+/// What is read back should come from the medium, and neither what is read nor what is written be kept in memory. Where that
+/// cannot be had, it is copied all the same.
+fn past_the_cache<T>(open: impl Fn(&StoreOptions) -> Result<T, OpenError>) -> Result<T, OpenError> {
+    match open(&StoreOptions { direct: true, ..StoreOptions::default() }) {
+        Err(error) if error.kind() == OpenErrorKind::DirectRefused => {
+            open(&StoreOptions::default())
+        }
+        opened => opened,
+    }
+}
+
+struct Watch<'k> {
+    kept: &'k KeptProgress,
+    bar: ProgressBar,
+    end: EndAsked,
+    reads_back: bool,
+}
+
+impl CopyWatch for Watch<'_> {
+    fn keep(&mut self, progress: &Progress) -> io::Result<()> {
+        self.kept.keep(progress)
+    }
+
+    fn goes_on(&mut self, progress: &Progress, of: u64) -> bool {
+        let steps = 1 + u64::from(self.reads_back);
+        let done = if progress.step == Step::Moving { 0 } else { of };
+        self.bar.set_length(of.saturating_mul(steps));
+        self.bar.set_position(done.saturating_add(progress.buckets));
+        !self.end.is_asked()
+    }
+}
+
+fn explained(error: CopyError, from: &Location, to: &Location, kept: &KeptProgress) -> CliError {
+    let message = error.to_string();
+    match error {
+        CopyError::NoVolume(error) => opening::no_superblock(error),
+        CopyError::From(error) => failed(from, error, ". The same command with --resume goes on"),
+        CopyError::To(error) => failed(to, error, " there. The same command with --resume goes on"),
+        CopyError::Progress(error) => not_kept(kept, &error),
+        CopyError::Different(_) => CliError::Tampered(format!("{from} and {to}: {message}")),
+        CopyError::InUse => CliError::Input(format!(
+            "{to}: {message}. If it is the copy, all that is left to do is to remove {}",
+            kept.path().display()
+        )),
+        CopyError::Changed => {
+            CliError::Input(format!("{from}: {message} ({to} and {})", kept.path().display()))
+        }
+        CopyError::Interrupted => {
+            CliError::Engine(format!("{message}: the same command with --resume goes on"))
+        }
+        _ => CliError::Input(format!("{to}: {message}")),
+    }
+}
+
+fn failed(place: &Location, error: StoreError, advice: &str) -> CliError {
+    let message = format!("{place}: {error}{advice}");
+    VolumeError::new(VolumeError::from(error).kind(), message).into()
+}
+
+fn not_kept(kept: &KeptProgress, error: &io::Error) -> CliError {
+    let path = kept.path().display();
+    let message = format!("{path} cannot be written or removed ({error})");
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => CliError::NoSpace(format!(
+            "{message}: make room there. The same command with --resume goes on"
+        )),
+        _ => CliError::Output(format!("{message}: name another place with --progress")),
+    }
+}

@@ -1,0 +1,130 @@
+//! The file that says how far a copy has come.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use oblivio_core::store::TreeShape;
+use oblivio_store::Location;
+use oblivio_volume::copying::{PROGRESS_BYTES, Progress, ProgressError};
+
+use crate::args::CopyArgs;
+use crate::error::CliError;
+use crate::files;
+
+/// Where the progress of a copy is kept.
+pub(super) struct KeptProgress(PathBuf);
+
+impl KeptProgress {
+    /// The file that was named, or one beside the copy.
+    pub(super) fn of(args: &CopyArgs, shapes: &[TreeShape]) -> Result<Self, CliError> {
+        let path = match &args.progress {
+            Some(path) => path.clone(),
+            None => beside(&args.to, shapes)?,
+        };
+        // It is replaced again and again.
+        let file = Location::File(path.clone());
+        if let Some(path) = file.in_common(&args.from).or(file.in_common(&args.to)) {
+            return Err(CliError::Input(format!(
+                "{} is a part of a volume: name another file with --progress",
+                path.display()
+            )));
+        }
+        Ok(Self(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// There is none.
+    pub(super) fn check_vacant(&self) -> Result<(), CliError> {
+        if self.0.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        Err(CliError::Input(format!(
+            "{} exists: a copy was begun there. Go on with --resume; or remove this file and what was \
+             copied, or name another with --progress",
+            self.0.display()
+        )))
+    }
+
+    /// What was kept last, if there is anything.
+    pub(super) fn read(&self) -> Result<Option<Progress>, CliError> {
+        let path = self.0.display();
+        let mut bytes = Vec::new();
+        let file = match File::open(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|error| files::cannot_read(&self.0, &error))?,
+        };
+        file.take(PROGRESS_BYTES as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| files::cannot_read(&self.0, &error))?;
+        Progress::decode(&bytes).map(Some).map_err(|error| {
+            let message = format!("{path}: {error}");
+            match error {
+                ProgressError::UnknownVersion(_) => CliError::UnknownVersion(message),
+                _ => CliError::Input(message),
+            }
+        })
+    }
+
+    /// Nothing was kept, and something was needed.
+    pub(super) fn is_missing(&self) -> CliError {
+        CliError::Input(format!(
+            "there is no {}, so no copy can be resumed: name the places as they were named, and the file \
+             of --progress if there was one. If nothing was copied yet, begin without --resume",
+            self.0.display()
+        ))
+    }
+
+    /// Takes the place of what was kept before, or leaves it as it was.
+    pub(super) fn keep(&self, progress: &Progress) -> io::Result<()> {
+        let new = self.next();
+        let mut file = File::create(&new)?;
+        let written = file.write_all(&progress.encode()).and_then(|()| file.sync_all());
+        written.and_then(|()| fs::rename(&new, &self.0)).inspect_err(|_| {
+            // The error before says more than that of the clean-up.
+            let _ = fs::remove_file(&new);
+        })?;
+        self.sync_name()
+    }
+
+    /// The copy is whole.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        // It is there if an attempt was killed while it kept the last one.
+        let _ = fs::remove_file(self.next());
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// What will take its place.
+    fn next(&self) -> PathBuf {
+        with_suffix(&self.0, ".new")
+    }
+
+    fn sync_name(&self) -> io::Result<()> {
+        let folder = self.0.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+/// Beside the first file of the copy.
+fn beside(to: &Location, shapes: &[TreeShape]) -> Result<PathBuf, CliError> {
+    match to.files_needed(shapes)?.first() {
+        Some((path, _)) => Ok(with_suffix(path, ".copying")),
+        None => Err(CliError::Input(format!(
+            "{to} is no file, beside which it could be kept how far the copy has come: name a file with \
+             --progress"
+        ))),
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}

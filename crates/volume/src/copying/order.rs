@@ -1,0 +1,126 @@
+//! In which order buckets are copied.
+
+use std::ops::Range;
+
+use oblivio_core::store::{Stretch, TreeId, TreeShape};
+
+/// So much is asked for in one trip.
+const TRIP_BYTES_MAX: u64 = 2 << 20;
+
+/// A store may give each bucket a sector of its own.
+const TRIP_BUCKETS_MAX: u64 = 4096;
+
+/// All buckets of some trees in one row: tree after tree, level after level from the root on, by their indices. It follows
+/// from shapes alone.
+#[derive(Debug)]
+pub(super) struct Order {
+    levels: Vec<Level>,
+}
+
+#[derive(Debug)]
+struct Level {
+    tree: TreeId,
+    level: u8,
+    /// The place of its first bucket in the row.
+    first: u64,
+    buckets: u64,
+    trip_buckets_max: u64,
+}
+
+impl Order {
+    /// Of these trees of a store, of which nobody vouches for the shapes. None if there is no end to their buckets.
+    pub(super) fn new<'s>(trees: impl Iterator<Item = (TreeId, &'s TreeShape)>) -> Option<Self> {
+        let mut levels = Vec::new();
+        let mut end = 0u64;
+        for (tree, shape) in trees {
+            for (level, shape) in (0..).zip(shape.levels()) {
+                let trip_buckets_max = TRIP_BYTES_MAX / shape.bucket_bytes.max(1);
+                let trip_buckets_max = trip_buckets_max.clamp(1, TRIP_BUCKETS_MAX);
+                let buckets = shape.buckets;
+                levels.push(Level { tree, level, first: end, buckets, trip_buckets_max });
+                end = end.checked_add(buckets)?;
+            }
+        }
+        Some(Self { levels })
+    }
+
+    /// How many buckets there are.
+    pub(super) fn buckets(&self) -> u64 {
+        self.levels.last().map_or(0, |level| level.first + level.buckets)
+    }
+
+    /// The trip that begins with this bucket of the row, unless that is the end.
+    pub(super) fn trip(&self, at: u64) -> Option<Stretch> {
+        // Of levels without buckets and the next that has some, which begin at one place, the last one.
+        let following = self.levels.partition_point(|level| level.first <= at);
+        let level = &self.levels[following.checked_sub(1)?];
+        let start = at - level.first;
+        let end = level.buckets.min(start.saturating_add(level.trip_buckets_max));
+        let Level { tree, level, .. } = *level;
+        (start < end).then_some(Stretch { tree, level, buckets: start..end })
+    }
+}
+
+/// How many buckets a trip has.
+pub(super) fn count(Range { start, end }: &Range<u64>) -> u64 {
+    end - start
+}
+
+#[cfg(test)]
+mod tests {
+    use oblivio_core::store::LevelShape;
+
+    use super::*;
+
+    fn shape(levels: &[(u64, u64)]) -> TreeShape {
+        let level = |&(buckets, bucket_bytes)| LevelShape {
+            buckets,
+            slots: 0,
+            header_bytes: 0,
+            slots_offset: 0,
+            slot_bytes: 0,
+            bucket_bytes,
+        };
+        TreeShape::new(levels.iter().map(level).collect())
+    }
+
+    #[test]
+    fn every_bucket_has_its_turn_once_and_trips_are_neither_long_nor_over_two_levels() {
+        let shapes = [
+            shape(&[(0, 0), (2, TRIP_BYTES_MAX * 3), (4, TRIP_BYTES_MAX / 3)]),
+            shape(&[]),
+            shape(&[(1, 1), (0, 0), (0, 0), (2 * TRIP_BUCKETS_MAX + 1, 1), (0, 0)]),
+        ];
+        let order = Order::new((7..).map(TreeId).zip(&shapes)).unwrap();
+        let (mut at, mut trips) = (0, Vec::new());
+        while let Some(trip) = order.trip(at) {
+            at += count(&trip.buckets);
+            trips.push((trip.tree.0, trip.level, trip.buckets));
+        }
+        assert_eq!(at, order.buckets());
+        let many = TRIP_BUCKETS_MAX;
+        let expected = [
+            (7, 1, 0..1),
+            (7, 1, 1..2),
+            (7, 2, 0..3),
+            (7, 2, 3..4),
+            (9, 0, 0..1),
+            (9, 3, 0..many),
+            (9, 3, many..2 * many),
+            (9, 3, 2 * many..2 * many + 1),
+        ];
+        assert_eq!(trips, expected);
+        assert_eq!(order.trip(u64::MAX), None);
+        // Wherever it is begun again.
+        let second = order.trip(1).unwrap();
+        assert_eq!((second.level, second.buckets), (1, 1..2));
+    }
+
+    #[test]
+    fn nothing_has_no_trips_and_without_end_there_is_no_order() {
+        let nothing = Order::new([].into_iter()).unwrap();
+        assert_eq!((nothing.buckets(), nothing.trip(0)), (0, None));
+        let endless = [shape(&[(u64::MAX, 1), (1, 1)])];
+        assert!(Order::new((0..).map(TreeId).zip(&endless)).is_none());
+    }
+}

@@ -1,0 +1,172 @@
+//! How far a copy has come, as bytes. `docs/format.md` lists them.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use ring::digest::{SHA256, digest};
+
+use super::source::Source;
+
+/// Bytes of a progress.
+pub const PROGRESS_BYTES: usize = 16 + 4 + 4 + 32 + 8 + 32;
+
+const MAGIC: [u8; 16] = *b"OBLIVIO COPYING\n";
+const VERSION: u32 = 1;
+const CHECKSUM_BYTES: usize = 32;
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Buckets are brought to their new place.
+    Moving,
+    /// What was brought there is read, and compared with what is at the old one.
+    ReadingBack,
+    /// What makes it a volume is brought there.
+    Closing,
+}
+
+/// How far a copy has come. All that it says has been done is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is copied.
+    pub source: Source,
+    /// What is being done.
+    pub step: Step,
+    /// For how many buckets that has been done.
+    pub buckets: u64,
+}
+
+impl Progress {
+    /// Of a copy that begins.
+    pub fn begin(source: Source) -> Self {
+        Self { source, step: Step::Moving, buckets: 0 }
+    }
+
+    /// As bytes.
+    pub fn encode(&self) -> [u8; PROGRESS_BYTES] {
+        let step: u32 = match self.step {
+            Step::Moving => 0,
+            Step::ReadingBack => 1,
+            Step::Closing => 2,
+        };
+        let mut bytes = Vec::with_capacity(PROGRESS_BYTES);
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(step.to_le_bytes());
+        bytes.extend(self.source.0);
+        bytes.extend(self.buckets.to_le_bytes());
+        bytes.extend(digest(&SHA256, &bytes).as_ref());
+        bytes.try_into().expect("the fields have that many bytes")
+    }
+
+    /// From bytes, which may be anything. There is exactly one encoding of each progress.
+    ///
+    /// # Errors
+    /// When they are none.
+    pub fn decode(bytes: &[u8]) -> Result<Self, ProgressError> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(ProgressError::NotOurs);
+        }
+        let mut fields = Fields(&bytes[MAGIC.len()..]);
+        let version = u32::from_le_bytes(fields.take()?);
+        if version != VERSION {
+            return Err(ProgressError::UnknownVersion(version));
+        }
+        let claim = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(ProgressError::Damaged)?;
+        let (claim, checksum) = bytes.split_at(claim);
+        if bytes.len() != PROGRESS_BYTES || digest(&SHA256, claim).as_ref() != checksum {
+            return Err(ProgressError::Damaged);
+        }
+        let step = match u32::from_le_bytes(fields.take()?) {
+            0 => Step::Moving,
+            1 => Step::ReadingBack,
+            2 => Step::Closing,
+            _ => return Err(ProgressError::Damaged),
+        };
+        let source = Source(fields.take()?);
+        Ok(Self { source, step, buckets: u64::from_le_bytes(fields.take()?) })
+    }
+}
+
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], ProgressError> {
+        let (field, rest) = self.0.split_first_chunk().ok_or(ProgressError::Damaged)?;
+        self.0 = rest;
+        Ok(*field)
+    }
+}
+
+/// Why bytes are no progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProgressError {
+    /// They are something else.
+    NotOurs,
+    /// A program of another version wrote them.
+    UnknownVersion(u32),
+    /// They are not what was written.
+    Damaged,
+}
+
+impl fmt::Display for ProgressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOurs => f.write_str("it is no progress of a copy: check the path"),
+            Self::UnknownVersion(version) => {
+                write!(f, "it has format {version}, known is {VERSION}: use a program as new as it")
+            }
+            Self::Damaged => f.write_str(
+                "it is damaged: remove it and the unfinished copy, and begin the copy again",
+            ),
+        }
+    }
+}
+
+impl StdError for ProgressError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRESS: Progress =
+        Progress { source: Source([7; 32]), step: Step::Closing, buckets: 258 };
+
+    #[test]
+    fn a_progress_has_golden_bytes() {
+        let bytes = PROGRESS.encode();
+        assert_eq!(&bytes[..24], b"OBLIVIO COPYING\n\x01\0\0\0\x02\0\0\0");
+        assert_eq!(bytes[24..56], [7; 32]);
+        assert_eq!(bytes[56..64], [2, 1, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(&bytes[64..], digest(&SHA256, &bytes[..64]).as_ref());
+    }
+
+    #[test]
+    fn each_comes_back_and_nothing_else_is_taken() {
+        for step in [Step::Moving, Step::ReadingBack, Step::Closing] {
+            let progress = Progress { step, ..PROGRESS };
+            assert_eq!(Progress::decode(&progress.encode()), Ok(progress));
+        }
+        let good = PROGRESS.encode();
+        for at in 0..good.len() {
+            assert!(Progress::decode(&good[..at]).is_err(), "{at}");
+            let mut bad = good;
+            bad[at] ^= 1;
+            let expected = match at {
+                0..16 => ProgressError::NotOurs,
+                16..20 => ProgressError::UnknownVersion(u32::from_le_bytes(
+                    *bad[16..].first_chunk().unwrap(),
+                )),
+                _ => ProgressError::Damaged,
+            };
+            assert_eq!(Progress::decode(&bad), Err(expected), "{at}");
+        }
+        assert_eq!(Progress::decode(&[&good[..], b"\0"].concat()), Err(ProgressError::Damaged));
+        // No such step, under a right checksum.
+        let mut foreign = good[..64].to_vec();
+        foreign[20] = 3;
+        foreign.extend(digest(&SHA256, &foreign).as_ref());
+        assert_eq!(Progress::decode(&foreign), Err(ProgressError::Damaged));
+    }
+}

@@ -1,0 +1,327 @@
+//! A volume that is moved to another store: what becomes of it wherever that ends, and what it shows.
+
+use std::io;
+
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
+use oblivio_core::view::Operation;
+use oblivio_testkit::crash::small_volume::SmallVolume;
+use oblivio_testkit::crash::{Fault, Seen, Survival, World};
+use oblivio_volume::copying::{
+    Copied, CopyError, CopyOptions, CopyWatch, Progress, Source, Step, copy, look,
+};
+use oblivio_volume::superblock::copies::{BACK, FRONT};
+use oblivio_volume::volume::shapes;
+use oblivio_volume::{VolumeError, VolumeErrorKind};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::support::bench::{Bench, read, write};
+
+/// What makes a store a volume is copied last: the anchors, then the back pair of superblocks, then the front one.
+const LAST_TREES: [TreeId; 3] = [TreeId(1), BACK, FRONT];
+
+/// Keeps the progress, and ends a copy after so many trips.
+struct Keeper {
+    kept: Progress,
+    trips_left: u64,
+}
+
+impl CopyWatch for Keeper {
+    fn keep(&mut self, progress: &Progress) -> io::Result<()> {
+        self.kept = *progress;
+        Ok(())
+    }
+
+    fn goes_on(&mut self, progress: &Progress, of: u64) -> bool {
+        assert!((1..=of).contains(&progress.buckets));
+        self.trips_left -= 1;
+        self.trips_left > 0
+    }
+}
+
+/// A volume, and the place it is copied to.
+struct Move {
+    bench: Bench,
+    to: World,
+    keeper: Keeper,
+    options: CopyOptions,
+}
+
+impl Move {
+    fn new(seed: u64) -> Self {
+        Self::of(Bench::new(SmallVolume::default(), seed))
+    }
+
+    fn of(bench: Bench) -> Self {
+        let to = World::new(&shapes(&bench.setup.params()).unwrap());
+        let source = Source::of(&mut bench.world.store()).unwrap();
+        let keeper = Keeper { kept: Progress::begin(source), trips_left: u64::MAX };
+        // Each trip is kept.
+        let options = CopyOptions { keep_each_bytes: 1, ..CopyOptions::default() };
+        Self { bench, to, keeper, options }
+    }
+
+    /// Begins, or goes on.
+    fn go(&mut self) -> Result<Copied, CopyError> {
+        let (kept, options) = (self.keeper.kept, self.options);
+        let (mut from, mut to) = (self.bench.world.store(), self.to.store());
+        copy(&mut from, &mut to, kept, options, &mut self.keeper)
+    }
+
+    /// Goes on for so many trips.
+    fn go_for(&mut self, trips: u64) {
+        self.keeper.trips_left = trips;
+        assert!(matches!(self.go(), Err(CopyError::Interrupted)));
+        self.keeper.trips_left = u64::MAX;
+    }
+
+    /// Goes on until everything is to be read back.
+    fn go_until_all_is_moved(&mut self) {
+        let all = pieces_of_scheme(&self.bench.setup).len() as u64;
+        while self.keeper.kept.buckets < all {
+            self.go_for(1);
+        }
+        assert_eq!(self.keeper.kept.step, Step::Moving);
+    }
+
+    fn is_whole(&self) -> bool {
+        self.bench.world.snapshot().store() == self.to.snapshot().store()
+    }
+
+    /// The copy, opened with the client's directory of the volume.
+    fn open_copy(&self) -> Result<(), VolumeError> {
+        let coins = StdRng::seed_from_u64(77);
+        let (mut volume, _) =
+            self.bench.setup.open(self.to.store(), self.bench.world.dir(), coins)?;
+        read(&mut volume, 0)?;
+        volume.close().map(drop)
+    }
+}
+
+/// What a store saw from here on: what was done, and to which piece.
+fn seen(world: &World, from: usize) -> Vec<(Operation, Option<Piece>)> {
+    let seen = world.view().split_off(from);
+    let event = |seen| match seen {
+        Seen::Event(event) => Some((event.operation, event.piece)),
+        Seen::Crash => None,
+    };
+    seen.into_iter().filter_map(event).collect()
+}
+
+fn all_pieces(setup: &SmallVolume) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for (tree, shape) in (0..).map(TreeId).zip(shapes(&setup.params()).unwrap()) {
+        for (level, shape) in (0..).zip(shape.levels()) {
+            let bucket = |index| BucketId::new(level, index);
+            let part = Part::Whole;
+            pieces.extend((0..shape.buckets).map(|index| Piece {
+                tree,
+                bucket: bucket(index),
+                part,
+            }));
+        }
+    }
+    pieces
+}
+
+/// Those that are copied first.
+fn pieces_of_scheme(setup: &SmallVolume) -> Vec<Piece> {
+    let mut pieces = all_pieces(setup);
+    pieces.retain(|piece| !LAST_TREES.contains(&piece.tree));
+    pieces
+}
+
+fn is_zeros(world: &World, piece: Piece) -> bool {
+    world.store().read(&[piece]).unwrap().get(0).iter().all(|byte| *byte == 0)
+}
+
+#[test]
+fn a_copy_opens_as_the_volume_and_the_old_place_is_refused_after_that() {
+    for setup in SmallVolume::default().on_each_scheme() {
+        let mut it = Move::of(Bench::new(setup, 1));
+        let copied = it.go().unwrap();
+        assert!(it.is_whole());
+        assert_eq!(copied.buckets, all_pieces(&it.bench.setup).len() as u64);
+        it.open_copy().unwrap();
+        let refused = it.bench.open().map(drop).unwrap_err();
+        assert_eq!(refused.kind(), VolumeErrorKind::StoreRolledBack);
+        it.open_copy().unwrap();
+    }
+}
+
+#[test]
+fn a_copy_that_ends_anywhere_is_no_volume_and_goes_on() {
+    let operations = {
+        let mut it = Move::new(2);
+        it.go().unwrap();
+        it.to.operations()
+    };
+    assert!(operations > 40, "{operations}");
+    let mut coins = StdRng::seed_from_u64(3);
+    for n in 0..operations {
+        let faults = [Fault::CrashAt(n), Fault::FailAt(n), Fault::DiskFullAt(n)];
+        for (fault, survival) in
+            faults.into_iter().zip(Survival::MODES.into_iter().cycle().skip(n as usize))
+        {
+            let mut it = Move::new(2);
+            // Half of them end a second time, a little later.
+            for fault in [Some(fault), (n % 2 == 0).then_some(Fault::CrashAt(n / 3))] {
+                it.to.plan(fault.as_slice(), &mut coins);
+                let ended = it.go();
+                assert!(ended.is_ok() || it.to.faults_fired() > 0, "{fault:?}: {ended:?}");
+                it.to.crash(&mut coins, survival);
+                if it.keeper.kept.step != Step::Closing {
+                    assert!(look(&mut it.to.store()).is_err(), "{fault:?}: it is a volume already");
+                }
+            }
+            it.go().unwrap();
+            it.to.crash(&mut coins, Survival::None);
+            assert!(it.is_whole(), "{fault:?}, {survival:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_read_back_is_copied_all_the_same() {
+    let mut it = Move::new(4);
+    it.options.reads_back = false;
+    it.go().unwrap();
+    assert!(it.is_whole());
+    let data = |(operation, piece): &(Operation, Option<Piece>)| {
+        *operation == Operation::Read && piece.is_some_and(|piece| piece.tree == TreeId(2))
+    };
+    assert!(!seen(&it.to, 0).iter().any(|event| data(event)));
+}
+
+/// What storage sees of a copy: the old place, all buckets in one order, whatever was done with the volume; the new place,
+/// which of them were ever written.
+#[test]
+fn a_copy_shows_all_buckets_in_order_and_which_were_ever_written() {
+    let mut old_places = Vec::new();
+    for seed in [5, 6] {
+        let mut bench = Bench::new(SmallVolume::default(), seed);
+        let (mut volume, _) = bench.open().unwrap();
+        for address in (0..40).map(|n| n * seed % 16) {
+            write(&mut volume, address, 1).unwrap();
+        }
+        volume.close().unwrap();
+        let before = bench.world.view().len();
+        let mut it = Move::of(bench);
+        it.go().unwrap();
+        old_places.push(seen(&it.bench.world, before));
+
+        let all = all_pieces(&it.bench.setup);
+        let written = all.iter().filter(|piece| !is_zeros(&it.bench.world, **piece));
+        let (last, mut expected): (Vec<Piece>, Vec<Piece>) =
+            written.partition(|piece| LAST_TREES.contains(&piece.tree));
+        for tree in LAST_TREES {
+            expected.extend(last.iter().filter(|piece| piece.tree == tree));
+        }
+        assert!(expected.len() < all.len(), "some were never written");
+        let new_place = seen(&it.to, 0).into_iter();
+        let writes = new_place.filter(|(operation, _)| *operation == Operation::Write);
+        assert_eq!(writes.map(|(_, piece)| piece.unwrap()).collect::<Vec<_>>(), expected);
+    }
+    assert!(old_places[0] == old_places[1], "it depends on what was done with the volume");
+    let changes =
+        |(operation, _): &(Operation, _)| matches!(operation, Operation::Write | Operation::Flush);
+    assert!(!old_places[0].iter().any(changes));
+}
+
+#[test]
+fn a_volume_that_was_opened_since_is_not_copied_on() {
+    for trips in 1..16 {
+        for is_closed in [true, false] {
+            let mut it = Move::new(7);
+            it.go_for(trips);
+            let (volume, _) = it.bench.open().unwrap();
+            if is_closed {
+                volume.close().unwrap();
+            } else {
+                drop(volume);
+            }
+            let before = it.to.snapshot();
+            assert!(matches!(it.go(), Err(CopyError::Changed)), "{trips}");
+            assert!(it.to.snapshot().store() == before.store(), "nothing more was copied");
+        }
+    }
+}
+
+/// A machine that dies while it opens the volume has changed it.
+#[test]
+fn a_volume_whose_opening_was_interrupted_since_is_not_copied_on() {
+    for n in 0..60 {
+        let mut it = Move::new(8);
+        it.go_for(4);
+        let before = it.bench.world.snapshot();
+        it.bench.world.crash(&mut StdRng::seed_from_u64(n), Survival::All);
+        it.bench.world.plan(&[Fault::CrashAt(n)], &mut StdRng::seed_from_u64(n));
+        let _ = it.bench.open();
+        it.bench.world.crash(&mut StdRng::seed_from_u64(n), Survival::All);
+        let is_same = it.bench.world.snapshot().store() == before.store();
+        match it.go() {
+            Ok(_) => assert!(is_same && it.is_whole(), "{n}"),
+            Err(error) => assert!(!is_same && matches!(error, CopyError::Changed), "{n}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn what_was_changed_at_the_new_place_is_found_and_named() {
+    for piece in pieces_of_scheme(&SmallVolume::default()).iter().step_by(9) {
+        let mut it = Move::new(9);
+        it.go_until_all_is_moved();
+        it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
+        for _ in 0..2 {
+            let found = it.go();
+            assert!(
+                matches!(found, Err(CopyError::Different(found)) if found == *piece),
+                "{found:?}"
+            );
+            assert!(look(&mut it.to.store()).is_err(), "it is no volume");
+        }
+        it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
+        it.go().unwrap();
+    }
+}
+
+#[test]
+fn a_copy_that_was_opened_and_anything_else_is_left_as_it_is() {
+    let mut it = Move::new(10);
+    it.go_for(1);
+    let (begun, _) = (it.keeper.kept, it.go().unwrap());
+    let closing = it.keeper.kept;
+    assert_eq!(closing.step, Step::Closing);
+    // All was done but to forget the progress.
+    it.go().unwrap();
+    it.open_copy().unwrap();
+    let before = it.to.snapshot();
+    for kept in [closing, begun, Progress { step: Step::ReadingBack, ..begun }] {
+        it.keeper.kept = kept;
+        assert!(matches!(it.go(), Err(CopyError::InUse)), "{kept:?}");
+    }
+    let mut other = Move::new(11);
+    other.to = it.to.clone();
+    assert!(matches!(other.go(), Err(CopyError::InUse)));
+    assert!(it.to.snapshot().store() == before.store(), "it was not touched");
+    it.open_copy().unwrap();
+}
+
+#[test]
+fn places_that_do_not_fit_are_refused() {
+    let mut it = Move::new(12);
+    it.keeper.kept.buckets = u64::MAX;
+    assert!(matches!(it.go(), Err(CopyError::OtherShapes)));
+    let fewer = SmallVolume { leaf_level: 4, ..SmallVolume::default() };
+    let shapes = shapes(&SmallVolume::default().params()).unwrap();
+    let more = [&shapes[..], &shapes[..1]].concat();
+    for other in [Move::of(Bench::new(fewer, 1)).to, World::new(&more)] {
+        let mut it = Move { to: other, ..Move::new(12) };
+        assert!(matches!(it.go(), Err(CopyError::OtherShapes)));
+        assert_eq!(seen(&it.to, 0), []);
+    }
+    let mut it = Move::new(12);
+    it.bench.world = World::new(&shapes);
+    assert!(matches!(it.go(), Err(CopyError::NoVolume(_))));
+}
