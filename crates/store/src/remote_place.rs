@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn what_is_shown_names_the_same_and_what_is_missing_is_said() {
         for rest in [
-            format!("server.example:99/disk?server={KEY}&key=/home/me/key"),
+            format!("server.example:99/disk?server={KEY}&key=/srv/keys/key"),
             format!("10.0.0.1/a.obl?key=k%20y&server={KEY}"),
             format!("[::1]:7/x?server={KEY}&key=%ff%26"),
         ] {

@@ -12,7 +12,7 @@ use super::{OpenArgs, RunArgs};
 pub(crate) enum ServeCommand {
     /// Serve the volume as a network block device.
     #[command(after_help = NBD_EXAMPLES)]
-    Nbd(NbdArgs),
+    Nbd(Box<NbdArgs>),
     /// Keep the storage of volumes for clients elsewhere: a bucket server.
     ///
     /// It holds no key of any volume, and sees what storage sees. Clients and server know each other by keys,
