@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 pub(crate) const DEMO_EXAMPLES: &str = "\
 Examples:
   oblivio demo
   oblivio demo --folder ~/photos
+  oblivio demo --store server
   oblivio demo --without-mount --output /tmp/demo --json
 
 It needs mke2fs, e2fsck and debugfs (Debian: e2fsprogs) and nbdcopy (libnbd-bin). As root, where there
@@ -21,10 +22,22 @@ pub(crate) struct DemoArgs {
     /// Where everything goes. Made if missing; what an earlier demonstration left is replaced.
     #[arg(long, value_name = "DIR", default_value = "oblivio-demo")]
     pub(crate) output: PathBuf,
+    /// What keeps the volume: a file, or a bucket server in a process of its own, which is killed in between.
+    #[arg(long, value_enum, default_value_t = DemoStore::File)]
+    pub(crate) store: DemoStore,
     /// Mount nothing, even where it would be possible.
     #[arg(long)]
     pub(crate) without_mount: bool,
     /// Print the figures as JSON instead of the story and pictures.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What keeps the volume of the demonstration.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoStore {
+    /// A file.
+    File,
+    /// A bucket server.
+    Server,
 }

@@ -4,6 +4,7 @@
 //! - [`stage`]: the directory where it all happens; [`folder`]: the files that are kept.
 //! - [`session`]: the owner works under the eyes of storage; [`diary`] is what the owner did,
 //!   [`seen`] what storage saw.
+//! - [`store_server`]: a bucket server, if the volume is to be on one.
 //! - [`crash`]: servers are killed in the middle of their work.
 //! - [`picture`], [`terminal`], [`report`]: the two sides side by side, and the figures.
 
@@ -16,6 +17,7 @@ mod report;
 mod seen;
 mod session;
 mod stage;
+mod store_server;
 mod terminal;
 
 use crate::args::DemoArgs;
@@ -32,7 +34,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
     for tool in [MKE2FS, E2FSCK, DEBUGFS, NBDCOPY] {
         tool.find()?;
     }
-    let stage = Stage::prepare(&args.output)?;
+    let stage = Stage::prepare(&args.output, args.store)?;
     let source = match &args.folder {
         Some(path) => Folder::read(path)?,
         None => stage.own_files()?,
@@ -48,7 +50,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
         source.bytes,
         source.path.display(),
         disk_bytes >> 20,
-        stage.volume().display()
+        stage.volume()
     ))?;
 
     tell("2. the owner writes it, reads it, returns to three blocks, goes in a loop: recorded")?;

@@ -6,13 +6,15 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use oblivio_store::Location;
 use rand::Rng;
 
 use super::folder::Folder;
 use super::programs::{self, DEBUGFS, E2FSCK, MKE2FS};
-use crate::args::{OpenArgs, SecretArgs, UnlockArgs, VolumeArgs};
+use super::store_server::{self, StoreServer};
+use crate::args::{DemoStore, OpenArgs, SecretArgs, UnlockArgs, VolumeArgs};
 use crate::error::CliError;
 use crate::files;
 use crate::volume::coins;
@@ -23,17 +25,24 @@ const KEY_BYTES: usize = 32;
 const MADE_AGAIN: [&str; 6] = ["volume.obl", "volume.key", "state", "files", "unpacked", "mnt"];
 
 /// The directory, with everything in it.
-pub(super) struct Stage(PathBuf);
+pub(super) struct Stage {
+    folder: PathBuf,
+    volume: Location,
+    /// What keeps the volume, if it is no file here.
+    server: Option<Mutex<StoreServer>>,
+}
 
 impl Stage {
     /// Makes the directory, and removes what an earlier demonstration left there.
-    pub(super) fn prepare(path: &Path) -> Result<Self, CliError> {
+    pub(super) fn prepare(path: &Path, store: DemoStore) -> Result<Self, CliError> {
         let failed = |error| files::cannot_write(path, &error);
         fs::create_dir_all(path).map_err(failed)?;
-        let stage = Self(fs::canonicalize(path).map_err(failed)?);
+        let folder = fs::canonicalize(path).map_err(failed)?;
+        let volume = Location::File(folder.join("volume.obl"));
+        let mut stage = Self { folder, volume, server: None };
         stage.leave_mount()?;
-        for name in MADE_AGAIN {
-            let path = stage.0.join(name);
+        for name in MADE_AGAIN.into_iter().chain(store_server::MADE) {
+            let path = stage.folder.join(name);
             let removed =
                 if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             if let Err(error) = removed
@@ -43,7 +52,19 @@ impl Stage {
             }
         }
         stage.make_key()?;
+        if let DemoStore::Server = store {
+            let server = StoreServer::start(&stage.folder)?;
+            stage.volume = server.location()?;
+            stage.server = Some(Mutex::new(server));
+        }
         Ok(stage)
+    }
+
+    /// Kills what keeps the volume, if that is a server, and starts it again. Answers whether there is one.
+    pub(super) fn kill_store(&self) -> Result<bool, CliError> {
+        let Some(server) = &self.server else { return Ok(false) };
+        server.lock().unwrap_or_else(PoisonError::into_inner).kill_and_start()?;
+        Ok(true)
     }
 
     fn make_key(&self) -> Result<(), CliError> {
@@ -60,11 +81,11 @@ impl Stage {
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.folder.join(name)
     }
 
-    pub(super) fn volume(&self) -> PathBuf {
-        self.path("volume.obl")
+    pub(super) fn volume(&self) -> &Location {
+        &self.volume
     }
 
     fn key(&self) -> PathBuf {
@@ -96,7 +117,7 @@ impl Stage {
     /// The volume, and what opens it.
     pub(super) fn open_args(&self) -> OpenArgs {
         let place = VolumeArgs {
-            volume: Location::File(self.volume()),
+            volume: self.volume.clone(),
             state: Some(self.path("state")),
             secret: SecretArgs { key_file: Some(self.key()), ..SecretArgs::default() },
         };
@@ -106,7 +127,7 @@ impl Stage {
     /// A command line of this program that uses the volume.
     pub(super) fn oblivio(&self, command: &[&str]) -> Result<Command, CliError> {
         let mut line = programs::oblivio()?;
-        line.args(command).arg(self.volume());
+        line.args(command).arg(self.volume.to_string());
         line.arg("--state").arg(self.path("state")).arg("--key-file").arg(self.key());
         Ok(line)
     }
