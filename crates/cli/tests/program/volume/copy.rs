@@ -235,7 +235,9 @@ fn a_copy_whose_place_was_being_made_goes_on() {
         world.good(&format!("copy --resume disk.obl {to}"));
         world.good(&format!("copy {to} back.obl"));
         assert!(same(&world, "disk.obl", "back.obl"));
-        ["copy.obl", "back.obl"].map(|name| fs::remove_file(world.path(name)).unwrap());
+        for name in ["copy.obl", "back.obl"] {
+            fs::remove_file(world.path(name)).unwrap();
+        }
     }
 }
 
