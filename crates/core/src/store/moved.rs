@@ -168,7 +168,7 @@ mod tests {
         Stretch { tree: TREE, level, buckets }
     }
 
-    fn bytes_of<'s>(store: &'s mut MemoryStore, level: u8, index: u64) -> &'s mut [u8] {
+    fn bytes_of(store: &mut MemoryStore, level: u8, index: u64) -> &mut [u8] {
         let piece = stretch(level, index..index + 1).pieces().next().unwrap();
         let range = store.span(&piece).unwrap().range();
         &mut store.contents_mut()[range]

@@ -191,7 +191,7 @@ fn what_is_not_read_back_is_copied_all_the_same() {
     let data = |(operation, piece): &(Operation, Option<Piece>)| {
         *operation == Operation::Read && piece.is_some_and(|piece| piece.tree == TreeId(2))
     };
-    assert!(!seen(&it.to, 0).iter().any(|event| data(event)));
+    assert!(!seen(&it.to, 0).iter().any(data));
 }
 
 /// What storage sees of a copy: the old place, all buckets in one order, whatever was done with the volume; the new place,
