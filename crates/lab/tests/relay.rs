@@ -137,7 +137,8 @@ fn a_round_trip_takes_the_delay_and_turns_are_counted() {
         trips.sort();
         println!("{:?} to {:?}, half up to {:?}", trips[0], trips[TURNS - 1], trips[TURNS / 2]);
         assert!(trips[0] >= Duration::from_millis(20), "{trips:?}");
-        assert!(trips[TURNS / 2] < Duration::from_millis(22), "{trips:?}");
+        // Never early. How late is up to whoever else wants a processor, so the fastest say what the relay does.
+        assert!(trips[TURNS / 10] < Duration::from_millis(22), "{trips:?}");
         assert_eq!((counts.up.bytes, counts.down.bytes), (100 * TURNS as u64, 200 * TURNS as u64));
         assert_eq!((counts.up.turns, counts.down.turns), (TURNS as u64, TURNS as u64));
         assert_eq!((counts.connections, counts.cuts, counts.refused), (1, 0, 0));
