@@ -89,7 +89,10 @@ pub(crate) fn fill(store: &mut impl BucketStore, pieces: &[Piece], seed: u64) {
 }
 
 /// What is read, one piece after the other.
-pub(crate) fn try_read(store: &mut impl BucketStore, pieces: &[Piece]) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn try_read(
+    store: &mut impl BucketStore,
+    pieces: &[Piece],
+) -> Result<Vec<u8>, StoreError> {
     let frames = store.read(pieces)?;
     Ok((0..frames.len()).flat_map(|i| frames.get(i).to_vec()).collect())
 }

@@ -110,7 +110,12 @@ impl Server {
     }
 
     /// Serves a line that is there already.
-    pub(crate) fn serve(&self, reader: impl Read + Send + 'static, writer: impl Write, close: impl Fn()) {
+    pub(crate) fn serve(
+        &self,
+        reader: impl Read + Send + 'static,
+        writer: impl Write,
+        close: impl Fn(),
+    ) {
         let id = {
             let mut world = self.world();
             world.dials += 1;
