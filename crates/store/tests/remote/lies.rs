@@ -9,7 +9,7 @@ use oblivio_wire::link::Moment;
 use oblivio_wire::{Answer, Failure, FailureKind, Opened, Request};
 
 use crate::bench::{all_whole, create_with, fill, options, shapes, try_read};
-use crate::server::{Deed, Server, framed};
+use crate::server::{Deed, Disguise, Server, framed};
 
 fn soon() -> RemoteOptions {
     let retry_for = Duration::from_millis(150);
@@ -101,7 +101,7 @@ fn a_server_that_starts_anew_again_and_again_is_given_up() {
 
 #[test]
 fn a_volume_that_is_another_after_the_line_broke_is_refused() {
-    let disguises: [(fn(Opened) -> Opened, &str); 3] = [
+    let disguises: [(Disguise, &str); 3] = [
         (|opened| Opened { shapes: vec![shapes()[1].clone()], ..opened }, "other trees"),
         (|opened| Opened { shapes: Vec::new(), ..opened }, "other trees"),
         (|opened| Opened { session: opened.session + 1, ..opened }, "another session"),

@@ -10,7 +10,7 @@ use oblivio_wire::{Answer, FailureKind, Opened};
 
 use crate::bench::{all_pieces, all_whole, create, fill, memory, options, read, shapes, try_fill};
 use crate::line::Cut;
-use crate::server::{Deed, NAME, Server, framed};
+use crate::server::{Deed, Disguise, NAME, Server, framed};
 
 const TO_READ: RemoteMode = RemoteMode::Read { may_be_cut_off: false };
 
@@ -101,7 +101,7 @@ fn whoever_is_no_server_is_found_out() {
 
 #[test]
 fn trees_that_there_cannot_be_are_refused() {
-    let disguises: [fn(Opened) -> Opened; 3] = [
+    let disguises: [Disguise; 3] = [
         |opened| Opened { shapes: Vec::new(), ..opened },
         |opened| Opened { shapes: vec![with_bucket_bytes(1 << 26)], ..opened },
         |opened| Opened { shapes: vec![with_bucket_bytes(1)], ..opened },
