@@ -4,7 +4,7 @@
 //! added. [`FileStore`] keeps the trees of a volume in one sparse file and serves
 //! them as [`oblivio_core::store::BucketStore`]. It sees what storage sees: names of buckets and ciphertext.
 //! Nothing in the file is secret and nothing in it is believed. [`StripedStore`] is one store over several others, which
-//! work at the same time.
+//! work at the same time; [`RemoteStore`] is one on a server.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -9,7 +9,7 @@ use crate::workspace::source::{code, rust_files};
 const OPENER: &str = "oblivio-store";
 
 /// Stores that a location opens.
-const STORES: [&str; 2] = ["FileStore", "StripedStore"];
+const STORES: [&str; 3] = ["FileStore", "RemoteStore", "StripedStore"];
 
 #[test]
 fn stores_are_made_and_opened_by_their_location_alone() {

@@ -322,7 +322,8 @@ impl BucketStore for RemoteStore {
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {
-        if self.session.has_failed() {
+        // Without a link, more and more would wait to be sent. The next call tells the error.
+        if self.session.begin_call().and_then(|()| self.session.keep_up()).is_err() {
             return;
         }
         let number = self.session.next_number();

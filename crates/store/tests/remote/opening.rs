@@ -1,1 +1,155 @@
+//! Volumes are made, opened, looked for and removed.
 
+use std::io;
+
+use oblivio_core::StoreErrorKind;
+use oblivio_core::store::{BucketStore, TreeShape};
+use oblivio_store::{Dial, OpenErrorKind, RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_wire::link::Link;
+use oblivio_wire::{Answer, FailureKind, Opened};
+
+use crate::bench::{all_pieces, all_whole, create, fill, memory, options, read, shapes, try_fill};
+use crate::line::Cut;
+use crate::server::{Deed, Disguise, NAME, Server, framed};
+
+const TO_READ: RemoteMode = RemoteMode::Read { may_be_cut_off: false };
+
+#[test]
+fn what_was_flushed_is_there_for_whoever_opens_it() {
+    let server = Server::new();
+    assert!(!RemoteStore::look(server.dial(), NAME).unwrap());
+    let mut store = create(&server);
+    let mut memory = memory();
+    fill(&mut store, &all_pieces(), 1);
+    fill(&mut memory, &all_pieces(), 1);
+    store.flush().unwrap();
+    drop(store);
+    assert!(RemoteStore::look(server.dial(), NAME).unwrap());
+    for mode in [RemoteMode::Write, TO_READ, RemoteMode::Read { may_be_cut_off: true }] {
+        let (mut store, condition) = RemoteStore::open(server.dial(), mode, options()).unwrap();
+        assert_eq!(store.shapes(), shapes());
+        assert!(read(&mut store, &all_pieces()) == read(&mut memory, &all_pieces()));
+        assert_eq!((condition.allocated_bytes, condition.is_cut_off), (7, true));
+        assert_eq!((condition.damage, condition.mended), (vec!["a b".into()], vec!["c".into()]));
+    }
+    RemoteStore::remove(server.dial(), NAME).unwrap();
+    assert!(!RemoteStore::look(server.dial(), NAME).unwrap());
+    let error = RemoteStore::remove(server.dial(), NAME).unwrap_err();
+    assert_eq!(error.kind(), OpenErrorKind::Missing);
+}
+
+#[test]
+fn a_reader_refuses_to_write() {
+    let server = Server::new();
+    drop(create(&server));
+    let (mut store, _) = RemoteStore::open(server.dial(), TO_READ, options()).unwrap();
+    let error = try_fill(&mut store, &all_whole(), 1).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Refused);
+    store.flush().unwrap();
+    read(&mut store, &all_whole());
+    assert_eq!(server.world().frames.len(), 1);
+}
+
+fn open_error(server: &Server) -> OpenErrorKind {
+    let error = RemoteStore::open(server.dial(), RemoteMode::Write, options()).err().unwrap();
+    assert!(!error.to_string().contains(char::is_control), "{error:?}");
+    error.kind()
+}
+
+#[test]
+fn refusals_say_why() {
+    let server = Server::new();
+    assert_eq!(open_error(&server), OpenErrorKind::Missing);
+    drop(create(&server));
+    let error = RemoteStore::create(server.dial(), &shapes(), options()).err().unwrap();
+    assert_eq!(error.kind(), OpenErrorKind::Exists);
+    for (kind, expected) in [
+        (FailureKind::InUse, OpenErrorKind::Locked),
+        (FailureKind::Full, OpenErrorKind::NoSpace),
+        (FailureKind::Damaged, OpenErrorKind::Damaged),
+        (FailureKind::Failed, OpenErrorKind::Io),
+    ] {
+        server.plan(move |n, _| if n == 1 { Deed::Refuse(kind) } else { Deed::Do });
+        assert_eq!(open_error(&server), expected);
+    }
+    server.plan(|_, _| Deed::Do);
+    server.world().version = 2;
+    assert_eq!(open_error(&server), OpenErrorKind::UnknownVersion);
+}
+
+#[test]
+fn whoever_is_no_server_is_found_out() {
+    let server = Server::new();
+    drop(create(&server));
+    for (n, answer) in [
+        (0, Answer::Looked { is_there: true }),
+        (1, Answer::Done { number: 0 }),
+        (1, Answer::Welcome { version: 1 }),
+    ] {
+        let says = framed(&answer.encode());
+        server.plan(move |i, _| if i == n { Deed::Say(says.clone()) } else { Deed::Do });
+        assert_eq!(open_error(&server), OpenErrorKind::NotAStore);
+    }
+    server.plan(|n, _| if n == 0 { Deed::Say(framed(b"HTTP/1.1")) } else { Deed::Do });
+    assert_eq!(open_error(&server), OpenErrorKind::NotAStore);
+    server.plan(|_, _| Deed::Do);
+    for (to_server, to_client) in [(10, usize::MAX), (usize::MAX, 10), (usize::MAX, 60)] {
+        server.world().cuts.push_back(Cut { to_server, to_client });
+        assert_eq!(open_error(&server), OpenErrorKind::Io);
+    }
+}
+
+#[test]
+fn trees_that_there_cannot_be_are_refused() {
+    let disguises: [Disguise; 3] = [
+        |opened| Opened { shapes: Vec::new(), ..opened },
+        |opened| Opened { shapes: vec![with_bucket_bytes(1 << 26)], ..opened },
+        |opened| Opened { shapes: vec![with_bucket_bytes(1)], ..opened },
+    ];
+    for disguise in disguises {
+        let server = Server::new();
+        drop(create(&server));
+        server.world().disguise = Some(disguise);
+        assert_eq!(open_error(&server), OpenErrorKind::Damaged);
+    }
+    let server = Server::new();
+    server.world().disguise = Some(|opened| Opened { shapes: Vec::new(), ..opened });
+    let error = RemoteStore::create(server.dial(), &shapes(), options()).err().unwrap();
+    assert_eq!(error.kind(), OpenErrorKind::NotAStore);
+    let too_large = [with_bucket_bytes(1 << 26)];
+    let error = RemoteStore::create(server.dial(), &too_large, options()).err().unwrap();
+    assert_eq!(error.kind(), OpenErrorKind::InvalidShapes);
+}
+
+/// With parts that may not fit.
+fn with_bucket_bytes(bucket_bytes: u64) -> TreeShape {
+    let mut levels = shapes()[0].levels().to_vec();
+    levels[1].bucket_bytes = bucket_bytes;
+    TreeShape::new(levels)
+}
+
+struct Nowhere(io::ErrorKind);
+
+impl Dial for Nowhere {
+    fn dial(&mut self) -> io::Result<Link> {
+        Err(self.0.into())
+    }
+}
+
+#[test]
+fn nobody_is_called_in_vain() {
+    for (kind, expected) in
+        [(io::ErrorKind::ConnectionRefused, "reach"), (io::ErrorKind::PermissionDenied, "keys")]
+    {
+        let error = RemoteStore::look(Box::new(Nowhere(kind)), NAME).unwrap_err();
+        assert_eq!(error.kind(), OpenErrorKind::Io);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    for name in ["", "../x", "a b"] {
+        let nowhere = || Box::new(Nowhere(io::ErrorKind::ConnectionRefused));
+        let error = RemoteStore::remove(nowhere(), name).unwrap_err();
+        assert_eq!(error.kind(), OpenErrorKind::Missing, "{error}");
+        let options = RemoteOptions { name: name.into(), ..options() };
+        assert!(RemoteStore::create(nowhere(), &shapes(), options).is_err());
+    }
+}

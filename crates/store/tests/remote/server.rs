@@ -47,6 +47,9 @@ pub(crate) enum Deed {
 /// Decides what becomes of the `n`-th request.
 pub(crate) type Plan = Box<dyn FnMut(usize, &Request) -> Deed + Send>;
 
+/// Makes something else of what was opened.
+pub(crate) type Disguise = fn(Opened) -> Opened;
+
 #[derive(Clone)]
 pub(crate) struct Server(Arc<Mutex<World>>);
 
@@ -65,7 +68,7 @@ pub(crate) struct World {
     /// The line that has the volume open.
     active: usize,
     /// What it says of the volume, if that is not the truth.
-    pub(crate) disguise: Option<fn(Opened) -> Opened>,
+    pub(crate) disguise: Option<Disguise>,
     pub(crate) version: u32,
 }
 

@@ -1,1 +1,63 @@
+//! Over links between two who know each other's keys.
 
+use std::io;
+use std::net::Shutdown;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use oblivio_store::{Dial, RemoteStore};
+use oblivio_testkit::conformance::check_store;
+use oblivio_wire::keys::SecretKey;
+use oblivio_wire::link::Link;
+use oblivio_wire::tls::{Called, Caller};
+
+use crate::bench::options;
+use crate::server::{Deed, Server};
+
+const SOON: Duration = Duration::from_secs(5);
+
+struct Line {
+    caller: Caller,
+    address: SocketAddr,
+}
+
+impl Dial for Line {
+    fn dial(&mut self) -> io::Result<Link> {
+        self.caller.call(TcpStream::connect(self.address)?, SOON)
+    }
+}
+
+/// Answers a call, each on a thread of its own, as long as there are any.
+fn listen(listener: &TcpListener, called: &Called, server: &Server) {
+    while let Ok((stream, _)) = listener.accept() {
+        let (called, server) = (called.clone(), server.clone());
+        let serve = move || {
+            let other = stream.try_clone().unwrap();
+            let Ok((link, _)) = called.answer(stream, SOON) else { return };
+            let close = || {
+                let _ = other.shutdown(Shutdown::Both);
+            };
+            server.serve(link.reader, link.writer, close);
+        };
+        thread::Builder::new().spawn(serve).unwrap();
+    }
+}
+
+#[test]
+fn conforms_over_tls_while_lines_break() {
+    let [me, its] = [(); 2].map(|()| SecretKey::generate().unwrap());
+    check_store(|shapes| {
+        let server = Server::new();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let called = Called::new(&its, [me.public()]).unwrap();
+        let of_thread = server.clone();
+        thread::Builder::new().spawn(move || listen(&listener, &called, &of_thread)).unwrap();
+        let caller = Caller::new(&me, its.public()).unwrap();
+        let line = Box::new(Line { caller, address });
+        let store = RemoteStore::create(line, shapes, options()).unwrap();
+        server.plan(|n, _| if n % 101 == 100 { Deed::Cut } else { Deed::Do });
+        store
+    });
+}
