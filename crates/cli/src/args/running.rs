@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use oblivio_store::StoreOptions;
 use oblivio_volume::{DiskOptions, Schedule, SyncMoves};
 
-use super::values::{parse_millis, parse_rate, parse_size};
+use super::values::{parse_millis, parse_rate, parse_seconds, parse_size};
 use crate::error::CliError;
 
 /// How an open volume is run.
@@ -29,6 +30,10 @@ pub(crate) struct RunArgs {
     /// Pass by the page cache of the system (`O_DIRECT`).
     #[arg(long)]
     pub(crate) direct: bool,
+    /// Seconds in which to try to reach the server of a volume again after its link was lost. The same is sent again
+    /// then. After that every request fails, and the volume recovers when it is opened next.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
+    pub(crate) retry_for: Duration,
     /// Record what storage sees, to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) record_view: Option<PathBuf>,
@@ -48,6 +53,7 @@ impl Default for RunArgs {
             serve_hits: false,
             sync_moves: SyncMovesName::default(),
             direct: false,
+            retry_for: StoreOptions::default().retry_for,
             record_view: None,
             after_tampering: false,
             rate: RateArgs::default(),

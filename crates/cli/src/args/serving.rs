@@ -56,11 +56,12 @@ change nothing.
 Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
 
 /// What a volume is run with, and what was rescued of one is not.
-const OF_A_VOLUME_IN_USE: [&str; 10] = [
+const OF_A_VOLUME_IN_USE: [&str; 11] = [
     "cache",
     "serve_hits",
     "sync_moves",
     "direct",
+    "retry_for",
     "record_view",
     "after_tampering",
     "rate",

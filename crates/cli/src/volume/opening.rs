@@ -98,7 +98,8 @@ pub(crate) struct Opened {
 /// Opens a volume to be run.
 pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     run.rate.check()?;
-    let options = StoreOptions { direct: run.direct, ..StoreOptions::default() };
+    let options =
+        StoreOptions { direct: run.direct, retry_for: run.retry_for, ..StoreOptions::default() };
     let Unlocking { store, owner, state, .. } = unlock(args, &options, NewerCopies::Refuse)?;
     let dir = state_home::open(&state)?;
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;

@@ -153,6 +153,30 @@ fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
     assert!(code != Some(0) && said.contains("another client"), "{code:?}: {said}");
 }
 
+/// A server that does not come back is given up in time, and the volume recovers later.
+#[test]
+fn a_server_that_stays_away_is_given_up_and_nothing_is_lost() {
+    let world = World::new();
+    let mut server = StoreServer::new(&world, "");
+    let volume = server.volume("disk");
+    world.good(&format!("create {volume} --size 4M"));
+    fs::write(world.path("data"), bytes(5, 4 * MIB)).unwrap();
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    let command =
+        format!("serve nbd {volume} --retry-for 1 --run 'sleep 0.5; nbdcopy \"$uri\" back'");
+    let mut away = common::command(&world.path(""), &command);
+    let mut away = away.stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(300));
+    end(&mut server.child);
+    assert!(!away.wait().unwrap().success());
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut away.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(said.contains("the server could not be reached for 1s"), "{said}");
+    let server = StoreServer::start(&world, &server.address);
+    assert_eq!(server.volume("disk"), volume);
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+}
+
 #[test]
 fn what_does_not_fit_has_a_message_and_a_code_and_touches_nothing() {
     let world = World::new();
