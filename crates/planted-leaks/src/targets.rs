@@ -85,6 +85,18 @@ pub(crate) const CORE_RANGE: TestTarget =
 pub(crate) const STORE_STRIPE: TestTarget =
     TestTarget { package: "oblivio-store", program: "file", module: "stripe" };
 
+/// What the client of a bucket server does when links break and servers die.
+pub(crate) const STORE_REMOTE_FAULTS: TestTarget =
+    TestTarget { package: "oblivio-store", program: "remote", module: "faults" };
+
+/// Who has a volume of a bucket server.
+pub(crate) const SERVE_BUCKET_SESSIONS: TestTarget =
+    TestTarget { package: "oblivio-serve", program: "servers", module: "buckets::sessions" };
+
+/// Who meets whom.
+pub(crate) const WIRE_TLS: TestTarget =
+    TestTarget { package: "oblivio-wire", program: UNIT_TESTS, module: "tls::tests" };
+
 /// What reaches the disk behind the NBD server.
 pub(crate) const SERVE_NBD: TestTarget =
     TestTarget { package: "oblivio-serve", program: "servers", module: "nbd" };

@@ -9,6 +9,7 @@ mod power_loss;
 mod program;
 mod range;
 mod recovery;
+mod remote;
 mod rho;
 mod rotating;
 mod scan;
@@ -40,7 +41,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 15] = [
+const GROUPS: [&[Leak]; 16] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -54,6 +55,7 @@ const GROUPS: [&[Leak]; 15] = [
     range::LEAKS,
     power_loss::LEAKS,
     schedule::LEAKS,
+    remote::LEAKS,
     stripe::LEAKS,
     program::LEAKS,
 ];
