@@ -160,20 +160,32 @@ fn a_full_disk_is_said_and_what_was_flushed_before_stays() {
     let (mut small, opened) = server.open(&alice, "small", create());
     small.write(1, 0x11);
     small.flush();
-    let (mut large, _) = server.open(&alice, "large", OpenMode::Create(shapes_of(64 << 10)));
-    let mut failure = None;
-    for index in 0..64 {
-        let (pieces, bytes) = (vec![leaf(index)], vec![7; 64 << 10]);
-        large.say(&Request::Write { number: 1, pieces, bytes });
-        if let Answer::Failed(Failure { kind, .. }) = large.hear() {
-            failure = Some(kind);
-            break;
-        }
-    }
-    let failure = failure.unwrap_or_else(|| large.failure(&Request::Flush { number: 2 }));
-    assert_eq!(failure, FailureKind::Full);
+    let ballast = path.join("ballast");
+    fs::write(&ballast, vec![1; 256 << 10]).unwrap();
+    let (mut large, before) = server.open(&alice, "large", OpenMode::Create(shapes_of(64 << 10)));
+    let large_write = |bucket| {
+        let pieces = vec![Piece { bucket, ..leaf(0) }];
+        Request::Write { number: 1, pieces, bytes: vec![7; 64 << 10] }
+    };
+    // More than a store keeps back, and less.
+    let levels = [5, 6].map(|level| (0..1 << level).map(move |i| BucketId::new(level, i)));
+    let (all, half) = (levels.clone().into_iter().flatten(), levels[0].clone());
+    let mut answers = all.map(|bucket| large.ask(&large_write(bucket)));
+    let failed = answers.find(|answer| *answer != Answer::Done { number: 1 });
+    assert!(matches!(failed, Some(Answer::Failed(failed)) if failed.kind == FailureKind::Full));
     large.expect_end();
+    let (mut large, second) = server.resume(&alice, "large", before.session);
+    assert_ne!(second.incarnation, before.incarnation);
+    half.for_each(|bucket| assert_eq!(large.ask(&large_write(bucket)), Answer::Done { number: 1 }));
+    assert_eq!(large.last_failure(&Request::Flush { number: 2 }), FailureKind::Full);
     assert_eq!(small.read(1), 0x11);
+    // Once there is room, the store is opened again, and nobody takes it for the one of before.
+    fs::remove_file(ballast).unwrap();
+    let (mut large, after) = server.resume(&alice, "large", before.session);
+    assert_ne!(after.incarnation, second.incarnation);
+    assert_eq!(large.ask(&large_write(BucketId::new(0, 0))), Answer::Done { number: 1 });
+    large.flush();
+    drop(large);
     wait_until(|| server.metric("connections") == 1);
     let mut other = server.greet(&alice);
     let removed = other.ask(&Request::Remove { name: "large".into() });
