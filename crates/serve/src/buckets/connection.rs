@@ -12,7 +12,7 @@ use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
 
 use super::admission::Seat;
-use super::memory::Grant;
+use super::memory::ClientGrant;
 use super::refusal::Refusal;
 use super::service::Service;
 use super::shelf::Shelf;
@@ -82,7 +82,7 @@ impl<'s> Connection<'s> {
         let service = self.service;
         let mut is_greeted = false;
         loop {
-            let mut grant = service.memory.take(0);
+            let mut grant = ClientGrant::new(&self.shelf.memory, &service.memory);
             let message = match self.receive(&mut grant) {
                 Ok(Some(message)) => message,
                 Ok(None) => return Ok(()),
@@ -114,7 +114,7 @@ impl<'s> Connection<'s> {
     }
 
     /// The next message; none when there is none any more. `grant` is for it.
-    fn receive(&mut self, grant: &mut Grant<'_>) -> io::Result<Option<Vec<u8>>> {
+    fn receive(&mut self, grant: &mut ClientGrant<'_>) -> io::Result<Option<Vec<u8>>> {
         let limits = &self.service.limits;
         let reader = &mut *self.link.reader;
         // A client may be silent for as long as it likes, but not within a message.
@@ -132,7 +132,11 @@ impl<'s> Connection<'s> {
     }
 
     /// The answer, as it is sent.
-    fn answer(&mut self, request: Request, grant: &mut Grant<'_>) -> Result<Vec<u8>, Refusal> {
+    fn answer(
+        &mut self,
+        request: Request,
+        grant: &mut ClientGrant<'_>,
+    ) -> Result<Vec<u8>, Refusal> {
         let requests = &self.service.metrics.requests;
         match request {
             Request::Hello { version } => {

@@ -21,6 +21,26 @@ pub(super) struct Grant<'m> {
     bytes: u64,
 }
 
+/// Some of what a client may take, and of what there is for all.
+pub(super) struct ClientGrant<'m> {
+    of_client: Grant<'m>,
+    of_all: Grant<'m>,
+}
+
+impl<'m> ClientGrant<'m> {
+    /// Nothing yet.
+    pub(super) fn new(of_client: &'m Memory, of_all: &'m Memory) -> Self {
+        Self { of_client: of_client.take(0), of_all: of_all.take(0) }
+    }
+
+    /// Has so much instead. Nobody who waits for what is the client's keeps others from what is everybody's.
+    pub(super) fn change(&mut self, bytes: u64) {
+        self.of_all.change(0);
+        self.of_client.change(bytes);
+        self.of_all.change(bytes);
+    }
+}
+
 impl Memory {
     pub(super) fn new(bytes_max: u64) -> Self {
         Self { bytes_max, left: Mutex::new(bytes_max), returned: Condvar::new() }

@@ -21,6 +21,7 @@ use oblivio_wire::{FailureKind, Opened};
 
 use super::BucketLimits;
 use super::clock;
+use super::memory::Memory;
 use super::refusal::Refusal;
 use super::volume::{Caller, STORE, Volume};
 
@@ -29,6 +30,8 @@ pub(super) struct Shelf {
     folder: PathBuf,
     quota_bytes: Option<u64>,
     limits: BucketLimits,
+    /// For messages of the client: half of what there is for all, so that others have room as well.
+    pub(super) memory: Memory,
     /// Those that somebody uses or has used lately.
     volumes: Mutex<BTreeMap<String, Arc<Volume>>>,
     /// Held while a volume is made: what is there is counted first.
@@ -41,6 +44,7 @@ impl Shelf {
             folder: folder.join(&client.name),
             quota_bytes: client.quota_bytes,
             limits: limits.clone(),
+            memory: Memory::new(limits.memory_bytes_max / 2),
             volumes: Mutex::default(),
             making: Mutex::default(),
         }

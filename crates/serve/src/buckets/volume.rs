@@ -29,6 +29,9 @@ use super::trips::{self, Lengths};
 /// The store of a volume in its folder.
 pub(super) const STORE: &str = "buckets";
 
+/// What readers are told: no session has this number, and none is resumed by it.
+const NO_SESSION: u64 = 0;
+
 /// Which connection.
 pub(super) type Caller = u64;
 
@@ -155,7 +158,7 @@ impl Volume {
     ) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
-        if self.session()? != Some(session) {
+        if session == NO_SESSION || self.session()? != Some(session) {
             metrics.fenced.one();
             return Err(Refusal::fenced());
         }
@@ -179,8 +182,8 @@ impl Volume {
             let options = StoreOptions { read_only: true, may_be_cut_off, ..Default::default() };
             state.open_store(&self.location(), &options)?;
         }
-        let session = self.session()?.unwrap_or_default();
-        let opened = state.opened(session)?;
+        // With the number of a session, a reader could go on as its writer.
+        let opened = state.opened(NO_SESSION)?;
         if opened.is_cut_off && !may_be_cut_off {
             let message =
                 "a part of the store is gone: restore it from a backup, or rescue what is left";
@@ -302,7 +305,10 @@ impl Volume {
     fn try_state(&self) -> Option<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(_)) => Some(self.state()),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                drop(poisoned);
+                Some(self.state())
+            }
             Err(TryLockError::WouldBlock) => None,
         }
     }

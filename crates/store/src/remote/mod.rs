@@ -124,7 +124,7 @@ impl RemoteStore {
         if opened.shapes != shapes {
             return Err(Unopened::Lied("it has made other trees than it was told").into());
         }
-        Self::start(dial, options, greeted, &opened, places, false)
+        Self::start(dial, options, greeted, &opened, places, None)
     }
 
     /// Opens a volume, and learns which trees it has.
@@ -142,6 +142,7 @@ impl RemoteStore {
             RemoteMode::Write => (false, OpenMode::Write),
             RemoteMode::Read { may_be_cut_off } => (true, OpenMode::Read { may_be_cut_off }),
         };
+        let reads = is_read_only.then(|| mode.clone());
         let opened = greeted.open(&options.name, mode)?;
         let places = places(&opened.shapes).map_err(|error| {
             OpenError::caused_by(
@@ -150,7 +151,7 @@ impl RemoteStore {
                 error,
             )
         })?;
-        let store = Self::start(dial, options, greeted, &opened, places, is_read_only)?;
+        let store = Self::start(dial, options, greeted, &opened, places, reads)?;
         Ok((store, condition(opened)))
     }
 
@@ -194,10 +195,11 @@ impl RemoteStore {
         greeted: Greeted,
         opened: &Opened,
         places: Places,
-        is_read_only: bool,
+        reads: Option<OpenMode>,
     ) -> Result<Self, OpenError> {
         let unflushed_bytes_max = options.unflushed_bytes_max;
-        let session = Session::start(dial, options, greeted, opened)
+        let is_read_only = reads.is_some();
+        let session = Session::start(dial, options, greeted, opened, reads)
             .map_err(|cause| OpenError::io("start a thread for what the server answers", cause))?;
         Ok(Self {
             session,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use oblivio_core::store::TreeShape;
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::link::Moment;
-use oblivio_wire::{Failure, FailureKind, Opened};
+use oblivio_wire::{Failure, FailureKind, OpenMode, Opened};
 
 use super::connection::Connection;
 use super::desk::{Awaited, Desk, Fault, Outcome, fenced, lied};
@@ -32,6 +32,8 @@ pub(super) struct Session {
     session: u64,
     incarnation: u64,
     shapes: Vec<TreeShape>,
+    /// How a reader comes back: it opens again. There is no session for one.
+    reads: Option<OpenMode>,
     desk: Arc<Desk>,
     /// Before it is replaced, its thread has ended.
     connection: Option<Connection>,
@@ -70,6 +72,7 @@ impl Session {
         options: RemoteOptions,
         greeted: Greeted,
         opened: &Opened,
+        reads: Option<OpenMode>,
     ) -> io::Result<Self> {
         let desk = Arc::new(Desk::default());
         let connection =
@@ -80,6 +83,7 @@ impl Session {
             session: opened.session,
             incarnation: opened.incarnation,
             shapes: opened.shapes.clone(),
+            reads,
             desk,
             connection: Some(connection),
             last_number: 0,
@@ -183,7 +187,10 @@ impl Session {
         let left = trouble.until.left().unwrap_or(PAUSE_MIN).max(PAUSE_MIN);
         let within = self.options.answer_within.min(left);
         let mut greeted = Greeted::dial(&mut *self.dial, within)?;
-        let opened = greeted.resume(&self.options.name, self.session)?;
+        let opened = match &self.reads {
+            Some(mode) => greeted.open(&self.options.name, mode.clone())?,
+            None => greeted.resume(&self.options.name, self.session)?,
+        };
         self.check_same(&opened)?;
         let has_forgotten = opened.incarnation != self.incarnation;
         self.incarnation = opened.incarnation;
@@ -202,7 +209,7 @@ impl Session {
     }
 
     fn check_same(&self, opened: &Opened) -> Result<(), NotResumed> {
-        if opened.session != self.session {
+        if self.reads.is_none() && opened.session != self.session {
             return Err(NotResumed::Never(lied("it goes on with another session")));
         }
         if opened.shapes != self.shapes {

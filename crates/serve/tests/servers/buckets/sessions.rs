@@ -165,7 +165,7 @@ fn readers_come_while_nobody_writes_and_never_keep_out_an_owner() {
     // They see what the last writer has written, flushed or not.
     let mut readers = [(); 2].map(|()| server.open(&alice, "disk", READ));
     for (reader, seen) in &mut readers {
-        assert_eq!((seen.session, reader.read(1)), (opened.session, 0x11));
+        assert_eq!((seen.session, reader.read(1)), (0, 0x11));
         reader.flush();
     }
     let [(mut first, _), (mut second, _)] = readers;
@@ -179,9 +179,12 @@ fn readers_come_while_nobody_writes_and_never_keep_out_an_owner() {
     server.stop();
     let server = Server::start(folder.path(), &[&alice]);
     let (mut reader, seen) = server.open(&alice, "disk", READ);
-    assert_eq!((seen.session, reader.read(1)), (opened.session, 0x11));
+    assert_eq!((seen.session, reader.read(1)), (0, 0x11));
+    // What a reader is told resumes nothing.
+    let resumed = Request::Resume { name: "disk".into(), session: seen.session };
+    assert_eq!(server.greet(&alice).last_failure(&resumed), FailureKind::Fenced);
     let (mut owner, last) = server.open(&alice, "disk", OpenMode::Write);
-    assert!(last.session > seen.session && last.incarnation != seen.incarnation);
+    assert!(last.session > opened.session && last.incarnation != seen.incarnation);
     assert_eq!(reader.last_failure(&read), FailureKind::InUse);
     owner.write(1, 0x22);
 }
