@@ -44,7 +44,7 @@ fn one_connection_too_many_waits_until_another_of_its_client_may_be_dead() {
     let limits = BucketLimits {
         connections_max: 4,
         connections_per_client_max: 3,
-        makes_room_after: Duration::from_millis(300),
+        makes_room_after: Duration::from_millis(1500),
         ..BucketLimits::default()
     };
     let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
@@ -55,7 +55,7 @@ fn one_connection_too_many_waits_until_another_of_its_client_may_be_dead() {
     let (mut his, _) = server.open(&bob, "disk", create());
     assert!(server.try_greet(&bob).is_none());
     assert_eq!(server.metric("refused_total{reason=\"no_room\"}"), 2);
-    thread::sleep(Duration::from_millis(400));
+    thread::sleep(Duration::from_millis(1600));
     hers[0].0.write(1, 1);
     hers[2].0.write(1, 1);
     let (mut second, _) = server.open(&alice, "b", OpenMode::Write);
