@@ -267,8 +267,8 @@ pub(super) const READ: OpenMode = OpenMode::Read { may_be_cut_off: false };
 
 pub(super) fn quick_limits() -> BucketLimits {
     BucketLimits {
-        handshake_within: Duration::from_millis(500),
-        message_within: Duration::from_millis(200),
+        handshake_within: Duration::from_secs(1),
+        message_within: Duration::from_millis(500),
         stop_within: Duration::from_secs(1),
         ..BucketLimits::default()
     }
