@@ -218,6 +218,19 @@ impl Location {
         }
     }
 
+    /// Storage that can be looked at while somebody has it open, to see whether it could be opened before [opening](Self::open) it takes it
+    /// from them. None where opening takes nothing from anybody.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn look(&self) -> Result<Option<OpenedStore>, OpenError> {
+        let Self::Remote(place) = self else { return Ok(None) };
+        let options = remote_options(place, &StoreOptions::default());
+        let (store, condition) =
+            RemoteStore::open(calling::dial(place)?, RemoteMode::Look, options)?;
+        Ok(Some(OpenedStore { store: Box::new(store), condition }))
+    }
+
     /// Whether [`Self::create`] would find nothing there. It looks again by itself: this is to know in time.
     ///
     /// # Errors

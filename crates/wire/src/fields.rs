@@ -50,6 +50,9 @@ impl<'a> Fields<'a> {
     /// A text with its length before it.
     pub(crate) fn text(&mut self) -> Result<String, Invalid> {
         let bytes = usize::from(self.u16()?);
+        if bytes > TEXT_BYTES_MAX {
+            return Err(Invalid("a text is too long"));
+        }
         let (text, rest) = self.0.split_at_checked(bytes).ok_or(Invalid("it is too short"))?;
         self.0 = rest;
         let text = str::from_utf8(text).map_err(|_| Invalid("a text is not UTF-8"))?;

@@ -30,10 +30,16 @@ pub const WRITE_BYTES: usize = 13;
 /// Bytes of an [`Answer::Data`] besides those that the pieces hold.
 pub const DATA_BYTES: usize = 9;
 
+/// Pieces of a request, at most.
+pub const PIECES_MAX: usize = 1 << 16;
+
 /// The most trees of a volume, and the most levels of all of them together.
 pub const TREES_MAX: usize = 256;
 /// See [`TREES_MAX`].
 pub const LEVELS_MAX: usize = 1280;
+
+/// Sentences of a kind about a volume, at most.
+const SENTENCES_MAX: usize = 64;
 
 /// Bytes of the shape of a level in a message.
 const LEVEL_BYTES: usize = 42;
@@ -105,6 +111,8 @@ pub enum OpenMode {
         /// Also if a part of it is gone.
         may_be_cut_off: bool,
     },
+    /// To read, whoever has it open: to see whether it could be opened, before somebody is fenced off for that.
+    Look,
 }
 
 /// What a server answers.
@@ -283,6 +291,7 @@ mod mode {
     pub(super) const WRITE: u8 = 2;
     pub(super) const READ: u8 = 3;
     pub(super) const READ_WHAT_IS_LEFT: u8 = 4;
+    pub(super) const LOOK: u8 = 5;
 }
 
 impl Request {
@@ -301,6 +310,7 @@ impl Request {
                     OpenMode::Write => out.push(mode::WRITE),
                     OpenMode::Read { may_be_cut_off: false } => out.push(mode::READ),
                     OpenMode::Read { may_be_cut_off: true } => out.push(mode::READ_WHAT_IS_LEFT),
+                    OpenMode::Look => out.push(mode::LOOK),
                 }
                 out
             }
@@ -343,6 +353,7 @@ impl Request {
                     mode::WRITE => OpenMode::Write,
                     mode::READ => OpenMode::Read { may_be_cut_off: false },
                     mode::READ_WHAT_IS_LEFT => OpenMode::Read { may_be_cut_off: true },
+                    mode::LOOK => OpenMode::Look,
                     _ => return Err(Invalid("there is no such way to open")),
                 };
                 Self::Open { name, mode }
@@ -392,6 +403,7 @@ impl Answer {
                 }
                 out.push(u8::from(*is_cut_off));
                 for sentences in [&opened.damage, &opened.mended] {
+                    let sentences = &sentences[..sentences.len().min(SENTENCES_MAX)];
                     out.extend((sentences.len() as u32).to_le_bytes());
                     sentences.iter().for_each(|sentence| put_text(&mut out, sentence));
                 }
@@ -427,6 +439,9 @@ impl Answer {
                 let (allocated_bytes, is_cut_off) = (fields.u64()?, fields.flag()?);
                 let mut sentences = || {
                     let count = fields.count(2)?;
+                    if count > SENTENCES_MAX {
+                        return Err(Invalid("there are too many sentences"));
+                    }
                     (0..count).map(|_| fields.text()).collect::<Result<_, _>>()
                 };
                 let (damage, mended) = (sentences()?, sentences()?);
@@ -515,7 +530,14 @@ fn put_pieces(out: &mut Vec<u8>, pieces: &[Piece]) {
 
 fn pieces(fields: &mut Fields<'_>) -> Result<Vec<Piece>, Invalid> {
     let count = fields.count(PIECE_BYTES)?;
-    (0..count).map(|_| piece(fields)).collect()
+    if count > PIECES_MAX {
+        return Err(Invalid("there are too many pieces"));
+    }
+    let mut pieces = Vec::with_capacity(count);
+    for _ in 0..count {
+        pieces.push(piece(fields)?);
+    }
+    Ok(pieces)
 }
 
 fn piece(fields: &mut Fields<'_>) -> Result<Piece, Invalid> {
@@ -613,6 +635,7 @@ mod tests {
             any_shapes().prop_map(OpenMode::Create),
             Just(OpenMode::Write),
             any::<bool>().prop_map(|may_be_cut_off| OpenMode::Read { may_be_cut_off }),
+            Just(OpenMode::Look),
         ];
         prop_oneof![
             Just(Request::Hello { version: VERSION }),

@@ -7,8 +7,8 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
@@ -41,12 +41,14 @@ impl Caller {
         let own = certified(me, &provider)?;
         let pinned =
             Arc::new(Pinned { keys: BTreeSet::from([server]), provider: provider.clone() });
-        let config = ClientConfig::builder_with_provider(provider)
+        let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])
             .map_err(unusable)?
             .dangerous()
             .with_custom_certificate_verifier(pinned)
             .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(own)));
+        // Each link proves both keys anew, and nothing in one tells of another.
+        config.resumption = Resumption::disabled();
         Ok(Self(Arc::new(config)))
     }
 
@@ -80,11 +82,12 @@ impl Called {
         let provider = Arc::new(ring::default_provider());
         let own = certified(me, &provider)?;
         let keys = clients.into_iter().collect();
-        let config = ServerConfig::builder_with_provider(provider.clone())
+        let mut config = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&TLS13])
             .map_err(unusable)?
             .with_client_cert_verifier(Arc::new(Pinned { keys, provider }))
             .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
+        config.send_tls13_tickets = 0;
         Ok(Self(Arc::new(config)))
     }
 
@@ -242,6 +245,9 @@ impl ClientCertVerifier for Pinned {
 /// What a server sends first: the client may come.
 const LET_IN: u8 = 0;
 
+/// The other side takes something of what it is sent within so long.
+const TAKES_WITHIN: Duration = Duration::from_secs(60);
+
 /// A stranger who has not heard why it is left has so long to hear it.
 const HEARS_WITHIN: Duration = Duration::from_millis(200);
 
@@ -250,12 +256,8 @@ fn leave(mut stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(HEARS_WITHIN));
     let mut unread = [0; 4096];
-    // A handshake is not longer.
-    for _ in 0..16 {
-        if stream.read(&mut unread).unwrap_or(0) == 0 {
-            return;
-        }
-    }
+    let until = Moment::now().after(HEARS_WITHIN);
+    while until.left().is_some() && stream.read(&mut unread).unwrap_or(0) > 0 {}
 }
 
 /// Bytes that are read from the system at once.
@@ -270,6 +272,8 @@ fn shake_hands(
     within: Duration,
 ) -> io::Result<(Link, Option<PublicKey>)> {
     stream.set_nodelay(true)?;
+    // Whoever takes nothing for so long is gone.
+    stream.set_write_timeout(Some(TAKES_WITHIN))?;
     let shared = Arc::new(Shared {
         connection: Mutex::new(connection),
         sender: Mutex::new(stream.try_clone()?),
@@ -485,6 +489,37 @@ mod tests {
         let (link, answered) = meet(&me, other.public(), &server, &allowed);
         assert_eq!(link.map(drop).unwrap_err().kind(), ErrorKind::PermissionDenied);
         assert!(answered.is_err());
+    }
+
+    /// Shows the public key of somebody else, and has its own private one.
+    fn impostor(own: &SecretKey, shown: PublicKey) -> Arc<CertifiedKey> {
+        let key = ring::default_provider().key_provider.load_private_key(own.der()).unwrap();
+        Arc::new(CertifiedKey::new(vec![CertificateDer::from(shown.spki())], key))
+    }
+
+    #[test]
+    fn whoever_shows_the_key_of_another_does_not_get_in() {
+        let [me, server, thief] = [(); 3].map(|()| SecretKey::generate().unwrap());
+        let as_me = Caller::new(&me, server.public()).unwrap();
+        let mut config = (*as_me.0).clone();
+        config.client_auth_cert_resolver =
+            Arc::new(AlwaysResolvesClientRawPublicKeys::new(impostor(&thief, me.public())));
+        let false_client = Caller(Arc::new(config));
+        let as_server = Called::new(&server, [me.public()]).unwrap();
+        let mut config = (*as_server.0).clone();
+        config.cert_resolver =
+            Arc::new(AlwaysResolvesServerRawPublicKeys::new(impostor(&thief, server.public())));
+        let false_server = Called(Arc::new(config));
+        for (caller, called) in [(false_client, as_server), (as_me, false_server)] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            thread::scope(|scope| {
+                let answered =
+                    scope.spawn(move || called.answer(listener.accept().unwrap().0, SOON));
+                assert!(caller.call(TcpStream::connect(address).unwrap(), SOON).is_err());
+                assert!(answered.join().unwrap().is_err());
+            });
+        }
     }
 
     #[test]

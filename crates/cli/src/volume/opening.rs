@@ -43,12 +43,36 @@ pub(crate) fn unlock(
     options: &StoreOptions,
     newer: NewerCopies,
 ) -> Result<Unlocking, CliError> {
+    let place = &args.place;
+    // What will be refused takes the volume from nobody.
+    let looked = if options.read_only { None } else { place.volume.look()? };
+    if let Some(mut looked) = looked {
+        let owner = owner_of(args, &mut looked, newer)?;
+        let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
+        Volume::check_before_opening(&mut *looked.store, &state_home::open(&state)?, &owner)?;
+        drop(looked);
+        let OpenedStore { store, condition } = place.volume.open(options)?;
+        condition.mended.iter().for_each(|mended| output::remark(mended));
+        return Ok(Unlocking { store, condition, owner, state });
+    }
+    let mut opened = place.volume.open(options)?;
+    opened.condition.mended.iter().for_each(|mended| output::remark(mended));
+    let owner = owner_of(args, &mut opened, newer)?;
+    let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
+    let OpenedStore { store, condition } = opened;
+    Ok(Unlocking { store, condition, owner, state })
+}
+
+/// Whoever can unlock the volume in a store.
+fn owner_of(
+    args: &OpenArgs,
+    opened: &mut OpenedStore,
+    newer: NewerCopies,
+) -> Result<Unlocked, CliError> {
     let OpenArgs { place, unlock } = args;
-    let OpenedStore { mut store, condition } = place.volume.open(options)?;
-    condition.mended.iter().for_each(|mended| output::remark(mended));
+    let OpenedStore { store, condition } = opened;
     let secret = || secret::read(&place.secret);
-    let owner =
-        unlock::unlock(&mut store, unlock.attempt(), newer, secret).map_err(|error| match error {
+    unlock::unlock(store, unlock.attempt(), newer, secret).map_err(|error| match error {
             UnlockError::NoSuperblock(_) if condition.is_cut_off => CliError::Tampered(
                 "so much was cut off the file that no copy of the superblock is left: restore it from a \
                  backup"
@@ -57,9 +81,7 @@ pub(crate) fn unlock(
             UnlockError::NoSuperblock(error) => no_superblock(error),
             UnlockError::NoSecret(error) => error,
             UnlockError::NotUnlocked(error) => not_unlocked(error),
-        })?;
-    let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
-    Ok(Unlocking { store, condition, owner, state })
+    })
 }
 
 /// What to say for that there is more to try.

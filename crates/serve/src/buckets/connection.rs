@@ -152,12 +152,14 @@ impl<'s> Connection<'s> {
                 let (shelf, who, metrics) = (self.shelf, self.number, &self.service.metrics);
                 let role = match mode {
                     OpenMode::Read { .. } => Role::Reader,
+                    OpenMode::Look => Role::Looker,
                     OpenMode::Create(_) | OpenMode::Write => Role::Writer,
                 };
                 self.have_open(&name, role, |volume| match &mode {
                     OpenMode::Create(shapes) => shelf.create(volume, who, shapes),
                     OpenMode::Write => volume.open_to_write(who, metrics),
                     OpenMode::Read { may_be_cut_off } => volume.open_to_read(who, *may_be_cut_off),
+                    OpenMode::Look => volume.open_to_look(who),
                 })
             }
             Request::Resume { name, session } => {

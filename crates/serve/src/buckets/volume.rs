@@ -40,6 +40,8 @@ pub(super) type Caller = u64;
 pub(super) enum Role {
     Writer,
     Reader,
+    /// Reads, whoever has it open.
+    Looker,
 }
 
 /// Of one client, under one name. It need not be there.
@@ -53,6 +55,7 @@ struct State {
     open: Option<OpenStore>,
     writer: Option<Caller>,
     readers: BTreeSet<Caller>,
+    lookers: BTreeSet<Caller>,
     /// Since when nobody has it open, by the clock.
     idle_since: Duration,
 }
@@ -63,6 +66,8 @@ struct OpenStore {
     condition: Condition,
     incarnation: u64,
     can_write: bool,
+    /// Something was written that no flush has made durable.
+    is_unflushed: bool,
 }
 
 impl Volume {
@@ -138,6 +143,8 @@ impl Volume {
         let mut state = self.state();
         self.check_is_there()?;
         state.be_open_to_write(&self.location())?;
+        // Another session is going to read what the one before has written, and sends none of it again.
+        state.flush()?;
         let next = || {
             let session = session::after(session::read(&self.folder)?)?;
             session::write(&self.folder, session)?;
@@ -182,6 +189,7 @@ impl Volume {
             let options = StoreOptions { read_only: true, may_be_cut_off, ..Default::default() };
             state.open_store(&self.location(), &options)?;
         }
+        state.flush()?;
         // With the number of a session, a reader could go on as its writer.
         let opened = state.opened(NO_SESSION)?;
         if opened.is_cut_off && !may_be_cut_off {
@@ -193,11 +201,24 @@ impl Volume {
         Ok(opened)
     }
 
+    /// Opens it to read, whoever has it open: it keeps nobody out, and nobody keeps it out.
+    pub(super) fn open_to_look(&self, who: Caller) -> Result<Opened, Refusal> {
+        let mut state = self.state();
+        self.check_is_there()?;
+        if state.open.is_none() {
+            let options = StoreOptions { read_only: true, ..Default::default() };
+            state.open_store(&self.location(), &options)?;
+        }
+        let opened = state.opened(NO_SESSION)?;
+        state.lookers.insert(who);
+        Ok(opened)
+    }
+
     /// Removes it, if nobody has it open.
     pub(super) fn remove(&self) -> Result<(), Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
-        if state.writer.is_some() || !state.readers.is_empty() {
+        if !state.is_idle() {
             return Err(Refusal::new(FailureKind::InUse, "somebody has this volume open"));
         }
         state.open = None;
@@ -245,7 +266,7 @@ impl Volume {
     ) -> Result<(), Refusal> {
         let mut state = self.state();
         let open = state.store_of(who)?;
-        if who.1 == Role::Reader {
+        if who.1 != Role::Writer {
             let message = "the volume is open to read only: open it to write";
             return Err(Refusal::new(FailureKind::Refused, message));
         }
@@ -253,20 +274,21 @@ impl Volume {
         if measured.sum != bytes.len() {
             return Err(Refusal::invalid("a write has more bytes than its pieces"));
         }
+        open.is_unflushed = true;
         let written = trips::write(&mut *open.store, pieces, &measured, bytes);
         written.map_err(|error| state.give_up(error))
     }
 
     pub(super) fn flush(&self, who: (Caller, Role), metrics: &Metrics) -> Result<(), Refusal> {
         let mut state = self.state();
-        let open = state.store_of(who)?;
-        if who.1 == Role::Reader {
+        state.store_of(who)?;
+        if who.1 != Role::Writer {
             return Ok(());
         }
         let begun = clock::now();
-        let flushed = open.store.flush();
+        let flushed = state.flush();
         metrics.flushes.took(clock::now().saturating_sub(begun));
-        flushed.map_err(|error| state.give_up(error))
+        flushed
     }
 
     /// A connection has ended.
@@ -274,10 +296,11 @@ impl Volume {
         let mut state = self.state();
         state.writer.take_if(|writer| *writer == who);
         state.readers.remove(&who);
+        state.lookers.remove(&who);
         if state.is_idle() {
             state.idle_since = clock::now();
-            // Nothing is lost with a store that was not written.
-            state.open.take_if(|open| !open.can_write);
+            // Nothing is lost with a store all of which is durable. What the operator does with its file is seen at once.
+            state.open.take_if(|open| !open.is_unflushed);
         }
     }
 
@@ -316,7 +339,7 @@ impl Volume {
 
 impl State {
     fn is_idle(&self) -> bool {
-        self.writer.is_none() && self.readers.is_empty()
+        self.writer.is_none() && self.readers.is_empty() && self.lookers.is_empty()
     }
 
     /// The store, for one who still has it.
@@ -324,9 +347,20 @@ impl State {
         match role {
             Role::Writer if self.writer != Some(who) => return Err(Refusal::fenced()),
             Role::Reader if !self.readers.contains(&who) => return Err(open_to_write_elsewhere()),
-            Role::Writer | Role::Reader => (),
+            Role::Looker if !self.lookers.contains(&who) => return Err(closed()),
+            Role::Writer | Role::Reader | Role::Looker => (),
         }
         self.open.as_mut().ok_or_else(closed)
+    }
+
+    /// All that was written is durable.
+    fn flush(&mut self) -> Result<(), Refusal> {
+        let Some(open) = self.open.as_mut().filter(|open| open.can_write) else { return Ok(()) };
+        match open.store.flush() {
+            Ok(()) => open.is_unflushed = false,
+            Err(error) => return Err(self.give_up(error)),
+        }
+        Ok(())
     }
 
     /// A store that is open to write stays as it is, with all that was written.
@@ -346,7 +380,14 @@ impl State {
         let OpenedStore { store, condition } = location.open(options)?;
         let shapes = (0..).map_while(|tree| store.shape(TreeId(tree)).cloned()).collect();
         let can_write = !options.read_only;
-        self.open = Some(OpenStore { store, shapes, condition, incarnation, can_write });
+        self.open = Some(OpenStore {
+            store,
+            shapes,
+            condition,
+            incarnation,
+            can_write,
+            is_unflushed: false,
+        });
         Ok(())
     }
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use oblivio_core::store::{Blanks, Fill, Piece, Span};
 use oblivio_wire::Request;
 use oblivio_wire::frame::LENGTH_BYTES;
-use oblivio_wire::message::{MESSAGE_BYTES_MAX, PIECE_BYTES, WRITE_BYTES, put_write_head};
+use oblivio_wire::message::{
+    MESSAGE_BYTES_MAX, PIECE_BYTES, PIECES_MAX, WRITE_BYTES, put_write_head,
+};
 
 /// Bytes of the longest piece that a message can carry.
 pub(super) const LONGEST_PIECE_BYTES: usize = MESSAGE_BYTES_MAX - WRITE_BYTES - PIECE_BYTES;
@@ -82,7 +84,7 @@ pub(super) fn runs(lengths: &[usize]) -> Vec<Range<usize>> {
     let (mut start, mut bytes) = (0, WRITE_BYTES);
     for (i, length) in lengths.iter().enumerate() {
         let more = PIECE_BYTES + length;
-        if i > start && bytes + more > MESSAGE_BYTES_MAX {
+        if i > start && (bytes + more > MESSAGE_BYTES_MAX || i - start == PIECES_MAX) {
             runs.push(start..i);
             (start, bytes) = (i, WRITE_BYTES);
         }

@@ -88,6 +88,8 @@ pub enum RemoteMode {
         /// Also if a part of it is gone.
         may_be_cut_off: bool,
     },
+    /// To read, whoever has it open: what is read may be written meanwhile.
+    Look,
 }
 
 /// Untrusted storage on a server.
@@ -141,6 +143,7 @@ impl RemoteStore {
         let (is_read_only, mode) = match mode {
             RemoteMode::Write => (false, OpenMode::Write),
             RemoteMode::Read { may_be_cut_off } => (true, OpenMode::Read { may_be_cut_off }),
+            RemoteMode::Look => (true, OpenMode::Look),
         };
         let reads = is_read_only.then(|| mode.clone());
         let opened = greeted.open(&options.name, mode)?;
@@ -398,7 +401,7 @@ impl BucketStore for RemoteStore {
 
 /// Where the trees are, if every bucket is one that a message can carry.
 fn places(shapes: &[TreeShape]) -> Result<Places, OpenError> {
-    let mut levels = shapes.iter().flat_map(TreeShape::levels);
+    let mut levels = shapes.iter().flat_map(TreeShape::levels).filter(|level| level.buckets > 0);
     if let Some(level) = levels.find(|level| level.bucket_bytes > LONGEST_PIECE_BYTES as u64) {
         let message = format!(
             "buckets of {} bytes cannot be sent, only those of {LONGEST_PIECE_BYTES} at most: use smaller blocks",

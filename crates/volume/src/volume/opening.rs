@@ -90,6 +90,24 @@ impl Volume {
         }
     }
 
+    /// Whether [`Self::open`] would find storage and directory to be those of one volume, and neither set back. It writes to
+    /// neither, so storage may be in use meanwhile.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn check_before_opening(
+        store: &mut dyn BucketStore,
+        dir: &dyn StateDir,
+        owner: &Unlocked,
+    ) -> Result<(), VolumeError> {
+        let Unlocked { superblock, volume_key: key, .. } = owner;
+        let keys = LedgerKeys::new(key);
+        let past = Past::read(dir, &keys, &superblock.volume_id())?;
+        newest::check(dir, owner)?;
+        let (shown, _) = anchor::look(store, &keys.anchor)?;
+        past.known(dir, &keys)?.check(shown).map(drop)
+    }
+
     /// Opens a volume, and recovers it if it was not closed.
     ///
     /// # Errors

@@ -137,16 +137,30 @@ fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
     let mut first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(first.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let uri = format!("nbd+unix:///?socket={}", world.path("one.sock").display());
+    let can_read = || {
+        let mut read = std::process::Command::new("nbdcopy");
+        let read = read.arg(&uri).arg(world.path("out")).stderr(Stdio::null());
+        read.status().unwrap().success()
+    };
+    // What is refused takes the volume from nobody.
+    let by_stranger = format!("check {} --key-file allow", server.url("disk"));
+    world.bad(&format!("{by_stranger} --state one"), 6, "");
+    world.bad(&format!("check {volume} --state none"), 11, "");
+    world.bad(
+        &format!("key add {} --key-file allow --new-key-file allow", server.url("disk")),
+        6,
+        "",
+    );
+    world.good(&format!("create {} --size 4M --state other", server.volume("other")));
+    world.bad(&format!("check {volume} --state other"), 11, "");
+    assert!(can_read());
     // A copy of the client, as if its machine had been cloned.
     world.copy("one", "two");
     world.bad(&format!("serve nbd {volume} --state one --run true"), 9, "");
     let second = common::oblivio(world.path(""), &format!("check {volume} --state two"));
     assert!([0, 12].contains(&second.0), "{second:?}");
-    // Whatever the first is asked now fails.
-    let uri = format!("nbd+unix:///?socket={}", world.path("one.sock").display());
-    let mut read = std::process::Command::new("nbdcopy");
-    let read = read.arg(uri).arg(world.path("out")).stderr(Stdio::null()).status().unwrap();
-    assert!(!read.success());
+    assert!(!can_read(), "whatever the first is asked now fails");
     let code = end_by(&mut first, &[Signal::TERM]);
     let mut said = String::new();
     std::io::Read::read_to_string(&mut first.stderr.take().unwrap(), &mut said).unwrap();
