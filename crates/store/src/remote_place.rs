@@ -156,13 +156,13 @@ mod tests {
         let place = RemotePlace::parse(format!("h/a?server={KEY}&key=k").as_bytes()).unwrap();
         assert_eq!((place.host(), place.port(), place.name()), ("h", PORT, "a"));
         for (rest, said) in [
-            (format!("h/a?key=k"), "oblivio key server"),
+            ("h/a?key=k".into(), "oblivio key server"),
             (format!("h/a?server={KEY}"), "oblivio key client"),
             (format!("h?server={KEY}&key=k"), "HOST:PORT/NAME"),
             (format!("h:0/a?server={KEY}&key=k"), "HOST:PORT/NAME"),
             (format!("me@h/a?server={KEY}&key=k"), "HOST:PORT/NAME"),
             (format!("h/../a?server={KEY}&key=k"), "a name of"),
-            (format!("h/a?server=short&key=k"), "no public key"),
+            ("h/a?server=short&key=k".into(), "no public key"),
             (format!("h/a?server={KEY}&key=k&more=1"), "HOST:PORT/NAME"),
         ] {
             let refused = RemotePlace::parse(rest.as_bytes()).unwrap_err();

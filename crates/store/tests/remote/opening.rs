@@ -95,7 +95,7 @@ fn whoever_is_no_server_is_found_out() {
     server.plan(|_, _| Deed::Do);
     for (to_server, to_client) in [(10, usize::MAX), (usize::MAX, 10), (usize::MAX, 60)] {
         server.world().cuts.push_back(Cut { to_server, to_client });
-        assert_eq!(open_error(&server), OpenErrorKind::Io);
+        assert_eq!(open_error(&server), OpenErrorKind::Unreachable);
     }
 }
 
@@ -138,12 +138,13 @@ impl Dial for Nowhere {
 
 #[test]
 fn nobody_is_called_in_vain() {
-    for (kind, expected) in
-        [(io::ErrorKind::ConnectionRefused, "reach"), (io::ErrorKind::PermissionDenied, "keys")]
-    {
+    for (kind, expected, message) in [
+        (io::ErrorKind::ConnectionRefused, OpenErrorKind::Unreachable, "reach"),
+        (io::ErrorKind::PermissionDenied, OpenErrorKind::NotLetIn, "keys"),
+    ] {
         let error = RemoteStore::look(Box::new(Nowhere(kind)), NAME).unwrap_err();
-        assert_eq!(error.kind(), OpenErrorKind::Unreachable);
-        assert!(error.to_string().contains(expected), "{error}");
+        assert_eq!(error.kind(), expected);
+        assert!(error.to_string().contains(message), "{error}");
     }
     for name in ["", "../x", "a b"] {
         let nowhere = || Box::new(Nowhere(io::ErrorKind::ConnectionRefused));
