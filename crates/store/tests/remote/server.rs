@@ -287,7 +287,7 @@ impl World {
                     }
                     OpenMode::Create(shapes) => self.volume = Some(Volume::new(shapes)),
                     _ if self.volume.is_none() => return Err(FailureKind::NoVolume),
-                    OpenMode::Write | OpenMode::Read { .. } => (),
+                    OpenMode::Write | OpenMode::Read { .. } | OpenMode::Look => (),
                 }
                 self.session += 1;
                 self.opened(id)

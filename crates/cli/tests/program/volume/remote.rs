@@ -132,7 +132,7 @@ fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
     let server = StoreServer::new(&world, "");
     let volume = server.volume("disk");
     world.good(&format!("create {volume} --size 4M --state one"));
-    let command = format!("serve nbd {volume} --state one --socket one.sock --json");
+    let command = format!("serve nbd {volume} --state one --cache 0 --socket one.sock --json");
     let mut first = common::command(&world.path(""), &command);
     let mut first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

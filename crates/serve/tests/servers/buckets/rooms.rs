@@ -123,12 +123,12 @@ fn pieces_are_read_and_written_to_the_byte() {
     let read = Request::Read { number: 6, pieces: vec![part(0, Part::Header)] };
     assert_eq!(client.ask(&read), Answer::Data { number: 6, bytes: bytes[100..116].to_vec() });
     assert_eq!(client.ask(&Request::Read { number: 7, pieces: vec![] }), data(7, vec![]));
-    // Many and small ones, in a message of some megabytes, come in their order.
-    let pieces: Vec<_> = (0..100_000).map(|i| part(i % 2, Part::Header)).collect();
+    // Many and small ones, almost as many as a message may have, come in their order.
+    let pieces: Vec<_> = (0..60_000).map(|i| part(i % 2, Part::Header)).collect();
     let Answer::Data { bytes: many, .. } = client.ask(&Request::Read { number: 8, pieces }) else {
         panic!("they are there")
     };
-    assert_eq!(many.len(), 1_600_000);
+    assert_eq!(many.len(), 960_000);
     assert!(many.chunks(32).all(|two| two[..16] == bytes[100..116] && two[16..] == whole[..16]));
     // Bytes that are not those of the pieces.
     let write = Request::Write { number: 9, pieces: vec![leaf(0)], bytes: vec![1; 1023] };
@@ -195,7 +195,7 @@ fn a_full_disk_is_said_and_what_was_flushed_before_stays() {
     drop(small);
     let (mut small, again) = server.resume(&alice, "small", opened.session);
     assert_eq!((small.read(1), small.read(2)), (0x11, 0x22));
-    assert_eq!(again.incarnation, opened.incarnation);
+    assert_eq!(again.session, opened.session);
     drop((small, other));
     server.stop();
 }

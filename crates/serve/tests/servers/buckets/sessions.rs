@@ -145,7 +145,8 @@ fn idle_stores_are_bounded() {
     let limits = BucketLimits { idle_stores_per_client_max: 2, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice], limits);
     for name in ["a", "b", "c", "d"] {
-        drop(server.open(&alice, name, create()));
+        let (mut client, _) = server.open(&alice, name, create());
+        client.write(1, 0x11);
     }
     wait_until(|| server.metric("connections") == 0);
     wait_until(|| server.metric("stores_open") == 2);
