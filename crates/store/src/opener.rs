@@ -193,8 +193,11 @@ impl Location {
         }
     }
 
-    /// The same, and it may be a member of a stripe.
-    fn open_as_it_is(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+    /// The same, and it may be a member of a stripe: for a server, whose clients know what it is to them.
+    ///
+    /// # Errors
+    /// The others of [`Self::open`].
+    pub fn open_as_it_is(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         match self {
             Self::File(path) => {
                 let store = FileStore::open(path, &file_options(options))?;

@@ -84,7 +84,7 @@ pub(crate) struct StoreArgs {
     /// Where to listen. Port 0 is any free one.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:2411")]
     pub(crate) listen: SocketAddr,
-    /// Let `--listen` name an address that other machines can reach.
+    /// Let `--listen` and `--metrics` name addresses that other machines can reach.
     #[arg(long)]
     pub(crate) beyond_loopback: bool,
     /// Serve figures for Prometheus there, to whoever reaches it.

@@ -5,9 +5,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::clock::Stopwatch;
 use crate::error::CliError;
 
-/// Whoever asks slowly is left.
+/// Whoever has not asked by then is left.
 const ASK_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is asked is shorter.
@@ -46,11 +47,16 @@ impl MetricsPage {
 
 /// Whatever is asked for, it is this page.
 fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
-    stream.set_read_timeout(Some(ASK_WITHIN))?;
+    let asking = Stopwatch::start();
     stream.set_write_timeout(Some(ASK_WITHIN))?;
     let (mut request, mut read) = ([0; REQUEST_BYTES_MAX], 0);
     // A request of HTTP ends with an empty line.
     while read < request.len() && !request[..read].windows(4).any(|end| end == b"\r\n\r\n") {
+        let left = ASK_WITHIN.saturating_sub(asking.elapsed());
+        if left.is_zero() {
+            return Ok(());
+        }
+        stream.set_read_timeout(Some(left))?;
         match stream.read(&mut request[read..])? {
             0 => return Ok(()),
             bytes => read += bytes,

@@ -1,6 +1,7 @@
 //! `oblivio serve store`: volumes of clients elsewhere.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -39,6 +40,13 @@ pub(crate) fn serve_store(args: &StoreArgs) -> Result<(), CliError> {
             args.listen
         )));
     }
+    let beyond = args.metrics.filter(|address| !address.ip().is_loopback());
+    if let Some(address) = beyond.filter(|_| !args.beyond_loopback) {
+        return Err(CliError::Input(format!(
+            "other machines can reach {address}, and need prove nothing to read the figures: if they are to, say --beyond-loopback"
+        )));
+    }
+    log_to_stderr();
     make_folder(&args.folder)?;
     let public = key.public().to_string();
     let limits = BucketLimits {
@@ -73,6 +81,12 @@ pub(crate) fn serve_store(args: &StoreArgs) -> Result<(), CliError> {
     });
     stopper.map_err(BucketServerError::System)?;
     Ok(server.run()?)
+}
+
+/// Until the program ends. Nothing is logged of what clients ask for.
+fn log_to_stderr() {
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).with_target(false);
+    log.init();
 }
 
 /// The folder is there, and its owner's alone if it is made here.

@@ -82,14 +82,14 @@ impl Service {
         let number = thread.number;
         match self.let_in(stream, number) {
             Ok(Some((connection, name))) => {
-                tracing::debug!(connection = number, client = name, "a client connects");
+                tracing::info!(connection = number, client = name, "a client connects");
                 match connection.serve() {
-                    Ok(()) => tracing::debug!(connection = number, "a client leaves"),
+                    Ok(()) => tracing::info!(connection = number, "a client leaves"),
                     Err(Ended::Link(error)) => {
-                        tracing::debug!(connection = number, %error, "a client is lost");
+                        tracing::info!(connection = number, %error, "a client is lost");
                     }
                     Err(Ended::Refused(kind)) => {
-                        tracing::debug!(connection = number, ?kind, "a client is left");
+                        tracing::info!(connection = number, ?kind, "a client is left");
                     }
                 }
             }

@@ -377,7 +377,7 @@ impl State {
     fn open_store(&mut self, location: &Location, options: &StoreOptions) -> Result<(), Refusal> {
         let incarnation =
             session::draw().map_err(|cause| Refusal::io("draw a random number", &cause))?;
-        let OpenedStore { store, condition } = location.open(options)?;
+        let OpenedStore { store, condition } = location.open_as_it_is(options)?;
         let shapes = (0..).map_while(|tree| store.shape(TreeId(tree)).cloned()).collect();
         let can_write = !options.read_only;
         self.open = Some(OpenStore {

@@ -12,6 +12,9 @@ use serde_json::Value;
 use super::world::{MIB, World, bytes, end, end_by};
 use crate::common;
 
+/// What the server says while it runs.
+const LOG: &str = "server.log";
+
 /// A server of stores in the directory of a [`World`]. Killed when dropped.
 struct StoreServer {
     child: Child,
@@ -34,7 +37,8 @@ impl StoreServer {
             "serve store stores --key server.key --allow allow --listen {listen} --metrics 127.0.0.1:0 --json"
         );
         let mut command = common::command(&world.path(""), &command);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let log = fs::OpenOptions::new().create(true).append(true).open(world.path(LOG)).unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut said = String::new();
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             said += &line.unwrap();
@@ -94,6 +98,8 @@ fn a_volume_on_a_server_is_a_volume() {
     world.bad(&format!("create {volume} --size 8M"), 3, "choose another name");
     let page = server.page();
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("requests_total"), "{page}");
+    let log = fs::read_to_string(world.path(LOG)).unwrap();
+    assert!(log.contains("client=\"alice\"") && log.contains("a client leaves"), "{log}");
     // Nothing that somebody else could not see is in what the server has: no name of a file, no key.
     assert!(!page.contains("disk") && !page.contains("alice"), "{page}");
     world.good(&format!("key add {volume} --new-key-file allow"));
@@ -102,6 +108,22 @@ fn a_volume_on_a_server_is_a_volume() {
         3,
         "no",
     );
+}
+
+#[test]
+fn a_volume_is_striped_over_servers_and_a_file() {
+    let world = World::new();
+    let server = StoreServer::new(&world, "");
+    for (first, second) in [("one", "two"), ("three", "./file.obl")] {
+        let [first, second] = [first, second]
+            .map(|name| if name.contains('/') { name.into() } else { server.url(name) });
+        let volume = format!("stripe:{first},{second} --key-file key");
+        world.good(&format!("create {volume} --size 4M"));
+        fs::write(world.path("data"), bytes(6, 4 * MIB)).unwrap();
+        world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+        world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+        world.good(&format!("check {volume}"));
+    }
 }
 
 /// Whatever the server had not made durable is sent to it again.
@@ -206,6 +228,9 @@ fn what_does_not_fit_has_a_message_and_a_code_and_touches_nothing() {
     let impostor =
         server.url("disk").replace(&server.query, other_server["query"].as_str().unwrap());
     world.bad(&format!("create {impostor} --size 4M --key-file key"), 6, "another key");
+    let serve = "serve store elsewhere --key server.key --allow allow --listen 127.0.0.1:0";
+    world.bad(&format!("{serve} --metrics 0.0.0.0:0"), 3, "--beyond-loopback");
+    assert!(!world.path("elsewhere").exists());
     for url in [
         "oblivio+tls://127.0.0.1/disk",
         "oblivio+tls://127.0.0.1/../disk?server=x&key=y",
