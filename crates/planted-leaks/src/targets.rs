@@ -89,6 +89,10 @@ pub(crate) const STORE_STRIPE: TestTarget =
 pub(crate) const STORE_REMOTE_FAULTS: TestTarget =
     TestTarget { package: "oblivio-store", program: "remote", module: "faults" };
 
+/// What the client of a bucket server does when the server lies.
+pub(crate) const STORE_REMOTE_LIES: TestTarget =
+    TestTarget { package: "oblivio-store", program: "remote", module: "lies" };
+
 /// Who has a volume of a bucket server.
 pub(crate) const SERVE_BUCKET_SESSIONS: TestTarget =
     TestTarget { package: "oblivio-serve", program: "servers", module: "buckets::sessions" };

@@ -1,7 +1,7 @@
 //! Faults of volumes on a server: who may come, who has a volume, and what is sent again.
 
 use super::{Edit, Leak};
-use crate::targets::{SERVE_BUCKET_SESSIONS, STORE_REMOTE_FAULTS, WIRE_TLS};
+use crate::targets::{SERVE_BUCKET_SESSIONS, STORE_REMOTE_FAULTS, STORE_REMOTE_LIES, WIRE_TLS};
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
@@ -37,5 +37,83 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[STORE_REMOTE_FAULTS.tests(&[
             "what_was_not_answered_is_sent_again_and_after_a_new_start_all_that_was_not_durable",
         ])],
+    },
+    Leak {
+        name: "remote-takes-a-new-start-for-an-older-one",
+        shows: "nothing, and loses what was not flushed after half of all new starts",
+        edits: &[Edit {
+            file: "store/src/remote/session.rs",
+            find: "let has_forgotten = opened.incarnation != self.incarnation;",
+            replacement: "let has_forgotten = opened.incarnation > self.incarnation;",
+        }],
+        found_by: &[STORE_REMOTE_FAULTS.tests(&[
+            "what_was_not_answered_is_sent_again_and_after_a_new_start_all_that_was_not_durable",
+        ])],
+    },
+    Leak {
+        name: "remote-goes-on-with-any-session",
+        shows: "a server that lies two clients who write at once, whose accesses it can tell apart",
+        edits: &[Edit {
+            file: "store/src/remote/session.rs",
+            find: "if self.reads.is_none() && opened.session != self.session {",
+            replacement: "if self.reads.is_none() && opened.session > u64::MAX - 1 {",
+        }],
+        found_by: &[
+            STORE_REMOTE_LIES.tests(&["a_volume_that_is_another_after_the_line_broke_is_refused"])
+        ],
+    },
+    Leak {
+        name: "remote-goes-on-with-any-trees",
+        shows: "which piece of other trees a client asks for at the place of its own",
+        edits: &[Edit {
+            file: "store/src/remote/session.rs",
+            find: "if opened.shapes != self.shapes {",
+            replacement: "if opened.shapes.len() > self.shapes.len() {",
+        }],
+        found_by: &[
+            STORE_REMOTE_LIES.tests(&["a_volume_that_is_another_after_the_line_broke_is_refused"])
+        ],
+    },
+    Leak {
+        name: "remote-servers-steer-terminals",
+        shows: "whoever reads a message what the server likes",
+        edits: &[Edit {
+            file: "store/src/remote/desk.rs",
+            find: "message.replace(char::is_control, \" \")",
+            replacement: "message.to_owned()",
+        }],
+        found_by: &[STORE_REMOTE_FAULTS.tests(&["whoever_is_fenced_off_tries_nothing_more"])],
+    },
+    Leak {
+        name: "remote-takes-answers-of-any-length",
+        shows: "nothing, and lets a server end its clients",
+        edits: &[Edit {
+            file: "store/src/remote/desk.rs",
+            find: "Some(Awaited::Data { bytes: expected }) if bytes.len() == expected => {",
+            replacement: "Some(Awaited::Data { bytes: expected }) if bytes.len() <= expected => {",
+        }],
+        found_by: &[STORE_REMOTE_LIES.tests(&["answers_that_do_not_fit_are_the_last"])],
+    },
+    Leak {
+        name: "remote-asks-again-for-what-was-announced",
+        shows: "when an access begins, and which announcement it belongs to",
+        edits: &[Edit {
+            file: "store/src/remote/mod.rs",
+            find: "self.kept.has(piece) || self.prefetched.request(piece).is_some();",
+            replacement: "self.kept.has(piece) || self.prefetched.find(piece).is_some();",
+        }],
+        found_by: &[STORE_REMOTE_FAULTS
+            .tests(&["announced_pieces_are_asked_for_once_and_the_rest_in_one_request"])],
+    },
+    Leak {
+        name: "remote-readers-go-on-beside-an-owner",
+        shows: "nothing, and lets whoever was forgotten read what is half written",
+        edits: &[Edit {
+            file: "serve/src/buckets/volume.rs",
+            find: "        metrics.fenced.add(u64::from(self.writer.is_some()));\n        self.readers.clear();",
+            replacement: "        metrics.fenced.add(u64::from(self.writer.is_some()));",
+        }],
+        found_by: &[SERVE_BUCKET_SESSIONS
+            .tests(&["readers_come_while_nobody_writes_and_never_keep_out_an_owner"])],
     },
 ];

@@ -83,7 +83,7 @@ impl Server {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Mutex::new(World {
             volume: None,
-            incarnation: 1,
+            incarnation: u64::MAX,
             session: 0,
             plan: Box::new(|_, _| Deed::Do),
             requests: 0,
@@ -331,7 +331,8 @@ impl World {
     }
 
     pub(crate) fn restart(&mut self, kept: u64) {
-        self.incarnation += 1;
+        // As if by chance: neither larger nor smaller each time. The first is smaller.
+        self.incarnation = self.incarnation.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.active = 0;
         if let Some(volume) = &mut self.volume {
             volume.lose_unflushed(kept);
