@@ -1,7 +1,9 @@
 //! Faults of volumes on a server: who may come, who has a volume, and what is sent again.
 
 use super::{Edit, Leak};
-use crate::targets::{SERVE_BUCKET_SESSIONS, STORE_REMOTE_FAULTS, STORE_REMOTE_LIES, WIRE_TLS};
+use crate::targets::{
+    CLI_VOLUME, SERVE_BUCKET_SESSIONS, STORE_REMOTE_FAULTS, STORE_REMOTE_LIES, WIRE_TLS,
+};
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
@@ -115,5 +117,16 @@ pub(super) const LEAKS: &[Leak] = &[
         }],
         found_by: &[SERVE_BUCKET_SESSIONS
             .tests(&["readers_come_while_nobody_writes_and_never_keep_out_an_owner"])],
+    },
+    Leak {
+        name: "remote-refused-commands-take-the-volume",
+        shows: "nothing, and ends a disk that is in use because somebody mistyped a command",
+        edits: &[Edit {
+            file: "cli/src/volume/opening.rs",
+            find: "Volume::check_before_opening(&mut *looked.store, &state_home::open(&state)?, &owner)?;",
+            replacement: "",
+        }],
+        found_by: &[CLI_VOLUME
+            .tests(&["remote::a_second_client_takes_the_volume_over_and_the_first_says_so"])],
     },
 ];
