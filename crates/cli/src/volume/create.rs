@@ -11,6 +11,7 @@ use oblivio_volume::{Coins, Volume, VolumeError, VolumeOptions};
 use serde_json::json;
 
 use super::plan::{Plan, opening_line};
+use super::signals::EndAsked;
 use super::{opening, room, secret, state_home};
 use crate::args::CreateArgs;
 use crate::error::CliError;
@@ -59,15 +60,23 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     }
 }
 
-/// Makes store and directory. A store that does not become a volume is removed.
+/// Makes store and directory. A store that does not become a volume is removed, also when a signal asked for it.
 fn make(location: &Location, state: &Path, owner: &Unlocked, coins: Coins) -> Result<(), CliError> {
+    let end = EndAsked::listen()?;
     let dir = state_home::create(state)?;
     let shapes = shapes(owner.superblock.params())?;
     let store = location.create(&shapes, &StoreOptions::default())?;
     let made = Volume::create(store, Box::new(dir), owner, VolumeOptions::default(), coins)
-        .and_then(Volume::close);
+        .and_then(Volume::close)
+        .map(drop);
+    let made = match made {
+        Ok(()) if end.is_asked() => {
+            Err(CliError::Engine("interrupted: the volume was removed again".into()))
+        }
+        made => made.map_err(CliError::from),
+    };
     if made.is_err() {
         let _ = location.remove();
     }
-    made.map(drop).map_err(CliError::from)
+    made
 }

@@ -35,7 +35,7 @@ impl Refusal {
     /// The system of the server failed to `act`.
     pub(super) fn io(act: &str, cause: &io::Error) -> Self {
         tracing::warn!(%cause, act, "a bucket server is refused something by its system");
-        let message = format!("the server cannot {act} ({})", cause.kind());
+        let message = format!("the server cannot {act} ({}): its log says why", cause.kind());
         Self::new(oblivio_core::StoreErrorKind::from(cause.kind()).into(), message)
     }
 }

@@ -19,13 +19,18 @@ const FIRST_BITS: u32 = 48;
 
 /// That of the volume which lies in `folder`; none if nobody has opened it to write.
 pub(super) fn read(folder: &Path) -> io::Result<Option<u64>> {
-    let text = match fs::read_to_string(folder.join(NAME)) {
+    let path = folder.join(NAME);
+    let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         text => text?,
     };
     let number = text.strip_prefix(PREFIX).and_then(|rest| rest.trim_end().parse().ok());
     number.map(Some).ok_or_else(|| {
-        io::Error::new(ErrorKind::InvalidData, "the file with the number of the session is damaged")
+        let message = format!(
+            "{} is damaged: remove it, and the next opening to write draws a new number",
+            path.display()
+        );
+        io::Error::new(ErrorKind::InvalidData, message)
     })
 }
 

@@ -27,12 +27,13 @@ mod prefetched;
 mod session;
 
 use std::io;
+use std::thread;
 use std::time::Duration;
 
 use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
-use oblivio_wire::link::Link;
-use oblivio_wire::{OpenMode, Opened, Request};
+use oblivio_wire::link::{Link, Moment};
+use oblivio_wire::{FailureKind, OpenMode, Opened, Request};
 
 use crate::error::{OpenError, OpenErrorKind};
 use crate::opener::Condition;
@@ -43,6 +44,12 @@ use kept::Kept;
 use opening::{Greeted, Unopened, check_name};
 use prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
 use session::Session;
+
+/// How long a server may take to notice that whoever had a volume open is gone, most likely this client itself.
+const NOTICED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Before it is asked again.
+const NOTICED_PAUSE: Duration = Duration::from_millis(20);
 
 /// Reaches the server. It is called again after a connection was lost, and should not take longer than an answer may.
 pub trait Dial: Send {
@@ -181,10 +188,21 @@ impl RemoteStore {
     /// When there is none, or it cannot be removed.
     pub fn remove(mut dial: Box<dyn Dial>, name: &str) -> Result<(), OpenError> {
         check_name(name)?;
-        let mut greeted = Greeted::dial(&mut *dial, RemoteOptions::new(name).answer_within)?;
-        greeted.remove(name)?;
-        greeted.close();
-        Ok(())
+        let until = Moment::now().after(NOTICED_WITHIN);
+        loop {
+            let mut greeted = Greeted::dial(&mut *dial, RemoteOptions::new(name).answer_within)?;
+            match greeted.remove(name) {
+                Err(Unopened::Refused(failure))
+                    if failure.kind == FailureKind::InUse && until.left().is_some() =>
+                {
+                    thread::sleep(NOTICED_PAUSE);
+                }
+                removed => {
+                    greeted.close();
+                    return Ok(removed?);
+                }
+            }
+        }
     }
 
     /// The shapes of all trees, `TreeId(0)` first.

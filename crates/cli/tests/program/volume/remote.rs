@@ -126,6 +126,28 @@ fn a_volume_is_striped_over_servers_and_a_file() {
     }
 }
 
+#[test]
+fn a_creation_that_is_interrupted_leaves_nothing_in_the_way() {
+    let world = World::new();
+    let server = StoreServer::new(&world, "");
+    let mut interrupted = 0;
+    for milliseconds in (4..60).step_by(4) {
+        let name = format!("disk{milliseconds}");
+        let create = format!("create {} --size 32M --state {name}", server.volume(&name));
+        let mut command = common::command(&world.path(""), &create);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(milliseconds));
+        if end_by(&mut child, &[Signal::TERM]) == Some(0) {
+            world.good(&format!("check {} --state {name}", server.volume(&name)));
+        } else {
+            interrupted += 1;
+            assert!(!world.path(&name).exists());
+            world.good(&create);
+        }
+    }
+    assert!(interrupted > 2, "{interrupted} were interrupted");
+}
+
 /// Whatever the server had not made durable is sent to it again.
 #[test]
 fn a_server_that_is_killed_under_load_loses_nothing() {
