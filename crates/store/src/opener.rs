@@ -217,7 +217,9 @@ impl Location {
                 let (store, condition) = RemoteStore::open(calling::dial(place)?, mode, options)?;
                 Ok(OpenedStore { store: Box::new(store), condition })
             }
-            Self::Stripe(members) => open_stripe(members, options),
+            Self::Stripe(members) => {
+                open_stripe(members, options.read_only, |member| member.open_as_it_is(options))
+            }
         }
     }
 
@@ -227,11 +229,30 @@ impl Location {
     /// # Errors
     /// Those of [`Self::open`].
     pub fn look(&self) -> Result<Option<OpenedStore>, OpenError> {
-        let Self::Remote(place) = self else { return Ok(None) };
-        let options = remote_options(place, &StoreOptions::default());
-        let (store, condition) =
-            RemoteStore::open(calling::dial(place)?, RemoteMode::Look, options)?;
-        Ok(Some(OpenedStore { store: Box::new(store), condition }))
+        self.can_be_taken_over().then(|| self.look_at_it()).transpose()
+    }
+
+    fn can_be_taken_over(&self) -> bool {
+        match self {
+            Self::File(_) => false,
+            Self::Remote(_) => true,
+            Self::Stripe(members) => members.list().iter().any(Self::can_be_taken_over),
+        }
+    }
+
+    fn look_at_it(&self) -> Result<OpenedStore, OpenError> {
+        let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+        match self {
+            // Whoever has it open is found out by the lock.
+            Self::File(_) => self.open_as_it_is(&options),
+            Self::Remote(place) => {
+                let options = remote_options(place, &options);
+                let (store, condition) =
+                    RemoteStore::open(calling::dial(place)?, RemoteMode::Look, options)?;
+                Ok(OpenedStore { store: Box::new(store), condition })
+            }
+            Self::Stripe(members) => open_stripe(members, true, Self::look_at_it),
+        }
     }
 
     /// Whether [`Self::create`] would find nothing there. It looks again by itself: this is to know in time.
@@ -351,13 +372,16 @@ fn create_stripe(
     Ok(Box::new(striped))
 }
 
-fn open_stripe(members: &Members, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+fn open_stripe(
+    members: &Members,
+    read_only: bool,
+    open: impl Fn(&Location) -> Result<OpenedStore, OpenError>,
+) -> Result<OpenedStore, OpenError> {
     check_apart(members)?;
     let mut stores = Vec::with_capacity(members.list().len());
     let mut condition = Condition::default();
     for (member, name) in members.list().iter().zip(members.names()) {
-        let opened = member.open_as_it_is(options);
-        let opened = opened.map_err(|error| match error.kind() {
+        let opened = open(member).map_err(|error| match error.kind() {
             // The first were there.
             OpenErrorKind::Missing if !stores.is_empty() => error.of(&name).with(
                 "; if the creation of the stripe was interrupted, remove its members and make it again",
@@ -367,7 +391,7 @@ fn open_stripe(members: &Members, options: &StoreOptions) -> Result<OpenedStore,
         condition.add(&name, opened.condition);
         stores.push((name, opened.store));
     }
-    let store = StripedStore::new(stores, options.read_only)?;
+    let store = StripedStore::new(stores, read_only)?;
     Ok(OpenedStore { store: Box::new(store), condition })
 }
 

@@ -123,6 +123,11 @@ fn a_volume_is_striped_over_servers_and_a_file() {
         world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
         world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
         world.good(&format!("check {volume}"));
+        // What is refused takes the stripe from nobody.
+        let program = env!("CARGO_BIN_EXE_oblivio");
+        let refused = format!("! {program} check \"stripe:{first},{second}\" --key-file allow");
+        let read = "nbdcopy \"$uri\" back && cmp data back";
+        world.good(&format!("serve nbd {volume} --cache 0 --run '{refused} && {read}'"));
     }
 }
 
