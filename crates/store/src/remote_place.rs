@@ -51,7 +51,9 @@ impl RemotePlace {
         let form = || format!("it is written {SCHEME}://HOST:PORT/NAME?server=KEY&key=FILE");
         let (authority, name) = place.split_once('/').ok_or_else(form)?;
         let (host, port) = host_and_port(authority).ok_or_else(form)?;
-        check_name(name).map_err(|error| error.to_string())?;
+        check_name(name).map_err(|_| {
+            "a volume has a name of 1 to 64 letters, digits, -, _ and ., the first a letter or a digit"
+        })?;
         let (mut server, mut key) = (None, None);
         for field in query.split('&').filter(|field| !field.is_empty()) {
             match field.split_once('=') {

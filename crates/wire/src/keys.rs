@@ -200,9 +200,15 @@ pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
         }
         let client = allowed_client(line)
             .map_err(|problem| KeyError(format!("line {number} of the allow file: {problem}")))?;
-        if clients.iter().any(|it| it.key == client.key || it.name == client.name) {
+        let twice =
+            clients.iter().find_map(|it| match (it.key == client.key, it.name == client.name) {
+                (true, _) => Some("key"),
+                (_, true) => Some("name"),
+                _ => None,
+            });
+        if let Some(what) = twice {
             return Err(KeyError(format!(
-                "line {number} of the allow file: this key or this name was there before"
+                "line {number} of the allow file: another client has this {what} already"
             )));
         }
         clients.push(client);

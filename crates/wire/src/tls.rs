@@ -379,6 +379,9 @@ impl Read for TlsReader {
             let read = self.shared.connection().reader().read(buffer);
             match read {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => (),
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    return Err(io::Error::new(error.kind(), "the link has broken off"));
+                }
                 read => return read,
             }
             self.receive()?;

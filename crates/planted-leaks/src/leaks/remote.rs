@@ -81,8 +81,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whoever reads a message what the server likes",
         edits: &[Edit {
             file: "store/src/remote/desk.rs",
-            find: "message.replace(char::is_control, \" \")",
-            replacement: "message.to_owned()",
+            find: "message.replace(|c: char| !is_plain(c), \" \")",
+            replacement: "message.replace(|c: char| !is_plain(c) && !c.is_control(), \" \")",
         }],
         found_by: &[STORE_REMOTE_FAULTS.tests(&["whoever_is_fenced_off_tries_nothing_more"])],
     },

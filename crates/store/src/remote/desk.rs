@@ -308,7 +308,8 @@ pub(super) fn lied(how: &str) -> Fault {
     Fault { kind: StoreErrorKind::Failed, message }
 }
 
-/// What the server says, without what would steer a terminal.
+/// What the server says, without what would steer a terminal or turn what stands there around.
 pub(super) fn for_people(message: &str) -> String {
-    message.replace(char::is_control, " ")
+    let is_plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
+    message.replace(|c: char| !is_plain(c), " ")
 }

@@ -112,7 +112,8 @@ mod tests {
         assert_eq!(runs(&[LONGEST_PIECE_BYTES, 0]), [0..1, 1..2]);
         assert_eq!(runs(&[5, LONGEST_PIECE_BYTES, 5, 5]), [0..1, 1..2, 2..4]);
         assert_eq!(runs(&[HALF - 100, HALF, 40, HALF]), [0..2, 2..4]);
-        assert_eq!(runs(&[0; 3_000_000]).len(), 2);
+        assert_eq!(runs(&[0; PIECES_MAX]).len(), 1);
+        assert_eq!(runs(&[0; PIECES_MAX + 2]), [0..PIECES_MAX, PIECES_MAX..PIECES_MAX + 2]);
     }
 
     #[test]

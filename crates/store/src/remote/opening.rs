@@ -32,7 +32,10 @@ pub(super) enum Unopened {
 impl Greeted {
     /// Reaches the server. Every answer has to come within so long.
     pub(super) fn dial(dial: &mut dyn Dial, within: Duration) -> Result<Self, Unopened> {
-        let mut greeted = Self { link: dial.dial().map_err(Unopened::Lost)?, within };
+        let link = dial.dial().map_err(|error| {
+            Unopened::Lost(io::Error::new(error.kind(), why_nothing_came(&error, within)))
+        })?;
+        let mut greeted = Self { link, within };
         match greeted.ask(&Request::Hello { version: VERSION })? {
             Answer::Welcome { version: VERSION } => Ok(greeted),
             Answer::Welcome { version } => Err(Unopened::Refused(Failure {
