@@ -74,8 +74,8 @@ impl OnLink {
         let table = [HEAD.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>();
         let left_out = self.left_out.iter().map(|why| format!("left out  {why}\n"));
         format!(
-            "on {}, by a model of bytes and trips: a path is announced and read in one round trip; windows are pipelined, so with more \
-             requests under way the link's rate is the bound; {REQUEST_BYTES} bytes ask for a piece and {FRAME_BYTES} are around a message. \
+            "on {}, by a model of bytes and trips: a path is announced and read in one round trip; with more under way \
+             no trip is waited for, and the directions take turns; {REQUEST_BYTES} bytes ask for a piece and {FRAME_BYTES} are around a message. \
              Without the cache, checkpoints, packet headers, loss, and what server and client take themselves\n\
              {}\n\
              reads 4 KiB in: one at a time; with evictions: the mean, if nothing is done at the same time. reads/s, writes/s: of 4 KiB \
@@ -105,7 +105,7 @@ impl OnLink {
             ),
         };
         format!(
-            "an access of the planned volume moves {down} down and {up} up: the way {bound} bounds it{map}"
+            "an access of the planned volume moves {down} down and {up} up: the way {bound} takes longer{map}"
         )
     }
 

@@ -62,7 +62,14 @@ impl Traffic {
         self.accesses * down.max(up)
     }
 
-    /// Whether what is written bounds the rate, and not what is read.
+    /// The same, if the directions take turns: what is written goes up while nothing comes down. So volumes do it today.
+    pub fn in_turns_seconds(&self, link: Link) -> f64 {
+        let down = self.down_bytes() / link.down_bytes_per_second();
+        let up = self.up_bytes() / link.up_bytes_per_second();
+        self.accesses * (down + up)
+    }
+
+    /// Whether what is written takes longer than what is read.
     pub fn is_bound_by_up(&self, link: Link) -> bool {
         let down = self.down_bytes() / link.down_bytes_per_second();
         self.up_bytes() / link.up_bytes_per_second() > down
@@ -93,6 +100,7 @@ mod tests {
         let (down, up) = (10_064, 2 * (10_000 + 320 + 64));
         assert_eq!(micros(PATH.serial_seconds(link)), 20_000 + down + up);
         assert_eq!(micros(PATH.pipelined_seconds(link)), up);
+        assert_eq!(micros(PATH.in_turns_seconds(link)), down + up);
         assert!(PATH.is_bound_by_up(link));
         assert!(!PATH.is_bound_by_up(Link::new(1.0, 4.0, 10.0)));
         let nested = Traffic { accesses: 3.0, ..PATH };
