@@ -83,6 +83,15 @@ impl Drop for StoreServer {
     }
 }
 
+/// Killed when dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        end(&mut self.0);
+    }
+}
+
 #[test]
 fn a_volume_on_a_server_is_a_volume() {
     let world = World::new();
@@ -183,9 +192,10 @@ fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
     world.good(&format!("create {volume} --size 4M --state one"));
     let command = format!("serve nbd {volume} --state one --cache 0 --socket one.sock --json");
     let mut first = common::command(&world.path(""), &command);
-    let mut first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = Running(first);
     let mut line = String::new();
-    BufReader::new(first.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(first.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let uri = format!("nbd+unix:///?socket={}", world.path("one.sock").display());
     let can_read = || {
         let mut read = std::process::Command::new("nbdcopy");
@@ -210,9 +220,9 @@ fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
     let second = common::oblivio(world.path(""), &format!("check {volume} --state two"));
     assert!([0, 12].contains(&second.0), "{second:?}");
     assert!(!can_read(), "whatever the first is asked now fails");
-    let code = end_by(&mut first, &[Signal::TERM]);
+    let code = end_by(&mut first.0, &[Signal::TERM]);
     let mut said = String::new();
-    std::io::Read::read_to_string(&mut first.stderr.take().unwrap(), &mut said).unwrap();
+    std::io::Read::read_to_string(&mut first.0.stderr.take().unwrap(), &mut said).unwrap();
     assert!(code != Some(0) && said.contains("another client"), "{code:?}: {said}");
 }
 
