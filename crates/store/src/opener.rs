@@ -45,7 +45,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use oblivio_core::store::{BucketStore, TreeShape};
+use oblivio_core::store::{BucketStore, TreeShape, shapes_of};
 
 use crate::calling;
 use crate::container::HEADER_COPIES;
@@ -57,7 +57,7 @@ use crate::medium;
 use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
 use crate::remote_place::RemotePlace;
 use crate::store::{FileOptions, FileStore};
-use crate::striped::{StripedStore, shapes_of};
+use crate::striped::StripedStore;
 
 /// What a file may take that has no more in it than headers, and what file systems add to it.
 const HALF_MADE_BYTES_MAX: u64 = 1 << 20;
@@ -213,9 +213,7 @@ impl Location {
                     true => RemoteMode::Read { may_be_cut_off },
                     false => RemoteMode::Write,
                 };
-                let options = remote_options(place, options);
-                let (store, condition) = RemoteStore::open(calling::dial(place)?, mode, options)?;
-                Ok(OpenedStore { store: Box::new(store), condition })
+                open_remote(place, mode, options)
             }
             Self::Stripe(members) => {
                 open_stripe(members, options.read_only, |member| member.open_as_it_is(options))
@@ -245,12 +243,7 @@ impl Location {
         match self {
             // Whoever has it open is found out by the lock.
             Self::File(_) => self.open_as_it_is(&options),
-            Self::Remote(place) => {
-                let options = remote_options(place, &options);
-                let (store, condition) =
-                    RemoteStore::open(calling::dial(place)?, RemoteMode::Look, options)?;
-                Ok(OpenedStore { store: Box::new(store), condition })
-            }
+            Self::Remote(place) => open_remote(place, RemoteMode::Look, &options),
             Self::Stripe(members) => open_stripe(members, true, Self::look_at_it),
         }
     }
@@ -443,6 +436,16 @@ fn identity(path: &Path) -> Option<Identity> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
     Some(Identity::Name { folder, name: path.file_name()?.to_owned() })
+}
+
+fn open_remote(
+    place: &RemotePlace,
+    mode: RemoteMode,
+    options: &StoreOptions,
+) -> Result<OpenedStore, OpenError> {
+    let options = remote_options(place, options);
+    let (store, condition) = RemoteStore::open(calling::dial(place)?, mode, options)?;
+    Ok(OpenedStore { store: Box::new(store), condition })
 }
 
 fn remote_options(place: &RemotePlace, options: &StoreOptions) -> RemoteOptions {

@@ -1,6 +1,6 @@
 //! Where a piece lies in the file.
 
-use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
+use oblivio_core::store::{Part, Piece, TreeId, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::container::{Container, PlacedTree};
@@ -61,9 +61,8 @@ impl Places {
 
     /// Where `piece` lies, if there is such a piece.
     pub(crate) fn find(&self, piece: &Piece) -> Option<Place> {
-        let shape = self.shape(piece.tree).filter(|shape| shape.contains(piece.bucket))?;
-        let level = &shape.levels()[usize::from(piece.bucket.level())];
-        let (offset, bytes) = part(level, piece.part)?;
+        let level = self.shape(piece.tree)?.level_of(piece.bucket)?;
+        let (offset, bytes) = level.part(piece.part)?;
         let tree = &self.trees[usize::from(piece.tree.0)];
         let start = tree.base + tree.layout.offset(piece.bucket);
         let bucket = Extent { start, bytes: level.bucket_bytes as usize };
@@ -72,18 +71,6 @@ impl Places {
             bucket: bucket.rounded_out(crate::container::SECTOR_BYTES),
             part: piece.part,
         })
-    }
-}
-
-/// Where a part starts in its bucket, and how long it is.
-pub(crate) fn part(level: &LevelShape, part: Part) -> Option<(u64, u64)> {
-    match part {
-        Part::Whole => Some((0, level.bucket_bytes)),
-        Part::Header => Some((0, level.header_bytes)),
-        Part::Slot(slot) if slot < level.slots => {
-            Some((level.slots_offset + u64::from(slot) * level.slot_bytes, level.slot_bytes))
-        }
-        Part::Slot(_) => None,
     }
 }
 

@@ -3,7 +3,9 @@
 use std::mem;
 use std::sync::Arc;
 
-use oblivio_core::store::{BucketStore, Fill, Frames, Piece, SealedTrip, Span, TreeId, TreeShape};
+use oblivio_core::store::{
+    BucketStore, Fill, Frames, Piece, SealedTrip, Span, TreeId, TreeShape, shapes_of,
+};
 use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::dealing::{self, member_of};
@@ -74,9 +76,8 @@ impl StripedStore {
 
     /// The bytes of a piece, if there is one.
     fn length(&self, piece: &Piece) -> Option<usize> {
-        let shape = self.shape(piece.tree).filter(|shape| shape.contains(piece.bucket))?;
-        let level = &shape.levels()[usize::from(piece.bucket.level())];
-        places::part(level, piece.part).map(|(_, bytes)| bytes as usize)
+        let level = self.shape(piece.tree)?.level_of(piece.bucket)?;
+        level.part(piece.part).map(|(_, bytes)| bytes as usize)
     }
 
     /// The member that has a piece.
@@ -194,9 +195,4 @@ impl BucketStore for StripedStore {
         self.members.iter_mut().for_each(|member| member.worker.begin(Act::Flush));
         self.finish().map_err(|error| self.fail(error))
     }
-}
-
-/// Of all trees that a store has.
-pub(crate) fn shapes_of(store: &dyn BucketStore) -> Vec<TreeShape> {
-    (0..).map_while(|tree| store.shape(TreeId(tree)).cloned()).collect()
 }

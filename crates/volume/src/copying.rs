@@ -24,7 +24,7 @@ use std::fmt;
 use std::io;
 
 use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Moved, Piece, Stretch, TreeId, TreeShape};
+use oblivio_core::store::{BucketStore, Moved, Piece, Stretch, TreeId, TreeShape, shapes_of};
 
 use self::order::{Order, count};
 pub use self::progress::{PROGRESS_BYTES, Progress, ProgressError, Step};
@@ -100,9 +100,8 @@ pub fn copy(
     watch: &mut dyn CopyWatch,
 ) -> Result<Copied, CopyError> {
     look(from).map_err(CopyError::NoVolume)?;
-    let shapes: Vec<_> = (0..).map_while(|tree| from.shape(TreeId(tree)).cloned()).collect();
-    let same = (0..).map(TreeId).zip(&shapes).all(|(tree, shape)| to.shape(tree) == Some(shape));
-    if !same || to.shape(TreeId(shapes.len() as u16)).is_some() {
+    let shapes = shapes_of(from);
+    if shapes_of(to) != shapes {
         return Err(CopyError::OtherShapes);
     }
     let trees = (0..).map(TreeId).zip(&shapes).filter(|(tree, _)| !CLOSING_TREES.contains(tree));

@@ -4,7 +4,7 @@ use std::io;
 
 use indicatif::ProgressBar;
 use oblivio_core::StoreError;
-use oblivio_core::store::{TreeId, TreeShape};
+use oblivio_core::store::{TreeShape, shapes_of};
 use oblivio_store::{BoxedStore, Location, OpenError, OpenErrorKind, OpenedStore, StoreOptions};
 use oblivio_volume::VolumeError;
 use oblivio_volume::copying::{
@@ -32,7 +32,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let OpenedStore { store: mut source, condition } = from.open(&options)?;
     condition.damage.iter().for_each(|damage| output::remark(&format!("{from}: {damage}")));
     copying::look(&mut *source).map_err(opening::no_superblock)?;
-    let shapes: Vec<_> = (0..).map_while(|tree| source.shape(TreeId(tree)).cloned()).collect();
+    let shapes = shapes_of(&*source);
     let kept = KeptProgress::of(args, &shapes)?;
     // From here on there is something to say when it is asked to end.
     let end = EndAsked::listen()?;

@@ -1,5 +1,6 @@
 //! What a store must know of a tree: sizes, all public.
 
+use super::Part;
 use crate::geometry::BucketId;
 
 /// How many buckets a level has, and the bytes of each: a header, then whatever the scheme keeps
@@ -32,6 +33,19 @@ impl LevelShape {
             slots_offset: bytes,
             slot_bytes: 0,
             bucket_bytes: bytes,
+        }
+    }
+
+    /// Where a part of a bucket starts in it, and how long it is, in bytes. None if it has no such part.
+    #[inline(always)]
+    pub fn part(&self, part: Part) -> Option<(u64, u64)> {
+        match part {
+            Part::Whole => Some((0, self.bucket_bytes)),
+            Part::Header => Some((0, self.header_bytes)),
+            Part::Slot(slot) if slot < self.slots => {
+                Some((self.slots_offset + u64::from(slot) * self.slot_bytes, self.slot_bytes))
+            }
+            Part::Slot(_) => None,
         }
     }
 }
@@ -67,8 +81,13 @@ impl TreeShape {
 
     /// Whether there is such a bucket.
     pub fn contains(&self, bucket: BucketId) -> bool {
+        self.level_of(bucket).is_some()
+    }
+
+    /// The sizes of a bucket, if there is such a bucket.
+    pub fn level_of(&self, bucket: BucketId) -> Option<&LevelShape> {
         let level = self.levels.get(usize::from(bucket.level()));
-        level.is_some_and(|level| bucket.index() < level.buckets)
+        level.filter(|level| bucket.index() < level.buckets)
     }
 
     /// Bytes of one bucket of every level that has any, without padding: of one path, in a tree.

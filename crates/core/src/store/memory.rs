@@ -1,6 +1,6 @@
 //! Untrusted storage in this machine's memory.
 
-use super::{Blanks, BucketStore, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use super::{Blanks, BucketStore, Fill, Frames, LevelShape, Piece, Span, TreeId, TreeShape};
 use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::hint::{self, CACHE_LINE_BYTES};
 use crate::layout::{Layout, LayoutKind, LevelPlace};
@@ -116,14 +116,7 @@ fn find(trees: &[Tree], piece: &Piece) -> Option<Span> {
     if piece.bucket.index() >= shape.buckets {
         return None;
     }
-    let (offset, bytes) = match piece.part {
-        Part::Whole => (0, shape.bucket_bytes),
-        Part::Header => (0, shape.header_bytes),
-        Part::Slot(slot) if slot < shape.slots => {
-            (shape.slots_offset + u64::from(slot) * shape.slot_bytes, shape.slot_bytes)
-        }
-        Part::Slot(_) => return None,
-    };
+    let (offset, bytes) = shape.part(piece.part)?;
     let start = base + place.offset(piece.bucket.index()) + offset;
     Some(Span { start: start as usize, bytes: bytes as usize })
 }

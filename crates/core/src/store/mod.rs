@@ -86,5 +86,10 @@ macro_rules! what_it_points_to_is_the_store {
 what_it_points_to_is_the_store!(Box<S>);
 what_it_points_to_is_the_store!(&mut S);
 
+/// Of all trees that a store has, `TreeId(0)` first.
+pub fn shapes_of(store: &(impl BucketStore + ?Sized)) -> Vec<TreeShape> {
+    (0..).map_while(|tree| store.shape(TreeId(tree)).cloned()).collect()
+}
+
 /// Seals the pieces of one write into the medium's own buffer.
 pub type Fill<'f> = dyn for<'a> FnMut(Blanks<'a>) -> Sealed<'a> + 'f;

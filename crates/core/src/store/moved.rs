@@ -131,8 +131,7 @@ impl Moved {
 }
 
 fn length(store: &(impl BucketStore + ?Sized), piece: &Piece) -> Option<u64> {
-    let shape = store.shape(piece.tree).filter(|shape| shape.contains(piece.bucket))?;
-    Some(shape.levels()[usize::from(piece.bucket.level())].bucket_bytes)
+    store.shape(piece.tree)?.level_of(piece.bucket).map(|level| level.bucket_bytes)
 }
 
 /// Of each bucket of a stretch. What is not there has none, and cannot be read either.

@@ -5,7 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Fill, Frames, LevelShape, Part, Piece, TreeId, TreeShape};
+use oblivio_core::store::{
+    BucketStore, Fill, Frames, LevelShape, Piece, TreeId, TreeShape, shapes_of,
+};
 
 use crate::roram::{Request, Tally};
 
@@ -33,9 +35,8 @@ pub struct MeteredStore<S> {
 impl<S: BucketStore> MeteredStore<S> {
     /// Counts from now on what `store` is asked for.
     pub fn new(store: S, tally: Tally, pace: Pace) -> Self {
-        let shapes = (0..).map_while(|tree| store.shape(TreeId(tree)));
         let mut next = 0;
-        let trees = shapes.map(|shape| {
+        let trees = shapes_of(&store).into_iter().map(|shape| {
             let place = |level: &LevelShape| {
                 let base = next;
                 next += level.buckets * level.bucket_bytes;
@@ -57,13 +58,7 @@ impl<S: BucketStore> MeteredStore<S> {
     fn request(&self, piece: &Piece) -> Option<Request> {
         let level = piece.bucket.level();
         let (base, shape) = self.trees.get(usize::from(piece.tree.0))?.get(usize::from(level))?;
-        let (offset, bytes) = match piece.part {
-            Part::Whole => (0, shape.bucket_bytes),
-            Part::Header => (0, shape.header_bytes),
-            Part::Slot(slot) => {
-                (shape.slots_offset + u64::from(slot) * shape.slot_bytes, shape.slot_bytes)
-            }
-        };
+        let (offset, bytes) = shape.part(piece.part)?;
         let bucket = base + piece.bucket.index() * shape.bucket_bytes;
         Some(Request { offset: bucket + offset, bytes, level })
     }
@@ -116,7 +111,7 @@ impl<S: BucketStore> BucketStore for MeteredStore<S> {
 #[cfg(test)]
 mod tests {
     use oblivio_core::geometry::BucketId;
-    use oblivio_core::store::MemoryStore;
+    use oblivio_core::store::{MemoryStore, Part};
 
     use super::*;
     use crate::roram::Medium;

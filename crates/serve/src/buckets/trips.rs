@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, LevelShape, Part, Piece, SealedByClient, TreeShape};
+use oblivio_core::store::{BucketStore, Piece, SealedByClient, TreeShape};
 use oblivio_wire::FailureKind;
 
 use super::refusal::Refusal;
@@ -94,21 +94,14 @@ pub(super) fn write(
 }
 
 fn piece_bytes(shapes: &[TreeShape], piece: &Piece) -> Option<u64> {
-    let shape = shapes.get(usize::from(piece.tree.0))?;
-    let shape = Some(shape).filter(|shape| shape.contains(piece.bucket))?;
-    let LevelShape { slots, header_bytes, slot_bytes, bucket_bytes, .. } =
-        shape.levels()[usize::from(piece.bucket.level())];
-    match piece.part {
-        Part::Whole => Some(bucket_bytes),
-        Part::Header => Some(header_bytes),
-        Part::Slot(slot) => (slot < slots).then_some(slot_bytes),
-    }
+    let level = shapes.get(usize::from(piece.tree.0))?.level_of(piece.bucket)?;
+    level.part(piece.part).map(|(_, bytes)| bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use oblivio_core::geometry::BucketId;
-    use oblivio_core::store::TreeId;
+    use oblivio_core::store::{LevelShape, Part, TreeId};
 
     use super::*;
 

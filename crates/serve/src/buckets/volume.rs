@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use oblivio_core::StoreError;
-use oblivio_core::store::{Piece, TreeId, TreeShape};
+use oblivio_core::store::{Piece, TreeShape, shapes_of};
 use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreOptions};
 use oblivio_wire::message::data;
 use oblivio_wire::{FailureKind, Opened};
@@ -378,7 +378,7 @@ impl State {
         let incarnation =
             session::draw().map_err(|cause| Refusal::io("draw a random number", &cause))?;
         let OpenedStore { store, condition } = location.open_as_it_is(options)?;
-        let shapes = (0..).map_while(|tree| store.shape(TreeId(tree)).cloned()).collect();
+        let shapes = shapes_of(&*store);
         let can_write = !options.read_only;
         self.open = Some(OpenStore {
             store,

@@ -55,22 +55,10 @@ impl Places {
     pub(super) fn find(&self, piece: &Piece) -> Option<Place> {
         let tree = usize::from(piece.tree.0);
         let (shape, layout, base) = self.trees.get(tree)?;
-        if !shape.contains(piece.bucket) {
-            return None;
-        }
-        let number = usize::from(piece.bucket.level());
-        let level = &shape.levels()[number];
-        let (offset, bytes) = match piece.part {
-            Part::Whole => (0, level.bucket_bytes),
-            Part::Header => (0, level.header_bytes),
-            Part::Slot(slot) if slot < level.slots => {
-                (level.slots_offset + u64::from(slot) * level.slot_bytes, level.slot_bytes)
-            }
-            Part::Slot(_) => return None,
-        };
+        let (offset, bytes) = shape.level_of(piece.bucket)?.part(piece.part)?;
         let start = base + layout.offset(piece.bucket) + offset;
         let span = Span { start: start as usize, bytes: bytes as usize };
-        Some(Place { disk: (tree + number) % self.disks, span })
+        Some(Place { disk: (tree + usize::from(piece.bucket.level())) % self.disks, span })
     }
 
     /// # Panics
