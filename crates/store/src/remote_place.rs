@@ -15,6 +15,7 @@ use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use oblivio_wire::Invalid;
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::message::check_name;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
@@ -51,9 +52,7 @@ impl RemotePlace {
         let form = || format!("it is written {SCHEME}://HOST:PORT/NAME?server=KEY&key=FILE");
         let (authority, name) = place.split_once('/').ok_or_else(form)?;
         let (host, port) = host_and_port(authority).ok_or_else(form)?;
-        check_name(name).map_err(|_| {
-            "a volume has a name of 1 to 64 letters, digits, -, _ and ., the first a letter or a digit"
-        })?;
+        check_name(name).map_err(Invalid::why)?;
         let (mut server, mut key) = (None, None);
         for field in query.split('&').filter(|field| !field.is_empty()) {
             match field.split_once('=') {

@@ -41,6 +41,11 @@ impl Moment {
         Self(Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32))
     }
 
+    /// How long it is since the clock began. For bounds that are shared as numbers.
+    pub fn since_the_beginning(self) -> Duration {
+        self.0
+    }
+
     /// That which comes so much later.
     #[must_use]
     pub fn after(self, time: Duration) -> Self {

@@ -250,6 +250,13 @@ impl From<StoreErrorKind> for FailureKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid(pub(crate) &'static str);
 
+impl Invalid {
+    /// The sentence for whoever has not sent it, but is about to.
+    pub fn why(self) -> &'static str {
+        self.0
+    }
+}
+
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "this is no message of the protocol: {}", self.0)
@@ -295,6 +302,16 @@ mod mode {
 }
 
 impl Request {
+    /// That by which its answer names it; 0 for those that have none.
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Read { number, .. } | Self::Write { number, .. } | Self::Flush { number } => {
+                *number
+            }
+            _ => 0,
+        }
+    }
+
     /// As it is sent.
     pub fn encode(&self) -> Vec<u8> {
         match self {

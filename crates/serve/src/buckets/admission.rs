@@ -5,8 +5,8 @@
 //! handshake.
 //!
 //! A client that has all of its connections and comes with one more has probably lost some of them, and its system does not know
-//! it yet. So the one that has been silent longest makes room, if that is long enough. If it was alive after all, its user goes on
-//! with another connection, and nothing is lost.
+//! it yet. So the one that has been silent longest makes room, if that is long enough. If it was alive after all, its user comes back,
+//! and fails if there is no room for it by then. Nothing that was flushed is lost.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use oblivio_wire::link::Moment;
 
 /// By a clock that nobody sets.
 pub(super) fn now() -> Duration {
-    let now = clock_gettime(ClockId::Monotonic);
-    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
+    Moment::now().since_the_beginning()
 }

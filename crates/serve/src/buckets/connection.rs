@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oblivio_wire::link::{Link, LinkReader};
-use oblivio_wire::message::VERSION;
+use oblivio_wire::message::{DATA_BYTES, VERSION};
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
 
 use super::admission::Seat;
@@ -96,7 +96,7 @@ impl<'s> Connection<'s> {
                 Err(invalid) => return self.refuse(0, Refusal::invalid(invalid.to_string())),
             };
             drop(message);
-            let number = number_of(&request);
+            let number = request.number();
             if matches!(request, Request::Hello { .. }) == is_greeted {
                 let message = "a connection begins with a hello, and has one";
                 return self.refuse(number, Refusal::invalid(message));
@@ -181,7 +181,7 @@ impl<'s> Connection<'s> {
             Request::Read { number, pieces } => {
                 requests.read.one();
                 let (volume, who) = self.volume()?;
-                let bytes_max = self.service.limits.message_bytes_max - HEAD_BYTES;
+                let bytes_max = self.service.limits.message_bytes_max - DATA_BYTES;
                 let parsed = size_of_val(&pieces[..]) as u64;
                 let grow = |bytes| grant.change(parsed + bytes);
                 volume.read(who, number, &pieces, bytes_max, grow)
@@ -273,18 +273,6 @@ impl<'s> Connection<'s> {
 impl Drop for Connection<'_> {
     fn drop(&mut self) {
         self.leave();
-    }
-}
-
-/// What an answer has before the bytes of pieces.
-const HEAD_BYTES: usize = 9;
-
-fn number_of(request: &Request) -> u64 {
-    match request {
-        Request::Read { number, .. }
-        | Request::Write { number, .. }
-        | Request::Flush { number } => *number,
-        _ => 0,
     }
 }
 

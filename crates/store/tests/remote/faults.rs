@@ -14,12 +14,12 @@ use crate::bench::{
     try_fill, try_read,
 };
 use crate::line::Cut;
-use crate::server::{Deed, NAME, Server, framed, number};
+use crate::server::{Deed, NAME, Server, framed};
 
 /// The numbers of all that came, repeats included.
 fn numbers(server: &Server) -> Vec<u64> {
     let world = server.world();
-    world.frames.iter().map(|frame| number(&Request::decode(frame).unwrap())).collect()
+    world.frames.iter().map(|frame| Request::decode(frame).unwrap().number()).collect()
 }
 
 fn is_read(request: &Request) -> bool {

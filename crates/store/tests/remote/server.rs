@@ -248,17 +248,8 @@ fn is_of_volume(request: &Request) -> bool {
     matches!(request, Request::Read { .. } | Request::Write { .. } | Request::Flush { .. })
 }
 
-pub(crate) fn number(request: &Request) -> u64 {
-    match request {
-        Request::Read { number, .. }
-        | Request::Write { number, .. }
-        | Request::Flush { number } => *number,
-        _ => 0,
-    }
-}
-
 fn refusal(request: &Request, kind: FailureKind, message: &str) -> Answer {
-    Answer::Failed(Failure { number: number(request), kind, message: message.into() })
+    Answer::Failed(Failure { number: request.number(), kind, message: message.into() })
 }
 
 /// As it is sent.
@@ -353,7 +344,7 @@ impl World {
         let mut once: Vec<Vec<u8>> = Vec::new();
         let mut by_number: HashMap<u64, usize> = HashMap::new();
         for frame in &self.frames {
-            let number = number(&Request::decode(frame).unwrap());
+            let number = Request::decode(frame).unwrap().number();
             match by_number.get(&number) {
                 Some(first) => assert!(once[*first] == *frame, "{number} is another request"),
                 None => {
