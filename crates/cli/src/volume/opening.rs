@@ -46,20 +46,21 @@ pub(crate) fn unlock(
     let place = &args.place;
     // What will be refused takes the volume from nobody.
     let looked = if options.read_only { None } else { place.volume.look()? };
-    if let Some(mut looked) = looked {
-        let owner = owner_of(args, &mut looked, newer)?;
-        let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
-        Volume::check_before_opening(&mut *looked.store, &state_home::open(&state)?, &owner)?;
-        drop(looked);
-        let OpenedStore { store, condition } = place.volume.open(options)?;
-        condition.mended.iter().for_each(|mended| output::remark(mended));
-        return Ok(Unlocking { store, condition, owner, state });
-    }
-    let mut opened = place.volume.open(options)?;
-    opened.condition.mended.iter().for_each(|mended| output::remark(mended));
-    let owner = owner_of(args, &mut opened, newer)?;
+    let is_looked_at = looked.is_some();
+    let open = || -> Result<OpenedStore, CliError> {
+        let opened = place.volume.open(options)?;
+        opened.condition.mended.iter().for_each(|mended| output::remark(mended));
+        Ok(opened)
+    };
+    let mut found = looked.map_or_else(open, Ok)?;
+    let owner = owner_of(args, &mut found, newer)?;
     let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
-    let OpenedStore { store, condition } = opened;
+    if is_looked_at {
+        Volume::check_before_opening(&mut *found.store, &state_home::open(&state)?, &owner)?;
+        drop(found);
+        found = open()?;
+    }
+    let OpenedStore { store, condition } = found;
     Ok(Unlocking { store, condition, owner, state })
 }
 

@@ -38,6 +38,14 @@ impl Traffic {
         self.written_bytes + self.pieces * REQUEST_BYTES + self.trips * FRAME_BYTES
     }
 
+    fn down_seconds(&self, link: Link) -> f64 {
+        self.down_bytes() / link.down_bytes_per_second()
+    }
+
+    fn up_seconds(&self, link: Link) -> f64 {
+        self.up_bytes() / link.up_bytes_per_second()
+    }
+
     /// Until a block is there, if nothing else is under way and no eviction is due: one round trip an access.
     pub fn answer_seconds(&self, link: Link) -> f64 {
         let asked = self.answer_pieces * REQUEST_BYTES + FRAME_BYTES;
@@ -50,29 +58,22 @@ impl Traffic {
     /// What a request takes with its share of evictions, if nothing is done at the same time: all trips, all bytes down and all
     /// bytes up, one after the other.
     pub fn serial_seconds(&self, link: Link) -> f64 {
-        let down = self.down_bytes() / link.down_bytes_per_second();
-        let up = self.up_bytes() / link.up_bytes_per_second();
-        self.accesses * (self.trips * link.round_trip_seconds() + down + up)
+        self.accesses * self.trips * link.round_trip_seconds() + self.in_turns_seconds(link)
     }
 
     /// Between two requests, if enough are under way that no trip is waited for: the slower direction is the bound.
     pub fn pipelined_seconds(&self, link: Link) -> f64 {
-        let down = self.down_bytes() / link.down_bytes_per_second();
-        let up = self.up_bytes() / link.up_bytes_per_second();
-        self.accesses * down.max(up)
+        self.accesses * self.down_seconds(link).max(self.up_seconds(link))
     }
 
     /// The same, if the directions take turns: what is written goes up while nothing comes down. So volumes do it today.
     pub fn in_turns_seconds(&self, link: Link) -> f64 {
-        let down = self.down_bytes() / link.down_bytes_per_second();
-        let up = self.up_bytes() / link.up_bytes_per_second();
-        self.accesses * (down + up)
+        self.accesses * (self.down_seconds(link) + self.up_seconds(link))
     }
 
     /// Whether what is written takes longer than what is read.
     pub fn is_bound_by_up(&self, link: Link) -> bool {
-        let down = self.down_bytes() / link.down_bytes_per_second();
-        self.up_bytes() / link.up_bytes_per_second() > down
+        self.up_seconds(link) > self.down_seconds(link)
     }
 }
 

@@ -123,7 +123,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing, and ends a disk that is in use because somebody mistyped a command",
         edits: &[Edit {
             file: "cli/src/volume/opening.rs",
-            find: "Volume::check_before_opening(&mut *looked.store, &state_home::open(&state)?, &owner)?;",
+            find: "Volume::check_before_opening(&mut *found.store, &state_home::open(&state)?, &owner)?;",
             replacement: "",
         }],
         found_by: &[CLI_VOLUME

@@ -9,6 +9,23 @@ use rand::rngs::StdRng;
 
 use crate::support::bench::{Bench, read};
 
+/// Runs the volume again and again. Each time another operation meets a fault: every `nth`, with each of `faults`.
+fn fault_each_nth_operation(
+    volume: &SmallVolume,
+    survival: Survival,
+    nth: usize,
+    faults: &[fn(u64) -> Fault],
+) {
+    let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
+    assert!(operations > 150, "{operations}");
+    for n in (0..operations).step_by(nth) {
+        for fault in faults {
+            let life = Life::new(&[fault(n)], survival);
+            volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
+        }
+    }
+}
+
 #[test]
 fn without_faults_it_is_a_disk() {
     for seed in 0..3 {
@@ -39,12 +56,7 @@ fn with_a_schedule_every_operation_may_be_the_last() {
     ] {
         let device = Device::Scheduled { cache_blocks_max: 4, accesses: 2 };
         let volume = SmallVolume { steps: 40, sync_moves, device, ..SmallVolume::default() };
-        let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
-        assert!(operations > 150, "{operations}");
-        for n in (0..operations).step_by(11) {
-            let life = Life::new(&[Fault::CrashAt(n)], survival);
-            volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
-        }
+        fault_each_nth_operation(&volume, survival, 11, &[Fault::CrashAt]);
     }
 }
 
@@ -57,12 +69,7 @@ fn every_tenth_operation_may_be_the_last() {
         (SyncMoves::AtFlush, Survival::All),
     ] {
         let volume = SmallVolume { steps: 60, sync_moves, ..SmallVolume::default() };
-        let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
-        assert!(operations > 150, "{operations}");
-        for n in (0..operations).step_by(10) {
-            let life = Life::new(&[Fault::CrashAt(n)], survival);
-            volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
-        }
+        fault_each_nth_operation(&volume, survival, 10, &[Fault::CrashAt]);
     }
 }
 
@@ -74,14 +81,7 @@ fn without_a_cache_every_tenth_operation_may_be_the_last_or_fail() {
     ] {
         let device = Device::Disk { cache_blocks_max: 0 };
         let volume = SmallVolume { steps: 60, device, sync_moves, ..SmallVolume::default() };
-        let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
-        assert!(operations > 150, "{operations}");
-        for n in (0..operations).step_by(10) {
-            for fault in [Fault::CrashAt(n), Fault::FailAt(n)] {
-                let life = Life::new(&[fault], survival);
-                volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
-            }
-        }
+        fault_each_nth_operation(&volume, survival, 10, &[Fault::CrashAt, Fault::FailAt]);
     }
 }
 
@@ -93,14 +93,7 @@ fn on_several_disks_every_tenth_operation_may_be_the_last_or_fail() {
         (SmallScheme::Raw, Survival::None),
     ] {
         let volume = SmallVolume { steps: 60, scheme, disks: 3, ..SmallVolume::default() };
-        let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
-        assert!(operations > 150, "{operations}");
-        for n in (0..operations).step_by(10) {
-            for fault in [Fault::CrashAt(n), Fault::FailAt(n)] {
-                let life = Life::new(&[fault], survival);
-                volume.run(&[life]).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
-            }
-        }
+        fault_each_nth_operation(&volume, survival, 10, &[Fault::CrashAt, Fault::FailAt]);
     }
 }
 
