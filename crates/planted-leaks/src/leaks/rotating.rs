@@ -65,10 +65,10 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that the next request is for the same block: its old path is shown, not its new one",
         edits: &[Edit {
             file: "core/src/durable/rotating/moves.rs",
-            find: "self.backend.prefetch(next.from);",
+            find: "self.backend.announce(ahead, step.from);",
             replacement:
-                "let mapping = self.positions.get(next.address).ok().and_then(Result::ok).flatten();
-                self.backend.prefetch(mapping.map_or(next.from, |mapping| mapping.leaf));",
+                "let mapping = self.positions.get(step.address).ok().and_then(Result::ok).flatten();
+                self.backend.announce(ahead, mapping.map_or(step.from, |mapping| mapping.leaf));",
         }],
         found_by: &[PRIVACY.tests(&["leaves::shown_ahead_are_those_read_next"])],
     },
@@ -77,10 +77,11 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which of the accesses of a batch is for which address, by their order",
         edits: &[Edit {
             file: "core/src/durable/rotating/moves.rs",
-            find: "for next in steps.iter().skip(is_next) {",
-            replacement: "let mut announced: Vec<_> = steps.iter().skip(is_next).collect();
+            find: "for (ahead, step) in (self.announced..).zip(steps).skip(usize::from(is_alone)) {",
+            replacement:
+                "let mut announced: Vec<_> = steps.iter().skip(usize::from(is_alone)).collect();
         announced.sort_by_key(|step| step.address);
-        for next in announced {",
+        for (ahead, step) in (self.announced..).zip(announced) {",
         }],
         found_by: &[PRIVACY.tests(&["leaves::shown_ahead_are_those_read_next"])],
     },
@@ -89,9 +90,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether the stash is at its bound",
         edits: &[Edit {
             file: "core/src/durable/rotating/moves.rs",
-            find: "self.backend.prefetch(next.from);",
+            find: "self.backend.announce(ahead, step.from);",
             replacement: "if self.backend.stash().blocks() < self.config().stash_blocks_max {
-                    self.backend.prefetch(next.from);
+                    self.backend.announce(ahead, step.from);
                 }",
         }],
         found_by: &[PRIVACY.tests(&[
@@ -106,7 +107,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "position_map.forget(range);",
             replacement: "let forgotten: Vec<_> = position_map.mapped(range.clone()).collect();
                 for (_, mapping) in forgotten {
-                    self.backend.prefetch(mapping.leaf);
+                    self.backend.announce(0, mapping.leaf);
                 }
                 position_map.forget(range);",
         }],

@@ -38,7 +38,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "Ok(plan_of(&self.positions.draw_moves(&planned, blocks, &mut coins)?))",
             replacement: "let moves = self.positions.draw_moves(&planned, blocks, &mut coins)?;
         if wanted.iter().any(|want| matches!(want, Want::Position(_))) {
-            self.backend.prefetch(moves[0].from);
+            self.backend.announce(0, moves[0].from);
         }
         Ok(plan_of(&moves))",
         }],
@@ -294,10 +294,10 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which blocks of a batch were ever written",
         edits: &[Edit {
             file: "core/src/durable/rotating/moves.rs",
-            find: "self.backend.prefetch(next.from);",
-            replacement: "let mapping = self.positions.get(next.address).ok().and_then(Result::ok).flatten();
-                if next.is_of_nothing() || mapping.is_some_and(|mapping| mapping.live) {
-                    self.backend.prefetch(next.from);
+            find: "self.backend.announce(ahead, step.from);",
+            replacement: "let mapping = self.positions.get(step.address).ok().and_then(Result::ok).flatten();
+                if step.is_of_nothing() || mapping.is_some_and(|mapping| mapping.live) {
+                    self.backend.announce(ahead, step.from);
                 }",
         }],
         found_by: &[VOLUME_PRIVACY

@@ -19,6 +19,8 @@ pub(super) struct Prefetched {
     /// Of all reads.
     bytes: usize,
     bytes_max: usize,
+    /// The latest request of which something was read.
+    last_read: u64,
     /// Requests of which nobody needs the answer any more.
     useless: Vec<u64>,
 }
@@ -51,6 +53,7 @@ impl Prefetched {
             pieces: HashMap::new(),
             bytes: 0,
             bytes_max,
+            last_read: 0,
             useless: Vec::new(),
         }
     }
@@ -72,17 +75,16 @@ impl Prefetched {
         true
     }
 
-    /// The oldest requests make room for the latest. Answers whether there is room for it.
+    /// Answers whether there is room for the latest request. What was announced before it is read before it, so nothing of that
+    /// makes room; but for requests before the one that was read last, of which something is left that nobody reads any more.
     pub(super) fn make_room(&mut self) -> bool {
-        while self.bytes > self.bytes_max && self.reads.len() > 1 {
-            self.forget_oldest();
+        while self.bytes > self.bytes_max
+            && let Some(oldest) = self.reads.keys().next().copied()
+            && oldest < self.last_read
+        {
+            self.forget_read(oldest);
         }
         self.bytes <= self.bytes_max
-    }
-
-    fn forget_oldest(&mut self) {
-        let oldest = self.reads.keys().next().copied();
-        oldest.into_iter().for_each(|number| self.forget_read(number));
     }
 
     /// The request that the piece is part of, if it is held.
@@ -111,7 +113,9 @@ impl Prefetched {
     pub(super) fn was_read(&mut self, piece: &Piece) {
         let Some(held) = self.held_mut(piece) else { return };
         held.readers -= 1;
-        if held.readers == 0 {
+        let (readers, number) = (held.readers, held.number);
+        self.last_read = self.last_read.max(number);
+        if readers == 0 {
             self.release((piece.tree, piece.bucket), |held| held.part == piece.part);
         }
     }
@@ -210,23 +214,28 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_make_room() {
+    fn what_is_read_first_does_not_make_room_and_what_nobody_reads_does() {
         let mut prefetched = Prefetched::new(100);
+        let requests =
+            |prefetched: &Prefetched| [1, 2, 3, 4, 5].map(|i| prefetched.request(&whole(i)));
         announce(&mut prefetched, 1, &[(whole(1), 30), (whole(2), 30)]);
-        announce(&mut prefetched, 2, &[(whole(3), 40)]);
+        announce(&mut prefetched, 2, &[(whole(3), 20), (whole(4), 20)]);
         assert!(prefetched.make_room());
-        assert_eq!(prefetched.take_useless(), []);
-        announce(&mut prefetched, 3, &[(whole(4), 50)]);
+        announce(&mut prefetched, 3, &[(whole(5), 50)]);
+        assert!(!prefetched.make_room());
+        prefetched.forget_read(3);
+        assert_eq!(prefetched.take_useless(), [3]);
+        assert_eq!(requests(&prefetched), [Some(1), Some(1), Some(2), Some(2), None]);
+        // Of the first request, one piece was not read, and is not going to be.
+        prefetched.was_read(&whole(1));
+        prefetched.was_read(&whole(3));
+        announce(&mut prefetched, 4, &[(whole(5), 50)]);
         assert!(prefetched.make_room());
         assert_eq!(prefetched.take_useless(), [1]);
-        assert_eq!(
-            [1, 2, 3, 4].map(|i| prefetched.request(&whole(i))),
-            [None, None, Some(2), Some(3)]
-        );
-        announce(&mut prefetched, 4, &[(whole(5), 101)]);
+        assert_eq!(requests(&prefetched), [None, None, None, Some(2), Some(4)]);
+        announce(&mut prefetched, 5, &[(whole(6), 101)]);
         assert!(!prefetched.make_room());
-        assert_eq!(prefetched.take_useless(), [2, 3]);
-        prefetched.forget_read(4);
+        [2, 4, 5].into_iter().for_each(|number| prefetched.forget_read(number));
         assert_eq!((prefetched.bytes, prefetched.pieces.len(), prefetched.reads.len()), (0, 0, 0));
     }
 }

@@ -1,5 +1,7 @@
 //! Any calls, any faults: the store is one in memory, and what is asked for does not depend on the faults.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use oblivio_store::RemoteOptions;
@@ -29,7 +31,9 @@ proptest! {
         deeds in prop::collection::btree_map(0usize..150, (0u8..6, any::<u64>()), 0..15),
     ) {
         let calls = steps(count, seed);
-        let options = RemoteOptions { unflushed_bytes_max, ..options() };
+        // Longer than all attempts take if no link carries enough to win anything.
+        let retry_for = Duration::from_secs(60);
+        let options = RemoteOptions { unflushed_bytes_max, retry_for, ..options() };
         let server = Server::new();
         let mut store = create_with(&server, options.clone());
         server.plan(move |n, _| match deeds.get(&n) {

@@ -37,13 +37,14 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         Ok(())
     }
 
-    /// Announces the paths of accesses that come after those that were announced before. All at once: on the other end of
-    /// a long way they are then one round trip, and on a file another processor reads them meanwhile.
+    /// Announces the paths of accesses that come after those that were announced before, and of the evictions among them. All
+    /// at once: on the other end of a long way they are then one round trip, what evictions write goes up while the paths
+    /// behind them come down, and on a file another processor reads them meanwhile.
     pub(super) fn announce(&mut self, steps: &[Move]) {
-        // The very first is read at once.
-        let is_next = usize::from(self.announced == 0);
-        for next in steps.iter().skip(is_next) {
-            self.backend.prefetch(next.from);
+        // One by itself is read at once.
+        let is_alone = self.announced == 0 && steps.len() == 1;
+        for (ahead, step) in (self.announced..).zip(steps).skip(usize::from(is_alone)) {
+            self.backend.announce(ahead, step.from);
         }
         self.announced += steps.len();
     }

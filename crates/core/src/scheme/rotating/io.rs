@@ -126,17 +126,23 @@ impl RotatingIo {
 }
 
 impl RotatingTrips<'_> {
-    /// Tells storage that the path to `leaf` will be read, after the evictions before `g`.
-    pub(super) fn prefetch(&mut self, g: u64, leaf: Leaf) {
-        self.io.aim(g, leaf);
+    /// Tells storage that the path to `leaf` will be read, where it is after the evictions before `now`.
+    pub(super) fn prefetch(&mut self, now: u64, leaf: Leaf) {
+        self.io.aim(now, leaf);
         self.store.prefetch(&self.io.pieces);
     }
 
-    /// Tells storage what eviction `g`, the next one, will read.
-    pub(super) fn prefetch_eviction(&mut self, g: u64, leaf: Leaf, taken: Option<&TakenSlots>) {
-        self.io.aim(g, leaf);
+    /// Tells storage what eviction `g` will read, where it is after the evictions before `now`.
+    pub(super) fn prefetch_eviction(
+        &mut self,
+        now: u64,
+        g: u64,
+        leaf: Leaf,
+        taken: Option<&TakenSlots>,
+    ) {
+        self.io.aim(now, leaf);
         if let Some(taken) = taken {
-            self.io.add_pages(taken, taken.read_by(g));
+            self.io.add_pages(taken, taken.read_by(g, now));
         }
         self.store.prefetch(&self.io.pieces);
     }
@@ -202,7 +208,7 @@ impl RotatingTrips<'_> {
     ) -> Result<(), Error> {
         self.io.aim(g, leaf);
         if let Some(taken) = &taken {
-            self.io.add_pages(taken, taken.read_by(g));
+            self.io.add_pages(taken, taken.read_by(g, g));
         }
         self.open_trip(g, &mut Search::default(), blocks, taken, |_, entry, _| each(entry))
     }
@@ -419,7 +425,7 @@ impl RotatingTrips<'_> {
         let path = verifier.verify_all_with(search, versions, &frames)?;
         if let Some(taken) = &mut taken {
             let sealed = (2 * versions.len()..).map(|i| frames.get(i));
-            let opened = taken.read_by(g).zip(sealed);
+            let opened = taken.read_by(g, g).zip(sealed);
             let pages = opened.map(|(page, sealed)| open_page(sealer, taken, &page, sealed));
             let pages = pages.collect::<Result<Vec<_>, _>>()?;
             taken.begin_eviction(g, pages);

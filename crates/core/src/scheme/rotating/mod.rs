@@ -87,6 +87,8 @@ pub struct RotatingScheme<S> {
     evictions: u64,
     /// G of the state that the client could go back to. Public.
     kept_evictions: u64,
+    /// Storage was told what the evictions before this one read. Public.
+    evictions_announced: u64,
 }
 
 impl<S: BucketStore> RotatingScheme<S> {
@@ -121,6 +123,7 @@ impl<S: BucketStore> RotatingScheme<S> {
             accesses_since_eviction,
             evictions,
             kept_evictions: evictions,
+            evictions_announced: evictions,
         })
     }
 
@@ -266,9 +269,25 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.client.check_room(accesses)
     }
 
-    /// Tells storage that the path to `leaf` will be read by a coming access.
-    pub fn prefetch(&mut self, leaf: Leaf) {
+    /// Tells storage what the access will read that shows `leaf` and comes after `ahead` others, and what the eviction behind
+    /// it will, if one is due. Buckets that are written until then are announced where they are now.
+    pub(crate) fn announce(&mut self, ahead: usize, leaf: Leaf) {
         self.io.over(&mut self.store).prefetch(self.evictions, leaf);
+        let until_then = self.evictions_after(ahead as u64, 0);
+        if self.evictions_after(ahead as u64 + 1, 0) > until_then {
+            self.announce_eviction(until_then);
+        }
+    }
+
+    /// Tells storage what eviction `g` will read, unless it was told before.
+    fn announce_eviction(&mut self, g: u64) {
+        if g < self.evictions_announced {
+            return;
+        }
+        self.evictions_announced = g + 1;
+        let leaf = self.evicted_by(g);
+        let Self { io, store, taken, evictions, .. } = self;
+        io.over(store).prefetch_eviction(*evictions, g, leaf, taken.as_ref());
     }
 
     /// The first half of an access: serves the block, which `was_live` or not, and maps it to its new
@@ -343,11 +362,7 @@ impl<S: BucketStore> RotatingScheme<S> {
                 self.accesses_since_eviction = 0;
             }
             // The eviction after the next access is no secret: storage may fetch its path already.
-            1 => {
-                let leaf = self.next_evicted();
-                let Self { io, store, taken, evictions, .. } = self;
-                io.over(store).prefetch_eviction(*evictions, leaf, taken.as_ref());
-            }
+            1 => self.announce_eviction(self.evictions),
             _ => (),
         }
         self.client.end();
@@ -424,14 +439,14 @@ impl<S: BucketStore> RotatingScheme<S> {
         Ok(())
     }
 
-    /// The leaf of the next EO access. Public.
-    fn next_evicted(&self) -> Leaf {
-        reverse_lexicographic(self.evictions, self.client.config.geometry.leaf_level())
+    /// The leaf of EO access `g`. Public.
+    fn evicted_by(&self, g: u64) -> Leaf {
+        reverse_lexicographic(g, self.client.config.geometry.leaf_level())
     }
 
     /// A dummy Path ORAM access to the next path of the order, which drops copies of the past.
     fn evict_only(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
-        let leaf = self.next_evicted();
+        let leaf = self.evicted_by(self.evictions);
         let Self { io, store, client, taken, evictions, .. } = self;
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let Client { stash, blocks, top, .. } = client;

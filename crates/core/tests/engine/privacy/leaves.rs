@@ -163,9 +163,10 @@ fn of_evictions_come_in_the_published_order() {
     states.assert_rare_ones_occurred(100);
 }
 
-/// Before each access of a batch but the last, the leaf of the one after it is shown, and under rotating RAW ORAM those
-/// of the whole batch before the first of them: not one that is stale by then, nor one that is never used.
-/// Whatever else is shown is the next path of the published order of evictions.
+/// Before each access of a batch but the last, the leaf of the one after it is shown: not one that is stale by then, nor one
+/// that is never used. Under rotating RAW ORAM all paths of a batch are shown before the first of them is read, those of its
+/// evictions among them, unless the batch is a single access. Whatever else is shown is the next path of the published order
+/// of evictions.
 #[test]
 fn shown_ahead_are_those_read_next() {
     for (scheme, tree_top_levels) in [
@@ -184,23 +185,39 @@ fn shown_ahead_are_those_read_next() {
     }
 }
 
+/// The paths of a batch and of the evictions that it leads to, in order. The eviction that the first access leads to was shown
+/// after the access before it.
+fn whole_batch(batch: &[u64], before: u64, period: u64) -> impl Iterator<Item = u64> {
+    (before + 1..).zip(batch).flat_map(move |(accesses, leaf)| {
+        let is_shown = accesses.is_multiple_of(period) && (accesses > before + 1 || period == 1);
+        let eviction = is_shown.then(|| eviction_leaf(accesses / period - 1));
+        std::iter::once(*leaf).chain(eviction)
+    })
+}
+
 #[track_caller]
 pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
     let accessed = leaves(run, Purpose::Access);
-    // For each access, the leaves that are shown before it: of the same batch the next one, or all that are left.
-    let mut ahead = Vec::new();
-    let shows_all = matches!(run.setup.scheme, Scheme::Rotating(_));
+    // For each access, the leaves that are shown before it: of the same batch the next one, or all of it.
+    let mut ahead: Vec<Vec<u64>> = Vec::new();
+    let period = match run.setup.scheme {
+        Scheme::Rotating(period) => Some(u64::from(period)),
+        Scheme::Path | Scheme::Raw(_) => None,
+    };
     let batches = match run.setup.hits {
         HitPolicy::Access => run.setup.batches(),
         // Nobody knows before it begins that there will be an access.
         HitPolicy::Serve => vec![1; accessed.len()],
     };
     for length in batches {
-        let batch = &accessed[ahead.len()..][..length];
-        ahead.extend((1..=length).map(|next| match next {
-            1 if shows_all => &batch[1..],
-            _ if shows_all => &[],
-            _ => &batch[next..length.min(next + 1)],
+        let before = ahead.len();
+        let batch = &accessed[before..][..length];
+        ahead.extend((1..=length).map(|next| match period {
+            Some(period) if next == 1 && length > 1 => {
+                whole_batch(batch, before as u64, period).collect()
+            }
+            Some(_) => vec![],
+            None => batch[next..length.min(next + 1)].to_vec(),
         }));
     }
     let mut ahead = ahead.into_iter();
@@ -214,13 +231,13 @@ pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
                 let purpose = schedule.next().expect("a read that is in the schedule");
                 let next = match purpose {
                     Purpose::Access => ahead.next().unwrap_or_default(),
-                    Purpose::Eviction => &[],
+                    Purpose::Eviction => vec![],
                 };
                 let place = format!("{}, {:?}", run.workload, run.setup);
                 // In the order in which they will be read: any other could say something of them.
                 let mut from = 0;
                 for next in next {
-                    let at = shown[from..].iter().position(|leaf| leaf == next);
+                    let at = shown[from..].iter().position(|leaf| *leaf == next);
                     from += at.unwrap_or_else(|| panic!("{next} was not shown in order, {place}"));
                     shown.remove(from);
                 }

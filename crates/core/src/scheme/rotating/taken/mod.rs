@@ -75,11 +75,11 @@ impl TakenSlots {
         self.marks.iter().copied()
     }
 
-    /// The pages that eviction `g` reads: those it adds to the marks, and those it sweeps.
-    pub(super) fn read_by(&self, g: u64) -> impl Iterator<Item = PageVersion> + '_ {
+    /// The pages that eviction `g` reads, as those before `now` left them: those it adds to the marks, and those it sweeps.
+    pub(super) fn read_by(&self, g: u64, now: u64) -> impl Iterator<Item = PageVersion> + '_ {
         let begun = self.pages.begins_pages(g).then(|| self.pages.written_with(g));
         let swept = self.pages.swept_by(g).map(|version| version.page);
-        begun.into_iter().flatten().chain(swept).map(move |page| self.pages.latest(page, g))
+        begun.into_iter().flatten().chain(swept).map(move |page| self.pages.latest(page, now))
     }
 
     pub(super) fn piece(&self, version: &PageVersion) -> Piece {
@@ -98,7 +98,7 @@ impl TakenSlots {
     /// Begins eviction `g` with the pages of [`Self::read_by`], opened, in that order. A page never
     /// written is zeros.
     pub(super) fn begin_eviction(&mut self, g: u64, opened: Vec<Page>) {
-        let versions: Vec<_> = self.read_by(g).collect();
+        let versions: Vec<_> = self.read_by(g, g).collect();
         let begun = if self.pages.begins_pages(g) { self.pages.written_with(g).count() } else { 0 };
         self.under_sweep.clear();
         for (i, (version, bits)) in versions.into_iter().zip(opened).enumerate() {
