@@ -75,7 +75,7 @@ impl OnLink {
         let left_out = self.left_out.iter().map(|why| format!("left out  {why}\n"));
         format!(
             "on {}, by a model of bytes and trips: a path is announced and read in one round trip; with more under way \
-             no trip is waited for, and the directions take turns; {REQUEST_BYTES} bytes ask for a piece and {FRAME_BYTES} are around a message. \
+             no trip is waited for, and both directions are used at once; {REQUEST_BYTES} bytes ask for a piece and {FRAME_BYTES} are around a message. \
              Without the cache, checkpoints, packet headers, loss, and what server and client take themselves\n\
              {}\n\
              reads 4 KiB in: one at a time; with evictions: the mean, if nothing is done at the same time. reads/s, writes/s: of 4 KiB \

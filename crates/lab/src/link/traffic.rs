@@ -58,17 +58,14 @@ impl Traffic {
     /// What a request takes with its share of evictions, if nothing is done at the same time: all trips, all bytes down and all
     /// bytes up, one after the other.
     pub fn serial_seconds(&self, link: Link) -> f64 {
-        self.accesses * self.trips * link.round_trip_seconds() + self.in_turns_seconds(link)
+        let trips = self.trips * link.round_trip_seconds();
+        self.accesses * (trips + self.down_seconds(link) + self.up_seconds(link))
     }
 
-    /// Between two requests, if enough are under way that no trip is waited for: the slower direction is the bound.
+    /// Between two requests, if enough are under way that no trip is waited for and both directions are used at once: the slower
+    /// one is the bound.
     pub fn pipelined_seconds(&self, link: Link) -> f64 {
         self.accesses * self.down_seconds(link).max(self.up_seconds(link))
-    }
-
-    /// The same, if the directions take turns: what is written goes up while nothing comes down. So volumes do it today.
-    pub fn in_turns_seconds(&self, link: Link) -> f64 {
-        self.accesses * (self.down_seconds(link) + self.up_seconds(link))
     }
 
     /// Whether what is written takes longer than what is read.
@@ -101,7 +98,6 @@ mod tests {
         let (down, up) = (10_064, 2 * (10_000 + 320 + 64));
         assert_eq!(micros(PATH.serial_seconds(link)), 20_000 + down + up);
         assert_eq!(micros(PATH.pipelined_seconds(link)), up);
-        assert_eq!(micros(PATH.in_turns_seconds(link)), down + up);
         assert!(PATH.is_bound_by_up(link));
         assert!(!PATH.is_bound_by_up(Link::new(1.0, 4.0, 10.0)));
         let nested = Traffic { accesses: 3.0, ..PATH };

@@ -78,7 +78,7 @@ impl VolumeOnLink {
     pub fn read_seconds(&self, link: Link) -> f64 {
         let units = SMALL_BYTES.div_ceil(self.unit_bytes);
         // Those of one request are announced together.
-        let more = (units - 1) as f64 * self.unit.in_turns_seconds(link);
+        let more = (units - 1) as f64 * self.unit.pipelined_seconds(link);
         self.unit.answer_seconds(link) + more
     }
 
@@ -90,7 +90,7 @@ impl VolumeOnLink {
     /// Reads of 4 KiB at places anywhere, a second.
     pub fn reads_per_second(&self, link: Link) -> f64 {
         let units = SMALL_BYTES.div_ceil(self.unit_bytes) as f64;
-        1.0 / (units * self.unit.in_turns_seconds(link))
+        1.0 / (units * self.unit.pipelined_seconds(link))
     }
 
     /// Writes of 4 KiB at places anywhere, a second. A part of a block is read before it is written.
@@ -120,7 +120,7 @@ impl VolumeOnLink {
             .range
             .as_ref()
             .map_or((self.unit_bytes, &self.unit), |(bytes, range)| (*bytes, range));
-        bytes.div_ceil(each) as f64 * traffic.in_turns_seconds(link)
+        bytes.div_ceil(each) as f64 * traffic.pipelined_seconds(link)
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
         };
         let (raw, range) = (of(&DurableRaw, None), of(&DurableRange, None));
         // 256 blocks, and the first of them comes after a round trip.
-        let blocks = 256.0 * raw.unit.in_turns_seconds(link);
+        let blocks = 256.0 * raw.unit.pipelined_seconds(link);
         near(raw.long_read_seconds(link), 0.02 + blocks, 1e-9);
         near(raw.fill_seconds(link), 1024.0 * blocks, 1e-9);
         // A range saves seeks, and no bytes: each of its evictions is one of every tree.

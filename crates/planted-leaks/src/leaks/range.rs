@@ -23,7 +23,7 @@ const AT_A_RATE: &str = "at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class
 const EXACT: &str = "a_request_takes_two_ranges_that_are_as_long_wherever_it_lies";
 const AT_HAND: &str = "what_is_at_hand_of_a_request_does_not_change_what_it_takes";
 const WRITES: &str = "a_range_is_written_at_once_if_all_of_it_is_dirty";
-const ANNOUNCED: &str = "the_path_that_is_announced_is_the_one_that_is_read";
+const ANNOUNCED: &str = "what_is_announced_is_what_is_read";
 const FLOW: &str = "reads_that_are_begun_look_alike";
 
 pub(super) const LEAKS: &[Leak] = &[
@@ -135,12 +135,12 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[
             Edit {
                 file: ACCESS,
-                find: "            let Self { subs, store, evictions, .. } = self;
-            subs[at].tree.prefetch(store, *evictions, run);",
-                replacement: "            let Self { subs, store, evictions, live, .. } = self;
-            if (step.first..).take(step.blocks()).any(|it| live.contains(it)) {
-                subs[at].tree.prefetch(store, *evictions, run);
-            }",
+                find: "                let Self { subs, store, evictions, .. } = self;
+                subs[at].tree.prefetch(store, *evictions, run);",
+                replacement: "                let Self { subs, store, evictions, live, .. } = self;
+                if (step.first..).take(step.blocks()).any(|it| live.contains(it)) {
+                    subs[at].tree.prefetch(store, *evictions, run);
+                }",
             }
         ],
         found_by: &[VOLUME_RANGE.tests(&[FLOW])],
@@ -174,10 +174,10 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "where a range will be read the next time",
         edits: &[Edit {
             file: ACCESS,
-            find: "            let run = Run { first: step.from, paths: step.blocks() as u64 };
-            let Self",
-            replacement: "            let run = Run { first: step.to, paths: step.blocks() as u64 };
-            let Self",
+            find: "                let run = Run { first: step.from, paths: step.blocks() as u64 };
+                let Self",
+            replacement: "                let run = Run { first: step.to, paths: step.blocks() as u64 };
+                let Self",
         }],
         found_by: &[VOLUME_RANGE.tests(&[ANNOUNCED])],
     },

@@ -55,9 +55,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses are dummies",
         edits: &[Edit {
             file: "core/src/durable/rotating/moves.rs",
-            find: "self.backend.prefetch(next.from);",
-            replacement: "if !next.is_of_nothing() {
-                    self.backend.prefetch(next.from);
+            find: "self.backend.announce(ahead, step.from);",
+            replacement: "if !step.is_of_nothing() {
+                    self.backend.announce(ahead, step.from);
                 }",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],

@@ -43,6 +43,14 @@ impl Step {
     }
 }
 
+/// What storage was told of, and was not made yet. Public.
+#[derive(Clone, Copy, Default)]
+struct Announced {
+    steps: usize,
+    /// Of their ranges.
+    blocks: usize,
+}
+
 /// The sub-ORAMs of a store, and their client.
 pub(super) struct RangeArray {
     pub(super) params: RangeParams,
@@ -58,8 +66,7 @@ pub(super) struct RangeArray {
     pub(super) kept_evictions: u64,
     /// Blocks that were accessed since the last eviction. Public.
     pub(super) blocks_since_eviction: u32,
-    /// Steps that were announced, and not made yet. Public.
-    announced: usize,
+    announced: Announced,
     /// Something failed half way.
     pub(super) broken: bool,
     pub(super) store: AnyStore,
@@ -96,7 +103,7 @@ impl RangeArray {
             evictions,
             kept_evictions: evictions,
             blocks_since_eviction,
-            announced: 0,
+            announced: Announced::default(),
             broken: false,
             store,
             geometry,
@@ -139,18 +146,35 @@ impl RangeArray {
             || self.held.len() as u64 > waiting + params.stuck_blocks_max()
     }
 
-    /// Tells storage of the runs of steps that come after those that were announced before.
+    /// Tells storage of the runs of steps that come after those that were announced before, and of the evictions among them.
     pub(super) fn announce_steps(&mut self, steps: &[Step]) -> Result<(), Error> {
-        // A path that is the very next is read at once.
-        let is_next = self.announced == 0 && steps.first().is_some_and(|step| step.class == 0);
-        for step in steps.iter().skip(usize::from(is_next)) {
-            let at = self.of_class(step.class)?;
-            let run = Run { first: step.from, paths: step.blocks() as u64 };
-            let Self { subs, store, evictions, .. } = self;
-            subs[at].tree.prefetch(store, *evictions, run);
+        // A path by itself is read at once.
+        let is_alone = self.announced.steps == 0 && matches!(steps, [Step { class: 0, .. }]);
+        for step in steps {
+            if !is_alone {
+                let at = self.of_class(step.class)?;
+                let run = Run { first: step.from, paths: step.blocks() as u64 };
+                let Self { subs, store, evictions, .. } = self;
+                subs[at].tree.prefetch(store, *evictions, run);
+                self.announce_evictions_behind(step.blocks());
+            }
+            self.announced.steps += 1;
+            self.announced.blocks += step.blocks();
         }
-        self.announced += steps.len();
         Ok(())
+    }
+
+    /// Those that so many blocks lead to, which come after the ones that were announced.
+    fn announce_evictions_behind(&mut self, blocks: usize) {
+        let before = u64::from(self.blocks_since_eviction) + self.announced.blocks as u64;
+        let period = u64::from(self.params.evict_period);
+        let first = before / period;
+        let count = (before + blocks as u64) / period - first;
+        if count > 0 {
+            let Self { subs, store, evictions, geometry, .. } = self;
+            let run = Run::of_evictions(*evictions + first, count, geometry);
+            subs.iter_mut().for_each(|sub| sub.tree.prefetch(store, *evictions, run));
+        }
     }
 
     /// Makes the accesses of `steps`, with an operation for each block of their ranges.
@@ -162,8 +186,9 @@ impl RangeArray {
         check_sound(self.broken)?;
         self.check_steps(steps, ops)?;
         self.broken = true;
-        self.announce_steps(steps.get(self.announced..).unwrap_or_default())?;
-        self.announced -= steps.len();
+        self.announce_steps(steps.get(self.announced.steps..).unwrap_or_default())?;
+        self.announced.steps -= steps.len();
+        self.announced.blocks -= ops.len();
         let mut rest = ops;
         for step in steps {
             let (now, later) = rest.split_at_mut(step.blocks());
