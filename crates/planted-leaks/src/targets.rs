@@ -97,6 +97,10 @@ pub(crate) const STORE_REMOTE_LIES: TestTarget =
 pub(crate) const SERVE_BUCKET_SESSIONS: TestTarget =
     TestTarget { package: "oblivio-serve", program: "servers", module: "buckets::sessions" };
 
+/// What no guest of a bucket server can see from outside.
+pub(crate) const SERVE_BUCKET_UNITS: TestTarget =
+    TestTarget { package: "oblivio-serve", program: UNIT_TESTS, module: "buckets" };
+
 /// Who meets whom.
 pub(crate) const WIRE_TLS: TestTarget =
     TestTarget { package: "oblivio-wire", program: UNIT_TESTS, module: "tls::tests" };

@@ -2,7 +2,8 @@
 
 use super::{Edit, Leak};
 use crate::targets::{
-    CLI_VOLUME, SERVE_BUCKET_SESSIONS, STORE_REMOTE_FAULTS, STORE_REMOTE_LIES, WIRE_TLS,
+    CLI_VOLUME, SERVE_BUCKET_SESSIONS, SERVE_BUCKET_UNITS, STORE_REMOTE_FAULTS, STORE_REMOTE_LIES,
+    WIRE_TLS,
 };
 
 pub(super) const LEAKS: &[Leak] = &[
@@ -128,5 +129,29 @@ pub(super) const LEAKS: &[Leak] = &[
         }],
         found_by: &[CLI_VOLUME
             .tests(&["remote::a_second_client_takes_the_volume_over_and_the_first_says_so"])],
+    },
+    Leak {
+        name: "remote-numbers-of-sessions-are-not-synced",
+        shows: "nothing, and keeps everybody out of a volume whose server has lost its power",
+        edits: &[Edit {
+            file: "serve/src/buckets/session.rs",
+            find: "    disk.sync(&file)?;\n",
+            replacement: "",
+        }],
+        found_by: &[SERVE_BUCKET_UNITS.tests(&[
+            "session::tests::a_number_that_is_told_outlives_a_loss_of_power_and_is_whole_at_any_other",
+        ])],
+    },
+    Leak {
+        name: "remote-names-of-sessions-are-not-synced",
+        shows: "two clients with copies of one directory what the other writes, once the server has lost its power",
+        edits: &[Edit {
+            file: "serve/src/buckets/session.rs",
+            find: "    disk.rename(&next, &folder.join(NAME))?;\n    sync_folder(disk, folder)",
+            replacement: "    disk.rename(&next, &folder.join(NAME))",
+        }],
+        found_by: &[SERVE_BUCKET_UNITS.tests(&[
+            "session::tests::a_number_that_is_told_outlives_a_loss_of_power_and_is_whole_at_any_other",
+        ])],
     },
 ];

@@ -15,6 +15,7 @@
 //! | `shelf` | the volumes of a client, and how much it may have |
 //! | `volume` | who has one volume open, and as what |
 //! | `session` | the number of the latest opening to write, on disk |
+//! | `disk` | what must be durable, apart from stores |
 //! | `trips` | what a request asks of a store |
 //! | `memory` | memory for messages, which all connections share |
 //! | `refusal` | why something is not done |
@@ -23,6 +24,7 @@
 mod admission;
 mod clock;
 mod connection;
+mod disk;
 mod memory;
 mod metrics;
 mod refusal;

@@ -21,6 +21,7 @@ use oblivio_wire::message::data;
 use oblivio_wire::{FailureKind, Opened};
 
 use super::clock;
+use super::disk::{System, sync_folder};
 use super::metrics::Metrics;
 use super::refusal::Refusal;
 use super::session;
@@ -121,9 +122,9 @@ impl Volume {
             fs::create_dir_all(&self.folder)?;
             // The folder of the client may be new, too.
             let mut above = self.folder.ancestors().skip(1).take(2);
-            above.try_for_each(session::sync_folder)?;
+            above.try_for_each(|folder| sync_folder(&System, folder))?;
             let session = session::after(session::read(&self.folder)?)?;
-            session::write(&self.folder, session)?;
+            session::write(&System, &self.folder, session)?;
             Ok(session)
         };
         let session = make_session().map_err(|cause| Refusal::io("make a volume", &cause))?;
@@ -147,7 +148,7 @@ impl Volume {
         state.flush()?;
         let next = || {
             let session = session::after(session::read(&self.folder)?)?;
-            session::write(&self.folder, session)?;
+            session::write(&System, &self.folder, session)?;
             Ok(session)
         };
         let session =
@@ -225,7 +226,7 @@ impl Volume {
         let client = self.folder.parent().unwrap_or(Path::new("."));
         let removed = self.location().remove().and_then(|()| {
             self.clear_away();
-            session::sync_folder(client)
+            sync_folder(&System, client)
         });
         removed.map_err(|cause| Refusal::io("remove a volume", &cause))
     }
