@@ -154,4 +154,16 @@ pub(super) const LEAKS: &[Leak] = &[
             "session::tests::a_number_that_is_told_outlives_a_loss_of_power_and_is_whole_at_any_other",
         ])],
     },
+    Leak {
+        name: "remote-goes-on-with-what-a-panic-has-left",
+        shows: "nothing, and lets a client go on with a store that may be half written",
+        edits: &[Edit {
+            file: "serve/src/buckets/volume.rs",
+            find: "            let mut state = poisoned.into_inner();\n            state.open = None;\n            state",
+            replacement: "            poisoned.into_inner()",
+        }],
+        found_by: &[SERVE_BUCKET_UNITS.tests(&[
+            "volume::tests::what_somebody_who_panicked_has_left_is_opened_again_before_it_is_used",
+        ])],
+    },
 ];

@@ -434,3 +434,70 @@ fn open_to_write_elsewhere() -> Refusal {
 fn closed() -> Refusal {
     Refusal::new(FailureKind::Failed, "the store was closed after an error: open it again")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    use oblivio_core::geometry::BucketId;
+    use oblivio_core::store::{LevelShape, Part, TreeId};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const OWNER: (Caller, Role) = (1, Role::Writer);
+    const BUCKET_BYTES: usize = 200;
+
+    fn bucket() -> Piece {
+        Piece { tree: TreeId(0), bucket: BucketId::new(0, 0), part: Part::Whole }
+    }
+
+    /// A volume of one bucket that its owner has made and written.
+    fn written(folder: &TempDir) -> (Volume, Opened) {
+        let level = LevelShape {
+            buckets: 1,
+            slots: 0,
+            header_bytes: 8,
+            slots_offset: 8,
+            slot_bytes: 0,
+            bucket_bytes: BUCKET_BYTES as u64,
+        };
+        let volume = Volume::new(folder.path().join("client/volume"));
+        let opened = volume.create(OWNER.0, &[TreeShape::new(vec![level])], || Ok(())).unwrap();
+        volume.write(OWNER, &[bucket()], &[7; BUCKET_BYTES]).unwrap();
+        (volume, opened)
+    }
+
+    fn read(
+        volume: &Volume,
+        who: (Caller, Role),
+        grant: impl FnOnce(u64),
+    ) -> Result<Vec<u8>, Refusal> {
+        volume.read(who, 3, &[bucket()], 1000, grant)
+    }
+
+    #[test]
+    fn what_somebody_who_panicked_has_left_is_opened_again_before_it_is_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, before) = written(&folder);
+        let metrics = Metrics::default();
+        let panic = || {
+            let in_the_middle = catch_unwind(AssertUnwindSafe(|| {
+                let _state = volume.state();
+                resume_unwind(Box::new("half done"))
+            }));
+            assert!(in_the_middle.is_err());
+        };
+        panic();
+        let refused = read(&volume, OWNER, |_| ()).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Failed);
+        let after = volume.resume(2, before.session, &metrics).unwrap();
+        assert_ne!(after.incarnation, before.incarnation);
+        read(&volume, (2, Role::Writer), |_| ()).unwrap();
+        // Whoever looks for idle stores meets it as well, and takes it for no store that is in use.
+        panic();
+        assert!(!volume.is_open());
+        let last = volume.resume(3, before.session, &metrics).unwrap();
+        assert_ne!(last.incarnation, after.incarnation);
+    }
+}
