@@ -97,6 +97,10 @@ pub(crate) const STORE_REMOTE_LIES: TestTarget =
 pub(crate) const SERVE_BUCKET_SESSIONS: TestTarget =
     TestTarget { package: "oblivio-serve", program: "servers", module: "buckets::sessions" };
 
+/// What a bucket server does about guests of all kinds.
+pub(crate) const SERVE_BUCKET_GUESTS: TestTarget =
+    TestTarget { package: "oblivio-serve", program: "servers", module: "buckets::hostile" };
+
 /// What no guest of a bucket server can see from outside.
 pub(crate) const SERVE_BUCKET_UNITS: TestTarget =
     TestTarget { package: "oblivio-serve", program: UNIT_TESTS, module: "buckets" };

@@ -2,8 +2,8 @@
 
 use super::{Edit, Leak};
 use crate::targets::{
-    CLI_VOLUME, SERVE_BUCKET_SESSIONS, SERVE_BUCKET_UNITS, STORE_REMOTE_FAULTS, STORE_REMOTE_LIES,
-    WIRE_TLS,
+    CLI_VOLUME, SERVE_BUCKET_GUESTS, SERVE_BUCKET_SESSIONS, SERVE_BUCKET_UNITS,
+    STORE_REMOTE_FAULTS, STORE_REMOTE_LIES, WIRE_TLS,
 };
 
 pub(super) const LEAKS: &[Leak] = &[
@@ -164,6 +164,30 @@ pub(super) const LEAKS: &[Leak] = &[
         }],
         found_by: &[SERVE_BUCKET_UNITS.tests(&[
             "volume::tests::what_somebody_who_panicked_has_left_is_opened_again_before_it_is_used",
+        ])],
+    },
+    Leak {
+        name: "remote-answers-take-memory-that-others-have",
+        shows: "nothing, and lets a few clients use up the server's memory",
+        edits: &[Edit {
+            file: "serve/src/buckets/connection.rs",
+            find: "let grow = |bytes| grant.change(parsed + bytes);",
+            replacement: "let grow = |bytes: u64| grant.change(parsed + bytes.min(0));",
+        }],
+        found_by: &[SERVE_BUCKET_GUESTS.tests(&[
+            "an_answer_is_not_made_while_others_that_nobody_takes_have_the_memory",
+        ])],
+    },
+    Leak {
+        name: "remote-clients-take-memory-without-an-end",
+        shows: "nothing, and lets a few clients use up the server's memory",
+        edits: &[Edit {
+            file: "serve/src/buckets/memory.rs",
+            find: "        self.of_client.change(bytes);\n        self.of_all.change(bytes);",
+            replacement: "        self.of_client.change(bytes.min(self.of_client.bytes));\n        self.of_all.change(bytes.min(self.of_client.bytes));",
+        }],
+        found_by: &[SERVE_BUCKET_UNITS.tests(&[
+            "memory::tests::what_a_client_takes_is_taken_from_its_own_and_from_what_is_everybodys",
         ])],
     },
 ];

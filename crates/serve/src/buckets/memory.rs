@@ -98,4 +98,24 @@ mod tests {
         });
         assert_eq!(*memory.left(), 1 << 20);
     }
+
+    #[test]
+    fn what_a_client_takes_is_taken_from_its_own_and_from_what_is_everybodys() {
+        let (own, all) = (Memory::new(1 << 20), Memory::new(3 << 20));
+        let left = || (*own.left(), *all.left());
+        let mut grant = ClientGrant::new(&own, &all);
+        for (bytes, expected) in [
+            (FREE_BYTES, (1 << 20, 3 << 20)),
+            (100 << 10, (924 << 10, 2972 << 10)),
+            // It grows, and it may be more than there is for this client.
+            (1 << 20, (0, 2 << 20)),
+            (2 << 20, (0, 1 << 20)),
+            (200 << 10, (824 << 10, 2872 << 10)),
+        ] {
+            grant.change(bytes);
+            assert_eq!(left(), expected, "{bytes}");
+        }
+        drop(grant);
+        assert_eq!(left(), (1 << 20, 3 << 20));
+    }
 }

@@ -441,6 +441,8 @@ mod tests {
 
     use oblivio_core::geometry::BucketId;
     use oblivio_core::store::{LevelShape, Part, TreeId};
+    use oblivio_wire::Answer;
+    use oblivio_wire::message::DATA_BYTES;
     use tempfile::TempDir;
 
     use super::*;
@@ -499,5 +501,25 @@ mod tests {
         assert!(!volume.is_open());
         let last = volume.resume(3, before.session, &metrics).unwrap();
         assert_ne!(last.incarnation, after.incarnation);
+    }
+
+    /// An answer takes memory, which others may have: who waits for it keeps nobody out, and what is read is what is there then.
+    #[test]
+    fn an_answer_has_its_memory_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, _) = written(&folder);
+        let mut granted = 0;
+        let answer = read(&volume, OWNER, |bytes| {
+            granted = bytes;
+            volume.write(OWNER, &[bucket()], &[8; BUCKET_BYTES]).unwrap();
+        });
+        let answer = answer.unwrap();
+        assert_eq!(granted as usize, answer.len() - DATA_BYTES);
+        let data = Answer::Data { number: 3, bytes: vec![8; BUCKET_BYTES] };
+        assert_eq!(Answer::decode(&answer), Ok(data));
+        let fenced = read(&volume, OWNER, |_| {
+            volume.open_to_write(2, &Metrics::default()).unwrap();
+        });
+        assert_eq!(fenced.unwrap_err().kind, FailureKind::Fenced);
     }
 }

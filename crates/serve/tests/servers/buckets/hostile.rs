@@ -1,7 +1,7 @@
 //! Whoever does not keep to the protocol: strangers, and clients who are let in and should know better.
 
 use std::cell::RefCell;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
@@ -154,6 +154,32 @@ fn whoever_asks_for_much_and_takes_nothing_is_left_and_others_are_served() {
     let pieces = vec![leaf(0); 1 << 10];
     let answer = reader.ask(&Request::Read { number: 1, pieces });
     assert!(matches!(answer, Answer::Data { bytes, .. } if bytes.len() == 1 << 20));
+}
+
+/// All answers together take no more memory than the server has for them.
+#[test]
+fn an_answer_is_not_made_while_others_that_nobody_takes_have_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
+    // Her answer leaves no room for his.
+    let limits = BucketLimits { memory_bytes_max: 32 << 20, ..BucketLimits::default() };
+    let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
+    let (mut greedy, _) = server.open(&alice, "disk", create());
+    let (mut reader, _) = server.open(&bob, "disk", create());
+    let much = |leaves: usize| Request::Read { number: 1, pieces: vec![leaf(0); leaves] };
+    greedy.say(&much(30 << 10));
+    // It was made, once its beginning is there.
+    greedy.link.reader.limit(Some(PATIENCE)).unwrap();
+    greedy.link.reader.read_exact(&mut [0; 4]).unwrap();
+    reader.say(&much(4 << 10));
+    reader.link.reader.limit(Some(Duration::from_millis(300))).unwrap();
+    let early = reader.link.reader.read(&mut [0; 4]).unwrap_err().kind();
+    assert!([ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&early), "{early}");
+    // Short ones take next to nothing.
+    let (mut other, _) = server.open(&bob, "other", create());
+    assert_eq!(other.read(0), 0);
+    drop(greedy);
+    assert!(matches!(reader.hear(), Answer::Data { bytes, .. } if bytes.len() == 4 << 20));
 }
 
 #[test]
