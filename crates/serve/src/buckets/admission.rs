@@ -40,13 +40,26 @@ struct State {
 
 struct Stranger {
     number: u64,
-    stream: TcpStream,
+    stream: Box<dyn Ends>,
+}
+
+/// What a connection goes over, as far as others can end it.
+pub(super) trait Ends: Send {
+    /// Whoever waits for this half, or uses it, is told that it is over.
+    fn end(&self, half: Shutdown);
+}
+
+impl Ends for TcpStream {
+    fn end(&self, half: Shutdown) {
+        // It may have ended already.
+        let _ = self.shutdown(half);
+    }
 }
 
 struct Taken {
     number: u64,
     client: Arc<str>,
-    stream: TcpStream,
+    stream: Box<dyn Ends>,
     pulse: Arc<Pulse>,
 }
 
@@ -126,17 +139,17 @@ impl Admission {
     }
 
     /// A stranger comes, and another one is left if there is one too many. Until [`Self::is_known`] or [`Self::is_left`].
-    pub(super) fn stranger(&self, number: u64, stream: TcpStream, not_let_in: &NotLetIn) {
+    pub(super) fn stranger(&self, number: u64, stream: Box<dyn Ends>, not_let_in: &NotLetIn) {
         let mut state = self.state();
         if state.is_stopped {
-            let _ = stream.shutdown(Shutdown::Both);
+            stream.end(Shutdown::Both);
         }
         state.strangers.push(Stranger { number, stream });
         if state.strangers.len() > self.limits.handshakes_max {
             let State { strangers, coins, .. } = &mut *state;
             let latest = strangers.len() - 1;
             let place = (0..latest).choose(coins).unwrap_or(latest);
-            let _ = strangers.swap_remove(place).stream.shutdown(Shutdown::Both);
+            strangers.swap_remove(place).stream.end(Shutdown::Both);
             not_let_in.displaced.one();
         }
     }
@@ -154,7 +167,7 @@ impl Admission {
         let is_full = state.seats.len() >= self.limits.connections_max;
         if is_full || own >= self.limits.connections_per_client_max {
             let place = state.silent_longest(client, self.limits.makes_room_after)?;
-            let _ = state.seats.swap_remove(place).stream.shutdown(Shutdown::Both);
+            state.seats.swap_remove(place).stream.end(Shutdown::Both);
         }
         if state.is_stopped {
             return None;
@@ -172,7 +185,7 @@ impl Admission {
         for Taken { stream, pulse, .. } in &self.state().seats {
             let until = pulse.sends_until.load(Ordering::Relaxed);
             if until != 0 && until <= now {
-                let _ = stream.shutdown(Shutdown::Both);
+                stream.end(Shutdown::Both);
             }
         }
     }
@@ -184,7 +197,7 @@ impl Admission {
         let strangers = state.strangers.iter().map(|it| (&it.stream, Shutdown::Both));
         let clients = state.seats.iter().map(|it| (&it.stream, Shutdown::Read));
         for (stream, half) in strangers.chain(clients) {
-            let _ = stream.shutdown(half);
+            stream.end(half);
         }
         self.changed.notify_all();
     }
@@ -196,7 +209,7 @@ impl Admission {
     /// Ends all connections at once.
     pub(super) fn cut(&self) {
         for taken in &self.state().seats {
-            let _ = taken.stream.shutdown(Shutdown::Both);
+            taken.stream.end(Shutdown::Both);
         }
     }
 

@@ -9,10 +9,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `server` | [`BucketServer`]: binds, accepts, stops |
+//! | `door` | TLS, and who may come in |
+//! | `link_server` | [`LinkServer`]: the same over links that are there already |
 //! | `service` | what all connections share |
 //! | `admission` | who is let in |
 //! | `connection` | what one client says, and is answered |
 //! | `shelf` | the volumes of a client, and how much it may have |
+//! | `place` | where volumes lie: in folders |
 //! | `volume` | who has one volume open, and as what |
 //! | `session` | the number of the latest opening to write, on disk |
 //! | `disk` | what must be durable, apart from stores |
@@ -25,8 +28,11 @@ mod admission;
 mod clock;
 mod connection;
 mod disk;
+mod door;
+mod link_server;
 mod memory;
 mod metrics;
+mod place;
 mod refusal;
 mod server;
 mod service;
@@ -45,6 +51,8 @@ use std::time::Duration;
 use oblivio_wire::keys::{AllowedClient, SecretKey};
 use oblivio_wire::message::MESSAGE_BYTES_MAX;
 
+pub use link_server::LinkServer;
+pub use place::{Place, Shelving};
 pub use server::{BucketServer, BucketServerHandle};
 
 /// Whose volumes are kept, and where.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::net::Shutdown;
 
-use super::service::Service;
+use super::door::Door;
 use super::{BucketServerError, BucketServerOptions};
 
 /// How long to wait when a connection cannot be accepted, usually because too many files are open.
@@ -17,7 +17,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A server that listens. Clients wait until it [runs](Self::run).
 pub struct BucketServer {
-    service: Arc<Service>,
+    door: Arc<Door>,
     listener: Arc<TcpListener>,
     address: SocketAddr,
 }
@@ -25,7 +25,7 @@ pub struct BucketServer {
 /// What others do with a server that runs.
 #[derive(Clone)]
 pub struct BucketServerHandle {
-    service: Arc<Service>,
+    door: Arc<Door>,
     listener: Arc<TcpListener>,
 }
 
@@ -38,11 +38,11 @@ impl BucketServer {
         address: SocketAddr,
         options: BucketServerOptions,
     ) -> Result<Self, BucketServerError> {
-        let service = Arc::new(Service::new(options)?);
+        let door = Arc::new(Door::new(options)?);
         let listen = |error| BucketServerError::Listen(address, error);
         let listener = Arc::new(TcpListener::bind(address).map_err(listen)?);
         let address = listener.local_addr().map_err(listen)?;
-        Ok(Self { service, listener, address })
+        Ok(Self { door, listener, address })
     }
 
     /// Where clients find it.
@@ -52,7 +52,7 @@ impl BucketServer {
 
     /// To stop it and to look at it while it runs.
     pub fn handle(&self) -> BucketServerHandle {
-        BucketServerHandle { service: self.service.clone(), listener: self.listener.clone() }
+        BucketServerHandle { door: self.door.clone(), listener: self.listener.clone() }
     }
 
     /// Serves, on this thread and others, until it is [stopped](BucketServerHandle::stop). Requests under way are answered before
@@ -62,27 +62,27 @@ impl BucketServer {
     /// # Errors
     /// When the system gives no thread to begin with.
     pub fn run(self) -> Result<(), BucketServerError> {
-        let Self { service, listener, address } = self;
+        let Self { door, listener, address } = self;
         tracing::info!(%address, "keeping stores for others");
         let outcome = thread::scope(|scope| {
             thread::Builder::new()
                 .name("buckets-watch".into())
-                .spawn_scoped(scope, || service.watch())
+                .spawn_scoped(scope, || door.watch())
                 .map_err(BucketServerError::System)?;
-            while let Some(own) = service.admission.thread() {
-                let service = &service;
+            while let Some(own) = door.service.admission.thread() {
+                let door = &door;
                 let served = listener.accept().and_then(|(stream, _)| {
                     thread::Builder::new().name("buckets".into()).spawn_scoped(scope, move || {
                         // A defect that one client meets is not to end the others.
-                        let met = catch_unwind(AssertUnwindSafe(|| service.meet(stream, &own)));
+                        let met = catch_unwind(AssertUnwindSafe(|| door.meet(stream, &own)));
                         if met.is_err() {
-                            service.metrics.defects.one();
+                            door.service.metrics.defects.one();
                             tracing::error!(connection = own.number, "a connection panicked");
                         }
                     })
                 });
                 match served {
-                    Err(error) if !service.admission.is_stopped() => {
+                    Err(error) if !door.service.admission.is_stopped() => {
                         tracing::warn!(%error, "cannot accept a client");
                         thread::sleep(ACCEPT_PAUSE);
                     }
@@ -91,7 +91,7 @@ impl BucketServer {
             }
             Ok(())
         });
-        service.close();
+        door.close();
         outcome
     }
 }
@@ -99,7 +99,7 @@ impl BucketServer {
 impl BucketServerHandle {
     /// Takes no more clients and no more requests. [`BucketServer::run`] returns when those under way are answered.
     pub fn stop(&self) {
-        self.service.admission.stop();
+        self.door.service.admission.stop();
         // Whoever waits for the next client is woken. It may have been before.
         let _: io::Result<()> =
             rustix::net::shutdown(&*self.listener, Shutdown::Both).map_err(io::Error::from);
@@ -107,6 +107,6 @@ impl BucketServerHandle {
 
     /// What the server has done, in the text format of Prometheus.
     pub fn metrics(&self) -> String {
-        self.service.metrics_text()
+        self.door.metrics_text()
     }
 }

@@ -1,33 +1,22 @@
 //! All volumes of a server, by client and name.
-//!
-//! ```text
-//! FOLDER/CLIENT/VOLUME/buckets    the store
-//! FOLDER/CLIENT/VOLUME/session    see `session`
-//! ```
-//!
-//! A path is made of the folder, of the name of a client as the allow file has it, and of a name that
-//! [`check_name`](oblivio_wire::message::check_name) lets through: of nothing else that a client says.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oblivio_core::store::TreeShape;
 use oblivio_store::StoreKind;
-use oblivio_wire::keys::AllowedClient;
 use oblivio_wire::{FailureKind, Opened};
 
 use super::BucketLimits;
 use super::clock;
 use super::memory::Memory;
+use super::place::Shelving;
 use super::refusal::Refusal;
-use super::volume::{Caller, STORE, Volume};
+use super::volume::{Caller, Volume};
 
 /// The volumes of one client.
 pub(super) struct Shelf {
-    folder: PathBuf,
+    places: Box<dyn Shelving>,
     quota_bytes: Option<u64>,
     limits: BucketLimits,
     /// For messages of the client: half of what there is for all, so that others have room as well.
@@ -39,10 +28,14 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    pub(super) fn new(folder: &Path, client: &AllowedClient, limits: &BucketLimits) -> Self {
+    pub(super) fn new(
+        places: Box<dyn Shelving>,
+        quota_bytes: Option<u64>,
+        limits: &BucketLimits,
+    ) -> Self {
         Self {
-            folder: folder.join(&client.name),
-            quota_bytes: client.quota_bytes,
+            places,
+            quota_bytes,
             limits: limits.clone(),
             memory: Memory::new(limits.memory_bytes_max / 2),
             volumes: Mutex::default(),
@@ -58,12 +51,12 @@ impl Shelf {
     pub(super) fn volume(&self, name: &str) -> Arc<Volume> {
         let mut volumes = self.volumes();
         let entry = volumes.entry(name.to_owned());
-        entry.or_insert_with(|| Arc::new(Volume::new(self.folder.join(name)))).clone()
+        entry.or_insert_with(|| Arc::new(Volume::new(self.places.place(name)))).clone()
     }
 
     /// Whether there is one of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.folder.join(name).join(STORE).exists()
+        self.places.place(name).is_there()
     }
 
     /// Makes a volume, if the client may have it.
@@ -81,7 +74,7 @@ impl Shelf {
     fn check_room(&self, shapes: &[TreeShape]) -> Result<(), Refusal> {
         let needed = StoreKind::File.bytes_needed(shapes)?;
         let (volumes, used) =
-            self.used().map_err(|cause| Refusal::io("count what a client has", &cause))?;
+            self.places.used().map_err(|cause| Refusal::io("count what a client has", &cause))?;
         let volumes_max = self.limits.volumes_per_client_max;
         if volumes >= volumes_max {
             let message = format!("a client may have {volumes_max} volumes: remove one");
@@ -97,26 +90,6 @@ impl Shelf {
             }
             _ => Ok(()),
         }
-    }
-
-    /// How many volumes there are, and the bytes that they may take.
-    fn used(&self) -> io::Result<(usize, u64)> {
-        let entries = match fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((0, 0)),
-            entries => entries?,
-        };
-        let (mut volumes, mut bytes) = (0, 0u64);
-        for entry in entries {
-            match fs::metadata(entry?.path().join(STORE)) {
-                Ok(store) => {
-                    volumes += 1;
-                    bytes = bytes.saturating_add(store.len());
-                }
-                Err(error) if error.kind() == ErrorKind::NotFound => (),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok((volumes, bytes))
     }
 
     /// How many stores are open.

@@ -9,26 +9,22 @@
 //!   meanwhile finds it there. Nothing is flushed that nobody asked for.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use oblivio_core::StoreError;
 use oblivio_core::store::{Piece, TreeShape, shapes_of};
-use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreOptions};
+use oblivio_store::{BoxedStore, Condition, OpenedStore, StoreOptions};
 use oblivio_wire::message::data;
 use oblivio_wire::{FailureKind, Opened};
 
 use super::clock;
-use super::disk::{System, sync_folder};
 use super::metrics::Metrics;
+use super::place::Place;
 use super::refusal::Refusal;
 use super::session;
 use super::trips::{self, Lengths};
-
-/// The store of a volume in its folder.
-pub(super) const STORE: &str = "buckets";
 
 /// What readers are told: no session has this number, and none is resumed by it.
 const NO_SESSION: u64 = 0;
@@ -47,7 +43,7 @@ pub(super) enum Role {
 
 /// Of one client, under one name. It need not be there.
 pub(super) struct Volume {
-    folder: PathBuf,
+    place: Box<dyn Place>,
     state: Mutex<State>,
 }
 
@@ -72,8 +68,8 @@ struct OpenStore {
 }
 
 impl Volume {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, state: Mutex::default() }
+    pub(super) fn new(place: Box<dyn Place>) -> Self {
+        Self { place, state: Mutex::default() }
     }
 
     /// What somebody who panicked has left is not trusted: the store is opened again.
@@ -86,12 +82,8 @@ impl Volume {
         })
     }
 
-    fn location(&self) -> Location {
-        Location::File(self.folder.join(STORE))
-    }
-
-    fn is_there(&self) -> bool {
-        self.folder.join(STORE).exists()
+    pub(super) fn is_there(&self) -> bool {
+        self.place.is_there()
     }
 
     /// Makes it, and opens it to write. `check_room` says whether the client may have it.
@@ -110,49 +102,36 @@ impl Volume {
         // What an interrupted creation or removal has left, or the operator has removed by hand.
         *state = State::default();
         let made = self.make(shapes);
-        let session = made.inspect_err(|_| self.clear_away())?;
-        state.open_store(&self.location(), &StoreOptions::default())?;
+        let session = made.inspect_err(|_| self.place.clear_away())?;
+        state.open_store(&*self.place, &StoreOptions::default())?;
         state.writer = Some(who);
         state.opened(session)
     }
 
     /// The store is last: without it there is no volume.
     fn make(&self, shapes: &[TreeShape]) -> Result<u64, Refusal> {
-        let make_session = || {
-            fs::create_dir_all(&self.folder)?;
-            // The folder of the client may be new, too.
-            let mut above = self.folder.ancestors().skip(1).take(2);
-            above.try_for_each(|folder| sync_folder(&System, folder))?;
-            let session = session::after(session::read(&self.folder)?)?;
-            session::write(&System, &self.folder, session)?;
-            Ok(session)
-        };
-        let session = make_session().map_err(|cause| Refusal::io("make a volume", &cause))?;
-        self.location().create(shapes, &StoreOptions::default())?;
+        let made = self.place.make_ready().and_then(|()| self.next_session());
+        let session = made.map_err(|cause| Refusal::io("make a volume", &cause))?;
+        self.place.create(shapes)?;
         Ok(session)
     }
 
-    /// What cannot be removed is in nobody's way.
-    fn clear_away(&self) {
-        if !self.is_there() {
-            let _ = session::remove(&self.folder).and_then(|()| fs::remove_dir(&self.folder));
-        }
+    /// It is kept before anybody is told.
+    fn next_session(&self) -> io::Result<u64> {
+        let session = session::after(self.place.session()?)?;
+        self.place.keep_session(session)?;
+        Ok(session)
     }
 
     /// Opens it to write, and fences off whoever has it open.
     pub(super) fn open_to_write(&self, who: Caller, metrics: &Metrics) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
-        state.be_open_to_write(&self.location())?;
+        state.be_open_to_write(&*self.place)?;
         // Another session is going to read what the one before has written, and sends none of it again.
         state.flush()?;
-        let next = || {
-            let session = session::after(session::read(&self.folder)?)?;
-            session::write(&System, &self.folder, session)?;
-            Ok(session)
-        };
-        let session =
-            next().map_err(|cause| Refusal::io("keep the number of a session", &cause))?;
+        let next = self.next_session();
+        let session = next.map_err(|cause| Refusal::io("keep the number of a session", &cause))?;
         state.take_over(who, metrics);
         state.opened(session)
     }
@@ -170,7 +149,7 @@ impl Volume {
             metrics.fenced.one();
             return Err(Refusal::fenced());
         }
-        state.be_open_to_write(&self.location())?;
+        state.be_open_to_write(&*self.place)?;
         state.take_over(who, metrics);
         state.opened(session)
     }
@@ -188,7 +167,7 @@ impl Volume {
         }
         if state.open.is_none() {
             let options = StoreOptions { read_only: true, may_be_cut_off, ..Default::default() };
-            state.open_store(&self.location(), &options)?;
+            state.open_store(&*self.place, &options)?;
         }
         state.flush()?;
         // With the number of a session, a reader could go on as its writer.
@@ -208,7 +187,7 @@ impl Volume {
         self.check_is_there()?;
         if state.open.is_none() {
             let options = StoreOptions { read_only: true, ..Default::default() };
-            state.open_store(&self.location(), &options)?;
+            state.open_store(&*self.place, &options)?;
         }
         let opened = state.opened(NO_SESSION)?;
         state.lookers.insert(who);
@@ -223,12 +202,7 @@ impl Volume {
             return Err(Refusal::new(FailureKind::InUse, "somebody has this volume open"));
         }
         state.open = None;
-        let client = self.folder.parent().unwrap_or(Path::new("."));
-        let removed = self.location().remove().and_then(|()| {
-            self.clear_away();
-            sync_folder(&System, client)
-        });
-        removed.map_err(|cause| Refusal::io("remove a volume", &cause))
+        self.place.remove().map_err(|cause| Refusal::io("remove a volume", &cause))
     }
 
     fn check_is_there(&self) -> Result<(), Refusal> {
@@ -236,8 +210,7 @@ impl Volume {
     }
 
     fn session(&self) -> Result<Option<u64>, Refusal> {
-        let read = session::read(&self.folder);
-        read.map_err(|cause| Refusal::io("read the number of a session", &cause))
+        self.place.session().map_err(|cause| Refusal::io("read the number of a session", &cause))
     }
 
     /// The answer, as it is sent. `grant` is for its memory.
@@ -365,20 +338,20 @@ impl State {
     }
 
     /// A store that is open to write stays as it is, with all that was written.
-    fn be_open_to_write(&mut self, location: &Location) -> Result<(), Refusal> {
+    fn be_open_to_write(&mut self, place: &dyn Place) -> Result<(), Refusal> {
         if self.open.as_ref().is_some_and(|open| open.can_write) {
             return Ok(());
         }
         self.readers.clear();
         // First: it keeps others from writing.
         self.open = None;
-        self.open_store(location, &StoreOptions::default())
+        self.open_store(place, &StoreOptions::default())
     }
 
-    fn open_store(&mut self, location: &Location, options: &StoreOptions) -> Result<(), Refusal> {
+    fn open_store(&mut self, place: &dyn Place, options: &StoreOptions) -> Result<(), Refusal> {
         let incarnation =
             session::draw().map_err(|cause| Refusal::io("draw a random number", &cause))?;
-        let OpenedStore { store, condition } = location.open_as_it_is(options)?;
+        let OpenedStore { store, condition } = place.open(options)?;
         let shapes = shapes_of(&*store);
         let can_write = !options.read_only;
         self.open = Some(OpenStore {
@@ -446,6 +419,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::buckets::place::VolumeFolder;
 
     const OWNER: (Caller, Role) = (1, Role::Writer);
     const BUCKET_BYTES: usize = 200;
@@ -464,7 +438,7 @@ mod tests {
             slot_bytes: 0,
             bucket_bytes: BUCKET_BYTES as u64,
         };
-        let volume = Volume::new(folder.path().join("client/volume"));
+        let volume = Volume::new(Box::new(VolumeFolder(folder.path().join("client/volume"))));
         let opened = volume.create(OWNER.0, &[TreeShape::new(vec![level])], || Ok(())).unwrap();
         volume.write(OWNER, &[bucket()], &[7; BUCKET_BYTES]).unwrap();
         (volume, opened)

@@ -1,0 +1,159 @@
+//! The door of a server: TLS, and who may come in.
+
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oblivio_wire::keys::PublicKey;
+use oblivio_wire::message::check_name;
+use oblivio_wire::tls::Called;
+use rustix::net::sockopt;
+
+use super::admission::Thread;
+use super::clock;
+use super::connection::{Connection, Ended};
+use super::metrics::Present;
+use super::place::ClientFolder;
+use super::service::Service;
+use super::shelf::Shelf;
+use super::{BucketLimits, BucketServerError, BucketServerOptions};
+
+/// How often it is looked who is slow, and what is idle.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+pub(super) struct Door {
+    pub(super) service: Service,
+    called: Called,
+    clients: HashMap<PublicKey, Client>,
+    /// Locked: two servers over one folder would know nothing of each other's sessions.
+    folder: File,
+}
+
+struct Client {
+    name: Arc<str>,
+    shelf: Shelf,
+}
+
+impl Door {
+    pub(super) fn new(options: BucketServerOptions) -> Result<Self, BucketServerError> {
+        let BucketServerOptions { folder, key, clients, limits } = options;
+        let service = Service::new(limits)?;
+        let unusable = |error| BucketServerError::Folder(folder.clone(), error);
+        let locked = File::open(&folder).map_err(unusable)?;
+        if !locked.metadata().map_err(unusable)?.is_dir() {
+            return Err(unusable(io::ErrorKind::NotADirectory.into()));
+        }
+        locked.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => BucketServerError::InUse(folder.clone()),
+            TryLockError::Error(error) => unusable(error),
+        })?;
+        let called = Called::new(&key, clients.iter().map(|client| client.key));
+        let called = called.map_err(BucketServerError::Key)?;
+        let mut known: HashMap<PublicKey, Client> = HashMap::new();
+        for client in clients {
+            let places = Box::new(ClientFolder(folder.join(&client.name)));
+            let shelf = Shelf::new(places, client.quota_bytes, &service.limits);
+            let is_other = known.values().any(|it| *it.name == client.name);
+            let is_sound = check_name(&client.name).is_ok() && !is_other;
+            let entry = Client { name: client.name.as_str().into(), shelf };
+            if !is_sound || known.insert(client.key, entry).is_some() {
+                return Err(BucketServerError::Client(client.name));
+            }
+        }
+        Ok(Self { service, called, clients: known, folder: locked })
+    }
+
+    /// Learns who has connected, and serves it if it may come.
+    pub(super) fn meet(&self, stream: TcpStream, thread: &Thread<'_>) {
+        let number = thread.number;
+        match self.let_in(stream, number) {
+            Ok(Some((connection, name))) => {
+                tracing::info!(connection = number, client = name, "a client connects");
+                match connection.serve() {
+                    Ok(()) => tracing::info!(connection = number, "a client leaves"),
+                    Err(Ended::Link(error)) => {
+                        tracing::info!(connection = number, %error, "a client is lost");
+                    }
+                    Err(Ended::Refused(kind)) => {
+                        tracing::info!(connection = number, ?kind, "a client is left");
+                    }
+                }
+            }
+            Ok(None) => (),
+            Err(error) => {
+                if self.service.admission.is_left(number) {
+                    self.service.metrics.not_let_in.strangers.one();
+                }
+                tracing::debug!(connection = number, %error, "a stranger is left");
+            }
+        }
+    }
+
+    fn let_in(&self, stream: TcpStream, number: u64) -> io::Result<Option<(Connection<'_>, &str)>> {
+        // Nobody waits for ever for one whose machine is gone.
+        keep_alive(&stream)?;
+        let watched = stream.try_clone()?;
+        self.service.admission.stranger(
+            number,
+            Box::new(watched),
+            &self.service.metrics.not_let_in,
+        );
+        let (link, key) = self.called.answer(stream, self.service.limits.handshake_within)?;
+        let client = self.clients.get(&key).ok_or(io::ErrorKind::PermissionDenied)?;
+        let Some(seat) = self.service.admission.is_known(number, &client.name) else {
+            // Without an answer, as if the link had failed: the client tries again, and some of its connections may be known to be
+            // dead by then.
+            if !self.service.admission.is_stopped() {
+                self.service.metrics.not_let_in.no_room.one();
+                tracing::warn!(client = &*client.name, "there is no room for a connection");
+            }
+            return Ok(None);
+        };
+        self.service.metrics.connections.one();
+        Ok(Some((Connection::new(&self.service, &client.shelf, link, seat, number), &client.name)))
+    }
+
+    /// Until the server has stopped: leaves who is slow, and closes what is idle.
+    pub(super) fn watch(&self) {
+        let BucketLimits { message_within, stores_kept_for, stop_within, .. } = self.service.limits;
+        let look_every = LOOK_EVERY.min(message_within / 4).min(stores_kept_for / 4);
+        let look_every = look_every.max(Duration::from_millis(10));
+        let mut stopping_since = None;
+        while !self.service.admission.wait_for_the_end(look_every) {
+            self.service.admission.leave_who_is_slow();
+            self.clients.values().for_each(|client| client.shelf.close_idle());
+            if self.service.admission.is_stopped() {
+                let now = clock::now();
+                if now.saturating_sub(*stopping_since.get_or_insert(now)) >= stop_within {
+                    self.service.admission.cut();
+                }
+            }
+        }
+    }
+
+    /// When all connections have ended.
+    pub(super) fn close(&self) {
+        self.clients.values().for_each(|client| client.shelf.close_all());
+        if let Err(error) = self.folder.unlock() {
+            tracing::warn!(%error, "the folder of the stores stays locked");
+        }
+    }
+
+    pub(super) fn metrics_text(&self) -> String {
+        let (connections, handshakes) = self.service.admission.counts();
+        let stores = self.clients.values().map(|client| client.shelf.stores_open()).sum();
+        self.service.metrics.text(&Present { connections, handshakes, stores })
+    }
+}
+
+/// After a minute without a word the system asks whether the other side is still there, and gives up after another.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs(15))?;
+    sockopt::set_tcp_keepcnt(stream, 4)?;
+    Ok(())
+}
