@@ -117,9 +117,9 @@ planted-leaks: tools test-tools ## change the engine, volumes and servers so tha
 	$(call times,every leak was found)
 
 .PHONY: crash
-crash: tools test-tools ## let volumes die at 20,000 points, and kill servers; to target/crash.json (3 minutes)
+crash: tools test-tools ## let volumes die at 24,000 points, and kill servers; to target/crash.json (10 minutes)
 	$(call step,crash and fault points)
-	$(CARGO) run --release --package oblivio-testkit --bin crash-suite -- --json target/crash.json
+	$(CARGO) run --release --package oblivio-crash-suite -- --json target/crash.json
 	$(call step,real servers killed under fio: $(KILL_ROUNDS) rounds)
 	OBLIVIO_KILL_ROUNDS=$(KILL_ROUNDS) $(CARGO) test --package oblivio-cli --test program volume::kill:: -- --nocapture
 	$(call times,nothing was lost)

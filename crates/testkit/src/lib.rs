@@ -6,7 +6,7 @@
 //! - [`example_params`]: parameters of a volume, for superblocks.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
 //!
-//! The tool `crash-suite` (in `src/bin/`) lets volumes die in that world at thousands of points.
+//! The tool `crash-suite`, a crate of its own, lets volumes die in that world at thousands of points.
 
 pub mod conformance;
 pub mod crash;

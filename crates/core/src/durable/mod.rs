@@ -23,7 +23,7 @@
 //! | 2 | `crates/core/src/durable/mod.rs` | `pub mod NAME;` |
 //! | 3 | `crates/volume/src/schemes.rs` | its place in `SCHEMES`, and the `use` before it. From here on `create --scheme NAME`, `plan`, `info`, `check`, servers, mounts and rescues have it, and the help of the program names it |
 //! | 4 | `crates/testkit/src/crash/small_volume.rs` | a variant of `SmallScheme`, also in `EACH`, whose length grows by one, in the order of `SCHEMES`; the compiler points at the two `match`es |
-//! | 5 | `crates/testkit/src/bin/crash-suite/setups.rs` | setups of the crash suite: one as it is, one with `Device::Raw` and `SyncMoves::AtFlush`, one scheduled |
+//! | 5 | `crates/crash-suite/src/setups.rs` | setups of the crash suite: one as it is, one with `Device::Raw` and `SyncMoves::AtFlush`, one scheduled |
 //! | 6 | `crates/volume/tests/volume/NAME.rs` | what storage sees of it and nobody else tests; `scan.rs` beside it is the example. `mod NAME;` in `main.rs` there: without it no test runs, and nothing fails. A line in the list of `state_room.rs` there |
 //! | 7 | `crates/planted-leaks/src/leaks/NAME.rs` | a leak for each test of step 6 that looks for one, with a `mod` and an entry of `GROUPS`, whose length grows by one, in `mod.rs` there, and a constant in `targets.rs`. What an edit is to `find` must stand in your code |
 //! | 8 | `fuzz/fuzz_targets/volume.rs`, `state_file.rs` | a volume of it that lies are told of, and its sections; the number that picks among the volumes grows by one |
@@ -77,7 +77,7 @@
 //! | the same, `going_back`, `view`, `privacy::restored`, `crash` | an old directory that opens; a name that is sealed twice under one key; a [`sight`](Durable::sight) that takes an honest power loss for tampering |
 //! | the same, `state_room` | a [`StateSize`] that is too small, or eight times too large |
 //! | the same, `padding` | a padded state whose length says what it holds |
-//! | `cargo run --release -p oblivio-testkit --bin crash-suite -- --points 3000 --seeds 1` | lost writes, torn checkpoints, states overwritten too early |
+//! | `cargo run --release -p oblivio-crash-suite -- --points 3000 --seeds 1` | lost writes, torn checkpoints, states overwritten too early |
 //! | the tests of step 6, and `cargo run -p oblivio-planted-leaks -- --list`, then `--only LEAK` for each | what only this scheme could show; that the tests would see it |
 //! | `cargo test -p oblivio-architecture` | a volume that names the scheme outside of its table |
 //!

@@ -19,6 +19,9 @@ pub enum Fault {
     DiskFullAt(u64),
     /// No operation from this one on finds room.
     DiskFullFrom(u64),
+    /// The machine of the store dies in the first operation of the store from this one on, and so much of it survives; then it is
+    /// started again. The client lives on.
+    StoreDiesAt(u64, Survival),
 }
 
 /// What survives a crash, of what was not synced.
@@ -72,6 +75,10 @@ pub enum OpKind {
 
 impl OpKind {
     const COUNT: usize = Self::DirSyncNames as usize + 1;
+
+    pub(super) fn is_of_store(self) -> bool {
+        matches!(self, Self::StoreRead | Self::StoreWrite | Self::StoreFlush)
+    }
 
     fn needs_room(self) -> bool {
         matches!(self, Self::StoreWrite | Self::FileAppend | Self::DirCreate)
@@ -141,8 +148,11 @@ pub(super) struct Plan {
     faults: Vec<Fault>,
     pub(super) coins: StdRng,
     pub(super) counts: Counts,
+    /// Of those that whoever uses the world may notice.
     pub(super) fired: u64,
     pub(super) first_strike: Option<Strike>,
+    /// The machine of the store dies in the operation under way, and so much survives.
+    pub(super) store_dies: Option<Survival>,
 }
 
 impl Plan {
@@ -156,6 +166,7 @@ impl Plan {
             counts: Counts::default(),
             fired: 0,
             first_strike: None,
+            store_dies: None,
         }
     }
 
@@ -171,13 +182,24 @@ impl Plan {
             }
             Fault::DiskFullAt(n) | Fault::DiskFullFrom(n) => (number >= n && kind.needs_room())
                 .then_some(Verdict::Fail(io::ErrorKind::StorageFull)),
+            Fault::StoreDiesAt(n, _) => {
+                (number >= n && kind.is_of_store()).then_some(Verdict::Crash)
+            }
         };
         let found = self.faults.iter().enumerate().find_map(|(i, fault)| Some((i, hit(fault)?)));
         let Some((i, verdict)) = found else { return Verdict::Go };
-        self.fired += 1;
         self.first_strike.get_or_insert(Strike { operation: number, kind });
-        if matches!(self.faults[i], Fault::DiskFullAt(_)) {
-            self.faults.remove(i);
+        match self.faults[i] {
+            // Whoever uses the store must not notice.
+            Fault::StoreDiesAt(_, survival) => {
+                self.store_dies = Some(survival);
+                self.faults.remove(i);
+            }
+            Fault::DiskFullAt(_) => {
+                self.fired += 1;
+                self.faults.remove(i);
+            }
+            _ => self.fired += 1,
         }
         verdict
     }
@@ -210,6 +232,7 @@ mod tests {
         let mixed = [FileAppend, StoreRead, StoreRead, FileAppend, StoreRead, FileAppend];
         assert_eq!(fates(&[Fault::DiskFullAt(1)], &mixed), "...F..");
         assert_eq!(fates(&[Fault::DiskFullFrom(1)], &mixed), "...F.F");
+        assert_eq!(fates(&[Fault::StoreDiesAt(3, Survival::None)], &mixed), "....C.");
     }
 
     #[test]

@@ -14,6 +14,8 @@
 //! | a rename or a new file is forgotten | the same | names are kept apart from contents, and are synced apart. |
 //! | one disk of several fails, or forgets | [`World::striped`] | a striped store writes and flushes on all at once, and each answers for itself. |
 //! | one machine of two fails | [`World::crash_apart`] | the store is another machine, and keeps what the client forgot. |
+//! | the store's machine dies, and the client does not | [`Fault::StoreDiesAt`] | servers are updated and run out of memory. Nobody may notice but by the time it takes. |
+//! | a line is cut | [`line`] | at any byte, also within a message. |
 //! | an operation dies half-way | [`Fault::CrashAt`] | the moment between two operations is not the only one. A sync under way may have worked. |
 //! | an operation fails | [`Fault::FailAt`], [`Fault::FailEvery`] | cables, controllers, quotas. What the failed operation did is unknown. |
 //! | a sync fails | [`FailedSync::Drops`] | Linux reports it once, calls the lost pages clean, and the next sync succeeds without them. |
@@ -35,6 +37,7 @@
 
 mod directory;
 mod fault;
+mod line;
 mod medium;
 mod raw_disk;
 mod shadow;
@@ -51,6 +54,7 @@ mod tests;
 
 pub use directory::{CrashDir, CrashFile};
 pub use fault::{Counts, FailedSync, Fault, OpKind, Strike, Survival};
+pub use line::{CutAfter, LineEnd, line};
 pub use raw_disk::RawDisk;
 pub use shadow::{Report, ShadowDisk, Ticket, Wrong, WrongBlock};
 pub use store::CrashStore;

@@ -5,8 +5,9 @@ use oblivio_core::durable::Slots;
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
 use oblivio_core::durable::scan::ScanParams;
+use oblivio_core::store::TreeShape;
 use oblivio_core::{BucketStore, HitPolicy};
-use oblivio_volume::device::BlockDevice;
+use oblivio_volume::device::{BlockDevice, DiskError};
 use oblivio_volume::key_change;
 use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
@@ -253,30 +254,46 @@ impl SmallVolume {
     /// # Errors
     /// With what the volume did wrong.
     pub fn run(&self, lives: &[Life]) -> Result<Ran, Loss> {
+        self.run_over(lives, Ok)
+    }
+
+    /// The same, with the store of the world reached in some way.
+    ///
+    /// # Errors
+    /// With what the volume did wrong.
+    pub fn run_over<S: BucketStore + Send + 'static>(
+        &self,
+        lives: &[Life],
+        reach: impl FnMut(CrashStore) -> Result<S, DiskError>,
+    ) -> Result<Ran, Loss> {
         match self.device {
-            Device::Raw => self.run_on(lives, |volume| Ok(RawDisk::new(volume))),
+            Device::Raw => self.run_on(lives, reach, |volume| Ok(RawDisk::new(volume))),
             Device::Scheduled { cache_blocks_max, accesses } => {
                 let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
-                self.run_on(lives, |volume| TickingDisk::start(volume, cache_bytes_max, accesses))
+                self.run_on(lives, reach, |volume| {
+                    TickingDisk::start(volume, cache_bytes_max, accesses)
+                })
             }
             Device::Disk { cache_blocks_max } => {
                 let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
-                self.run_on(lives, |volume| {
+                self.run_on(lives, reach, |volume| {
                     Disk::start(volume, &DiskOptions { cache_bytes_max, ..DiskOptions::default() })
                 })
             }
         }
     }
 
-    fn run_on<D: BlockDevice>(
+    fn run_on<S: BucketStore + Send + 'static, D: BlockDevice>(
         &self,
         lives: &[Life],
+        mut reach: impl FnMut(CrashStore) -> Result<S, DiskError>,
         start: impl Fn(Volume) -> Result<D, VolumeError>,
     ) -> Result<Ran, Loss> {
         let mut openings = self.seed << 32;
         let mut exists = false;
         self.trial().run(lives, |store, dir| {
             openings += 1;
+            let store = reach(store)?;
             let volume = self.open_or_create(store, dir, exists, StdRng::seed_from_u64(openings));
             let disk = volume.and_then(&start).map_err(|error| disk_error(&error));
             exists |= disk.is_ok();
@@ -290,7 +307,7 @@ impl SmallVolume {
     /// See [`Volume::create`].
     pub fn create(
         &self,
-        store: CrashStore,
+        store: impl BucketStore + Send + 'static,
         mut dir: impl StateDir + 'static,
         mut coins: StdRng,
     ) -> Result<Volume, VolumeError> {
@@ -348,7 +365,7 @@ impl SmallVolume {
     /// A volume that does not exist yet may have been left half made.
     fn open_or_create(
         &self,
-        mut store: CrashStore,
+        mut store: impl BucketStore + Send + 'static,
         dir: CrashDir,
         exists: bool,
         coins: StdRng,
@@ -359,9 +376,14 @@ impl SmallVolume {
         }
     }
 
+    /// The trees of its store.
+    pub fn shapes(&self) -> Vec<TreeShape> {
+        shapes(&self.params()).expect("sound parameters")
+    }
+
     fn trial(&self) -> Trial {
         Trial {
-            shapes: shapes(&self.params()).expect("sound parameters").to_vec(),
+            shapes: self.shapes(),
             disks: self.disks,
             bytes: self.blocks * u64::from(BLOCK_BYTES),
             block_bytes: BLOCK_BYTES,

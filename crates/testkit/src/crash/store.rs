@@ -103,6 +103,18 @@ impl CrashStore {
     }
 }
 
+impl CrashStore {
+    /// The world that it is in.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Which run of its machine it is of.
+    pub fn run(&self) -> u64 {
+        self.run
+    }
+}
+
 impl BucketStore for CrashStore {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.world.places.trees.get(usize::from(tree.0)).map(|(shape, ..)| shape)
@@ -111,7 +123,7 @@ impl BucketStore for CrashStore {
     /// No operation: it does nothing that could fail. It is seen.
     fn prefetch(&mut self, pieces: &[Piece]) {
         let mut state = self.world.state();
-        if state.is_running(self.run) {
+        if state.is_store_running(self.run) {
             state.view.call(Operation::Prefetch, pieces.iter().map(|piece| (*piece, 0)));
         }
     }
@@ -123,6 +135,7 @@ impl BucketStore for CrashStore {
         let moved = |span: &Span| if verdict == Verdict::Go { span.bytes } else { 0 };
         let seen = pieces.iter().copied().zip(self.spans.iter().map(moved));
         state.view.call(Operation::Read, seen);
+        state.end_store_operation();
         verdict.answer().map_err(failed)?;
         for (span, place) in self.spans.iter().zip(&self.places) {
             self.buffer[range(span)]
@@ -133,7 +146,7 @@ impl BucketStore for CrashStore {
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         self.locate(pieces)?;
-        self.world.state().check_running(self.run).map_err(failed)?;
+        self.world.state().check_store_running(self.run).map_err(failed)?;
         fill(Blanks::new(&mut self.buffer, &self.spans));
         let mut state = self.world.state();
         let seen = pieces.iter().copied().zip(self.spans.iter().map(|span| span.bytes));
@@ -160,7 +173,7 @@ impl BucketStore for CrashStore {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         let mut state = self.world.state();
-        state.check_running(self.run).map_err(failed)?;
+        state.check_store_running(self.run).map_err(failed)?;
         state.view.flush();
         let all = (0..state.disks.len()).collect();
         state.on_each_disk(self.run, OpKind::StoreFlush, all, |state, disk, verdict| {
@@ -189,6 +202,7 @@ impl State {
             };
             outcome = outcome.and(act(self, disk, verdict));
         }
+        self.end_store_operation();
         outcome.map_err(failed)
     }
 }

@@ -35,24 +35,38 @@ pub(super) struct State {
     pub(super) failed_sync: FailedSync,
     pub(super) view: View,
     run: u64,
+    /// Of the machine of the store, which may die alone.
+    store_run: u64,
     is_off: bool,
 }
 
 impl State {
     /// Counts an operation of a handle of `run`, and says what becomes of it.
     pub(super) fn begin(&mut self, run: u64, kind: OpKind) -> io::Result<Verdict> {
-        self.check_running(run)?;
+        let current = if kind.is_of_store() { self.store_run } else { self.run };
+        if run != current || self.is_off {
+            return Err(machine_is_off());
+        }
         let verdict = self.plan.next(kind);
-        self.is_off = verdict == Verdict::Crash;
+        self.is_off = verdict == Verdict::Crash && self.plan.store_dies.is_none();
         Ok(verdict)
     }
 
-    pub(super) fn check_running(&self, run: u64) -> io::Result<()> {
-        if self.is_running(run) { Ok(()) } else { Err(machine_is_off()) }
+    pub(super) fn check_store_running(&self, run: u64) -> io::Result<()> {
+        if self.is_store_running(run) { Ok(()) } else { Err(machine_is_off()) }
     }
 
-    pub(super) fn is_running(&self, run: u64) -> bool {
-        run == self.run && !self.is_off
+    pub(super) fn is_store_running(&self, run: u64) -> bool {
+        run == self.store_run && !self.is_off
+    }
+
+    /// An operation of the store has ended: if its machine died in it, it is started again.
+    pub(super) fn end_store_operation(&mut self) {
+        if let Some(survival) = self.plan.store_dies.take() {
+            let mut coins = StdRng::seed_from_u64(self.plan.coins.random());
+            crash_disks(&mut self.disks, survival, &mut coins);
+            self.store_run += 1;
+        }
     }
 }
 
@@ -73,6 +87,20 @@ impl Snapshot {
     pub fn store(&self) -> &[u8] {
         &self.store
     }
+}
+
+/// Each disk fares by itself. Answers the share that the first has kept.
+fn crash_disks(disks: &mut [Medium], survival: Survival, coins: &mut StdRng) -> f64 {
+    // Fair coins alone would almost never lose just one write of many, or keep just one.
+    let kept_share = |coins: &mut StdRng| {
+        *[0.05, 0.5, 0.5, 0.95].get(coins.random_range(0..4)).expect("there are four of them")
+    };
+    let of_first = kept_share(coins);
+    for (i, disk) in disks.iter_mut().enumerate() {
+        let kept_share = if i == 0 { of_first } else { kept_share(coins) };
+        disk.crash(survival, kept_share, None, coins);
+    }
+    of_first
 }
 
 impl World {
@@ -99,6 +127,7 @@ impl World {
             failed_sync: FailedSync::default(),
             view: View::default(),
             run: 0,
+            store_run: 0,
             is_off: false,
         };
         Self { places: places.into(), state: Mutex::new(state).into() }
@@ -106,7 +135,7 @@ impl World {
 
     /// The store, for this run.
     pub fn store(&self) -> CrashStore {
-        let run = self.state().run;
+        let run = self.state().store_run;
         CrashStore::new(self.clone(), run)
     }
 
@@ -140,7 +169,12 @@ impl World {
         self.state().plan.counts
     }
 
-    /// How many operations of this run met a fault.
+    /// Which run of the machine of the store this is: it may die alone.
+    pub fn store_run(&self) -> u64 {
+        self.state().store_run
+    }
+
+    /// How many operations of this run met a fault that whoever uses the world may notice.
     pub fn faults_fired(&self) -> u64 {
         self.state().plan.fired
     }
@@ -164,20 +198,13 @@ impl World {
     /// The same for two machines, of which each fares in its own way.
     pub fn crash_apart(&self, coins: &mut impl Rng, store: Survival, dir: Survival) {
         let mut coins = StdRng::seed_from_u64(coins.random());
-        // Fair coins alone would almost never lose just one write of many, or keep just one.
-        let kept_share = |coins: &mut StdRng| {
-            *[0.05, 0.5, 0.5, 0.95].get(coins.random_range(0..4)).expect("there are four of them")
-        };
-        let of_first = kept_share(&mut coins);
         let mut state = self.state();
-        for (i, disk) in state.disks.iter_mut().enumerate() {
-            let kept_share = if i == 0 { of_first } else { kept_share(&mut coins) };
-            disk.crash(store, kept_share, None, &mut coins);
-        }
+        let of_first = crash_disks(&mut state.disks, store, &mut coins);
         state.directory.crash(dir, of_first, &mut coins);
         state.plan = Plan::new(&[], 0);
         state.view.crash();
         state.run += 1;
+        state.store_run += 1;
         state.is_off = false;
     }
 

@@ -1,14 +1,30 @@
 //! The volumes that are tried.
 
-use oblivio_testkit::crash::FailedSync;
 use oblivio_testkit::crash::small_volume::{Device, SmallScheme, SmallVolume};
+use oblivio_testkit::crash::{FailedSync, Life, Loss, Ran};
 use oblivio_volume::SyncMoves;
+
+use crate::remote::Remote;
 
 /// A volume with a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
     pub(crate) volume: SmallVolume,
+    /// Its store is on a server.
+    pub(crate) is_remote: bool,
+}
+
+impl Setup {
+    /// With the coins of this seed, a volume lives through `lives`.
+    pub(crate) fn run(&self, seed: u64, lives: &[Life]) -> Result<Ran, Loss> {
+        let volume = SmallVolume { seed, ..self.volume };
+        if !self.is_remote {
+            return volume.run(lives);
+        }
+        let server = Remote::new(seed);
+        volume.run_over(lives, |store| server.reach(&store, &volume.shapes()))
+    }
 }
 
 fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {
@@ -18,7 +34,8 @@ fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {
 /// All of them. Each differs from the first in what its name says.
 pub(crate) fn setups() -> Vec<Setup> {
     let common = SmallVolume { steps: 60, ..SmallVolume::default() };
-    let setup = |name, volume| Setup { name, volume };
+    let setup = |name, volume| Setup { name, volume, is_remote: false };
+    let remote = |name, volume| Setup { name, volume, is_remote: true };
     vec![
         setup("sync-before-reads", common),
         setup("sync-at-flush", SmallVolume { sync_moves: SyncMoves::AtFlush, ..common }),
@@ -183,6 +200,18 @@ pub(crate) fn setups() -> Vec<Setup> {
                 ..common
             },
         ),
+        remote("remote", common),
+        remote(
+            "remote-at-flush",
+            SmallVolume { sync_moves: SyncMoves::AtFlush, tree_top_levels: 3, ..common },
+        ),
+        remote(
+            "remote-without-cache",
+            SmallVolume { device: Device::Disk { cache_blocks_max: 0 }, ..common },
+        ),
+        remote("remote-map-in-tree", common.with_map_in_tree()),
+        remote("remote-range", SmallVolume { scheme: SmallScheme::Range { class: 3 }, ..common }),
+        remote("remote-fixed-rate", SmallVolume { device: scheduled(8, 5), ..common }),
         setup(
             "small-stash",
             SmallVolume { stash_blocks_max: 3, sync_moves: SyncMoves::AtFlush, ..common },

@@ -141,5 +141,5 @@ impl Tally {
 
 /// How to meet a point again.
 pub(crate) fn replay(point: &str) -> String {
-    format!("cargo run --release --package oblivio-testkit --bin crash-suite -- --replay '{point}'")
+    format!("cargo run --release --package oblivio-crash-suite -- --replay '{point}'")
 }

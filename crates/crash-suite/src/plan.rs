@@ -1,7 +1,6 @@
 //! Which points are tried: for each setup and seed, a share of all there are, drawn with coins that
 //! are always the same.
 
-use oblivio_testkit::crash::small_volume::SmallVolume;
 use oblivio_testkit::crash::{Fault, Life, Survival};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -30,11 +29,13 @@ pub(crate) enum Kind {
     DiskFullAt,
     /// From one on, none does.
     DiskFullFrom,
+    /// In two lives the machine of the store dies, and the client lives on.
+    StoreDies,
 }
 
 impl Kind {
     /// All of them, and how many in a hundred points they get.
-    pub(crate) const SHARES: [(Self, u64); 7] = [
+    const SHARES: [(Self, u64); 7] = [
         (Self::Crash, 25),
         (Self::CrashApart, 20),
         (Self::CrashInRecovery, 30),
@@ -43,6 +44,22 @@ impl Kind {
         (Self::DiskFullAt, 5),
         (Self::DiskFullFrom, 5),
     ];
+
+    /// The same, where the store is on a machine of its own.
+    const REMOTE_SHARES: [(Self, u64); 8] = [
+        (Self::Crash, 15),
+        (Self::CrashApart, 15),
+        (Self::CrashInRecovery, 20),
+        (Self::Fail, 5),
+        (Self::FailEvery, 3),
+        (Self::DiskFullAt, 3),
+        (Self::DiskFullFrom, 4),
+        (Self::StoreDies, 35),
+    ];
+
+    fn shares(setup: &Setup) -> &'static [(Self, u64)] {
+        if setup.is_remote { &Self::REMOTE_SHARES } else { &Self::SHARES }
+    }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -53,6 +70,7 @@ impl Kind {
             Self::FailEvery => "fail_every",
             Self::DiskFullAt => "disk_full_at",
             Self::DiskFullFrom => "disk_full_from",
+            Self::StoreDies => "store_dies_and_the_client_does_not",
         }
     }
 }
@@ -68,7 +86,7 @@ pub(crate) fn points(
     for setup in setups {
         for seed in 1..=seeds {
             let group = Group::new(*setup, seed)?;
-            for (kind, share) in Kind::SHARES {
+            for &(kind, share) in Kind::shares(setup) {
                 let wanted = (of_group * share).div_ceil(100) as usize;
                 let point = |lives| (kind, Point { setup: *setup, seed, lives });
                 points.extend(group.draw(kind, wanted).into_iter().map(point));
@@ -87,11 +105,10 @@ struct Group {
 
 impl Group {
     fn new(setup: Setup, seed: u64) -> Result<Self, String> {
-        let volume = SmallVolume { seed, ..setup.volume };
         let mut operations = [0; 3];
         for (i, operations) in operations.iter_mut().enumerate() {
             let calm = vec![Life::new(&[], Survival::None); i + 1];
-            let ran = volume.run(&calm);
+            let ran = setup.run(seed, &calm);
             let ran = ran.map_err(|loss| format!("{} without faults: {loss}", setup.name))?;
             *operations = ran.operations[0].total();
         }
@@ -103,7 +120,7 @@ impl Group {
         if kind == Kind::CrashInRecovery {
             return (0..wanted).map(|_| self.in_recovery(&mut coins)).collect();
         }
-        let mut all = self.all(kind);
+        let mut all = if kind == Kind::StoreDies { self.store_dies() } else { self.all(kind) };
         all.shuffle(&mut coins);
         all.truncate(wanted);
         all
@@ -120,12 +137,24 @@ impl Group {
             Kind::FailEvery => (|n| Fault::FailEvery(n + 1), 3),
             Kind::DiskFullAt => (Fault::DiskFullAt, 1),
             Kind::DiskFullFrom => (Fault::DiskFullFrom, 1),
+            Kind::StoreDies => return Vec::new(),
         };
         let at = |n| {
             let life = move |(store, dir)| Life { faults: vec![fault(n)], store, dir };
             pairs.clone().map(move |pair| vec![life(pair); lives])
         };
         (0..self.operations[lives - 1]).flat_map(at).collect()
+    }
+
+    /// The client dies afterwards, and loses what it may.
+    fn store_dies(&self) -> Vec<Vec<Life>> {
+        let at = |n| {
+            Survival::MODES.map(|survival| {
+                let faults = vec![Fault::StoreDiesAt(n, survival)];
+                vec![Life { faults, store: survival, dir: Survival::None }; 2]
+            })
+        };
+        (0..self.operations[1]).flat_map(at).collect()
     }
 
     fn in_recovery(&self, coins: &mut StdRng) -> Vec<Life> {
@@ -140,5 +169,26 @@ impl Group {
         let first = crash(self.operations[lives - 1]);
         let later = (1..lives).map(|_| crash(RECOVERY_OPERATIONS_MAX));
         [first].into_iter().chain(later).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setups::setups;
+
+    /// A few points, so that a change of client or server that loses something is noticed before the whole suite runs.
+    #[test]
+    fn volumes_on_servers_lose_nothing_at_a_few_points() {
+        let mut tried = setups();
+        tried.retain(|setup| ["remote", "remote-fixed-rate"].contains(&setup.name));
+        assert_eq!(tried.len(), 2);
+        let points = points(&tried, 1, 120).unwrap();
+        let mut deaths = 0;
+        for (kind, point) in points {
+            let ran = point.run().unwrap_or_else(|loss| panic!("{point}: {loss}"));
+            deaths += usize::from(kind == Kind::StoreDies && ran.struck() > 0);
+        }
+        assert!(deaths > 20, "{deaths}");
     }
 }

@@ -4,6 +4,7 @@
 
 mod plan;
 mod point;
+mod remote;
 mod setups;
 mod tally;
 
@@ -31,7 +32,7 @@ const DESCRIBED_MAX: usize = 10;
 #[derive(Parser)]
 struct Arguments {
     /// How many points to try, over all setups and seeds
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    #[arg(long, value_name = "N", default_value_t = 24_000)]
     points: u64,
 
     /// How many workloads each setup gets
@@ -41,6 +42,10 @@ struct Arguments {
     /// A short look: one workload, a thousand points
     #[arg(long, conflicts_with_all = ["points", "seeds"])]
     quick: bool,
+
+    /// Try the setups of this name alone, or whose names begin with it; can be given again for more
+    #[arg(long, value_name = "SETUP")]
+    setup: Vec<String>,
 
     /// Try this point alone, and say what came of it; can be given again for more
     #[arg(long, value_name = "POINT")]
@@ -99,7 +104,13 @@ fn choose(arguments: &Arguments) -> Result<(Vec<(Kind, Point)>, Value), String> 
     }
     let (seeds, points) =
         if arguments.quick { (1, 1000) } else { (arguments.seeds, arguments.points) };
-    let setups = setups();
+    let mut setups = setups();
+    let is_chosen =
+        |setup: &setups::Setup| arguments.setup.iter().any(|it| setup.name.starts_with(it));
+    setups.retain(|setup| arguments.setup.is_empty() || is_chosen(setup));
+    if setups.is_empty() {
+        return Err(format!("there is no setup {}", arguments.setup.join(" or ")));
+    }
     let described: serde_json::Map<_, _> =
         setups.iter().map(|setup| (setup.name.into(), describe_setup(setup))).collect();
     let parameters = json!({

@@ -7,7 +7,6 @@
 
 use std::fmt;
 
-use oblivio_testkit::crash::small_volume::SmallVolume;
 use oblivio_testkit::crash::{Fault, Life, Loss, Ran, Survival};
 
 use crate::setups::{Setup, setups};
@@ -22,7 +21,7 @@ pub(crate) struct Point {
 
 impl Point {
     pub(crate) fn run(&self) -> Result<Ran, Loss> {
-        SmallVolume { seed: self.seed, ..self.setup.volume }.run(&self.lives)
+        self.setup.run(self.seed, &self.lives)
     }
 
     /// The point that `name` names.
@@ -61,6 +60,10 @@ pub(crate) fn fault_name(fault: &Fault) -> (&'static str, u64) {
         Fault::FailEvery(n) => ("fail-every", n),
         Fault::DiskFullAt(n) => ("full", n),
         Fault::DiskFullFrom(n) => ("full-from", n),
+        Fault::StoreDiesAt(n, Survival::All) => ("store-dies-all", n),
+        Fault::StoreDiesAt(n, Survival::None) => ("store-dies-none", n),
+        Fault::StoreDiesAt(n, Survival::Random { torn: false }) => ("store-dies-some", n),
+        Fault::StoreDiesAt(n, Survival::Random { torn: true }) => ("store-dies-torn", n),
     }
 }
 
@@ -73,6 +76,10 @@ pub(crate) fn survival_name(survival: Survival) -> &'static str {
     }
 }
 
+fn survival(name: &str) -> Option<Survival> {
+    Survival::MODES.into_iter().find(|mode| survival_name(*mode) == name)
+}
+
 fn parse_life(life: &str) -> Option<Life> {
     let mut parts = life.split(':');
     let (fault, n) = parts.next()?.split_once('@')?;
@@ -83,12 +90,9 @@ fn parse_life(life: &str) -> Option<Life> {
         "fail-every" if n > 0 => Fault::FailEvery(n),
         "full" => Fault::DiskFullAt(n),
         "full-from" => Fault::DiskFullFrom(n),
-        _ => return None,
+        _ => Fault::StoreDiesAt(n, survival(fault.strip_prefix("store-dies-")?)?),
     };
-    let mut survival = || {
-        let name = parts.next()?;
-        Survival::MODES.into_iter().find(|mode| survival_name(*mode) == name)
-    };
+    let mut survival = || survival(parts.next()?);
     let (store, dir) = (survival()?, survival()?);
     parts.next().is_none().then_some(Life { faults: vec![fault], store, dir })
 }
@@ -99,8 +103,12 @@ mod tests {
 
     #[test]
     fn a_name_names_its_point_and_nothing_else_does() {
-        let name = "sync-at-flush/2/crash@117:torn:all/fail-every@20:none:some";
-        assert_eq!(Point::parse(name).unwrap().to_string(), name);
+        for name in [
+            "sync-at-flush/2/crash@117:torn:all/fail-every@20:none:some",
+            "remote/1/store-dies-torn@3:all:none",
+        ] {
+            assert_eq!(Point::parse(name).unwrap().to_string(), name);
+        }
         for wrong in [
             "",
             "elsewhere/2/crash@1:all:all",
@@ -109,6 +117,7 @@ mod tests {
             "sync-at-flush/2/crash@1:all",
             "sync-at-flush/2/crash@1:all:all:all",
             "sync-at-flush/2/fail-every@0:all:all",
+            "remote/1/store-dies@3:all:none",
         ] {
             assert!(Point::parse(wrong).is_err(), "{wrong}");
         }
