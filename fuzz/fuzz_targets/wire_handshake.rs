@@ -1,0 +1,144 @@
+//! The handshake of a bucket server and its clients: with a stranger who says what the fuzzer likes, and with
+//! somebody in the middle who changes what two say to each other.
+//!
+//! ```text
+//! input = setup, what a stranger says
+//! input = setup, (offset 2, bits)*         changes to what one of two says
+//! setup = whether two meet, whose words are the fuzzer's, who calls, who is called: a bit each
+//! ```
+//!
+//! A stranger never gets in, on either side. Two who know each other meet if nothing is changed. Whatever is changed,
+//! nobody but the two is ever taken for them.
+#![no_main]
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::LazyLock;
+use std::thread;
+use std::time::Duration;
+
+use libfuzzer_sys::fuzz_target;
+use oblivio_wire::keys::SecretKey;
+use oblivio_wire::tls::{Called, Caller};
+
+/// For those who are left in the lurch by a change of a length.
+const SOON: Duration = Duration::from_millis(25);
+
+/// For those who say it all.
+const LONG: Duration = Duration::from_secs(30);
+
+/// A client and a server who know each other, and one of each whom nobody knows.
+struct World {
+    me: SecretKey,
+    caller: Caller,
+    unknown_caller: Caller,
+    called: Called,
+    unknown_called: Called,
+    listener: TcpListener,
+}
+
+static WORLD: LazyLock<World> = LazyLock::new(|| {
+    let [me, stranger, server, other] = [(); 4].map(|()| SecretKey::generate().unwrap());
+    World {
+        caller: Caller::new(&me, server.public()).unwrap(),
+        unknown_caller: Caller::new(&stranger, server.public()).unwrap(),
+        called: Called::new(&server, [me.public()]).unwrap(),
+        unknown_called: Called::new(&other, [me.public(), stranger.public()]).unwrap(),
+        listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+        me,
+    }
+});
+
+/// A bit each.
+struct Setup {
+    two_meet: bool,
+    fuzzer_is_client: bool,
+    caller_is_known: bool,
+    called_is_known: bool,
+}
+
+impl Setup {
+    fn of(bits: u8) -> Self {
+        let is_set = |bit: u8| bits >> bit & 1 == 1;
+        Self {
+            two_meet: is_set(0),
+            fuzzer_is_client: is_set(1),
+            caller_is_known: !is_set(2),
+            called_is_known: !is_set(3),
+        }
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((bits, said)) = input.split_first() else { return };
+    let setup = Setup::of(*bits);
+    match setup.two_meet {
+        true => meet(&setup, said),
+        false => hear_a_stranger(&setup, said),
+    }
+});
+
+fn hear_a_stranger(setup: &Setup, said: &[u8]) {
+    let (mut stranger, stream) = pair();
+    stranger.write_all(said).unwrap();
+    stranger.shutdown(Shutdown::Write).unwrap();
+    let is_let_in = match setup.fuzzer_is_client {
+        true => WORLD.called.answer(stream, LONG).is_ok(),
+        false => WORLD.caller.call(stream, LONG).is_ok(),
+    };
+    assert!(!is_let_in, "a stranger was let in");
+}
+
+fn meet(setup: &Setup, changes: &[u8]) {
+    let world = &*WORLD;
+    let caller = if setup.caller_is_known { &world.caller } else { &world.unknown_caller };
+    let called = if setup.called_is_known { &world.called } else { &world.unknown_called };
+    let changes = changes.as_chunks::<3>().0;
+    let is_honest = changes.iter().all(|[.., bits]| *bits == 0);
+    let within = if is_honest { LONG } else { SOON };
+    let ((client, near), (far, server)) = (pair(), pair());
+    let (to_server, to_client) = match setup.fuzzer_is_client {
+        true => (changes, &[][..]),
+        false => (&[][..], changes),
+    };
+    let (link, answered) = thread::scope(|scope| {
+        scope.spawn(|| pass_on(&near, &far, to_server));
+        scope.spawn(|| pass_on(&far, &near, to_client));
+        let answered = scope.spawn(move || called.answer(server, within).map(|(_, peer)| peer));
+        // Whoever has met the other hangs up, and so those in the middle end.
+        let link = caller.call(client, within).map(drop);
+        (link, answered.join().unwrap())
+    });
+    if let Ok(peer) = &answered {
+        assert!(*peer == world.me.public() && setup.caller_is_known, "{peer} was let in");
+    }
+    assert!(link.is_err() || setup.called_is_known, "another server was taken for the right one");
+    if is_honest && setup.caller_is_known && setup.called_is_known {
+        assert!(link.is_ok() && answered.is_ok(), "{link:?} {answered:?}");
+    }
+}
+
+/// Passes on what comes, changed, until there is an end.
+fn pass_on(mut from: &TcpStream, mut to: &TcpStream, changes: &[[u8; 3]]) {
+    let (mut passed, mut bytes) = (0, [0; 4096]);
+    while let Ok(came @ 1..) = from.read(&mut bytes) {
+        for [low, high, bits] in changes {
+            let place = usize::from(u16::from_le_bytes([*low, *high]));
+            if let Some(byte) = place.checked_sub(passed).and_then(|at| bytes[..came].get_mut(at)) {
+                *byte ^= bits;
+            }
+        }
+        passed += came;
+        // Whoever has gone hears nothing more.
+        if to.write_all(&bytes[..came]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}
+
+/// Two ends of one link.
+fn pair() -> (TcpStream, TcpStream) {
+    let near = TcpStream::connect(WORLD.listener.local_addr().unwrap()).unwrap();
+    (near, WORLD.listener.accept().unwrap().0)
+}
