@@ -1,0 +1,160 @@
+//! The client of a bucket server that lies, and whose links break.
+//!
+//! ```text
+//! input = setup, 16 things to do of two bytes each, lies
+//! ```
+//!
+//! However often links break and the server starts anew, what is read is what was written. Once the server has
+//! lied, what is read is as long as it should be, and no more is promised. Once a write or a flush has failed, everything fails.
+#![no_main]
+
+#[path = "support/buckets.rs"]
+mod buckets;
+#[path = "support/lying_server.rs"]
+mod lying_server;
+
+use std::time::Duration;
+
+use buckets::Buckets;
+use libfuzzer_sys::fuzz_target;
+use lying_server::LyingServer;
+use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::{BucketId, StoreError};
+use oblivio_store::{RemoteMode, RemoteOptions, RemoteStore};
+
+/// Buckets of the lowest level.
+const LEAVES: u64 = 4;
+
+/// For those who wait for what never comes.
+const SOON: Duration = Duration::from_millis(20);
+
+/// When everything comes.
+const LONG: Duration = Duration::from_secs(30);
+
+fuzz_target!(|input: &[u8]| {
+    let Some((setup, input)) = input.split_first() else { return };
+    let Some((steps, lies)) = input.split_first_chunk::<32>() else { return };
+    let (setup, is_honest) = (*setup, lies.is_empty());
+    let server = LyingServer::new(Buckets::new(shapes()), lies);
+    let Some(mut store) = open(setup, &server, if is_honest { LONG } else { SOON }) else {
+        assert!(!is_honest, "an honest server was not opened");
+        return;
+    };
+    let can_write = setup % 4 < 2;
+    let mut expected = Buckets::new(shapes());
+    for step in steps.as_chunks::<2>().0 {
+        let pieces = pieces(step);
+        let outcome = match step[0] % 4 {
+            0 if can_write => write(&mut store, &mut expected, &pieces, step[1]),
+            1 => store.flush(),
+            2 => {
+                store.prefetch(&pieces);
+                Ok(())
+            }
+            _ => {
+                // It may fail alone.
+                let is_read = reads(&mut store, &server, &expected, &pieces);
+                assert!(is_read || !is_honest, "an honest server was not read");
+                continue;
+            }
+        };
+        if let Err(error) = outcome {
+            assert!(!is_honest, "an honest server fails: {error}");
+            assert!(!error.to_string().contains(char::is_control), "{error:?}");
+            let is_over = store.flush().is_err() && store.read(&pieces).is_err();
+            assert!(is_over, "it goes on after {error}");
+            return;
+        }
+    }
+});
+
+fn shapes() -> Vec<TreeShape> {
+    let level = |level: u32| LevelShape {
+        buckets: 1 << level,
+        slots: 2,
+        header_bytes: 8,
+        slots_offset: 11,
+        slot_bytes: 20,
+        bucket_bytes: 52,
+    };
+    vec![
+        TreeShape::new((0..=LEAVES.ilog2()).map(level).collect()),
+        TreeShape::new(vec![LevelShape { slots: 0, ..level(0) }]),
+    ]
+}
+
+/// None if it is not possible, or the server says that it has other trees.
+fn open(setup: u8, server: &LyingServer, within: Duration) -> Option<RemoteStore> {
+    let options = RemoteOptions {
+        retry_for: within,
+        answer_within: within,
+        // Few enough that some are made durable by themselves.
+        unflushed_bytes_max: 300,
+        ..RemoteOptions::new("disk")
+    };
+    let dial = Box::new(server.clone());
+    let mode = match setup % 4 {
+        0 => return RemoteStore::create(dial, &shapes(), options).ok(),
+        1 => RemoteMode::Write,
+        2 => RemoteMode::Read { may_be_cut_off: setup & 4 != 0 },
+        _ => RemoteMode::Look,
+    };
+    let (store, condition) = RemoteStore::open(dial, mode, options).ok()?;
+    let sentences = condition.damage.iter().chain(&condition.mended);
+    sentences.for_each(|sentence| assert!(!sentence.contains(char::is_control), "{sentence:?}"));
+    (store.shapes() == shapes()).then_some(store)
+}
+
+/// A few neighbours, and parts of them.
+fn pieces(step: &[u8; 2]) -> Vec<Piece> {
+    let [what, place] = step.map(u64::from);
+    let piece = |i: u64| {
+        let level = (place + i) % 3;
+        let index = (place / 3 + i) & ((1 << level) - 1);
+        let part = match (what >> 4) + i {
+            slot @ (1 | 2) => Part::Slot(slot as u16 - 1),
+            3 => Part::Header,
+            _ => Part::Whole,
+        };
+        Piece { tree: TreeId(0), bucket: BucketId::new(level as u8, index), part }
+    };
+    let other = Piece { tree: TreeId(1), bucket: BucketId::new(0, 0), part: Part::Whole };
+    let mut pieces: Vec<_> = (0..=what >> 2 & 3).map(piece).collect();
+    pieces.extend((place > 200).then_some(other));
+    pieces
+}
+
+fn write(
+    store: &mut RemoteStore,
+    expected: &mut Buckets,
+    pieces: &[Piece],
+    first: u8,
+) -> Result<(), StoreError> {
+    let bytes: Vec<u8> = (0..expected.bytes(pieces)).map(|i| first.wrapping_add(i as u8)).collect();
+    let mut end = 0;
+    let span = |piece: &Piece| {
+        let start = end;
+        end += expected.bytes(&[*piece]);
+        Span { start, bytes: end - start }
+    };
+    let spans: Vec<_> = pieces.iter().map(span).collect();
+    store.write(pieces, &mut |blanks| blanks.relay(Frames::new(&bytes, &spans)))?;
+    expected.write(pieces, &bytes);
+    Ok(())
+}
+
+/// Whether it was possible.
+fn reads(
+    store: &mut RemoteStore,
+    server: &LyingServer,
+    expected: &Buckets,
+    pieces: &[Piece],
+) -> bool {
+    let Ok(frames) = store.read(pieces) else { return false };
+    assert_eq!(frames.len(), pieces.len());
+    let read: Vec<u8> = (0..frames.len()).flat_map(|i| frames.get(i).to_vec()).collect();
+    let expected = expected.read(pieces);
+    assert_eq!(read.len(), expected.len());
+    assert!(read == expected || server.has_lied(), "a read of {pieces:?}");
+    true
+}

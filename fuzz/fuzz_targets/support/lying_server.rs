@@ -1,0 +1,281 @@
+//! A bucket server, in this process, that lies as the fuzzer says, and whose links break.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use oblivio_store::Dial;
+use oblivio_wire::link::{Link, LinkReader, LinkWriter, Moment};
+use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
+use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
+
+use crate::buckets::Buckets;
+
+const SESSION: u64 = 5;
+
+/// Clones are the same server.
+#[derive(Clone)]
+pub(crate) struct LyingServer(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    buckets: Buckets,
+    durable: Buckets,
+    incarnation: u64,
+    lies: VecDeque<u8>,
+    has_lied: bool,
+    /// Which link is up: those before it are closed.
+    link: usize,
+    is_up: bool,
+    /// What has come on it, and is no whole frame yet.
+    came: Vec<u8>,
+    /// What is to be taken from it.
+    said: Vec<u8>,
+}
+
+impl LyingServer {
+    /// Each answer takes a byte of the lies, which says which lie it is, and those that say more of it. Bytes that say
+    /// nothing are an honest answer, and so are all when there are none left.
+    pub(crate) fn new(buckets: Buckets, lies: &[u8]) -> Self {
+        let state = State {
+            durable: buckets.clone(),
+            buckets,
+            incarnation: 1,
+            lies: lies.to_vec().into(),
+            has_lied: false,
+            link: 0,
+            is_up: false,
+            came: Vec::new(),
+            said: Vec::new(),
+        };
+        Self(Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }))
+    }
+
+    /// Whether anything that it said was not so. Links that break are no lies.
+    pub(crate) fn has_lied(&self) -> bool {
+        self.state().has_lied
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap()
+    }
+
+    fn close(&self, link: usize) {
+        let mut state = self.state();
+        state.is_up &= state.link != link;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Dial for LyingServer {
+    fn dial(&mut self) -> io::Result<Link> {
+        let mut state = self.state();
+        state.link += 1;
+        state.is_up = true;
+        state.came.clear();
+        state.said.clear();
+        let (server, link) = (self.clone(), state.link);
+        let reader = Box::new(Hears { server, link, until: None });
+        Ok(Link { reader, writer: Box::new(Says { server: self.clone(), link }) })
+    }
+}
+
+/// The end of the client that reads.
+struct Hears {
+    server: LyingServer,
+    link: usize,
+    until: Option<Moment>,
+}
+
+impl Read for Hears {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut state = self.server.state();
+        while state.link == self.link && state.said.is_empty() && state.is_up {
+            let left = self.until.map_or(Some(Duration::MAX), Moment::left);
+            let left = left.ok_or(ErrorKind::TimedOut)?;
+            state = self.server.0.changed.wait_timeout(state, left).unwrap().0;
+        }
+        if state.link != self.link {
+            return Ok(0);
+        }
+        let bytes = buffer.len().min(state.said.len());
+        buffer[..bytes].copy_from_slice(&state.said[..bytes]);
+        state.said.drain(..bytes);
+        Ok(bytes)
+    }
+}
+
+impl LinkReader for Hears {
+    fn limit(&mut self, within: Option<Duration>) -> io::Result<()> {
+        self.until = within.map(|within| Moment::now().after(within));
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.server.close(self.link);
+    }
+}
+
+/// The end that writes. What was asked is answered at once.
+struct Says {
+    server: LyingServer,
+    link: usize,
+}
+
+impl Write for Says {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.server.state();
+        if !state.is_up || state.link != self.link {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        state.came.extend(bytes);
+        while state.is_up
+            && let Some(message) = state.next_message()
+        {
+            state.hear(&message);
+        }
+        self.server.0.changed.notify_all();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl LinkWriter for Says {
+    fn close(&mut self) {
+        self.server.close(self.link);
+    }
+}
+
+impl State {
+    fn next_message(&mut self) -> Option<Vec<u8>> {
+        let mut rest = &self.came[..];
+        let message = frame::receive(&mut rest, MESSAGE_BYTES_MAX).ok()??;
+        self.came = rest.to_vec();
+        Some(message)
+    }
+
+    fn hear(&mut self, message: &[u8]) {
+        let request = Request::decode(message).expect("the client keeps to the protocol");
+        let number = request.number();
+        let answer = framed(&self.answer(request).encode());
+        let lie = self.byte() % 16;
+        match lie {
+            // The link breaks within the answer, or before it.
+            1 => {
+                let end = self.byte() % answer.len();
+                self.said.extend(&answer[..end]);
+                self.is_up = false;
+            }
+            // The server starts anew.
+            2 => {
+                self.buckets = self.durable.clone();
+                self.incarnation += 1;
+                self.is_up = false;
+            }
+            // It says nothing any more.
+            3 => (),
+            _ => {
+                let said = self.distort(lie, number, &answer);
+                self.has_lied |= said != answer;
+                self.said.extend(said);
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Answer {
+        match request {
+            Request::Hello { .. } => Answer::Welcome { version: VERSION },
+            Request::Open { mode: OpenMode::Read { .. } | OpenMode::Look, .. } => self.opened(0),
+            Request::Open { .. } | Request::Resume { .. } => self.opened(SESSION),
+            Request::Look { .. } => Answer::Looked { is_there: true },
+            Request::Remove { .. } => Answer::Done { number: 0 },
+            Request::Read { number, pieces } => {
+                Answer::Data { number, bytes: self.buckets.read(&pieces) }
+            }
+            Request::Write { number, pieces, bytes } => {
+                self.buckets.write(&pieces, &bytes);
+                Answer::Done { number }
+            }
+            Request::Flush { number } => {
+                self.durable = self.buckets.clone();
+                Answer::Done { number }
+            }
+        }
+    }
+
+    fn opened(&self, session: u64) -> Answer {
+        Answer::Opened(Opened {
+            session,
+            incarnation: self.incarnation,
+            shapes: self.buckets.shapes.clone(),
+            ..Opened::default()
+        })
+    }
+
+    /// What is said instead.
+    fn distort(&mut self, lie: usize, number: u64, answer: &[u8]) -> Vec<u8> {
+        let mut said = answer.to_vec();
+        match lie {
+            // A byte is another one.
+            4 | 5 => {
+                let place = (self.byte() << 8 | self.byte()) % said.len();
+                said[place] ^= self.byte() as u8;
+            }
+            // Something else that could be said.
+            6 => {
+                let number = number.wrapping_add_signed(i64::from(self.byte() as i8));
+                said = framed(&self.any_answer(number).encode());
+            }
+            // Any bytes.
+            7 => {
+                let bytes = self.byte();
+                said = (0..bytes).map_while(|_| self.lies.pop_front()).collect();
+            }
+            // The same once more.
+            8 => said.extend(answer),
+            _ => (),
+        }
+        said
+    }
+
+    fn any_answer(&mut self, number: u64) -> Answer {
+        match self.byte() % 6 {
+            0 => Answer::Done { number },
+            1 => Answer::Data { number, bytes: vec![7; self.byte()] },
+            2 => Answer::Welcome { version: self.byte() as u32 },
+            3 => {
+                let session = self.byte() as u64 % 8;
+                self.opened(session)
+            }
+            4 => Answer::Looked { is_there: self.byte() & 1 == 1 },
+            _ => {
+                let kinds = [
+                    FailureKind::Fenced,
+                    FailureKind::InUse,
+                    FailureKind::Absent,
+                    FailureKind::Full,
+                    FailureKind::NoVolume,
+                ];
+                let kind = kinds[self.byte() % kinds.len()];
+                Answer::Failed(Failure { number, kind, message: "\u{1b}[2J no".into() })
+            }
+        }
+    }
+
+    /// The next one of the lies.
+    fn byte(&mut self) -> usize {
+        usize::from(self.lies.pop_front().unwrap_or(0))
+    }
+}
+
+fn framed(message: &[u8]) -> Vec<u8> {
+    [&(message.len() as u32).to_le_bytes()[..], message].concat()
+}
