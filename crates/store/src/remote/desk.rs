@@ -61,6 +61,8 @@ struct State {
     came: HashMap<u64, Result<Vec<u8>, Fault>>,
     /// There is a link.
     is_up: bool,
+    /// Something was answered on the latest link.
+    has_answered: bool,
     /// Why the latest link was lost.
     cause: String,
     /// After this error nothing is answered any more.
@@ -96,7 +98,14 @@ impl Desk {
 
     /// There is a new link.
     pub(super) fn link_is_up(&self) {
-        self.state().is_up = true;
+        let mut state = self.state();
+        state.is_up = true;
+        state.has_answered = false;
+    }
+
+    /// Whether something was answered on the latest link.
+    pub(super) fn has_answered(&self) -> bool {
+        self.state().has_answered
     }
 
     pub(super) fn is_up(&self) -> bool {
@@ -191,7 +200,7 @@ impl Desk {
     pub(super) fn take_in(&self, message: &[u8]) -> Result<(), String> {
         let mut state = self.state();
         let taken = match Answer::decode(message) {
-            Ok(answer) => state.answered(answer),
+            Ok(answer) => state.answered(answer).inspect(|()| state.has_answered = true),
             Err(invalid) => Err(state.lied(&invalid.to_string())),
         };
         self.has_come.notify_all();

@@ -151,6 +151,10 @@ impl Session {
         let lowest_waiting = self.desk.lowest_waiting().unwrap_or(self.next_number());
         let since_before = self.trouble.take().filter(|it| it.lowest_waiting >= lowest_waiting);
         let (mut is_first, mut trouble) = match since_before {
+            // The server is there: it is the link that does not last.
+            Some(trouble) if self.desk.has_answered() => {
+                (false, Trouble { pause: PAUSE_MIN, ..trouble })
+            }
             Some(trouble) => (false, trouble),
             None => (true, self.new_trouble(lowest_waiting)),
         };

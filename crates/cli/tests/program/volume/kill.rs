@@ -4,6 +4,8 @@
 //! `OBLIVIO_KILL_ROUNDS` says how many rounds, `OBLIVIO_KILL_SEED` which; a seed is printed, so that
 //! a failure can be had again, as far as moments can.
 
+mod remote;
+
 use std::env;
 use std::fs;
 use std::path::Path;
@@ -74,12 +76,7 @@ fn neither_does_one_on_the_trivial_oram() {
 }
 
 fn kill(disk: Killed) {
-    let number = |name, default| {
-        env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}")))
-    };
-    let rounds = number("OBLIVIO_KILL_ROUNDS", disk.rounds);
-    let seed = number("OBLIVIO_KILL_SEED", SysRng.try_next_u64().unwrap());
-    println!("OBLIVIO_KILL_SEED={seed}");
+    let (rounds, seed) = rounds_and_seed(disk.rounds);
     let mut coins = StdRng::seed_from_u64(seed);
     let Killed { scheme, region_bytes, .. } = disk;
     let world = World::new();
@@ -102,6 +99,17 @@ fn kill(disk: Killed) {
         tally.blocks_old,
         tally.blocks_new
     );
+}
+
+/// How many, and which.
+fn rounds_and_seed(rounds: u64) -> (u64, u64) {
+    let number = |name, default| {
+        env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}")))
+    };
+    let rounds = number("OBLIVIO_KILL_ROUNDS", rounds);
+    let seed = number("OBLIVIO_KILL_SEED", SysRng.try_next_u64().unwrap());
+    println!("OBLIVIO_KILL_SEED={seed}");
+    (rounds, seed)
 }
 
 /// Killed when dropped.

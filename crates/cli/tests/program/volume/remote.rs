@@ -16,7 +16,7 @@ use crate::common;
 const LOG: &str = "server.log";
 
 /// A server of stores in the directory of a [`World`]. Killed when dropped.
-struct StoreServer {
+pub(crate) struct StoreServer {
     child: Child,
     address: String,
     query: String,
@@ -25,7 +25,7 @@ struct StoreServer {
 
 impl StoreServer {
     /// With a client `alice` that has the key `client.key`, and may have as much as `quota` says.
-    fn new(world: &World, quota: &str) -> Self {
+    pub(crate) fn new(world: &World, quota: &str) -> Self {
         let line = world.good("key client client.key --name alice");
         fs::write(world.path("allow"), format!("{} {quota}\n", line.trim())).unwrap();
         world.good("key server server.key");
@@ -52,16 +52,29 @@ impl StoreServer {
     }
 
     fn url(&self, name: &str) -> String {
-        format!("oblivio+tls://{}/{name}?{}&key=client.key", self.address, self.query)
+        self.url_at(&self.address, name)
+    }
+
+    fn url_at(&self, address: &str, name: &str) -> String {
+        format!("oblivio+tls://{address}/{name}?{}&key=client.key", self.query)
     }
 
     /// `URL` with what opens it.
-    fn volume(&self, name: &str) -> String {
-        format!("{} --key-file key", self.url(name))
+    pub(crate) fn volume(&self, name: &str) -> String {
+        self.volume_at(&self.address, name)
+    }
+
+    /// The same, reached over another address.
+    pub(crate) fn volume_at(&self, address: &str, name: &str) -> String {
+        format!("{} --key-file key", self.url_at(address, name))
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// Ends without a warning, and starts again at the same address.
-    fn killed_and_started(mut self, world: &World) -> Self {
+    pub(crate) fn killed_and_started(mut self, world: &World) -> Self {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         Self::start(world, &self.address)

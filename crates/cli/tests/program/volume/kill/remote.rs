@@ -1,0 +1,95 @@
+//! A volume on a real server that is killed, behind a real line that is cut, under fio, which verifies: whoever uses the disk
+//! notices neither. Then the client is killed as well, and what was flushed is there.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::Value;
+
+use super::Guard;
+use crate::common;
+use crate::volume::remote::StoreServer;
+use crate::volume::tools::start;
+use crate::volume::world::{World, end, wait};
+
+/// Bytes of the disk. A server that was killed is sent again what it had not made durable: so little that it comes through before
+/// the server is killed again.
+const SIZE: &str = "3M";
+
+/// Each connection is cut after so many bytes: enough to win something, and few enough that it happens.
+const CUT_AFTER: [&str; 3] = ["4M", "12M", "40M"];
+
+const ROUNDS: u64 = 1;
+
+#[test]
+fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
+    let (rounds, seed) = super::rounds_and_seed(ROUNDS);
+    let mut coins = StdRng::seed_from_u64(seed);
+    let world = World::new();
+    let mut server = StoreServer::new(&world, "");
+    world.good(&format!("create {} --state state --size {SIZE}", server.volume("disk")));
+    let mut kills = 0;
+    for round in 0..rounds {
+        let cut_after = CUT_AFTER[coins.random_range(0..CUT_AFTER.len())];
+        let (_relay, address) = relay(&world, &server, cut_after);
+        let volume = format!("{} --state state", server.volume_at(&address, "disk"));
+        let cache = ["0", "64K", "4M"][coins.random_range(0..3)];
+        let randseed: u32 = coins.random();
+        let fio = |rest: &str| {
+            format!(
+                "fio --thread --name=disk --ioengine=nbd --uri=\"$uri\" --rw=randwrite --bs=4k --iodepth=16 --size={SIZE} \
+                 --verify=crc32c --verify_fatal=1 --verify_state_save=0 --randseed={randseed} {rest}"
+            )
+        };
+        let command = format!(
+            "serve nbd {volume} --cache {cache} --run '{}'",
+            fio("--end_fsync=1 --fsync=100 --loops=3")
+        );
+        let mut writer = common::command(&world.path(""), &command);
+        let mut writer = Guard(writer.stdout(Stdio::null()).spawn().unwrap());
+        while writer.0.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_millis(coins.random_range(700..2500)));
+            server = server.killed_and_started(&world);
+            kills += 1;
+        }
+        assert!(writer.0.wait().unwrap().success(), "round {round}: {cut_after}, cache {cache}");
+
+        // What was flushed is there after the client has died as well, and what was not does no harm.
+        let socket = world.path("nbd.sock");
+        let command = format!("serve nbd {volume} --cache {cache} --socket nbd.sock --json");
+        let mut client = common::command(&world.path(""), &command);
+        let mut client = Guard(client.stdout(Stdio::piped()).spawn().unwrap());
+        let mut line = String::new();
+        BufReader::new(client.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let uri = format!("--uri=nbd+unix:///?socket={}", socket.display());
+        let load = ["--thread", "--name=more", "--ioengine=nbd", "--rw=randread", "--bs=64k"];
+        let size = format!("--size={SIZE}");
+        let load: Vec<_> = load.into_iter().chain([&uri[..], &size, "--loops=9"]).collect();
+        let mut reader = Guard(start("fio", &load));
+        thread::sleep(Duration::from_millis(coins.random_range(0..300)));
+        end(&mut client.0);
+        wait(&mut reader.0);
+        server = server.killed_and_started(&world);
+        world.good(&format!("serve nbd {volume} --run '{}'", fio("--verify_only=1")));
+        println!("round {round}: cut after {cut_after}, cache {cache}");
+    }
+    world.good(&format!("check {} --state state", server.volume("disk")));
+    println!("{rounds} rounds: the server was killed {kills} times under fio, nothing was lost");
+}
+
+/// One that cuts each connection, and where it listens.
+fn relay(world: &World, server: &StoreServer, cut_after: &str) -> (Guard, String) {
+    let line = format!(
+        "lab relay --listen 127.0.0.1:0 --to {} --link 1000/1000/1 --cut-after {cut_after} --cut-each --json",
+        server.address()
+    );
+    let mut child = common::command(&world.path(""), &line).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let said: Value = serde_json::from_str(&said).unwrap();
+    (Guard(child), said["listens"].as_str().unwrap().to_owned())
+}
