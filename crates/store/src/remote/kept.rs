@@ -1,7 +1,8 @@
-//! Buckets that were written since the last flush, as they were sealed: they are read from here.
+//! Buckets that were written and are not durable, as they were sealed: they are read from here.
 //!
-//! The frames hold them anyway until they are durable on the server. Which buckets are here follows from what was written, which
-//! is public.
+//! The frames hold them anyway until they are durable on the server. What was written before a flush that was asked for stays until
+//! somebody waits for that flush, and not only until it is answered: so which buckets are here follows from the calls alone, which
+//! are public.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +16,11 @@ use super::frames::WriteFrames;
 pub(super) struct Kept {
     /// Buckets of which the latest write was one of the whole bucket.
     buckets: HashMap<(TreeId, BucketId), Bucket>,
-    /// Of all frames.
+    /// Flushes that were asked for.
+    flushes: u64,
+    /// The request of the latest of them, until somebody has waited for it.
+    under_way: Option<u64>,
+    /// Of all frames since then.
     bytes: usize,
     has_writes: bool,
 }
@@ -23,17 +28,38 @@ pub(super) struct Kept {
 struct Bucket {
     buffer: Arc<Vec<u8>>,
     start: usize,
+    /// After so many flushes it was written.
+    flushes: u64,
 }
 
 impl Kept {
-    /// Nothing was written since the last flush.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Nothing was written since the last flush that was asked for.
+    pub(super) fn has_nothing_new(&self) -> bool {
         !self.has_writes
     }
 
-    /// Bytes of memory that are held until the next flush.
-    pub(super) fn bytes(&self) -> usize {
+    /// Bytes of memory that the next flush is for.
+    pub(super) fn new_bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// A flush of all of it was asked for, by the request of this number.
+    pub(super) fn flush_begins(&mut self, number: u64) {
+        self.under_way = Some(number);
+        self.flushes += 1;
+        (self.bytes, self.has_writes) = (0, false);
+    }
+
+    /// The request of the flush that nobody has waited for.
+    pub(super) fn flush_under_way(&self) -> Option<u64> {
+        self.under_way
+    }
+
+    /// It is done: what was written before it is durable.
+    pub(super) fn flush_ends(&mut self) {
+        self.under_way = None;
+        let flushes = self.flushes;
+        self.buckets.retain(|_, bucket| bucket.flushes == flushes);
     }
 
     /// These pieces were written.
@@ -43,7 +69,8 @@ impl Kept {
         for (Piece { tree, bucket, part }, span) in pieces.iter().zip(&write.spans) {
             match part {
                 Part::Whole => {
-                    let newer = Bucket { buffer: write.buffer.clone(), start: span.start };
+                    let (buffer, flushes) = (write.buffer.clone(), self.flushes);
+                    let newer = Bucket { buffer, start: span.start, flushes };
                     self.buckets.insert((*tree, *bucket), newer);
                 }
                 // The server puts it together.
@@ -60,12 +87,7 @@ impl Kept {
 
     /// So many bytes of the bucket of `piece`, from `offset` on, if it is here.
     pub(super) fn find(&self, piece: &Piece, offset: usize, bytes: usize) -> Option<&[u8]> {
-        let Bucket { buffer, start } = self.buckets.get(&(piece.tree, piece.bucket))?;
+        let Bucket { buffer, start, .. } = self.buckets.get(&(piece.tree, piece.bucket))?;
         Some(&buffer[start + offset..][..bytes])
-    }
-
-    /// Everything is durable.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
     }
 }

@@ -3,7 +3,8 @@
 //! The server is told pieces and gets sealed bytes, as any storage. One thread reads what it answers; the caller's thread
 //! sends. So much is under way at once:
 //! - A write is sent, and nobody waits for its answer before the next flush. It is kept until it is durable, because the
-//!   server may start anew and have lost it.
+//!   server may start anew and have lost it. A flush that the store asks for by itself, so that it need not keep more, is waited for
+//!   when as much is new again.
 //! - What is announced is asked for at once, and what is read is taken from there.
 //!
 //! A link that is lost is made again, and what was not answered is sent again, as it was: see `session`.
@@ -15,7 +16,7 @@
 //! | `connection` | one link, and the thread that reads from it |
 //! | `desk` | what was asked and what was answered: every answer is checked |
 //! | `frames` | requests as they are sent |
-//! | `kept` | buckets that were written since the last flush |
+//! | `kept` | buckets that were written and are not durable |
 //! | `prefetched` | pieces that were announced |
 
 mod connection;
@@ -69,7 +70,8 @@ pub struct RemoteOptions {
     pub retry_for: Duration,
     /// A link is given up if an answer takes longer.
     pub answer_within: Duration,
-    /// How much of what was written is kept before the store makes a flush by itself. A write that is longer comes on top.
+    /// How much of what was written is kept until it is durable on the server. Each time that half of it is new, the store asks for a
+    /// flush by itself, and waits for the one before. A write that is longer comes on top.
     pub unflushed_bytes_max: usize,
 }
 
@@ -323,12 +325,19 @@ impl RemoteStore {
         self.prefetched.take_useless().into_iter().for_each(|number| self.session.forget(number));
     }
 
-    /// Has the server make everything durable, so that nothing needs to be kept.
-    fn flush_all(&mut self) -> Result<(), StoreError> {
+    /// Asks the server to make everything durable.
+    fn begin_flush(&mut self) {
         let request = Request::Flush { number: self.session.next_number() };
         let number = self.session.ask(Awaited::Flushed, &Frame::of(&request));
-        self.session.wait(number)?;
-        self.kept.clear();
+        self.kept.flush_begins(number);
+    }
+
+    /// Waits until it has, if it was asked to.
+    fn finish_flush(&mut self) -> Result<(), StoreError> {
+        if let Some(number) = self.kept.flush_under_way() {
+            self.session.wait(number)?;
+            self.kept.flush_ends();
+        }
         Ok(())
     }
 }
@@ -396,8 +405,10 @@ impl BucketStore for RemoteStore {
         }
         let lengths = self.lengths(pieces)?;
         let bytes: usize = lengths.iter().sum();
-        if !self.kept.is_empty() && self.kept.bytes() + bytes > self.unflushed_bytes_max {
-            self.flush_all()?;
+        let is_too_much = self.kept.new_bytes() + bytes > self.unflushed_bytes_max / 2;
+        if is_too_much && !self.kept.has_nothing_new() {
+            self.finish_flush()?;
+            self.begin_flush();
         }
         self.session.keep_up()?;
         let write = WriteFrames::seal(self.session.next_number(), pieces, &lengths, fill);
@@ -412,8 +423,14 @@ impl BucketStore for RemoteStore {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.session.begin_call()?;
-        // What was written before is durable.
-        if self.is_read_only || self.kept.is_empty() { Ok(()) } else { self.flush_all() }
+        if self.is_read_only {
+            return Ok(());
+        }
+        self.finish_flush()?;
+        if !self.kept.has_nothing_new() {
+            self.begin_flush();
+        }
+        self.finish_flush()
     }
 }
 

@@ -11,7 +11,7 @@ use oblivio_wire::link::{Link, Moment};
 use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, Opened, Request, frame};
 
-use crate::bench::{all_whole, create_with, fill, options, read, try_read};
+use crate::bench::{all_whole, create_with, fill, options, read, try_fill, try_read};
 use crate::line::link;
 use crate::server::{Deed, Server};
 
@@ -42,9 +42,25 @@ fn what_is_kept_is_bounded_and_flushes_follow_from_bytes_alone() {
             Request::Flush { .. } => (kept, flushes) = (0, flushes + 1),
             _ => kept += frame.len(),
         }
-        assert!(kept <= unflushed_bytes_max);
+        assert!(kept <= unflushed_bytes_max / 2);
     }
-    assert!((3..20).contains(&flushes), "{flushes}");
+    assert!((6..40).contains(&flushes), "{flushes}");
+}
+
+#[test]
+fn nobody_waits_for_a_flush_before_as_much_is_new_again() {
+    let server = Server::new();
+    let unflushed_bytes_max = 4000;
+    let mut store = create_with(&server, RemoteOptions { unflushed_bytes_max, ..impatient() });
+    server.plan(|_, request| match request {
+        Request::Flush { .. } => Deed::Stall,
+        _ => Deed::Do,
+    });
+    let pieces = &all_whole()[..2];
+    let written = (0..50).take_while(|seed| try_fill(&mut store, pieces, *seed).is_ok()).count();
+    let each = server.world().frames[0].len();
+    let most = unflushed_bytes_max / 2 / each * 2;
+    assert!(most >= 6 && (most - 2..=most).contains(&written), "{written} of {most}");
 }
 
 #[test]
