@@ -146,6 +146,18 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[VOLUME_RANGE.tests(&[FLOW])],
     },
     Leak {
+        name: "range-evictions-are-announced-if-something-waits",
+        shows: "whether blocks are on the client",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "        if count > 0 {
+            let Self { subs, store,",
+            replacement: "        if count > 0 && self.held.len() > 0 {
+            let Self { subs, store,",
+        }],
+        found_by: &[VOLUME_RANGE.tests(&[ANNOUNCED])],
+    },
+    Leak {
         name: "range-stops-where-its-blocks-are",
         shows: "how deep the blocks of a range lie",
         edits: &[Edit {

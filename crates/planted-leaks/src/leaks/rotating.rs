@@ -73,6 +73,18 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[PRIVACY.tests(&["leaves::shown_ahead_are_those_read_next"])],
     },
     Leak {
+        name: "rotating-evictions-are-announced-if-something-waits",
+        shows: "whether the stash is empty",
+        edits: &[Edit {
+            file: "core/src/scheme/rotating/mod.rs",
+            find: "if self.evictions_after(ahead as u64 + 1, 0) > until_then {",
+            replacement: "if self.evictions_after(ahead as u64 + 1, 0) > until_then
+            && self.stash().blocks() > 0
+        {",
+        }],
+        found_by: &[PRIVACY.tests(&["leaves::shown_ahead_are_those_read_next"])],
+    },
+    Leak {
         name: "rotating-look-ahead-in-order-of-addresses",
         shows: "which of the accesses of a batch is for which address, by their order",
         edits: &[Edit {

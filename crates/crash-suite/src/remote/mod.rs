@@ -4,25 +4,28 @@
 //! The machine of the server dies alone, or with that of the client; the line is cut at any byte. Client and server act in one order,
 //! which follows from the seed.
 
-use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod link;
+mod place;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
-use oblivio_serve::buckets::{BucketLimits, LinkServer, Place, Shelving};
-use oblivio_store::{
-    Condition, Dial, OpenError, OpenedStore, RemoteMode, RemoteOptions, RemoteStore, StoreOptions,
-};
+use oblivio_core::store::TreeShape;
+use oblivio_serve::buckets::{BucketLimits, LinkServer};
+use oblivio_store::{Dial, RemoteMode, RemoteOptions, RemoteStore};
 use oblivio_testkit::crash::{CrashStore, CutAfter, LineEnd, World, line};
 use oblivio_volume::device::{DiskError, DiskErrorKind};
 use oblivio_wire::frame;
-use oblivio_wire::link::{Link, LinkReader, LinkWriter};
+use oblivio_wire::link::Link;
 use oblivio_wire::message::MESSAGE_BYTES_MAX;
 use oblivio_wire::{Answer, Failure, FailureKind};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+
+use self::link::{Role, link};
+use self::place::{Lines, OnDisk, OnePlace, lock};
 
 const NAME: &str = "volume";
 
@@ -53,31 +56,11 @@ struct Machine {
     running: Option<Running>,
 }
 
-#[derive(Default)]
-struct OnDisk {
-    shapes: Option<Vec<TreeShape>>,
-    session: Option<u64>,
-}
-
 /// The program, from one death of its machine to the next.
 struct Running {
     server: Arc<LinkServer>,
     store_run: u64,
     lines: Arc<Lines>,
-}
-
-/// Its ends of the lines to it.
-#[derive(Default)]
-struct Lines(Mutex<Vec<LineEnd>>);
-
-impl Lines {
-    fn all(&self) -> MutexGuard<'_, Vec<LineEnd>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn cut_all(&self) {
-        self.all().drain(..).for_each(|end| end.cut());
-    }
 }
 
 impl Remote {
@@ -88,7 +71,7 @@ impl Remote {
     }
 
     fn machine(&self) -> MutexGuard<'_, Machine> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// The store of the world, through the server.
@@ -118,10 +101,6 @@ impl Remote {
         let opened = opened.unwrap_or_else(try_to);
         opened.map_err(|error| DiskError::new(DiskErrorKind::Failed, error.to_string()))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Dialling {
@@ -196,160 +175,4 @@ fn serve_nobody(end: LineEnd) -> io::Result<()> {
         end.stop_reading();
     };
     thread::Builder::new().spawn(refuse).map(drop)
-}
-
-/// Where the volume lies on the machine of the server.
-#[derive(Clone)]
-struct OnePlace {
-    world: World,
-    disk: Arc<Mutex<OnDisk>>,
-    lines: Arc<Lines>,
-}
-
-impl Shelving for OnePlace {
-    fn place(&self, _: &str) -> Box<dyn Place> {
-        Box::new(self.clone())
-    }
-
-    fn used(&self) -> io::Result<(usize, u64)> {
-        Ok((usize::from(self.is_there()), 0))
-    }
-}
-
-impl Place for OnePlace {
-    fn is_there(&self) -> bool {
-        lock(&self.disk).shapes.is_some()
-    }
-
-    fn make_ready(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// The world has room for it from the beginning.
-    fn create(&self, shapes: &[TreeShape]) -> Result<(), OpenError> {
-        lock(&self.disk).shapes = Some(shapes.to_vec());
-        Ok(())
-    }
-
-    fn open(&self, _: &StoreOptions) -> Result<OpenedStore, OpenError> {
-        let store = Mortal { store: self.world.store(), lines: self.lines.clone() };
-        Ok(OpenedStore { store: Box::new(store), condition: Condition::default() })
-    }
-
-    fn remove(&self) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn clear_away(&self) {}
-
-    fn session(&self) -> io::Result<Option<u64>> {
-        Ok(lock(&self.disk).session)
-    }
-
-    fn keep_session(&self, session: u64) -> io::Result<()> {
-        lock(&self.disk).session = Some(session);
-        Ok(())
-    }
-}
-
-/// The store of a server whose program dies with its machine: it answers nobody any more.
-struct Mortal {
-    store: CrashStore,
-    lines: Arc<Lines>,
-}
-
-impl Mortal {
-    /// What to do after an error.
-    fn on_error(&self) -> impl Fn() + use<> {
-        let (world, run, lines) =
-            (self.store.world().clone(), self.store.run(), self.lines.clone());
-        move || {
-            if world.is_off() || world.store_run() != run {
-                lines.cut_all();
-            }
-        }
-    }
-}
-
-impl BucketStore for Mortal {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.store.shape(tree)
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.store.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        let on_error = self.on_error();
-        self.store.read(pieces).inspect_err(|_| on_error())
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        let on_error = self.on_error();
-        self.store.write(pieces, fill).inspect_err(|_| on_error())
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        let on_error = self.on_error();
-        self.store.flush().inspect_err(|_| on_error())
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Calls,
-    IsCalled,
-}
-
-fn link(end: LineEnd, role: Role) -> Link {
-    let reader = Box::new(Reader { end: end.clone(), within: None });
-    Link { reader, writer: Box::new(Writer { end, role }) }
-}
-
-struct Reader {
-    end: LineEnd,
-    within: Option<Duration>,
-}
-
-impl Read for Reader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.end.read(buffer, self.within)
-    }
-}
-
-impl LinkReader for Reader {
-    fn limit(&mut self, within: Option<Duration>) -> io::Result<()> {
-        self.within = within;
-        Ok(())
-    }
-
-    fn close(&mut self) {
-        self.end.stop_reading();
-    }
-}
-
-struct Writer {
-    end: LineEnd,
-    role: Role,
-}
-
-impl Write for Writer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.end.write(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.role == Role::Calls {
-            self.end.settle();
-        }
-        Ok(())
-    }
-}
-
-impl LinkWriter for Writer {
-    fn close(&mut self) {
-        self.end.cut();
-    }
 }
