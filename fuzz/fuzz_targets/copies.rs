@@ -13,7 +13,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
 use oblivio_testkit::example_params;
 use oblivio_volume::anchor_fuzzing as anchor;
@@ -90,6 +90,10 @@ impl Hostile {
 impl BucketStore for Hostile {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.inner.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

@@ -16,7 +16,8 @@ pub enum ErrorKind {
     /// The request is not one this ORAM can serve: an address past the end, a buffer of the wrong
     /// length. Nothing was touched, in the storage or in the client. The ORAM stays usable.
     InvalidRequest,
-    /// The store handed over does not hold the tree this configuration needs. Nothing was touched.
+    /// The store handed over does not hold the tree this configuration needs, or cannot do what the
+    /// scheme asks of a store. Nothing was touched.
     StoreMismatch,
     /// The storage returned bytes that no honest write can have produced. The ORAM refuses further
     /// work: reopen it on storage you believe.

@@ -15,6 +15,9 @@
 //!
 //! # What a store has to get right
 //! - **A URL holds no secret**: name a file or a variable that holds one.
+//! - **It says what it can do**, in [`capabilities`](BucketStore::capabilities): parts of buckets, or whole buckets alone.
+//!   What it lacks it refuses, and does not make up for: a scheme that needs more is refused when it is made (ADR 1).
+//!   A store over others can do what all of them can.
 //! - **The store keeps its shapes.** [`Location::open`] is not told them: what it answers as shapes is what was
 //!   created. They are public, and not believed: check lengths and numbers before they are used.
 //! - **Frames lie in the buffer of the store.** Place all pieces of a trip in one buffer: for a write give it to

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use oblivio_core::store::{
-    Blanks, BucketStore, Fill, Frames, Part, Piece, Span, TreeId, TreeShape,
+    Blanks, BucketStore, Capabilities, Fill, Frames, Part, Piece, Span, TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
 
@@ -300,6 +300,10 @@ impl FileStore {
 impl BucketStore for FileStore {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.places.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::PARTS
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

@@ -1,10 +1,11 @@
 //! Trips of pieces over several stores at once.
 
 use std::mem;
+use std::ops::BitAnd;
 use std::sync::Arc;
 
 use oblivio_core::store::{
-    BucketStore, Fill, Frames, Piece, SealedTrip, Span, TreeId, TreeShape, shapes_of,
+    BucketStore, Capabilities, Fill, Frames, Piece, SealedTrip, Span, TreeId, TreeShape, shapes_of,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
 
@@ -24,6 +25,8 @@ use crate::worker::{Act, Share, Worker};
 pub struct StripedStore {
     members: Vec<Member>,
     shapes: Vec<TreeShape>,
+    /// What every member can do.
+    capabilities: Capabilities,
     is_read_only: bool,
     failure: Option<Failure>,
     /// What the latest read brought, member by member, and where its pieces lie there.
@@ -57,6 +60,8 @@ impl StripedStore {
         let (names, stores): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let found: Vec<_> = stores.iter().map(|store| shapes_of(&**store)).collect();
         let shapes = dealing::gather(&found, &names)?;
+        let capabilities = stores.iter().map(|store| store.capabilities());
+        let capabilities = capabilities.reduce(Capabilities::bitand).unwrap_or_default();
         let start = |(name, store)| {
             let worker = Worker::start(store)
                 .map_err(|cause| OpenError::io("start a thread for each store", cause))?;
@@ -65,6 +70,7 @@ impl StripedStore {
         Ok(Self {
             members: names.into_iter().zip(stores).map(start).collect::<Result<_, _>>()?,
             shapes,
+            capabilities,
             is_read_only,
             failure: None,
             buffer: Vec::new(),
@@ -92,6 +98,10 @@ impl StripedStore {
         self.lengths.clear();
         for (i, piece) in pieces.iter().enumerate() {
             self.lengths.push(self.length(piece).ok_or_else(|| places::absent(piece))?);
+            if !self.capabilities.allow(piece) {
+                let message = "a member of the stripe can move whole buckets only";
+                return Err(StoreError::new(StoreErrorKind::Refused, message));
+            }
             let member = self.member(piece);
             let share = &mut self.members[member].worker.share;
             share.pieces.push(*piece);
@@ -136,10 +146,16 @@ impl BucketStore for StripedStore {
         self.shapes.get(usize::from(tree.0))
     }
 
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
     /// All members begin, and nobody waits for them.
     fn prefetch(&mut self, pieces: &[Piece]) {
         let mut shares = vec![Vec::new(); self.members.len()];
-        for piece in pieces.iter().filter(|piece| self.length(piece).is_some()) {
+        let can_be_read =
+            |piece: &&Piece| self.capabilities.allow(piece) && self.length(piece).is_some();
+        for piece in pieces.iter().filter(can_be_read) {
             shares[self.member(piece)].push(*piece);
         }
         let shares = self.members.iter().zip(shares).filter(|(_, share)| !share.is_empty());

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use oblivio_core::TreeConfig;
 use oblivio_core::geometry::{BucketId, Geometry};
-use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{
+    BucketStore, Capabilities, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape,
+};
+use oblivio_core::{StoreErrorKind, TreeConfig};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 /// Holds the stores that `make` returns to the contract. Each has to be empty, with trees of the
-/// shapes it was made for, `TreeId(0)` first.
+/// shapes it was made for, `TreeId(0)` first. What a store says that it cannot do has to be refused.
 ///
 /// # Panics
 /// With what a store does wrong.
@@ -19,9 +21,8 @@ pub fn check_store<S: BucketStore>(mut make: impl FnMut(&[TreeShape]) -> S) {
     let mut bench = || Bench::new(make(&shapes), &shapes);
     shapes_are_those_asked_for(bench());
     absent_buckets_read_as_zeros(bench());
-    parts_lie_where_the_shape_says(bench());
+    pieces_lie_where_the_shape_says(bench());
     frames_come_in_the_order_asked(bench());
-    a_part_leaves_the_rest_untouched(bench());
     reads_change_nothing(bench());
     prefetches_change_nothing(bench());
     trees_and_buckets_do_not_overlap(bench());
@@ -29,6 +30,12 @@ pub fn check_store<S: BucketStore>(mut make: impl FnMut(&[TreeShape]) -> S) {
     absent_pieces_are_errors(bench());
     flushed_writes_stay(bench());
     any_sequence_of_calls_agrees_with_a_table(bench());
+    if bench().can(Capabilities::PARTS) {
+        a_part_leaves_the_rest_untouched(bench());
+        a_part_written_after_a_prefetch_is_read(bench());
+    } else {
+        parts_are_refused(bench());
+    }
 }
 
 /// Small trees with different levels, slots and block sizes; the levels of the last are not full.
@@ -57,14 +64,14 @@ fn absent_buckets_read_as_zeros<S: BucketStore>(mut bench: Bench<S>) {
     bench.expect(&pieces, "never written");
 }
 
-fn parts_lie_where_the_shape_says<S: BucketStore>(mut bench: Bench<S>) {
+fn pieces_lie_where_the_shape_says<S: BucketStore>(mut bench: Bench<S>) {
     let whole = bench.all_of(Part::Whole);
     bench.write(&whole);
     let pieces = bench.all_pieces();
-    bench.expect(&pieces, "parts of buckets written as a whole");
+    bench.expect(&pieces, "pieces of buckets written as a whole");
     for piece in pieces {
         bench.write(&[piece]);
-        bench.expect(&[piece, Piece { part: Part::Whole, ..piece }], "a part written alone");
+        bench.expect(&[piece, Piece { part: Part::Whole, ..piece }], "a piece written alone");
     }
 }
 
@@ -95,6 +102,33 @@ fn a_part_leaves_the_rest_untouched<S: BucketStore>(mut bench: Bench<S>) {
     }
 }
 
+fn a_part_written_after_a_prefetch_is_read<S: BucketStore>(mut bench: Bench<S>) {
+    let pieces = bench.all_pieces();
+    let (whole, headers) = (bench.all_of(Part::Whole), bench.all_of(Part::Header));
+    bench.write(&whole);
+    bench.store.prefetch(&whole[..2]);
+    bench.write(&headers[..1]);
+    bench.expect(&pieces, "a part written after a prefetch of the whole");
+}
+
+fn parts_are_refused<S: BucketStore>(mut bench: Bench<S>) {
+    let whole = bench.all_of(Part::Whole);
+    bench.write(&whole);
+    for piece in [Part::Header, Part::Slot(0)].map(|part| Piece { part, ..whole[0] }) {
+        for trip in [vec![piece], vec![whole[1], piece]] {
+            bench.store.prefetch(&trip);
+            let (bytes, spans) = bench.draw(&trip);
+            let frames = Frames::new(&bytes, &spans);
+            let read = bench.store.read(&trip).err();
+            let written = bench.store.write(&trip, &mut |blanks| blanks.relay(frames)).err();
+            let kinds = [read, written].map(|refusal| refusal.map(|error| error.kind()));
+            assert_eq!(kinds, [Some(StoreErrorKind::Refused); 2], "read and write of {trip:?}");
+        }
+    }
+    bench.expect(&whole, "after what was refused");
+    bench.flush();
+}
+
 fn reads_change_nothing<S: BucketStore>(mut bench: Bench<S>) {
     let pieces = bench.all_pieces();
     let whole = bench.all_of(Part::Whole);
@@ -112,10 +146,6 @@ fn prefetches_change_nothing<S: BucketStore>(mut bench: Bench<S>) {
     bench.store.prefetch(&whole);
     bench.write(&whole);
     bench.expect(&pieces, "written after the prefetch");
-    bench.store.prefetch(&whole[..2]);
-    let headers = bench.all_of(Part::Header);
-    bench.write(&headers[..1]);
-    bench.expect(&pieces, "a part written after a prefetch of the whole");
     bench.store.prefetch(&whole[..2]);
     bench.store.prefetch(&whole[2..4]);
     bench.expect(&whole[4..], "not what was prefetched");
@@ -207,7 +237,11 @@ impl<S: BucketStore> Bench<S> {
         Self { store, shapes: shapes.to_vec(), buckets: HashMap::new(), coins }
     }
 
-    /// Every part of every bucket of every tree.
+    fn can(&self, these: Capabilities) -> bool {
+        self.store.capabilities().contains(these)
+    }
+
+    /// Every piece of every tree that the store can be asked for.
     fn all_pieces(&self) -> Vec<Piece> {
         let whole = self.all_of(Part::Whole);
         let parts_of = |piece: Piece| {
@@ -215,7 +249,8 @@ impl<S: BucketStore> Bench<S> {
             let parts = [Part::Whole, Part::Header].into_iter().chain(slots);
             parts.map(move |part| Piece { part, ..piece })
         };
-        whole.into_iter().flat_map(parts_of).collect()
+        let can = self.store.capabilities();
+        whole.into_iter().flat_map(parts_of).filter(|piece| can.allow(piece)).collect()
     }
 
     /// This part of every bucket of every tree.
@@ -251,16 +286,24 @@ impl<S: BucketStore> Bench<S> {
         self.buckets.entry((piece.tree, piece.bucket)).or_insert(absent)
     }
 
-    /// Writes random bytes in one trip.
-    fn write(&mut self, pieces: &[Piece]) {
-        let mut bytes = Vec::new();
-        let mut spans = Vec::new();
+    /// Random bytes for a trip.
+    fn draw(&mut self, pieces: &[Piece]) -> (Vec<u8>, Vec<Span>) {
+        let (mut bytes, mut spans) = (Vec::new(), Vec::new());
         for piece in pieces {
-            let range = self.range(piece);
-            let (start, length) = (bytes.len(), range.len());
+            let (start, length) = (bytes.len(), self.range(piece).len());
             spans.push(Span { start, bytes: length });
             bytes.extend((0..length).map(|_| self.coins.random::<u8>()));
-            self.bucket_mut(piece)[range].copy_from_slice(&bytes[start..]);
+        }
+        (bytes, spans)
+    }
+
+    /// Writes random bytes in one trip.
+    fn write(&mut self, pieces: &[Piece]) {
+        let (bytes, spans) = self.draw(pieces);
+        for (piece, span) in pieces.iter().zip(&spans) {
+            let range = self.range(piece);
+            let drawn = &bytes[span.start..][..span.bytes];
+            self.bucket_mut(piece)[range].copy_from_slice(drawn);
         }
         let mut fills = 0;
         self.store
@@ -296,11 +339,12 @@ impl<S: BucketStore> Bench<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::WholeBuckets;
     use oblivio_core::MemoryStore;
+    use oblivio_core::StoreError;
     use oblivio_core::layout::LayoutKind;
     use oblivio_core::store::Fill;
     use oblivio_core::view::{Recorder, Tally};
-    use oblivio_core::{StoreError, StoreErrorKind};
 
     const LAYOUTS: [LayoutKind; 4] = [
         LayoutKind::Heap,
@@ -325,6 +369,13 @@ mod tests {
         check_store(|shapes| Recorder::new(memory(shapes, LayoutKind::Heap), Tally::new()));
     }
 
+    #[test]
+    fn a_store_of_whole_buckets_conforms() {
+        let whole = |shapes: &[TreeShape]| WholeBuckets(memory(shapes, LayoutKind::Heap));
+        check_store(whole);
+        check_store(|shapes| Recorder::new(whole(shapes), Tally::new()));
+    }
+
     /// What a faulty store does with the pieces it is asked for.
     #[derive(Clone, Copy)]
     enum Fault {
@@ -334,11 +385,23 @@ mod tests {
         FramesAreSorted,
         WritesAreDropped,
         FlushFails,
+        PartsAreRefused,
+        PartsAreHidden,
+        PartsAreWrittenAndRefused,
     }
 
     struct Faulty(MemoryStore, Fault);
 
     impl Faulty {
+        fn refuse(&self, pieces: &[Piece]) -> Result<(), StoreError> {
+            let refuses =
+                matches!(self.1, Fault::PartsAreRefused | Fault::PartsAreWrittenAndRefused);
+            match pieces.iter().any(|piece| piece.part != Part::Whole) {
+                true if refuses => Err(StoreError::new(StoreErrorKind::Refused, "a part")),
+                _ => Ok(()),
+            }
+        }
+
         fn distort(&self, pieces: &[Piece]) -> Vec<Piece> {
             let mut pieces = pieces.to_vec();
             for piece in &mut pieces {
@@ -362,10 +425,17 @@ mod tests {
         fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
             self.0.shape(tree)
         }
+        fn capabilities(&self) -> Capabilities {
+            match self.1 {
+                Fault::PartsAreHidden | Fault::PartsAreWrittenAndRefused => Capabilities::NONE,
+                _ => self.0.capabilities(),
+            }
+        }
         fn prefetch(&mut self, pieces: &[Piece]) {
             self.0.prefetch(pieces);
         }
         fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+            self.refuse(pieces)?;
             let pieces = self.distort(pieces);
             self.0.read(&pieces)
         }
@@ -373,7 +443,8 @@ mod tests {
             if matches!(self.1, Fault::WritesAreDropped) {
                 return Ok(());
             }
-            self.0.write(pieces, fill)
+            self.0.write(pieces, fill)?;
+            self.refuse(pieces)
         }
         fn flush(&mut self) -> Result<(), StoreError> {
             match self.1 {
@@ -392,6 +463,9 @@ mod tests {
             Fault::FramesAreSorted,
             Fault::WritesAreDropped,
             Fault::FlushFails,
+            Fault::PartsAreRefused,
+            Fault::PartsAreHidden,
+            Fault::PartsAreWrittenAndRefused,
         ] {
             let outcome = std::panic::catch_unwind(|| {
                 check_store(|shapes| Faulty(memory(shapes, LayoutKind::Heap), fault));

@@ -4,6 +4,7 @@
 //! - [`conformance`]: the suite that every store passes.
 //! - [`crash`]: a world in which machines die, to try durable volumes in.
 //! - [`example_params`]: parameters of a volume, for superblocks.
+//! - [`WholeBuckets`]: a store that can do no more than a store must.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
 //!
 //! The tool `crash-suite`, a crate of its own, lets volumes die in that world at thousands of points.
@@ -12,6 +13,8 @@ pub mod conformance;
 pub mod crash;
 mod example_params;
 pub mod statistics;
+mod whole_buckets;
 pub mod workload;
 
 pub use example_params::{example_params, example_raw_params};
+pub use whole_buckets::WholeBuckets;

@@ -1,6 +1,6 @@
 //! A store that lies as the fuzzer says.
 
-use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
 
 /// A store that keeps what is written, and answers each read with the next of its lies.
@@ -102,6 +102,10 @@ impl<S: BucketStore> Hostile<S> {
 impl<S: BucketStore> BucketStore for Hostile<S> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.honest.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.honest.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

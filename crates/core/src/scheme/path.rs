@@ -14,7 +14,7 @@ use crate::image::Image;
 use crate::posmap::draw_leaf;
 use crate::seal::Sealer;
 use crate::stash::{StashView, TreeTopKind};
-use crate::store::BucketStore;
+use crate::store::{BucketStore, Capabilities};
 
 /// Path ORAM.
 ///
@@ -34,7 +34,10 @@ impl<S: BucketStore> PathScheme<S> {
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig),
     /// [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
     pub fn new(config: &TreeConfig, sealer: Sealer, store: S) -> Result<Self, Error> {
-        Ok(Self { io: PathIo::new(config, sealer, store)?, client: Client::new(config, 0)? })
+        Ok(Self {
+            io: PathIo::new(config, Capabilities::NONE, sealer, store)?,
+            client: Client::new(config, 0)?,
+        })
     }
 
     /// The store, for whoever wraps it.

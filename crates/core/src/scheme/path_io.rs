@@ -13,7 +13,7 @@ use crate::geometry::{Leaf, evictions_of_bucket};
 use crate::pieces::Frames;
 use crate::seal::{MaskRun, Region, Sealer, WriteCounter};
 use crate::stash::{BlockRoom, PathPlan, Stash};
-use crate::store::{Blanks, BucketStore, Sealed};
+use crate::store::{Blanks, BucketStore, Capabilities, Sealed};
 
 /// What lies behind the client of one tree: the way of a path there and back.
 pub(super) trait Trips {
@@ -95,10 +95,19 @@ pub struct PathIo<S: ?Sized> {
 type AnyPathIo<'s> = PathIo<dyn BucketStore + 's>;
 
 impl<S: BucketStore> PathIo<S> {
+    /// `needs` is what the scheme asks of a store besides whole buckets.
+    ///
     /// # Errors
-    /// When the configuration contradicts itself, or `store` has no tree of that shape.
-    pub(super) fn new(config: &TreeConfig, sealer: Sealer, store: S) -> Result<Self, Error> {
+    /// When the configuration contradicts itself, or `store` has no tree of that shape or cannot do what
+    /// is needed.
+    pub(super) fn new(
+        config: &TreeConfig,
+        needs: Capabilities,
+        sealer: Sealer,
+        store: S,
+    ) -> Result<Self, Error> {
         let format = format_on(&store, config)?;
+        needs.check(&store)?;
         Ok(Self {
             first_level: config.tree_top_levels,
             addresses: format.table_room(),

@@ -11,7 +11,7 @@ use crate::geometry::{Leaf, reverse_lexicographic};
 use crate::posmap::draw_leaf;
 use crate::seal::{Sealer, counter};
 use crate::stash::{Entry, StashView};
-use crate::store::BucketStore;
+use crate::store::{BucketStore, Capabilities};
 
 /// RAW ORAM.
 ///
@@ -30,7 +30,8 @@ pub struct RawScheme<S> {
 }
 
 impl<S: BucketStore> RawScheme<S> {
-    /// An empty ORAM on a store whose buckets were never written.
+    /// An empty ORAM on a store whose buckets were never written. AO accesses write headers alone, so the
+    /// store must have [`Capabilities::PARTS`].
     ///
     /// # Errors
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig),
@@ -38,7 +39,7 @@ impl<S: BucketStore> RawScheme<S> {
     pub fn new(config: &RawConfig, sealer: Sealer, store: S) -> Result<Self, Error> {
         check_evict_period(config.evict_period)?;
         Ok(Self {
-            io: PathIo::new(&config.tree, sealer, store)?,
+            io: PathIo::new(&config.tree, Capabilities::PARTS, sealer, store)?,
             client: Client::new(&config.tree, config.evict_period as usize)?,
             evict_period: config.evict_period,
             accesses_since_eviction: 0,

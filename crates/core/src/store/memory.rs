@@ -1,6 +1,8 @@
 //! Untrusted storage in this machine's memory.
 
-use super::{Blanks, BucketStore, Fill, Frames, LevelShape, Piece, Span, TreeId, TreeShape};
+use super::{
+    Blanks, BucketStore, Capabilities, Fill, Frames, LevelShape, Piece, Span, TreeId, TreeShape,
+};
 use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::hint::{self, CACHE_LINE_BYTES};
 use crate::layout::{Layout, LayoutKind, LevelPlace};
@@ -124,6 +126,10 @@ fn find(trees: &[Tree], piece: &Piece) -> Option<Span> {
 impl BucketStore for MemoryStore {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.trees.get(usize::from(tree.0)).map(|tree| &tree.shape)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::PARTS
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

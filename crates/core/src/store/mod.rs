@@ -4,9 +4,11 @@
 //! implements or wraps it sees ciphertext, names of buckets and nothing else: what the adversary
 //! sees. `docs/adr/0001-store-trait.md` says why it has this form and what was measured.
 
+mod capabilities;
 mod memory;
 mod moved;
 
+pub use capabilities::Capabilities;
 pub use memory::{MemoryStore, Pages};
 pub use moved::{Moved, Stretch, Written};
 
@@ -22,6 +24,8 @@ pub use crate::seal::{Blanks, Sealed, SealedByClient, SealedTrip};
 /// - **Order.** A read returns what the latest earlier write left, whatever was prefetched in
 ///   between. Writes are ordered after earlier calls and durable once [`flush`](Self::flush) has
 ///   returned.
+/// - **Parts.** A store that [can do](Self::capabilities) whole buckets alone refuses to read or write
+///   a part of one with [`Refused`](crate::StoreErrorKind::Refused), and then has done nothing.
 /// - **Absent buckets.** A bucket never written reads as zeros. Which buckets those are is public.
 /// - **Errors.** After an error the store may hold the old or the new bytes of every piece of the
 ///   failed write. The scheme above refuses further work.
@@ -33,6 +37,9 @@ pub use crate::seal::{Blanks, Sealed, SealedByClient, SealedTrip};
 pub trait BucketStore {
     /// The shape of `tree`, or `None` if the store has no such tree.
     fn shape(&self, tree: TreeId) -> Option<&TreeShape>;
+
+    /// What it can do besides reading and writing whole buckets. It never changes.
+    fn capabilities(&self) -> Capabilities;
 
     /// Starts to fetch `pieces`, which a later read will ask for. A hint: ignoring it is correct.
     fn prefetch(&mut self, pieces: &[Piece]);
@@ -62,6 +69,10 @@ macro_rules! what_it_points_to_is_the_store {
         impl<S: BucketStore + ?Sized> BucketStore for $pointer {
             fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
                 (**self).shape(tree)
+            }
+
+            fn capabilities(&self) -> Capabilities {
+                (**self).capabilities()
             }
 
             fn prefetch(&mut self, pieces: &[Piece]) {

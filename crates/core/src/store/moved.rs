@@ -152,7 +152,7 @@ fn check_lengths(frames: Frames<'_>, count: usize, bytes: u64) -> Result<(), Sto
 mod tests {
     use super::*;
     use crate::layout::LayoutKind;
-    use crate::store::{LevelShape, MemoryStore, TreeShape};
+    use crate::store::{Capabilities, LevelShape, MemoryStore, TreeShape};
 
     const TREE: TreeId = TreeId(1);
 
@@ -213,6 +213,9 @@ mod tests {
     impl BucketStore for Short {
         fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
             self.0.shape(tree)
+        }
+        fn capabilities(&self) -> Capabilities {
+            self.0.capabilities()
         }
         fn prefetch(&mut self, _: &[Piece]) {}
         fn read(&mut self, _: &[Piece]) -> Result<Frames<'_>, StoreError> {

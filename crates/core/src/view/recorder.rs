@@ -3,7 +3,7 @@
 use super::{Event, EventSink, Operation};
 use crate::error::StoreError;
 use crate::pieces::{Frames, Piece, TreeId, TreeShape};
-use crate::store::{BucketStore, Fill};
+use crate::store::{BucketStore, Capabilities, Fill};
 
 /// Wraps a store and tells `sink` of every call. It changes nothing: the store below gets the same
 /// calls, the scheme above the same answers.
@@ -81,6 +81,10 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
         self.store.shape(tree)
     }
 
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
     fn prefetch(&mut self, pieces: &[Piece]) {
         let (store, mut call) = self.begin(Operation::Prefetch);
         call.record(pieces, None);
@@ -146,6 +150,9 @@ mod tests {
     impl BucketStore for BadStore {
         fn shape(&self, _: TreeId) -> Option<&TreeShape> {
             None
+        }
+        fn capabilities(&self) -> Capabilities {
+            Capabilities::NONE
         }
         fn prefetch(&mut self, _: &[Piece]) {}
         fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {

@@ -1,7 +1,7 @@
 //! Everything a caller or a store can do wrong. The answer is an error that says whose fault it is,
 //! never a panic, and never an answer after storage was caught lying.
 
-use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{
     Access, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BucketId, BucketStore, CAPACITY_MAX, Error,
     ErrorKind, Front, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Op, Oram, PathOram,
@@ -554,6 +554,10 @@ impl Faulty {
 impl BucketStore for Faulty {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.memory.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.memory.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

@@ -5,6 +5,7 @@
 mod background_eviction;
 mod bad_input;
 mod cached;
+mod capabilities;
 mod composition;
 mod durable;
 mod frontend;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use oblivio_core::reference::{ReferencePath, ReferenceRaw};
 use oblivio_core::scheme::Scheme;
-use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::{Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{
     Access, BucketStore, Error, ErrorKind, FlatOram, Front, Geometry, Key, LayoutKind, Leaf,
     MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer, StoreError, TreeConfig,
@@ -642,6 +642,10 @@ impl Recorded {
 impl BucketStore for Recorded {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.memory.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.memory.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use oblivio_core::scheme::{self, Location, PathScheme, RawScheme};
-use oblivio_core::store::{Fill, Frames, Part, Piece, TreeId, TreeShape};
+use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, TreeId, TreeShape};
 use oblivio_core::{
     BucketId, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Front, HitPolicy,
     Integrity, Key, LayoutKind, Leaf, MemoryStore, NoSecrecy, Sealer, StoreError, TreeConfig,
@@ -25,6 +25,10 @@ struct Untrusted {
 impl BucketStore for Untrusted {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.memory.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.memory.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

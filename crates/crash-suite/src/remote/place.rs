@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_serve::buckets::{Place, Shelving};
 use oblivio_store::{Condition, OpenError, OpenedStore, StoreOptions};
 use oblivio_testkit::crash::{CrashStore, LineEnd, World};
@@ -110,6 +110,10 @@ impl Mortal {
 impl BucketStore for Mortal {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.store.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

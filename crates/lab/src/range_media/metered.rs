@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use oblivio_core::StoreError;
 use oblivio_core::store::{
-    BucketStore, Fill, Frames, LevelShape, Piece, TreeId, TreeShape, shapes_of,
+    BucketStore, Capabilities, Fill, Frames, LevelShape, Piece, TreeId, TreeShape, shapes_of,
 };
 
 use crate::roram::{Request, Tally};
@@ -87,6 +87,10 @@ impl<S: BucketStore> MeteredStore<S> {
 impl<S: BucketStore> BucketStore for MeteredStore<S> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.store.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use oblivio_core::geometry::Leaf;
-use oblivio_core::store::{Fill, Frames, Part, Piece, TreeId, TreeShape};
+use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, TreeId, TreeShape};
 use oblivio_core::{BucketStore, StoreError};
 
 /// What a path access is for. On the bus all look the same.
@@ -120,6 +120,10 @@ impl<S> Logged<S> {
 impl<S: BucketStore> BucketStore for Logged<S> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.store.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

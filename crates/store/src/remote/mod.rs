@@ -31,7 +31,9 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{
+    BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
+};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::link::{Link, Moment};
 use oblivio_wire::{FailureKind, OpenMode, Opened, Request};
@@ -351,6 +353,10 @@ struct Asked {
 impl BucketStore for RemoteStore {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.places.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::PARTS
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

@@ -8,13 +8,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use oblivio_core::store::{
-    BucketStore, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape,
+    BucketStore, Capabilities, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape,
 };
 use oblivio_core::{BucketId, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
 use oblivio_store::dealing::{MEMBERS_MAX, StripeName, deal, gather, mark_of, member_of};
 use oblivio_store::{
     BoxedStore, Location, Members, OpenErrorKind, OpenedStore, StoreOptions, StripedStore,
 };
+use oblivio_testkit::WholeBuckets;
 use oblivio_testkit::conformance::check_store;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -112,6 +113,31 @@ fn conforms_over_files() {
                 Location::Stripe(members).create(shapes, &options).unwrap()
             });
         }
+    }
+}
+
+/// What one member cannot do, the stripe cannot: no part of a trip is carried out.
+#[test]
+fn can_do_what_all_members_can() {
+    for (limited, expected) in [
+        ([false, false], Capabilities::PARTS),
+        ([true, false], Capabilities::NONE),
+        ([false, true], Capabilities::NONE),
+    ] {
+        check_store(|shapes| {
+            let members = deal(shapes, limited.len(), NAME).unwrap().into_iter().zip(limited);
+            let members = members.map(|(shapes, is_limited)| {
+                let memory = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
+                let store: BoxedStore = match is_limited {
+                    true => Box::new(WholeBuckets(memory)),
+                    false => Box::new(memory),
+                };
+                ("a member".to_owned(), store)
+            });
+            let stripe = StripedStore::new(members.collect(), false).unwrap();
+            assert_eq!(stripe.capabilities(), expected);
+            stripe
+        });
     }
 }
 
@@ -571,6 +597,9 @@ impl Observed {
 impl BucketStore for Observed {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.inner.shape(tree)
+    }
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
     }
     fn prefetch(&mut self, pieces: &[Piece]) {
         self.enter(pieces, None).unwrap();

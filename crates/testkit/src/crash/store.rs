@@ -5,7 +5,9 @@ use std::io;
 use oblivio_core::geometry::BucketId;
 use oblivio_core::layout::{Layout, LayoutKind};
 use oblivio_core::seal::Blanks;
-use oblivio_core::store::{BucketStore, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{
+    BucketStore, Capabilities, Fill, Frames, Part, Piece, Span, TreeId, TreeShape,
+};
 use oblivio_core::view::Operation;
 use oblivio_core::{StoreError, StoreErrorKind};
 
@@ -118,6 +120,10 @@ impl CrashStore {
 impl BucketStore for CrashStore {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.world.places.trees.get(usize::from(tree.0)).map(|(shape, ..)| shape)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::PARTS
     }
 
     /// No operation: it does nothing that could fail. It is seen.

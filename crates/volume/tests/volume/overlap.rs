@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use oblivio_core::BucketStore;
 use oblivio_core::StoreError;
-use oblivio_core::store::{Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::{Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
@@ -544,6 +544,10 @@ struct Gated {
 impl BucketStore for Gated {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.store.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

@@ -1,7 +1,9 @@
 //! A disk writes a sector as a whole, and an anchor is smaller; other storage promises less. Wherever the write of an
 //! anchor is torn, the other one is left, and the volume opens.
 
-use oblivio_core::store::{BucketStore, Fill, Frames, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{
+    BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
+};
 use oblivio_core::{Access, Op, StoreError, StoreErrorKind};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Snapshot, Survival, World};
@@ -58,6 +60,10 @@ impl TearingStore {
 impl BucketStore for TearingStore {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.inner.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

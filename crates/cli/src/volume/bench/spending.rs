@@ -8,7 +8,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
 
 use crate::clock::{self, Stopwatch};
@@ -142,6 +142,10 @@ struct Metered<T> {
 impl<S: BucketStore> BucketStore for Metered<S> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.it.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.it.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oblivio_core::durable::{EraStart, Save, Want};
-use oblivio_core::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{ErrorKind, MemoryStore, Op, StoreError};
+use oblivio_testkit::WholeBuckets;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -130,6 +131,25 @@ fn a_state_is_never_larger_than_it_says() {
     }
 }
 
+/// So volumes lie on every store.
+#[test]
+fn whole_buckets_are_all_that_is_asked_for() {
+    for config in configs() {
+        let (trees, memory) = store(&*config);
+        let store = Box::new(WholeBuckets(memory));
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut array = config.create(key(), &trees, store, &mut coins).unwrap();
+        for step in 0..100 {
+            let plan = plan(&mut *array, step * 7 % config.blocks()).unwrap();
+            array.announce(&plan).unwrap();
+            array.carry_out(&plan, &mut [Op::Write(&[step as u8; BLOCK_BYTES])]).unwrap();
+            array.settle();
+        }
+        array.check(&mut |_| ()).unwrap();
+        array.salvage(&mut |_, _| (), &mut |_| panic!("{config:?}"), &mut |_| ()).unwrap();
+    }
+}
+
 /// A store that answers more than it was asked for, from some time on.
 struct Talkative {
     store: MemoryStore,
@@ -139,6 +159,10 @@ struct Talkative {
 impl BucketStore for Talkative {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.store.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use oblivio_core::store::{BucketStore, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{MemoryStore, StoreError, StoreErrorKind};
 
 /// Memory that fails once, at a call from now.
@@ -24,6 +24,10 @@ impl Failing {
 impl BucketStore for Failing {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.memory.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.memory.capabilities()
     }
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {

@@ -1,6 +1,6 @@
 //! The four copies: damage, crashes, repair.
 
-use oblivio_core::store::{Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
 use oblivio_volume::keys::Attempt;
 use oblivio_volume::superblock::copies::{
@@ -348,6 +348,9 @@ impl BucketStore for CrashingStore {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.inner.shape(tree)
     }
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
     fn prefetch(&mut self, pieces: &[Piece]) {
         self.inner.prefetch(pieces);
     }
@@ -376,6 +379,9 @@ struct BadSector(MemoryStore);
 impl BucketStore for BadSector {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.0.shape(tree)
+    }
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
     }
     fn prefetch(&mut self, pieces: &[Piece]) {
         self.0.prefetch(pieces);
@@ -411,6 +417,9 @@ impl Answering {
 impl BucketStore for Answering {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.inner.shape(tree)
+    }
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
     }
     fn prefetch(&mut self, _: &[Piece]) {}
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {

@@ -1,0 +1,47 @@
+//! A store that can do no more than a store must.
+
+use oblivio_core::store::{
+    BucketStore, Capabilities, Fill, Frames, Part, Piece, TreeId, TreeShape,
+};
+use oblivio_core::{StoreError, StoreErrorKind};
+
+/// Hides from whoever uses a store all that it can do besides reading and writing whole buckets.
+pub struct WholeBuckets<S>(pub S);
+
+fn check(pieces: &[Piece]) -> Result<(), StoreError> {
+    if pieces.iter().all(|piece| piece.part == Part::Whole) {
+        return Ok(());
+    }
+    let message = "this store can move whole buckets only";
+    Err(StoreError::new(StoreErrorKind::Refused, message))
+}
+
+impl<S: BucketStore> BucketStore for WholeBuckets<S> {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.0.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        if check(pieces).is_ok() {
+            self.0.prefetch(pieces);
+        }
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        check(pieces)?;
+        self.0.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        check(pieces)?;
+        self.0.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.0.flush()
+    }
+}
