@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use oblivio_core::StoreError;
-use oblivio_core::store::{Piece, TreeShape, shapes_of};
+use oblivio_core::store::{Capabilities, Piece, TreeShape, shapes_of};
 use oblivio_store::{BoxedStore, Condition, OpenedStore, StoreOptions};
 use oblivio_wire::message::data;
 use oblivio_wire::{FailureKind, Opened};
@@ -352,6 +352,7 @@ impl State {
         let incarnation =
             session::draw().map_err(|cause| Refusal::io("draw a random number", &cause))?;
         let OpenedStore { store, condition } = place.open(options)?;
+        check_parts(store.capabilities())?;
         let shapes = shapes_of(&*store);
         let can_write = !options.read_only;
         self.open = Some(OpenStore {
@@ -404,6 +405,19 @@ fn open_to_write_elsewhere() -> Refusal {
     Refusal::new(FailureKind::InUse, "another client has this volume open to write")
 }
 
+/// A client takes it for granted that it can ask for parts.
+fn check_parts(there_are: Capabilities) -> Result<(), Refusal> {
+    let missing = Capabilities::PARTS.missing_from(there_are);
+    if missing == Capabilities::NONE {
+        return Ok(());
+    }
+    let message = format!(
+        "the store that the server has for this volume cannot do what clients may ask for: {missing}; \
+         keep the volume in another"
+    );
+    Err(Refusal::new(FailureKind::Refused, message))
+}
+
 fn closed() -> Refusal {
     Refusal::new(FailureKind::Failed, "the store was closed after an error: open it again")
 }
@@ -414,6 +428,8 @@ mod tests {
 
     use oblivio_core::geometry::BucketId;
     use oblivio_core::store::{LevelShape, Part, TreeId};
+    use oblivio_store::OpenError;
+    use oblivio_testkit::WholeBuckets;
     use oblivio_wire::Answer;
     use oblivio_wire::message::DATA_BYTES;
     use tempfile::TempDir;
@@ -428,18 +444,26 @@ mod tests {
         Piece { tree: TreeId(0), bucket: BucketId::new(0, 0), part: Part::Whole }
     }
 
-    /// A volume of one bucket that its owner has made and written.
-    fn written(folder: &TempDir) -> (Volume, Opened) {
-        let level = LevelShape {
+    /// One bucket.
+    fn shape() -> TreeShape {
+        TreeShape::new(vec![LevelShape {
             buckets: 1,
             slots: 0,
             header_bytes: 8,
             slots_offset: 8,
             slot_bytes: 0,
             bucket_bytes: BUCKET_BYTES as u64,
-        };
-        let volume = Volume::new(Box::new(VolumeFolder(folder.path().join("client/volume"))));
-        let opened = volume.create(OWNER.0, &[TreeShape::new(vec![level])], || Ok(())).unwrap();
+        }])
+    }
+
+    fn place(folder: &TempDir) -> VolumeFolder {
+        VolumeFolder(folder.path().join("client/volume"))
+    }
+
+    /// A volume that its owner has made and written.
+    fn written(folder: &TempDir) -> (Volume, Opened) {
+        let volume = Volume::new(Box::new(place(folder)));
+        let opened = volume.create(OWNER.0, &[shape()], || Ok(())).unwrap();
         volume.write(OWNER, &[bucket()], &[7; BUCKET_BYTES]).unwrap();
         (volume, opened)
     }
@@ -495,5 +519,53 @@ mod tests {
             volume.open_to_write(2, &Metrics::default()).unwrap();
         });
         assert_eq!(fenced.unwrap_err().kind, FailureKind::Fenced);
+    }
+
+    /// A place whose stores can do no more than a store must.
+    struct Limited(VolumeFolder);
+
+    impl Place for Limited {
+        fn is_there(&self) -> bool {
+            self.0.is_there()
+        }
+        fn make_ready(&self) -> io::Result<()> {
+            self.0.make_ready()
+        }
+        fn create(&self, shapes: &[TreeShape]) -> Result<(), OpenError> {
+            self.0.create(shapes)
+        }
+        fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+            let OpenedStore { store, condition } = self.0.open(options)?;
+            Ok(OpenedStore { store: Box::new(WholeBuckets(store)), condition })
+        }
+        fn remove(&self) -> io::Result<()> {
+            self.0.remove()
+        }
+        fn clear_away(&self) {
+            self.0.clear_away();
+        }
+        fn session(&self) -> io::Result<Option<u64>> {
+            self.0.session()
+        }
+        fn keep_session(&self, session: u64) -> io::Result<()> {
+            self.0.keep_session(session)
+        }
+    }
+
+    #[test]
+    fn a_store_without_parts_is_not_served() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(written(&folder));
+        let volume = Volume::new(Box::new(Limited(place(&folder))));
+        for refused in [
+            volume.open_to_write(2, &Metrics::default()),
+            volume.open_to_read(2, false),
+            volume.open_to_look(2),
+        ] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.kind, FailureKind::Refused);
+            assert!(refused.message.contains("parts of buckets"), "{}", refused.message);
+        }
+        assert!(!volume.is_open());
     }
 }
