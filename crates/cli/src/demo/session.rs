@@ -77,7 +77,7 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     disk.close()?;
     drop(disk);
     recording.map_or(Ok(()), |recording| recording.finish())?;
-    let seen = Seen::new(&view::read(&view_path)?, FIRST_TREE);
+    let seen = Seen::new(&view::read(&view_path)?.events, FIRST_TREE);
     Ok(Session { phases, blocks, seen, writing, elapsed })
 }
 

@@ -35,7 +35,8 @@ impl Recording {
         path: Option<&Path>,
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
-        let sink = Arc::new(Mutex::new(FileSink::new(files::create(path)?)));
+        let sink = FileSink::new(files::create(path)?, store.capabilities());
+        let sink = Arc::new(Mutex::new(sink));
         let recorder = Recorder::new(store, SharedSink(sink.clone()));
         Ok((Box::new(recorder), Some(Self { path: path.to_owned(), sink })))
     }

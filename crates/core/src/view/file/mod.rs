@@ -1,12 +1,15 @@
-//! A view as a file: three to eight bytes an event, version 1.
+//! A view as a file: three to eight bytes an event, version 2.
 //!
 //! A *number* is an unsigned 64-bit integer in LEB128: seven bits a byte, the lowest first, the top
 //! bit set on all bytes but the last. It is written as short as possible, so a view has exactly one
-//! file, and a reader refuses any other.
+//! file of a version, and a reader refuses any other.
 //!
 //! ```text
-//! file    = "OBLVIEW" version event* end
-//! version = one byte: 1
+//! file    = "OBLVIEW" version can event* end
+//! version = one byte: 2
+//! can     = number: what the recorded store could do besides moving whole buckets, as a sum
+//!             1  parts of buckets: headers and single slots
+//!           2 and 4 are kept for conditional writes and for sums of slots
 //! event   = tag trip [ place ] bytes
 //! tag     = one byte: operation + 4 · part                       0x00 ..= 0x0F
 //!             operation  0 prefetch, 1 read, 2 write, 3 flush
@@ -23,6 +26,12 @@
 //! ```
 //!
 //! Since `end` is required, a file cut short anywhere is told from a whole one.
+//!
+//! A reader refuses a `can` with anything in it that it does not know. Whatever else a store can do is
+//! an operation of its own, and events of a new operation need a newer reader anyway.
+//!
+//! **Version 1** has no `can`, and is read still: what the store could do is not known then. Nobody
+//! writes it any more.
 
 mod error;
 mod reader;
@@ -37,8 +46,11 @@ pub use sink::FileSink;
 /// What every view file starts with.
 const MAGIC: [u8; 7] = *b"OBLVIEW";
 
-/// The one version so far.
-const VERSION: u8 = 1;
+/// The version that is written.
+const VERSION: u8 = 2;
+
+/// The version that does not say what the store could do.
+const VERSION_WITHOUT_CAPABILITIES: u8 = 1;
 
 /// The tag of the end.
 const END_TAG: u8 = 0x80;

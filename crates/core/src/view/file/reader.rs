@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 
 use super::ViewFileErrorKind::{NotAView, OutOfRange, TrailingBytes, Truncated, UnknownVersion};
-use super::{END_TAG, MAGIC, VERSION, ViewFileError, part_code};
+use super::{END_TAG, MAGIC, VERSION, VERSION_WITHOUT_CAPABILITIES, ViewFileError, part_code};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{Part, Piece, TreeId};
+use crate::store::Capabilities;
 use crate::view::{Event, Operation};
 
 /// Starts to read a view file. Memory is bounded, whatever the bytes.
@@ -19,19 +20,27 @@ pub fn read_view<R: Read>(input: R) -> Result<ViewReader<R>, ViewFileError> {
             return Err(ViewFileError::new(0, NotAView, "this is not a view file"));
         }
     }
-    match input.byte()? {
-        VERSION => Ok(ViewReader { input, events: 0, last_trip: 0, ended: false }),
-        version => Err(ViewFileError::new(
-            MAGIC.len() as u64,
-            UnknownVersion,
-            format!("the version is {version}, and only {VERSION} is known: use a newer reader"),
-        )),
-    }
+    let capabilities = match input.byte()? {
+        VERSION => Some(input.capabilities()?),
+        VERSION_WITHOUT_CAPABILITIES => None,
+        version => {
+            return Err(ViewFileError::new(
+                MAGIC.len() as u64,
+                UnknownVersion,
+                format!(
+                    "the version is {version}, and versions up to {VERSION} are known: use a newer \
+                     reader"
+                ),
+            ));
+        }
+    };
+    Ok(ViewReader { input, capabilities, events: 0, last_trip: 0, ended: false })
 }
 
 /// The events of a view file, in order. The first error is the last item.
 pub struct ViewReader<R> {
     input: Input<R>,
+    capabilities: Option<Capabilities>,
     events: u64,
     last_trip: u64,
     ended: bool,
@@ -51,6 +60,11 @@ impl<R: Read> Iterator for ViewReader<R> {
 }
 
 impl<R: Read> ViewReader<R> {
+    /// What the recorded store could do. A file of version 1 does not say it.
+    pub fn capabilities(&self) -> Option<Capabilities> {
+        self.capabilities
+    }
+
     /// The next event, or `None` at a sound end.
     fn event(&mut self) -> Result<Option<Event>, ViewFileError> {
         let at = self.input.offset;
@@ -152,6 +166,17 @@ impl<R: Read> Input<R> {
             }
         }
         Err(out_of_range(at, "a number exceeds 64 bits"))
+    }
+
+    fn capabilities(&mut self) -> Result<Capabilities, ViewFileError> {
+        let at = self.offset;
+        let bits = self.number()?;
+        Capabilities::from_bits(bits).ok_or_else(|| {
+            let message = format!(
+                "the store could do what this reader does not know ({bits:#x}): use a newer reader"
+            );
+            out_of_range(at, message)
+        })
     }
 
     fn short(&mut self, field: &str) -> Result<u16, ViewFileError> {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::{END_TAG, MAGIC, VERSION, part_code};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{Part, Piece};
+use crate::store::Capabilities;
 use crate::view::{Event, EventSink, Operation};
 
 /// The last bucket of the deepest tree.
@@ -26,9 +27,10 @@ pub struct FileSink<W> {
 }
 
 impl<W: Write> FileSink<W> {
-    /// Begins a file.
-    pub fn new(out: W) -> Self {
-        let record = [&MAGIC[..], &[VERSION]].concat();
+    /// Begins the file of a store that can do these.
+    pub fn new(out: W, capabilities: Capabilities) -> Self {
+        let mut record = [&MAGIC[..], &[VERSION]].concat();
+        put_number(&mut record, u64::from(capabilities.bits()));
         let mut sink = Self { out, events: 0, last_trip: 0, record, error: None };
         sink.put_record();
         sink
