@@ -8,6 +8,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use oblivio_core::durable::RangePolicy;
 use oblivio_core::durable::Slots;
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
@@ -53,6 +54,7 @@ fn params(blocks: u64, leaf_level: u8, kind: u8) -> VolumeParams {
             slots: 4,
             evict_period: 3,
             stash_blocks_max: 40,
+            policy: RangePolicy::Classes,
             classes: if blocks < 4 { vec![0] } else { vec![0, 2] },
         });
     }

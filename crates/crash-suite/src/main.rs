@@ -96,8 +96,7 @@ fn choose(arguments: &Arguments) -> Result<(Vec<(Kind, Point)>, Value), String> 
     if !arguments.replay.is_empty() {
         let named = |name: &String| {
             let point = Point::parse(name)?;
-            let kind = if point.lives.len() == 1 { Kind::Crash } else { Kind::CrashInRecovery };
-            Ok((kind, point))
+            Ok((Kind::of(&point.lives), point))
         };
         let points: Result<_, String> = arguments.replay.iter().map(named).collect();
         return Ok((points?, json!({ "replay": arguments.replay })));

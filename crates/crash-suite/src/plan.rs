@@ -57,6 +57,16 @@ impl Kind {
         (Self::StoreDies, 35),
     ];
 
+    /// Of a point that is told by its name.
+    pub(crate) fn of(lives: &[Life]) -> Self {
+        let store_dies = |life: &Life| matches!(life.faults[..], [Fault::StoreDiesAt(..)]);
+        match lives {
+            [life, ..] if store_dies(life) => Self::StoreDies,
+            [_] => Self::Crash,
+            _ => Self::CrashInRecovery,
+        }
+    }
+
     fn shares(setup: &Setup) -> &'static [(Self, u64)] {
         if setup.is_remote { &Self::REMOTE_SHARES } else { &Self::SHARES }
     }

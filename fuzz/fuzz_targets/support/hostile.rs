@@ -1,6 +1,8 @@
 //! A store that lies as the fuzzer says.
 
-use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{
+    BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
+};
 use oblivio_core::{StoreError, StoreErrorKind};
 
 /// A store that keeps what is written, and answers each read with the next of its lies.

@@ -1,5 +1,6 @@
 //! Who may know whom.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use cargo_metadata::{Dependency, DependencyKind};
@@ -122,7 +123,24 @@ fn what_others_sealed_is_put_into_storage_by_the_bucket_server_alone() {
 }
 
 fn puts_what_others_sealed(code: &str) -> bool {
-    code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "SealedByClient")
+    names(code, "SealedByClient")
+}
+
+fn names(code: &str, name: &str) -> bool {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+}
+
+/// It asks nobody who he is.
+#[test]
+fn the_server_without_a_door_is_used_by_the_crash_suite_alone() {
+    let crates = workspace::root().join("crates");
+    let naming: BTreeSet<_> = rust_files(&crates)
+        .into_iter()
+        .filter(|file| names(&code(&fs::read_to_string(file).unwrap()), "LinkServer"))
+        .map(|file| file.strip_prefix(&crates).unwrap().iter().next().unwrap().to_owned())
+        .collect();
+    // And by this test.
+    assert_eq!(naming, ["architecture", "crash-suite", "serve"].map(Into::into).into());
 }
 
 #[test]

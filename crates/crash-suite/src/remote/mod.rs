@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use oblivio_core::store::TreeShape;
 use oblivio_serve::buckets::{BucketLimits, LinkServer};
-use oblivio_store::{Dial, RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_store::{Dial, OpenError, OpenErrorKind, RemoteMode, RemoteOptions, RemoteStore};
 use oblivio_testkit::crash::{CrashStore, CutAfter, LineEnd, World, line};
 use oblivio_volume::device::{DiskError, DiskErrorKind};
 use oblivio_wire::frame;
@@ -80,7 +80,8 @@ impl Remote {
         store: &CrashStore,
         shapes: &[TreeShape],
     ) -> Result<RemoteStore, DiskError> {
-        let dial = || Box::new(Dialling { remote: self.clone(), world: store.world().clone() });
+        let (world, run) = (store.world(), store.world().run());
+        let dial = || Box::new(Dialling { remote: self.clone(), world: world.clone(), run });
         let options = RemoteOptions {
             retry_for: RETRY_FOR,
             unflushed_bytes_max: UNFLUSHED_BYTES_MAX,
@@ -95,17 +96,22 @@ impl Remote {
                 false => RemoteStore::create(dial(), shapes, options),
             }
         };
-        // Whose line is cut before anything was opened tries again.
+        // Whose line is cut before anything was opened tries again; but for that, nobody is turned away.
+        let is_cut_off = |opened: &Result<_, OpenError>| {
+            let error = opened.as_ref().err().map(OpenError::kind);
+            error == Some(OpenErrorKind::Unreachable) && !world.is_off()
+        };
         let mut tries = (0..TRIES_MAX).map(|_| try_to());
-        let opened = tries.find(|opened| opened.is_ok() || store.world().is_off());
-        let opened = opened.unwrap_or_else(try_to);
+        let opened = tries.find(|opened| !is_cut_off(opened)).unwrap_or_else(try_to);
         opened.map_err(|error| DiskError::new(DiskErrorKind::Failed, error.to_string()))
     }
 }
 
+/// The client of one run of the world: once that is over, it is dead.
 struct Dialling {
     remote: Remote,
     world: World,
+    run: u64,
 }
 
 impl Dial for Dialling {
@@ -113,7 +119,7 @@ impl Dial for Dialling {
         let mut machine = self.remote.machine();
         let cut = machine.draw_cut();
         let (near, far) = line(cut);
-        if self.world.is_off() {
+        if self.world.is_off() || self.world.run() != self.run {
             // There is nothing to wait for.
             serve_nobody(far)?;
         } else {
@@ -175,4 +181,17 @@ fn serve_nobody(end: LineEnd) -> io::Result<()> {
         end.stop_reading();
     };
     thread::Builder::new().spawn(refuse).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_lines_are_cut_and_others_hold() {
+        let remote = Remote::new(1);
+        let mut machine = remote.machine();
+        let cut = (0..1000).filter(|_| machine.draw_cut() != CutAfter::NEVER).count();
+        assert!((200..400).contains(&cut), "{cut}");
+    }
 }

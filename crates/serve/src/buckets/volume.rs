@@ -425,9 +425,11 @@ fn closed() -> Refusal {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use oblivio_core::geometry::BucketId;
-    use oblivio_core::store::{LevelShape, Part, TreeId};
+    use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, LevelShape, Part, TreeId};
     use oblivio_store::OpenError;
     use oblivio_testkit::WholeBuckets;
     use oblivio_wire::Answer;
@@ -462,7 +464,11 @@ mod tests {
 
     /// A volume that its owner has made and written.
     fn written(folder: &TempDir) -> (Volume, Opened) {
-        let volume = Volume::new(Box::new(place(folder)));
+        written_at(Box::new(place(folder)))
+    }
+
+    fn written_at(place: Box<dyn Place>) -> (Volume, Opened) {
+        let volume = Volume::new(place);
         let opened = volume.create(OWNER.0, &[shape()], || Ok(())).unwrap();
         volume.write(OWNER, &[bucket()], &[7; BUCKET_BYTES]).unwrap();
         (volume, opened)
@@ -501,6 +507,61 @@ mod tests {
         assert_ne!(last.incarnation, after.incarnation);
     }
 
+    /// Whatever an older client has sent comes too late, also when nobody writes any more.
+    #[test]
+    fn who_was_fenced_off_stays_so_when_the_other_has_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, _) = written(&folder);
+        volume.open_to_write(2, &Metrics::default()).unwrap();
+        volume.write((2, Role::Writer), &[bucket()], &[9; BUCKET_BYTES]).unwrap();
+        volume.leave(2);
+        let late = volume.write(OWNER, &[bucket()], &[7; BUCKET_BYTES]).unwrap_err();
+        assert_eq!(late.kind, FailureKind::Fenced);
+        assert_eq!(read(&volume, OWNER, |_| ()).unwrap_err().kind, FailureKind::Fenced);
+    }
+
+    /// It reads what the one before has written, and sends none of it again when the server has lost it.
+    #[test]
+    fn what_was_written_is_durable_before_another_takes_the_volume_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let flushes = Arc::<AtomicUsize>::default();
+        let count = flushes.clone();
+        let counted =
+            move |store| -> BoxedStore { Box::new(Counted { store, flushes: count.clone() }) };
+        let (volume, _) = written_at(Box::new(Wrapped(place(&folder), counted)));
+        assert_eq!(flushes.load(Ordering::Relaxed), 0);
+        volume.open_to_write(2, &Metrics::default()).unwrap();
+        assert_eq!(flushes.load(Ordering::Relaxed), 1);
+    }
+
+    /// Counts its flushes.
+    struct Counted {
+        store: BoxedStore,
+        flushes: Arc<AtomicUsize>,
+    }
+
+    impl BucketStore for Counted {
+        fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+            self.store.shape(tree)
+        }
+        fn capabilities(&self) -> Capabilities {
+            self.store.capabilities()
+        }
+        fn prefetch(&mut self, pieces: &[Piece]) {
+            self.store.prefetch(pieces);
+        }
+        fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+            self.store.read(pieces)
+        }
+        fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+            self.store.write(pieces, fill)
+        }
+        fn flush(&mut self) -> Result<(), StoreError> {
+            self.flushes.fetch_add(1, Ordering::Relaxed);
+            self.store.flush()
+        }
+    }
+
     /// An answer takes memory, which others may have: who waits for it keeps nobody out, and what is read is what is there then.
     #[test]
     fn an_answer_has_its_memory_before_it_is_read() {
@@ -521,10 +582,10 @@ mod tests {
         assert_eq!(fenced.unwrap_err().kind, FailureKind::Fenced);
     }
 
-    /// A place whose stores can do no more than a store must.
-    struct Limited(VolumeFolder);
+    /// A place whose stores are wrapped.
+    struct Wrapped<W>(VolumeFolder, W);
 
-    impl Place for Limited {
+    impl<W: Fn(BoxedStore) -> BoxedStore + Send + Sync> Place for Wrapped<W> {
         fn is_there(&self) -> bool {
             self.0.is_there()
         }
@@ -536,7 +597,7 @@ mod tests {
         }
         fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
             let OpenedStore { store, condition } = self.0.open(options)?;
-            Ok(OpenedStore { store: Box::new(WholeBuckets(store)), condition })
+            Ok(OpenedStore { store: self.1(store), condition })
         }
         fn remove(&self) -> io::Result<()> {
             self.0.remove()
@@ -556,7 +617,9 @@ mod tests {
     fn a_store_without_parts_is_not_served() {
         let folder = tempfile::tempdir().unwrap();
         drop(written(&folder));
-        let volume = Volume::new(Box::new(Limited(place(&folder))));
+        let volume = Volume::new(Box::new(Wrapped(place(&folder), |store| -> BoxedStore {
+            Box::new(WholeBuckets(store))
+        })));
         for refused in [
             volume.open_to_write(2, &Metrics::default()),
             volume.open_to_read(2, false),

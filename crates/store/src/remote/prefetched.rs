@@ -9,7 +9,8 @@ use std::ops::Range;
 use oblivio_core::BucketId;
 use oblivio_core::store::{Part, Piece, TreeId};
 
-/// Bytes of what was announced and not read, at most: twice what a volume announces at once.
+/// Bytes of what was announced and not read, at most: what a volume of 40 GiB with blocks of 4 KiB announces at once, and some. Of large
+/// blocks, it is a few paths.
 pub(crate) const PREFETCHED_BYTES_MAX: usize = 32 << 20;
 
 pub(super) struct Prefetched {
@@ -75,8 +76,8 @@ impl Prefetched {
         true
     }
 
-    /// Answers whether there is room for the latest request. What was announced before it is read before it, so nothing of that
-    /// makes room; but for requests before the one that was read last, of which something is left that nobody reads any more.
+    /// Answers whether there is room for the latest request. What was announced before it is read before it, or soon after, so nothing
+    /// of that makes room; but for requests before the one that was read last, of which something is left that nobody reads any more.
     pub(super) fn make_room(&mut self) -> bool {
         while self.bytes > self.bytes_max
             && let Some(oldest) = self.reads.keys().next().copied()

@@ -272,3 +272,23 @@ fn a_server_that_stays_away_ends_it() {
     let opened = RemoteStore::open(server.dial(), RemoteMode::Write, options()).unwrap().0;
     assert_eq!(opened.shapes(), shapes());
 }
+
+/// A server that answers something on each line and never what is waited for: it is tried at a bounded pace, and given up in time.
+#[test]
+fn a_server_with_which_nothing_is_won_is_given_up_in_time_and_not_flooded() {
+    let server = Server::new();
+    let retry_for = Duration::from_millis(600);
+    let mut store = create_with(&server, RemoteOptions { retry_for, ..options() });
+    fill(&mut store, &all_whole()[..1], 1);
+    // Writes are answered, and forgotten with each line.
+    server.plan(|_, request| match request {
+        Request::Flush { .. } => Deed::Restart(0),
+        _ => Deed::Do,
+    });
+    let dials = server.world().dials;
+    let error = store.flush().unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unreachable);
+    let dials = server.world().dials - dials;
+    // Every 50 ms: longer and longer pauses would be four.
+    assert!((6..=13).contains(&dials), "{dials}");
+}

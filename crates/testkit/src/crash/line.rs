@@ -118,8 +118,11 @@ impl LineEnd {
 
     /// Waits until the other side has done all that it was asked and waits for more. If another thread reads here, it has taken
     /// what was answered by then; or, where the line is cut, it knows so.
+    ///
+    /// # Panics
+    /// When that takes a minute: the order of what happens would not follow from the seed any more.
     pub fn settle(&self) {
-        const LONG: Duration = Duration::from_secs(10);
+        const LONG: Duration = Duration::from_secs(60);
         let me = thread::current().id();
         let is_under_way = |state: &mut State| {
             let [there, back] = [&state.ways[1 - self.comes], &state.ways[self.comes]];
@@ -130,7 +133,9 @@ impl LineEnd {
             }
         };
         let settled = self.line.changed.wait_timeout_while(self.state(), LONG, is_under_way);
-        drop(settled.unwrap_or_else(PoisonError::into_inner));
+        let (state, waited) = settled.unwrap_or_else(PoisonError::into_inner);
+        drop(state);
+        assert!(!waited.timed_out(), "the machine that was called does nothing: the order is lost");
     }
 
     /// Ends the line. What is on its way still comes.

@@ -15,7 +15,7 @@
 //! | one disk of several fails, or forgets | [`World::striped`] | a striped store writes and flushes on all at once, and each answers for itself. |
 //! | one machine of two fails | [`World::crash_apart`] | the store is another machine, and keeps what the client forgot. |
 //! | the store's machine dies, and the client does not | [`Fault::StoreDiesAt`] | servers are updated and run out of memory. Nobody may notice but by the time it takes. |
-//! | a line is cut | [`line`] | at any byte, also within a message. |
+//! | a line is cut | [`line()`] | at any byte, also within a message. |
 //! | an operation dies half-way | [`Fault::CrashAt`] | the moment between two operations is not the only one. A sync under way may have worked. |
 //! | an operation fails | [`Fault::FailAt`], [`Fault::FailEvery`] | cables, controllers, quotas. What the failed operation did is unknown. |
 //! | a sync fails | [`FailedSync::Drops`] | Linux reports it once, calls the lost pages clean, and the next sync succeeds without them. |

@@ -169,6 +169,11 @@ impl World {
         self.state().plan.counts
     }
 
+    /// Which run this is: from crash to crash.
+    pub fn run(&self) -> u64 {
+        self.state().run
+    }
+
     /// Which run of the machine of the store this is: it may die alone.
     pub fn store_run(&self) -> u64 {
         self.state().store_run

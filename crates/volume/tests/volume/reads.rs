@@ -10,7 +10,7 @@ use oblivio_testkit::crash::{Seen, Survival};
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 
 use crate::support::bench::{Bench, write};
-use crate::support::seen::DATA_TREE;
+use crate::support::seen::{DATA_TREE, assert_alike, looks};
 
 /// The first byte of each block of the window that was begun first.
 fn finish(volume: &mut Volume, blocks: usize) -> Result<Vec<u8>, VolumeError> {
@@ -179,4 +179,35 @@ fn begins_with_an_eviction(bench: &Bench) -> bool {
         }
     }
     trips.into_values().take(2).eq([Operation::Read, Operation::Write])
+}
+
+/// Whatever waits on the client, windows that are begun show the same trips, and what they announce is announced once.
+#[test]
+fn windows_that_are_begun_look_alike_whatever_is_in_the_stash() {
+    let views = [true, false].map(|is_written| {
+        let small = SmallVolume { slots: 2, tree_top_levels: 4, ..SmallVolume::default() };
+        let mut bench = Bench::new(small, 1);
+        let (mut volume, _) = bench.open().unwrap();
+        for block in 0..15 {
+            if is_written {
+                write(&mut volume, block, 1).unwrap();
+            } else {
+                let mut data = vec![0; BLOCK_BYTES as usize];
+                let read = Access { address: block, op: Op::Read(&mut data) };
+                volume.access(&mut [read]).unwrap();
+            }
+        }
+        bench.world.take_view();
+        for first in [0, 8] {
+            let window: Vec<u64> = (first..first + 8).collect();
+            volume.begin_reads(&[&window[..3], &window[3..7], &window[7..]]).unwrap();
+            volume.begin_reads(&[&window[..5]]).unwrap();
+            for blocks in [3, 4, 1, 5] {
+                finish(&mut volume, blocks).unwrap();
+            }
+        }
+        looks(&bench.world.take_view())
+    });
+    assert!(views[0].iter().any(|call| call.iter().any(|look| look.1 == Operation::Prefetch)));
+    assert_alike(&views, "with blocks on the client, or without");
 }

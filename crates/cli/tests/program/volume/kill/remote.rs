@@ -1,5 +1,5 @@
 //! A volume on a real server that is killed, behind a real line that is cut, under fio, which verifies: whoever uses the disk
-//! notices neither. Then the client is killed as well, and what was flushed is there.
+//! notices neither. Then the client is killed as well, while it writes elsewhere on the disk, and what was flushed is there.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -18,7 +18,10 @@ use crate::volume::world::{World, end, wait};
 
 /// Bytes of the disk. A server that was killed is sent again what it had not made durable: so little that it comes through before
 /// the server is killed again.
-const SIZE: &str = "3M";
+const SIZE: &str = "4M";
+
+/// Of these, so many at its beginning are verified; what is behind them is being written when the client is killed.
+const VERIFIED: &str = "3M";
 
 /// Each connection is cut after so many bytes: enough to win something, and few enough that it happens.
 const CUT_AFTER: [&str; 3] = ["4M", "12M", "40M"];
@@ -41,7 +44,7 @@ fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
         let randseed: u32 = coins.random();
         let fio = |rest: &str| {
             format!(
-                "fio --thread --name=disk --ioengine=nbd --uri=\"$uri\" --rw=randwrite --bs=4k --iodepth=16 --size={SIZE} \
+                "fio --thread --name=disk --ioengine=nbd --uri=\"$uri\" --rw=randwrite --bs=4k --iodepth=16 --size={VERIFIED} \
                  --verify=crc32c --verify_fatal=1 --verify_state_save=0 --randseed={randseed} {rest}"
             )
         };
@@ -53,12 +56,14 @@ fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
         let mut writer = Guard(writer.stdout(Stdio::null()).spawn().unwrap());
         while writer.0.try_wait().unwrap().is_none() {
             thread::sleep(Duration::from_millis(coins.random_range(700..2500)));
-            server = server.killed_and_started(&world);
-            kills += 1;
+            if writer.0.try_wait().unwrap().is_none() {
+                server = server.killed_and_started(&world);
+                kills += 1;
+            }
         }
         assert!(writer.0.wait().unwrap().success(), "round {round}: {cut_after}, cache {cache}");
 
-        // What was flushed is there after the client has died as well, and what was not does no harm.
+        // What was flushed is there after both have died, and what was not does no harm.
         let socket = world.path("nbd.sock");
         let command = format!("serve nbd {volume} --cache {cache} --socket nbd.sock --json");
         let mut client = common::command(&world.path(""), &command);
@@ -66,13 +71,15 @@ fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
         let mut line = String::new();
         BufReader::new(client.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let uri = format!("--uri=nbd+unix:///?socket={}", socket.display());
-        let load = ["--thread", "--name=more", "--ioengine=nbd", "--rw=randread", "--bs=64k"];
-        let size = format!("--size={SIZE}");
-        let load: Vec<_> = load.into_iter().chain([&uri[..], &size, "--loops=9"]).collect();
-        let mut reader = Guard(start("fio", &load));
-        thread::sleep(Duration::from_millis(coins.random_range(0..300)));
+        let load = ["--thread", "--name=more", "--ioengine=nbd", "--rw=randwrite", "--bs=4k"];
+        let place = format!("--offset={VERIFIED}");
+        let more = [&uri[..], &place, "--size=1M", "--iodepth=16", "--fsync=20", "--loops=99"];
+        let load: Vec<_> = load.into_iter().chain(more).collect();
+        let mut writer = Guard(start("fio", &load));
+        thread::sleep(Duration::from_millis(coins.random_range(200..900)));
+        assert!(writer.0.try_wait().unwrap().is_none(), "it is under way");
         end(&mut client.0);
-        wait(&mut reader.0);
+        wait(&mut writer.0);
         server = server.killed_and_started(&world);
         world.good(&format!("serve nbd {volume} --run '{}'", fio("--verify_only=1")));
         println!("round {round}: cut after {cut_after}, cache {cache}");
