@@ -13,8 +13,8 @@ use crate::tools::{self, End};
 /// Where a subject's disk is.
 #[derive(Clone)]
 pub enum Target {
-    /// A socket on which an NBD server listens. One connection, as many requests as the depth says.
-    Nbd(PathBuf),
+    /// The URI of what an NBD server serves. One connection, as many requests as the depth says.
+    Nbd(String),
     /// A file. As many threads as the depth says, each with one request: the kernel makes asynchronous
     /// requests to many kinds of file synchronous.
     File {
@@ -22,6 +22,13 @@ pub enum Target {
         /// Past the page cache, so that the disk is measured and not the memory before it.
         direct: bool,
     },
+}
+
+impl Target {
+    /// What an NBD server serves that listens on a socket.
+    pub fn nbd_socket(path: &Path) -> Self {
+        Self::Nbd(format!("nbd+unix:///?socket={}", path.display()))
+    }
 }
 
 /// How long a load goes on.
@@ -89,9 +96,9 @@ pub fn run(
 
 fn place(fio: &mut Command, target: &Target, bytes: u64, load: &Load) {
     match target {
-        Target::Nbd(socket) => {
+        Target::Nbd(uri) => {
             fio.arg("--ioengine=nbd")
-                .arg(format!("--uri=nbd+unix:///?socket={}", socket.display()))
+                .arg(format!("--uri={uri}"))
                 .arg(format!("--size={bytes}"))
                 .arg(format!("--iodepth={}", load.depth));
         }
@@ -142,7 +149,7 @@ fn parse(text: &str, load: &Load) -> Option<Answers> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{FILL, LOADS, TECHNIQUE_LOADS};
+    use crate::load::{FILL, LOADS, SINGLE_READ, TECHNIQUE_LOADS};
 
     #[test]
     fn every_load_is_understood_by_fio() {
@@ -153,7 +160,7 @@ mod tests {
         let end = End::listen().unwrap();
         let filled = run(&target, bytes, &FILL, Until::End, 1, &end).unwrap();
         assert_eq!(filled.requests, 8);
-        for load in LOADS.iter().chain(&TECHNIQUE_LOADS) {
+        for load in LOADS.iter().chain(&TECHNIQUE_LOADS).chain(&[SINGLE_READ]) {
             let until = Until::Time(Duration::from_secs(1));
             let answers = run(&target, bytes, load, until, 1, &end).unwrap();
             assert!(answers.requests_per_second > 0.0, "{}: {answers:?}", load.name);
@@ -165,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_not_there_is_an_error() {
-        let target = Target::Nbd("/nowhere/socket".into());
+        let target = Target::nbd_socket(Path::new("/nowhere/socket"));
         let until = Until::Time(Duration::from_secs(1));
         let error = run(&target, 4096, &LOADS[0], until, 1, &End::listen().unwrap()).unwrap_err();
         assert!(error.contains("fio"), "{error}");

@@ -8,7 +8,7 @@ use crate::load::{RANDOM_READ, RANDOM_WRITE};
 use crate::rounds::{self, Plan, Rounds, Turn};
 use crate::subjects::oblivio::{self, Served, Volume};
 use crate::subjects::{Ground, Subject};
-use crate::tools::{self, End};
+use crate::tools::End;
 
 const GIB: u64 = 1 << 30;
 
@@ -50,7 +50,7 @@ pub struct Grown {
     pub disk_bytes: u64,
     /// Random reads and random writes, where they were measured.
     pub loads: Vec<Rounds>,
-    /// The most memory that its server had, in bytes.
+    /// The most memory that its server had under its loads, in bytes.
     pub peak_memory: Option<u64>,
     pub model: Model,
     /// Requests a second if their cost is that of the bytes they move, and as at the ruler.
@@ -69,6 +69,8 @@ pub struct Model {
     pub position_map_bytes: f64,
     /// All of the client's memory but the cache.
     pub client_bytes: f64,
+    /// All of it while the volume is served.
+    pub client_bytes_in_use_max: f64,
 }
 
 impl Model {
@@ -83,13 +85,15 @@ impl Model {
         Self::of(&plan).ok_or_else(|| format!("the plan is not understood: {plan}"))
     }
 
-    fn of(plan: &Value) -> Option<Self> {
+    /// Of what `oblivio plan` or `oblivio info` says.
+    pub fn of(plan: &Value) -> Option<Self> {
         Some(Self {
             read_bytes: plan["read_bytes_per_access"].as_f64()?,
             written_bytes: plan["written_bytes_per_access"].as_f64()?,
             map_depth: plan["position_map_depth"].as_u64()?,
             position_map_bytes: plan["position_map_bytes"].as_f64()?,
             client_bytes: plan["client_bytes"].as_f64()?,
+            client_bytes_in_use_max: plan["client_bytes_in_use_max"].as_f64()?,
         })
     }
 
@@ -121,12 +125,12 @@ pub fn measure(plan: &Plan, ground: &Ground, end: &End) -> Result<Vec<Grown>, St
         is_fuse: false,
         loads,
     });
-    rounds::in_turns(subjects.collect(), None, &plan, end, &progress)?;
+    rounds::in_turns(subjects.collect(), &mut || Ok(()), &plan, end, &progress)?;
     progress.finish_and_clear();
 
     let mut grown = Vec::new();
     for (mut served, loads) in running {
-        let peak_memory = served.server().map(tools::peak_memory).transpose()?;
+        let peak_memory = loads.iter().filter_map(Rounds::server_peak).max();
         served.stop()?;
         grown.push(Grown { loads, peak_memory, ..unmeasured(served.bytes(), ground, end)? });
     }
@@ -167,6 +171,7 @@ mod tests {
             "position_map_depth": 0,
             "position_map_bytes": 10,
             "client_bytes": 20,
+            "client_bytes_in_use_max": 30,
         });
         assert_eq!(Model::of(&plan).unwrap().moved_bytes_per_request(), 400.0);
         plan["position_map_depth"] = json!(2);

@@ -27,6 +27,8 @@ pub const RANDOM_READ: Load = Load {
 pub const RANDOM_WRITE: Load =
     Load { name: "4 KiB random write, qd 16", pattern: "randwrite", ..RANDOM_READ };
 
+pub const SINGLE_READ: Load = Load { name: "4 KiB random read, qd 1", depth: 1, ..RANDOM_READ };
+
 pub const FLUSHED_WRITE: Load =
     Load { name: "4 KiB random write + flush, qd 1", depth: 1, flushes: true, ..RANDOM_WRITE };
 

@@ -9,6 +9,8 @@
 //! | [`rounds`] | every subject under every load, in turns |
 //! | [`growth`] | how a volume's speed changes with its size |
 //! | [`techniques`] | what IR-ORAM's techniques gain at a fixed rate |
+//! | [`links`] | what it does behind a link, and over TLS alone |
+//! | [`wire`] | what TLS alone would take |
 //! | [`verdict`] | whether the targets are met |
 //! | [`report`] | what came out: a table and a file |
 //! | [`tools`] | other programs: found, run, stopped by their number |
@@ -18,6 +20,7 @@
 mod fio;
 mod floor;
 mod growth;
+mod links;
 mod load;
 mod machine;
 mod report;
@@ -27,6 +30,7 @@ mod subjects;
 mod techniques;
 mod tools;
 mod verdict;
+mod wire;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,6 +39,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use crate::report::Results;
 use crate::rounds::Plan;
 use crate::subjects::{Description, Ground};
 use crate::tools::{End, Programs};
@@ -60,7 +65,7 @@ struct Arguments {
 
     /// Only what has this in its name; may be repeated. `growth` is how volumes of several sizes
     /// compare, `creation` how long making one takes, `techniques` what those of IR-ORAM gain at a
-    /// fixed rate.
+    /// fixed rate, `links` what a volume on a bucket server does.
     #[arg(long, value_name = "SUBSTRING")]
     only: Vec<String>,
 
@@ -68,7 +73,8 @@ struct Arguments {
     #[arg(long)]
     list: bool,
 
-    /// Where the disks are kept meanwhile: 13 MiB for each MiB of a disk. What is made is removed.
+    /// Where the disks are kept meanwhile: 13 MiB for each MiB of a disk, and 2 GiB for `links`.
+    /// What is made is removed.
     #[arg(long, value_name = "PATH", default_value = "target/bench/volume")]
     directory: PathBuf,
 
@@ -120,20 +126,22 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     subjects.retain(|subject| arguments.selects(subject.name));
     let (creates, grows) = (arguments.selects("creation"), arguments.selects("growth"));
     let compares_techniques = arguments.selects("techniques");
+    let goes_far = arguments.selects("links");
     if arguments.list {
         let names = subjects.iter().map(|subject| subject.name);
         names
             .chain(creates.then_some("creation"))
             .chain(grows.then_some("growth"))
             .chain(compares_techniques.then_some("techniques"))
+            .chain(goes_far.then_some("links"))
             .for_each(|name| println!("{name}"));
         return Ok(());
     }
-    if subjects.is_empty() && !creates && !grows && !compares_techniques {
+    if subjects.is_empty() && !creates && !grows && !compares_techniques && !goes_far {
         return Err("nothing is selected; --list without --only shows all".into());
     }
     let end = End::listen()?;
-    let ground = prepare(arguments, &subjects)?;
+    let ground = prepare(arguments, &subjects, if goes_far { &links::PROGRAMS } else { &[] })?;
     let plan = arguments.plan();
 
     report::print_head(&plan);
@@ -149,17 +157,24 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         Vec::new()
     };
     report::print_techniques(&techniques);
-    let verdict = verdict::of(&measured, &created, &plan);
+    let links = if goes_far { links::measure(&plan, &ground, &end)? } else { Vec::new() };
+    report::print_links(&links);
+    let verdict = verdict::of(&measured, &created, &links, &plan);
     report::print_verdict(&verdict);
-    report::write(&arguments.json, &plan, &measured, &created, &grown, &techniques, &verdict)?;
+    let results = Results { measured, created, grown, techniques, links, verdict };
+    report::write(&arguments.json, &plan, &results)?;
     eprintln!("figures: {}", arguments.json.display());
     Ok(())
 }
 
 /// Finds the programs that are needed, and makes the directories: before the measurement rather than
 /// after it, where failing would cost all of it.
-fn prepare(arguments: &Arguments, subjects: &[Description]) -> Result<Ground, String> {
-    let programs = Programs::find(arguments.oblivio.clone(), &arguments.peers, subjects)?;
+fn prepare(
+    arguments: &Arguments,
+    subjects: &[Description],
+    more: &[&str],
+) -> Result<Ground, String> {
+    let programs = Programs::find(arguments.oblivio.clone(), &arguments.peers, subjects, more)?;
     if let Some(folder) = arguments.json.parent() {
         make_dir(folder)?;
     }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use crate::fio::PERCENTILES;
 use crate::floor::Floor;
 use crate::growth::{Creation, Grown};
+use crate::links::Linked;
+use crate::load::Load;
 use crate::machine;
 use crate::rounds::{Measured, Plan, Rounds};
 use crate::spread::Spread;
@@ -221,6 +223,71 @@ pub fn print_techniques(techniques: &[Technique]) {
     );
 }
 
+/// Prints what a volume does whose storage is elsewhere.
+pub fn print_links(links: &[Linked]) {
+    if links.is_empty() {
+        return;
+    }
+    let head = [
+        "",
+        "req/s",
+        "min",
+        "max",
+        "p50 ms",
+        "floor",
+        "of floor",
+        "client MiB",
+        "plan MiB",
+        "server MiB",
+    ];
+    let mut table = vec![head.map(str::to_owned).to_vec()];
+    let mut loads: Vec<Load> = Vec::new();
+    for load in links.iter().flat_map(|linked| linked.loads.iter().map(|rounds| rounds.load)) {
+        if !loads.contains(&load) {
+            loads.push(load);
+        }
+    }
+    for load in loads {
+        table.push(vec![load.name.to_owned()]);
+        table.extend(links.iter().filter_map(|linked| link_row(linked, &load)));
+    }
+    println!();
+    print_table(&table);
+    let disks = links.iter().map(|linked| format!("{} {}", linked.name, linked.disk_bytes >> 20));
+    println!(
+        "MiB of the disks: {}; floor: accesses a second that TLS alone carries on this machine, or the link does, at the bytes \
+         that an access moves; client and server MiB: the most resident memory of each process; plan: what `oblivio info` says \
+         that the client needs at most\n",
+        disks.collect::<Vec<_>>().join(", ")
+    );
+}
+
+fn link_row(linked: &Linked, load: &Load) -> Option<Vec<String>> {
+    let index = linked.loads.iter().position(|rounds| rounds.load == *load)?;
+    let (rounds, floor) = (&linked.loads[index], linked.floors[index]);
+    let rate = rounds.requests_per_second();
+    let optional = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let memory = |bytes: Option<u64>| optional(bytes.map(|bytes| mebibytes(bytes as f64)));
+    let planned = linked.model.map(|model| mebibytes(model.client_bytes_in_use_max));
+    Some(vec![
+        format!("  {}", linked.name),
+        per_second(rate.median),
+        per_second(rate.min),
+        per_second(rate.max),
+        format!("{:.2}", rounds.latencies()[0].median),
+        optional(floor.map(per_second)),
+        optional(floor.map(|floor| format!("{:.2}", rate.median / floor))),
+        memory(rounds.server_peak()),
+        optional(planned),
+        memory(rounds.storage_peak()),
+    ])
+}
+
+/// Behind a slow link there are few.
+fn per_second(rate: f64) -> String {
+    if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
+}
+
 /// Prints which targets are met.
 pub fn print_verdict(targets: &[Target]) {
     for Target { name, value, wanted, is_met } in targets {
@@ -246,16 +313,19 @@ fn print_table(table: &[Vec<String>]) {
     }
 }
 
+/// What came out of all parts.
+pub struct Results {
+    pub measured: Vec<Measured>,
+    pub created: Vec<Creation>,
+    pub grown: Vec<Grown>,
+    pub techniques: Vec<Technique>,
+    pub links: Vec<Linked>,
+    pub verdict: Vec<Target>,
+}
+
 /// Writes every figure.
-pub fn write(
-    path: &Path,
-    plan: &Plan,
-    measured: &[Measured],
-    created: &[Creation],
-    grown: &[Grown],
-    techniques: &[Technique],
-    verdict: &[Target],
-) -> Result<(), String> {
+pub fn write(path: &Path, plan: &Plan, results: &Results) -> Result<(), String> {
+    let Results { measured, created, grown, techniques, links, verdict } = results;
     let report = json!({
         "command": env::args().collect::<Vec<_>>(),
         "machine": machine::describe(),
@@ -270,6 +340,7 @@ pub fn write(
         })).collect::<Vec<_>>(),
         "growth": grown.iter().map(growth_json).collect::<Vec<_>>(),
         "techniques": techniques.iter().map(technique_json).collect::<Vec<_>>(),
+        "links": links.iter().map(linked_json).collect::<Vec<_>>(),
         "verdict": verdict.iter().map(|target| json!({
             "name": target.name,
             "value": target.value,
@@ -337,6 +408,24 @@ fn technique_json(technique: &Technique) -> Value {
         "accesses_per_second": technique.variant.has_rate.then_some(ACCESSES_PER_SECOND),
         "planned_bytes_per_access": technique.planned_bytes,
         "loads": turns.collect::<Vec<_>>(),
+    })
+}
+
+fn linked_json(linked: &Linked) -> Value {
+    let loads = linked.loads.iter().zip(&linked.floors).map(|(rounds, floor)| {
+        let mut load = rounds_json(rounds);
+        load["floor_accesses_per_second"] = json!(floor);
+        load["client_peak_memory_bytes"] = json!(rounds.server_peak());
+        load["server_peak_memory_bytes"] = json!(rounds.storage_peak());
+        load
+    });
+    json!({
+        "name": linked.name,
+        "disk_bytes": linked.disk_bytes,
+        "planned_client_bytes": linked.model.map(|model| model.client_bytes_in_use_max),
+        "read_bytes_per_access": linked.model.map(|model| model.read_bytes),
+        "written_bytes_per_access": linked.model.map(|model| model.written_bytes),
+        "loads": loads.collect::<Vec<_>>(),
     })
 }
 

@@ -10,7 +10,7 @@ use crate::floor::Floor;
 use crate::load::{FILL, LOADS, Load};
 use crate::spread::Spread;
 use crate::subjects::{Description, Ground, Subject};
-use crate::tools::{End, Usage};
+use crate::tools::{self, End, Usage};
 
 /// How long to look, and at what.
 #[derive(Clone, Copy)]
@@ -46,6 +46,9 @@ pub struct Round {
     pub answers: Answers,
     /// What the server used meanwhile, if there is one.
     pub usage: Option<Usage>,
+    /// The most memory that it had meanwhile, in bytes, and the process that stores for it, if there is one.
+    pub server_peak: Option<u64>,
+    pub storage_peak: Option<u64>,
 }
 
 impl Rounds {
@@ -72,6 +75,16 @@ impl Rounds {
 
     pub fn written_bytes(&self) -> Option<Spread> {
         self.per_request(|usage| usage.written_bytes as f64)
+    }
+
+    /// The most memory of the server, in bytes.
+    pub fn server_peak(&self) -> Option<u64> {
+        self.rounds.iter().filter_map(|round| round.server_peak).max()
+    }
+
+    /// The most memory of the process that stores for it, in bytes.
+    pub fn storage_peak(&self) -> Option<u64> {
+        self.rounds.iter().filter_map(|round| round.storage_peak).max()
     }
 
     fn per_request(&self, figure: impl Fn(&Usage) -> f64) -> Option<Spread> {
@@ -106,7 +119,8 @@ pub fn measure(
     });
     let has_floor = descriptions.iter().any(|description| description.is_volume);
     let mut floor = has_floor.then(|| Floor::prepare(ground)).transpose()?;
-    in_turns(subjects.collect(), floor.as_mut(), plan, end, &progress)?;
+    let mut measure_floor = || floor.as_mut().map_or(Ok(()), Floor::round);
+    in_turns(subjects.collect(), &mut measure_floor, plan, end, &progress)?;
     progress.finish_and_clear();
     let stop = |(mut subject, mut measured): (Box<dyn Subject>, Measured)| {
         let floor = floor.as_ref().filter(|_| measured.description.is_volume);
@@ -126,19 +140,17 @@ pub struct Turn<'a> {
     pub loads: &'a mut Vec<Rounds>,
 }
 
-/// The loop itself: puts each subject under the next of its loads, round by round, and measures the floor with each.
+/// The loop itself: puts each subject under the next of its loads, round by round, and measures the floor with each round.
 pub fn in_turns(
     mut subjects: Vec<Turn<'_>>,
-    mut floor: Option<&mut Floor>,
+    measure_floor: &mut dyn FnMut() -> Result<(), String>,
     plan: &Plan,
     end: &End,
     progress: &ProgressBar,
 ) -> Result<(), String> {
     let loads_max = subjects.iter().map(|turn| turn.loads.len()).max().unwrap_or(0);
     for round in 0..plan.rounds {
-        if let Some(floor) = &mut floor {
-            floor.round()?;
-        }
+        measure_floor()?;
         for index in 0..loads_max {
             for Turn { name, subject, is_fuse, loads } in &mut subjects {
                 let Some(Rounds { load, rounds }) = loads.get_mut(index) else { continue };
@@ -176,12 +188,16 @@ pub fn one_round(
     end: &End,
 ) -> Result<Round, String> {
     let usage = |subject: &dyn Subject| subject.server().map(Usage::of).transpose();
+    let processes = [subject.server(), subject.storage()];
+    processes.into_iter().flatten().try_for_each(tools::forget_peak_memory)?;
     let before = usage(subject)?;
     let until = Until::Time(plan.time);
     let answers = fio::run(&subject.target(), subject.bytes(), load, until, seed, end)?;
     let after = usage(subject)?;
     let usage = before.zip(after).map(|(before, after)| after.since(&before));
-    Ok(Round { answers, usage })
+    let peak = |process: Option<u32>| process.map(tools::peak_memory).transpose();
+    let [server_peak, storage_peak] = processes.map(peak);
+    Ok(Round { answers, usage, server_peak: server_peak?, storage_peak: storage_peak? })
 }
 
 fn start(

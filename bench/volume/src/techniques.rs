@@ -13,12 +13,10 @@
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Instant;
 
-use crate::fio::{self, Until};
 use crate::growth::Model;
-use crate::load::{FILL, TECHNIQUE_LOADS};
+use crate::load::TECHNIQUE_LOADS;
 use crate::rounds::{self, Plan, Round, Rounds};
 use crate::spread::Spread;
 use crate::subjects::oblivio::{self, Volume};
@@ -100,7 +98,8 @@ pub fn measure(
     for (name, options) in &shapes {
         progress.set_message(format!("{name}: fill"));
         planned.push(Model::of_wish(plan.disk_bytes, options, ground, end)?.bytes_per_access());
-        volumes.push(filled(plan.disk_bytes, options, ground, end)?);
+        let volume = Volume::create(plan.disk_bytes, options, ground, end)?;
+        volumes.push(volume.filled(ground, end)?);
         progress.inc(1);
     }
     let technique = |variant: Variant| {
@@ -164,15 +163,6 @@ fn variants(shapes: &[(&str, Vec<String>)]) -> Vec<Variant> {
         }
     }
     variants
-}
-
-/// A volume that was written once, without a rate.
-fn filled(bytes: u64, options: &[String], ground: &Ground, end: &End) -> Result<Volume, String> {
-    let volume = Volume::create(bytes, options, ground, end)?;
-    let mut served = volume.serve_nbd(&[], Stdio::inherit(), ground, end)?;
-    fio::run(&served.target(), bytes, &FILL, Until::End, 0, end)?;
-    served.stop()?;
-    Ok(served.volume)
 }
 
 /// Serves a volume as long as one load goes on.

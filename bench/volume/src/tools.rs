@@ -9,6 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Deserializer, Value};
 use signal_hook::consts::TERM_SIGNALS;
 
 use crate::subjects::Description;
@@ -49,12 +50,35 @@ pub struct Running {
 
 impl Running {
     pub fn start(command: &mut Command) -> Result<Self, String> {
+        Self::spawn(command, Stdio::null())
+    }
+
+    fn spawn(command: &mut Command, stdout: Stdio) -> Result<Self, String> {
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command
-            .stdout(Stdio::null())
+            .stdout(stdout)
             .spawn()
             .map_err(|error| format!("{name} cannot be started: {error}"))?;
         Ok(Self { name, child })
+    }
+
+    /// Starts a program that says in JSON where it is to be found, and waits until it has.
+    pub fn start_and_hear(command: &mut Command, end: &End) -> Result<(Self, Value), String> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let failed = |error: std::io::Error| format!("{name} cannot be heard: {error}");
+        // Into a file: nobody reads what it says at its end.
+        let mut said = tempfile::tempfile().map_err(failed)?;
+        let out = said.try_clone().map_err(failed)?;
+        let mut running = Self::spawn(command, out.into())?;
+        let start = Instant::now();
+        loop {
+            let text = read_from_start(&mut said).map_err(failed)?;
+            if let Some(Ok(value)) = Deserializer::from_str(&text).into_iter().next() {
+                return Ok((running, value));
+            }
+            running.check_waiting(start, end)?;
+            sleep(LOOK);
+        }
     }
 
     pub fn id(&self) -> u32 {
@@ -65,14 +89,20 @@ impl Running {
     pub fn wait_for(&mut self, path: &Path, end: &End) -> Result<(), String> {
         let start = Instant::now();
         while !path.exists() {
-            end.check()?;
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(format!("{} ended before it was ready: {status}", self.name));
-            }
-            if start.elapsed() > PATIENCE {
-                return Err(format!("{} is not ready after {PATIENCE:?}", self.name));
-            }
+            self.check_waiting(start, end)?;
             sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Whether there is something to wait for.
+    fn check_waiting(&mut self, start: Instant, end: &End) -> Result<(), String> {
+        end.check()?;
+        if let Ok(Some(status)) = self.child.try_wait() {
+            return Err(format!("{} ended before it was ready: {status}", self.name));
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(format!("{} is not ready after {PATIENCE:?}", self.name));
         }
         Ok(())
     }
@@ -150,8 +180,13 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Checks that everything the subjects need is there.
-    pub fn find(oblivio: PathBuf, peers: &Path, subjects: &[Description]) -> Result<Self, String> {
+    /// Checks that everything is there that the subjects need, and `more`.
+    pub fn find(
+        oblivio: PathBuf,
+        peers: &Path,
+        subjects: &[Description],
+        more: &[&str],
+    ) -> Result<Self, String> {
         if !oblivio.is_file() {
             let path = oblivio.display();
             return Err(format!(
@@ -159,7 +194,7 @@ impl Programs {
             ));
         }
         let needed = subjects.iter().flat_map(|subject| subject.programs);
-        for program in needed.chain(&["fio"]) {
+        for program in needed.chain(more).chain(&["fio"]) {
             if !is_in_path(program) {
                 return Err(format!("there is no {program}: run {}", how_to_install(program)));
             }
@@ -229,6 +264,12 @@ pub fn peak_memory(process: u32) -> Result<u64, String> {
     parse_peak(&status).ok_or_else(|| format!("not understood: {status}"))
 }
 
+/// From now on, the most memory that a program has had is counted anew.
+pub fn forget_peak_memory(process: u32) -> Result<(), String> {
+    let path = format!("/proc/{process}/clear_refs");
+    std::fs::write(&path, "5").map_err(|error| format!("cannot write {path}: {error}"))
+}
+
 fn parse_peak(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
@@ -267,7 +308,13 @@ mod tests {
         let status = "Name:\toblivio\nVmPeak:\t  900 kB\nVmHWM:\t   123 kB\nVmRSS:\t 7 kB\n";
         assert_eq!(parse_peak(status), Some(123 << 10));
         assert_eq!(parse_peak("VmHWM: many"), None);
-        assert!(peak_memory(std::process::id()).unwrap() > 0);
+        let own = std::process::id();
+        let block = vec![1_u8; 64 << 20];
+        let with = peak_memory(own).unwrap();
+        assert!(with >= block.len() as u64);
+        drop(block);
+        forget_peak_memory(own).unwrap();
+        assert!(peak_memory(own).unwrap() < with);
     }
 
     #[test]
@@ -282,6 +329,14 @@ mod tests {
         assert!(Path::new(&process).exists());
         running.stop().unwrap();
         assert!(!Path::new(&process).exists());
+        let heard = Running::start_and_hear(
+            Command::new("sh").args(["-c", "echo '{\"at\": 7}'; exec sleep 1000"]),
+            &end,
+        );
+        let (mut speaker, said) = heard.unwrap();
+        assert_eq!(said["at"], 7);
+        speaker.stop().unwrap();
+        assert!(Running::start_and_hear(&mut Command::new("true"), &end).is_err());
         let mut short = Running::start(&mut Command::new("true")).unwrap();
         assert!(short.wait_for(Path::new("/nowhere"), &end).is_err());
     }

@@ -1,6 +1,7 @@
 //! Whether the targets are met.
 
 use crate::growth::Creation;
+use crate::links::{LINKS, Linked, ON_FILE, OVER_TLS, far};
 use crate::load::{FLUSHED_WRITE, Load, RANDOM_READ, RANDOM_WRITE, SEQUENTIAL_READ};
 use crate::rounds::{Measured, Plan};
 
@@ -29,8 +30,19 @@ pub struct Target {
     pub is_met: bool,
 }
 
+/// How many times as fast a volume on a server over TLS is as one on a file, at least.
+const TIMES_OF_FILE_MIN: f64 = 0.5;
+
+/// Which part of what a link carries a volume behind it makes use of, at least, with 16 requests under way.
+const PART_OF_LINK_MIN: f64 = 0.8;
+
 /// The targets for which there are figures.
-pub fn of(measured: &[Measured], created: &[Creation], plan: &Plan) -> Vec<Target> {
+pub fn of(
+    measured: &[Measured],
+    created: &[Creation],
+    links: &[Linked],
+    plan: &Plan,
+) -> Vec<Target> {
     let median = |name: &str, load: &Load| {
         let subject = measured.iter().find(|subject| subject.description.name == name)?;
         let rounds = subject.loads.iter().find(|rounds| rounds.load == *load)?;
@@ -60,6 +72,7 @@ pub fn of(measured: &[Measured], created: &[Creation], plan: &Plan) -> Vec<Targe
             targets.push(at_least(name, ranges / blocks, min));
         }
     }
+    targets.extend(of_links(links));
     targets.extend(created.iter().map(|creation| {
         let seconds = creation.time.as_secs_f64();
         Target {
@@ -69,6 +82,29 @@ pub fn of(measured: &[Measured], created: &[Creation], plan: &Plan) -> Vec<Targe
             is_met: seconds <= CREATION_SECONDS_MAX,
         }
     }));
+    targets
+}
+
+fn of_links(links: &[Linked]) -> Vec<Target> {
+    let find = |name: &str| links.iter().find(|linked| linked.name == name);
+    let mut targets = Vec::new();
+    if let (Some(file), Some(server)) = (find(ON_FILE), find(OVER_TLS)) {
+        for (on_file, over_tls) in file.loads.iter().zip(&server.loads) {
+            let [file, tls] = [on_file, over_tls].map(|it| it.requests_per_second().median);
+            let name = format!("{}, over TLS, times a file", over_tls.load.name);
+            targets.push(at_least(name, tls / file, TIMES_OF_FILE_MIN));
+        }
+    }
+    for (link, _) in &LINKS {
+        let Some(linked) = find(&far(link)) else { continue };
+        for (rounds, floor) in linked.loads.iter().zip(&linked.floors) {
+            let Some(floor) = floor.filter(|_| rounds.load.depth > 1) else { continue };
+            let name =
+                format!("{}, behind {}, part of what it carries", rounds.load.name, link.name);
+            let part = rounds.requests_per_second().median / floor;
+            targets.push(at_least(name, part, PART_OF_LINK_MIN));
+        }
+    }
     targets
 }
 

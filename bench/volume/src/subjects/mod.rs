@@ -1,9 +1,11 @@
 //! The disks that are compared.
 
+pub mod link;
 mod nbdkit;
 pub mod oblivio;
 mod oramfs;
 mod raw;
+pub mod remote;
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +23,11 @@ pub trait Subject {
 
     /// The process that serves the disk, if there is one.
     fn server(&self) -> Option<u32>;
+
+    /// The process elsewhere that stores it, if there is one.
+    fn storage(&self) -> Option<u32> {
+        None
+    }
 
     /// Ends it in good order.
     fn stop(&mut self) -> Result<(), String>;

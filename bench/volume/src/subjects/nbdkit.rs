@@ -1,6 +1,7 @@
 //! nbdkit: network block devices that hide nothing, or what is written alone.
 
 use std::ffi::OsString;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -62,6 +63,39 @@ fn make_luks(path: &Path, bytes: u64, end: &End) -> Result<(), String> {
     run_to_its_end(&mut command, end).map(drop)
 }
 
+/// One of memory that is reached over TCP, without encryption.
+pub struct OverTcp {
+    server: Running,
+    pub address: String,
+    _folder: TempDir,
+}
+
+impl OverTcp {
+    pub fn start(bytes: u64, ground: &Ground, end: &End) -> Result<Self, String> {
+        let folder = ground.folder()?;
+        // It makes this one when it takes connections.
+        let ready = folder.path().join("ready");
+        // It cannot choose a port and say which.
+        let address = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .map_err(|error| format!("there is no free port: {error}"))?;
+        let mut command = Command::new("nbdkit");
+        command.args(["--foreground", "--ipaddr", &address.ip().to_string()]);
+        command.args(["--port", &address.port().to_string(), "memory", &bytes.to_string()]);
+        let mut server = Running::start(command.arg("--pidfile").arg(&ready))?;
+        server.wait_for(&ready, end)?;
+        Ok(Self { server, address: address.to_string(), _folder: folder })
+    }
+
+    pub fn id(&self) -> u32 {
+        self.server.id()
+    }
+
+    pub fn stop(&mut self) -> Result<(), String> {
+        self.server.stop()
+    }
+}
+
 struct Nbdkit {
     server: Running,
     socket: PathBuf,
@@ -91,7 +125,7 @@ impl Nbdkit {
 
 impl Subject for Nbdkit {
     fn target(&self) -> Target {
-        Target::Nbd(self.socket.clone())
+        Target::nbd_socket(&self.socket)
     }
 
     fn bytes(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Oblivio volumes, as their users have them: with the options that nobody changed.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,9 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::{Description, Ground, Subject};
-use crate::fio::Target;
+use crate::fio::{self, Target, Until};
+use crate::growth::Model;
+use crate::load::FILL;
 use crate::tools::{End, Running, run_to_its_end};
 
 pub const NBD: Description = Description {
@@ -48,7 +51,10 @@ pub const RANGE: Description = Description {
 /// A volume that nobody serves.
 pub struct Volume {
     program: PathBuf,
+    /// With its key and the client's directory.
     folder: TempDir,
+    /// A path or a URL.
+    place: OsString,
     bytes: u64,
     pub creation: Duration,
 }
@@ -62,10 +68,23 @@ impl Volume {
         end: &End,
     ) -> Result<Self, String> {
         let folder = ground.folder()?;
+        let place = folder.path().join("volume").into();
+        Self::create_at(place, folder, bytes, options, ground, end)
+    }
+
+    /// Makes one at a path or a URL. Its key and the client's directory go to `folder`.
+    pub fn create_at(
+        place: OsString,
+        folder: TempDir,
+        bytes: u64,
+        options: &[String],
+        ground: &Ground,
+        end: &End,
+    ) -> Result<Self, String> {
         write_key(&folder.path().join("key"))
             .map_err(|error| format!("cannot make a key: {error}"))?;
         let program = ground.programs.oblivio.clone();
-        let mut volume = Self { program, folder, bytes, creation: Duration::ZERO };
+        let mut volume = Self { program, folder, place, bytes, creation: Duration::ZERO };
         let start = Instant::now();
         let mut command = volume.command(&["create"]);
         run_to_its_end(command.arg("--size").arg(bytes.to_string()).args(options), end)?;
@@ -73,13 +92,26 @@ impl Volume {
         Ok(volume)
     }
 
+    /// The same one, reached in another way.
+    pub fn at(self, place: OsString) -> Self {
+        Self { place, ..self }
+    }
+
     /// `oblivio COMMAND VOLUME` with the key and the client's directory.
     fn command(&self, words: &[&str]) -> Command {
         let path = |name| self.folder.path().join(name);
         let mut command = Command::new(&self.program);
-        command.args(words).arg(path("volume"));
+        command.args(words).arg(&self.place);
         command.arg("--key-file").arg(path("key")).arg("--state").arg(path("state"));
         command
+    }
+
+    /// Writes all of it once, with the options that nobody changed.
+    pub fn filled(self, ground: &Ground, end: &End) -> Result<Self, String> {
+        let mut served = self.serve_nbd(&[], Stdio::inherit(), ground, end)?;
+        fio::run(&served.target(), served.bytes(), &FILL, Until::End, 0, end)?;
+        served.stop()?;
+        Ok(served.volume)
     }
 
     /// Serves it as a network block device. What its owner is told goes to `remarks`.
@@ -97,13 +129,20 @@ impl Volume {
         command.arg("--socket").arg(&socket).args(options).stderr(remarks);
         let mut server = Running::start(&mut command)?;
         server.wait_for(&socket, end)?;
-        Ok(Served { server, target: Target::Nbd(socket), volume: self })
+        Ok(Served { server, target: Target::nbd_socket(&socket), volume: self })
+    }
+
+    /// What `oblivio info` says that it costs: unlike a plan, it knows where the volume is stored.
+    pub fn model(&self, end: &End) -> Result<Model, String> {
+        let text = run_to_its_end(self.command(&["info"]).arg("--json"), end)?;
+        let costs = serde_json::from_str(&text).ok().and_then(|costs| Model::of(&costs));
+        costs.ok_or_else(|| format!("the costs are not understood: {text}"))
     }
 
     /// Bytes of the file, as far as it takes room.
     pub fn allocated_bytes(&self) -> Result<u64, String> {
         use std::os::unix::fs::MetadataExt;
-        fs::metadata(self.folder.path().join("volume"))
+        fs::metadata(&self.place)
             .map(|metadata| metadata.blocks() * 512)
             .map_err(|error| format!("cannot look at the volume: {error}"))
     }

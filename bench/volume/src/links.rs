@@ -1,0 +1,162 @@
+//! A volume on a bucket server, on this machine and behind links, beside what each of them carries.
+//!
+//! | subjects | beside |
+//! |---|---|
+//! | a volume on a server over TLS, on this machine | the same volume on a file; TLS alone |
+//! | the same behind a link | nbdkit's disk of memory behind the same link; the link at the bytes of an access |
+
+use std::process::Stdio;
+
+use crate::growth::Model;
+use crate::load::{FLUSHED_WRITE, Load, RANDOM_READ, RANDOM_WRITE, SINGLE_READ};
+use crate::rounds::{self, Plan, Rounds, Turn};
+use crate::subjects::link::Link;
+use crate::subjects::oblivio::Volume;
+use crate::subjects::remote::{Peer, Remote};
+use crate::subjects::{Ground, Subject};
+use crate::tools::End;
+use crate::wire::Wire;
+
+/// What the part needs beside `oblivio`.
+pub const PROGRAMS: [&str; 1] = ["nbdkit"];
+
+/// A volume on a file, which the others are held against.
+pub const ON_FILE: &str = "oblivio nbd, file";
+
+pub const OVER_TLS: &str = "oblivio nbd, server on this machine";
+
+/// How far, and the MiB of the disks behind it.
+pub const LINKS: [(Link, u64); 2] = [
+    (Link { name: "lan", down: 1000.0, up: 1000.0, delay: 1.0 }, 256),
+    (Link { name: "home", down: 29.0, up: 5.0, delay: 15.0 }, 64),
+];
+
+const NEAR_LOADS: [Load; 4] = [RANDOM_READ, RANDOM_WRITE, SINGLE_READ, FLUSHED_WRITE];
+
+/// Behind a link, a flush takes a trip.
+const FAR_LOADS: [Load; 3] = [RANDOM_READ, RANDOM_WRITE, SINGLE_READ];
+
+/// Small, so that it answers few of the requests to a small disk.
+const FAR_CACHE: [&str; 2] = ["--cache", "1M"];
+
+/// What came out for one subject.
+pub struct Linked {
+    pub name: String,
+    pub disk_bytes: u64,
+    pub loads: Vec<Rounds>,
+    /// Accesses a second that what is in between carries, in the order of the loads.
+    pub floors: Vec<Option<f64>>,
+    pub model: Option<Model>,
+}
+
+/// The name of a volume behind a link.
+pub fn far(link: &Link) -> String {
+    format!("oblivio nbd, behind {}", link.name)
+}
+
+/// A subject that runs.
+struct Started {
+    subject: Box<dyn Subject>,
+    linked: Linked,
+    carries: Carries,
+}
+
+/// What bounds it.
+enum Carries {
+    /// Nothing that is known.
+    Unknown,
+    Tls,
+    /// So many accesses a second.
+    Link(f64),
+}
+
+/// Starts all, fills them, and puts them under their loads in turns.
+pub fn measure(plan: &Plan, ground: &Ground, end: &End) -> Result<Vec<Linked>, String> {
+    let (mut started, mut wire) = near(plan.disk_bytes, ground, end)?;
+    for (link, mebibytes) in &LINKS {
+        started.extend(behind(link, mebibytes << 20, ground, end)?);
+    }
+    let turns: usize = started.iter().map(|one| one.linked.loads.len()).sum();
+    let progress = rounds::progress(u64::from(plan.rounds) * turns as u64);
+    let turns = started.iter_mut().map(|Started { subject, linked, .. }| Turn {
+        name: &linked.name,
+        subject: &mut **subject,
+        is_fuse: false,
+        loads: &mut linked.loads,
+    });
+    rounds::in_turns(turns.collect(), &mut || wire.round(), plan, end, &progress)?;
+    progress.finish_and_clear();
+    let stopped = started.into_iter().map(|Started { mut subject, mut linked, carries }| {
+        let floor = |rounds: &Rounds| match carries {
+            Carries::Unknown => None,
+            Carries::Tls => wire.accesses_per_second(&rounds.load),
+            Carries::Link(rate) => Some(rate),
+        };
+        linked.floors = linked.loads.iter().map(floor).collect();
+        subject.stop().map(|()| linked)
+    });
+    stopped.collect()
+}
+
+/// The volume on this machine, and the one on a file.
+fn near(bytes: u64, ground: &Ground, end: &End) -> Result<(Vec<Started>, Wire), String> {
+    let volume = Volume::create(bytes, &[], ground, end)?.filled(ground, end)?;
+    let model = volume.model(end)?;
+    let file = volume.serve_nbd(&[], Stdio::inherit(), ground, end)?;
+    let server = Remote::start(bytes, None, &[], ground, end)?;
+    let wire = Wire::prepare(&server.model)?;
+    let over_tls = Some(server.model);
+    let started = vec![
+        Started::new(ON_FILE.into(), file, &NEAR_LOADS, Some(model), Carries::Unknown),
+        Started::new(OVER_TLS.into(), server, &NEAR_LOADS, over_tls, Carries::Tls),
+    ];
+    Ok((started, wire))
+}
+
+/// The volume behind a link, and its peer.
+fn behind(link: &Link, bytes: u64, ground: &Ground, end: &End) -> Result<[Started; 2], String> {
+    let peer = Peer::start(bytes, link, ground, end)?;
+    let options = FAR_CACHE.map(str::to_owned);
+    let volume = Remote::start(bytes, Some(link), &options, ground, end)?;
+    let (model, carries) = (volume.model, Carries::Link(link.accesses_per_second(&volume.model)));
+    let of_peer = format!("nbdkit memory, behind {}", link.name);
+    Ok([
+        Started::new(of_peer, peer, &FAR_LOADS, None, Carries::Unknown),
+        Started::new(far(link), volume, &FAR_LOADS, Some(model), carries),
+    ])
+}
+
+impl Started {
+    fn new(
+        name: String,
+        subject: impl Subject + 'static,
+        loads: &[Load],
+        model: Option<Model>,
+        carries: Carries,
+    ) -> Self {
+        let loads = loads.iter().map(|load| Rounds { load: *load, rounds: Vec::new() }).collect();
+        let (disk_bytes, floors) = (subject.bytes(), Vec::new());
+        let linked = Linked { name, disk_bytes, loads, floors, model };
+        Self { subject: Box::new(subject), linked, carries }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slower_direction_bounds_a_link() {
+        let model = Model {
+            read_bytes: 1000.0,
+            written_bytes: 500.0,
+            map_depth: 0,
+            position_map_bytes: 0.0,
+            client_bytes: 0.0,
+            client_bytes_in_use_max: 0.0,
+        };
+        let rate = |down, up| Link { name: "", down, up, delay: 0.0 }.accesses_per_second(&model);
+        assert_eq!(rate(8.0, 8.0), 1000.0);
+        assert_eq!(rate(8.0, 2.0), 500.0);
+    }
+}

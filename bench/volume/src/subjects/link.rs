@@ -1,0 +1,50 @@
+//! Links between a client and a server: `oblivio lab relay`, which is as slow as one.
+
+use std::process::Command;
+
+use super::Ground;
+use crate::growth::Model;
+use crate::tools::{End, Running};
+
+/// How fast it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    pub name: &'static str,
+    /// Mbit/s from the server.
+    pub down: f64,
+    /// Mbit/s to it.
+    pub up: f64,
+    /// Milliseconds there and back.
+    pub delay: f64,
+}
+
+impl Link {
+    /// How many accesses a second it carries at their bytes alone: as many as the slower direction.
+    pub fn accesses_per_second(&self, model: &Model) -> f64 {
+        let of = |megabits: f64, bytes: f64| megabits * 1e6 / 8.0 / bytes;
+        of(self.down, model.read_bytes).min(of(self.up, model.written_bytes))
+    }
+}
+
+/// Stands between a client and a server.
+pub struct Relay {
+    relay: Running,
+    /// Where the client finds it.
+    pub address: String,
+}
+
+impl Relay {
+    pub fn start(link: &Link, to: &str, ground: &Ground, end: &End) -> Result<Self, String> {
+        let Link { down, up, delay, .. } = link;
+        let mut command = Command::new(&ground.programs.oblivio);
+        command.args(["lab", "relay", "--json", "--listen", "127.0.0.1:0", "--to", to, "--link"]);
+        let (relay, said) =
+            Running::start_and_hear(command.arg(format!("{down}/{up}/{delay}")), end)?;
+        let address = said["listens"].as_str().ok_or("the relay does not say where it is")?;
+        Ok(Self { relay, address: address.to_owned() })
+    }
+
+    pub fn stop(&mut self) -> Result<(), String> {
+        self.relay.stop()
+    }
+}

@@ -1,0 +1,150 @@
+//! Disks that are stored by another process than the one that asks: volumes on a bucket server, and a peer.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::link::{Link, Relay};
+use super::nbdkit::OverTcp;
+use super::oblivio::{Served, Volume};
+use super::{Ground, Subject};
+use crate::fio::Target;
+use crate::growth::Model;
+use crate::tools::{End, Running, run_to_its_end};
+
+/// A bucket server for one client.
+struct Store {
+    server: Running,
+    address: String,
+    /// What a URL says of the server's key.
+    query: String,
+    client_key: PathBuf,
+    _folder: TempDir,
+}
+
+impl Store {
+    fn start(ground: &Ground, end: &End) -> Result<Self, String> {
+        let folder = ground.folder()?;
+        let path = |name| folder.path().join(name);
+        let program = || Command::new(&ground.programs.oblivio);
+        let client_key = path("client.key");
+        let mut command = program();
+        command.args(["key", "client"]).arg(&client_key).args(["--name", "client"]);
+        let allowed = run_to_its_end(&mut command, end)?;
+        let failed = |error: std::io::Error| format!("a bucket server cannot be had: {error}");
+        fs::write(path("allow"), allowed).map_err(failed)?;
+        run_to_its_end(program().args(["key", "server"]).arg(path("server.key")), end)?;
+        let mut command = program();
+        command.args(["serve", "store", "--json", "--listen", "127.0.0.1:0"]);
+        command.arg(path("stores")).arg("--key").arg(path("server.key"));
+        command.arg("--allow").arg(path("allow"));
+        command.stderr(File::create(path("log")).map_err(failed)?);
+        let (server, said) = Running::start_and_hear(&mut command, end)?;
+        let of = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+        Ok(Self { server, address: of("address"), query: of("query"), client_key, _folder: folder })
+    }
+
+    /// Of its one volume, for a client who finds the server at an address.
+    fn url(&self, address: &str) -> OsString {
+        let key = self.client_key.display();
+        format!("oblivio+tls://{address}/disk?{}&key={key}", self.query).into()
+    }
+}
+
+/// A volume on a bucket server.
+pub struct Remote {
+    // In this order: whoever uses another one goes before it.
+    served: Served,
+    relay: Option<Relay>,
+    store: Store,
+    pub model: Model,
+}
+
+impl Remote {
+    /// Makes and fills one without a link in between, and serves it with these options over one, if there is one.
+    pub fn start(
+        bytes: u64,
+        link: Option<&Link>,
+        options: &[String],
+        ground: &Ground,
+        end: &End,
+    ) -> Result<Self, String> {
+        let store = Store::start(ground, end)?;
+        let here = store.url(&store.address);
+        let volume = Volume::create_at(here, ground.folder()?, bytes, &[], ground, end)?;
+        let volume = volume.filled(ground, end)?;
+        let model = volume.model(end)?;
+        let relay = link.map(|link| Relay::start(link, &store.address, ground, end)).transpose()?;
+        let volume = match &relay {
+            Some(relay) => volume.at(store.url(&relay.address)),
+            None => volume,
+        };
+        let served = volume.serve_nbd(options, Stdio::inherit(), ground, end)?;
+        Ok(Self { served, relay, store, model })
+    }
+}
+
+impl Subject for Remote {
+    fn target(&self) -> Target {
+        self.served.target()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.served.bytes()
+    }
+
+    fn server(&self) -> Option<u32> {
+        self.served.server()
+    }
+
+    fn storage(&self) -> Option<u32> {
+        Some(self.store.server.id())
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        self.served.stop()?;
+        self.relay.as_mut().map_or(Ok(()), Relay::stop)?;
+        self.store.server.stop()
+    }
+}
+
+/// nbdkit's disk of memory behind a link: no privacy, and no encryption.
+pub struct Peer {
+    relay: Relay,
+    server: OverTcp,
+    bytes: u64,
+}
+
+impl Peer {
+    pub fn start(bytes: u64, link: &Link, ground: &Ground, end: &End) -> Result<Self, String> {
+        let server = OverTcp::start(bytes, ground, end)?;
+        let relay = Relay::start(link, &server.address, ground, end)?;
+        Ok(Self { relay, server, bytes })
+    }
+}
+
+impl Subject for Peer {
+    fn target(&self) -> Target {
+        Target::Nbd(format!("nbd://{}", self.relay.address))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn server(&self) -> Option<u32> {
+        None
+    }
+
+    fn storage(&self) -> Option<u32> {
+        Some(self.server.id())
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        self.relay.stop()?;
+        self.server.stop()
+    }
+}
