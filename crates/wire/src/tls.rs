@@ -263,23 +263,26 @@ fn leave(mut stream: &TcpStream) {
 /// Bytes that are read from the system at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// Bytes that are encrypted before they are sent.
+/// Bytes that are encrypted before they are sent, at most.
 const WRITE_BYTES: usize = 256 << 10;
 
 fn shake_hands(
-    connection: Connection,
+    mut connection: Connection,
     stream: TcpStream,
     within: Duration,
 ) -> io::Result<(Link, Option<PublicKey>)> {
     stream.set_nodelay(true)?;
     // Whoever takes nothing for so long is gone.
     stream.set_write_timeout(Some(TAKES_WITHIN))?;
+    // Whoever writes keeps to [`WRITE_BYTES`].
+    connection.set_buffer_limit(None);
     let shared = Arc::new(Shared {
         connection: Mutex::new(connection),
         sender: Mutex::new(stream.try_clone()?),
     });
+    let buffer = vec![0; READ_BYTES].into();
     let mut reader =
-        TlsReader { stream, shared: shared.clone(), until: None, came: Vec::new(), taken: 0 };
+        TlsReader { stream, shared: shared.clone(), until: None, buffer, came: 0, taken: 0 };
     reader.limit(Some(within))?;
     while shared.connection().is_handshaking() {
         shared.send_what_waits(&mut shared.sender())?;
@@ -291,7 +294,7 @@ fn shake_hands(
     reader.limit(None)?;
     let peer = shared.connection().peer_certificates().and_then(|shown| shown.first().cloned());
     let peer = peer.and_then(|key| PublicKey::of_spki(&key));
-    let writer = TlsWriter { shared };
+    let writer = TlsWriter { shared, unsent: 0 };
     Ok((Link { reader: Box::new(reader), writer: Box::new(writer) }, peer))
 }
 
@@ -326,18 +329,19 @@ struct TlsReader {
     stream: TcpStream,
     shared: Arc<Shared>,
     until: Option<Moment>,
-    /// What came, and how much of it was taken in: nothing is, while there is something to read.
-    came: Vec<u8>,
+    buffer: Box<[u8]>,
+    /// How much of the buffer came, and how much of that was taken in: nothing is, while there is something to read.
+    came: usize,
     taken: usize,
 }
 
 impl TlsReader {
     /// Takes in what comes next. Answers whether anything does.
     fn receive(&mut self) -> io::Result<bool> {
-        if self.taken == self.came.len() {
+        if self.taken == self.came {
             self.wait()?;
         }
-        let mut rest = &self.came[self.taken..];
+        let mut rest = &self.buffer[self.taken..self.came];
         let is_end = rest.is_empty();
         let mut connection = self.shared.connection();
         self.taken += connection.read_tls(&mut rest)?;
@@ -360,16 +364,14 @@ impl TlsReader {
             None => None,
         };
         self.stream.set_read_timeout(left)?;
-        self.came.resize(READ_BYTES, 0);
-        self.taken = 0;
-        let bytes = loop {
-            match self.stream.read(&mut self.came) {
+        (self.came, self.taken) = (0, 0);
+        self.came = loop {
+            match self.stream.read(&mut self.buffer) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => (),
-                read => break read,
+                read => break read?,
             }
         };
-        self.came.truncate(*bytes.as_ref().unwrap_or(&0));
-        bytes.map(drop)
+        Ok(())
     }
 }
 
@@ -403,18 +405,24 @@ impl LinkReader for TlsReader {
 
 struct TlsWriter {
     shared: Arc<Shared>,
+    /// Bytes that were written and perhaps not sent yet.
+    unsent: usize,
 }
 
 impl Write for TlsWriter {
+    /// Encrypts, and sends once there is enough: each time that something is sent, somebody is woken to read it.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let bytes = &bytes[..bytes.len().min(WRITE_BYTES)];
-        let mut sender = self.shared.sender();
+        if self.unsent == WRITE_BYTES {
+            self.flush()?;
+        }
+        let bytes = &bytes[..bytes.len().min(WRITE_BYTES - self.unsent)];
         let written = self.shared.connection().writer().write(bytes)?;
-        self.shared.send_what_waits(&mut sender)?;
+        self.unsent += written;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.unsent = 0;
         self.shared.send_what_waits(&mut self.shared.sender())
     }
 }
@@ -492,6 +500,23 @@ mod tests {
         let (link, answered) = meet(&me, other.public(), &server, &allowed);
         assert_eq!(link.map(drop).unwrap_err().kind(), ErrorKind::PermissionDenied);
         assert!(answered.is_err());
+    }
+
+    #[test]
+    fn what_is_written_piece_by_piece_waits_for_the_flush() {
+        let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
+        let (link, answered) = meet(&me, server.public(), &server, &[me.public()]);
+        let (mut writer, mut reader) = (link.unwrap().writer, answered.unwrap().0.reader);
+        writer.write_all(b"length").unwrap();
+        writer.write_all(b" and message").unwrap();
+        let mut came = [0; 18];
+        reader.limit(Some(Duration::from_millis(50))).unwrap();
+        let early = reader.read(&mut came).unwrap_err().kind();
+        assert!([ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&early), "{early}");
+        writer.flush().unwrap();
+        reader.limit(Some(SOON)).unwrap();
+        reader.read_exact(&mut came).unwrap();
+        assert_eq!(&came, b"length and message");
     }
 
     /// Shows the public key of somebody else, and has its own private one.

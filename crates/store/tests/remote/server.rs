@@ -147,6 +147,7 @@ impl Server {
     ) -> io::Result<()> {
         let mut late: Vec<Answer> = Vec::new();
         loop {
+            writer.flush()?;
             let message = if late.is_empty() {
                 requests.recv().map_err(|_| io::Error::from(ErrorKind::UnexpectedEof))?
             } else {

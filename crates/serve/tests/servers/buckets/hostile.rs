@@ -54,7 +54,7 @@ fn what_comes_out_of_turn_is_invalid_and_ends_the_connection() {
         client.expect_end();
     }
     let mut client = server.greet(&alice);
-    client.link.writer.write_all(&u32::MAX.to_le_bytes()).unwrap();
+    client.send_bytes(&u32::MAX.to_le_bytes()).unwrap();
     assert_eq!(client.hear_failure(), FailureKind::Invalid);
     client.expect_end();
 }
@@ -106,16 +106,16 @@ fn a_message_that_comes_a_byte_at_a_time_is_not_waited_for() {
     thread::sleep(Duration::from_millis(700));
     slow.write(1, 1);
     let (length, rest) = frame.split_at(4);
-    slow.link.writer.write_all(length).unwrap();
+    slow.send_bytes(length).unwrap();
     let was_left = rest.iter().any(|byte| {
         thread::sleep(Duration::from_millis(5));
-        slow.link.writer.write_all(&[*byte]).is_err()
+        slow.send_bytes(&[*byte]).is_err()
     });
     assert!(was_left);
     // A part of the length is a beginning, too.
     let (mut slow, _) = server.open(&alice, "disk", OpenMode::Write);
     assert_eq!(slow.read(1), 1);
-    slow.link.writer.write_all(&frame[..1]).unwrap();
+    slow.send_bytes(&frame[..1]).unwrap();
     wait_until(|| server.metric("connections") == 0);
 }
 
@@ -293,7 +293,7 @@ fn clients_who_say_anything_harm_nobody() {
         for said in all {
             let message = match said {
                 Said::Raw(bytes) => {
-                    let _ = client.link.writer.write_all(&bytes);
+                    let _ = client.send_bytes(&bytes);
                     continue;
                 }
                 Said::Request(request) => request.encode(),

@@ -1,5 +1,6 @@
 //! A server, and clients that say exactly what a test wants them to.
 
+use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::Path;
 use std::thread::{self, JoinHandle};
@@ -173,6 +174,12 @@ impl Client {
     pub(super) fn try_send(&mut self, message: &[u8]) -> Option<()> {
         frame::send(&mut self.link.writer, message).ok()?;
         self.link.writer.flush().ok()
+    }
+
+    /// Sends bytes that need not be a message.
+    pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.link.writer.write_all(bytes)?;
+        self.link.writer.flush()
     }
 
     pub(super) fn hear(&mut self) -> Answer {
