@@ -7,6 +7,9 @@ use crate::message::MESSAGE_BYTES_MAX;
 /// Bytes before a message.
 pub const LENGTH_BYTES: usize = 4;
 
+/// Memory for what was only announced, at most: as much as most messages have, which need no other then.
+const BYTES_BEFORE_ANY: usize = 256 << 10;
+
 /// Sends a message. What has been written when this returns may still lie in a buffer of `stream`.
 ///
 /// # Errors
@@ -58,7 +61,7 @@ pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Op
 /// # Errors
 /// Those of the stream; [`ErrorKind::UnexpectedEof`] where it ends within the message.
 pub fn receive_body(stream: &mut impl Read, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut message = Vec::with_capacity(bytes.min(64 << 10));
+    let mut message = Vec::with_capacity(bytes.min(BYTES_BEFORE_ANY));
     let came = stream.take(bytes as u64).read_to_end(&mut message)?;
     if came < bytes {
         return Err(ErrorKind::UnexpectedEof.into());

@@ -59,6 +59,8 @@ struct State {
     waiting: usize,
     /// Answers that nobody has taken yet.
     came: HashMap<u64, Result<Vec<u8>, Fault>>,
+    /// The one answer for which the caller's thread has begun to wait.
+    caller_waits_for: Option<u64>,
     /// There is a link.
     is_up: bool,
     /// Something was answered on the latest link.
@@ -134,7 +136,11 @@ impl Desk {
         let mut state = self.state();
         state.asked.insert(number, Asked { frame, awaited, waits: true, is_wanted: true });
         state.waiting += 1;
-        self.is_asked.notify_all();
+        let is_first = state.waiting == 1;
+        drop(state);
+        if is_first {
+            self.is_asked.notify_all();
+        }
     }
 
     /// Nobody will take the answer.
@@ -159,6 +165,7 @@ impl Desk {
             if !state.is_up {
                 return Ok(Outcome::LinkIsLost);
             }
+            state.caller_waits_for = Some(number);
             state = self.has_come.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -198,12 +205,19 @@ impl Desk {
     /// # Errors
     /// Why nothing more is to be read on this link.
     pub(super) fn take_in(&self, message: &[u8]) -> Result<(), String> {
+        let decoded = Answer::decode(message);
         let mut state = self.state();
-        let taken = match Answer::decode(message) {
+        let taken = match decoded {
             Ok(answer) => state.answered(answer).inspect(|()| state.has_answered = true),
             Err(invalid) => Err(state.lied(&invalid.to_string())),
         };
-        self.has_come.notify_all();
+        // Nobody is woken for what he does not wait for, and whoever is finds the lock free.
+        let is_awaited = state.caller_waits_for.is_some_and(|it| state.came.contains_key(&it));
+        let wakes = is_awaited || state.failure.is_some();
+        drop(state);
+        if wakes {
+            self.has_come.notify_all();
+        }
         taken
     }
 }

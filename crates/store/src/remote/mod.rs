@@ -296,7 +296,7 @@ impl RemoteStore {
             spans.push(Span { start: end, bytes: *bytes });
             end += bytes;
         }
-        buffer.clear();
+        // What is left of the read before is overwritten: each frame is at hand, or comes.
         buffer.resize(end, 0);
         for (piece, Span { start, bytes }) in trip.iter().zip(&*spans) {
             let here = kept
