@@ -5,18 +5,12 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use oblivio_wire::keys::SecretKey;
-use oblivio_wire::link::Link;
+use oblivio_wire::link::{Link, Moment};
 use oblivio_wire::tls::Caller;
 
 use crate::error::{OpenError, OpenErrorKind};
 use crate::remote::Dial;
 use crate::remote_place::RemotePlace;
-
-/// An address that does not answer is given up after so long.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-
-/// All of the handshake takes so long at most.
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Calls one server, again and again.
 struct Calling {
@@ -38,12 +32,16 @@ pub(crate) fn dial(place: &RemotePlace) -> Result<Box<dyn Dial>, OpenError> {
 }
 
 impl Dial for Calling {
-    fn dial(&mut self) -> io::Result<Link> {
+    /// Each of the server's addresses has as long.
+    fn dial(&mut self, within: Duration) -> io::Result<Link> {
         let Self { host, port, caller } = self;
         let mut failure = io::Error::new(ErrorKind::NotFound, "the server has no address");
         for address in (&**host, *port).to_socket_addrs()? {
-            let called = TcpStream::connect_timeout(&address, CONNECT_WITHIN)
-                .and_then(|stream| caller.call(stream, HANDSHAKE_WITHIN));
+            let until = Moment::now().after(within);
+            let called = TcpStream::connect_timeout(&address, within).and_then(|stream| {
+                let left = until.left().ok_or(ErrorKind::TimedOut)?;
+                caller.call(stream, left)
+            });
             match called {
                 Ok(link) => return Ok(link),
                 Err(error) => failure = error,

@@ -73,7 +73,7 @@ impl LyingServer {
 }
 
 impl Dial for LyingServer {
-    fn dial(&mut self) -> io::Result<Link> {
+    fn dial(&mut self, _: Duration) -> io::Result<Link> {
         let mut state = self.state();
         state.link += 1;
         state.is_up = true;

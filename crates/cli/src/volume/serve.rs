@@ -51,8 +51,12 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     drop(watch);
     drop(disk);
     let recorded = recording.map_or(Ok(()), super::recording::Recording::finish);
-    let status = served.and_then(|status| closed.and(recorded).map(|()| status))?;
-    ended_with(status)
+    let ended = closed.and(recorded);
+    if let (Err(left), Err(_)) = (&served, &ended) {
+        // The failure of the disk is why.
+        output::remark(&left.to_string());
+    }
+    ended_with(ended.and(served)?)
 }
 
 /// Serves what is left of a damaged volume.

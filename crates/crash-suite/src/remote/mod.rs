@@ -115,7 +115,7 @@ struct Dialling {
 }
 
 impl Dial for Dialling {
-    fn dial(&mut self) -> io::Result<Link> {
+    fn dial(&mut self, _: Duration) -> io::Result<Link> {
         let mut machine = self.remote.machine();
         let cut = machine.draw_cut();
         let (near, far) = line(cut);

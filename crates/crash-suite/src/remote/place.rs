@@ -48,13 +48,13 @@ impl Shelving for OnePlace {
     }
 
     fn used(&self) -> io::Result<(usize, u64)> {
-        Ok((usize::from(self.is_there()), 0))
+        Ok((usize::from(self.is_there()?), 0))
     }
 }
 
 impl Place for OnePlace {
-    fn is_there(&self) -> bool {
-        lock(&self.disk).shapes.is_some()
+    fn is_there(&self) -> io::Result<bool> {
+        Ok(lock(&self.disk).shapes.is_some())
     }
 
     fn make_ready(&self) -> io::Result<()> {

@@ -170,7 +170,7 @@ impl<'s> Connection<'s> {
             Request::Look { name } => {
                 requests.look.one();
                 self.check_nothing_open()?;
-                Ok(Answer::Looked { is_there: self.shelf.has(&name) }.encode())
+                Ok(Answer::Looked { is_there: self.shelf.has(&name)? }.encode())
             }
             Request::Remove { name } => {
                 requests.remove.one();

@@ -38,7 +38,10 @@ pub trait Shelving: Send + Sync {
 /// Where one volume lies. What it is told to do is durable when it returns.
 pub trait Place: Send + Sync {
     /// Whether there is a volume.
-    fn is_there(&self) -> bool;
+    ///
+    /// # Errors
+    /// When the system does not let anybody look.
+    fn is_there(&self) -> io::Result<bool>;
 
     /// Makes it ready for a volume. What an interrupted creation or removal has left is of no matter.
     ///
@@ -118,8 +121,8 @@ impl VolumeFolder {
 }
 
 impl Place for VolumeFolder {
-    fn is_there(&self) -> bool {
-        self.0.join(STORE).exists()
+    fn is_there(&self) -> io::Result<bool> {
+        self.0.join(STORE).try_exists()
     }
 
     fn make_ready(&self) -> io::Result<()> {
@@ -144,7 +147,7 @@ impl Place for VolumeFolder {
     }
 
     fn clear_away(&self) {
-        if !self.is_there() {
+        if self.is_there().is_ok_and(|is_there| !is_there) {
             let _ = session::remove(&self.0).and_then(|()| fs::remove_dir(&self.0));
         }
     }

@@ -82,8 +82,8 @@ impl Volume {
         })
     }
 
-    pub(super) fn is_there(&self) -> bool {
-        self.place.is_there()
+    pub(super) fn is_there(&self) -> Result<bool, Refusal> {
+        self.place.is_there().map_err(|cause| Refusal::io("look for a volume", &cause))
     }
 
     /// Makes it, and opens it to write. `check_room` says whether the client may have it.
@@ -94,7 +94,7 @@ impl Volume {
         check_room: impl FnOnce() -> Result<(), Refusal>,
     ) -> Result<Opened, Refusal> {
         let mut state = self.state();
-        if self.is_there() {
+        if self.is_there()? {
             let message = "there is a volume of this name already";
             return Err(Refusal::new(FailureKind::Exists, message));
         }
@@ -206,7 +206,7 @@ impl Volume {
     }
 
     fn check_is_there(&self) -> Result<(), Refusal> {
-        self.is_there().then_some(()).ok_or_else(Refusal::no_volume)
+        self.is_there()?.then_some(()).ok_or_else(Refusal::no_volume)
     }
 
     fn session(&self) -> Result<Option<u64>, Refusal> {
@@ -586,7 +586,7 @@ mod tests {
     struct Wrapped<W>(VolumeFolder, W);
 
     impl<W: Fn(BoxedStore) -> BoxedStore + Send + Sync> Place for Wrapped<W> {
-        fn is_there(&self) -> bool {
+        fn is_there(&self) -> io::Result<bool> {
             self.0.is_there()
         }
         fn make_ready(&self) -> io::Result<()> {

@@ -76,7 +76,9 @@ fn receive(reader: &mut Box<dyn LinkReader>, within: Duration) -> Result<Vec<u8>
 /// What people are told of a link on which nothing comes.
 pub(super) fn why_nothing_came(error: &io::Error, within: Duration) -> String {
     match error.kind() {
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => format!("no answer came within {within:?}"),
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+            format!("no answer came within {within:.0?}")
+        }
         _ => error.to_string(),
     }
 }

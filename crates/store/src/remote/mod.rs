@@ -54,13 +54,13 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(2);
 /// Before it is asked again.
 const NOTICED_PAUSE: Duration = Duration::from_millis(20);
 
-/// Reaches the server. It is called again after a connection was lost, and should not take longer than an answer may.
+/// Reaches the server. It is called again after a connection was lost.
 pub trait Dial: Send {
     /// A new link to the same server.
     ///
     /// # Errors
-    /// When it cannot be reached.
-    fn dial(&mut self) -> io::Result<Link>;
+    /// When it cannot be reached within so long.
+    fn dial(&mut self, within: Duration) -> io::Result<Link>;
 }
 
 /// How a volume on a server is used.

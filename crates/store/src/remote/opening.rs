@@ -12,6 +12,9 @@ use super::connection::why_nothing_came;
 use super::desk::for_people;
 use crate::error::{OpenError, OpenErrorKind};
 
+/// A server that is not reached within so long is taken not to be there.
+const REACHED_WITHIN: Duration = Duration::from_secs(10);
+
 /// A link on which the server has said that it speaks the same.
 pub(super) struct Greeted {
     link: Link,
@@ -32,8 +35,9 @@ pub(super) enum Unopened {
 impl Greeted {
     /// Reaches the server. Every answer has to come within so long.
     pub(super) fn dial(dial: &mut dyn Dial, within: Duration) -> Result<Self, Unopened> {
-        let link = dial.dial().map_err(|error| {
-            Unopened::Lost(io::Error::new(error.kind(), why_nothing_came(&error, within)))
+        let reached_within = within.min(REACHED_WITHIN);
+        let link = dial.dial(reached_within).map_err(|error| {
+            Unopened::Lost(io::Error::new(error.kind(), why_nothing_came(&error, reached_within)))
         })?;
         let mut greeted = Self { link, within };
         match greeted.ask(&Request::Hello { version: VERSION })? {

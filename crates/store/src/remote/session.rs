@@ -175,7 +175,7 @@ impl Session {
             }
         }
         let message = format!(
-            "the server could not be reached for {:?} ({cause}): check it and the network, then open the volume again",
+            "the server could not be reached for {:.0?} ({cause}): check it and the network, then open the volume again",
             self.options.retry_for
         );
         Err(self.desk.fail(Fault { kind: StoreErrorKind::Unreachable, message }))

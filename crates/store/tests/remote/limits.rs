@@ -158,7 +158,7 @@ fn trips_that_are_too_long_for_a_message_go_in_several() {
 struct Deaf(Vec<UnixStream>);
 
 impl Dial for Deaf {
-    fn dial(&mut self) -> io::Result<Link> {
+    fn dial(&mut self, _: Duration) -> io::Result<Link> {
         let (near, mut far) = UnixStream::pair()?;
         let shapes = vec![shape_of(4 << 20)];
         let opened = Answer::Opened(Opened { shapes, ..Opened::default() });

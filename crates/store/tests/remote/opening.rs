@@ -1,6 +1,7 @@
 //! Volumes are made, opened, looked for and removed.
 
 use std::io;
+use std::time::Duration;
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::store::{BucketStore, TreeShape};
@@ -131,7 +132,7 @@ fn with_bucket_bytes(bucket_bytes: u64) -> TreeShape {
 struct Nowhere(io::ErrorKind);
 
 impl Dial for Nowhere {
-    fn dial(&mut self) -> io::Result<Link> {
+    fn dial(&mut self, _: Duration) -> io::Result<Link> {
         Err(self.0.into())
     }
 }

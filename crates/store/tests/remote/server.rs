@@ -223,7 +223,7 @@ impl Server {
 struct Line(Server);
 
 impl Dial for Line {
-    fn dial(&mut self) -> io::Result<Link> {
+    fn dial(&mut self, _: Duration) -> io::Result<Link> {
         let cut = {
             let mut world = self.0.world();
             if world.is_unreachable {

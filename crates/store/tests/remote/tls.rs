@@ -23,7 +23,7 @@ struct Line {
 }
 
 impl Dial for Line {
-    fn dial(&mut self) -> io::Result<Link> {
+    fn dial(&mut self, _: Duration) -> io::Result<Link> {
         self.caller.call(TcpStream::connect(self.address)?, SOON)
     }
 }
