@@ -46,6 +46,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Info(args) => volume::info(&args),
         Command::Check(args) => volume::check(&args),
         Command::Copy(args) => volume::copy(&args),
+        Command::Remove(args) => volume::remove_volume(&args),
         Command::Rescue(args) => volume::rescue(&args),
         Command::Serve { command: ServeCommand::Nbd(args) } => volume::serve_nbd(&args),
         Command::Serve { command: ServeCommand::Store(args) } => volume::serve_store(&args),

@@ -12,6 +12,7 @@ mod lab;
 mod opening;
 mod plan;
 mod relay;
+mod removal;
 mod report;
 mod running;
 mod runs;
@@ -36,6 +37,7 @@ pub(crate) use lab::*;
 pub(crate) use opening::*;
 pub(crate) use plan::*;
 pub(crate) use relay::*;
+pub(crate) use removal::*;
 pub(crate) use report::*;
 pub(crate) use running::*;
 pub(crate) use runs::*;
@@ -117,6 +119,11 @@ pub(crate) enum Command {
     /// backup so.
     #[command(after_help = COPY_EXAMPLES)]
     Copy(CopyArgs),
+    /// Remove a volume, or what an interrupted creation has left of one.
+    ///
+    /// It takes neither a key nor the client's directory, and nothing else may have the volume open.
+    #[command(after_help = REMOVE_EXAMPLES)]
+    Remove(RemoveArgs),
     /// Save what is left of a volume whose storage is damaged, as a plain disk image.
     ///
     /// It takes every block that still authenticates, and says which are lost, and which may be older than
@@ -195,6 +202,7 @@ impl Command {
             | Self::Key { .. }
             | Self::View { command: ViewCommand::Record(_) } => true,
             Self::Copy(_)
+            | Self::Remove(_)
             | Self::Demo(_)
             | Self::Plan(_)
             | Self::Umount(_)

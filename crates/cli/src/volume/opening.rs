@@ -102,7 +102,7 @@ pub(super) fn no_superblock(error: SuperblockError) -> CliError {
         SuperblockErrorKind::NotAVolume => CliError::Tampered(
             "what is there has the form of a volume, and no superblock. If it is a copy that is not whole, \
              go on with `oblivio copy --resume`. If it never was a volume, because its creation was \
-             interrupted, remove it. Else restore it from a backup"
+             interrupted, `oblivio remove` removes it. Else restore it from a backup"
                 .into(),
         ),
         _ => VolumeError::from(error).into(),

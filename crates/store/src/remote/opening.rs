@@ -157,7 +157,9 @@ impl From<Unopened> for OpenError {
 fn advice(kind: FailureKind) -> (OpenErrorKind, &'static str) {
     match kind {
         FailureKind::NoVolume => (OpenErrorKind::Missing, ": check the name"),
-        FailureKind::Exists => (OpenErrorKind::Exists, ": choose another name, or remove it"),
+        FailureKind::Exists => {
+            (OpenErrorKind::Exists, ": choose another name, or remove it (oblivio remove)")
+        }
         FailureKind::InUse | FailureKind::Fenced => {
             (OpenErrorKind::Locked, ": close the volume elsewhere")
         }

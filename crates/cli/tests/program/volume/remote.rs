@@ -306,3 +306,26 @@ fn what_does_not_fit_has_a_message_and_a_code_and_touches_nothing() {
     let volumes = fs::read_dir(world.path("stores/alice")).map_or(0, Iterator::count);
     assert_eq!(volumes, 0, "nothing was made");
 }
+
+#[test]
+fn a_volume_is_removed_by_its_owner_alone_and_when_nobody_uses_it() {
+    let world = World::new();
+    let server = StoreServer::new(&world, "");
+    fs::write(world.path("text"), "something else").unwrap();
+    for place in [server.url("disk"), "./disk.obl".into()] {
+        let volume = format!("{place} --key-file key --state state");
+        world.good(&format!("create {volume} --size 4M"));
+        world.bad(&format!("remove {place}"), 3, "--yes");
+        world.good(&format!("check {volume}"));
+        let program = env!("CARGO_BIN_EXE_oblivio");
+        let in_use = format!("{program} remove \"{place}\" --yes; test $? = 9");
+        world.good(&format!("serve nbd {volume} --run '{in_use}'"));
+        world.good(&format!("check {volume}"));
+        let removed = world.json(&format!("remove {place} --yes --json"));
+        assert!(removed["bytes_freed"].as_u64().unwrap() > 0, "{removed}");
+        world.bad(&format!("remove {place} --yes"), 3, "");
+        fs::remove_dir_all(world.path("state")).unwrap();
+    }
+    world.bad("remove text --yes", 3, "");
+    assert!(world.path("text").exists());
+}
