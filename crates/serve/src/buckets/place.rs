@@ -125,9 +125,15 @@ impl Place for VolumeFolder {
         self.0.join(STORE).try_exists()
     }
 
+    /// The folder of the client may be new, too. That of the server is not: if it is gone, another would not be locked.
     fn make_ready(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.0)?;
-        // The folder of the client may be new, too.
+        let client = self.0.parent().unwrap_or(Path::new("."));
+        for folder in [client, &self.0] {
+            match fs::create_dir(folder) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => (),
+                made => made?,
+            }
+        }
         let mut above = self.0.ancestors().skip(1).take(2);
         above.try_for_each(|folder| sync_folder(&System, folder))
     }

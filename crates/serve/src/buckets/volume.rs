@@ -262,7 +262,9 @@ impl Volume {
         let begun = clock::now();
         let flushed = state.flush();
         metrics.flushes.took(clock::now().saturating_sub(begun));
-        flushed
+        flushed?;
+        // A file whose name was removed is gone as soon as nobody has it open.
+        self.check_is_there().inspect_err(|_| state.open = None)
     }
 
     /// A connection has ended.
@@ -505,6 +507,19 @@ mod tests {
         assert!(!volume.is_open());
         let last = volume.resume(3, before.session, &metrics).unwrap();
         assert_ne!(last.incarnation, after.incarnation);
+    }
+
+    #[test]
+    fn what_was_removed_under_a_server_is_not_durable_and_is_not_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, _) = written(&folder);
+        volume.flush(OWNER, &Metrics::default()).unwrap();
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        let refused = volume.flush(OWNER, &Metrics::default()).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::NoVolume);
+        assert!(!volume.is_open());
+        volume.create(OWNER.0, &[shape()], || Ok(())).unwrap_err();
+        assert!(!folder.path().exists());
     }
 
     /// Whatever an older client has sent comes too late, also when nobody writes any more.
