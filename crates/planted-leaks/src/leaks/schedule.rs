@@ -24,7 +24,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "core/src/durable/rotating/moves.rs",
             find: "self.backend.access_nothing(from)?;",
-            replacement: "self.backend.prefetch(from);",
+            replacement: "self.backend.announce(0, from);",
         }],
         found_by: &[VOLUME_SCHEDULE.tests(&["all_clients_look_alike"])],
     },
