@@ -471,7 +471,14 @@ mod tests {
 
     fn written_at(place: Box<dyn Place>) -> (Volume, Opened) {
         let volume = Volume::new(place);
-        let opened = volume.create(OWNER.0, &[shape()], || Ok(())).unwrap();
+        let made = volume.create(OWNER.0, &[shape()], || Ok(()));
+        // A process that another test has just forked holds the lock of the store until it runs its program.
+        let opened = made.or_else(|refusal| {
+            assert_eq!(refusal.kind, FailureKind::InUse, "{refusal:?}");
+            std::thread::sleep(Duration::from_millis(200));
+            volume.open_to_write(OWNER.0, &Metrics::default())
+        });
+        let opened = opened.unwrap();
         volume.write(OWNER, &[bucket()], &[7; BUCKET_BYTES]).unwrap();
         (volume, opened)
     }
