@@ -130,7 +130,7 @@ impl Group {
         if kind == Kind::CrashInRecovery {
             return (0..wanted).map(|_| self.in_recovery(&mut coins)).collect();
         }
-        let mut all = if kind == Kind::StoreDies { self.store_dies() } else { self.all(kind) };
+        let mut all = self.all(kind);
         all.shuffle(&mut coins);
         all.truncate(wanted);
         all
@@ -147,7 +147,7 @@ impl Group {
             Kind::FailEvery => (|n| Fault::FailEvery(n + 1), 3),
             Kind::DiskFullAt => (Fault::DiskFullAt, 1),
             Kind::DiskFullFrom => (Fault::DiskFullFrom, 1),
-            Kind::StoreDies => return Vec::new(),
+            Kind::StoreDies => return self.store_dies(),
         };
         let at = |n| {
             let life = move |(store, dir)| Life { faults: vec![fault(n)], store, dir };

@@ -22,7 +22,7 @@ pub(super) struct Lines(Mutex<Vec<LineEnd>>);
 
 impl Lines {
     pub(super) fn all(&self) -> MutexGuard<'_, Vec<LineEnd>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub(super) fn cut_all(&self) {

@@ -56,7 +56,7 @@ impl Shelf {
 
     /// Whether there is one of this name.
     pub(super) fn has(&self, name: &str) -> Result<bool, Refusal> {
-        self.volume(name).is_there()
+        Volume::new(self.places.place(name)).is_there()
     }
 
     /// Makes a volume, if the client may have it.

@@ -431,7 +431,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use oblivio_core::geometry::BucketId;
-    use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, LevelShape, Part, TreeId};
+    use oblivio_core::store::{LevelShape, Part, TreeId};
+    use oblivio_core::view::{Event, Operation, Recorder};
     use oblivio_store::OpenError;
     use oblivio_testkit::WholeBuckets;
     use oblivio_wire::Answer;
@@ -548,40 +549,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let flushes = Arc::<AtomicUsize>::default();
         let count = flushes.clone();
-        let counted =
-            move |store| -> BoxedStore { Box::new(Counted { store, flushes: count.clone() }) };
+        let counted = move |store| -> BoxedStore {
+            let count = count.clone();
+            Box::new(Recorder::new(store, move |event: &Event, _: &[u8]| {
+                count.fetch_add((event.operation == Operation::Flush).into(), Ordering::Relaxed);
+            }))
+        };
         let (volume, _) = written_at(Box::new(Wrapped(place(&folder), counted)));
         assert_eq!(flushes.load(Ordering::Relaxed), 0);
         volume.open_to_write(2, &Metrics::default()).unwrap();
         assert_eq!(flushes.load(Ordering::Relaxed), 1);
-    }
-
-    /// Counts its flushes.
-    struct Counted {
-        store: BoxedStore,
-        flushes: Arc<AtomicUsize>,
-    }
-
-    impl BucketStore for Counted {
-        fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-            self.store.shape(tree)
-        }
-        fn capabilities(&self) -> Capabilities {
-            self.store.capabilities()
-        }
-        fn prefetch(&mut self, pieces: &[Piece]) {
-            self.store.prefetch(pieces);
-        }
-        fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-            self.store.read(pieces)
-        }
-        fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-            self.store.write(pieces, fill)
-        }
-        fn flush(&mut self) -> Result<(), StoreError> {
-            self.flushes.fetch_add(1, Ordering::Relaxed);
-            self.store.flush()
-        }
     }
 
     /// An answer takes memory, which others may have: who waits for it keeps nobody out, and what is read is what is there then.

@@ -327,8 +327,11 @@ impl RemoteStore {
         self.prefetched.take_useless().into_iter().for_each(|number| self.session.forget(number));
     }
 
-    /// Asks the server to make everything durable.
+    /// Asks the server to make everything durable. That covers what was asked for before.
     fn begin_flush(&mut self) {
+        if let Some(before) = self.kept.flush_under_way() {
+            self.session.forget(before);
+        }
         let request = Request::Flush { number: self.session.next_number() };
         let number = self.session.ask(Awaited::Flushed, &Frame::of(&request));
         self.kept.flush_begins(number);
@@ -429,10 +432,6 @@ impl BucketStore for RemoteStore {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.session.begin_call()?;
-        if self.is_read_only {
-            return Ok(());
-        }
-        self.finish_flush()?;
         if !self.kept.has_nothing_new() {
             self.begin_flush();
         }
