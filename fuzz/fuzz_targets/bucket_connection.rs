@@ -257,7 +257,8 @@ impl Client {
         link.writer.flush().unwrap();
         link.reader.limit(Some(PATIENCE)).unwrap();
         let heard = frame::receive(&mut link.reader, MESSAGE_BYTES_MAX).unwrap();
-        let answer = Answer::decode(&heard.expect("an answer")).expect("that can be understood");
+        let answer =
+            Answer::decode(&heard.expect("an answer").into()).expect("that can be understood");
         if !self.model.check(connection, Request::decode(message), answer) {
             self.leave(connection);
         }

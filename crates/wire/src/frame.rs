@@ -28,8 +28,10 @@ pub fn send(stream: &mut impl Write, message: &[u8]) -> io::Result<()> {
 /// # Errors
 /// Those of [`receive_length`] and [`receive_body`].
 pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
-    let bytes = receive_length(stream, bytes_max)?;
-    bytes.map(|bytes| receive_body(stream, bytes)).transpose()
+    let Some(bytes) = receive_length(stream, bytes_max)? else { return Ok(None) };
+    let mut message = Vec::new();
+    receive_body(stream, bytes, &mut message)?;
+    Ok(Some(message))
 }
 
 /// How many bytes the next message has; none if the stream ends where one would begin. [`receive_body`] is next.
@@ -56,17 +58,15 @@ pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Op
     Ok(Some(bytes))
 }
 
-/// A message that has so many bytes. Memory is taken as bytes come.
+/// Puts a message that has so many bytes into `message`, instead of what is there. Memory is taken as bytes come.
 ///
 /// # Errors
 /// Those of the stream; [`ErrorKind::UnexpectedEof`] where it ends within the message.
-pub fn receive_body(stream: &mut impl Read, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut message = Vec::with_capacity(bytes.min(BYTES_BEFORE_ANY));
-    let came = stream.take(bytes as u64).read_to_end(&mut message)?;
-    if came < bytes {
-        return Err(ErrorKind::UnexpectedEof.into());
-    }
-    Ok(message)
+pub fn receive_body(stream: &mut impl Read, bytes: usize, message: &mut Vec<u8>) -> io::Result<()> {
+    message.clear();
+    message.reserve(bytes.min(BYTES_BEFORE_ANY));
+    let came = stream.take(bytes as u64).read_to_end(message)?;
+    (came == bytes).then_some(()).ok_or(ErrorKind::UnexpectedEof.into())
 }
 
 #[cfg(test)]

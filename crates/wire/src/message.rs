@@ -6,6 +6,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use bytes::Bytes;
 use oblivio_core::StoreErrorKind;
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
@@ -134,8 +135,8 @@ pub enum Answer {
     Data {
         /// Of the request.
         number: u64,
-        /// What the pieces hold, one after the other.
-        bytes: Vec<u8>,
+        /// What the pieces hold, one after the other. They lie where the message came.
+        bytes: Bytes,
     },
     /// To [`Request::Write`], [`Request::Flush`] (by then all is durable) and [`Request::Remove`] (number 0).
     Done {
@@ -398,12 +399,11 @@ pub fn put_write_head(out: &mut Vec<u8>, number: u64, pieces: &[Piece]) {
     put_pieces(out, pieces);
 }
 
-/// The beginning of an [`Answer::Data`] as it is sent, with room for as many bytes as are put behind it.
-pub fn data(number: u64, bytes: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(DATA_BYTES + bytes);
+/// Appends what an [`Answer::Data`] begins with, and makes room for the bytes of the pieces, which are appended by whoever has them.
+pub fn put_data_head(out: &mut Vec<u8>, number: u64, bytes: usize) {
+    out.reserve(DATA_BYTES + bytes);
     out.push(kind::DATA);
     out.extend(number.to_le_bytes());
-    out
 }
 
 impl Answer {
@@ -429,7 +429,8 @@ impl Answer {
             }
             Self::Looked { is_there } => vec![kind::LOOKED, u8::from(*is_there)],
             Self::Data { number, bytes } => {
-                let mut out = data(*number, bytes.len());
+                let mut out = Vec::new();
+                put_data_head(&mut out, *number, bytes.len());
                 out.extend(bytes);
                 out
             }
@@ -447,7 +448,7 @@ impl Answer {
     ///
     /// # Errors
     /// When they are no answer.
-    pub fn decode(message: &[u8]) -> Result<Self, Invalid> {
+    pub fn decode(message: &Bytes) -> Result<Self, Invalid> {
         let mut fields = Fields::of(message);
         let answer = match fields.u8()? {
             kind::WELCOME => Self::Welcome { version: version(&mut fields)? },
@@ -476,7 +477,7 @@ impl Answer {
             kind::LOOKED => Self::Looked { is_there: fields.flag()? },
             kind::DATA => {
                 let number = fields.u64()?;
-                Self::Data { number, bytes: fields.rest().to_vec() }
+                Self::Data { number, bytes: message.slice_ref(fields.rest()) }
             }
             kind::DONE => Self::Done { number: fields.u64()? },
             kind::FAILED => {
@@ -688,7 +689,7 @@ mod tests {
             opened,
             any::<bool>().prop_map(|is_there| Answer::Looked { is_there }),
             (any::<u64>(), any::<Vec<u8>>())
-                .prop_map(|(number, bytes)| Answer::Data { number, bytes }),
+                .prop_map(|(number, bytes)| Answer::Data { number, bytes: bytes.into() }),
             any::<u64>().prop_map(|number| Answer::Done { number }),
             (any::<u64>(), kind, ".{0,60}").prop_map(|(number, kind, message)| {
                 Answer::Failed(Failure { number, kind, message })
@@ -700,7 +701,7 @@ mod tests {
         #[test]
         fn what_is_said_is_understood(request in any_request(), answer in any_answer()) {
             prop_assert_eq!(Request::decode(&request.encode()), Ok(request));
-            prop_assert_eq!(Answer::decode(&answer.encode()), Ok(answer));
+            prop_assert_eq!(Answer::decode(&answer.encode().into()), Ok(answer));
         }
 
         /// There is one way to say a thing, and anything else is refused.
@@ -715,12 +716,13 @@ mod tests {
             for mut bytes in [request.encode(), answer.encode()] {
                 let place = at.index(bytes.len());
                 bytes[place] = byte;
-                for bytes in [&bytes[..], &bytes[..cut.index(bytes.len())]] {
-                    if let Ok(request) = Request::decode(bytes) {
+                let bytes = Bytes::from(bytes);
+                for bytes in [bytes.clone(), bytes.slice(..cut.index(bytes.len()))] {
+                    if let Ok(request) = Request::decode(&bytes) {
                         let other = matches!(request, Request::Hello { version } if version != VERSION);
                         prop_assert!(other || request.encode() == bytes);
                     }
-                    if let Ok(answer) = Answer::decode(bytes) {
+                    if let Ok(answer) = Answer::decode(&bytes) {
                         let other = matches!(answer, Answer::Welcome { version } if version != VERSION);
                         prop_assert!(other || answer.encode() == bytes);
                     }
@@ -744,7 +746,8 @@ mod tests {
     fn a_long_message_for_people_is_cut_and_one_of_another_version_is_known_as_such() {
         let message = "ä".repeat(5000);
         let failed = Failure { number: 1, kind: FailureKind::Full, message };
-        let Ok(Answer::Failed(said)) = Answer::decode(&Answer::Failed(failed).encode()) else {
+        let Ok(Answer::Failed(said)) = Answer::decode(&Answer::Failed(failed).encode().into())
+        else {
             panic!("it is still a failure")
         };
         assert_eq!(said.message.len(), 4096);

@@ -278,7 +278,7 @@ fn shake_hands(
     connection.set_buffer_limit(None);
     let shared = Arc::new(Shared {
         connection: Mutex::new(connection),
-        sender: Mutex::new(stream.try_clone()?),
+        sender: Mutex::new(Sender { stream: stream.try_clone()?, records: Vec::new() }),
     });
     let buffer = vec![0; READ_BYTES].into();
     let mut reader =
@@ -301,7 +301,13 @@ fn shake_hands(
 /// What both halves use. Whoever needs both locks takes `sender` first.
 struct Shared {
     connection: Mutex<Connection>,
-    sender: Mutex<TcpStream>,
+    sender: Mutex<Sender>,
+}
+
+struct Sender {
+    stream: TcpStream,
+    /// What is being sent. Its memory is kept for what is sent next.
+    records: Vec<u8>,
 }
 
 impl Shared {
@@ -309,19 +315,20 @@ impl Shared {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sender(&self) -> MutexGuard<'_, TcpStream> {
+    fn sender(&self) -> MutexGuard<'_, Sender> {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Nobody waits for the connection while the system takes what is sent.
-    fn send_what_waits(&self, sender: &mut TcpStream) -> io::Result<()> {
-        let mut records = Vec::new();
+    fn send_what_waits(&self, sender: &mut Sender) -> io::Result<()> {
+        let Sender { stream, records } = sender;
+        records.clear();
         let mut connection = self.connection();
         while connection.wants_write() {
-            connection.write_tls(&mut records)?;
+            connection.write_tls(records)?;
         }
         drop(connection);
-        sender.write_all(&records)
+        stream.write_all(records)
     }
 }
 
@@ -432,9 +439,9 @@ impl LinkWriter for TlsWriter {
         self.shared.connection().send_close_notify();
         let mut sender = self.shared.sender();
         // Whoever is gone, or takes nothing, is not told.
-        let _ = sender.set_nonblocking(true);
+        let _ = sender.stream.set_nonblocking(true);
         let _ = self.shared.send_what_waits(&mut sender);
-        let _ = sender.shutdown(Shutdown::Both);
+        let _ = sender.stream.shutdown(Shutdown::Both);
     }
 }
 

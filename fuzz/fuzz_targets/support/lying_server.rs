@@ -198,7 +198,7 @@ impl State {
             Request::Look { .. } => Answer::Looked { is_there: true },
             Request::Remove { .. } => Answer::Done { number: 0 },
             Request::Read { number, pieces } => {
-                Answer::Data { number, bytes: self.buckets.read(&pieces) }
+                Answer::Data { number, bytes: self.buckets.read(&pieces).into() }
             }
             Request::Write { number, pieces, bytes } => {
                 self.buckets.write(&pieces, &bytes);
@@ -249,7 +249,7 @@ impl State {
     fn any_answer(&mut self, number: u64) -> Answer {
         match self.byte() % 6 {
             0 => Answer::Done { number },
-            1 => Answer::Data { number, bytes: vec![7; self.byte()] },
+            1 => Answer::Data { number, bytes: vec![7; self.byte()].into() },
             2 => Answer::Welcome { version: self.byte() as u32 },
             3 => {
                 let session = self.byte() as u64 % 8;

@@ -12,7 +12,7 @@ use oblivio_wire::message::{DATA_BYTES, VERSION};
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
 
 use super::admission::Seat;
-use super::memory::ClientGrant;
+use super::memory::{Buffer, ClientGrant};
 use super::refusal::Refusal;
 use super::service::Service;
 use super::shelf::Shelf;
@@ -102,8 +102,9 @@ impl<'s> Connection<'s> {
                 return self.refuse(number, Refusal::invalid(message));
             }
             is_greeted = true;
-            match self.answer(request, &mut grant) {
-                Ok(answer) => self.send(&answer)?,
+            let mut answer = service.spare.take();
+            match self.answer(request, &mut grant, &mut answer) {
+                Ok(()) => self.send(&answer)?,
                 // Nothing was done, and nothing of what follows depends on it.
                 Err(refusal) if refusal.kind == FailureKind::Absent => {
                     self.send_failure(number, refusal)?;
@@ -114,7 +115,7 @@ impl<'s> Connection<'s> {
     }
 
     /// The next message; none when there is none any more. `grant` is for it.
-    fn receive(&mut self, grant: &mut ClientGrant<'_>) -> io::Result<Option<Vec<u8>>> {
+    fn receive(&mut self, grant: &mut ClientGrant<'_>) -> io::Result<Option<Buffer<'s>>> {
         let limits = &self.service.limits;
         let reader = &mut *self.link.reader;
         // A client may be silent for as long as it likes, but not within a message.
@@ -125,27 +126,30 @@ impl<'s> Connection<'s> {
         };
         grant.change(bytes as u64 * COPIES_OF_A_MESSAGE);
         self.link.reader.limit(Some(limits.message_within))?;
-        let message = frame::receive_body(&mut self.link.reader, bytes)?;
+        // Not before: nothing is kept for whoever says nothing.
+        let mut message = self.service.spare.take();
+        frame::receive_body(&mut self.link.reader, bytes, &mut message)?;
         self.seat.pulse.heard();
         self.service.metrics.received_bytes.add((frame::LENGTH_BYTES + bytes) as u64);
         Ok((!self.service.admission.is_stopped()).then_some(message))
     }
 
-    /// The answer, as it is sent.
+    /// Appends the answer to `out`, as it is sent.
     fn answer(
         &mut self,
         request: Request,
         grant: &mut ClientGrant<'_>,
-    ) -> Result<Vec<u8>, Refusal> {
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
         let requests = &self.service.metrics.requests;
-        match request {
+        let answer = match request {
             Request::Hello { version } => {
                 requests.hello.one();
                 if version != VERSION {
                     let message = format!("this server speaks version {VERSION}, not {version}");
                     return Err(Refusal::new(FailureKind::UnknownVersion, message));
                 }
-                Ok(Answer::Welcome { version: VERSION }.encode())
+                Answer::Welcome { version: VERSION }
             }
             Request::Open { name, mode } => {
                 requests.open.one();
@@ -160,23 +164,23 @@ impl<'s> Connection<'s> {
                     OpenMode::Write => volume.open_to_write(who, metrics),
                     OpenMode::Read { may_be_cut_off } => volume.open_to_read(who, *may_be_cut_off),
                     OpenMode::Look => volume.open_to_look(who),
-                })
+                })?
             }
             Request::Resume { name, session } => {
                 requests.resume.one();
                 let (who, metrics) = (self.number, &self.service.metrics);
-                self.have_open(&name, Role::Writer, |volume| volume.resume(who, session, metrics))
+                self.have_open(&name, Role::Writer, |volume| volume.resume(who, session, metrics))?
             }
             Request::Look { name } => {
                 requests.look.one();
                 self.check_nothing_open()?;
-                Ok(Answer::Looked { is_there: self.shelf.has(&name)? }.encode())
+                Answer::Looked { is_there: self.shelf.has(&name)? }
             }
             Request::Remove { name } => {
                 requests.remove.one();
                 self.check_nothing_open()?;
                 self.shelf.volume(&name).remove()?;
-                Ok(Answer::Done { number: 0 }.encode())
+                Answer::Done { number: 0 }
             }
             Request::Read { number, pieces } => {
                 requests.read.one();
@@ -184,21 +188,23 @@ impl<'s> Connection<'s> {
                 let bytes_max = self.service.limits.message_bytes_max - DATA_BYTES;
                 let parsed = size_of_val(&pieces[..]) as u64;
                 let grow = |bytes| grant.change(parsed + bytes);
-                volume.read(who, number, &pieces, bytes_max, grow)
+                return volume.read(who, number, &pieces, bytes_max, grow, out);
             }
             Request::Write { number, pieces, bytes } => {
                 requests.write.one();
                 let (volume, who) = self.volume()?;
                 volume.write(who, &pieces, &bytes)?;
-                Ok(Answer::Done { number }.encode())
+                Answer::Done { number }
             }
             Request::Flush { number } => {
                 requests.flush.one();
                 let (volume, who) = self.volume()?;
                 volume.flush(who, &self.service.metrics)?;
-                Ok(Answer::Done { number }.encode())
+                Answer::Done { number }
             }
-        }
+        };
+        out.extend(answer.encode());
+        Ok(())
     }
 
     fn have_open(
@@ -206,12 +212,12 @@ impl<'s> Connection<'s> {
         name: &str,
         role: Role,
         open: impl FnOnce(&Volume) -> Result<Opened, Refusal>,
-    ) -> Result<Vec<u8>, Refusal> {
+    ) -> Result<Answer, Refusal> {
         self.check_nothing_open()?;
         let volume = self.shelf.volume(name);
         let opened = open(&volume)?;
         self.open = Some(Open { volume, role });
-        Ok(Answer::Opened(opened).encode())
+        Ok(Answer::Opened(opened))
     }
 
     fn check_nothing_open(&self) -> Result<(), Refusal> {

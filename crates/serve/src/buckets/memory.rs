@@ -3,6 +3,8 @@
 //! A short message costs next to nothing and waits for nobody. A long one waits until there is room for it, and for what it is
 //! taken apart to. So the server takes no more than it was given, however many clients say much at the same time.
 
+use std::mem;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a connection may always take.
@@ -63,7 +65,7 @@ impl Grant<'_> {
     pub(super) fn change(&mut self, bytes: u64) {
         let wanted = if bytes <= FREE_BYTES { 0 } else { bytes.min(self.memory.bytes_max) };
         let mut left = self.memory.left();
-        *left += std::mem::take(&mut self.bytes);
+        *left += mem::take(&mut self.bytes);
         self.memory.returned.notify_all();
         let wait = self.memory.returned.wait_while(left, |left| *left < wanted);
         *wait.unwrap_or_else(PoisonError::into_inner) -= wanted;
@@ -75,6 +77,61 @@ impl Drop for Grant<'_> {
     fn drop(&mut self) {
         *self.memory.left() += self.bytes;
         self.memory.returned.notify_all();
+    }
+}
+
+/// Buffers of messages that are over, for those to come. For each message of a hundred KiB, the system would be asked for pages, and
+/// they would be given back: that takes longer than to encrypt it.
+#[derive(Default)]
+pub(super) struct Spare(Mutex<Vec<Vec<u8>>>);
+
+/// What they take together, besides the memory of messages, at most.
+const SPARE_BYTES_MAX: usize = 8 << 20;
+
+/// A longer one is not worth keeping: what it takes is next to nothing beside the time that so long a message takes.
+const SPARE_BUFFER_BYTES_MAX: usize = 1 << 20;
+
+impl Spare {
+    /// An empty one, until it is dropped.
+    pub(super) fn take(&self) -> Buffer<'_> {
+        Buffer { bytes: self.buffers().pop().unwrap_or_default(), spare: self }
+    }
+
+    fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One of them.
+pub(super) struct Buffer<'s> {
+    bytes: Vec<u8>,
+    spare: &'s Spare,
+}
+
+impl Deref for Buffer<'_> {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.bytes
+    }
+}
+
+impl DerefMut for Buffer<'_> {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        let mut bytes = mem::take(&mut self.bytes);
+        bytes.clear();
+        let mut buffers = self.spare.buffers();
+        let kept: usize = buffers.iter().map(Vec::capacity).sum();
+        let is_worth_it = (1..=SPARE_BUFFER_BYTES_MAX).contains(&bytes.capacity());
+        if is_worth_it && kept + bytes.capacity() <= SPARE_BYTES_MAX {
+            buffers.push(bytes);
+        }
     }
 }
 
@@ -117,5 +174,23 @@ mod tests {
         }
         drop(grant);
         assert_eq!(left(), (1 << 20, 3 << 20));
+    }
+
+    #[test]
+    fn buffers_are_used_again_empty_and_few_are_kept() {
+        let spare = Spare::default();
+        let kept = || spare.buffers().iter().map(Vec::capacity).sum::<usize>();
+        drop(spare.take());
+        spare.take().extend([7; 1000]);
+        assert!(kept() >= 1000);
+        let again = spare.take();
+        assert!(again.is_empty() && again.capacity() >= 1000 && kept() == 0);
+        drop(again);
+        spare.take().resize(SPARE_BUFFER_BYTES_MAX + 1, 0);
+        assert_eq!(kept(), 0);
+        let mut many: Vec<_> = (0..20).map(|_| spare.take()).collect();
+        many.iter_mut().for_each(|buffer| buffer.resize(SPARE_BUFFER_BYTES_MAX, 0));
+        drop(many);
+        assert_eq!(kept(), SPARE_BYTES_MAX);
     }
 }

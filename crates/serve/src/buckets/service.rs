@@ -3,7 +3,7 @@
 use std::io;
 
 use super::admission::Admission;
-use super::memory::Memory;
+use super::memory::{Memory, Spare};
 use super::metrics::Metrics;
 use super::{BucketLimits, BucketServerError};
 
@@ -11,6 +11,7 @@ pub(super) struct Service {
     pub(super) limits: BucketLimits,
     pub(super) admission: Admission,
     pub(super) memory: Memory,
+    pub(super) spare: Spare,
     pub(super) metrics: Metrics,
 }
 
@@ -20,6 +21,7 @@ impl Service {
         let admission = Admission::new(&limits)
             .map_err(|error| BucketServerError::System(io::Error::other(error)))?;
         let memory = Memory::new(limits.memory_bytes_max);
-        Ok(Self { limits, admission, memory, metrics: Metrics::default() })
+        let (spare, metrics) = (Spare::default(), Metrics::default());
+        Ok(Self { limits, admission, memory, spare, metrics })
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use oblivio_core::StoreError;
 use oblivio_core::store::{Capabilities, Piece, TreeShape, shapes_of};
 use oblivio_store::{BoxedStore, Condition, OpenedStore, StoreOptions};
-use oblivio_wire::message::data;
+use oblivio_wire::message::put_data_head;
 use oblivio_wire::{FailureKind, Opened};
 
 use super::clock;
@@ -213,7 +213,7 @@ impl Volume {
         self.place.session().map_err(|cause| Refusal::io("read the number of a session", &cause))
     }
 
-    /// The answer, as it is sent. `grant` is for its memory.
+    /// Appends the answer to `out`, as it is sent. `grant` is for its memory.
     pub(super) fn read(
         &self,
         who: (Caller, Role),
@@ -221,15 +221,15 @@ impl Volume {
         pieces: &[Piece],
         bytes_max: usize,
         grant: impl FnOnce(u64),
-    ) -> Result<Vec<u8>, Refusal> {
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
         let measured = self.state().store_of(who)?.measure(pieces, bytes_max)?;
         // Without the lock: who waits for memory does not keep others from the volume.
         grant(measured.sum as u64);
-        let mut answer = data(number, measured.sum);
+        put_data_head(out, number, measured.sum);
         let mut state = self.state();
         let open = state.store_of(who)?;
-        trips::read(&mut *open.store, pieces, &measured, &mut answer)?;
-        Ok(answer)
+        Ok(trips::read(&mut *open.store, pieces, &measured, out)?)
     }
 
     pub(super) fn write(
@@ -489,7 +489,9 @@ mod tests {
         who: (Caller, Role),
         grant: impl FnOnce(u64),
     ) -> Result<Vec<u8>, Refusal> {
-        volume.read(who, 3, &[bucket()], 1000, grant)
+        let mut answer = Vec::new();
+        volume.read(who, 3, &[bucket()], 1000, grant, &mut answer)?;
+        Ok(answer)
     }
 
     #[test]
@@ -573,8 +575,8 @@ mod tests {
         });
         let answer = answer.unwrap();
         assert_eq!(granted as usize, answer.len() - DATA_BYTES);
-        let data = Answer::Data { number: 3, bytes: vec![8; BUCKET_BYTES] };
-        assert_eq!(Answer::decode(&answer), Ok(data));
+        let data = Answer::Data { number: 3, bytes: vec![8; BUCKET_BYTES].into() };
+        assert_eq!(Answer::decode(&answer.into()), Ok(data));
         let fenced = read(&volume, OWNER, |_| {
             volume.open_to_write(2, &Metrics::default()).unwrap();
         });

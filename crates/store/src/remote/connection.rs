@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use bytes::Bytes;
 use oblivio_wire::frame;
 use oblivio_wire::link::{Link, LinkReader, LinkWriter};
 use oblivio_wire::message::MESSAGE_BYTES_MAX;
@@ -63,11 +64,11 @@ fn serve(mut reader: Box<dyn LinkReader>, desk: &Desk, answer_within: Duration) 
     reader.close();
 }
 
-fn receive(reader: &mut Box<dyn LinkReader>, within: Duration) -> Result<Vec<u8>, String> {
+fn receive(reader: &mut Box<dyn LinkReader>, within: Duration) -> Result<Bytes, String> {
     let received =
         reader.limit(Some(within)).and_then(|()| frame::receive(reader, MESSAGE_BYTES_MAX));
     match received {
-        Ok(Some(message)) => Ok(message),
+        Ok(Some(message)) => Ok(message.into()),
         Ok(None) => Err("the server has closed the link".into()),
         Err(error) => Err(why_nothing_came(&error, within)),
     }

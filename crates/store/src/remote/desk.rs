@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::{Answer, Failure, FailureKind};
 
@@ -37,7 +38,7 @@ impl Fault {
 /// What somebody who waited for an answer learns.
 pub(super) enum Outcome {
     /// The answer: the bytes that were read, or none.
-    Came(Result<Vec<u8>, Fault>),
+    Came(Result<Bytes, Fault>),
     /// There can be no answer on this link any more.
     LinkIsLost,
 }
@@ -58,7 +59,7 @@ struct State {
     /// How many of them wait.
     waiting: usize,
     /// Answers that nobody has taken yet.
-    came: HashMap<u64, Result<Vec<u8>, Fault>>,
+    came: HashMap<u64, Result<Bytes, Fault>>,
     /// The one answer for which the caller's thread has begun to wait.
     caller_waits_for: Option<u64>,
     /// There is a link.
@@ -204,7 +205,7 @@ impl Desk {
     ///
     /// # Errors
     /// Why nothing more is to be read on this link.
-    pub(super) fn take_in(&self, message: &[u8]) -> Result<(), String> {
+    pub(super) fn take_in(&self, message: &Bytes) -> Result<(), String> {
         let decoded = Answer::decode(message);
         let mut state = self.state();
         let taken = match decoded {
@@ -238,7 +239,7 @@ impl State {
         self.asked.get(&number).filter(|asked| asked.waits).map(|asked| asked.awaited)
     }
 
-    fn came(&mut self, number: u64, bytes: Vec<u8>) -> Result<(), String> {
+    fn came(&mut self, number: u64, bytes: Bytes) -> Result<(), String> {
         match self.awaited(number) {
             Some(Awaited::Data { bytes: expected }) if bytes.len() == expected => {
                 self.end(number, Ok(bytes));
@@ -266,7 +267,7 @@ impl State {
                     return Err(self.lied("it has made durable what it has not written"));
                 }
                 self.asked.retain(|other, asked| *other > number || !is_write(asked));
-                self.end(number, Ok(Vec::new()));
+                self.end(number, Ok(Bytes::new()));
                 Ok(())
             }
             Some(Awaited::Data { .. }) => Err(self.lied("it sends no bytes for a read")),
@@ -303,7 +304,7 @@ impl State {
     }
 
     /// A read or a flush is answered.
-    fn end(&mut self, number: u64, came: Result<Vec<u8>, Fault>) {
+    fn end(&mut self, number: u64, came: Result<Bytes, Fault>) {
         self.waiting -= 1;
         if self.asked.remove(&number).is_some_and(|asked| asked.is_wanted) {
             self.came.insert(number, came);

@@ -94,7 +94,7 @@ impl Greeted {
 
     fn ask(&mut self, request: &Request) -> Result<Answer, Unopened> {
         let answer = self.exchange(&request.encode()).map_err(Unopened::Lost)?;
-        match Answer::decode(&answer) {
+        match Answer::decode(&answer.into()) {
             Ok(Answer::Failed(failure)) => {
                 let message = for_people(&failure.message);
                 Err(Unopened::Refused(Failure { message, ..failure }))

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::ops::Range;
 
+use bytes::Bytes;
 use oblivio_core::BucketId;
 use oblivio_core::store::{Part, Piece, TreeId};
 
@@ -34,7 +35,7 @@ struct Read {
     /// How many of its pieces are held.
     held: usize,
     bytes: usize,
-    answer: Option<Vec<u8>>,
+    answer: Option<Bytes>,
 }
 
 /// A part of a bucket that somebody is going to read.
@@ -99,7 +100,7 @@ impl Prefetched {
     }
 
     /// The answer to a request.
-    pub(super) fn answered(&mut self, number: u64, answer: Vec<u8>) {
+    pub(super) fn answered(&mut self, number: u64, answer: Bytes) {
         self.reads.entry(number).and_modify(|read| read.answer = Some(answer));
     }
 
@@ -198,7 +199,7 @@ mod tests {
         assert!(!prefetched.announce(2, &whole(0), 4));
         assert!(prefetched.make_room() && prefetched.lacks_answer(1));
         assert_eq!(prefetched.find(&whole(0)), None);
-        prefetched.answered(1, vec![0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        prefetched.answered(1, vec![0, 1, 2, 3, 4, 5, 6, 7, 8].into());
         assert!(!prefetched.lacks_answer(1));
         for _ in 0..2 {
             assert_eq!(prefetched.find(&whole(0)), Some(&[0, 1, 2, 3][..]));

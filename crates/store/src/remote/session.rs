@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use bytes::Bytes;
 use oblivio_core::store::TreeShape;
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::link::Moment;
@@ -134,7 +135,7 @@ impl Session {
     ///
     /// # Errors
     /// When this cannot be done, or nothing is answered any more.
-    pub(super) fn wait(&mut self, number: u64) -> Result<Vec<u8>, StoreError> {
+    pub(super) fn wait(&mut self, number: u64) -> Result<Bytes, StoreError> {
         loop {
             match self.desk.wait(number)? {
                 Outcome::Came(came) => return came.map_err(|fault| fault.error()),

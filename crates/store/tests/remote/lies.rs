@@ -47,8 +47,8 @@ fn answers_that_do_not_fit_are_the_last() {
         Answer::Failed(Failure { number, kind: FailureKind::Failed, message })
     };
     for (is_read, deed, expected) in [
-        (true, say(&Answer::Data { number: 7, bytes: bytes.clone() }), "nobody waits"),
-        (true, say(&Answer::Data { number: 1, bytes: bytes.clone() }), "10 bytes"),
+        (true, say(&Answer::Data { number: 7, bytes: bytes.clone().into() }), "nobody waits"),
+        (true, say(&Answer::Data { number: 1, bytes: bytes.clone().into() }), "10 bytes"),
         (true, say(&Answer::Done { number: 1 }), "no bytes for a read"),
         (true, say(&Answer::Done { number: 0 }), "nobody waits"),
         (true, say(&Answer::Welcome { version: 1 }), "what was not asked"),
@@ -58,7 +58,7 @@ fn answers_that_do_not_fit_are_the_last() {
         (true, Deed::Say(framed(b"")), "no message"),
         (true, Deed::Say(framed(b"garbage")), "no message"),
         (true, Deed::Say(framed(&[200; 1000])), "no message"),
-        (false, say(&Answer::Data { number: 1, bytes }), "what was no read"),
+        (false, say(&Answer::Data { number: 1, bytes: bytes.into() }), "what was no read"),
         (false, Deed::SayFirst(framed(&Answer::Done { number: 1 }.encode())), "nobody waits"),
         // That of the flush, and the write is not done.
         (false, say(&Answer::Done { number: 2 }), ""),

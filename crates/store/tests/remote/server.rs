@@ -294,7 +294,7 @@ impl World {
                 Answer::Done { number: 0 }
             }
             Request::Read { number, pieces } => {
-                Answer::Data { number: *number, bytes: self.volume().read(pieces) }
+                Answer::Data { number: *number, bytes: self.volume().read(pieces).into() }
             }
             Request::Write { number, pieces, bytes } => {
                 self.volume().write(pieces, bytes);

@@ -190,7 +190,7 @@ impl Client {
     pub(super) fn try_hear(&mut self) -> Option<Answer> {
         self.link.reader.limit(Some(PATIENCE)).unwrap();
         let message = frame::receive(&mut self.link.reader, MESSAGE_BYTES_MAX).ok()??;
-        Some(Answer::decode(&message).unwrap())
+        Some(Answer::decode(&message.into()).unwrap())
     }
 
     pub(super) fn ask(&mut self, request: &Request) -> Answer {
@@ -245,7 +245,7 @@ impl Client {
     pub(super) fn read(&mut self, index: u64) -> u8 {
         match self.ask(&Request::Read { number: 9, pieces: vec![leaf(index)] }) {
             Answer::Data { number: 9, bytes } => {
-                assert_eq!(bytes, [bytes[0]; BUCKET_BYTES]);
+                assert_eq!(bytes[..], [bytes[0]; BUCKET_BYTES]);
                 bytes[0]
             }
             other => panic!("not read: {other:?}"),

@@ -105,7 +105,7 @@ fn pieces_are_read_and_written_to_the_byte() {
     let written = Request::Write { number: 1, pieces: pieces.clone(), bytes: bytes.clone() };
     assert_eq!(client.ask(&written), Answer::Done { number: 1 });
     let read = Request::Read { number: 2, pieces };
-    assert_eq!(client.ask(&read), Answer::Data { number: 2, bytes: bytes.clone() });
+    assert_eq!(client.ask(&read), Answer::Data { number: 2, bytes: bytes.clone().into() });
     let Answer::Data { bytes: whole, .. } =
         client.ask(&Request::Read { number: 3, pieces: vec![leaf(1)] })
     else {
@@ -121,7 +121,10 @@ fn pieces_are_read_and_written_to_the_byte() {
     let read = Request::Read { number: 5, pieces };
     assert_eq!(client.failure(&read), FailureKind::Absent);
     let read = Request::Read { number: 6, pieces: vec![part(0, Part::Header)] };
-    assert_eq!(client.ask(&read), Answer::Data { number: 6, bytes: bytes[100..116].to_vec() });
+    assert_eq!(
+        client.ask(&read),
+        Answer::Data { number: 6, bytes: bytes[100..116].to_vec().into() }
+    );
     assert_eq!(client.ask(&Request::Read { number: 7, pieces: vec![] }), data(7, vec![]));
     // Many and small ones, almost as many as a message may have, come in their order.
     let pieces: Vec<_> = (0..60_000).map(|i| part(i % 2, Part::Header)).collect();
@@ -137,14 +140,17 @@ fn pieces_are_read_and_written_to_the_byte() {
     let write = Request::Write { number: 9, pieces: vec![leaf(0)], bytes: vec![1; 1025] };
     assert_eq!(client.last_failure(&write), FailureKind::Invalid);
     let (mut client, _) = server.open(&alice, "disk", READ);
-    assert_eq!(client.ask(&read), Answer::Data { number: 6, bytes: bytes[100..116].to_vec() });
+    assert_eq!(
+        client.ask(&read),
+        Answer::Data { number: 6, bytes: bytes[100..116].to_vec().into() }
+    );
     // More than an answer may have.
     let pieces = vec![leaf(0); 32 << 10];
     assert_eq!(client.last_failure(&Request::Read { number: 10, pieces }), FailureKind::Invalid);
 }
 
 fn data(number: u64, bytes: Vec<u8>) -> Answer {
-    Answer::Data { number, bytes }
+    Answer::Data { number, bytes: bytes.into() }
 }
 
 #[test]
