@@ -147,7 +147,7 @@ bench-volume: tools bench-tools ## a volume beside other disks under fio, to tar
 
 .PHONY: bench-parts
 bench-parts: tools ## parts of the engine alone, for a quick look
-	$(CARGO) bench --package oblivio-core
+	$(CARGO) bench --package oblivio-core --package oblivio-shares
 
 .PHONY: stash-study
 stash-study: tools ## the stash over ACCESSES=10^8 accesses, and the bound it needs

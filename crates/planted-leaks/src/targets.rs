@@ -85,6 +85,14 @@ pub(crate) const CORE_RANGE: TestTarget =
 pub(crate) const STORE_STRIPE: TestTarget =
     TestTarget { package: "oblivio-store", program: "file", module: "stripe" };
 
+/// What servers that hold shares see, alone and together.
+pub(crate) const SHARES_VIEW: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "scheme", module: "view" };
+
+/// Secret sharing alone.
+pub(crate) const SHARES_SHARING: TestTarget =
+    TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "sharing::tests" };
+
 /// What the client of a bucket server does when links break and servers die.
 pub(crate) const STORE_REMOTE_FAULTS: TestTarget =
     TestTarget { package: "oblivio-store", program: "remote", module: "faults" };
@@ -143,8 +151,14 @@ pub(crate) struct TestProgram {
 
 /// The packages with programs of integration tests. They are always chosen together, so that cargo gives what is
 /// below them the same features for each, and builds it once.
-const PACKAGES: [&str; 5] =
-    ["oblivio-core", "oblivio-store", "oblivio-volume", "oblivio-serve", "oblivio-cli"];
+const PACKAGES: [&str; 6] = [
+    "oblivio-core",
+    "oblivio-shares",
+    "oblivio-store",
+    "oblivio-volume",
+    "oblivio-serve",
+    "oblivio-cli",
+];
 
 impl TestProgram {
     /// How cargo is told of `programs`: what can be built at once, for as many builds as are needed.

@@ -15,6 +15,7 @@ mod rotating;
 mod scan;
 mod schedule;
 mod sealing;
+mod shares;
 mod stripe;
 mod volume;
 
@@ -41,7 +42,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 16] = [
+const GROUPS: [&[Leak]; 17] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -57,6 +58,7 @@ const GROUPS: [&[Leak]; 16] = [
     schedule::LEAKS,
     remote::LEAKS,
     stripe::LEAKS,
+    shares::LEAKS,
     program::LEAKS,
 ];
 

@@ -1,0 +1,107 @@
+//! What servers and clients of S³ORAM do with elements, beside reading the same bytes and doing nothing with them.
+//!
+//! `docs/adr/0015-field-of-shares.md` says what was measured with it. Bytes are those of the data that is shared, not of its elements.
+
+use std::hint::black_box;
+
+use divan::Bencher;
+use divan::counter::BytesCount;
+use oblivio_shares::field::{Field, Gf256, Mersenne61};
+use oblivio_shares::multiplication::{reduce, reshare};
+use oblivio_shares::sharing::{Parties, share};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+const MIB: usize = 1 << 20;
+
+/// More than any cache holds.
+const STORED_BYTES: usize = 512 * MIB;
+
+/// Slots of a path with `Z = 333` and `H = 4`.
+const PATH_SLOTS: usize = 5 * 333;
+
+const BLOCK_BYTES: [usize; 2] = [4 << 10, 128 << 10];
+
+fn main() {
+    divan::main();
+}
+
+fn drawn<F: Field>(count: usize) -> Vec<F::Element> {
+    let mut elements = vec![F::ZERO; count];
+    F::draw(&mut StdRng::seed_from_u64(1), &mut elements);
+    elements
+}
+
+/// Of one bucket after the other, as they come from memory.
+#[divan::bench(types = [Gf256, Mersenne61], args = BLOCK_BYTES, sample_count = 5)]
+fn inner_product<F: Field>(bencher: Bencher, block_bytes: usize) {
+    let elements = F::packed_elements(block_bytes);
+    let stored = drawn::<F>(STORED_BYTES / block_bytes * elements);
+    let query = drawn::<F>(PATH_SLOTS);
+    let slots: Vec<_> = stored.chunks_exact(elements).collect();
+    let mut answer = vec![F::ZERO; elements];
+    bencher.counter(BytesCount::new(STORED_BYTES)).bench_local(|| {
+        for slots in slots.chunks(PATH_SLOTS) {
+            F::combine(&mut answer, &query[..slots.len()], 1, slots);
+        }
+        black_box(&answer);
+    });
+}
+
+/// What the memory gives.
+#[divan::bench(sample_count = 5)]
+fn reading_alone(bencher: Bencher) {
+    let stored = drawn::<Gf256>(STORED_BYTES);
+    bencher.counter(BytesCount::new(STORED_BYTES)).bench_local(|| {
+        let (words, _) = stored.as_chunks::<64>();
+        words.iter().fold([0; 64], |mut sum, word| {
+            sum.iter_mut().zip(word).for_each(|(sum, byte)| *sum ^= byte);
+            sum
+        })
+    });
+}
+
+/// Of one level of an eviction. Bytes are those of the products: each of 2Z slots with each of Z columns.
+#[divan::bench(types = [Gf256, Mersenne61], args = [74, 333], sample_count = 3)]
+fn matrix_product<F: Field>(bencher: Bencher, slots: usize) {
+    let elements = F::packed_elements(4096);
+    let stored = drawn::<F>(2 * slots * elements);
+    let matrix = drawn::<F>(2 * slots * slots);
+    let rows: Vec<_> = stored.chunks_exact(elements).collect();
+    let mut out = vec![F::ZERO; slots * elements];
+    bencher
+        .counter(BytesCount::new(2 * slots * slots * 4096))
+        .bench_local(|| F::combine(&mut out, &matrix, slots, &rows));
+}
+
+/// A bucket of 74 slots of 4 KiB is dealt to three servers.
+#[divan::bench(types = [Gf256, Mersenne61])]
+fn dealing<F: Field>(bencher: Bencher) {
+    let parties = Parties::new(3, 1).expect("three servers");
+    let product = drawn::<F>(F::packed_elements(74 * 4096));
+    let mut coins = StdRng::seed_from_u64(2);
+    bencher
+        .counter(BytesCount::new(74 * 4096usize))
+        .bench_local(|| reshare::<F>(parties, 1, &product, &mut coins));
+}
+
+/// What three servers have dealt is added up.
+#[divan::bench(types = [Gf256, Mersenne61])]
+fn reducing<F: Field>(bencher: Bencher) {
+    let dealt = drawn::<F>(F::packed_elements(74 * 4096));
+    let dealt = [&dealt[..]; 3];
+    bencher
+        .counter(BytesCount::new(74 * 4096usize))
+        .bench_local(|| reduce::<F>(&[1, 2, 3], &dealt));
+}
+
+/// The matrices of an eviction with `Z = 333` and `H = 4`. Bytes are those of the elements before they are shared.
+#[divan::bench(types = [Gf256, Mersenne61], sample_count = 5)]
+fn sharing_matrices<F: Field>(bencher: Bencher) {
+    let parties = Parties::new(3, 1).expect("three servers");
+    let matrices = vec![F::ZERO; 5 * 2 * 333 * 333];
+    let mut coins = StdRng::seed_from_u64(3);
+    bencher
+        .counter(BytesCount::new(matrices.len() * F::ELEMENT_BYTES))
+        .bench_local(|| share::<F>(parties, &matrices, 0, &mut coins));
+}

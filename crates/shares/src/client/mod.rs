@@ -1,0 +1,224 @@
+//! The client: it knows where each block is, says what each server is to do, and puts their answers together.
+//!
+//! An access is [selected](Client::select), [recovered](Client::recover) and [written](Client::write) back to the root, whether it
+//! reads or writes (Protocol 2). After so many accesses as the tree says, a path is [evicted](Client::evict). What it shows are a path,
+//! which is drawn for each access anew, and counters; the rest are shares.
+
+mod eviction;
+mod positions;
+
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
+
+use oblivio_core::{BucketId, Leaf};
+use rand_core::CryptoRng;
+
+use crate::field::Field;
+use crate::message::{Evict, RootWrite, Select};
+use crate::sharing::{Parties, recover, share};
+use crate::tree::Tree;
+use positions::{Position, Positions};
+
+/// What a server is asked in this field.
+type SelectOf<F> = Select<<F as Field>::Element>;
+
+/// Of one tree.
+pub struct Client<F> {
+    parties: Parties,
+    tree: Tree,
+    block_elements: usize,
+    positions: Positions,
+    /// Blocks written to the root since the last eviction: the paper's `n_r`.
+    written: usize,
+    /// The paper's `n_e`. It is counted on, so that nothing is ever evicted under a number twice.
+    evictions: u64,
+    /// How often something was shared.
+    turns: u64,
+    field: PhantomData<F>,
+}
+
+/// A block that was asked for, and has to be written back.
+#[derive(Debug)]
+#[must_use = "what was selected is to be written back to the root"]
+pub struct Selected {
+    address: usize,
+}
+
+/// Why something cannot be done. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientError {
+    /// There are fewer blocks.
+    NoSuchBlock,
+    /// The root has to be evicted first.
+    MustEvict,
+    /// There are fewer than 2*t* + 1 answers, or two of one server, or one that is none.
+    Answers,
+    /// A block is longer or shorter.
+    BlockLength,
+    /// A bucket has no room for what is to be evicted to it: see [`Preset::overflow_log2`](crate::tree::Preset::overflow_log2).
+    Overflow(BucketId),
+}
+
+impl Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchBlock => f.write_str("there are fewer blocks"),
+            Self::MustEvict => f.write_str("the root is full: evict first"),
+            Self::Answers => f.write_str(
+                "too few servers have answered, or with something else than a share of a block",
+            ),
+            Self::BlockLength => f.write_str("blocks of this tree have another length"),
+            Self::Overflow(bucket) => {
+                write!(f, "bucket {bucket} has no room for what is to be evicted to it")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl<F: Field> Client<F> {
+    /// Of so many blocks, all zeros (Algorithm 3, of an empty database): the servers have nothing yet, and it takes no time.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchBlock`] for more than [`Tree::blocks_max`].
+    pub fn new(
+        parties: Parties,
+        tree: Tree,
+        blocks: usize,
+        block_elements: usize,
+    ) -> Result<Self, ClientError> {
+        if blocks as u64 > tree.blocks_max() {
+            return Err(ClientError::NoSuchBlock);
+        }
+        let positions = Positions::new(tree, blocks);
+        let field = PhantomData;
+        Ok(Self {
+            parties,
+            tree,
+            block_elements,
+            positions,
+            written: 0,
+            evictions: 0,
+            turns: 0,
+            field,
+        })
+    }
+
+    /// Whether the next thing has to be an eviction.
+    pub fn must_evict(&self) -> bool {
+        self.written == self.tree.accesses()
+    }
+
+    /// How many evictions there were.
+    pub fn evictions(&self) -> u64 {
+        self.evictions
+    }
+
+    /// Asks for a block (Subroutine 1, steps 1 to 3): what to send to each server, in their order.
+    ///
+    /// A block that was never written is nowhere. A path that is drawn is asked for it, and no slot of it.
+    ///
+    /// # Errors
+    /// When there is no such block, or an eviction comes first.
+    pub fn select(
+        &mut self,
+        address: usize,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<(Selected, Vec<SelectOf<F>>), ClientError> {
+        if address >= self.positions.blocks() {
+            return Err(ClientError::NoSuchBlock);
+        }
+        if self.must_evict() {
+            return Err(ClientError::MustEvict);
+        }
+        let mut query = vec![F::ZERO; self.tree.path_slots()];
+        // It is drawn for both.
+        let drawn = self.draw_leaf(coins);
+        let position = self.positions.get(address);
+        let leaf = position.map_or(drawn, |position| position.leaf);
+        if let Some(Position { level, slot, .. }) = position {
+            query[usize::from(level) * self.tree.slots() + slot] = F::ONE;
+        }
+        let shares = share::<F>(self.parties, &query, self.next_turn(), coins);
+        let queries = shares.into_iter().map(|query| Select { leaf, query }).collect();
+        Ok((Selected { address }, queries))
+    }
+
+    /// The block, from what servers `numbers` have answered.
+    ///
+    /// # Errors
+    /// [`ClientError::Answers`].
+    pub fn recover(
+        &self,
+        numbers: &[u8],
+        answers: &[Vec<F::Element>],
+    ) -> Result<Vec<F::Element>, ClientError> {
+        let enough = self.parties.for_product();
+        let is_server = |number: &u8| self.parties.numbers().any(|known| known == *number);
+        let are_different = (1..numbers.len()).all(|i| !numbers[..i].contains(&numbers[i]));
+        let are_blocks = answers.iter().all(|answer| answer.len() == self.block_elements);
+        if numbers.len() != answers.len()
+            || numbers.len() < enough
+            || !(are_different && are_blocks && numbers.iter().all(is_server))
+        {
+            return Err(ClientError::Answers);
+        }
+        let answers: Vec<_> = answers.iter().take(enough).map(Vec::as_slice).collect();
+        Ok(recover::<F>(&numbers[..enough], &answers))
+    }
+
+    /// Maps the block that was selected to a new path, and writes it to the root (steps 2 and 5 to 11 of Protocol 2): what to send to
+    /// each server.
+    ///
+    /// # Errors
+    /// [`ClientError::BlockLength`].
+    pub fn write(
+        &mut self,
+        selected: Selected,
+        block: &[F::Element],
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Vec<RootWrite<F::Element>>, ClientError> {
+        if block.len() != self.block_elements {
+            return Err(ClientError::BlockLength);
+        }
+        let (leaf, slot) = (self.draw_leaf(coins), self.written);
+        self.positions.set(selected.address, Position { leaf, level: 0, slot });
+        self.written += 1;
+        let shares = share::<F>(self.parties, block, self.next_turn(), coins);
+        Ok(shares.into_iter().map(|block| RootWrite { slot, block }).collect())
+    }
+
+    /// Evicts the next path (Subroutine 3, steps 1 to 17): what to send to each server. It may be done ahead of its time.
+    ///
+    /// # Errors
+    /// [`ClientError::Overflow`].
+    pub fn evict(
+        &mut self,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Vec<Evict<F::Element>>, ClientError> {
+        let number = self.evictions;
+        let plan = eviction::plan::<F>(self.tree, number, &self.positions)?;
+        for (address, position) in plan.moves {
+            self.positions.set(address, position);
+        }
+        (self.evictions, self.written) = (number + 1, 0);
+        let mut evictions: Vec<_> =
+            self.parties.numbers().map(|_| Evict { number, matrices: Vec::new() }).collect();
+        for matrix in plan.matrices {
+            let shares = share::<F>(self.parties, &matrix, self.next_turn(), coins);
+            evictions.iter_mut().zip(shares).for_each(|(evict, share)| evict.matrices.push(share));
+        }
+        Ok(evictions)
+    }
+
+    fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
+    fn draw_leaf(&self, coins: &mut dyn CryptoRng) -> Leaf {
+        // There are a power of two of them.
+        Leaf(coins.next_u64() & (self.tree.leaves() - 1))
+    }
+}

@@ -1,0 +1,278 @@
+//! The one file with `unsafe` code: products of rows of bytes in GF(2^8), as fast as the processor can.
+//!
+//! What is done is the same whatever the bytes are: no branch and no address depends on them. Which instructions are used depends on
+//! the processor alone, and each way is held against the portable one.
+#![allow(unsafe_code)]
+
+use super::product;
+
+/// `out += factor · row`. Both are of one length.
+pub(super) fn add_multiple(out: &mut [u8], factor: u8, row: &[u8]) {
+    add_products(Way::best(), out, &[factor], 1, &[row]);
+}
+
+/// See [`Field::combine`](crate::field::Field::combine).
+pub(super) fn combine(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
+    combine_by(Way::best(), out, matrix, columns, rows);
+}
+
+/// Which instructions there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Any processor.
+    Portable,
+    /// Products with a factor are looked up, 32 at once.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// There is an instruction for 64 products.
+    #[cfg(target_arch = "x86_64")]
+    Gfni512,
+}
+
+impl Way {
+    fn best() -> Self {
+        *Self::all().last().expect("the portable one is always there")
+    }
+
+    /// Those that this processor has, the fastest last.
+    fn all() -> &'static [Self] {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if !is_x86_feature_detected!("avx2") {
+                return &[Self::Portable];
+            }
+            if !(is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("gfni")) {
+                return &[Self::Portable, Self::Avx2];
+            }
+            &[Self::Portable, Self::Avx2, Self::Gfni512]
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        &[Self::Portable]
+    }
+}
+
+/// Rows that are added to one sum at once: it is loaded and stored so much less often, and the processor foresees so many.
+const ROWS: usize = 8;
+
+/// Columns that are summed up together: each byte that was loaded is used so often.
+const COLUMNS: usize = 4;
+
+/// Of each row, so many bytes are worked on together. For some hundred rows, all of it fits into the second cache.
+const TILE_BYTES: usize = 1024;
+
+fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
+    let length = rows[0].len();
+    assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));
+    out.fill(0);
+    if columns == 1 {
+        // Each row is read once, from its beginning to its end.
+        for (rows, factors) in rows.chunks(ROWS).zip(matrix.chunks(ROWS)) {
+            add_products(way, out, factors, 1, rows);
+        }
+        return;
+    }
+    let mut tile = vec![0; rows.len() * TILE_BYTES.min(length)];
+    let mut sums = [0; COLUMNS * TILE_BYTES];
+    for start in (0..length).step_by(TILE_BYTES) {
+        let bytes = TILE_BYTES.min(length - start);
+        for (near, row) in tile.chunks_exact_mut(bytes).zip(rows) {
+            near.copy_from_slice(&row[start..start + bytes]);
+        }
+        let near: Vec<_> = tile.chunks_exact(bytes).take(rows.len()).collect();
+        for first in (0..columns).step_by(COLUMNS) {
+            let count = COLUMNS.min(columns - first);
+            let factors = matrix.chunks_exact(columns).flat_map(|row| &row[first..first + count]);
+            let factors: Vec<_> = factors.copied().collect();
+            let sums = &mut sums[..count * bytes];
+            sums.fill(0);
+            add_products(way, sums, &factors, count, &near);
+            for (sum, column) in sums.chunks_exact(bytes).zip(first..) {
+                out[column * length + start..][..bytes].copy_from_slice(sum);
+            }
+        }
+    }
+}
+
+/// Adds to `out`, which has a row for each of [`COLUMNS`] columns at most, the products of `rows` with the matrix.
+fn add_products(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
+    let length = out.len() / columns;
+    assert!((1..=COLUMNS).contains(&columns) && rows.iter().all(|row| row.len() == length));
+    assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));
+    let whole = match way {
+        Way::Portable => 0,
+        // SAFETY: the processor has these instructions, or there were no such way.
+        #[cfg(target_arch = "x86_64")]
+        Way::Avx2 => unsafe { x86::avx2(out, matrix, columns, rows) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Way::Gfni512 => unsafe { x86::gfni512(out, matrix, columns, rows) },
+    };
+    for (row, factors) in rows.iter().zip(matrix.chunks_exact(columns)) {
+        for (out, factor) in out.chunks_exact_mut(length).zip(factors) {
+            let bytes = out[whole..].iter_mut().zip(&row[whole..]);
+            bytes.for_each(|(sum, byte)| *sum ^= product(*factor, *byte));
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{COLUMNS, product};
+
+    /// What a factor's products with the low and the high half of a byte are made of: bit by bit of the factor.
+    static PRODUCTS_OF_BITS: [[u8; 32]; 8] = products_of_bits();
+
+    const fn products_of_bits() -> [[u8; 32]; 8] {
+        let mut tables = [[0; 32]; 8];
+        let mut at = 0;
+        while at < 8 * 16 {
+            let (bit, half) = (at / 16, (at % 16) as u8);
+            tables[bit][at % 16] = product(1 << bit, half);
+            tables[bit][16 + at % 16] = product(1 << bit, half << 4);
+            at += 1;
+        }
+        tables
+    }
+
+    /// The products of a factor with each low half of a byte, in both lanes, and with each high half.
+    #[target_feature(enable = "avx2")]
+    fn tables(factor: u8) -> (__m256i, __m256i) {
+        let mut table = _mm256_setzero_si256();
+        for (bit, products) in PRODUCTS_OF_BITS.iter().enumerate() {
+            // SAFETY: 32 bytes are there.
+            let products = unsafe { _mm256_loadu_si256(products.as_ptr().cast()) };
+            let is_set = _mm256_set1_epi8(0i8.wrapping_sub((factor >> bit & 1) as i8));
+            table = _mm256_xor_si256(table, _mm256_and_si256(products, is_set));
+        }
+        (
+            _mm256_permute2x128_si256::<0x00>(table, table),
+            _mm256_permute2x128_si256::<0x11>(table, table),
+        )
+    }
+
+    /// As [`super::add_products`], which has checked the lengths, for whole vectors. Answers how many bytes of each row that is.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn avx2(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) -> usize {
+        const VECTOR: usize = size_of::<__m256i>();
+        let length = out.len() / columns;
+        let whole = length - length % VECTOR;
+        let low_half = _mm256_set1_epi8(0x0f);
+        for (row, factors) in rows.iter().zip(matrix.chunks_exact(columns)) {
+            for (out, factor) in out.chunks_exact_mut(length).zip(factors) {
+                let (low, high) = tables(*factor);
+                for at in (0..whole).step_by(VECTOR) {
+                    // SAFETY: `at + VECTOR <= whole <= length`, which is the length of both.
+                    unsafe {
+                        let byte = _mm256_loadu_si256(row.as_ptr().add(at).cast());
+                        let sum = out.as_mut_ptr().add(at).cast();
+                        let of_low = _mm256_shuffle_epi8(low, _mm256_and_si256(byte, low_half));
+                        let upper = _mm256_and_si256(_mm256_srli_epi16::<4>(byte), low_half);
+                        let of_high = _mm256_shuffle_epi8(high, upper);
+                        let both = _mm256_xor_si256(of_low, of_high);
+                        _mm256_storeu_si256(sum, _mm256_xor_si256(_mm256_loadu_si256(sum), both));
+                    }
+                }
+            }
+        }
+        whole
+    }
+
+    /// The same.
+    #[target_feature(enable = "avx512f,gfni")]
+    pub(super) fn gfni512(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) -> usize {
+        match columns {
+            1 => gfni512_of::<1>(out, matrix, rows),
+            2 => gfni512_of::<2>(out, matrix, rows),
+            3 => gfni512_of::<3>(out, matrix, rows),
+            COLUMNS => gfni512_of::<COLUMNS>(out, matrix, rows),
+            _ => 0,
+        }
+    }
+
+    /// All sums stay in registers until all rows are added.
+    #[target_feature(enable = "avx512f,gfni")]
+    fn gfni512_of<const C: usize>(out: &mut [u8], matrix: &[u8], rows: &[&[u8]]) -> usize {
+        const VECTOR: usize = size_of::<__m512i>();
+        const STEP: usize = 2 * VECTOR;
+        let length = out.len() / C;
+        let whole = length - length % STEP;
+        for at in (0..whole).step_by(STEP) {
+            let mut sums = [[_mm512_setzero_si512(); 2]; C];
+            for (column, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: `at + STEP <= whole <= length`, and `out` has `C` rows of that length.
+                unsafe {
+                    let out = out.as_ptr().add(column * length + at);
+                    *sums = [
+                        _mm512_loadu_si512(out.cast()),
+                        _mm512_loadu_si512(out.add(VECTOR).cast()),
+                    ];
+                }
+            }
+            for (row, factors) in rows.iter().zip(matrix.as_chunks::<C>().0) {
+                // SAFETY: as above. A row has the length, too.
+                let bytes = unsafe {
+                    let row = row.as_ptr().add(at);
+                    [_mm512_loadu_si512(row.cast()), _mm512_loadu_si512(row.add(VECTOR).cast())]
+                };
+                for (sums, factor) in sums.iter_mut().zip(factors) {
+                    let factor = _mm512_set1_epi8(*factor as i8);
+                    for (sum, bytes) in sums.iter_mut().zip(bytes) {
+                        *sum = _mm512_xor_si512(*sum, _mm512_gf2p8mul_epi8(bytes, factor));
+                    }
+                }
+            }
+            for (column, sums) in sums.iter().enumerate() {
+                // SAFETY: as above.
+                unsafe {
+                    let out = out.as_mut_ptr().add(column * length + at);
+                    _mm512_storeu_si512(out.cast(), sums[0]);
+                    _mm512_storeu_si512(out.add(VECTOR).cast(), sums[1]);
+                }
+            }
+        }
+        whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::Gf256;
+    use crate::field::tests::drawn;
+
+    #[test]
+    fn each_way_gives_what_the_portable_one_does() {
+        let lengths = [1, 31, 32, 33, 63, 127, 128, 129, 255, 1000, 1024, 1025, 1153, 4096];
+        for (length, (inputs, columns)) in lengths.into_iter().flat_map(|length| {
+            [(1, 1), (7, 1), (9, 1), (3, 2), (5, 3), (2, 4), (17, 5), (6, 11)]
+                .map(|it| (length, it))
+        }) {
+            let elements = drawn::<Gf256>(1, inputs * length);
+            let rows: Vec<_> = elements.chunks_exact(length).collect();
+            let matrix = drawn::<Gf256>(2, inputs * columns);
+            let mut expected = vec![7; columns * length];
+            combine_by(Way::Portable, &mut expected, &matrix, columns, &rows);
+            for way in Way::all() {
+                let mut out = vec![9; columns * length];
+                combine_by(*way, &mut out, &matrix, columns, &rows);
+                assert!(out == expected, "{way:?}: {inputs} × {columns} of {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_product_of_two_bytes_is_right() {
+        let all: Vec<u8> = (0..=255).collect();
+        for way in Way::all() {
+            for factor in 0..=255 {
+                let mut out = [0; 256];
+                add_products(*way, &mut out, &[factor], 1, &[&all]);
+                for (byte, found) in all.iter().zip(out) {
+                    assert_eq!(found, product(factor, *byte), "{way:?}: {factor} · {byte}");
+                }
+            }
+        }
+    }
+}

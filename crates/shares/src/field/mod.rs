@@ -1,0 +1,212 @@
+//! Finite fields: what shares are made of.
+
+pub mod gf256;
+pub mod mersenne61;
+
+use std::fmt::{Debug, Display};
+
+pub use gf256::Gf256;
+pub use mersenne61::Mersenne61;
+use rand_core::CryptoRng;
+
+/// A finite field, and how bytes are made elements of it without loss.
+///
+/// Whoever has shares of data adds and multiplies rows of elements, so what is done for each of them stands here too.
+pub trait Field: Copy + Debug + Send + Sync + 'static {
+    /// One of them. There is one value for each element.
+    type Element: Copy + Eq + Debug + Send + Sync + 'static;
+
+    /// What people call the field.
+    const NAME: &'static str;
+    /// Adds nothing.
+    const ZERO: Self::Element;
+    /// Multiplies by nothing.
+    const ONE: Self::Element;
+    /// Bytes of an element as it is sent.
+    const ELEMENT_BYTES: usize;
+    /// Bytes of data that an element carries.
+    const PACKED_BYTES: usize;
+
+    /// The element that names party `number`: 0 is the secret's place, other numbers give other elements.
+    fn place(number: u8) -> Self::Element;
+
+    /// `a + b`.
+    fn add(a: Self::Element, b: Self::Element) -> Self::Element;
+
+    /// `a − b`.
+    fn subtract(a: Self::Element, b: Self::Element) -> Self::Element;
+
+    /// `a · b`.
+    fn multiply(a: Self::Element, b: Self::Element) -> Self::Element;
+
+    /// What `a` times is one. None for zero.
+    fn inverse(a: Self::Element) -> Option<Self::Element>;
+
+    /// Draws each element of `out` uniformly and independently.
+    fn draw(coins: &mut dyn CryptoRng, out: &mut [Self::Element]);
+
+    /// Elements that so many bytes of data are packed into.
+    fn packed_elements(bytes: usize) -> usize {
+        bytes.div_ceil(Self::PACKED_BYTES)
+    }
+
+    /// Makes elements of any data. `out` has [`Self::packed_elements`] of it.
+    fn pack(data: &[u8], out: &mut [Self::Element]);
+
+    /// The data again, whatever the elements are: what was not packed so gives some bytes. `data` is as long as it was.
+    fn unpack(elements: &[Self::Element], data: &mut [u8]);
+
+    /// Puts elements behind `out` as they are sent.
+    fn encode(elements: &[Self::Element], out: &mut Vec<u8>);
+
+    /// The elements that these bytes say, into `out`.
+    ///
+    /// # Errors
+    /// When the bytes are too many or too few, or say what is no element of the field.
+    fn decode(bytes: &[u8], out: &mut [Self::Element]) -> Result<(), NotElements>;
+
+    /// Adds `factor` times a row to `out`, which is as long.
+    fn add_multiple(out: &mut [Self::Element], factor: Self::Element, row: &[Self::Element]);
+
+    /// The product of `rows`, taken as a vector, with a matrix: `out[j] = Σ_i matrix[i][j] · rows[i]`, for each place of a row.
+    ///
+    /// `matrix` has a row of `columns` elements for each of `rows`; `out` has `columns` rows, one after the other. All rows have one
+    /// length, and there is one at least.
+    fn combine(
+        out: &mut [Self::Element],
+        matrix: &[Self::Element],
+        columns: usize,
+        rows: &[&[Self::Element]],
+    ) {
+        let bytes = rows[0].len();
+        for (column, out) in out.chunks_exact_mut(bytes).enumerate() {
+            out.fill(Self::ZERO);
+            for (row, factors) in rows.iter().zip(matrix.chunks_exact(columns)) {
+                Self::add_multiple(out, factors[column], row);
+            }
+        }
+    }
+}
+
+/// Bytes that say no elements of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotElements;
+
+impl Display for NotElements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the bytes are too many, too few, or no elements of the field")
+    }
+}
+
+impl std::error::Error for NotElements {}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+
+    /// Runs a test over every field.
+    macro_rules! over_all_fields {
+        ($test:ident) => {
+            $test::<crate::field::Gf256>();
+            $test::<crate::field::Mersenne61>();
+        };
+    }
+    pub(crate) use over_all_fields;
+
+    pub(crate) fn drawn<F: Field>(seed: u64, count: usize) -> Vec<F::Element> {
+        let mut elements = vec![F::ZERO; count];
+        F::draw(&mut StdRng::seed_from_u64(seed), &mut elements);
+        elements
+    }
+
+    fn is_a_field<F: Field>() {
+        let elements = drawn::<F>(1, 60);
+        assert_eq!(F::place(0), F::ZERO);
+        assert_eq!(F::place(1), F::ONE);
+        assert_eq!(F::inverse(F::ZERO), None);
+        for (i, a) in elements.iter().enumerate() {
+            let (a, b, c) = (*a, elements[(i + 7) % 60], elements[(i + 19) % 60]);
+            assert_eq!(F::add(a, b), F::add(b, a));
+            assert_eq!(F::multiply(a, b), F::multiply(b, a));
+            assert_eq!(F::add(F::add(a, b), c), F::add(a, F::add(b, c)));
+            assert_eq!(F::multiply(F::multiply(a, b), c), F::multiply(a, F::multiply(b, c)));
+            let both = F::add(F::multiply(a, b), F::multiply(a, c));
+            assert_eq!(F::multiply(a, F::add(b, c)), both);
+            assert_eq!((F::add(a, F::ZERO), F::multiply(a, F::ONE)), (a, a));
+            assert_eq!(F::add(F::subtract(a, b), b), a);
+            assert_eq!(F::multiply(a, F::ZERO), F::ZERO);
+            if a != F::ZERO {
+                assert_eq!(F::multiply(a, F::inverse(a).unwrap()), F::ONE);
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_fields() {
+        over_all_fields!(is_a_field);
+    }
+
+    fn rows_are_combined<F: Field>() {
+        for (inputs, columns, length) in
+            [(1, 1, 1), (3, 2, 5), (9, 17, 130), (40, 1, 1000), (2, 9, 300)]
+        {
+            let elements = drawn::<F>(2, inputs * length);
+            let rows: Vec<_> = elements.chunks_exact(length).collect();
+            let matrix = drawn::<F>(3, inputs * columns);
+            // What was there before does not matter.
+            let mut out = drawn::<F>(4, columns * length);
+            F::combine(&mut out, &matrix, columns, &rows);
+            for (at, found) in out.iter().enumerate() {
+                let (column, place) = (at / length, at % length);
+                let sum = (0..inputs).fold(F::ZERO, |sum, i| {
+                    F::add(sum, F::multiply(matrix[i * columns + column], rows[i][place]))
+                });
+                assert_eq!(*found, sum, "{inputs} × {columns}, place {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn products_with_matrices_are_what_they_say() {
+        over_all_fields!(rows_are_combined);
+    }
+
+    fn data_comes_back<F: Field>(data: &[u8]) {
+        let mut elements = vec![F::ZERO; F::packed_elements(data.len())];
+        F::pack(data, &mut elements);
+        let mut back = vec![0; data.len()];
+        F::unpack(&elements, &mut back);
+        assert_eq!(back, data);
+        let mut sent = Vec::new();
+        F::encode(&elements, &mut sent);
+        assert_eq!(sent.len(), elements.len() * F::ELEMENT_BYTES);
+        let mut came = drawn::<F>(5, elements.len());
+        F::decode(&sent, &mut came).unwrap();
+        assert_eq!(came, elements);
+        if !sent.is_empty() {
+            assert_eq!(F::decode(&sent[1..], &mut came), Err(NotElements));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_data_is_packed_without_loss(data: Vec<u8>) {
+            data_comes_back::<Gf256>(&data);
+            data_comes_back::<Mersenne61>(&data);
+        }
+    }
+
+    #[test]
+    fn extreme_data_is_packed_without_loss() {
+        for byte in [0, 0xff] {
+            for bytes in [0, 1, 6, 7, 8, 13, 14, 4096] {
+                data_comes_back::<Gf256>(&vec![byte; bytes]);
+                data_comes_back::<Mersenne61>(&vec![byte; bytes]);
+            }
+        }
+    }
+}

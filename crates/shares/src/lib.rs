@@ -1,0 +1,30 @@
+//! S³ORAM: Oblivious RAM over three or more servers that each hold a share of every block, and compute.
+//!
+//! The client sends a query of one element for each slot of a path and gets one block back, whatever the height of the tree: O(1)
+//! bandwidth, and no stash. Evictions are products with matrices that the servers hold as shares: between themselves they multiply and
+//! bring the degree of what comes out back. Hoang, Ozkaptan, Yavuz, Guajardo and Nguyen, *S³ORAM: A Computation-Efficient and
+//! Constant Client Bandwidth Blowup ORAM with Shamir Secret Sharing*, CCS 2017: "the paper" in this crate.
+//!
+//! | module | what it holds | in the paper |
+//! |---|---|---|
+//! | [`field`] | what shares are made of | 2, notation |
+//! | [`sharing`] | Shamir's secret sharing | Algorithm 1, Lemma 2.1 |
+//! | [`multiplication`] | shares of a product, of the degree of its factors | Protocol 1 |
+//! | [`tree`] | the tree of buckets, and which take part in an eviction | 3.1, Figure 2 |
+//! | [`message`] | what is sent | |
+//! | [`client`] | where each block is, and what is asked of servers | Protocol 2, Subroutines 1 and 3 |
+//! | [`server`] | what one server does with its shares | Subroutines 1 and 3 |
+//!
+//! Nothing here does I/O or takes chance from the system: who uses it carries messages from the client to servers and between servers.
+//!
+//! # What it does not do yet
+//! It is the scheme alone: shares lie in memory, and there is no network, no durability and no defence against servers that do not do
+//! what they are told. Nobody outside the project has audited it.
+
+pub mod client;
+pub mod field;
+pub mod message;
+pub mod multiplication;
+pub mod server;
+pub mod sharing;
+pub mod tree;

@@ -1,0 +1,38 @@
+//! What the client sends to each server, and servers to each other. To every server goes one of the same shape; what differs is the
+//! shares.
+
+use oblivio_core::Leaf;
+
+use crate::sharing::Share;
+
+/// Asks for one slot of a path, without saying which (Subroutine 1). The answer is the share of a block, of degree 2*t*.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Select<E> {
+    /// Whose path it is. Public once it is asked for.
+    pub leaf: Leaf,
+    /// Of a vector with an element for each slot of the path, the root's first: one for the slot that is wanted, zero for the others.
+    pub query: Share<E>,
+}
+
+/// Puts a block into the root (step 10 of Protocol 2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootWrite<E> {
+    /// The next one since the last eviction, whatever the block.
+    pub slot: usize,
+    /// Of the block.
+    pub block: Share<E>,
+}
+
+/// Evicts a path (Subroutine 3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evict<E> {
+    /// Counted from 0. It says which path.
+    pub number: u64,
+    /// For each level below the root, of the matrix that says which slot of the source and of the destination goes to which slot of
+    /// the destination; and one more, for the leaf beside the path. Each has a row for each slot of both, and a column for each slot.
+    pub matrices: Vec<Share<E>>,
+}
+
+/// What a dealer sends to one server in one round of an eviction (step 3 of Protocol 1): for each bucket that is made in it, the share
+/// of its share.
+pub type Dealt<E> = Vec<Share<E>>;

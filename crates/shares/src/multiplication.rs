@@ -1,0 +1,144 @@
+//! The multiplication of Gennaro, Rabin and Rabin (Protocol 1 of the paper): from shares of a product, which lie on a polynomial of
+//! degree 2*t* that is not a random one, servers make shares of the same secret on a random polynomial of degree *t*.
+//!
+//! Each of 2*t* + 1 servers, the *dealers*, shares its share of the product among all. Each server adds up what it got, with the
+//! weights that recover a secret from shares of the dealers: the first row of the inverse of their Vandermonde matrix.
+
+use rand_core::CryptoRng;
+
+use crate::field::Field;
+use crate::sharing::{Parties, Share, share, weights};
+
+/// Steps 2 and 3: what the dealer of this number sends to each server, itself included, in their order.
+///
+/// The shares that are drawn are those of the servers behind it: each server gets as many seeds as the others.
+pub fn reshare<F: Field>(
+    parties: Parties,
+    dealer: u8,
+    product: &[F::Element],
+    coins: &mut dyn CryptoRng,
+) -> Vec<Share<F::Element>> {
+    share::<F>(parties, product, dealer.into(), coins)
+}
+
+/// Step 6: the new share, from what was dealt by `dealers`, 2*t* + 1 of them.
+pub fn reduce<F: Field>(dealers: &[u8], dealt: &[&[F::Element]]) -> Vec<F::Element> {
+    let mut share = vec![F::ZERO; dealt[0].len()];
+    F::combine(&mut share, &weights::<F>(dealers, 0), 1, dealt);
+    share
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::field::tests::{drawn, over_all_fields};
+    use crate::sharing::recover;
+    use crate::sharing::tests::{all_parties, shared};
+
+    /// The first row of the inverse of the matrix (4) of the paper, by elimination.
+    fn first_row_of_the_inverse<F: Field>(dealers: &[u8]) -> Vec<F::Element> {
+        let size = dealers.len();
+        // Solve row · V = (1, 0, …): columns of V are the equations.
+        let mut equations: Vec<Vec<F::Element>> = (0..size)
+            .map(|power| {
+                let value = |dealer: &u8| {
+                    (0..power).fold(F::ONE, |value, _| F::multiply(value, F::place(*dealer)))
+                };
+                let right = if power == 0 { F::ONE } else { F::ZERO };
+                dealers.iter().map(value).chain([right]).collect()
+            })
+            .collect();
+        for i in 0..size {
+            let pivot = (i..size).find(|row| equations[*row][i] != F::ZERO).unwrap();
+            equations.swap(i, pivot);
+            let scale = F::inverse(equations[i][i]).unwrap();
+            equations[i].iter_mut().for_each(|cell| *cell = F::multiply(*cell, scale));
+            let row = equations[i].clone();
+            for other in (0..size).filter(|other| *other != i) {
+                let factor = equations[other][i];
+                for (cell, of_row) in equations[other].iter_mut().zip(&row) {
+                    *cell = F::subtract(*cell, F::multiply(factor, *of_row));
+                }
+            }
+        }
+        equations.iter().map(|equation| equation[size]).collect()
+    }
+
+    fn weights_are_those_of_vandermonde<F: Field>() {
+        for dealers in [&[1, 2, 3][..], &[1, 3, 5], &[2, 3, 4, 6, 7], &[1, 2, 3, 4, 5, 6, 7]] {
+            assert_eq!(weights::<F>(dealers, 0), first_row_of_the_inverse::<F>(dealers));
+        }
+    }
+
+    #[test]
+    fn weights_are_the_first_row_of_the_inverse_of_vandermonde() {
+        over_all_fields!(weights_are_those_of_vandermonde);
+        use crate::field::Mersenne61;
+        let minus = |a: u64| Mersenne61::subtract(0, a);
+        assert_eq!(weights::<Mersenne61>(&[1, 2, 3], 0), [3, minus(3), 1]);
+        assert_eq!(weights::<Mersenne61>(&[1, 2, 3, 4, 5], 0), [5, minus(10), 10, minus(5), 1]);
+    }
+
+    /// Protocol 1 among all servers, with these dealers.
+    fn multiplied<F: Field>(
+        parties: Parties,
+        dealers: &[u8],
+        a: &[Vec<F::Element>],
+        b: &[Vec<F::Element>],
+        coins: &mut StdRng,
+    ) -> Vec<Vec<F::Element>> {
+        let length = a[0].len();
+        let dealt: Vec<Vec<Vec<F::Element>>> = dealers
+            .iter()
+            .map(|dealer| {
+                let i = usize::from(*dealer) - 1;
+                let product: Vec<_> =
+                    a[i].iter().zip(&b[i]).map(|(a, b)| F::multiply(*a, *b)).collect();
+                let shares = reshare::<F>(parties, *dealer, &product, coins);
+                shares.into_iter().map(|it| it.into_elements::<F>(length).unwrap()).collect()
+            })
+            .collect();
+        let of_server = |i: usize| {
+            let got: Vec<_> = dealt.iter().map(|dealt| &dealt[i][..]).collect();
+            reduce::<F>(dealers, &got)
+        };
+        (0..parties.servers()).map(of_server).collect()
+    }
+
+    fn products_come_out_of_degree_t<F: Field>() {
+        let mut coins = StdRng::seed_from_u64(1);
+        for parties in all_parties() {
+            let (a, b) = (drawn::<F>(1, 6), drawn::<F>(2, 6));
+            let expected: Vec<_> = a.iter().zip(&b).map(|(a, b)| F::multiply(*a, *b)).collect();
+            let (of_a, of_b) = (shared::<F>(parties, &a, 1), shared::<F>(parties, &b, 2));
+            let last = parties.servers() as u8;
+            let first_dealers: Vec<u8> = parties.numbers().take(parties.for_product()).collect();
+            let last_dealers: Vec<u8> = (1..=last).rev().take(parties.for_product()).collect();
+            for dealers in [first_dealers, last_dealers] {
+                let product = multiplied::<F>(parties, &dealers, &of_a, &of_b, &mut coins);
+                // Any t + 1 give it: the degree is t again. And those of a third factor can follow.
+                for first in 1..=last - parties.colluding() as u8 {
+                    let numbers: Vec<u8> = (first..=first + parties.colluding() as u8).collect();
+                    let shares: Vec<_> =
+                        numbers.iter().map(|n| &product[usize::from(*n) - 1][..]).collect();
+                    assert_eq!(recover::<F>(&numbers, &shares), expected);
+                }
+                let again = multiplied::<F>(parties, &dealers, &product, &of_a, &mut coins);
+                let shares: Vec<_> =
+                    again.iter().take(parties.colluding() + 1).map(Vec::as_slice).collect();
+                let numbers: Vec<u8> = parties.numbers().take(shares.len()).collect();
+                let thrice: Vec<_> =
+                    expected.iter().zip(&a).map(|(x, a)| F::multiply(*x, *a)).collect();
+                assert_eq!(recover::<F>(&numbers, &shares), thrice);
+            }
+        }
+    }
+
+    #[test]
+    fn servers_multiply_and_come_back_to_the_degree_of_the_factors() {
+        over_all_fields!(products_come_out_of_degree_t);
+    }
+}

@@ -1,0 +1,379 @@
+//! Shamir's secret sharing (Algorithm 1 of the paper): of a secret, each party gets the value of a random polynomial at its own place,
+//! and the secret is the value at 0. With degree *t*, any *t* shares are uniform and independent of the secret, and *t* + 1 give it back.
+//!
+//! Of the ℓ shares, *t* can be drawn instead of computed: together with the secret they fix the polynomial, and any values fix one. So
+//! *t* parties get a seed, from which they draw their shares, and the others' are computed from those. (Not more than *t*: of one secret,
+//! *t* + 1 shares are not independent.) With three servers and *t* = 1 a third of what would be sent need not be. What the paper proves
+//! against anybody holds then as far as nobody tells `ChaCha20` from chance.
+
+use std::fmt::{self, Display};
+
+use chacha20::ChaCha20Rng;
+use rand_core::{CryptoRng, SeedableRng};
+
+use crate::field::Field;
+
+/// How many servers there are, and how many of them may tell each other everything and still learn nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parties {
+    servers: u8,
+    colluding: u8,
+}
+
+/// Servers, at most.
+pub const SERVERS_MAX: u8 = 7;
+
+/// Servers that do not make an S³ORAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoParties {
+    servers: u8,
+    colluding: u8,
+}
+
+impl Display for NoParties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { servers, colluding } = self;
+        write!(
+            f,
+            "{servers} servers of which {colluding} may collude: there must be {} servers at least, {SERVERS_MAX} at most, and 1 may collude at least",
+            2 * u16::from(*colluding) + 1
+        )
+    }
+}
+
+impl std::error::Error for NoParties {}
+
+impl Parties {
+    /// `servers` is the paper's ℓ, and `colluding` its *t*.
+    ///
+    /// # Errors
+    /// When there are fewer than 2*t* + 1 servers or more than [`SERVERS_MAX`], or *t* is 0.
+    pub fn new(servers: u8, colluding: u8) -> Result<Self, NoParties> {
+        let is_sound = colluding >= 1
+            && servers <= SERVERS_MAX
+            && u16::from(servers) > 2 * u16::from(colluding);
+        is_sound.then_some(Self { servers, colluding }).ok_or(NoParties { servers, colluding })
+    }
+
+    /// The paper's ℓ.
+    pub fn servers(self) -> usize {
+        self.servers.into()
+    }
+
+    /// The paper's *t*.
+    pub fn colluding(self) -> usize {
+        self.colluding.into()
+    }
+
+    /// How many shares of a product give it back: 2*t* + 1.
+    pub fn for_product(self) -> usize {
+        2 * self.colluding() + 1
+    }
+
+    /// The numbers of all servers, from 1. Server *i* has the place *i*.
+    pub fn numbers(self) -> impl Iterator<Item = u8> {
+        1..=self.servers
+    }
+
+    /// Whose shares are drawn: *t* servers in a row, the first of them for turn 0. So each gets as many seeds as the others, over time.
+    fn drawn(self, turn: u64) -> impl Iterator<Item = u8> {
+        let servers = u64::from(self.servers);
+        let first = turn % servers;
+        (0..u64::from(self.colluding)).map(move |i| ((first + i) % servers) as u8 + 1)
+    }
+}
+
+/// From what a share is drawn.
+pub type Seed = [u8; 32];
+
+/// What a party gets of a secret that is a vector.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Share<E> {
+    /// It is drawn from this.
+    Drawn(Seed),
+    /// Here it is.
+    Computed(Vec<E>),
+}
+
+/// What it holds is no secret of the party that has it, but nobody else's business.
+impl<E> fmt::Debug for Share<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drawn(_) => f.write_str("Drawn"),
+            Self::Computed(elements) => write!(f, "Computed({} elements)", elements.len()),
+        }
+    }
+}
+
+impl<E: Copy> Share<E> {
+    /// The share itself, if it is one of a vector of so many elements.
+    pub fn into_elements<F: Field<Element = E>>(self, count: usize) -> Option<Vec<E>> {
+        match self {
+            Self::Drawn(seed) => Some(draw::<F>(&seed, count)),
+            Self::Computed(elements) => (elements.len() == count).then_some(elements),
+        }
+    }
+}
+
+fn draw<F: Field>(seed: &Seed, count: usize) -> Vec<F::Element> {
+    let mut elements = vec![F::ZERO; count];
+    F::draw(&mut ChaCha20Rng::from_seed(*seed), &mut elements);
+    elements
+}
+
+/// Shares of each element of `secret`, for the servers in their order. Whose are drawn depends on `turn` alone.
+pub fn share<F: Field>(
+    parties: Parties,
+    secret: &[F::Element],
+    turn: u64,
+    coins: &mut dyn CryptoRng,
+) -> Vec<Share<F::Element>> {
+    let drawn: Vec<_> = parties.drawn(turn).collect();
+    let seeds: Vec<Seed> = drawn.iter().map(|_| fresh_seed(coins)).collect();
+    let known: Vec<_> = seeds.iter().map(|seed| draw::<F>(seed, secret.len())).collect();
+    let fixed_at: Vec<u8> = std::iter::once(0).chain(drawn.iter().copied()).collect();
+    let share_of = |number| match drawn.iter().position(|other| *other == number) {
+        Some(i) => Share::Drawn(seeds[i]),
+        None => {
+            let weights = weights::<F>(&fixed_at, number);
+            let mut elements = vec![F::ZERO; secret.len()];
+            let rows = std::iter::once(secret).chain(known.iter().map(Vec::as_slice));
+            for (weight, row) in weights.into_iter().zip(rows) {
+                F::add_multiple(&mut elements, weight, row);
+            }
+            Share::Computed(elements)
+        }
+    };
+    parties.numbers().map(share_of).collect()
+}
+
+fn fresh_seed(coins: &mut dyn CryptoRng) -> Seed {
+    let mut seed = Seed::default();
+    coins.fill_bytes(&mut seed);
+    seed
+}
+
+/// The secret again, from shares of servers `numbers`: as many as the degree of the polynomial and one more.
+pub fn recover<F: Field>(numbers: &[u8], shares: &[&[F::Element]]) -> Vec<F::Element> {
+    let mut secret = vec![F::ZERO; shares[0].len()];
+    F::combine(&mut secret, &weights::<F>(numbers, 0), 1, shares);
+    secret
+}
+
+/// By what the values at some places are multiplied, so that their sum is the value at another place: Lagrange's interpolation of a
+/// polynomial of a degree below the number of places. No two of `numbers` are the same.
+pub(crate) fn weights<F: Field>(numbers: &[u8], at: u8) -> Vec<F::Element> {
+    let place = |number: &u8| F::place(*number);
+    let weight = |of: &u8| {
+        let others = numbers.iter().filter(|other| *other != of);
+        others.fold(F::ONE, |weight, other| {
+            let distance = F::subtract(place(of), place(other));
+            // Places of different numbers are different: no distance is zero.
+            let inverse = F::inverse(distance).unwrap_or(F::ZERO);
+            F::multiply(weight, F::multiply(F::subtract(place(&at), place(other)), inverse))
+        })
+    };
+    numbers.iter().map(weight).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::field::tests::{drawn, over_all_fields};
+
+    /// All that can be had.
+    pub(crate) fn all_parties() -> Vec<Parties> {
+        let all = [(3, 1), (4, 1), (5, 1), (5, 2), (6, 2), (7, 1), (7, 2), (7, 3)];
+        all.map(|(servers, colluding)| Parties::new(servers, colluding).unwrap()).to_vec()
+    }
+
+    pub(crate) fn shared<F: Field>(
+        parties: Parties,
+        secret: &[F::Element],
+        seed: u64,
+    ) -> Vec<Vec<F::Element>> {
+        let shares = share::<F>(parties, secret, seed, &mut StdRng::seed_from_u64(seed));
+        shares.into_iter().map(|share| share.into_elements::<F>(secret.len()).unwrap()).collect()
+    }
+
+    /// Algorithm 1, `SSS.Create`, literally: one element.
+    fn create<F: Field>(
+        parties: Parties,
+        secret: F::Element,
+        coefficients: &[F::Element],
+    ) -> Vec<F::Element> {
+        let value = |number: u8| {
+            let mut power = F::ONE;
+            coefficients.iter().fold(secret, |sum, coefficient| {
+                power = F::multiply(power, F::place(number));
+                F::add(sum, F::multiply(*coefficient, power))
+            })
+        };
+        parties.numbers().map(value).collect()
+    }
+
+    /// Every choice of `count` of the servers.
+    fn choices(parties: Parties, count: usize) -> Vec<Vec<u8>> {
+        let all = 0u32..1 << parties.servers();
+        let chosen = all.filter(|set| set.count_ones() as usize == count);
+        chosen.map(|set| parties.numbers().filter(|n| set >> (n - 1) & 1 == 1).collect()).collect()
+    }
+
+    fn of<'s, E>(shares: &'s [Vec<E>], numbers: &[u8]) -> Vec<&'s [E]> {
+        numbers.iter().map(|number| &shares[usize::from(*number) - 1][..]).collect()
+    }
+
+    fn enough_shares_give_the_secret<F: Field>() {
+        for parties in all_parties() {
+            let secret = drawn::<F>(1, 20);
+            for turn in 0..8 {
+                let shares = shared::<F>(parties, &secret, turn);
+                for chosen in choices(parties, parties.colluding() + 1) {
+                    assert_eq!(recover::<F>(&chosen, &of(&shares, &chosen)), secret);
+                }
+                // One fewer gives something else.
+                for chosen in choices(parties, parties.colluding()) {
+                    assert_ne!(recover::<F>(&chosen, &of(&shares, &chosen)), secret);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_shares_give_the_secret_if_they_are_enough() {
+        over_all_fields!(enough_shares_give_the_secret);
+    }
+
+    /// What is drawn and computed is what Algorithm 1 gives, with some coefficients: a polynomial of degree *t* goes through all shares.
+    fn shares_are_those_of_the_paper<F: Field>() {
+        for parties in all_parties() {
+            let degree = parties.colluding();
+            let secret = drawn::<F>(2, 5);
+            let shares = shared::<F>(parties, &secret, 3);
+            for (i, secret) in secret.iter().enumerate() {
+                // Divided differences give the coefficients, by Newton's form.
+                let values: Vec<_> =
+                    std::iter::once(*secret).chain(shares.iter().map(|it| it[i])).collect();
+                let coefficients = interpolated::<F>(&values[..=degree]);
+                assert_eq!(coefficients[0], *secret);
+                assert_eq!(create::<F>(parties, *secret, &coefficients[1..]), values[1..]);
+            }
+        }
+    }
+
+    /// The coefficients of the polynomial with these values at 0, 1, 2 and so on.
+    fn interpolated<F: Field>(values: &[F::Element]) -> Vec<F::Element> {
+        let mut sum = vec![F::ZERO; values.len()];
+        for (i, value) in values.iter().enumerate() {
+            let mut term = vec![F::ZERO; values.len()];
+            term[0] = *value;
+            for j in (0..values.len()).filter(|j| *j != i) {
+                let distance = F::subtract(F::place(i as u8), F::place(j as u8));
+                let scale = F::inverse(distance).unwrap();
+                // times (x − j) / (i − j)
+                let minus_j = F::subtract(F::ZERO, F::place(j as u8));
+                for k in (0..term.len()).rev() {
+                    let below = if k > 0 { term[k - 1] } else { F::ZERO };
+                    term[k] = F::multiply(scale, F::add(below, F::multiply(minus_j, term[k])));
+                }
+            }
+            sum.iter_mut().zip(term).for_each(|(sum, term)| *sum = F::add(*sum, term));
+        }
+        sum
+    }
+
+    #[test]
+    fn shares_are_values_of_a_polynomial_as_in_the_paper() {
+        over_all_fields!(shares_are_those_of_the_paper);
+    }
+
+    /// Lemma 2.1.
+    fn shares_can_be_calculated_with<F: Field>() {
+        for parties in all_parties() {
+            let (a, b, c) = (drawn::<F>(1, 9), drawn::<F>(2, 9), drawn::<F>(3, 1)[0]);
+            let (of_a, of_b) = (shared::<F>(parties, &a, 4), shared::<F>(parties, &b, 5));
+            let each = |calculate: &dyn Fn(F::Element, F::Element) -> F::Element| {
+                let pairs = of_a.iter().zip(&of_b);
+                let all: Vec<Vec<_>> = pairs
+                    .map(|(a, b)| a.iter().zip(b).map(|(a, b)| calculate(*a, *b)).collect())
+                    .collect();
+                let expected: Vec<_> = a.iter().zip(&b).map(|(a, b)| calculate(*a, *b)).collect();
+                (all, expected)
+            };
+            let few = parties.colluding() + 1;
+            for (found, count) in [
+                (each(&F::add), few),
+                (each(&|a, _| F::multiply(c, a)), few),
+                (each(&F::multiply), parties.for_product()),
+            ] {
+                let (shares, expected) = found;
+                for chosen in choices(parties, count) {
+                    assert_eq!(recover::<F>(&chosen, &of(&shares, &chosen)), expected);
+                }
+            }
+            // A product is of twice the degree.
+            let (shares, expected) = each(&F::multiply);
+            for chosen in choices(parties, parties.for_product() - 1) {
+                assert_ne!(recover::<F>(&chosen, &of(&shares, &chosen)), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_multiples_and_products_of_shares_are_shares_of_them() {
+        over_all_fields!(shares_can_be_calculated_with);
+    }
+
+    /// Over all coins, what *t* parties get is uniform and independent, whatever the secret: each of the 65,536 pairs that two of five
+    /// servers can get comes as often as the others, and the same for three servers and one. In a field of 256 elements that can be counted.
+    #[test]
+    fn few_shares_say_nothing() {
+        use crate::field::Gf256;
+        use oblivio_testkit::statistics::{Verdicts, uniformity};
+        let mut verdicts = Verdicts::new(1e-6);
+        let parties = Parties::new(5, 2).unwrap();
+        for secret in [0u8, 1, 0xc7] {
+            let count = 64 * 65_536;
+            let shares = shared::<Gf256>(parties, &vec![secret; count], u64::from(secret));
+            for chosen in choices(parties, 2) {
+                let pair = of(&shares, &chosen);
+                let mut seen = vec![0; 65_536];
+                for (a, b) in pair[0].iter().zip(pair[1]) {
+                    seen[usize::from(*a) << 8 | usize::from(*b)] += 1;
+                }
+                verdicts.add(format!("{chosen:?} of {secret}"), uniformity(&seen));
+            }
+        }
+        verdicts.conclude();
+    }
+
+    #[test]
+    fn each_sharing_has_coins_of_its_own_and_seeds_go_round() {
+        use crate::field::Gf256;
+        let parties = Parties::new(5, 2).unwrap();
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut seeds = std::collections::HashSet::new();
+        let mut drawn_of = [0; 5];
+        for turn in 0..100 {
+            for (i, share) in share::<Gf256>(parties, &[0; 4], turn, &mut coins).iter().enumerate()
+            {
+                if let Share::Drawn(seed) = share {
+                    assert!(seeds.insert(*seed), "a seed came twice");
+                    drawn_of[i] += 1;
+                }
+            }
+        }
+        assert_eq!(drawn_of, [40; 5]);
+    }
+
+    #[test]
+    fn too_few_and_too_many_servers_are_refused() {
+        for (servers, colluding) in [(0, 0), (3, 0), (2, 1), (4, 2), (6, 3), (8, 1), (255, 127)] {
+            let error = Parties::new(servers, colluding).unwrap_err().to_string();
+            assert!(error.contains("servers"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! What servers see, alone and *t* of them together: how much is accessed, paths that are drawn, and shares that say nothing.
+
+use std::collections::HashSet;
+
+use oblivio_core::Leaf;
+use oblivio_shares::client::Client;
+use oblivio_shares::field::{Field, Gf256};
+use oblivio_shares::message::Evict;
+use oblivio_shares::multiplication::reduce;
+use oblivio_shares::sharing::{Parties, Share};
+use oblivio_shares::tree::{Preset, Tree};
+use oblivio_testkit::statistics::{
+    Verdicts, histogram, homogeneity, serial_correlation, uniformity, uniformity_of_pairs,
+};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::world::{Seen, World};
+
+/// No bucket overflows, whatever is accessed.
+const PRESET: Preset = Preset { slots: 16, accesses: 5 };
+const HEIGHT: u8 = 3;
+const BLOCKS: usize = 20;
+const BLOCK_BYTES: usize = 48;
+const ACCESSES: usize = 300;
+
+/// What an owner does: a name, and of each access the block and whether it is written.
+type Workload = (&'static str, fn(usize) -> (usize, bool));
+
+/// Data has a pattern that shares must not show.
+const DATA: [u8; BLOCK_BYTES] = [0x55; BLOCK_BYTES];
+
+const WORKLOADS: [Workload; 5] = [
+    ("nothing is ever written", |n| (n % 7, false)),
+    ("one block is written", |_| (3, true)),
+    ("one block is read", |n| (3, n == 0)),
+    ("all blocks are written in turn", |n| (n % BLOCKS, true)),
+    ("blocks are written and read by chance", |n| (n * n * 7 % BLOCKS, n % 3 == 0)),
+];
+
+fn parties(servers: u8, colluding: u8) -> Parties {
+    Parties::new(servers, colluding).unwrap()
+}
+
+/// What each server got.
+fn seen(parties: Parties, workload: Workload, accesses: usize, seed: u64) -> Vec<Vec<Seen<u8>>> {
+    let tree = Tree::new(HEIGHT, PRESET).unwrap();
+    let mut world = World::<Gf256>::new(parties, tree, BLOCKS, BLOCK_BYTES, seed).watched();
+    for n in 0..accesses {
+        let (address, is_write) = workload.1(n);
+        world.access(address, is_write.then_some(&DATA));
+    }
+    world.seen.unwrap()
+}
+
+/// All of it but what is drawn: the path of an access, and elements.
+fn shape(seen: &Seen<u8>) -> String {
+    let of_all =
+        |shares: &[Share<u8>]| shares.iter().map(|it| format!("{it:?} ")).collect::<String>();
+    match seen {
+        Seen::Select(select) => format!("select by {:?}", select.query),
+        Seen::Write(write) => format!("write {} {:?}", write.slot, write.block),
+        Seen::Evict(Evict { number, matrices }) => format!("evict {number} {}", of_all(matrices)),
+        Seen::Dealt(dealer, dealt) => format!("from {dealer} {}", of_all(dealt)),
+    }
+}
+
+#[test]
+fn what_servers_get_has_one_shape_whatever_the_owner_does() {
+    for parties in [parties(3, 1), parties(5, 2)] {
+        let shapes = |workload| {
+            let seen = seen(parties, workload, 40, 1);
+            seen.iter().map(|seen| seen.iter().map(shape).collect()).collect::<Vec<Vec<_>>>()
+        };
+        let first = shapes(WORKLOADS[0]);
+        assert!(first.iter().all(|of_server| of_server.len() > 40));
+        for workload in &WORKLOADS[1..] {
+            assert!(shapes(*workload) == first, "{}", workload.0);
+        }
+    }
+}
+
+/// The shares of a message.
+fn shares(seen: &Seen<u8>) -> Vec<&Share<u8>> {
+    match seen {
+        Seen::Select(select) => vec![&select.query],
+        Seen::Write(write) => vec![&write.block],
+        Seen::Evict(Evict { matrices, .. }) => matrices.iter().collect(),
+        Seen::Dealt(_, dealt) => dealt.iter().collect(),
+    }
+}
+
+#[test]
+fn no_seed_comes_twice() {
+    for parties in [parties(3, 1), parties(5, 2), parties(7, 3)] {
+        let mut seeds = HashSet::new();
+        for workload in WORKLOADS {
+            let seed = seeds.len() as u64 + 1;
+            for seen in seen(parties, workload, 40, seed) {
+                for share in seen.iter().flat_map(shares) {
+                    if let Share::Drawn(seed) = share {
+                        assert!(seeds.insert(*seed), "{}", workload.0);
+                    }
+                }
+            }
+        }
+        assert!(seeds.len() > 500);
+    }
+}
+
+/// The shares of some kind in a message, and how many elements each has.
+type Pick = fn(&Seen<u8>) -> Vec<(Share<u8>, usize)>;
+
+/// The elements of all shares of some kind, as a server expands them. Those of each message stand for themselves.
+fn elements(seen: &[Seen<u8>], pick: Pick) -> Vec<Vec<u8>> {
+    let picked = seen.iter().flat_map(pick);
+    picked.map(|(share, count)| share.into_elements::<Gf256>(count).unwrap()).collect()
+}
+
+fn queries(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
+    match seen {
+        Seen::Select(select) => vec![(select.query.clone(), PRESET_PATH_SLOTS)],
+        _ => Vec::new(),
+    }
+}
+
+fn blocks(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
+    match seen {
+        Seen::Write(write) => vec![(write.block.clone(), BLOCK_BYTES)],
+        _ => Vec::new(),
+    }
+}
+
+fn matrices(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
+    let slots = usize::from(PRESET.slots);
+    match seen {
+        Seen::Evict(evict) => {
+            evict.matrices.iter().map(|it| (it.clone(), 2 * slots * slots)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn dealt(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
+    match seen {
+        Seen::Dealt(_, dealt) => {
+            dealt.iter().map(|it| (it.clone(), usize::from(PRESET.slots) * BLOCK_BYTES)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+const PRESET_PATH_SLOTS: usize = PRESET.slots as usize * (HEIGHT as usize + 1);
+
+const KINDS: [(&str, Pick); 4] =
+    [("queries", queries), ("blocks", blocks), ("matrices", matrices), ("dealt", dealt)];
+
+fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
+    histogram(elements.into_iter().map(u64::from), 256, 256)
+}
+
+/// What each server gets is uniform, and so is the difference of any two messages of a kind that follow each other: one polynomial for
+/// both would show by how much their secrets differ.
+#[test]
+fn the_shares_of_one_server_are_uniform() {
+    let mut verdicts = Verdicts::new(1e-6);
+    for workload in WORKLOADS {
+        for (i, seen) in seen(parties(3, 1), workload, ACCESSES, 5).iter().enumerate() {
+            for (kind, pick) in KINDS {
+                let elements = elements(seen, pick);
+                let name = format!("{kind} of server {}, {}", i + 1, workload.0);
+                verdicts.add(name.clone(), uniformity(&counts(elements.iter().flatten().copied())));
+                let differences = elements.windows(2).flat_map(|two| {
+                    two[0].iter().zip(&two[1]).map(|(a, b)| a ^ b).collect::<Vec<_>>()
+                });
+                verdicts.add(format!("differences: {name}"), uniformity(&counts(differences)));
+            }
+        }
+    }
+    verdicts.conclude();
+}
+
+/// What a server makes of all that was dealt to it in a round is a share again, which says nothing of the blocks.
+#[test]
+fn what_comes_of_a_round_is_uniform() {
+    let mut verdicts = Verdicts::new(1e-6);
+    let parties = parties(3, 1);
+    for workload in WORKLOADS {
+        for (i, seen) in seen(parties, workload, ACCESSES, 6).iter().enumerate() {
+            let dealt: Vec<_> = seen.iter().filter(|it| matches!(it, Seen::Dealt(..))).collect();
+            let made = dealt.chunks_exact(3).flat_map(|round| {
+                let of_dealers: Vec<_> =
+                    round.iter().map(|seen| elements(&[(*seen).clone()], self::dealt)).collect();
+                let buckets = 0..of_dealers[0].len();
+                let bucket = |bucket: usize| {
+                    let shares: Vec<_> = of_dealers.iter().map(|it| &it[bucket][..]).collect();
+                    reduce::<Gf256>(&[1, 2, 3], &shares)
+                };
+                buckets.flat_map(bucket).collect::<Vec<_>>()
+            });
+            let name = format!("server {}, {}", i + 1, workload.0);
+            verdicts.add(name, uniformity(&counts(made)));
+        }
+    }
+    verdicts.conclude();
+}
+
+/// Of *t* servers together: each pair of their shares comes as often as any other.
+#[test]
+fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
+    let mut verdicts = Verdicts::new(1e-6);
+    for workload in WORKLOADS {
+        let seen = seen(parties(5, 2), workload, ACCESSES, 7);
+        for (i, j) in (0..5).flat_map(|i| (0..i).map(move |j| (i, j))) {
+            for (kind, pick) in KINDS {
+                let [one, other] =
+                    [i, j].map(|server| elements(&seen[server], pick).into_iter().flatten());
+                let pairs = one.zip(other).map(|(a, b)| (u64::from(a), u64::from(b)));
+                let name = format!("{kind} of {} and {}, {}", j + 1, i + 1, workload.0);
+                verdicts.add(name, uniformity_of_pairs(pairs, 256, 16));
+            }
+        }
+    }
+    verdicts.conclude();
+}
+
+/// The path of each access, in order.
+fn paths(workload: Workload, accesses: usize, seed: u64) -> Vec<u64> {
+    let seen = seen(parties(3, 1), workload, accesses, seed);
+    let leaf = |seen: &Seen<u8>| match seen {
+        Seen::Select(select) => Some(select.leaf.0),
+        _ => None,
+    };
+    seen[0].iter().filter_map(leaf).collect()
+}
+
+#[test]
+fn paths_are_drawn_whatever_the_owner_does() {
+    let mut verdicts = Verdicts::new(1e-6);
+    let leaves = 1 << HEIGHT;
+    let mut all = Vec::new();
+    for workload in WORKLOADS {
+        let paths = paths(workload, 10 * ACCESSES, 8);
+        verdicts.add(
+            format!("paths, {}", workload.0),
+            uniformity(&histogram(paths.clone(), leaves, leaves)),
+        );
+        verdicts.add(format!("one after the other, {}", workload.0), serial_correlation(&paths));
+        let pairs = paths.as_chunks::<2>().0.iter().map(|[a, b]| (*a, *b));
+        verdicts.add(format!("pairs, {}", workload.0), uniformity_of_pairs(pairs, leaves, leaves));
+        all.push((workload.0, paths));
+    }
+    // Where a block that was never written is looked for tells nothing either.
+    for two in all.windows(2) {
+        let [one, other] = [0, 1].map(|i| histogram(two[i].1.clone(), leaves, leaves));
+        verdicts.add(format!("{} and {}", two[0].0, two[1].0), homogeneity(&one, &other));
+    }
+    verdicts.conclude();
+}
+
+#[test]
+fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
+    let mut verdicts = Verdicts::new(1e-6);
+    let tree = Tree::new(HEIGHT, PRESET).unwrap();
+    let leaves = tree.leaves();
+    for address in 0..BLOCKS {
+        let mut coins = StdRng::seed_from_u64(address as u64);
+        let first = |_| {
+            let mut client =
+                Client::<Gf256>::new(parties(3, 1), tree, BLOCKS, BLOCK_BYTES).unwrap();
+            client.select(address, &mut coins).unwrap().1[0].leaf.0
+        };
+        let paths: Vec<_> = (0..500).map(first).collect();
+        verdicts.add(format!("block {address}"), uniformity(&histogram(paths, leaves, leaves)));
+    }
+    verdicts.conclude();
+}
+
+/// The evicted path follows from the number of evictions alone: counting, the lowest bit first at the root.
+#[test]
+fn evictions_are_counted() {
+    let tree = Tree::new(HEIGHT, PRESET).unwrap();
+    for workload in WORKLOADS {
+        let seen = seen(parties(3, 1), workload, 100, 9);
+        let evicted = seen[0].iter().filter_map(|seen| match seen {
+            Seen::Evict(evict) => Some(evict.number),
+            _ => None,
+        });
+        let evicted: Vec<_> = evicted.collect();
+        assert_eq!(evicted, (0..20).collect::<Vec<_>>(), "{}", workload.0);
+        assert_eq!(tree.evicted(9), Leaf(1));
+    }
+}
+
+/// The tests above find what they look for: elements that are not uniform, two messages with one polynomial, and blocks in the clear.
+#[test]
+fn what_is_not_uniform_is_found() {
+    let mut coins = StdRng::seed_from_u64(10);
+    let mut mask = vec![0; 20_000];
+    Gf256::draw(&mut coins, &mut mask);
+    let alarms = |p: f64| {
+        let mut verdicts = Verdicts::new(1e-6);
+        verdicts.add("found", p);
+        !verdicts.alarms().is_empty()
+    };
+    assert!(!alarms(uniformity(&counts(mask.iter().copied()))));
+    // One element in ten is as it was.
+    let with_zeros = mask.iter().map(|it| if coins.random_ratio(1, 10) { 0 } else { *it });
+    assert!(alarms(uniformity(&counts(with_zeros))));
+    let again = mask.iter().map(|it| it ^ 0x55);
+    assert!(alarms(uniformity(&counts(mask.iter().zip(again).map(|(a, b)| a ^ b)))));
+}

@@ -1,0 +1,114 @@
+//! A client and its servers, who hand each other what they send. What servers get is noted.
+
+use oblivio_shares::client::Client;
+use oblivio_shares::field::Field;
+use oblivio_shares::message::{Dealt, Evict, RootWrite, Select};
+use oblivio_shares::server::Server;
+use oblivio_shares::sharing::Parties;
+use oblivio_shares::tree::Tree;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+pub(crate) struct World<F: Field> {
+    pub(crate) client: Client<F>,
+    servers: Vec<Server<F>>,
+    coins: StdRng,
+    /// Whose answers are used, and who deals: 2t + 1 each.
+    pub(crate) answering: Vec<u8>,
+    pub(crate) dealing: Vec<u8>,
+    /// What each server got, if that is noted.
+    pub(crate) seen: Option<Vec<Vec<Seen<F::Element>>>>,
+}
+
+/// What a server got.
+#[derive(Clone, Debug)]
+pub(crate) enum Seen<E> {
+    Select(Select<E>),
+    Write(RootWrite<E>),
+    Evict(Evict<E>),
+    /// From the dealer of this number.
+    Dealt(u8, Dealt<E>),
+}
+
+impl<F: Field> World<F> {
+    pub(crate) fn new(
+        parties: Parties,
+        tree: Tree,
+        blocks: usize,
+        block_elements: usize,
+        seed: u64,
+    ) -> Self {
+        let client = Client::new(parties, tree, blocks, block_elements).unwrap();
+        let server = |number| Server::new(number, parties, tree, block_elements);
+        let enough: Vec<u8> = parties.numbers().take(parties.for_product()).collect();
+        Self {
+            client,
+            servers: parties.numbers().map(server).collect(),
+            coins: StdRng::seed_from_u64(seed),
+            answering: enough.clone(),
+            dealing: enough,
+            seen: None,
+        }
+    }
+
+    /// Notes from now on what servers get.
+    pub(crate) fn watched(mut self) -> Self {
+        self.seen = Some(vec![Vec::new(); self.servers.len()]);
+        self
+    }
+
+    /// Reads a block, and writes it if there is something to write.
+    pub(crate) fn access(
+        &mut self,
+        address: usize,
+        data: Option<&[F::Element]>,
+    ) -> Vec<F::Element> {
+        let (selected, queries) = self.client.select(address, &mut self.coins).unwrap();
+        self.note(queries.iter().cloned().map(Seen::Select));
+        let answers =
+            self.servers.iter().zip(queries).map(|(server, query)| server.select(query).unwrap());
+        let answers: Vec<_> = answers.collect();
+        let used: Vec<_> =
+            self.answering.iter().map(|number| answers[usize::from(*number) - 1].clone()).collect();
+        let block = self.client.recover(&self.answering, &used).unwrap();
+        let writes = self.client.write(selected, data.unwrap_or(&block), &mut self.coins).unwrap();
+        self.note(writes.iter().cloned().map(Seen::Write));
+        for (server, write) in self.servers.iter_mut().zip(writes) {
+            server.write(write).unwrap();
+        }
+        if self.client.must_evict() {
+            self.evict();
+        }
+        block
+    }
+
+    pub(crate) fn evict(&mut self) {
+        let evictions = self.client.evict(&mut self.coins).unwrap();
+        self.note(evictions.iter().cloned().map(Seen::Evict));
+        for (server, evict) in self.servers.iter_mut().zip(evictions) {
+            server.begin_eviction(evict).unwrap();
+        }
+        let mut is_over = false;
+        while !is_over {
+            let dealing = self.dealing.clone();
+            let dealt: Vec<_> = dealing
+                .iter()
+                .map(|dealer| self.servers[usize::from(*dealer) - 1].deal(&mut self.coins).unwrap())
+                .collect();
+            for i in 0..self.servers.len() {
+                let got: Vec<_> = dealt.iter().map(|dealt| dealt[i].clone()).collect();
+                if let Some(seen) = &mut self.seen {
+                    let from = dealing.iter().copied().zip(got.iter().cloned());
+                    seen[i].extend(from.map(|(dealer, dealt)| Seen::Dealt(dealer, dealt)));
+                }
+                is_over = self.servers[i].reduce(&dealing, got).unwrap();
+            }
+        }
+    }
+
+    fn note(&mut self, sent: impl Iterator<Item = Seen<F::Element>>) {
+        if let Some(seen) = &mut self.seen {
+            seen.iter_mut().zip(sent).for_each(|(seen, sent)| seen.push(sent));
+        }
+    }
+}
