@@ -401,7 +401,7 @@ pub fn put_write_head(out: &mut Vec<u8>, number: u64, pieces: &[Piece]) {
 
 /// Appends what an [`Answer::Data`] begins with, and makes room for the bytes of the pieces, which are appended by whoever has them.
 pub fn put_data_head(out: &mut Vec<u8>, number: u64, bytes: usize) {
-    out.reserve(DATA_BYTES + bytes);
+    out.reserve_exact(DATA_BYTES + bytes);
     out.push(kind::DATA);
     out.extend(number.to_le_bytes());
 }

@@ -429,8 +429,12 @@ impl Write for TlsWriter {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.unsent = 0;
-        self.shared.send_what_waits(&mut self.shared.sender())
+        let unsent = std::mem::take(&mut self.unsent);
+        let mut sender = self.shared.sender();
+        sender.records.clear();
+        // With what each record has around it: it would grow to twice as much as is ever sent at once.
+        sender.records.reserve_exact(unsent + unsent / 512 + 1024);
+        self.shared.send_what_waits(&mut sender)
     }
 }
 

@@ -51,3 +51,67 @@ impl LinkServer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Cursor, Read, Sink, Write};
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
+
+    use oblivio_wire::link::{LinkReader, LinkWriter};
+    use oblivio_wire::message::VERSION;
+    use oblivio_wire::{Request, frame};
+
+    use super::*;
+    use crate::buckets::place::ClientFolder;
+
+    /// Says hello and then nothing, and tells what its connection has meanwhile.
+    struct Silent(&'static LinkServer, Cursor<Vec<u8>>, Sender<usize>);
+
+    impl Read for Silent {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let said = self.1.read(buffer)?;
+            if said == 0 {
+                let _ = self.2.send(self.0.service.spare.in_use());
+            }
+            Ok(said)
+        }
+    }
+
+    impl LinkReader for Silent {
+        fn limit(&mut self, _: Option<Duration>) -> io::Result<()> {
+            Ok(())
+        }
+        fn close(&mut self) {}
+    }
+
+    struct Nobody(Sink);
+
+    impl Write for Nobody {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl LinkWriter for Nobody {
+        fn close(&mut self) {}
+    }
+
+    #[test]
+    fn nothing_is_kept_for_whoever_says_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Box::new(ClientFolder(folder.path().into()));
+        let server: &'static _ =
+            Box::leak(Box::new(LinkServer::new(places, BucketLimits::default()).unwrap()));
+        server.service.spare.take().extend([0; 1000]);
+        let mut hello = Vec::new();
+        frame::send(&mut hello, &Request::Hello { version: VERSION }.encode()).unwrap();
+        let (tell, told) = channel();
+        let reader = Box::new(Silent(server, Cursor::new(hello), tell));
+        server.serve(Link { reader, writer: Box::new(Nobody(io::sink())) });
+        assert_eq!(told.iter().collect::<Vec<_>>(), [0]);
+    }
+}

@@ -558,9 +558,10 @@ mod tests {
             }))
         };
         let (volume, _) = written_at(Box::new(Wrapped(place(&folder), counted)));
-        assert_eq!(flushes.load(Ordering::Relaxed), 0);
+        // One, if it had to be opened a second time.
+        let before = flushes.load(Ordering::Relaxed);
         volume.open_to_write(2, &Metrics::default()).unwrap();
-        assert_eq!(flushes.load(Ordering::Relaxed), 1);
+        assert_eq!(flushes.load(Ordering::Relaxed), before + 1);
     }
 
     /// An answer takes memory, which others may have: who waits for it keeps nobody out, and what is read is what is there then.

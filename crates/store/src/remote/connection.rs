@@ -68,7 +68,8 @@ fn receive(reader: &mut Box<dyn LinkReader>, within: Duration) -> Result<Bytes, 
     let received =
         reader.limit(Some(within)).and_then(|()| frame::receive(reader, MESSAGE_BYTES_MAX));
     match received {
-        Ok(Some(message)) => Ok(message.into()),
+        // Without the room that it grew: what was announced is kept until it is read.
+        Ok(Some(message)) => Ok(message.into_boxed_slice().into()),
         Ok(None) => Err("the server has closed the link".into()),
         Err(error) => Err(why_nothing_came(&error, within)),
     }
