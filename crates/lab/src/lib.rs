@@ -22,6 +22,7 @@ mod records;
 pub mod relay;
 pub mod report;
 pub mod roram;
+pub mod share_overflow;
 pub mod stash_study;
 pub mod techniques;
 mod workers;
@@ -69,6 +70,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: range_stash::NAME,
         question: "How many blocks are left on the client of an ORAM of ranges?",
+    },
+    Experiment {
+        name: share_overflow::NAME,
+        question: "How full do the buckets of S³ORAM get, and for how many blocks does Lemma 4.1 hold?",
     },
     Experiment {
         name: roram::NAME,

@@ -32,15 +32,30 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// The paper's: *Z* = *A* = 333. An eviction overflows a bucket with a probability below 2^-80.
+    /// Buckets as long as the paper's, which overflow with a probability below 2^-80.
+    pub const LARGE: Self = Self { slots: 333, accesses: 176 };
+    /// Short buckets that overflow as seldom. An eviction sends and multiplies a twentieth, and comes eleven times as often.
+    pub const SMALL: Self = Self { slots: 74, accesses: 16 };
+    /// The paper's: *Z* = *A* = 333. Most evictions overflow a bucket, if other blocks are accessed all the time: for comparison alone.
     pub const PAPER: Self = Self { slots: 333, accesses: 333 };
-    /// What the authors' implementation is set to.
+    /// What the authors' implementation is set to. It overflows in one eviction of some hundreds: for comparison alone.
     pub const PROTOTYPE: Self = Self { slots: 333, accesses: 280 };
-    /// Smaller buckets that are half used: below 2^-80 as well.
-    pub const SMALL: Self = Self { slots: 74, accesses: 37 };
+    /// Of the authors' later work. Its probability is bounded by 2^-21 alone: for comparison.
+    pub const PROTOTYPE_SMALL: Self = Self { slots: 74, accesses: 37 };
 
-    /// The bound of Lemma 4.1 on the probability that an eviction overflows a bucket, as a power of two.
+    /// A bound on the probability that an eviction overflows a bucket, as a power of two.
+    ///
+    /// In the middle of an eviction, a destination holds what two evictions have brought: as a sibling it got half of what was in its
+    /// source, and now it gets the other half of what has come there since. Each of *A* · 2^*h* accesses may have mapped a block to it, with a
+    /// probability of 2^-*h*: *A* blocks on average, and this is Chernoff's bound for that. Lemma 4.1 takes half of it for the average, which is right
+    /// [between evictions](Self::lemma_log2).
     pub fn overflow_log2(self) -> f64 {
+        let (more, mean) = (f64::from(self.slots) + 1.0, f64::from(self.accesses));
+        (more - mean + more * (mean / more).ln()) * std::f64::consts::LOG2_E
+    }
+
+    /// The bound of Lemma 4.1, as a power of two. It holds of siblings, which stay as they are after an eviction, and of leaves.
+    pub fn lemma_log2(self) -> f64 {
         let (slots, accesses) = (f64::from(self.slots), f64::from(self.accesses));
         -(2.0 * slots - accesses).powi(2) / (6.0 * accesses) * std::f64::consts::LOG2_E
     }
@@ -79,7 +94,7 @@ impl Tree {
         Ok(Self { height, slots, accesses })
     }
 
-    /// The lowest tree for so many blocks: *N* ≤ *A* · 2^(*H* − 1).
+    /// The lowest tree for so many blocks.
     ///
     /// # Errors
     /// When it would be too high.
@@ -95,9 +110,12 @@ impl Tree {
             .unwrap_or(Err(NoTree("so many blocks need a tree of more than 30 levels")))
     }
 
-    /// The most blocks: *A* · 2^(*H* − 1). Lemma 4.1 can be read as twice that; section 3.1 cannot.
+    /// The most blocks: *A* · 2^*H*, so that a leaf holds *A* on average.
+    ///
+    /// Section 3.1 says half of it, with which a leaf holds half of *A*, as Lemma 4.1 takes it for all buckets. Destinations hold *A* on average
+    /// all the same ([`Preset::overflow_log2`]). Buckets that are long enough for them are long enough for such leaves.
     pub fn blocks_max(self) -> u64 {
-        u64::from(self.accesses) << (self.height - 1)
+        u64::from(self.accesses) << self.height
     }
 
     /// The paper's *H*.
@@ -174,16 +192,25 @@ mod tests {
     }
 
     #[test]
-    fn presets_have_the_failure_probability_of_the_paper() {
-        assert!((-80.5..-80.0).contains(&Preset::PAPER.overflow_log2()));
-        assert!((-80.5..-80.0).contains(&Preset::SMALL.overflow_log2()));
-        assert!(Preset::PROTOTYPE.overflow_log2() < -120.0);
+    fn presets_overflow_as_seldom_as_they_say() {
+        for preset in [Preset::LARGE, Preset::SMALL] {
+            let one_more = Preset { accesses: preset.accesses + 1, ..preset };
+            assert!(preset.overflow_log2() <= -80.0 && one_more.overflow_log2() > -80.0);
+        }
+        for (preset, lemma, bound) in [
+            (Preset::PAPER, -80.0, -0.0),
+            (Preset::PROTOTYPE, -127.9, -7.1),
+            (Preset::PROTOTYPE_SMALL, -80.1, -21.6),
+        ] {
+            let found = (preset.lemma_log2(), preset.overflow_log2());
+            assert!((found.0 - lemma).abs() < 0.1 && (found.1 - bound).abs() < 0.1, "{found:?}");
+        }
     }
 
     #[test]
     fn trees_are_as_high_as_their_blocks_need() {
         // 40 GB of 128 KiB blocks: 2^15 · 10 of them.
-        for (blocks, height) in [(1, 1), (333, 1), (334, 2), (327_680, 11), (1 << 25, 18)] {
+        for (blocks, height) in [(1, 1), (666, 1), (667, 2), (327_680, 10), (1 << 25, 17)] {
             let tree = Tree::for_blocks(blocks, Preset::PAPER).unwrap();
             assert_eq!(tree.height(), height, "{blocks}");
             assert!(tree.blocks_max() >= blocks);

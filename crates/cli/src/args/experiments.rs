@@ -147,6 +147,24 @@ pub(crate) struct RangeMediaArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct ShareOverflowArgs {
+    /// Evictions of each tree [default: 1,000,000; 50,000 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
+    pub(crate) evictions: Option<u64>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
+    /// Fewer evictions: seconds, and rough figures.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the results go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/share-overflow")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct RangeStashArgs {
     /// Blocks accessed in each setting, over all of its runs [default: 10,000,000; 500,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]

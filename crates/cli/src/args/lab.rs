@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::{
     AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, LinksArgs, RELAY_EXAMPLES,
     REPORT_EXAMPLES, RangeMediaArgs, RangeStashArgs, RelayArgs, ReportArgs, RoramArgs,
-    StashStudyArgs, TechniquesArgs,
+    ShareOverflowArgs, StashStudyArgs, TechniquesArgs,
 };
 
 #[derive(Subcommand)]
@@ -112,6 +112,14 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run range-stash --quick\n  oblivio lab run range-stash --blocks 100000000"
     )]
     RangeStash(RangeStashArgs),
+    /// How full do the buckets of S³ORAM get?
+    ///
+    /// Moves blocks, without contents, through trees whose buckets hold any number of them, and counts the most in a bucket of each eviction: inside
+    /// the tree and in its leaves, for trees of A · 2^(H-1) blocks and of twice as many. Beside it stands what Lemma 4.1 promises.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run share-overflow --quick\n  oblivio lab run share-overflow --evictions 10000000"
+    )]
+    ShareOverflow(ShareOverflowArgs),
     /// What do ranges gain on a disk, an SSD and a link? Figs. 6 and 7 of rORAM, on models of them.
     ///
     /// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length, and for what an ext4 asked of a

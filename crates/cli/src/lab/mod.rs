@@ -11,6 +11,7 @@ mod range_stash;
 mod relay;
 mod roram;
 mod runs;
+mod share_overflow;
 mod trees;
 
 pub(crate) use all::run_all;
@@ -22,6 +23,7 @@ pub(crate) use range_media::run_range_media;
 pub(crate) use range_stash::run_range_stash;
 pub(crate) use relay::relay;
 pub(crate) use roram::run_roram;
+pub(crate) use share_overflow::run_share_overflow;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -154,6 +156,9 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     }
     if experiment == oblivio_lab::range_stash::NAME {
         return range_stash::draw(&text);
+    }
+    if experiment == oblivio_lab::share_overflow::NAME {
+        return share_overflow::draw(&text);
     }
     if experiment == oblivio_lab::links::NAME {
         return links::draw(&text);

@@ -1,0 +1,156 @@
+//! The model: on which level of its path each block is.
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+/// A tree, all of whose blocks have been accessed once.
+pub(super) struct Model {
+    height: u32,
+    blocks: Vec<Block>,
+    evictions: u32,
+    coins: StdRng,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Block {
+    /// Bit *j* says where its path goes below level *j*.
+    leaf: u32,
+    level: u32,
+    is_there: bool,
+}
+
+/// The most blocks that a bucket holds at a time, of those that an eviction fills.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Loads {
+    /// Of the destinations between the root and the leaves, once they have got what goes on from their source, and before they give it on.
+    pub(super) destination: usize,
+    /// Of the siblings between the root and the leaves: they stay as they are until the next eviction comes through their source.
+    pub(super) sibling: usize,
+    /// Of the two leaves.
+    pub(super) leaf: usize,
+}
+
+impl Model {
+    /// Of a tree in which there is nothing.
+    pub(super) fn new(height: u32, blocks: usize, coins: StdRng) -> Self {
+        Self { height, blocks: vec![Block::default(); blocks], evictions: 0, coins }
+    }
+
+    pub(super) fn access(&mut self, address: usize) {
+        let leaf = self.coins.random_range(0..1 << self.height);
+        self.blocks[address] = Block { leaf, level: 0, is_there: true };
+    }
+
+    /// Subroutine 3: from the root on, each bucket of the path gives its blocks to its children.
+    pub(super) fn evict(&mut self) -> Loads {
+        let height = self.height;
+        let evicted = self.evictions & ((1 << height) - 1);
+        self.evictions += 1;
+        let (mut destinations, mut siblings) = ([0; 32], [0; 32]);
+        let mut leaf_beside = 0;
+        for block in self.blocks.iter_mut().filter(|block| block.is_there) {
+            // So many levels below the root are on both paths.
+            let common = (block.leaf ^ evicted).trailing_zeros().min(height);
+            if common + 1 == height && (block.level == height || common >= block.level) {
+                // It is in the leaf beside the path, or comes there.
+                leaf_beside += 1;
+            }
+            if common < block.level {
+                continue;
+            }
+            for level in block.level.max(1)..=common {
+                destinations[level as usize] += 1;
+            }
+            block.level = height.min(common + 1);
+            siblings[common as usize + 1] += usize::from(common + 1 < height);
+        }
+        let most = |loads: &[usize]| loads.iter().copied().max().unwrap_or(0);
+        Loads {
+            destination: most(&destinations[..height as usize]),
+            sibling: most(&siblings),
+            leaf: leaf_beside.max(destinations[height as usize]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oblivio_shares::client::{Client, ClientError};
+    use oblivio_shares::field::Gf256;
+    use oblivio_shares::sharing::Parties;
+    use oblivio_shares::tree::{Preset, Tree};
+    use rand::SeedableRng;
+
+    use super::*;
+
+    const PRESET: Preset = Preset { slots: 6, accesses: 4 };
+    const HEIGHT: u8 = 3;
+    const BLOCKS: usize = 16;
+
+    /// How many evictions go well, from an empty tree on, where blocks are accessed in turn: by the client that is delivered.
+    fn until_overflow_of_client(seed: u64) -> f64 {
+        let mut coins = StdRng::seed_from_u64(seed);
+        let tree = Tree::new(HEIGHT, PRESET).unwrap();
+        let parties = Parties::new(3, 1).unwrap();
+        let mut client = Client::<Gf256>::new(parties, tree, BLOCKS, 1).unwrap();
+        for address in (0..BLOCKS).cycle() {
+            let (selected, _) = client.select(address, &mut coins).unwrap();
+            client.write(selected, &[0], &mut coins).unwrap();
+            if client.must_evict() {
+                match client.evict(&mut coins) {
+                    Ok(_) => (),
+                    Err(ClientError::Overflow(_)) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+        client.evictions() as f64
+    }
+
+    fn until_overflow_of_model(seed: u64) -> f64 {
+        let mut model = Model::new(HEIGHT.into(), BLOCKS, StdRng::seed_from_u64(seed));
+        let mut addresses = (0..BLOCKS).cycle();
+        let mut evictions = 0.0;
+        loop {
+            addresses.by_ref().take(4).for_each(|address| model.access(address));
+            let loads = model.evict();
+            if loads.destination.max(loads.leaf) > usize::from(PRESET.slots) {
+                return evictions;
+            }
+            evictions += 1.0;
+        }
+    }
+
+    #[test]
+    fn buckets_overflow_as_often_as_those_of_the_client() {
+        const RUNS: u64 = 400;
+        let of = |until: fn(u64) -> f64| {
+            let all: Vec<_> = (0..RUNS).map(until).collect();
+            let mean = all.iter().sum::<f64>() / RUNS as f64;
+            let variance =
+                all.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (RUNS - 1) as f64;
+            (mean, variance / RUNS as f64)
+        };
+        let ((client, a), (model, b)) = (of(until_overflow_of_client), of(until_overflow_of_model));
+        let far = (client - model).abs() / (a + b).sqrt();
+        assert!(client > 5.0 && far < 4.5, "{client:.1} and {model:.1}, {far:.1} deviations");
+    }
+
+    /// Every block is somewhere on the path to its leaf, and none is where the last eviction took everything from.
+    #[test]
+    fn an_evicted_path_is_empty_down_to_its_leaf() {
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut model = Model::new(4, 64, StdRng::seed_from_u64(2));
+        for n in 0..1000 {
+            for _ in 0..8 {
+                model.access(coins.random_range(0..64));
+            }
+            let evicted = n & 15;
+            model.evict();
+            for block in model.blocks.iter().filter(|block| block.is_there) {
+                let common = (block.leaf ^ evicted).trailing_zeros();
+                assert!(block.level == 4 || block.level > common);
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The settings that are measured, and what came out.
+
+use std::fmt::{self, Write};
+use std::num::NonZeroUsize;
+
+use oblivio_shares::tree::Preset;
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::NAME;
+use super::model::Model;
+use crate::{LabError, workers};
+
+/// In which order blocks are accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// One after the other: all blocks of an eviction are different ones.
+    InTurn,
+    /// Any at any time.
+    Uniform,
+}
+
+/// A tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The paper's *A*.
+    pub accesses: u16,
+    /// The paper's *H*.
+    pub height: u32,
+    /// Blocks, in units of *A* · 2^(*H* − 1).
+    pub fill: u32,
+    /// Which are accessed when.
+    pub order: Order,
+}
+
+impl Setting {
+    fn blocks(&self) -> usize {
+        (usize::from(self.accesses) << (self.height - 1)) * self.fill as usize
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = if self.order == Order::InTurn { "in turn" } else { "uniform" };
+        write!(
+            f,
+            "A {}, H {}, {} · A · 2^(H-1) blocks, {order}",
+            self.accesses, self.height, self.fill
+        )
+    }
+}
+
+/// What to measure. It determines the results to the last bit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The trees.
+    pub settings: Vec<Setting>,
+    /// Evictions that are counted of each.
+    pub evictions: u64,
+    /// Where all randomness comes from.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Small *A*, for which overflows can be seen, and one of the presets; both readings of the lemma.
+    pub fn full() -> Self {
+        let each = [4, 8, 16, 37].into_iter().flat_map(|accesses| {
+            [(1, Order::InTurn), (1, Order::Uniform), (2, Order::InTurn), (2, Order::Uniform)]
+                .map(|(fill, order)| Setting { accesses, height: 6, fill, order })
+        });
+        Self { settings: each.collect(), evictions: 1_000_000, seed: 1 }
+    }
+
+    /// Evictions in all, those before counting begins included.
+    pub fn total_evictions(&self) -> u64 {
+        self.settings.iter().map(|setting| self.evictions + warm_up(setting)).sum()
+    }
+}
+
+/// Evictions before counting begins: each path has been evicted some times.
+fn warm_up(setting: &Setting) -> u64 {
+    u64::from(setting.fill) << (setting.height + 2)
+}
+
+/// What came out for one tree. `histogram[n]` says in how many evictions `n` blocks were the most in a bucket of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverflowResult {
+    /// The tree.
+    pub setting: Setting,
+    /// Destinations inside the tree, in the middle of an eviction.
+    pub destination: Vec<u64>,
+    /// Siblings inside the tree, which stay as they are after it.
+    pub sibling: Vec<u64>,
+    /// The two leaves.
+    pub leaf: Vec<u64>,
+}
+
+impl OverflowResult {
+    /// How often an eviction overflows a bucket of so many slots.
+    pub fn overflow(&self, slots: usize) -> f64 {
+        survival(&self.destination, slots).max(survival(&self.leaf, slots))
+    }
+}
+
+/// In which part of the evictions it was more than that.
+fn survival(histogram: &[u64], slots: usize) -> f64 {
+    let all: u64 = histogram.iter().sum();
+    histogram.iter().skip(slots + 1).sum::<u64>() as f64 / all as f64
+}
+
+/// The fewest slots that are too few in no larger part of the evictions.
+fn slots_for(histogram: &[u64], log2: f64) -> usize {
+    (0..).find(|slots| survival(histogram, *slots) <= log2.exp2()).unwrap_or(0)
+}
+
+/// What a study found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverflowStudy {
+    experiment: String,
+    /// What was asked for.
+    pub plan: Plan,
+    /// What came out, an entry for each tree of the plan.
+    pub results: Vec<OverflowResult>,
+}
+
+/// Measures what `plan` asks for, on `threads` threads. `progress` is told of evictions.
+///
+/// # Errors
+/// [`LabError::Plan`] when there are too few evictions to see anything.
+pub fn run(
+    plan: &Plan,
+    threads: NonZeroUsize,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<OverflowStudy, LabError> {
+    if plan.evictions < 10_000 {
+        let message = "10,000 evictions show little, and fewer nothing: ask for more";
+        return Err(LabError::Plan(message.to_owned()));
+    }
+    let mut seeds = StdRng::seed_from_u64(plan.seed);
+    let tasks: Vec<_> = plan.settings.iter().map(|setting| (setting, seeds.next_u64())).collect();
+    let results = workers::run_all(&tasks, threads, |(setting, seed)| {
+        Ok::<_, LabError>(measure(setting, plan.evictions, *seed, progress))
+    });
+    Ok(OverflowStudy { experiment: NAME.to_owned(), plan: plan.clone(), results: results? })
+}
+
+fn measure(
+    setting: &Setting,
+    evictions: u64,
+    seed: u64,
+    progress: &(dyn Fn(u64) + Sync),
+) -> OverflowResult {
+    const TOLD: u64 = 1 << 12;
+    let mut coins = StdRng::seed_from_u64(seed);
+    let blocks = setting.blocks();
+    let mut model = Model::new(setting.height, blocks, StdRng::from_rng(&mut coins));
+    let mut result = OverflowResult {
+        setting: setting.clone(),
+        destination: vec![],
+        sibling: vec![],
+        leaf: vec![],
+    };
+    let warm_up = warm_up(setting);
+    let mut in_turn = (0..blocks).cycle();
+    for eviction in 0..warm_up + evictions {
+        for _ in 0..setting.accesses {
+            let uniform = coins.random_range(0..blocks);
+            let next = in_turn.next().unwrap_or_default();
+            // All blocks are there before any is accessed by chance.
+            let is_first_pass = eviction < warm_up / 2;
+            model.access(if is_first_pass || setting.order == Order::InTurn {
+                next
+            } else {
+                uniform
+            });
+        }
+        let loads = model.evict();
+        if eviction >= warm_up {
+            count(&mut result.destination, loads.destination);
+            count(&mut result.sibling, loads.sibling);
+            count(&mut result.leaf, loads.leaf);
+        }
+        if (eviction + 1) % TOLD == 0 {
+            progress(TOLD);
+        }
+    }
+    progress((warm_up + evictions) % TOLD);
+    result
+}
+
+fn count(histogram: &mut Vec<u64>, load: usize) {
+    histogram.resize(histogram.len().max(load + 1), 0);
+    histogram[load] += 1;
+}
+
+/// The fewest slots for which a bound promises that.
+fn slots_by(bound: fn(Preset) -> f64, accesses: u16, log2: f64) -> u16 {
+    let is_enough = |slots: &u16| bound(Preset { slots: *slots, accesses }) <= log2;
+    (accesses..=u16::MAX).find(is_enough).unwrap_or(u16::MAX)
+}
+
+/// A probability that so many evictions show.
+const RARE_LOG2: f64 = -14.0;
+
+const HEAD: &str = "\
+| tree | evictions that overflow at Z = A: measured, Lemma 4.1 | most blocks: destination, sibling, leaf | Z for 2^-14: destination, sibling, leaf | Lemma 4.1 | with a mean of A |
+|------|------------------------------------------------------|----------------------------------------|-----------------------------------------|----------:|-----------------:|
+";
+
+impl OverflowStudy {
+    /// A row for each tree, in Markdown.
+    pub fn table(&self) -> String {
+        self.results.iter().fold(HEAD.to_owned(), |mut table, result| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(table, "{}", row(result));
+            table
+        })
+    }
+
+    /// The results file.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when it cannot be written.
+    pub fn to_json(&self) -> Result<String, LabError> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+
+    /// What a results file says.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when it is none.
+    pub fn from_json(text: &str) -> Result<Self, LabError> {
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+fn row(result: &OverflowResult) -> String {
+    let OverflowResult { setting, destination, sibling, leaf } = result;
+    let accesses = setting.accesses;
+    let lemma = Preset { slots: accesses, accesses }.lemma_log2().exp2();
+    let [most, rare]: [fn(&[u64]) -> usize; 2] =
+        [|it| it.len().saturating_sub(1), |it| slots_for(it, RARE_LOG2)];
+    let each =
+        |of: fn(&[u64]) -> usize| format!("{}, {}, {}", of(destination), of(sibling), of(leaf));
+    format!(
+        "| {setting} | {:.4}, {lemma:.4} | {} | {} | {} | {} |",
+        result.overflow(accesses.into()),
+        each(most),
+        each(rare),
+        slots_by(Preset::lemma_log2, accesses, RARE_LOG2),
+        slots_by(Preset::overflow_log2, accesses, RARE_LOG2),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Plan {
+        let settings =
+            [1, 2].map(|fill| Setting { accesses: 8, height: 4, fill, order: Order::InTurn });
+        Plan { settings: settings.to_vec(), evictions: 10_000, seed: 3 }
+    }
+
+    #[test]
+    fn fuller_trees_have_fuller_leaves_and_plans_give_the_same_again() {
+        let study = run(&small(), NonZeroUsize::new(2).unwrap(), &|_| ()).unwrap();
+        assert_eq!(study, run(&small(), NonZeroUsize::MIN, &|_| ()).unwrap());
+        assert_eq!(OverflowStudy::from_json(&study.to_json().unwrap()).unwrap(), study);
+        let [once, twice] = &study.results[..] else { panic!("two trees") };
+        assert!(once.leaf.len() < twice.leaf.len());
+        assert!(once.sibling.len() < once.destination.len());
+        assert_eq!(once.destination.iter().sum::<u64>(), 10_000);
+        assert_eq!((once.overflow(0), once.overflow(1000)), (1.0, 0.0));
+        assert_eq!(study.table().lines().count(), 4);
+        let few = Plan { evictions: 10, ..small() };
+        assert!(run(&few, NonZeroUsize::MIN, &|_| ()).is_err());
+    }
+
+    /// Lemma 4.1 is true of buckets at rest. In the middle of an eviction, a destination holds what two of them brought.
+    #[test]
+    fn the_lemma_is_about_siblings_and_leaves_and_not_about_destinations() {
+        let accesses = 8;
+        let setting = Setting { accesses, height: 6, fill: 1, order: Order::InTurn };
+        let plan = Plan { settings: vec![setting], evictions: 100_000, seed: 4 };
+        let study = run(&plan, NonZeroUsize::MIN, &|_| ()).unwrap();
+        let OverflowResult { destination, sibling, leaf, .. } = &study.results[0];
+        for slots in 8..20u16 {
+            let preset = Preset { slots, accesses };
+            let (lemma, bound) = (preset.lemma_log2().exp2(), preset.overflow_log2().exp2());
+            // Of the most of five buckets; the lemma is about one.
+            let [rest, leaf, middle] =
+                [sibling, leaf, destination].map(|it| survival(it, slots.into()));
+            assert!(rest <= 5.0 * lemma && leaf <= 2.0 * lemma, "{slots}: {rest} {leaf} {lemma}");
+            assert!(middle <= 5.0 * bound, "{slots}: {middle} {bound}");
+            assert!(slots > 16 || middle > 3.0 * lemma, "{slots}: {middle} {lemma}");
+        }
+    }
+}
