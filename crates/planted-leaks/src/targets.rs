@@ -89,6 +89,10 @@ pub(crate) const STORE_STRIPE: TestTarget =
 pub(crate) const SHARES_VIEW: TestTarget =
     TestTarget { package: "oblivio-shares", program: "scheme", module: "view" };
 
+/// What is drawn for shares, and how often.
+pub(crate) const SHARES_COINS: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "scheme", module: "coins" };
+
 /// Secret sharing alone.
 pub(crate) const SHARES_SHARING: TestTarget =
     TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "sharing::tests" };

@@ -47,7 +47,8 @@ impl World {
         };
         let (parties, tree) = (Parties::new(3, 1).unwrap(), Tree::new(height, preset).unwrap());
         let client = Client::new(parties, tree, BLOCKS, bytes).unwrap();
-        let servers = parties.numbers().map(|it| Server::new(it, parties, tree, bytes)).collect();
+        let servers =
+            parties.numbers().map(|it| Server::new(it, parties, tree, bytes).unwrap()).collect();
         let mut world = Self { client, servers, coins: StdRng::seed_from_u64(1), address: 0 };
         for _ in 0..2 << height {
             world.access();
@@ -65,8 +66,8 @@ impl World {
                 each.map(|(server, query)| scope.spawn(|| server.select(query).unwrap())).collect();
             each.into_iter().map(|it| it.join().unwrap()).collect()
         });
-        let block = self.client.recover(&[1, 2, 3], &answers).unwrap();
-        let writes = self.client.write(selected, &block, &mut self.coins).unwrap();
+        let block = self.client.recover(&[1, 2, 3], &answers).unwrap().block;
+        let writes = self.client.write(&selected, &block, &mut self.coins).unwrap();
         for (server, write) in self.servers.iter_mut().zip(writes) {
             server.write(write).unwrap();
         }

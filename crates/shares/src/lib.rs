@@ -13,14 +13,16 @@
 //! | [`tree`] | the tree of buckets, and which take part in an eviction | 3.1, Figure 2 |
 //! | [`message`] | what is sent | |
 //! | [`client`] | where each block is, and what is asked of servers | Protocol 2, Subroutines 1 and 3 |
+//! | [`answers`] | answers that contradict each other | |
 //! | [`server`] | what one server does with its shares | Subroutines 1 and 3 |
 //!
 //! Nothing here does I/O or takes chance from the system: who uses it carries messages from the client to servers and between servers.
 //!
 //! # What it does not do yet
-//! It is the scheme alone: shares lie in memory, and there is no network, no durability and no defence against servers that do not do
-//! what they are told. Nobody outside the project has audited it.
+//! It is the scheme alone: shares lie in memory, and there is no network, no durability and servers that do not do what they
+//! are told are noticed by answers that contradict each other, and not else. Nobody outside the project has audited it.
 
+pub mod answers;
 pub mod client;
 pub mod field;
 pub mod message;

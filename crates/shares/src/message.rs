@@ -33,6 +33,13 @@ pub struct Evict<E> {
     pub matrices: Vec<Share<E>>,
 }
 
-/// What a dealer sends to one server in one round of an eviction (step 3 of Protocol 1): for each bucket that is made in it, the share
-/// of its share.
-pub type Dealt<E> = Vec<Share<E>>;
+/// What a dealer sends to one server in one round of an eviction (step 3 of Protocol 1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dealt<E> {
+    /// Of the eviction.
+    pub number: u64,
+    /// The level of the buckets that are made in the round: from 1 on.
+    pub level: u8,
+    /// For each of them, the share of the dealer's share.
+    pub shares: Vec<Share<E>>,
+}

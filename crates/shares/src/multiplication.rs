@@ -7,11 +7,11 @@
 use rand_core::CryptoRng;
 
 use crate::field::Field;
-use crate::sharing::{Parties, Share, share, weights};
+use crate::sharing::{Parties, Share, recover, share};
 
 /// Steps 2 and 3: what the dealer of this number sends to each server, itself included, in their order.
 ///
-/// The shares that are drawn are those of the servers behind it: each server gets as many seeds as the others.
+/// The shares that are drawn are those of the servers behind it. If all servers deal, each gets as many seeds as the others.
 pub fn reshare<F: Field>(
     parties: Parties,
     dealer: u8,
@@ -21,11 +21,10 @@ pub fn reshare<F: Field>(
     share::<F>(parties, product, dealer.into(), coins)
 }
 
-/// Step 6: the new share, from what was dealt by `dealers`, 2*t* + 1 of them.
-pub fn reduce<F: Field>(dealers: &[u8], dealt: &[&[F::Element]]) -> Vec<F::Element> {
-    let mut share = vec![F::ZERO; dealt[0].len()];
-    F::combine(&mut share, &weights::<F>(dealers, 0), 1, dealt);
-    share
+/// Step 6: the new share, from what was dealt by `dealers`, 2*t* + 1 of them. All servers take what the same dealers have dealt, or their shares lie on
+/// different polynomials. None where there are none, two of one dealer, or of different lengths.
+pub fn reduce<F: Field>(dealers: &[u8], dealt: &[&[F::Element]]) -> Option<Vec<F::Element>> {
+    recover::<F>(dealers, dealt)
 }
 
 #[cfg(test)]
@@ -35,8 +34,8 @@ mod tests {
 
     use super::*;
     use crate::field::tests::{drawn, over_all_fields};
-    use crate::sharing::recover;
     use crate::sharing::tests::{all_parties, shared};
+    use crate::sharing::weights;
 
     /// The first row of the inverse of the matrix (4) of the paper, by elimination.
     fn first_row_of_the_inverse<F: Field>(dealers: &[u8]) -> Vec<F::Element> {
@@ -103,7 +102,7 @@ mod tests {
             .collect();
         let of_server = |i: usize| {
             let got: Vec<_> = dealt.iter().map(|dealt| &dealt[i][..]).collect();
-            reduce::<F>(dealers, &got)
+            reduce::<F>(dealers, &got).unwrap()
         };
         (0..parties.servers()).map(of_server).collect()
     }
@@ -124,7 +123,7 @@ mod tests {
                     let numbers: Vec<u8> = (first..=first + parties.colluding() as u8).collect();
                     let shares: Vec<_> =
                         numbers.iter().map(|n| &product[usize::from(*n) - 1][..]).collect();
-                    assert_eq!(recover::<F>(&numbers, &shares), expected);
+                    assert_eq!(recover::<F>(&numbers, &shares).unwrap(), expected);
                 }
                 let again = multiplied::<F>(parties, &dealers, &product, &of_a, &mut coins);
                 let shares: Vec<_> =
@@ -132,7 +131,7 @@ mod tests {
                 let numbers: Vec<u8> = parties.numbers().take(shares.len()).collect();
                 let thrice: Vec<_> =
                     expected.iter().zip(&a).map(|(x, a)| F::multiply(*x, *a)).collect();
-                assert_eq!(recover::<F>(&numbers, &shares), thrice);
+                assert_eq!(recover::<F>(&numbers, &shares).unwrap(), thrice);
             }
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! What it is sent may come from anybody. It is checked first, and refused whole: then nothing has changed.
 
+use std::collections::HashMap;
 use std::fmt::{self, Display};
-use std::sync::Arc;
 
 use oblivio_core::BucketId;
 use rand_core::CryptoRng;
@@ -20,8 +20,8 @@ pub struct Server<F: Field> {
     parties: Parties,
     tree: Tree,
     block_elements: usize,
-    /// By their name. One that was never written is none: everybody knows that it is all zeros.
-    buckets: Vec<Option<Bucket<F::Element>>>,
+    /// Those that hold something. The others are all zeros, which follows from the number of evictions and is no secret.
+    buckets: HashMap<BucketId, Bucket<F::Element>>,
     /// A slot of such a bucket.
     zeros: Vec<F::Element>,
     /// Blocks written to the root since the last eviction.
@@ -31,8 +31,8 @@ pub struct Server<F: Field> {
     evicting: Option<Evicting<F::Element>>,
 }
 
-/// The slots of a bucket, one after the other. A sibling shares it with what it was copied from.
-type Bucket<E> = Arc<Vec<E>>;
+/// The slots of a bucket, one after the other.
+type Bucket<E> = Vec<E>;
 
 /// An eviction that is under way.
 struct Evicting<E> {
@@ -60,18 +60,29 @@ const IS_NOT_EVICTING: Refused = Refused("no path is being evicted");
 
 impl<F: Field> Server<F> {
     /// With blocks that are all zeros.
-    pub fn new(number: u8, parties: Parties, tree: Tree, block_elements: usize) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When there is no server of this number.
+    pub fn new(
+        number: u8,
+        parties: Parties,
+        tree: Tree,
+        block_elements: usize,
+    ) -> Result<Self, Refused> {
+        if !parties.are_some(&[number]) {
+            return Err(Refused("there are fewer servers"));
+        }
+        Ok(Self {
             number,
             parties,
             tree,
             block_elements,
-            buckets: vec![None; tree.buckets()],
+            buckets: HashMap::new(),
             zeros: vec![F::ZERO; block_elements],
             written: 0,
             evictions: 0,
             evicting: None,
-        }
+        })
     }
 
     /// The share of the block that is selected, of degree 2*t* (Subroutine 1, steps 4 to 8).
@@ -108,10 +119,11 @@ impl<F: Field> Server<F> {
             ));
         }
         let block = block.into_elements::<F>(self.block_elements).ok_or(WRONG_LENGTH)?;
-        let zeros = self.zeros.len() * self.tree.slots();
-        let root = self.buckets[0].get_or_insert_with(|| Arc::new(vec![F::ZERO; zeros]));
+        let elements = self.bucket_elements();
+        let root = self.buckets.entry(BucketId::ROOT);
+        let root = root.or_insert_with(|| vec![F::ZERO; elements]);
         let start = slot * self.block_elements;
-        Arc::make_mut(root)[start..start + self.block_elements].copy_from_slice(&block);
+        root[start..start + self.block_elements].copy_from_slice(&block);
         self.written += 1;
         Ok(())
     }
@@ -135,6 +147,10 @@ impl<F: Field> Server<F> {
             ));
         }
         let elements = 2 * self.tree.slots() * self.tree.slots();
+        // Before any is drawn.
+        if !matrices.iter().all(|share| share.is_of::<F>(elements)) {
+            return Err(WRONG_LENGTH);
+        }
         let matrices = matrices.into_iter().map(|share| share.into_elements::<F>(elements));
         let matrices = matrices.collect::<Option<_>>().ok_or(WRONG_LENGTH)?;
         let triplets = self.tree.triplets(number).collect();
@@ -150,23 +166,24 @@ impl<F: Field> Server<F> {
     pub fn deal(&self, coins: &mut dyn CryptoRng) -> Result<Vec<Dealt<F::Element>>, Refused> {
         let evicting = self.evicting.as_ref().ok_or(IS_NOT_EVICTING)?;
         let triplet = evicting.triplets[0];
-        let mut dealt: Vec<Dealt<F::Element>> =
-            self.parties.numbers().map(|_| Vec::new()).collect();
+        let (number, level) = (self.evictions, triplet.destination.level());
+        let nothing = |_| Dealt { number, level, shares: Vec::new() };
+        let mut dealt: Vec<_> = self.parties.numbers().map(nothing).collect();
         for (child, matrix) in triplet.made().zip(&evicting.matrices) {
             let slots: Vec<_> = self.slots(triplet.source).chain(self.slots(child)).collect();
-            let mut product = vec![F::ZERO; self.tree.slots() * self.block_elements];
+            let mut product = vec![F::ZERO; self.bucket_elements()];
             F::combine(&mut product, matrix, self.tree.slots(), &slots);
             let shares = reshare::<F>(self.parties, self.number, &product, coins);
-            dealt.iter_mut().zip(shares).for_each(|(dealt, share)| dealt.push(share));
+            dealt.iter_mut().zip(shares).for_each(|(dealt, share)| dealt.shares.push(share));
         }
         Ok(dealt)
     }
 
     /// Takes what 2*t* + 1 dealers have sent to this server in this round, and has the buckets that come of it (Subroutine 3, steps 19
-    /// and 24, and step 6 of Protocol 1). Answers whether the eviction is over.
+    /// and 24, and step 6 of Protocol 1). The dealers are the same for all servers. Answers whether the eviction is over.
     ///
     /// # Errors
-    /// When there is no eviction, for other dealers than 2*t* + 1 different servers, and for shares that are none.
+    /// When there is no eviction, for other dealers than 2*t* + 1 different servers, for what was dealt in another round, and for shares that are none.
     pub fn reduce(
         &mut self,
         dealers: &[u8],
@@ -174,32 +191,37 @@ impl<F: Field> Server<F> {
     ) -> Result<bool, Refused> {
         let evicting = self.evicting.as_ref().ok_or(IS_NOT_EVICTING)?;
         let triplet = evicting.triplets[0];
-        let is_server = |number: &u8| self.parties.numbers().any(|known| known == *number);
-        let are_different = (1..dealers.len()).all(|i| !dealers[..i].contains(&dealers[i]));
         let are_enough =
             dealers.len() == self.parties.for_product() && dealers.len() == dealt.len();
-        if !(are_different && are_enough && dealers.iter().all(is_server)) {
+        if !(are_enough && self.parties.are_some(dealers)) {
             return Err(Refused("so many servers have to deal as give back a product, each once"));
         }
+        let round = (self.evictions, triplet.destination.level());
+        if dealt.iter().any(|dealt| (dealt.number, dealt.level) != round) {
+            return Err(Refused("this was dealt in another round"));
+        }
         let made: Vec<BucketId> = triplet.made().collect();
-        if dealt.iter().any(|dealt| dealt.len() != made.len()) {
+        if dealt.iter().any(|dealt| dealt.shares.len() != made.len()) {
             return Err(Refused("a dealer sends a share for each bucket that is made in a round"));
         }
-        let elements = self.tree.slots() * self.block_elements;
+        let elements = self.bucket_elements();
         let expanded = dealt.into_iter().map(|dealt| {
-            let shares = dealt.into_iter().map(|share| share.into_elements::<F>(elements));
+            let shares = dealt.shares.into_iter().map(|share| share.into_elements::<F>(elements));
             shares.collect::<Option<Vec<_>>>()
         });
         let expanded: Vec<_> = expanded.collect::<Option<_>>().ok_or(WRONG_LENGTH)?;
-        for (i, bucket) in made.iter().enumerate() {
-            let dealt: Vec<_> = expanded.iter().map(|dealt| &dealt[i][..]).collect();
-            let share = reduce::<F>(dealers, &dealt);
-            self.buckets[bucket.0 as usize] = Some(Arc::new(share));
+        let reduced = (0..made.len()).map(|bucket| {
+            let dealt: Vec<_> = expanded.iter().map(|dealt| &dealt[bucket][..]).collect();
+            reduce::<F>(dealers, &dealt)
+        });
+        let reduced: Vec<_> = reduced.collect::<Option<_>>().ok_or(WRONG_LENGTH)?;
+        // The source is empty afterwards. Its sibling gets all of it, unless that is made.
+        if let Some(source) = self.buckets.remove(&triplet.source)
+            && !triplet.is_last
+        {
+            self.buckets.insert(triplet.sibling, source);
         }
-        if !triplet.is_last {
-            let source = self.buckets[triplet.source.0 as usize].clone();
-            self.buckets[triplet.sibling.0 as usize] = source;
-        }
+        self.buckets.extend(made.iter().copied().zip(reduced));
         let Some(Evicting { triplets, matrices }) = &mut self.evicting else {
             return Err(IS_NOT_EVICTING);
         };
@@ -213,9 +235,13 @@ impl<F: Field> Server<F> {
         Ok(is_over)
     }
 
+    fn bucket_elements(&self) -> usize {
+        self.tree.slots() * self.block_elements
+    }
+
     /// The slots of a bucket.
     fn slots(&self, bucket: BucketId) -> impl Iterator<Item = &[F::Element]> {
-        let held = self.buckets[bucket.0 as usize].as_deref();
+        let held = self.buckets.get(&bucket);
         let slot = move |slot: usize| match held {
             Some(elements) => &elements[slot * self.block_elements..][..self.block_elements],
             None => &self.zeros[..],

@@ -70,6 +70,11 @@ impl Parties {
         2 * self.colluding() + 1
     }
 
+    /// Whether these are servers, no two of them the same.
+    pub(crate) fn are_some(self, numbers: &[u8]) -> bool {
+        numbers.iter().all(|number| (1..=self.servers).contains(number)) && are_different(numbers)
+    }
+
     /// The numbers of all servers, from 1. Server *i* has the place *i*.
     pub fn numbers(self) -> impl Iterator<Item = u8> {
         1..=self.servers
@@ -106,12 +111,22 @@ impl<E> fmt::Debug for Share<E> {
 }
 
 impl<E: Copy> Share<E> {
+    /// Whether it is the share of a vector of so many elements.
+    pub fn is_of<F: Field<Element = E>>(&self, count: usize) -> bool {
+        match self {
+            Self::Drawn(_) => true,
+            Self::Computed(elements) => {
+                elements.len() == count && elements.iter().copied().all(F::is_element)
+            }
+        }
+    }
+
     /// The share itself, if it is one of a vector of so many elements.
     pub fn into_elements<F: Field<Element = E>>(self, count: usize) -> Option<Vec<E>> {
-        match self {
-            Self::Drawn(seed) => Some(draw::<F>(&seed, count)),
-            Self::Computed(elements) => (elements.len() == count).then_some(elements),
-        }
+        self.is_of::<F>(count).then(|| match self {
+            Self::Drawn(seed) => draw::<F>(&seed, count),
+            Self::Computed(elements) => elements,
+        })
     }
 }
 
@@ -153,11 +168,31 @@ fn fresh_seed(coins: &mut dyn CryptoRng) -> Seed {
     seed
 }
 
-/// The secret again, from shares of servers `numbers`: as many as the degree of the polynomial and one more.
-pub fn recover<F: Field>(numbers: &[u8], shares: &[&[F::Element]]) -> Vec<F::Element> {
-    let mut secret = vec![F::ZERO; shares[0].len()];
-    F::combine(&mut secret, &weights::<F>(numbers, 0), 1, shares);
-    secret
+/// The secret again, from shares of servers `numbers`: as many as the degree of the polynomial and one more. None where there are none, two of one server, or of
+/// different lengths.
+pub fn recover<F: Field>(numbers: &[u8], shares: &[&[F::Element]]) -> Option<Vec<F::Element>> {
+    value::<F>(numbers, shares, 0)
+}
+
+/// What a polynomial with these values is at another place.
+pub(crate) fn value<F: Field>(
+    numbers: &[u8],
+    shares: &[&[F::Element]],
+    at: u8,
+) -> Option<Vec<F::Element>> {
+    let length = shares.first()?.len();
+    let are_of_one_length = shares.iter().all(|share| share.len() == length);
+    if numbers.len() != shares.len() || !are_of_one_length || !are_different(numbers) {
+        return None;
+    }
+    let mut value = vec![F::ZERO; length];
+    F::combine(&mut value, &weights::<F>(numbers, at), 1, shares);
+    Some(value)
+}
+
+/// Whether none comes twice.
+pub(crate) fn are_different(numbers: &[u8]) -> bool {
+    (1..numbers.len()).all(|i| !numbers[..i].contains(&numbers[i]))
 }
 
 /// By what the values at some places are multiplied, so that their sum is the value at another place: Lagrange's interpolation of a
@@ -226,17 +261,33 @@ pub(crate) mod tests {
         numbers.iter().map(|number| &shares[usize::from(*number) - 1][..]).collect()
     }
 
+    fn recovered<F: Field>(numbers: &[u8], shares: &[Vec<F::Element>]) -> Vec<F::Element> {
+        recover::<F>(numbers, &of(shares, numbers)).unwrap()
+    }
+
+    #[test]
+    fn what_are_no_shares_give_nothing() {
+        use crate::field::Gf256;
+        let recover = recover::<Gf256>;
+        assert_eq!(recover(&[], &[]), None);
+        assert_eq!(recover(&[1, 1], &[&[7], &[7]]), None);
+        assert_eq!(recover(&[1, 2], &[&[7]]), None);
+        assert_eq!(recover(&[1, 2], &[&[7], &[7, 7]]), None);
+        assert_eq!(recover(&[1, 2], &[&[], &[]]), Some(vec![]));
+        assert_eq!(recover(&[1, 2], &[&[7], &[7]]), Some(vec![7]));
+    }
+
     fn enough_shares_give_the_secret<F: Field>() {
         for parties in all_parties() {
             let secret = drawn::<F>(1, 20);
             for turn in 0..8 {
                 let shares = shared::<F>(parties, &secret, turn);
                 for chosen in choices(parties, parties.colluding() + 1) {
-                    assert_eq!(recover::<F>(&chosen, &of(&shares, &chosen)), secret);
+                    assert_eq!(recovered::<F>(&chosen, &shares), secret);
                 }
                 // One fewer gives something else.
                 for chosen in choices(parties, parties.colluding()) {
-                    assert_ne!(recover::<F>(&chosen, &of(&shares, &chosen)), secret);
+                    assert_ne!(recovered::<F>(&chosen, &shares), secret);
                 }
             }
         }
@@ -311,13 +362,13 @@ pub(crate) mod tests {
             ] {
                 let (shares, expected) = found;
                 for chosen in choices(parties, count) {
-                    assert_eq!(recover::<F>(&chosen, &of(&shares, &chosen)), expected);
+                    assert_eq!(recovered::<F>(&chosen, &shares), expected);
                 }
             }
             // A product is of twice the degree.
             let (shares, expected) = each(&F::multiply);
             for chosen in choices(parties, parties.for_product() - 1) {
-                assert_ne!(recover::<F>(&chosen, &of(&shares, &chosen)), expected);
+                assert_ne!(recovered::<F>(&chosen, &shares), expected);
             }
         }
     }

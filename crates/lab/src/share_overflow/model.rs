@@ -95,7 +95,7 @@ mod tests {
         let mut client = Client::<Gf256>::new(parties, tree, BLOCKS, 1).unwrap();
         for address in (0..BLOCKS).cycle() {
             let (selected, _) = client.select(address, &mut coins).unwrap();
-            client.write(selected, &[0], &mut coins).unwrap();
+            client.write(&selected, &[0], &mut coins).unwrap();
             if client.must_evict() {
                 match client.evict(&mut coins) {
                     Ok(_) => (),

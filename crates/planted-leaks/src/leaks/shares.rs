@@ -1,7 +1,7 @@
 //! Leaks of S³ORAM: what servers that hold shares learn of blocks, of the owner's accesses, or of each other's shares.
 
 use super::{Edit, Leak};
-use crate::targets::{SHARES_SHARING, SHARES_VIEW};
+use crate::targets::{SHARES_COINS, SHARES_SHARING, SHARES_VIEW};
 
 const SHARING: &str = "shares/src/sharing.rs";
 const CLIENT: &str = "shares/src/client/mod.rs";
@@ -15,6 +15,8 @@ const TOGETHER: &str = "the_shares_of_as_many_servers_as_may_collude_are_uniform
 const MADE: &str = "what_comes_of_a_round_is_uniform";
 const PATHS: &str = "paths_are_drawn_whatever_the_owner_does";
 const FIRST: &str = "a_block_that_was_never_accessed_is_looked_for_anywhere";
+const DRAWN_ONCE: &str = "paths_and_seeds_are_what_was_drawn";
+const DEGREE: &str = "every_place_is_on_a_polynomial_of_degree_t";
 const EVICTIONS: &str = "evictions_are_counted";
 
 const QUERY: &str = "let shares = share::<F>(self.parties, &query, self.next_turn(), coins);";
@@ -244,12 +246,96 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "when a block that was never written is accessed",
         edits: &[Edit {
             file: CLIENT,
-            find: "self.written == self.tree.accesses()",
+            find: "self.written >= self.tree.accesses()",
             replacement: "let alive = (0..self.positions.blocks())
             .filter(|it| self.positions.get(*it).is_some())
             .count();
         self.written == self.tree.accesses() || (self.written == 2 && alive < 3)",
         }],
         found_by: &[SHARES_VIEW.tests(&[SHAPE, EVICTIONS])],
+    },
+    Leak {
+        name: "shares-second-seed-follows-from-the-first",
+        shows: "every share to two servers: one of them can draw what the other has",
+        edits: &[Edit {
+            file: SHARING,
+            find: DRAWN,
+            replacement: "let mut seeds: Vec<Seed> = drawn.iter().map(|_| fresh_seed(coins)).collect();
+    if let [first, second, ..] = &mut seeds[..] {
+        *second = *first;
+        second[0] ^= 1;
+    }",
+        }],
+        found_by: &[SHARES_COINS.tests(&[DRAWN_ONCE])],
+    },
+    Leak {
+        name: "shares-are-drawn-from-two-bytes-of-a-seed",
+        shows: "all secrets to whoever tries 65,536 seeds",
+        edits: &[Edit {
+            file: SHARING,
+            find: "    F::draw(&mut ChaCha20Rng::from_seed(*seed), &mut elements);",
+            replacement: "    let mut short = Seed::default();
+    short[..2].copy_from_slice(&seed[..2]);
+    F::draw(&mut ChaCha20Rng::from_seed(short), &mut elements);",
+        }],
+        found_by: &[SHARES_COINS.tests(&["every_bit_of_a_seed_counts"])],
+    },
+    Leak {
+        name: "shares-leaf-follows-from-the-data",
+        shows: "that a block begins with a zero, half of the time",
+        edits: &[Edit {
+            file: CLIENT,
+            find: "let (leaf, slot) = (self.draw_leaf(coins), self.written);",
+            replacement: "let (drawn, slot) = (self.draw_leaf(coins), self.written);
+        let is_zero = block.first() == Some(&F::ZERO);
+        let leaf = if is_zero { Leaf(drawn.0 & !1) } else { drawn };",
+        }],
+        found_by: &[SHARES_COINS.tests(&[DRAWN_ONCE])],
+    },
+    Leak {
+        name: "shares-are-dealt-as-they-are-if-there-are-more-servers",
+        shows: "all blocks of an eviction, to every server, if there are more than 2t + 1",
+        edits: &[Edit {
+            file: MULTIPLICATION,
+            find: "    share::<F>(parties, product, dealer.into(), coins)",
+            replacement: "    let shares = share::<F>(parties, product, dealer.into(), coins);
+    if parties.servers() == parties.for_product() {
+        return shares;
+    }
+    shares.iter().map(|_| Share::Computed(product.to_vec())).collect()",
+        }],
+        found_by: &[SHARES_COINS.tests(&[DRAWN_ONCE, DEGREE])],
+    },
+    Leak {
+        name: "shares-last-element-dealt-is-of-degree-zero",
+        shows: "the last byte of each bucket that is made",
+        edits: &[Edit {
+            file: MULTIPLICATION,
+            find: "    share::<F>(parties, product, dealer.into(), coins)",
+            replacement: "    let mut shares = share::<F>(parties, product, dealer.into(), coins);
+    for share in &mut shares {
+        let share_of_all = share.clone().into_elements::<F>(product.len());
+        if let (Some(mut elements), Some(last)) = (share_of_all, product.last()) {
+            *elements.last_mut().unwrap_or(&mut F::ZERO.clone()) = *last;
+            *share = Share::Computed(elements);
+        }
+    }
+    shares",
+        }],
+        found_by: &[SHARES_COINS.tests(&[DRAWN_ONCE, DEGREE])],
+    },
+    Leak {
+        name: "shares-dealer-stretches-eight-bytes",
+        shows: "all that is dealt, to whoever tries 2^64 seeds",
+        edits: &[Edit {
+            file: MULTIPLICATION,
+            find: "    share::<F>(parties, product, dealer.into(), coins)",
+            replacement: "    use rand_core::SeedableRng;
+    let mut seed = [0; 32];
+    coins.fill_bytes(&mut seed[..8]);
+    let mut stretched = chacha20::ChaCha20Rng::from_seed(seed);
+    share::<F>(parties, product, dealer.into(), &mut stretched)",
+        }],
+        found_by: &[SHARES_COINS.tests(&[DRAWN_ONCE])],
     },
 ];

@@ -13,9 +13,10 @@ use std::marker::PhantomData;
 use oblivio_core::{BucketId, Leaf};
 use rand_core::CryptoRng;
 
+use crate::answers::{self, NoBlock, Recovered};
 use crate::field::Field;
 use crate::message::{Evict, RootWrite, Select};
-use crate::sharing::{Parties, recover, share};
+use crate::sharing::{Parties, share};
 use crate::tree::Tree;
 use positions::{Position, Positions};
 
@@ -34,6 +35,8 @@ pub struct Client<F> {
     evictions: u64,
     /// How often something was shared.
     turns: u64,
+    /// The block that was asked for and is not written back yet: if its path were asked for again, that would show.
+    selected: Option<usize>,
     field: PhantomData<F>,
 }
 
@@ -51,11 +54,13 @@ pub enum ClientError {
     NoSuchBlock,
     /// The root has to be evicted first.
     MustEvict,
-    /// There are fewer than 2*t* + 1 answers, or two of one server, or one that is none.
-    Answers,
+    /// What servers have answered makes no block.
+    Answers(NoBlock),
     /// A block is longer or shorter.
     BlockLength,
-    /// A bucket has no room for what is to be evicted to it: see [`Preset::overflow_log2`](crate::tree::Preset::overflow_log2).
+    /// A block that was asked for has to be written back before anything else is done, and only that one can be.
+    IsSelected,
+    /// A bucket has no room for what is to be evicted to it: see [`Preset::overflow_log2`](crate::tree::Preset::overflow_log2). Nothing can be done about it.
     Overflow(BucketId),
 }
 
@@ -64,10 +69,16 @@ impl Display for ClientError {
         match self {
             Self::NoSuchBlock => f.write_str("there are fewer blocks"),
             Self::MustEvict => f.write_str("the root is full: evict first"),
-            Self::Answers => f.write_str(
+            Self::Answers(NoBlock::NotAnswers) => f.write_str(
                 "too few servers have answered, or with something else than a share of a block",
             ),
+            Self::Answers(NoBlock::Contradict) => f.write_str(
+                "answers of servers contradict each other, and there are too few to tell which are wrong",
+            ),
             Self::BlockLength => f.write_str("blocks of this tree have another length"),
+            Self::IsSelected => {
+                f.write_str("the block that was asked for has to be written back first")
+            }
             Self::Overflow(bucket) => {
                 write!(f, "bucket {bucket} has no room for what is to be evicted to it")
             }
@@ -101,13 +112,14 @@ impl<F: Field> Client<F> {
             written: 0,
             evictions: 0,
             turns: 0,
+            selected: None,
             field,
         })
     }
 
     /// Whether the next thing has to be an eviction.
     pub fn must_evict(&self) -> bool {
-        self.written == self.tree.accesses()
+        self.written >= self.tree.accesses()
     }
 
     /// How many evictions there were.
@@ -120,7 +132,7 @@ impl<F: Field> Client<F> {
     /// A block that was never written is nowhere. A path that is drawn is asked for it, and no slot of it.
     ///
     /// # Errors
-    /// When there is no such block, or an eviction comes first.
+    /// When there is no such block, or an eviction or the block before comes first.
     pub fn select(
         &mut self,
         address: usize,
@@ -128,6 +140,9 @@ impl<F: Field> Client<F> {
     ) -> Result<(Selected, Vec<SelectOf<F>>), ClientError> {
         if address >= self.positions.blocks() {
             return Err(ClientError::NoSuchBlock);
+        }
+        if self.selected.is_some() {
+            return Err(ClientError::IsSelected);
         }
         if self.must_evict() {
             return Err(ClientError::MustEvict);
@@ -142,10 +157,11 @@ impl<F: Field> Client<F> {
         }
         let shares = share::<F>(self.parties, &query, self.next_turn(), coins);
         let queries = shares.into_iter().map(|query| Select { leaf, query }).collect();
+        self.selected = Some(address);
         Ok((Selected { address }, queries))
     }
 
-    /// The block, from what servers `numbers` have answered.
+    /// The block, from what servers `numbers` have answered: 2*t* + 1 of them at least. With more, wrong answers are noticed, and corrected if they are few.
     ///
     /// # Errors
     /// [`ClientError::Answers`].
@@ -153,37 +169,32 @@ impl<F: Field> Client<F> {
         &self,
         numbers: &[u8],
         answers: &[Vec<F::Element>],
-    ) -> Result<Vec<F::Element>, ClientError> {
-        let enough = self.parties.for_product();
-        let is_server = |number: &u8| self.parties.numbers().any(|known| known == *number);
-        let are_different = (1..numbers.len()).all(|i| !numbers[..i].contains(&numbers[i]));
-        let are_blocks = answers.iter().all(|answer| answer.len() == self.block_elements);
-        if numbers.len() != answers.len()
-            || numbers.len() < enough
-            || !(are_different && are_blocks && numbers.iter().all(is_server))
-        {
-            return Err(ClientError::Answers);
-        }
-        let answers: Vec<_> = answers.iter().take(enough).map(Vec::as_slice).collect();
-        Ok(recover::<F>(&numbers[..enough], &answers))
+    ) -> Result<Recovered<F::Element>, ClientError> {
+        answers::decode::<F>(self.parties, numbers, answers, self.block_elements)
+            .map_err(ClientError::Answers)
     }
 
     /// Maps the block that was selected to a new path, and writes it to the root (steps 2 and 5 to 11 of Protocol 2): what to send to
     /// each server.
     ///
     /// # Errors
-    /// [`ClientError::BlockLength`].
+    /// [`ClientError::BlockLength`], and [`ClientError::IsSelected`] for another block than was selected last.
     pub fn write(
         &mut self,
-        selected: Selected,
+        selected: &Selected,
         block: &[F::Element],
         coins: &mut dyn CryptoRng,
     ) -> Result<Vec<RootWrite<F::Element>>, ClientError> {
         if block.len() != self.block_elements {
             return Err(ClientError::BlockLength);
         }
+        let Selected { address } = *selected;
+        if self.selected != Some(address) {
+            return Err(ClientError::IsSelected);
+        }
+        self.selected = None;
         let (leaf, slot) = (self.draw_leaf(coins), self.written);
-        self.positions.set(selected.address, Position { leaf, level: 0, slot });
+        self.positions.set(address, Position { leaf, level: 0, slot });
         self.written += 1;
         let shares = share::<F>(self.parties, block, self.next_turn(), coins);
         Ok(shares.into_iter().map(|block| RootWrite { slot, block }).collect())
@@ -192,11 +203,14 @@ impl<F: Field> Client<F> {
     /// Evicts the next path (Subroutine 3, steps 1 to 17): what to send to each server. It may be done ahead of its time.
     ///
     /// # Errors
-    /// [`ClientError::Overflow`].
+    /// [`ClientError::Overflow`], and [`ClientError::IsSelected`] in the middle of an access.
     pub fn evict(
         &mut self,
         coins: &mut dyn CryptoRng,
     ) -> Result<Vec<Evict<F::Element>>, ClientError> {
+        if self.selected.is_some() {
+            return Err(ClientError::IsSelected);
+        }
         let number = self.evictions;
         let plan = eviction::plan::<F>(self.tree, number, &self.positions)?;
         for (address, position) in plan.moves {

@@ -69,6 +69,10 @@ impl Field for Mersenne61 {
         }
     }
 
+    fn is_element(value: u64) -> bool {
+        value < PRIME
+    }
+
     fn pack(data: &[u8], out: &mut [u64]) {
         for (element, bytes) in out.iter_mut().zip(data.chunks(Self::PACKED_BYTES)) {
             let mut number = [0; 8];
@@ -94,7 +98,7 @@ impl Field for Mersenne61 {
         let (numbers, _) = bytes.as_chunks();
         for (element, number) in out.iter_mut().zip(numbers) {
             *element = u64::from_le_bytes(*number);
-            if *element >= PRIME {
+            if !Self::is_element(*element) {
                 return Err(NotElements);
             }
         }
@@ -162,6 +166,18 @@ mod tests {
         let mut element = [0];
         Mersenne61::decode(&(PRIME - 1).to_le_bytes(), &mut element).unwrap();
         assert_eq!(element, [PRIME - 1]);
+    }
+
+    #[test]
+    fn every_bit_is_drawn() {
+        use crate::field::tests::drawn;
+        const COUNT: usize = 10_000;
+        let elements = drawn::<Mersenne61>(1, COUNT);
+        for bit in 0..61 {
+            let set = elements.iter().filter(|element| *element >> bit & 1 == 1).count();
+            // Six deviations.
+            assert!(set.abs_diff(COUNT / 2) < 300, "bit {bit}: {set}");
+        }
     }
 
     /// The largest products, more of them than are added up before they are reduced.

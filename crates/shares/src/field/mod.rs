@@ -45,6 +45,11 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     /// Draws each element of `out` uniformly and independently.
     fn draw(coins: &mut dyn CryptoRng, out: &mut [Self::Element]);
 
+    /// Whether a value that comes from elsewhere is an element.
+    fn is_element(_: Self::Element) -> bool {
+        true
+    }
+
     /// Elements that so many bytes of data are packed into.
     fn packed_elements(bytes: usize) -> usize {
         bytes.div_ceil(Self::PACKED_BYTES)

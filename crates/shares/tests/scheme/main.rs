@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+mod coins;
+mod refusals;
 mod view;
 mod world;
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use oblivio_core::Leaf;
 use oblivio_shares::client::Client;
 use oblivio_shares::field::{Field, Gf256};
-use oblivio_shares::message::Evict;
+use oblivio_shares::message::{Dealt, Evict};
 use oblivio_shares::multiplication::reduce;
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
@@ -61,7 +61,9 @@ fn shape(seen: &Seen<u8>) -> String {
         Seen::Select(select) => format!("select by {:?}", select.query),
         Seen::Write(write) => format!("write {} {:?}", write.slot, write.block),
         Seen::Evict(Evict { number, matrices }) => format!("evict {number} {}", of_all(matrices)),
-        Seen::Dealt(dealer, dealt) => format!("from {dealer} {}", of_all(dealt)),
+        Seen::Dealt(dealer, Dealt { number, level, shares }) => {
+            format!("from {dealer} {number} {level} {}", of_all(shares))
+        }
     }
 }
 
@@ -86,7 +88,7 @@ fn shares(seen: &Seen<u8>) -> Vec<&Share<u8>> {
         Seen::Select(select) => vec![&select.query],
         Seen::Write(write) => vec![&write.block],
         Seen::Evict(Evict { matrices, .. }) => matrices.iter().collect(),
-        Seen::Dealt(_, dealt) => dealt.iter().collect(),
+        Seen::Dealt(_, dealt) => dealt.shares.iter().collect(),
     }
 }
 
@@ -144,7 +146,8 @@ fn matrices(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
 fn dealt(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
     match seen {
         Seen::Dealt(_, dealt) => {
-            dealt.iter().map(|it| (it.clone(), usize::from(PRESET.slots) * BLOCK_BYTES)).collect()
+            let elements = usize::from(PRESET.slots) * BLOCK_BYTES;
+            dealt.shares.iter().map(|it| (it.clone(), elements)).collect()
         }
         _ => Vec::new(),
     }
@@ -194,7 +197,7 @@ fn what_comes_of_a_round_is_uniform() {
                 let buckets = 0..of_dealers[0].len();
                 let bucket = |bucket: usize| {
                     let shares: Vec<_> = of_dealers.iter().map(|it| &it[bucket][..]).collect();
-                    reduce::<Gf256>(&[1, 2, 3], &shares)
+                    reduce::<Gf256>(&[1, 2, 3], &shares).unwrap()
                 };
                 buckets.flat_map(bucket).collect::<Vec<_>>()
             });

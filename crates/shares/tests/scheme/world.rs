@@ -39,7 +39,7 @@ impl<F: Field> World<F> {
         seed: u64,
     ) -> Self {
         let client = Client::new(parties, tree, blocks, block_elements).unwrap();
-        let server = |number| Server::new(number, parties, tree, block_elements);
+        let server = |number| Server::new(number, parties, tree, block_elements).unwrap();
         let enough: Vec<u8> = parties.numbers().take(parties.for_product()).collect();
         Self {
             client,
@@ -70,8 +70,8 @@ impl<F: Field> World<F> {
         let answers: Vec<_> = answers.collect();
         let used: Vec<_> =
             self.answering.iter().map(|number| answers[usize::from(*number) - 1].clone()).collect();
-        let block = self.client.recover(&self.answering, &used).unwrap();
-        let writes = self.client.write(selected, data.unwrap_or(&block), &mut self.coins).unwrap();
+        let block = self.client.recover(&self.answering, &used).unwrap().block;
+        let writes = self.client.write(&selected, data.unwrap_or(&block), &mut self.coins).unwrap();
         self.note(writes.iter().cloned().map(Seen::Write));
         for (server, write) in self.servers.iter_mut().zip(writes) {
             server.write(write).unwrap();

@@ -8,7 +8,9 @@ use super::product;
 
 /// `out += factor · row`. Both are of one length.
 pub(super) fn add_multiple(out: &mut [u8], factor: u8, row: &[u8]) {
-    add_products(Way::best(), out, &[factor], 1, &[row]);
+    if !out.is_empty() {
+        add_products(Way::best(), out, &[factor], 1, &[row]);
+    }
 }
 
 /// See [`Field::combine`](crate::field::Field::combine).
@@ -64,6 +66,9 @@ fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&
     let length = rows[0].len();
     assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));
     out.fill(0);
+    if out.is_empty() {
+        return;
+    }
     if columns == 1 {
         // Each row is read once, from its beginning to its end.
         for (rows, factors) in rows.chunks(ROWS).zip(matrix.chunks(ROWS)) {

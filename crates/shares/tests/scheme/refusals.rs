@@ -1,0 +1,181 @@
+//! What is out of order is refused, and then nothing has changed.
+
+use oblivio_core::Leaf;
+use oblivio_shares::answers::NoBlock;
+use oblivio_shares::client::{Client, ClientError};
+use oblivio_shares::field::{Gf256, Mersenne61};
+use oblivio_shares::message::{Dealt, Evict, RootWrite, Select};
+use oblivio_shares::server::Server;
+use oblivio_shares::sharing::{Parties, Share};
+use oblivio_shares::tree::{Preset, Tree};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// Elements of a block, of a path, of a matrix and of a bucket.
+const BLOCK: usize = 3;
+const PATH: usize = 12;
+const MATRIX: usize = 32;
+const BUCKET: usize = 12;
+
+fn parties() -> Parties {
+    Parties::new(3, 1).unwrap()
+}
+
+fn tree() -> Tree {
+    Tree::new(2, Preset { slots: 4, accesses: 2 }).unwrap()
+}
+
+fn coins() -> StdRng {
+    StdRng::seed_from_u64(1)
+}
+
+fn share(elements: usize) -> Share<u8> {
+    Share::Computed(vec![1; elements])
+}
+
+fn select(leaf: u64, elements: usize) -> Select<u8> {
+    Select { leaf: Leaf(leaf), query: share(elements) }
+}
+
+fn write(slot: usize, elements: usize) -> RootWrite<u8> {
+    RootWrite { slot, block: share(elements) }
+}
+
+fn evict(number: u64, matrices: usize, elements: usize) -> Evict<u8> {
+    Evict { number, matrices: vec![share(elements); matrices] }
+}
+
+fn dealt(level: u8, buckets: usize, elements: usize) -> Dealt<u8> {
+    Dealt { number: 0, level, shares: vec![share(elements); buckets] }
+}
+
+#[test]
+fn servers_refuse_what_is_out_of_order() {
+    let server = |number| Server::<Gf256>::new(number, parties(), tree(), BLOCK);
+    assert!(server(0).is_err() && server(4).is_err());
+    let mut server = server(1).unwrap();
+    for (leaf, elements) in [(4, PATH), (u64::MAX, PATH), (0, PATH - 1), (0, PATH + 1), (0, 0)] {
+        assert!(server.select(select(leaf, elements)).is_err(), "{leaf}, {elements}");
+    }
+    let out_of_order = [(1, BLOCK), (usize::MAX, BLOCK), (0, BLOCK - 1), (0, BLOCK + 1), (0, 0)];
+    for (slot, elements) in out_of_order {
+        assert!(server.write(write(slot, elements)).is_err(), "{slot}, {elements}");
+    }
+    server.write(write(0, BLOCK)).unwrap();
+    server.write(write(1, BLOCK)).unwrap();
+    assert!(server.write(write(2, BLOCK)).is_err(), "the root is to be evicted");
+    let before = server.select(select(0, PATH)).unwrap();
+    assert!(server.deal(&mut coins()).is_err() && server.reduce(&[1, 2, 3], vec![]).is_err());
+    for (number, matrices, elements) in
+        [(1, 3, MATRIX), (0, 2, MATRIX), (0, 4, MATRIX), (0, 3, MATRIX - 1), (0, 3, MATRIX + 1)]
+    {
+        assert!(server.begin_eviction(evict(number, matrices, elements)).is_err());
+    }
+    assert_eq!(server.select(select(0, PATH)).unwrap(), before);
+    server.begin_eviction(evict(0, 3, MATRIX)).unwrap();
+    assert!(server.select(select(0, PATH)).is_err() && server.write(write(0, BLOCK)).is_err());
+    assert!(server.begin_eviction(evict(0, 3, MATRIX)).is_err());
+    let right = || dealt(1, 1, BUCKET);
+    let of_other_eviction = Dealt { number: 1, ..right() };
+    for (dealers, dealt) in [
+        (&[1, 2][..], vec![right(); 2]),
+        (&[1, 2, 3], vec![right(); 2]),
+        (&[1, 2, 2], vec![right(); 3]),
+        (&[1, 2, 4], vec![right(); 3]),
+        (&[0, 1, 2], vec![right(); 3]),
+        (&[1, 2, 3], vec![dealt(1, 0, BUCKET); 3]),
+        (&[1, 2, 3], vec![dealt(1, 2, BUCKET); 3]),
+        (&[1, 2, 3], vec![right(), right(), dealt(1, 1, BUCKET + 1)]),
+        (&[1, 2, 3], vec![right(), right(), dealt(2, 1, BUCKET)]),
+        (&[1, 2, 3], vec![right(), of_other_eviction, right()]),
+        (&[], vec![]),
+    ] {
+        assert!(server.reduce(dealers, dealt).is_err(), "{dealers:?}");
+    }
+    assert_eq!(server.reduce(&[1, 2, 3], vec![right(); 3]), Ok(false));
+    // What has been dealt for one round is nothing in the next.
+    assert!(server.reduce(&[1, 2, 3], vec![right(); 3]).is_err());
+    assert_eq!(server.reduce(&[3, 1, 2], vec![dealt(2, 2, BUCKET); 3]), Ok(true));
+    server.write(write(0, BLOCK)).unwrap();
+}
+
+#[test]
+fn what_is_no_element_of_the_field_is_refused() {
+    let mut server = Server::<Mersenne61>::new(1, parties(), tree(), BLOCK).unwrap();
+    let no_element = Share::Computed(vec![u64::MAX; BLOCK]);
+    assert!(server.write(RootWrite { slot: 0, block: no_element }).is_err());
+    let client = Client::<Mersenne61>::new(parties(), tree(), 4, 1).unwrap();
+    let answers = [vec![1], vec![(1 << 61) - 1], vec![3]];
+    let refused = ClientError::Answers(NoBlock::NotAnswers);
+    assert_eq!(client.recover(&[1, 2, 3], &answers), Err(refused));
+}
+
+#[test]
+fn a_client_refuses_what_is_out_of_order() {
+    let mut coins = coins();
+    assert!(Client::<Gf256>::new(parties(), tree(), 9, BLOCK).is_err());
+    let mut client = Client::<Gf256>::new(parties(), tree(), 4, BLOCK).unwrap();
+    assert_eq!(client.select(4, &mut coins).unwrap_err(), ClientError::NoSuchBlock);
+    for address in 0..2 {
+        let selected = client.select(address, &mut coins).unwrap().0;
+        let refused = client.write(&selected, &[0; BLOCK + 1], &mut coins);
+        assert_eq!(refused, Err(ClientError::BlockLength));
+        assert!(client.write(&selected, &[0; BLOCK], &mut coins).is_ok());
+    }
+    assert_eq!(client.select(0, &mut coins).unwrap_err(), ClientError::MustEvict);
+}
+
+/// The path of a block is shown once: it is not asked for again before the block has got another.
+#[test]
+fn a_block_is_written_back_before_anything_else_is_done() {
+    let mut coins = coins();
+    let mut client = Client::<Gf256>::new(parties(), tree(), 4, BLOCK).unwrap();
+    let mut other = Client::<Gf256>::new(parties(), tree(), 4, BLOCK).unwrap();
+    let (first, _) = client.select(1, &mut coins).unwrap();
+    let (stray, _) = other.select(2, &mut coins).unwrap();
+    for address in 0..4 {
+        assert_eq!(client.select(address, &mut coins).unwrap_err(), ClientError::IsSelected);
+    }
+    assert_eq!(client.evict(&mut coins).unwrap_err(), ClientError::IsSelected);
+    let refused = client.write(&stray, &[0; BLOCK], &mut coins);
+    assert_eq!(refused, Err(ClientError::IsSelected));
+    assert!(client.write(&first, &[0; BLOCK], &mut coins).is_ok());
+    let refused = client.write(&first, &[0; BLOCK], &mut coins);
+    assert_eq!(refused, Err(ClientError::IsSelected), "it is there already");
+    assert!(client.select(1, &mut coins).is_ok());
+}
+
+#[test]
+fn an_eviction_that_overflows_changes_nothing() {
+    let mut coins = coins();
+    let tree = Tree::new(5, Preset { slots: 1, accesses: 1 }).unwrap();
+    let mut client = Client::<Gf256>::new(parties(), tree, 16, 1).unwrap();
+    for address in (0..16).cycle().take(10_000) {
+        let selected = client.select(address, &mut coins).unwrap().0;
+        assert!(client.write(&selected, &[0], &mut coins).is_ok());
+        let before = client.evictions();
+        if let Err(error) = client.evict(&mut coins) {
+            assert!(matches!(error, ClientError::Overflow(_)));
+            assert_eq!(client.evictions(), before);
+            assert!(client.must_evict());
+            assert_eq!(client.evict(&mut coins), Err(error));
+            return;
+        }
+    }
+    panic!("buckets of one slot never overflow");
+}
+
+/// A share of nothing is one.
+#[test]
+fn blocks_without_bytes_are_blocks() {
+    let mut coins = coins();
+    let mut client = Client::<Gf256>::new(parties(), tree(), 4, 0).unwrap();
+    let (_, queries) = client.select(1, &mut coins).unwrap();
+    let answers: Vec<_> = (1..)
+        .zip(queries)
+        .map(|(number, query)| {
+            Server::<Gf256>::new(number, parties(), tree(), 0).unwrap().select(query).unwrap()
+        })
+        .collect();
+    assert_eq!(client.recover(&[1, 2, 3], &answers).unwrap().block, []);
+}
