@@ -32,7 +32,7 @@ const DESCRIBED_MAX: usize = 10;
 #[derive(Parser)]
 struct Arguments {
     /// How many points to try, over all setups and seeds
-    #[arg(long, value_name = "N", default_value_t = 24_000)]
+    #[arg(long, value_name = "N", default_value_t = 24_000, value_parser = clap::value_parser!(u64).range(1..))]
     points: u64,
 
     /// How many workloads each setup gets

@@ -230,8 +230,11 @@ fn allowed_client(line: &str) -> Result<AllowedClient, KeyError> {
     let mut quota_bytes = None;
     for word in words {
         let quota = word.strip_prefix("quota=").and_then(|bytes| bytes.parse().ok());
-        quota_bytes = Some(quota.ok_or_else(|| {
-            KeyError(format!("{word} is not understood: behind the name there may be quota=BYTES"))
+        let is_first = quota_bytes.is_none();
+        quota_bytes = Some(quota.filter(|_| is_first).ok_or_else(|| {
+            KeyError(format!(
+                "{word} is not understood: behind the name there may be one quota=BYTES"
+            ))
         })?);
     }
     Ok(AllowedClient { key, name: name.to_owned(), quota_bytes })
@@ -283,6 +286,7 @@ mod tests {
             format!("{one} ../etc"),
             format!("{one} alice quota=much"),
             format!("{one} alice and more"),
+            format!("{one} alice quota=1000 quota=2000"),
             format!("{one} alice\n{one} bob"),
             format!("{one} alice\n{two} alice"),
             "alice".to_owned(),

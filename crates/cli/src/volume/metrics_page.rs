@@ -45,7 +45,7 @@ impl MetricsPage {
     }
 }
 
-/// Whatever is asked for, it is this page.
+/// There is this page, and no other.
 fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
     let asking = Stopwatch::start();
     stream.set_write_timeout(Some(ASK_WITHIN))?;
@@ -62,10 +62,14 @@ fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
             bytes => read += bytes,
         }
     }
-    let body = page();
+    let is_asked_for = request.starts_with(b"GET /metrics ");
+    let (status, body) = match is_asked_for {
+        true => ("200 OK", page()),
+        false => ("404 Not Found", "figures are at /metrics\n".to_owned()),
+    };
     write!(
         stream,
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
 }

@@ -72,6 +72,9 @@ pub(crate) fn serve_store(args: &StoreArgs) -> Result<(), CliError> {
         output::print(&format!(
             "stores for others at oblivio+tls://{address}/NAME?{query}&key=FILE"
         ))?;
+        if let Some(page) = &page {
+            output::print(&format!("figures at http://{}/metrics", page.address()))?;
+        }
     }
     let stopper = thread::Builder::new().name("stopper".into()).spawn(move || {
         while !end.is_asked() {

@@ -29,7 +29,7 @@ impl Refusal {
     }
 
     pub(super) fn fenced() -> Self {
-        Self::new(FailureKind::Fenced, "another client has opened this volume to write since")
+        Self::new(FailureKind::Fenced, "it has been opened to write since")
     }
 
     /// The system of the server failed to `act`.

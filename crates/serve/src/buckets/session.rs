@@ -22,10 +22,12 @@ const FIRST_BITS: u32 = 48;
 /// That of the volume which lies in `folder`; none if nobody has opened it to write.
 pub(super) fn read(folder: &Path) -> io::Result<Option<u64>> {
     let path = folder.join(NAME);
-    let text = match fs::read_to_string(&path) {
+    let found = match fs::metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        text => text?,
+        found => found?,
     };
+    // Whoever reads something else may wait for ever.
+    let text = if found.is_file() { fs::read_to_string(&path)? } else { String::new() };
     number_in(&text).map(Some).ok_or_else(|| {
         let message = format!(
             "{} is damaged: remove it, and the next opening to write draws a new number",
@@ -97,6 +99,11 @@ mod tests {
             fs::write(folder.join(NAME), damaged).unwrap();
             assert_eq!(read(folder).unwrap_err().kind(), ErrorKind::InvalidData, "{damaged}");
         }
+        remove(folder).unwrap();
+        // Nobody writes to a pipe that the operator has put there: it is not waited for.
+        let made = std::process::Command::new("mkfifo").arg(folder.join(NAME)).status();
+        assert!(made.unwrap().success());
+        assert_eq!(read(folder).unwrap_err().kind(), ErrorKind::InvalidData);
         remove(folder).unwrap();
         remove(folder).unwrap();
         assert_eq!(read(folder).unwrap(), None);

@@ -81,9 +81,13 @@ impl StoreServer {
     }
 
     fn page(&self) -> String {
+        self.get("/metrics")
+    }
+
+    fn get(&self, path: &str) -> String {
         use std::io::{Read, Write};
         let mut stream = std::net::TcpStream::connect(&self.metrics).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: me\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: me\r\n\r\n").unwrap();
         let mut page = String::new();
         stream.read_to_string(&mut page).unwrap();
         page
@@ -118,6 +122,7 @@ fn a_volume_on_a_server_is_a_volume() {
     let info = world.json(&format!("info {volume} --json"));
     assert_eq!(info["blocks"], 2048, "{info}");
     world.bad(&format!("create {volume} --size 8M"), 3, "choose another name");
+    assert!(server.get("/").starts_with("HTTP/1.1 404 "));
     let page = server.page();
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("requests_total"), "{page}");
     let log = fs::read_to_string(world.path(LOG)).unwrap();
@@ -181,8 +186,8 @@ fn a_server_that_is_killed_under_load_loses_nothing() {
     let world = World::new();
     let mut server = StoreServer::new(&world, "");
     let volume = server.volume("disk");
-    world.good(&format!("create {volume} --size 16M"));
-    fs::write(world.path("data"), bytes(4, 16 * MIB)).unwrap();
+    world.good(&format!("create {volume} --size 48M"));
+    fs::write(world.path("data"), bytes(4, 48 * MIB)).unwrap();
     let command = format!(
         "serve nbd {volume} --run 'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp data back'"
     );

@@ -102,6 +102,12 @@ fn what_makes_no_server_is_said() {
     let twice = client("a");
     let clients = vec![twice.clone(), AllowedClient { name: "b".into(), ..twice }];
     assert!(matches!(refused(path, clients), BucketServerError::Client(_)));
+    let key = SecretKey::generate().unwrap();
+    let clients = vec![AllowedClient { key: key.public(), ..client("a") }];
+    let options =
+        BucketServerOptions { folder: path.into(), key, clients, limits: BucketLimits::default() };
+    let refused_itself = BucketServer::bind("127.0.0.1:0".parse().unwrap(), options);
+    assert!(matches!(refused_itself, Err(BucketServerError::Client(_))));
     fs::write(path.join("file"), "").unwrap();
     for place in ["file", "none"] {
         assert!(matches!(refused(&path.join(place), vec![]), BucketServerError::Folder(..)));
