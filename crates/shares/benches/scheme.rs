@@ -102,6 +102,8 @@ impl World {
                 each.into_iter().map(|it| it.join().unwrap()).fold(true, |a, b| a & b)
             });
         }
+        let evictions = self.client.evictions();
+        self.servers.iter_mut().for_each(|server| server.agree(evictions).unwrap());
     }
 }
 

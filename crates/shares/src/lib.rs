@@ -19,8 +19,8 @@
 //! Nothing here does I/O or takes chance from the system: who uses it carries messages from the client to servers and between servers.
 //!
 //! # What it does not do yet
-//! It is the scheme alone: shares lie in memory, and there is no network, no durability and servers that do not do what they
-//! are told are noticed by answers that contradict each other, and not else. Nobody outside the project has audited it.
+//! It is the scheme alone: shares lie in memory, and there is no network and no durability. Servers that do not do what they are told are noticed by
+//! answers that contradict each other, and not else. How evictions count on all servers or on none is in ADR 16. Nobody outside the project has audited it.
 
 pub mod answers;
 pub mod client;

@@ -28,6 +28,8 @@ pub struct RootWrite<E> {
 pub struct Evict<E> {
     /// Counted from 0. It says which path.
     pub number: u64,
+    /// Each time that it is begun, a greater one than ever before: what was dealt in one attempt is nothing in another.
+    pub attempt: u64,
     /// For each level below the root, of the matrix that says which slot of the source and of the destination goes to which slot of
     /// the destination; and one more, for the leaf beside the path. Each has a row for each slot of both, and a column for each slot.
     pub matrices: Vec<Share<E>>,
@@ -38,6 +40,8 @@ pub struct Evict<E> {
 pub struct Dealt<E> {
     /// Of the eviction.
     pub number: u64,
+    /// Of the attempt.
+    pub attempt: u64,
     /// The level of the buckets that are made in the round: from 1 on.
     pub level: u8,
     /// For each of them, the share of the dealer's share.

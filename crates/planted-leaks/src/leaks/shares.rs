@@ -6,7 +6,7 @@ use crate::targets::{SHARES_COINS, SHARES_SHARING, SHARES_VIEW};
 const SHARING: &str = "shares/src/sharing.rs";
 const CLIENT: &str = "shares/src/client/mod.rs";
 const MULTIPLICATION: &str = "shares/src/multiplication.rs";
-const SERVER: &str = "shares/src/server.rs";
+const SERVER: &str = "shares/src/server/mod.rs";
 
 const SHAPE: &str = "what_servers_get_has_one_shape_whatever_the_owner_does";
 const SEEDS: &str = "no_seed_comes_twice";

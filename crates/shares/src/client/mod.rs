@@ -202,6 +202,9 @@ impl<F: Field> Client<F> {
 
     /// Evicts the next path (Subroutine 3, steps 1 to 17): what to send to each server. It may be done ahead of its time.
     ///
+    /// If servers do not come to an end with it, all [go back](crate::server::Server::go_back), and are sent the same again as a
+    /// [later attempt](Self::next_attempt): the same shares say nothing more.
+    ///
     /// # Errors
     /// [`ClientError::Overflow`], and [`ClientError::IsSelected`] in the middle of an access.
     pub fn evict(
@@ -217,13 +220,22 @@ impl<F: Field> Client<F> {
             self.positions.set(address, position);
         }
         (self.evictions, self.written) = (number + 1, 0);
-        let mut evictions: Vec<_> =
-            self.parties.numbers().map(|_| Evict { number, matrices: Vec::new() }).collect();
+        let attempt = self.next_turn();
+        let mut evictions: Vec<_> = self
+            .parties
+            .numbers()
+            .map(|_| Evict { number, attempt, matrices: Vec::new() })
+            .collect();
         for matrix in plan.matrices {
             let shares = share::<F>(self.parties, &matrix, self.next_turn(), coins);
             evictions.iter_mut().zip(shares).for_each(|(evict, share)| evict.matrices.push(share));
         }
         Ok(evictions)
+    }
+
+    /// The number of a further attempt to evict a path.
+    pub fn next_attempt(&mut self) -> u64 {
+        self.next_turn()
     }
 
     fn next_turn(&mut self) -> u64 {

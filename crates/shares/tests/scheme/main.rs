@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
 mod coins;
+mod epochs;
 mod refusals;
 mod view;
 mod world;

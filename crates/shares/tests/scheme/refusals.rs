@@ -5,7 +5,7 @@ use oblivio_shares::answers::NoBlock;
 use oblivio_shares::client::{Client, ClientError};
 use oblivio_shares::field::{Gf256, Mersenne61};
 use oblivio_shares::message::{Dealt, Evict, RootWrite, Select};
-use oblivio_shares::server::Server;
+use oblivio_shares::server::{Epoch, Server, Stage};
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
 use rand::SeedableRng;
@@ -42,11 +42,11 @@ fn write(slot: usize, elements: usize) -> RootWrite<u8> {
 }
 
 fn evict(number: u64, matrices: usize, elements: usize) -> Evict<u8> {
-    Evict { number, matrices: vec![share(elements); matrices] }
+    Evict { number, attempt: 1, matrices: vec![share(elements); matrices] }
 }
 
 fn dealt(level: u8, buckets: usize, elements: usize) -> Dealt<u8> {
-    Dealt { number: 0, level, shares: vec![share(elements); buckets] }
+    Dealt { number: 0, attempt: 1, level, shares: vec![share(elements); buckets] }
 }
 
 #[test]
@@ -77,6 +77,7 @@ fn servers_refuse_what_is_out_of_order() {
     assert!(server.begin_eviction(evict(0, 3, MATRIX)).is_err());
     let right = || dealt(1, 1, BUCKET);
     let of_other_eviction = Dealt { number: 1, ..right() };
+    let of_other_attempt = Dealt { attempt: 2, ..right() };
     for (dealers, dealt) in [
         (&[1, 2][..], vec![right(); 2]),
         (&[1, 2, 3], vec![right(); 2]),
@@ -88,6 +89,7 @@ fn servers_refuse_what_is_out_of_order() {
         (&[1, 2, 3], vec![right(), right(), dealt(1, 1, BUCKET + 1)]),
         (&[1, 2, 3], vec![right(), right(), dealt(2, 1, BUCKET)]),
         (&[1, 2, 3], vec![right(), of_other_eviction, right()]),
+        (&[1, 2, 3], vec![of_other_attempt, right(), right()]),
         (&[], vec![]),
     ] {
         assert!(server.reduce(dealers, dealt).is_err(), "{dealers:?}");
@@ -95,7 +97,12 @@ fn servers_refuse_what_is_out_of_order() {
     assert_eq!(server.reduce(&[1, 2, 3], vec![right(); 3]), Ok(false));
     // What has been dealt for one round is nothing in the next.
     assert!(server.reduce(&[1, 2, 3], vec![right(); 3]).is_err());
+    assert!(server.agree(1).is_err());
     assert_eq!(server.reduce(&[3, 1, 2], vec![dealt(2, 2, BUCKET); 3]), Ok(true));
+    assert_eq!(server.epoch(), Epoch { evictions: 1, written: 0, stage: Stage::Over });
+    assert!(server.select(select(0, PATH)).is_err() && server.write(write(0, BLOCK)).is_err());
+    assert!(server.agree(0).is_err() && server.agree(2).is_err());
+    server.agree(1).unwrap();
     server.write(write(0, BLOCK)).unwrap();
 }
 

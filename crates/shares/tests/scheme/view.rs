@@ -60,9 +60,11 @@ fn shape(seen: &Seen<u8>) -> String {
     match seen {
         Seen::Select(select) => format!("select by {:?}", select.query),
         Seen::Write(write) => format!("write {} {:?}", write.slot, write.block),
-        Seen::Evict(Evict { number, matrices }) => format!("evict {number} {}", of_all(matrices)),
-        Seen::Dealt(dealer, Dealt { number, level, shares }) => {
-            format!("from {dealer} {number} {level} {}", of_all(shares))
+        Seen::Evict(Evict { number, attempt, matrices }) => {
+            format!("evict {number} {attempt} {}", of_all(matrices))
+        }
+        Seen::Dealt(dealer, Dealt { number, attempt, level, shares }) => {
+            format!("from {dealer} {number} {attempt} {level} {}", of_all(shares))
         }
     }
 }

@@ -11,8 +11,8 @@ use rand::rngs::StdRng;
 
 pub(crate) struct World<F: Field> {
     pub(crate) client: Client<F>,
-    servers: Vec<Server<F>>,
-    coins: StdRng,
+    pub(crate) servers: Vec<Server<F>>,
+    pub(crate) coins: StdRng,
     /// Whose answers are used, and who deals: 2t + 1 each.
     pub(crate) answering: Vec<u8>,
     pub(crate) dealing: Vec<u8>,
@@ -104,6 +104,8 @@ impl<F: Field> World<F> {
                 is_over = self.servers[i].reduce(&dealing, got).unwrap();
             }
         }
+        let evictions = self.client.evictions();
+        self.servers.iter_mut().for_each(|server| server.agree(evictions).unwrap());
     }
 
     fn note(&mut self, sent: impl Iterator<Item = Seen<F::Element>>) {
