@@ -20,7 +20,8 @@
 //!
 //! # What it does not do yet
 //! It is the scheme alone: shares lie in memory, and there is no network and no durability. Servers that do not do what they are told are noticed by
-//! answers that contradict each other, and not else. How evictions count on all servers or on none is in ADR 16. Nobody outside the project has audited it.
+//! answers that contradict each other, and not else. How evictions count on all servers or on none is in ADR 16.
+//! The client wipes queries, matrices and its position map; blocks are their owner's to wipe. Nobody outside the project has audited it.
 
 pub mod answers;
 pub mod client;

@@ -5,6 +5,15 @@ use oblivio_core::Leaf;
 
 use crate::sharing::Share;
 
+/// Fills a leaf before anything else is done (Algorithm 3). All leaves are filled, also those to which no block belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load<E> {
+    /// Which.
+    pub leaf: Leaf,
+    /// Of its slots, one after the other.
+    pub bucket: Share<E>,
+}
+
 /// Asks for one slot of a path, without saying which (Subroutine 1). The answer is the share of a block, of degree 2*t*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select<E> {

@@ -10,6 +10,7 @@ use std::fmt::{self, Display};
 
 use chacha20::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
+use zeroize::Zeroizing;
 
 use crate::field::Field;
 
@@ -146,6 +147,8 @@ pub fn share<F: Field>(
     let drawn: Vec<_> = parties.drawn(turn).collect();
     let seeds: Vec<Seed> = drawn.iter().map(|_| fresh_seed(coins)).collect();
     let known: Vec<_> = seeds.iter().map(|seed| draw::<F>(seed, secret.len())).collect();
+    // All shares together are the secret.
+    let known = Zeroizing::new(known);
     let fixed_at: Vec<u8> = std::iter::once(0).chain(drawn.iter().copied()).collect();
     let share_of = |number| match drawn.iter().position(|other| *other == number) {
         Some(i) => Share::Drawn(seeds[i]),

@@ -17,6 +17,7 @@ const PATHS: &str = "paths_are_drawn_whatever_the_owner_does";
 const FIRST: &str = "a_block_that_was_never_accessed_is_looked_for_anywhere";
 const DRAWN_ONCE: &str = "paths_and_seeds_are_what_was_drawn";
 const DEGREE: &str = "every_place_is_on_a_polynomial_of_degree_t";
+const LOADED: &str = "what_is_put_into_a_tree_does_not_show";
 const EVICTIONS: &str = "evictions_are_counted";
 
 const QUERY: &str = "let shares = share::<F>(self.parties, &query, self.next_turn(), coins);";
@@ -95,7 +96,7 @@ pub(super) const LEAKS: &[Leak] = &[
                 let real = share::<F>(self.parties, &query, self.next_turn(), coins);
                 let zeros = |it| match it {
                     crate::sharing::Share::Drawn(seed) => crate::sharing::Share::Drawn(seed),
-                    crate::sharing::Share::Computed(_) => crate::sharing::Share::Computed(query.clone()),
+                    crate::sharing::Share::Computed(_) => crate::sharing::Share::Computed(query.to_vec()),
                 };
                 real.into_iter().map(zeros).collect()
             }
@@ -183,7 +184,7 @@ pub(super) const LEAKS: &[Leak] = &[
             file: CLIENT,
             find: MATRIX,
             replacement: "let shares = share::<F>(self.parties, &matrix, self.next_turn(), coins);
-            let shares: Vec<_> = shares.iter().map(|_| crate::sharing::Share::Computed(matrix.clone())).collect();",
+            let shares: Vec<_> = shares.iter().map(|_| crate::sharing::Share::Computed(matrix.to_vec())).collect();",
         }],
         found_by: &[SHARES_VIEW.tests(&[ALONE])],
     },
@@ -196,7 +197,7 @@ pub(super) const LEAKS: &[Leak] = &[
             replacement: "let shares = share::<F>(self.parties, &matrix, self.next_turn(), coins);
             let moves = matrix.iter().any(|it| *it != F::ZERO);
             let shares: Vec<_> = shares.into_iter().map(|it| match it {
-                crate::sharing::Share::Computed(_) if !moves => crate::sharing::Share::Computed(matrix.clone()),
+                crate::sharing::Share::Computed(_) if !moves => crate::sharing::Share::Computed(matrix.to_vec()),
                 it => it,
             }).collect();",
         }],
@@ -337,5 +338,28 @@ pub(super) const LEAKS: &[Leak] = &[
     share::<F>(parties, product, dealer.into(), &mut stretched)",
         }],
         found_by: &[SHARES_COINS.tests(&[DRAWN_ONCE])],
+    },
+    Leak {
+        name: "shares-empty-leaves-are-not-loaded",
+        shows: "to which leaves no block is mapped",
+        edits: &[Edit {
+            file: CLIENT,
+            find: "send(shares.into_iter().map(|bucket| Load { leaf, bucket }).collect());",
+            replacement: "if bucket.iter().any(|it| *it != F::ZERO) {
+                send(shares.into_iter().map(|bucket| Load { leaf, bucket }).collect());
+            }",
+        }],
+        found_by: &[SHARES_VIEW.tests(&[LOADED])],
+    },
+    Leak {
+        name: "shares-leaves-are-loaded-as-they-are",
+        shows: "all data that is put into a tree",
+        edits: &[Edit {
+            file: CLIENT,
+            find: "let shares = share::<F>(self.parties, &bucket, self.next_turn(), coins);",
+            replacement: "let shares = share::<F>(self.parties, &bucket, self.next_turn(), coins);
+            let shares: Vec<_> = shares.iter().map(|_| crate::sharing::Share::Computed(bucket.to_vec())).collect();",
+        }],
+        found_by: &[SHARES_VIEW.tests(&[LOADED])],
     },
 ];

@@ -1,6 +1,7 @@
 //! Which block goes where when a path is evicted (Subroutine 3).
 
 use oblivio_core::{BucketId, Leaf};
+use zeroize::{Zeroize, Zeroizing};
 
 use super::ClientError;
 use super::positions::{Position, Positions};
@@ -8,11 +9,11 @@ use crate::field::Field;
 use crate::tree::{Tree, Triplet};
 
 /// An eviction. The matrices are secret until they are shared.
-pub(super) struct Plan<E> {
+pub(super) struct Plan<E: Zeroize> {
     /// Where blocks are afterwards. Of several of one block the last is true.
     pub(super) moves: Vec<(usize, Position)>,
     /// See [`Evict::matrices`](crate::message::Evict::matrices).
-    pub(super) matrices: Vec<Vec<E>>,
+    pub(super) matrices: Vec<Zeroizing<Vec<E>>>,
 }
 
 /// The blocks in the slots of a bucket.
@@ -74,9 +75,9 @@ impl Push<'_> {
         child: &mut Occupants,
         leaf_of: &dyn Fn(usize) -> Leaf,
         moves: &mut Vec<(usize, Position)>,
-    ) -> Result<Vec<F::Element>, ClientError> {
+    ) -> Result<Zeroizing<Vec<F::Element>>, ClientError> {
         let slots = child.len();
-        let mut matrix = vec![F::ZERO; 2 * slots * slots];
+        let mut matrix = Zeroizing::new(vec![F::ZERO; 2 * slots * slots]);
         for (slot, _) in child.iter().enumerate().filter(|(_, address)| address.is_some()) {
             matrix[(slots + slot) * slots + slot] = F::ONE;
         }

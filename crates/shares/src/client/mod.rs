@@ -12,10 +12,11 @@ use std::marker::PhantomData;
 
 use oblivio_core::{BucketId, Leaf};
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use crate::answers::{self, NoBlock, Recovered};
 use crate::field::Field;
-use crate::message::{Evict, RootWrite, Select};
+use crate::message::{Evict, Load, RootWrite, Select};
 use crate::sharing::{Parties, share};
 use crate::tree::Tree;
 use positions::{Position, Positions};
@@ -54,6 +55,8 @@ pub enum ClientError {
     NoSuchBlock,
     /// The root has to be evicted first.
     MustEvict,
+    /// Data goes into a tree first of all, or not at all.
+    IsUsed,
     /// What servers have answered makes no block.
     Answers(NoBlock),
     /// A block is longer or shorter.
@@ -69,6 +72,7 @@ impl Display for ClientError {
         match self {
             Self::NoSuchBlock => f.write_str("there are fewer blocks"),
             Self::MustEvict => f.write_str("the root is full: evict first"),
+            Self::IsUsed => f.write_str("the tree has been used: data can only be put into a new one"),
             Self::Answers(NoBlock::NotAnswers) => f.write_str(
                 "too few servers have answered, or with something else than a share of a block",
             ),
@@ -117,6 +121,47 @@ impl<F: Field> Client<F> {
         })
     }
 
+    /// Puts data into a tree of which nothing has been used yet (Algorithm 3): maps each block to a leaf that is drawn, and hands over what to send to each
+    /// server, leaf by leaf. `block` puts the data of a block where it is told to.
+    ///
+    /// Blocks go to leaves alone. Buckets above them are filled by evictions, which take for granted what is empty.
+    ///
+    /// # Errors
+    /// [`ClientError::Overflow`] if more blocks are mapped to a leaf than it has slots: that is as unlikely as that an eviction overflows it, and with other coins it
+    /// is not so. [`ClientError::IsUsed`] for a tree that was.
+    pub fn load(
+        &mut self,
+        coins: &mut dyn CryptoRng,
+        mut block: impl FnMut(usize, &mut [F::Element]),
+        mut send: impl FnMut(Vec<Load<F::Element>>),
+    ) -> Result<(), ClientError> {
+        if self.turns > 0 || self.selected.is_some() {
+            return Err(ClientError::IsUsed);
+        }
+        let leaves: Vec<_> = (0..self.positions.blocks()).map(|_| self.draw_leaf(coins)).collect();
+        let mut blocks_of = vec![Vec::new(); self.tree.leaves() as usize];
+        for (address, leaf) in leaves.iter().enumerate() {
+            blocks_of[leaf.0 as usize].push(address);
+        }
+        let level = self.tree.height();
+        let is_full = |blocks: &Vec<usize>| blocks.len() > self.tree.slots();
+        if let Some(leaf) = blocks_of.iter().position(is_full) {
+            return Err(ClientError::Overflow(BucketId::on_path(Leaf(leaf as u64), level)));
+        }
+        let mut bucket = Zeroizing::new(vec![F::ZERO; self.tree.slots() * self.block_elements]);
+        for (leaf, blocks) in (0..).map(Leaf).zip(blocks_of) {
+            bucket.fill(F::ZERO);
+            for (slot, address) in blocks.into_iter().enumerate() {
+                let start = slot * self.block_elements;
+                block(address, &mut bucket[start..start + self.block_elements]);
+                self.positions.set(address, Position { leaf, level, slot });
+            }
+            let shares = share::<F>(self.parties, &bucket, self.next_turn(), coins);
+            send(shares.into_iter().map(|bucket| Load { leaf, bucket }).collect());
+        }
+        Ok(())
+    }
+
     /// Whether the next thing has to be an eviction.
     pub fn must_evict(&self) -> bool {
         self.written >= self.tree.accesses()
@@ -147,7 +192,7 @@ impl<F: Field> Client<F> {
         if self.must_evict() {
             return Err(ClientError::MustEvict);
         }
-        let mut query = vec![F::ZERO; self.tree.path_slots()];
+        let mut query = Zeroizing::new(vec![F::ZERO; self.tree.path_slots()]);
         // It is drawn for both.
         let drawn = self.draw_leaf(coins);
         let position = self.positions.get(address);

@@ -5,6 +5,7 @@
 //! (134 MB, where the paper states 119), and eight in larger trees.
 
 use oblivio_core::Leaf;
+use zeroize::Zeroizing;
 
 use crate::tree::Tree;
 
@@ -26,8 +27,8 @@ pub(super) struct Positions {
 }
 
 enum Entries {
-    Narrow(Vec<u32>),
-    Wide(Vec<u64>),
+    Narrow(Zeroizing<Vec<u32>>),
+    Wide(Zeroizing<Vec<u64>>),
 }
 
 impl Positions {
@@ -35,9 +36,9 @@ impl Positions {
     pub(super) fn new(tree: Tree, blocks: usize) -> Self {
         let slots_of_paths = u128::from(tree.leaves()) * tree.path_slots() as u128;
         let entries = if slots_of_paths < u128::from(u32::MAX) {
-            Entries::Narrow(vec![0; blocks])
+            Entries::Narrow(Zeroizing::new(vec![0; blocks]))
         } else {
-            Entries::Wide(vec![0; blocks])
+            Entries::Wide(Zeroizing::new(vec![0; blocks]))
         };
         Self { tree, entries }
     }

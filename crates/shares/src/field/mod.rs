@@ -8,13 +8,14 @@ use std::fmt::{Debug, Display};
 pub use gf256::Gf256;
 pub use mersenne61::Mersenne61;
 use rand_core::CryptoRng;
+use zeroize::Zeroize;
 
 /// A finite field, and how bytes are made elements of it without loss.
 ///
 /// Whoever has shares of data adds and multiplies rows of elements, so what is done for each of them stands here too.
 pub trait Field: Copy + Debug + Send + Sync + 'static {
     /// One of them. There is one value for each element.
-    type Element: Copy + Eq + Debug + Send + Sync + 'static;
+    type Element: Copy + Eq + Debug + Zeroize + Send + Sync + 'static;
 
     /// What people call the field.
     const NAME: &'static str;

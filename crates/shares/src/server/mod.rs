@@ -14,7 +14,7 @@ use std::sync::Arc;
 use oblivio_core::BucketId;
 
 use crate::field::Field;
-use crate::message::{RootWrite, Select};
+use crate::message::{Load, RootWrite, Select};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 use eviction::{Evicting, Replaced};
@@ -108,6 +108,25 @@ impl<F: Field> Server<F> {
             replaced: None,
             attempt: 0,
         })
+    }
+
+    /// Keeps what a leaf holds at the beginning (Algorithm 3, steps 14 and 15).
+    ///
+    /// # Errors
+    /// For a leaf that there is not or that was filled, a share that is none, and once anything else has been done.
+    pub fn load(&mut self, load: Load<F::Element>) -> Result<(), Refused> {
+        let Load { leaf, bucket } = load;
+        let id = BucketId::on_path(leaf, self.tree.height());
+        if leaf.0 >= self.tree.leaves() || self.buckets.contains_key(&id) {
+            return Err(Refused("the tree has no such leaf, or it has been filled"));
+        }
+        let new = Epoch { evictions: 0, written: 0, stage: Stage::Settled };
+        if self.epoch() != new {
+            return Err(Refused("the tree has been used: data can only be put into a new one"));
+        }
+        let bucket = bucket.into_elements::<F>(self.bucket_elements()).ok_or(WRONG_LENGTH)?;
+        self.buckets.insert(id, Arc::new(bucket));
+        Ok(())
     }
 
     /// How far it is.

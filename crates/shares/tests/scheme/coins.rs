@@ -168,6 +168,7 @@ fn expanded(seen: &Seen<u8>, tree: Tree) -> Vec<(u8, Vec<u8>)> {
     };
     let slots = tree.slots();
     match seen {
+        Seen::Load(it) => vec![elements(4, &it.bucket, slots * 16)],
         Seen::Select(it) => vec![elements(0, &it.query, tree.path_slots())],
         Seen::Write(it) => vec![elements(1, &it.block, 16)],
         Seen::Evict(it) => {

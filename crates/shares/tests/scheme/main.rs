@@ -68,6 +68,22 @@ fn an_eviction_ahead_of_its_time_moves_what_is_there() {
     }
 }
 
+#[test]
+fn what_was_put_into_a_tree_is_there() {
+    for (height, blocks) in [(1, 16), (3, 50), (3, 64)] {
+        let tree = Tree::new(height, PRESET).unwrap();
+        let mut world = World::<Gf256>::new(Parties::new(3, 1).unwrap(), tree, blocks, 2, 5);
+        world.load(|address, block| block.copy_from_slice(&[address as u8, 7]));
+        for round in 0..3 {
+            for address in 0..blocks {
+                let found = world.access(address, Some(&[address as u8, round]));
+                let before = if round == 0 { 7 } else { round - 1 };
+                assert_eq!(found, [address as u8, before], "round {round}");
+            }
+        }
+    }
+}
+
 /// Any 2t + 1 servers answer, and any 2t + 1 deal.
 #[test]
 fn any_servers_do_if_they_are_enough() {

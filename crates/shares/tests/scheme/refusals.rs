@@ -4,7 +4,7 @@ use oblivio_core::Leaf;
 use oblivio_shares::answers::NoBlock;
 use oblivio_shares::client::{Client, ClientError};
 use oblivio_shares::field::{Gf256, Mersenne61};
-use oblivio_shares::message::{Dealt, Evict, RootWrite, Select};
+use oblivio_shares::message::{Dealt, Evict, Load, RootWrite, Select};
 use oblivio_shares::server::{Epoch, Server, Stage};
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
@@ -104,6 +104,34 @@ fn servers_refuse_what_is_out_of_order() {
     assert!(server.agree(0).is_err() && server.agree(2).is_err());
     server.agree(1).unwrap();
     server.write(write(0, BLOCK)).unwrap();
+}
+
+#[test]
+fn data_is_put_into_new_trees_alone() {
+    let load = |leaf, elements| Load { leaf: Leaf(leaf), bucket: share(elements) };
+    let mut server = Server::<Gf256>::new(1, parties(), tree(), BLOCK).unwrap();
+    server.load(load(0, BUCKET)).unwrap();
+    for (leaf, elements) in [(0, BUCKET), (4, BUCKET), (u64::MAX, BUCKET), (1, BUCKET + 1)] {
+        assert!(server.load(load(leaf, elements)).is_err(), "{leaf}, {elements}");
+    }
+    server.write(write(0, BLOCK)).unwrap();
+    assert!(server.load(load(1, BUCKET)).is_err());
+    let mut client = Client::<Gf256>::new(parties(), tree(), 4, BLOCK).unwrap();
+    let _ = client.select(0, &mut coins()).unwrap();
+    let refused = client.load(&mut coins(), |_, _| (), |_| ());
+    assert_eq!(refused, Err(ClientError::IsUsed));
+    // Two blocks go to one leaf of one slot, half of the time.
+    let narrow = Tree::new(1, Preset { slots: 1, accesses: 1 }).unwrap();
+    let mut client = Client::<Gf256>::new(parties(), narrow, 2, BLOCK).unwrap();
+    let outcomes =
+        (0..20).map(|seed| client.load(&mut StdRng::seed_from_u64(seed), |_, _| (), |_| ()));
+    let outcomes: Vec<_> = outcomes.collect();
+    let is_overflow =
+        |outcome: &&Result<(), ClientError>| matches!(outcome, Err(ClientError::Overflow(_)));
+    let overflows = outcomes.iter().take_while(is_overflow).count();
+    // It goes on to be new until it is filled, and is used then.
+    assert!((1..10).contains(&overflows) && outcomes[overflows].is_ok());
+    assert!(outcomes[overflows + 1..].iter().all(|it| *it == Err(ClientError::IsUsed)));
 }
 
 #[test]

@@ -58,6 +58,7 @@ fn shape(seen: &Seen<u8>) -> String {
     let of_all =
         |shares: &[Share<u8>]| shares.iter().map(|it| format!("{it:?} ")).collect::<String>();
     match seen {
+        Seen::Load(load) => format!("load {} {:?}", load.leaf.0, load.bucket),
         Seen::Select(select) => format!("select by {:?}", select.query),
         Seen::Write(write) => format!("write {} {:?}", write.slot, write.block),
         Seen::Evict(Evict { number, attempt, matrices }) => {
@@ -84,9 +85,37 @@ fn what_servers_get_has_one_shape_whatever_the_owner_does() {
     }
 }
 
+/// What servers get when data is put into a tree, and of each leaf as much as of any other.
+fn loaded(fill: fn(usize, &mut [u8])) -> Vec<Vec<Seen<u8>>> {
+    let tree = Tree::new(HEIGHT, PRESET).unwrap();
+    let mut world = World::<Gf256>::new(parties(3, 1), tree, BLOCKS, BLOCK_BYTES, 11).watched();
+    world.load(fill);
+    world.seen.unwrap()
+}
+
+#[test]
+fn what_is_put_into_a_tree_does_not_show() {
+    let shapes = |fill| -> Vec<Vec<String>> {
+        loaded(fill).iter().map(|seen| seen.iter().map(shape).collect()).collect()
+    };
+    let zeros = shapes(|_, _| ());
+    assert!(zeros.iter().all(|of_server| of_server.len() == 1 << HEIGHT));
+    assert!(zeros == shapes(|address, block| block.fill(address as u8)));
+    let mut verdicts = Verdicts::new(1e-6);
+    for (i, seen) in loaded(|_, block| block.fill(0x55)).iter().enumerate() {
+        let elements = seen.iter().flat_map(shares).flat_map(|share| {
+            let elements = usize::from(PRESET.slots) * BLOCK_BYTES;
+            share.clone().into_elements::<Gf256>(elements).unwrap()
+        });
+        verdicts.add(format!("server {}", i + 1), uniformity(&counts(elements)));
+    }
+    verdicts.conclude();
+}
+
 /// The shares of a message.
 fn shares(seen: &Seen<u8>) -> Vec<&Share<u8>> {
     match seen {
+        Seen::Load(load) => vec![&load.bucket],
         Seen::Select(select) => vec![&select.query],
         Seen::Write(write) => vec![&write.block],
         Seen::Evict(Evict { matrices, .. }) => matrices.iter().collect(),

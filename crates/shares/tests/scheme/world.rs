@@ -2,7 +2,7 @@
 
 use oblivio_shares::client::Client;
 use oblivio_shares::field::Field;
-use oblivio_shares::message::{Dealt, Evict, RootWrite, Select};
+use oblivio_shares::message::{Dealt, Evict, Load, RootWrite, Select};
 use oblivio_shares::server::Server;
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Tree;
@@ -23,6 +23,7 @@ pub(crate) struct World<F: Field> {
 /// What a server got.
 #[derive(Clone, Debug)]
 pub(crate) enum Seen<E> {
+    Load(Load<E>),
     Select(Select<E>),
     Write(RootWrite<E>),
     Evict(Evict<E>),
@@ -49,6 +50,21 @@ impl<F: Field> World<F> {
             dealing: enough,
             seen: None,
         }
+    }
+
+    /// Puts data into it.
+    pub(crate) fn load(&mut self, block: impl FnMut(usize, &mut [F::Element])) {
+        let Self { client, servers, coins, seen, .. } = self;
+        let send = |loads: Vec<Load<F::Element>>| {
+            if let Some(seen) = seen {
+                let loads = loads.iter().cloned().map(Seen::Load);
+                seen.iter_mut().zip(loads).for_each(|(seen, load)| seen.push(load));
+            }
+            for (server, load) in servers.iter_mut().zip(loads) {
+                server.load(load).unwrap();
+            }
+        };
+        client.load(coins, block, send).unwrap();
     }
 
     /// Notes from now on what servers get.
