@@ -4,10 +4,11 @@ use std::fmt;
 
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{DurableScheme, Wish};
+use oblivio_shares::tree::{NoTree, Preset, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::link::{Traffic, VolumeOnLink};
+use crate::link::{REQUEST_BYTES, Traffic, VolumeOnLink};
 
 /// An ORAM with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,10 @@ pub enum Form {
     Raw,
     /// A volume as it is by default: the client keeps what has room in 48 MiB.
     Default,
+    /// S³ORAM with three servers as its paper counts it: Z = A = 333, elements of eight bytes that carry as many.
+    SharesPaper,
+    /// The same with trees and shares as this project has them: Z 333, A 176, elements of a byte, and one of three shares drawn from a seed.
+    Shares,
 }
 
 /// Levels of the tree of the paper's Path ORAM: 40 GB in blocks of 128 KiB.
@@ -33,8 +38,15 @@ const CLIENT_BYTES: [u64; 2] = [48 << 20, 96 << 20];
 
 impl Form {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::PathZ4, Self::PathZ5, Self::PathZ5Of19, Self::Raw, Self::Default];
+    pub const ALL: [Self; 7] = [
+        Self::PathZ4,
+        Self::PathZ5,
+        Self::PathZ5Of19,
+        Self::Raw,
+        Self::Default,
+        Self::SharesPaper,
+        Self::Shares,
+    ];
 
     /// What an access moves, for a disk of so many bytes in blocks of so many. None if there is no such volume.
     ///
@@ -61,8 +73,21 @@ impl Form {
                 }
                 Ok(None)
             }
+            Self::SharesPaper => {
+                // Half as many blocks as there is room for: section 3.1.
+                let tree = Tree::for_blocks(2 * wish.blocks(), Preset::PAPER).map_err(no_tree)?;
+                Ok(Some(shares(tree, block_bytes, 8.0, 3.0)))
+            }
+            Self::Shares => {
+                let tree = Tree::for_blocks(wish.blocks(), Preset::LARGE).map_err(no_tree)?;
+                Ok(Some(shares(tree, block_bytes, 1.0, 2.0)))
+            }
         }
     }
+}
+
+fn no_tree(error: NoTree) -> LabError {
+    LabError::Plan(format!("S³ORAM has no tree for so many blocks: {error}"))
 }
 
 impl fmt::Display for Form {
@@ -73,6 +98,8 @@ impl fmt::Display for Form {
             Self::PathZ5Of19 => "Path ORAM Z5, 19 levels",
             Self::Raw => "RAW ORAM, all on the server",
             Self::Default => "default volume",
+            Self::SharesPaper => "S³ORAM as published, 3 servers",
+            Self::Shares => "S³ORAM, bytes and seeds, 3 servers",
         })
     }
 }
@@ -92,9 +119,58 @@ pub(super) fn path(levels: u32, slots: u32, block_bytes: u32) -> Traffic {
     }
 }
 
+/// A query goes up and a block comes down, a block goes up, and for each *A* accesses the matrices of an eviction: to three servers, or to as many as do not draw theirs from a
+/// seed. What servers send to each other is not the client's.
+fn shares(tree: Tree, block_bytes: u32, element_bytes: f64, sent: f64) -> Traffic {
+    const SERVERS: f64 = 3.0;
+    let (slots, accesses) = (tree.slots() as f64, tree.accesses() as f64);
+    let query_bytes = sent * element_bytes * tree.path_slots() as f64;
+    let matrices = f64::from(tree.height()) + 1.0;
+    let eviction_bytes = sent * element_bytes * matrices * 2.0 * slots * slots;
+    let block_bytes = f64::from(block_bytes);
+    Traffic {
+        answer_bytes: SERVERS * block_bytes,
+        answer_pieces: query_bytes / REQUEST_BYTES,
+        read_bytes: SERVERS * block_bytes,
+        written_bytes: sent * block_bytes + eviction_bytes / accesses,
+        pieces: query_bytes / REQUEST_BYTES,
+        trips: 2.0 + 1.0 / accesses,
+        accesses: 1.0,
+    }
+}
+
 fn volume(wish: &Wish) -> Result<Option<Traffic>, LabError> {
     match DurableRaw.plan(wish) {
         Ok(config) => Ok(Some(*VolumeOnLink::of(&*config)?.traffic())),
         Err(_) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Link;
+    use crate::links::{PAPER_BLOCK_BYTES, PAPER_DISK_BYTES};
+
+    /// Of 128 KiB in a tree of 40 GiB, with H = 11 as published: by hand.
+    #[test]
+    fn an_access_to_servers_with_shares_moves_what_the_paper_counts() {
+        let home = Link::new(29.0, 5.0, 15.0);
+        let of = |form: Form| form.traffic(PAPER_DISK_BYTES, PAPER_BLOCK_BYTES).unwrap().unwrap();
+        let published = of(Form::SharesPaper);
+        let blocks = 3.0 * 131_072.0;
+        let (query, matrices) = (3.0 * 8.0 * 12.0 * 333.0, 3.0 * 8.0 * 12.0 * 2.0 * 333.0 * 333.0);
+        let up = blocks + query + matrices / 333.0;
+        let bytes = published.up_bytes() - (2.0 + 1.0 / 333.0) * 32.0;
+        assert!((bytes - up).abs() < 1.0, "{published:?}");
+        let seconds = published.serial_seconds(home);
+        assert!(
+            (seconds - (up * 8.0 / 5e6 + blocks * 8.0 / 29e6 + 0.03)).abs() < 0.01,
+            "{seconds}"
+        );
+        // One of three shares is drawn, and an element is a byte.
+        let ours = of(Form::Shares);
+        let seconds = ours.serial_seconds(home);
+        assert!((0.60..0.64).contains(&seconds), "{seconds}");
     }
 }

@@ -1,4 +1,4 @@
-//! The table of the documentation.
+//! Tables in Markdown.
 
 use super::{Form, Results, all_links, id};
 
