@@ -195,8 +195,8 @@ fn the_lab_puts_orams_on_links() {
         (&results["experiment"], &results["disk_bytes"]),
         (&"links".into(), &(1 << 30).into())
     );
-    // Five links, eight sizes of blocks, five forms.
-    assert_eq!(results["cells"].as_array().unwrap().len(), 200);
+    // Five links, eight sizes of blocks, seven forms.
+    assert_eq!(results["cells"].as_array().unwrap().len(), 280);
 }
 
 #[test]
