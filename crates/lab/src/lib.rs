@@ -14,6 +14,7 @@ mod error;
 pub mod evaluation;
 pub mod link;
 pub mod links;
+mod markdown;
 pub mod paper;
 pub mod pen;
 pub mod range_media;

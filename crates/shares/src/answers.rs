@@ -81,7 +81,7 @@ fn chosen<'a, E>(
 }
 
 /// Every choice of `count` of the numbers below `all`.
-fn choices(all: usize, count: usize) -> Vec<Vec<usize>> {
+pub(crate) fn choices(all: usize, count: usize) -> Vec<Vec<usize>> {
     let sets = (0u32..1 << all).filter(|set| set.count_ones() as usize == count);
     sets.map(|set| (0..all).filter(|i| set >> i & 1 == 1).collect()).collect()
 }
@@ -126,9 +126,7 @@ mod tests {
                             assert_eq!(decoded, Ok(Recovered { block: block.clone(), liars }));
                         } else {
                             // Something is noticed: nothing is taken for right with nobody lying.
-                            assert!(
-                                decoded.is_err() || !decoded.is_ok_and(|it| it.liars.is_empty())
-                            );
+                            assert!(!decoded.is_ok_and(|it| it.liars.is_empty()));
                         }
                     }
                 }

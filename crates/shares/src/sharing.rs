@@ -255,9 +255,8 @@ pub(crate) mod tests {
 
     /// Every choice of `count` of the servers.
     fn choices(parties: Parties, count: usize) -> Vec<Vec<u8>> {
-        let all = 0u32..1 << parties.servers();
-        let chosen = all.filter(|set| set.count_ones() as usize == count);
-        chosen.map(|set| parties.numbers().filter(|n| set >> (n - 1) & 1 == 1).collect()).collect()
+        let chosen = crate::answers::choices(parties.servers(), count);
+        chosen.into_iter().map(|which| which.into_iter().map(|i| i as u8 + 1).collect()).collect()
     }
 
     fn of<'s, E>(shares: &'s [Vec<E>], numbers: &[u8]) -> Vec<&'s [E]> {

@@ -88,7 +88,7 @@ impl Tree {
         }
         if !(1..=slots).contains(&accesses) {
             return Err(NoTree(
-                "there are 1 access for an eviction at least, and no more than a bucket has slots",
+                "an eviction comes after one access at least, and after no more than a bucket has slots",
             ));
         }
         Ok(Self { height, slots, accesses })
@@ -141,11 +141,6 @@ impl Tree {
     /// How many leaves there are.
     pub fn leaves(self) -> u64 {
         1 << self.height
-    }
-
-    /// How many buckets there are.
-    pub fn buckets(self) -> usize {
-        (2 << self.height) - 1
     }
 
     /// The buckets of the path to a leaf, the root first.
@@ -248,7 +243,7 @@ mod tests {
     #[test]
     fn a_sibling_that_is_no_leaf_has_been_emptied_before() {
         let tree = small(4);
-        let mut may_hold = vec![false; tree.buckets()];
+        let mut may_hold = vec![false; (2 << tree.height()) - 1];
         for number in 0..100 {
             for Triplet { source, destination, sibling, is_last } in tree.triplets(number) {
                 assert!(is_last || !may_hold[sibling.0 as usize], "eviction {number}");

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
+use std::mem;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -285,12 +286,12 @@ fn shake_hands(
         TlsReader { stream, shared: shared.clone(), until: None, buffer, came: 0, taken: 0 };
     reader.limit(Some(within))?;
     while shared.connection().is_handshaking() {
-        shared.send_what_waits(&mut shared.sender())?;
+        shared.send_what_waits(&mut shared.sender(), 0)?;
         if shared.connection().is_handshaking() && !reader.receive()? {
             return Err(ErrorKind::UnexpectedEof.into());
         }
     }
-    shared.send_what_waits(&mut shared.sender())?;
+    shared.send_what_waits(&mut shared.sender(), 0)?;
     reader.limit(None)?;
     let peer = shared.connection().peer_certificates().and_then(|shown| shown.first().cloned());
     let peer = peer.and_then(|key| PublicKey::of_spki(&key));
@@ -319,10 +320,13 @@ impl Shared {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody waits for the connection while the system takes what is sent.
-    fn send_what_waits(&self, sender: &mut Sender) -> io::Result<()> {
+    /// Sends what waits: so many bytes before they were encrypted, and what TLS itself has to say. Nobody waits for the connection while the
+    /// system takes it.
+    fn send_what_waits(&self, sender: &mut Sender, bytes: usize) -> io::Result<()> {
         let Sender { stream, records } = sender;
         records.clear();
+        // With what each record has around it: it would grow to twice as much as is ever sent at once.
+        records.reserve_exact(bytes + bytes / 512 + 1024);
         let mut connection = self.connection();
         while connection.wants_write() {
             connection.write_tls(records)?;
@@ -358,7 +362,7 @@ impl TlsReader {
         if has_answer {
             // Whoever sends meanwhile sends it as well. After an error, it says why.
             match self.shared.sender.try_lock() {
-                Ok(mut sender) => self.shared.send_what_waits(&mut sender)?,
+                Ok(mut sender) => self.shared.send_what_waits(&mut sender, 0)?,
                 Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => (),
             }
         }
@@ -429,12 +433,8 @@ impl Write for TlsWriter {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let unsent = std::mem::take(&mut self.unsent);
-        let mut sender = self.shared.sender();
-        sender.records.clear();
-        // With what each record has around it: it would grow to twice as much as is ever sent at once.
-        sender.records.reserve_exact(unsent + unsent / 512 + 1024);
-        self.shared.send_what_waits(&mut sender)
+        let unsent = mem::take(&mut self.unsent);
+        self.shared.send_what_waits(&mut self.shared.sender(), unsent)
     }
 }
 
@@ -444,7 +444,7 @@ impl LinkWriter for TlsWriter {
         let mut sender = self.shared.sender();
         // Whoever is gone, or takes nothing, is not told.
         let _ = sender.stream.set_nonblocking(true);
-        let _ = self.shared.send_what_waits(&mut sender);
+        let _ = self.shared.send_what_waits(&mut sender, self.unsent);
         let _ = sender.stream.shutdown(Shutdown::Both);
     }
 }

@@ -53,6 +53,21 @@ pub(crate) fn list() -> Result<(), CliError> {
     ))
 }
 
+/// Keeps a results file, and shows it, or what it says for people.
+fn keep_and_show(
+    output_dir: &OutputDir,
+    file: &str,
+    results: &str,
+    for_people: &str,
+    as_json: bool,
+) -> Result<(), CliError> {
+    let path = output_dir.write(file, results)?;
+    if as_json {
+        return output::print(results);
+    }
+    output::print(&format!("{for_people}\nresults  {}", path.display()))
+}
+
 /// `oblivio lab run stash-study`.
 pub(crate) fn run_stash_study(args: &StashStudyArgs) -> Result<(), CliError> {
     let plan = stash_study_plan(args);

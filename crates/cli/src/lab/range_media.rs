@@ -2,6 +2,7 @@
 
 use oblivio_lab::range_media::{Plan, RangeMediaStudy, run};
 
+use super::keep_and_show;
 use crate::args::RangeMediaArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
@@ -22,12 +23,7 @@ pub(crate) fn run_range_media(args: &RangeMediaArgs) -> Result<(), CliError> {
     let bar = progress::bar_of(plan.total_figures(), "figures");
     let study = run(&plan, &|| bar.inc(1))?;
     bar.finish_and_clear();
-    let results = study.to_json()?;
-    let path = output_dir.write("range-media.json", &results)?;
-    if args.json {
-        return output::print(&results);
-    }
-    output::print(&format!("{}\nresults  {}", study.table(), path.display()))
+    keep_and_show(&output_dir, "range-media.json", &study.to_json()?, &study.table(), args.json)
 }
 
 /// Shows a results file again.

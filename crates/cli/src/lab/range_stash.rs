@@ -2,7 +2,7 @@
 
 use oblivio_lab::range_stash::{Plan, RangeStashStudy, run};
 
-use super::threads;
+use super::{keep_and_show, threads};
 use crate::args::RangeStashArgs;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
@@ -26,13 +26,8 @@ pub(crate) fn run_range_stash(args: &RangeStashArgs) -> Result<(), CliError> {
     bar.finish_and_clear();
     let seconds = stopwatch.elapsed().as_secs_f64();
 
-    let results = study.to_json()?;
-    let path = output_dir.write("range-stash.json", &results)?;
-    if args.json {
-        return output::print(&results);
-    }
-    let (table, path) = (study.table(), path.display());
-    output::print(&format!("{table}\n{seconds:.0} s\nresults  {path}"))
+    let table = format!("{}\n{seconds:.0} s", study.table());
+    keep_and_show(&output_dir, "range-stash.json", &study.to_json()?, &table, args.json)
 }
 
 /// Shows a results file again.

@@ -2,7 +2,7 @@
 
 use oblivio_lab::share_overflow::{OverflowStudy, Plan, run};
 
-use super::threads;
+use super::{keep_and_show, threads};
 use crate::args::ShareOverflowArgs;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
@@ -26,13 +26,8 @@ pub(crate) fn run_share_overflow(args: &ShareOverflowArgs) -> Result<(), CliErro
     bar.finish_and_clear();
     let seconds = stopwatch.elapsed().as_secs_f64();
 
-    let results = study.to_json()?;
-    let path = output_dir.write("share-overflow.json", &results)?;
-    if args.json {
-        return output::print(&results);
-    }
-    let (table, path) = (study.table(), path.display());
-    output::print(&format!("{table}\n{seconds:.0} s\nresults  {path}"))
+    let table = format!("{}\n{seconds:.0} s", study.table());
+    keep_and_show(&output_dir, "share-overflow.json", &study.to_json()?, &table, args.json)
 }
 
 /// Shows a results file again.

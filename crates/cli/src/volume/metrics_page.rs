@@ -62,10 +62,10 @@ fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
             bytes => read += bytes,
         }
     }
-    let is_asked_for = request.starts_with(b"GET /metrics ");
-    let (status, body) = match is_asked_for {
-        true => ("200 OK", page()),
-        false => ("404 Not Found", "figures are at /metrics\n".to_owned()),
+    let (status, body) = if request.starts_with(b"GET /metrics ") {
+        ("200 OK", page())
+    } else {
+        ("404 Not Found", "figures are at /metrics\n".to_owned())
     };
     write!(
         stream,

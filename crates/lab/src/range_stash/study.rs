@@ -1,6 +1,5 @@
 //! The settings that are measured, and what came out.
 
-use std::fmt::Write;
 use std::num::NonZeroUsize;
 
 use rand::rngs::StdRng;
@@ -11,7 +10,7 @@ use super::NAME;
 use super::model::Model;
 use super::setting::Setting;
 use crate::stash_study::{Survival, TailFit};
-use crate::{LabError, workers};
+use crate::{LabError, markdown, workers};
 
 /// What to measure. It determines the results to the last bit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,11 +177,7 @@ const HEAD: &str = "\
 impl RangeStashStudy {
     /// A row for each setting, in Markdown.
     pub fn table(&self) -> String {
-        self.results.iter().fold(HEAD.to_owned(), |mut table, result| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(table, "{}", row(result));
-            table
-        })
+        markdown::table(HEAD, self.results.iter().map(row))
     }
 
     /// The results file.

@@ -1,6 +1,6 @@
 //! The settings that are measured, and what came out.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::num::NonZeroUsize;
 
 use oblivio_shares::tree::Preset;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NAME;
 use super::model::Model;
-use crate::{LabError, workers};
+use crate::{LabError, markdown, workers};
 
 /// In which order blocks are accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -212,11 +212,7 @@ const HEAD: &str = "\
 impl OverflowStudy {
     /// A row for each tree, in Markdown.
     pub fn table(&self) -> String {
-        self.results.iter().fold(HEAD.to_owned(), |mut table, result| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(table, "{}", row(result));
-            table
-        })
+        markdown::table(HEAD, self.results.iter().map(row))
     }
 
     /// The results file.

@@ -1,8 +1,7 @@
 //! The study as a table for a terminal, which is Markdown too.
 
-use std::fmt::Write;
-
 use super::{SetupResult, Study, TailFit};
+use crate::markdown;
 
 const HEAD: &str = "\
 | scheme   |  L | blocks/leaf | slots used | seen max | bits/block (95 %)     | C for 2^-80 (95 %) | further out | paper C | holds |
@@ -12,11 +11,7 @@ const HEAD: &str = "\
 impl Study {
     /// A row for each setup.
     pub fn table(&self) -> String {
-        self.results.iter().fold(HEAD.to_owned(), |mut table, result| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(table, "{}", row(result));
-            table
-        })
+        markdown::table(HEAD, self.results.iter().map(row))
     }
 }
 

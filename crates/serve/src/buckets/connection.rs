@@ -12,10 +12,11 @@ use oblivio_wire::message::{DATA_BYTES, VERSION};
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
 
 use super::admission::Seat;
-use super::memory::{Buffer, ClientGrant};
+use super::memory::ClientGrant;
 use super::refusal::Refusal;
 use super::service::Service;
 use super::shelf::Shelf;
+use super::spare::Buffer;
 use super::volume::{Caller, Role, Volume};
 
 /// A message and what it is taken apart to are in memory at the same time: pieces take twice as much then.

@@ -57,8 +57,8 @@ impl Door {
             let places = Box::new(ClientFolder(folder.join(&client.name)));
             let shelf = Shelf::new(places, client.quota_bytes, &service.limits);
             let is_other = known.values().any(|it| *it.name == client.name);
-            let is_other = is_other || client.key == key.public();
-            let is_sound = check_name(&client.name).is_ok() && !is_other;
+            let is_server = client.key == key.public();
+            let is_sound = check_name(&client.name).is_ok() && !is_other && !is_server;
             let entry = Client { name: client.name.as_str().into(), shelf };
             if !is_sound || known.insert(client.key, entry).is_some() {
                 return Err(BucketServerError::Client(client.name));

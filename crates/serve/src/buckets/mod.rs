@@ -21,6 +21,7 @@
 //! | `disk` | what must be durable, apart from stores |
 //! | `trips` | what a request asks of a store |
 //! | `memory` | memory for messages, which all connections share |
+//! | `spare` | buffers of messages that are over |
 //! | `refusal` | why something is not done |
 //! | `metrics` | what the server has done |
 
@@ -38,6 +39,7 @@ mod server;
 mod service;
 mod session;
 mod shelf;
+mod spare;
 mod trips;
 mod volume;
 

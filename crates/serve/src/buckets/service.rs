@@ -3,8 +3,9 @@
 use std::io;
 
 use super::admission::Admission;
-use super::memory::{Memory, Spare};
+use super::memory::Memory;
 use super::metrics::Metrics;
+use super::spare::Spare;
 use super::{BucketLimits, BucketServerError};
 
 pub(super) struct Service {

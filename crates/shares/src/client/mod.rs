@@ -135,13 +135,12 @@ impl<F: Field> Client<F> {
         mut block: impl FnMut(usize, &mut [F::Element]),
         mut send: impl FnMut(Vec<Load<F::Element>>),
     ) -> Result<(), ClientError> {
-        if self.turns > 0 || self.selected.is_some() {
+        if self.turns > 0 {
             return Err(ClientError::IsUsed);
         }
-        let leaves: Vec<_> = (0..self.positions.blocks()).map(|_| self.draw_leaf(coins)).collect();
         let mut blocks_of = vec![Vec::new(); self.tree.leaves() as usize];
-        for (address, leaf) in leaves.iter().enumerate() {
-            blocks_of[leaf.0 as usize].push(address);
+        for address in 0..self.positions.blocks() {
+            blocks_of[self.draw_leaf(coins).0 as usize].push(address);
         }
         let level = self.tree.height();
         let is_full = |blocks: &Vec<usize>| blocks.len() > self.tree.slots();

@@ -23,7 +23,6 @@ fn reduced(number: u128) -> u64 {
 impl Field for Mersenne61 {
     type Element = u64;
 
-    const NAME: &'static str = "the integers modulo 2^61 - 1";
     const ZERO: u64 = 0;
     const ONE: u64 = 1;
     const ELEMENT_BYTES: usize = 8;

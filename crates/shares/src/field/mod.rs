@@ -17,8 +17,6 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     /// One of them. There is one value for each element.
     type Element: Copy + Eq + Debug + Zeroize + Send + Sync + 'static;
 
-    /// What people call the field.
-    const NAME: &'static str;
     /// Adds nothing.
     const ZERO: Self::Element;
     /// Multiplies by nothing.
@@ -83,15 +81,7 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
         matrix: &[Self::Element],
         columns: usize,
         rows: &[&[Self::Element]],
-    ) {
-        let bytes = rows[0].len();
-        for (column, out) in out.chunks_exact_mut(bytes).enumerate() {
-            out.fill(Self::ZERO);
-            for (row, factors) in rows.iter().zip(matrix.chunks_exact(columns)) {
-                Self::add_multiple(out, factors[column], row);
-            }
-        }
-    }
+    );
 }
 
 /// Bytes that say no elements of a field.

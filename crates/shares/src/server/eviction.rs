@@ -6,7 +6,7 @@ use std::sync::Arc;
 use oblivio_core::BucketId;
 use rand_core::CryptoRng;
 
-use super::{Bucket, Refused, Server, Stage, WRONG_LENGTH};
+use super::{Bucket, Refused, Server, WRONG_LENGTH};
 use crate::field::Field;
 use crate::message::{Dealt, Evict};
 use crate::multiplication::{reduce, reshare};
@@ -113,15 +113,12 @@ impl<F: Field> Server<F> {
         if triplet.is_last {
             let reduced = reduced.into_iter().map(Some);
             evicting.made.extend(made.into_iter().zip(reduced));
+            self.put_what_was_made();
         } else {
             evicting.made.push((triplet.sibling, source));
             evicting.source = reduced.into_iter().next();
         }
-        if !triplet.is_last {
-            return Ok(false);
-        }
-        self.put_what_was_made();
-        Ok(true)
+        Ok(triplet.is_last)
     }
 
     /// The new shares of the buckets of a round.
@@ -195,9 +192,7 @@ impl<F: Field> Server<F> {
     /// settled, nothing happens.
     pub fn go_back(&mut self) {
         self.evicting = None;
-        if self.epoch().stage == Stage::Over
-            && let Some(Replaced { buckets, written }) = self.replaced.take()
-        {
+        if let Some(Replaced { buckets, written }) = self.replaced.take() {
             for (id, bucket) in buckets.into_iter().rev() {
                 self.put(id, bucket);
             }

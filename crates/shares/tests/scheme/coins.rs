@@ -14,7 +14,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_core::{TryCryptoRng, TryRng};
 
-use crate::world::{Seen, World};
+use crate::world::{Kind, World};
 
 /// Notes what it gave.
 struct Noted {
@@ -117,6 +117,7 @@ fn paths_and_seeds_are_what_was_drawn() {
                 are_drawn(parties, &mut coins, evict.iter().flat_map(|it| &it.matrices));
             }
         }
+        assert!(client.evictions() > 80, "{} evictions", client.evictions());
         for dealer in parties.numbers() {
             let dealt = reshare::<Gf256>(parties, dealer, &[7; 9], &mut coins);
             are_drawn(parties, &mut coins, dealt.iter());
@@ -136,22 +137,23 @@ fn every_place_is_on_a_polynomial_of_degree_t() {
             world.access(n * 5 % 12, (n % 2 == 0).then_some(&[0x55; 16]));
         }
         let seen = world.seen.unwrap();
-        let mut lower: HashMap<(u8, usize), u32> = HashMap::new();
+        let mut lower: HashMap<(Kind, usize), u32> = HashMap::new();
         for n in 0..seen[0].len() {
-            let of_servers: Vec<Vec<(u8, Vec<u8>)>> = seen[..=colluding as usize]
+            let kind = seen[0][n].shares().0;
+            let of_servers: Vec<_> = seen[..=colluding as usize]
                 .iter()
-                .map(|of_server| expanded(&of_server[n], tree))
+                .map(|of_server| of_server[n].expanded::<Gf256>(tree, 16))
                 .collect();
             for message in 0..of_servers[0].len() {
                 let shares: Vec<_> =
-                    of_servers.iter().map(|of_server| &of_server[message].1[..]).collect();
+                    of_servers.iter().map(|of_server| &of_server[message][..]).collect();
                 let t = usize::from(colluding);
                 let numbers: Vec<u8> = (1..=colluding + 1).collect();
                 let one = recover::<Gf256>(&numbers[..t], &shares[..t]).unwrap();
                 let other = recover::<Gf256>(&numbers[1..], &shares[1..]).unwrap();
                 for place in 0..one.len() {
                     if one[place] == other[place] {
-                        *lower.entry((of_servers[0][message].0, place)).or_default() += 1;
+                        *lower.entry((kind, place)).or_default() += 1;
                     }
                 }
             }
@@ -159,22 +161,6 @@ fn every_place_is_on_a_polynomial_of_degree_t() {
         let most = lower.iter().max_by_key(|(_, count)| **count).unwrap();
         // At most 7·100·4 messages of a kind: 11 are expected of 2800.
         assert!(*most.1 < 45, "{parties:?}: kind and place {most:?}");
-    }
-}
-
-fn expanded(seen: &Seen<u8>, tree: Tree) -> Vec<(u8, Vec<u8>)> {
-    let elements = |kind, share: &Share<u8>, count| {
-        (kind, share.clone().into_elements::<Gf256>(count).unwrap())
-    };
-    let slots = tree.slots();
-    match seen {
-        Seen::Load(it) => vec![elements(4, &it.bucket, slots * 16)],
-        Seen::Select(it) => vec![elements(0, &it.query, tree.path_slots())],
-        Seen::Write(it) => vec![elements(1, &it.block, 16)],
-        Seen::Evict(it) => {
-            it.matrices.iter().map(|it| elements(2, it, 2 * slots * slots)).collect()
-        }
-        Seen::Dealt(_, it) => it.shares.iter().map(|it| elements(3, it, slots * 16)).collect(),
     }
 }
 

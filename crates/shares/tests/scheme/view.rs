@@ -15,7 +15,7 @@ use oblivio_testkit::statistics::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::world::{Seen, World};
+use crate::world::{Kind, Seen, World};
 
 /// No bucket overflows, whatever is accessed.
 const PRESET: Preset = Preset { slots: 16, accesses: 5 };
@@ -103,24 +103,10 @@ fn what_is_put_into_a_tree_does_not_show() {
     assert!(zeros == shapes(|address, block| block.fill(address as u8)));
     let mut verdicts = Verdicts::new(1e-6);
     for (i, seen) in loaded(|_, block| block.fill(0x55)).iter().enumerate() {
-        let elements = seen.iter().flat_map(shares).flat_map(|share| {
-            let elements = usize::from(PRESET.slots) * BLOCK_BYTES;
-            share.clone().into_elements::<Gf256>(elements).unwrap()
-        });
+        let elements = elements(seen, Kind::Leaves).into_iter().flatten();
         verdicts.add(format!("server {}", i + 1), uniformity(&counts(elements)));
     }
     verdicts.conclude();
-}
-
-/// The shares of a message.
-fn shares(seen: &Seen<u8>) -> Vec<&Share<u8>> {
-    match seen {
-        Seen::Load(load) => vec![&load.bucket],
-        Seen::Select(select) => vec![&select.query],
-        Seen::Write(write) => vec![&write.block],
-        Seen::Evict(Evict { matrices, .. }) => matrices.iter().collect(),
-        Seen::Dealt(_, dealt) => dealt.shares.iter().collect(),
-    }
 }
 
 #[test]
@@ -130,7 +116,7 @@ fn no_seed_comes_twice() {
         for workload in WORKLOADS {
             let seed = seeds.len() as u64 + 1;
             for seen in seen(parties, workload, 40, seed) {
-                for share in seen.iter().flat_map(shares) {
+                for share in seen.iter().flat_map(|seen| seen.shares().1) {
                     if let Share::Drawn(seed) = share {
                         assert!(seeds.insert(*seed), "{}", workload.0);
                     }
@@ -141,53 +127,14 @@ fn no_seed_comes_twice() {
     }
 }
 
-/// The shares of some kind in a message, and how many elements each has.
-type Pick = fn(&Seen<u8>) -> Vec<(Share<u8>, usize)>;
-
 /// The elements of all shares of some kind, as a server expands them. Those of each message stand for themselves.
-fn elements(seen: &[Seen<u8>], pick: Pick) -> Vec<Vec<u8>> {
-    let picked = seen.iter().flat_map(pick);
-    picked.map(|(share, count)| share.into_elements::<Gf256>(count).unwrap()).collect()
+fn elements(seen: &[Seen<u8>], kind: Kind) -> Vec<Vec<u8>> {
+    let tree = Tree::new(HEIGHT, PRESET).unwrap();
+    let of_kind = seen.iter().filter(|seen| seen.shares().0 == kind);
+    of_kind.flat_map(|seen| seen.expanded::<Gf256>(tree, BLOCK_BYTES)).collect()
 }
 
-fn queries(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
-    match seen {
-        Seen::Select(select) => vec![(select.query.clone(), PRESET_PATH_SLOTS)],
-        _ => Vec::new(),
-    }
-}
-
-fn blocks(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
-    match seen {
-        Seen::Write(write) => vec![(write.block.clone(), BLOCK_BYTES)],
-        _ => Vec::new(),
-    }
-}
-
-fn matrices(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
-    let slots = usize::from(PRESET.slots);
-    match seen {
-        Seen::Evict(evict) => {
-            evict.matrices.iter().map(|it| (it.clone(), 2 * slots * slots)).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn dealt(seen: &Seen<u8>) -> Vec<(Share<u8>, usize)> {
-    match seen {
-        Seen::Dealt(_, dealt) => {
-            let elements = usize::from(PRESET.slots) * BLOCK_BYTES;
-            dealt.shares.iter().map(|it| (it.clone(), elements)).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-const PRESET_PATH_SLOTS: usize = PRESET.slots as usize * (HEIGHT as usize + 1);
-
-const KINDS: [(&str, Pick); 4] =
-    [("queries", queries), ("blocks", blocks), ("matrices", matrices), ("dealt", dealt)];
+const KINDS: [Kind; 4] = [Kind::Queries, Kind::Blocks, Kind::Matrices, Kind::Dealt];
 
 fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
     histogram(elements.into_iter().map(u64::from), 256, 256)
@@ -200,9 +147,9 @@ fn the_shares_of_one_server_are_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
     for workload in WORKLOADS {
         for (i, seen) in seen(parties(3, 1), workload, ACCESSES, 5).iter().enumerate() {
-            for (kind, pick) in KINDS {
-                let elements = elements(seen, pick);
-                let name = format!("{kind} of server {}, {}", i + 1, workload.0);
+            for kind in KINDS {
+                let elements = elements(seen, kind);
+                let name = format!("{kind:?} of server {}, {}", i + 1, workload.0);
                 verdicts.add(name.clone(), uniformity(&counts(elements.iter().flatten().copied())));
                 let differences = elements.windows(2).flat_map(|two| {
                     two[0].iter().zip(&two[1]).map(|(a, b)| a ^ b).collect::<Vec<_>>()
@@ -224,7 +171,7 @@ fn what_comes_of_a_round_is_uniform() {
             let dealt: Vec<_> = seen.iter().filter(|it| matches!(it, Seen::Dealt(..))).collect();
             let made = dealt.chunks_exact(3).flat_map(|round| {
                 let of_dealers: Vec<_> =
-                    round.iter().map(|seen| elements(&[(*seen).clone()], self::dealt)).collect();
+                    round.iter().map(|seen| elements(&[(*seen).clone()], Kind::Dealt)).collect();
                 let buckets = 0..of_dealers[0].len();
                 let bucket = |bucket: usize| {
                     let shares: Vec<_> = of_dealers.iter().map(|it| &it[bucket][..]).collect();
@@ -246,11 +193,11 @@ fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     for workload in WORKLOADS {
         let seen = seen(parties(5, 2), workload, ACCESSES, 7);
         for (i, j) in (0..5).flat_map(|i| (0..i).map(move |j| (i, j))) {
-            for (kind, pick) in KINDS {
+            for kind in KINDS {
                 let [one, other] =
-                    [i, j].map(|server| elements(&seen[server], pick).into_iter().flatten());
+                    [i, j].map(|server| elements(&seen[server], kind).into_iter().flatten());
                 let pairs = one.zip(other).map(|(a, b)| (u64::from(a), u64::from(b)));
-                let name = format!("{kind} of {} and {}, {}", j + 1, i + 1, workload.0);
+                let name = format!("{kind:?} of {} and {}, {}", j + 1, i + 1, workload.0);
                 verdicts.add(name, uniformity_of_pairs(pairs, 256, 16));
             }
         }

@@ -4,7 +4,7 @@ use oblivio_shares::client::Client;
 use oblivio_shares::field::Field;
 use oblivio_shares::message::{Dealt, Evict, Load, RootWrite, Select};
 use oblivio_shares::server::Server;
-use oblivio_shares::sharing::Parties;
+use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::Tree;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -29,6 +29,44 @@ pub(crate) enum Seen<E> {
     Evict(Evict<E>),
     /// From the dealer of this number.
     Dealt(u8, Dealt<E>),
+}
+
+/// What a message has shares of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Leaves,
+    Queries,
+    Blocks,
+    Matrices,
+    Dealt,
+}
+
+impl<E: Copy> Seen<E> {
+    pub(crate) fn shares(&self) -> (Kind, Vec<&Share<E>>) {
+        match self {
+            Self::Load(load) => (Kind::Leaves, vec![&load.bucket]),
+            Self::Select(select) => (Kind::Queries, vec![&select.query]),
+            Self::Write(write) => (Kind::Blocks, vec![&write.block]),
+            Self::Evict(evict) => (Kind::Matrices, evict.matrices.iter().collect()),
+            Self::Dealt(_, dealt) => (Kind::Dealt, dealt.shares.iter().collect()),
+        }
+    }
+
+    /// What they are, as the server expands them.
+    pub(crate) fn expanded<F: Field<Element = E>>(
+        &self,
+        tree: Tree,
+        block_elements: usize,
+    ) -> Vec<Vec<E>> {
+        let (kind, shares) = self.shares();
+        let elements = match kind {
+            Kind::Leaves | Kind::Dealt => tree.slots() * block_elements,
+            Kind::Queries => tree.path_slots(),
+            Kind::Blocks => block_elements,
+            Kind::Matrices => 2 * tree.slots() * tree.slots(),
+        };
+        shares.into_iter().map(|it| it.clone().into_elements::<F>(elements).unwrap()).collect()
+    }
 }
 
 impl<F: Field> World<F> {

@@ -8,9 +8,7 @@ use super::product;
 
 /// `out += factor · row`. Both are of one length.
 pub(super) fn add_multiple(out: &mut [u8], factor: u8, row: &[u8]) {
-    if !out.is_empty() {
-        add_products(Way::best(), out, &[factor], 1, &[row]);
-    }
+    add_products(Way::best(), out, &[factor], 1, &[row]);
 }
 
 /// See [`Field::combine`](crate::field::Field::combine).
@@ -66,9 +64,6 @@ fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&
     let length = rows[0].len();
     assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));
     out.fill(0);
-    if out.is_empty() {
-        return;
-    }
     if columns == 1 {
         // Each row is read once, from its beginning to its end.
         for (rows, factors) in rows.chunks(ROWS).zip(matrix.chunks(ROWS)) {
@@ -100,6 +95,9 @@ fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&
 
 /// Adds to `out`, which has a row for each of [`COLUMNS`] columns at most, the products of `rows` with the matrix.
 fn add_products(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
+    if out.is_empty() {
+        return;
+    }
     let length = out.len() / columns;
     assert!((1..=COLUMNS).contains(&columns) && rows.iter().all(|row| row.len() == length));
     assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));

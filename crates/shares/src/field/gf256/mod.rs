@@ -15,7 +15,6 @@ pub struct Gf256;
 impl Field for Gf256 {
     type Element = u8;
 
-    const NAME: &'static str = "GF(2^8)";
     const ZERO: u8 = 0;
     const ONE: u8 = 1;
     const ELEMENT_BYTES: usize = 1;
