@@ -146,7 +146,13 @@ mod tests {
                 model.access(coins.random_range(0..64));
             }
             let evicted = n & 15;
-            model.evict();
+            let loads = model.evict();
+            // Leaves keep what they got.
+            let of_leaf = |leaf| {
+                let holds = |block: &&Block| (block.leaf, block.level) == (leaf, 4);
+                model.blocks.iter().filter(|it| it.is_there).filter(holds).count()
+            };
+            assert_eq!(loads.leaf, of_leaf(evicted).max(of_leaf(evicted ^ 8)));
             for block in model.blocks.iter().filter(|block| block.is_there) {
                 let common = (block.leaf ^ evicted).trailing_zeros();
                 assert!(block.level == 4 || block.level > common);
