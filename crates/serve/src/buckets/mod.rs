@@ -171,7 +171,7 @@ impl fmt::Display for BucketServerError {
             }
             Self::Client(name) => write!(
                 f,
-                "the client {name:?} cannot be let in: it has a name that is none, the name or the key of another one, or the server's key"
+                "the client {name:?} cannot be let in: it has a name that is none, the name or the key of another one, or the server's key; give it its own"
             ),
             Self::Key(error) => write!(f, "the key of the server cannot be used: {error}"),
             Self::Limits(problem) => write!(f, "the limits cannot be used: {problem}"),
