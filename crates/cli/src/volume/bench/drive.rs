@@ -12,8 +12,6 @@ use crate::clock::Stopwatch;
 /// How a load went.
 pub(super) struct Outcome {
     pub(super) requests: u64,
-    /// Until everything written was durable.
-    pub(super) elapsed: Duration,
     pub(super) latencies: Latencies,
 }
 
@@ -48,7 +46,7 @@ pub(super) fn drive(
         is_over = is_over || part >= 1.0 || !go_on(part);
     }
     call(disk, DiskOp::Flush)?;
-    Ok(Outcome { requests: latencies.count(), elapsed: clock.elapsed(), latencies })
+    Ok(Outcome { requests: latencies.count(), latencies })
 }
 
 /// A request that tells how long it took.

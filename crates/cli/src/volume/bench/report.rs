@@ -18,6 +18,8 @@ use crate::args::BenchArgs;
 pub(super) struct Figures {
     pub(super) load: Load,
     pub(super) outcome: Outcome,
+    /// Until everything written was durable.
+    pub(super) elapsed: Duration,
     pub(super) read: Traffic,
     pub(super) written: Traffic,
     /// By the thread that uses the volume.
@@ -42,7 +44,7 @@ impl Traffic {
 
 impl Figures {
     fn requests_per_second(&self) -> f64 {
-        self.outcome.requests as f64 / self.outcome.elapsed.as_secs_f64()
+        self.outcome.requests as f64 / self.elapsed.as_secs_f64()
     }
 
     fn bytes_per_second(&self) -> f64 {
@@ -77,7 +79,7 @@ impl Figures {
     /// Where a request spends its time, in microseconds, in the order of [`SPENDING_HEAD`].
     fn micros_per_request(&self) -> [f64; 8] {
         let Spending { read, write, flush, log, client } = self.spent;
-        let elapsed = self.outcome.elapsed;
+        let elapsed = self.elapsed;
         let rest = self.spent.rest_of(elapsed);
         [client, read, write, flush, log, rest, elapsed, self.processors]
             .map(|time| time.as_secs_f64() * 1e6 / self.outcome.requests.max(1) as f64)
@@ -114,7 +116,7 @@ impl Figures {
             "name": self.load.name,
             "request_bytes": self.load.request_bytes,
             "requests": self.outcome.requests,
-            "seconds": self.outcome.elapsed.as_secs_f64(),
+            "seconds": self.elapsed.as_secs_f64(),
             "requests_per_second": self.requests_per_second(),
             "bytes_per_second": self.bytes_per_second(),
             "latency_microseconds": { "p50": p50, "p95": p95, "p99": p99, "p99.9": p99_9, "max": max },
