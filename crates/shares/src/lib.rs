@@ -26,6 +26,7 @@
 pub mod answers;
 pub mod client;
 pub mod field;
+pub mod host;
 pub mod message;
 pub mod multiplication;
 pub mod server;

@@ -92,7 +92,7 @@ pub mod range;
 pub mod rotating;
 mod salvage;
 pub mod scan;
-mod section;
+pub mod section;
 mod wish;
 
 use std::ops::Range;

@@ -7,10 +7,12 @@
 mod capabilities;
 mod memory;
 mod moved;
+mod servers;
 
 pub use capabilities::Capabilities;
 pub use memory::{MemoryStore, Pages};
 pub use moved::{Moved, Stretch, Written};
+pub use servers::{Answered, ShareServers};
 
 use crate::error::StoreError;
 pub use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
@@ -62,6 +64,11 @@ pub trait BucketStore {
     /// # Errors
     /// When that cannot be promised any more.
     fn flush(&mut self) -> Result<(), StoreError>;
+
+    /// The servers that the store consists of, if they compute. A store that is none answers nothing, and a scheme that needs them is refused when it is made.
+    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
+        None
+    }
 }
 
 macro_rules! what_it_points_to_is_the_store {
@@ -89,6 +96,10 @@ macro_rules! what_it_points_to_is_the_store {
 
             fn flush(&mut self) -> Result<(), StoreError> {
                 (**self).flush()
+            }
+
+            fn servers(&mut self) -> Option<&mut dyn ShareServers> {
+                (**self).servers()
             }
         }
     };

@@ -77,7 +77,7 @@ impl<F: Field> Server<F> {
         let triplet = evicting.triplet()?;
         let (number, attempt) = (self.evictions, self.attempt);
         let level = triplet.destination.level();
-        let nothing = |_| Dealt { number, attempt, level, shares: Vec::new() };
+        let nothing = |_| Dealt { number, attempt, tile: 0, level, shares: Vec::new() };
         let mut dealt: Vec<_> = self.parties.numbers().map(nothing).collect();
         for (child, matrix) in triplet.made().zip(&evicting.matrices) {
             let source = self.slots_of(evicting.source.as_ref());

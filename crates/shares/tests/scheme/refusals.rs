@@ -46,7 +46,7 @@ fn evict(number: u64, matrices: usize, elements: usize) -> Evict<u8> {
 }
 
 fn dealt(level: u8, buckets: usize, elements: usize) -> Dealt<u8> {
-    Dealt { number: 0, attempt: 1, level, shares: vec![share(elements); buckets] }
+    Dealt { number: 0, attempt: 1, tile: 0, level, shares: vec![share(elements); buckets] }
 }
 
 #[test]

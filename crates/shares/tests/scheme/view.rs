@@ -64,7 +64,7 @@ fn shape(seen: &Seen<u8>) -> String {
         Seen::Evict(Evict { number, attempt, matrices }) => {
             format!("evict {number} {attempt} {}", of_all(matrices))
         }
-        Seen::Dealt(dealer, Dealt { number, attempt, level, shares }) => {
+        Seen::Dealt(dealer, Dealt { number, attempt, level, shares, .. }) => {
             format!("from {dealer} {number} {attempt} {level} {}", of_all(shares))
         }
     }

@@ -54,7 +54,7 @@ const TREES_PER_CLASS: usize = 2;
 impl RangeParams {
     /// The parameters that [encode](DurableConfig::encode) to `params`.
     pub(super) fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
-        let decoded = Self::read(blocks, block_bytes, Fields(params))
+        let decoded = Self::read(blocks, block_bytes, Fields::of(params))
             .map_err(|_| impossible("parameters of `range` have another length"))?;
         decoded.check()?;
         Ok(decoded)

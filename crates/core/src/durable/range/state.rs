@@ -58,7 +58,7 @@ enum Section<'a> {
 
 impl<'a> Section<'a> {
     fn read(section: &'a [u8]) -> Result<Self, Error> {
-        let mut fields = Fields(section);
+        let mut fields = Fields::of(section);
         let section = match fields.u8()? {
             tag::HEAD => {
                 let (evictions, blocks_since_eviction) = (fields.count()?, fields.u32()?);
@@ -135,9 +135,9 @@ pub(super) fn plan_of(steps: &[Step]) -> Plan {
 impl RangeParams {
     /// The steps of a plan.
     pub(super) fn steps_of(&self, plan: &Plan) -> Result<Vec<Step>, Error> {
-        let mut fields = Fields(plan.section());
+        let mut fields = Fields::of(plan.section());
         let mut steps = Vec::with_capacity(plan.section().len() / STEP_BYTES);
-        while !fields.0.is_empty() {
+        while !fields.is_at_end() {
             let (class, first) = (fields.u8()?, fields.u64()?);
             let (from, to) = (Leaf(fields.u64()?), Leaf(fields.u64()?));
             let step = Step { class, first, from, to };

@@ -84,7 +84,7 @@ impl RawParams {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when there are none.
     pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
-        let decoded = Self::read(blocks, block_bytes, Fields(params));
+        let decoded = Self::read(blocks, block_bytes, Fields::of(params));
         let decoded =
             decoded.map_err(|_| impossible("parameters of RAW ORAM have another length"))?;
         if decoded.encode() != params {

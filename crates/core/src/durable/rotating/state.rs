@@ -67,7 +67,7 @@ enum Section<'a> {
 
 impl<'a> Section<'a> {
     fn read(section: &'a [u8]) -> Result<Self, Error> {
-        let mut fields = Fields(section);
+        let mut fields = Fields::of(section);
         let section = match fields.u8()? {
             tag::HEAD => {
                 let (evictions, accesses_since_eviction) = (fields.count()?, fields.u32()?);
@@ -164,7 +164,7 @@ pub(super) fn moves_of(plan: &Plan) -> Result<Vec<Move>, Error> {
     if plan.section().len() != plan.accesses() * MOVE_BYTES {
         return Err(strange());
     }
-    let mut fields = Fields(plan.section());
+    let mut fields = Fields::of(plan.section());
     let mut moves = Vec::with_capacity(plan.accesses());
     for _ in 0..plan.accesses() {
         let address = fields.u64()?;

@@ -69,7 +69,7 @@ pub(super) fn plan_of(
 impl ScanParams {
     /// The block of each access of a plan.
     pub(super) fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
-        let mut fields = Fields(plan.section());
+        let mut fields = Fields::of(plan.section());
         let mut blocks = Vec::new();
         for _ in 0..plan.accesses() {
             match fields.u64()? {
@@ -102,7 +102,7 @@ impl Restore for ScanRestore {
     }
 
     fn section(&mut self, section: &[u8]) -> Result<(), Error> {
-        let mut fields = Fields(section);
+        let mut fields = Fields::of(section);
         let accesses = fields.count()?;
         let eras = fields.eras(accesses)?;
         let blocks = self.params.blocks;

@@ -1,0 +1,29 @@
+//! Storage that is several servers, each of which holds a share of the same data and computes on it.
+
+use crate::error::StoreError;
+
+/// What one of them answers.
+pub type Answered = Result<Vec<u8>, StoreError>;
+
+/// The servers of an S³ORAM (`oblivio_shares`), in the order of their numbers.
+///
+/// # Contract
+/// - What they are asked and answer are messages that the scheme alone reads. They hold shares and what is public, and no more: whoever carries them sees
+///   what one server sees.
+/// - [`ask`](Self::ask) is one round trip. Each server does what it is asked in the order in which it was asked.
+/// - A message may reach its server twice, when a link was lost: the scheme sees to it that this changes nothing.
+/// - **Trust.** None, as of any storage.
+pub trait ShareServers {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Asks those for which there is a message, all at once, and waits for their answers: one for each message, in its place. One server that fails does not
+    /// keep the others from answering, and can be asked again later.
+    ///
+    /// # Panics
+    /// When there are more or fewer places than servers.
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>>;
+
+    /// What to call one of them in a message for people: its number, and where it is.
+    fn name(&self, server: usize) -> String;
+}

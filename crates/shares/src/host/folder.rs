@@ -1,0 +1,57 @@
+//! Where a server keeps its shares: a folder of files, which whoever runs it brings.
+
+use std::io;
+
+/// A folder that is one server's alone.
+pub trait Folder: Send + Sync {
+    /// All that a small file holds; none if there is no such file.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
+
+    /// Makes or replaces a small file. It is durable, whole, when this returns.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Opens a file of so many bytes, or makes it, with zeros that take no room. It is there durably when this returns.
+    ///
+    /// # Errors
+    /// Those of the system, and when there is one of another length.
+    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>>;
+}
+
+/// A file with shares. Several threads use it.
+pub trait ShareFile: Send + Sync {
+    /// Reads from there on, as many bytes as there is room for.
+    ///
+    /// # Errors
+    /// Those of the system, and past the end.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+
+    /// Writes from there on.
+    ///
+    /// # Errors
+    /// Those of the system. Any part may have been written.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// So many bytes from there on will be read soon.
+    fn will_need(&self, _offset: u64, _bytes: u64) {}
+
+    /// Returns when all that was written is durable.
+    ///
+    /// # Errors
+    /// Those of the system. What was written since the last time may be lost.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// The other servers, for one that deals.
+pub trait Peers: Sync {
+    /// Sends what was dealt to the server of this number. It returns when the message is on its way; what comes of it is not told.
+    ///
+    /// # Errors
+    /// When that server cannot be reached.
+    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()>;
+}

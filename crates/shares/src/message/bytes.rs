@@ -1,0 +1,315 @@
+//! Messages as bytes. `docs/protocol.md` lists them.
+//!
+//! Whatever comes may come from anybody: lengths are looked at before memory is taken, and there is one way to say each thing.
+
+use oblivio_core::durable::section::Fields;
+use oblivio_core::{BucketId, Error, ErrorKind, Leaf};
+
+use super::{Answer, Dealt, Evict, HostEpoch, Point, Request, Select, ServerKey, Setup, SlotName};
+use crate::sharing::{Parties, Seed, Share};
+use crate::tree::{Preset, Tree};
+
+/// Bytes of a block as it is shared, at most.
+pub const BLOCK_BYTES_MAX: usize = 16 << 20;
+
+/// Matrices of an eviction, and shares of a round, at most.
+const SHARES_MAX: usize = crate::tree::HEIGHT_MAX as usize + 1;
+
+const SETUP: u8 = 1;
+const EPOCH: u8 = 2;
+const SELECT: u8 = 3;
+const WRITE: u8 = 4;
+const EVICT: u8 = 5;
+const GO_BACK: u8 = 6;
+const FETCH: u8 = 7;
+const PUT: u8 = 8;
+const ADOPT: u8 = 9;
+const DEALT: u8 = 10;
+
+const DONE: u8 = 1;
+const AT: u8 = 2;
+const SHARE: u8 = 3;
+const REFUSED: u8 = 4;
+
+const DRAWN: u8 = 0;
+const COMPUTED: u8 = 1;
+
+impl Request {
+    /// As it is sent.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Setup(setup) => {
+                out.push(SETUP);
+                put_setup(&mut out, setup);
+            }
+            Self::Epoch => out.push(EPOCH),
+            Self::Select { at, select } => {
+                out.push(SELECT);
+                put_point(&mut out, *at);
+                out.extend(select.leaf.0.to_le_bytes());
+                put_share(&mut out, &select.query);
+            }
+            Self::Write { at, block } => {
+                out.push(WRITE);
+                put_point(&mut out, *at);
+                put_share(&mut out, block);
+            }
+            Self::Evict { evict, dealers } => {
+                out.push(EVICT);
+                out.extend(evict.number.to_le_bytes());
+                out.extend(evict.attempt.to_le_bytes());
+                out.push(dealers.iter().fold(0, |mask, number| mask | 1 << (number & 7)));
+                put_shares(&mut out, &evict.matrices);
+            }
+            Self::GoBack { evictions } => {
+                out.push(GO_BACK);
+                out.extend(evictions.to_le_bytes());
+            }
+            Self::Fetch { at, slot } => {
+                out.push(FETCH);
+                put_point(&mut out, *at);
+                put_slot(&mut out, *slot);
+            }
+            Self::Put { at, slot, share } => {
+                out.push(PUT);
+                put_point(&mut out, *at);
+                put_slot(&mut out, *slot);
+                put_share(&mut out, share);
+            }
+            Self::Adopt { at } => {
+                out.push(ADOPT);
+                put_point(&mut out, *at);
+            }
+        }
+        out
+    }
+
+    /// What was sent.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for what is no request.
+    pub fn decode(message: &[u8]) -> Result<Self, Error> {
+        let mut fields = Fields::of(message);
+        let request = match fields.u8()? {
+            SETUP => Self::Setup(setup(&mut fields)?),
+            EPOCH => Self::Epoch,
+            SELECT => Self::Select {
+                at: point(&mut fields)?,
+                select: Select { leaf: Leaf(fields.u64()?), query: share(&mut fields)? },
+            },
+            WRITE => Self::Write { at: point(&mut fields)?, block: share(&mut fields)? },
+            EVICT => {
+                let (number, attempt) = (fields.u64()?, fields.u64()?);
+                let mask = fields.u8()?;
+                if mask & 1 == 1 {
+                    return Err(strange());
+                }
+                let dealers = (1..8).filter(|number| mask >> number & 1 == 1).collect();
+                let matrices = shares(&mut fields)?;
+                Self::Evict { evict: Evict { number, attempt, matrices }, dealers }
+            }
+            GO_BACK => Self::GoBack { evictions: fields.u64()? },
+            FETCH => Self::Fetch { at: point(&mut fields)?, slot: slot(&mut fields)? },
+            PUT => Self::Put {
+                at: point(&mut fields)?,
+                slot: slot(&mut fields)?,
+                share: share(&mut fields)?,
+            },
+            ADOPT => Self::Adopt { at: point(&mut fields)? },
+            _ => return Err(strange()),
+        };
+        fields.end().map(|()| request)
+    }
+}
+
+impl Answer {
+    /// As it is sent.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Done => out.push(DONE),
+            Self::Epoch(HostEpoch { at, attempt, is_set_up }) => {
+                out.push(AT);
+                put_point(&mut out, *at);
+                out.extend(attempt.to_le_bytes());
+                out.push((*is_set_up).into());
+            }
+            Self::Share(share) => {
+                out.push(SHARE);
+                out.extend(share);
+            }
+            Self::Refused(why) => {
+                out.push(REFUSED);
+                out.extend(why.as_bytes());
+            }
+        }
+        out
+    }
+
+    /// What was sent.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for what is no answer.
+    pub fn decode(message: &[u8]) -> Result<Self, Error> {
+        let mut fields = Fields::of(message);
+        match fields.u8()? {
+            DONE => fields.end().map(|()| Self::Done),
+            AT => {
+                let (at, attempt) = (point(&mut fields)?, fields.u64()?);
+                let is_set_up = match fields.u8()? {
+                    0 => false,
+                    1 => true,
+                    _ => return Err(strange()),
+                };
+                fields.end()?;
+                Ok(Self::Epoch(HostEpoch { at, attempt, is_set_up }))
+            }
+            SHARE => Ok(Self::Share(fields.rest().to_vec())),
+            REFUSED => {
+                let why = str::from_utf8(fields.rest()).map_err(|_| strange())?;
+                Ok(Self::Refused(why.to_owned()))
+            }
+            _ => Err(strange()),
+        }
+    }
+}
+
+impl Dealt<u8> {
+    /// As it is sent from server to server.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![DEALT];
+        out.extend(self.number.to_le_bytes());
+        out.extend(self.attempt.to_le_bytes());
+        out.extend(self.tile.to_le_bytes());
+        out.push(self.level);
+        put_shares(&mut out, &self.shares);
+        out
+    }
+
+    /// What was sent.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for what nobody deals.
+    pub fn decode(message: &[u8]) -> Result<Self, Error> {
+        let mut fields = Fields::of(message);
+        if fields.u8()? != DEALT {
+            return Err(strange());
+        }
+        let (number, attempt) = (fields.u64()?, fields.u64()?);
+        let (tile, level) = (fields.u32()?, fields.u8()?);
+        let shares = shares(&mut fields)?;
+        fields.end()?;
+        Ok(Self { number, attempt, tile, level, shares })
+    }
+}
+
+impl Setup {
+    /// As it is kept, and as it is sent.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_setup(&mut out, self);
+        out
+    }
+
+    /// What was kept.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for what no server can be.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let mut fields = Fields::of(bytes);
+        let decoded = setup(&mut fields)?;
+        fields.end().map(|()| decoded)
+    }
+}
+
+fn put_setup(out: &mut Vec<u8>, setup: &Setup) {
+    let Setup { number, parties, tree, block_bytes, keys } = setup;
+    out.extend([*number, parties.servers() as u8, parties.colluding() as u8, tree.height()]);
+    out.extend((tree.slots() as u16).to_le_bytes());
+    out.extend((tree.accesses() as u16).to_le_bytes());
+    out.extend((*block_bytes as u32).to_le_bytes());
+    keys.iter().for_each(|key| out.extend(key));
+}
+
+fn setup(fields: &mut Fields<'_>) -> Result<Setup, Error> {
+    let [number, servers, colluding, height] = fields.array()?;
+    let preset = Preset { slots: fields.u16()?, accesses: fields.u16()? };
+    let block_bytes = fields.u32()? as usize;
+    let parties = Parties::new(servers, colluding).map_err(|_| strange())?;
+    let tree = Tree::new(height, preset).map_err(|_| strange())?;
+    let is_sound = parties.are_some(&[number]) && (1..=BLOCK_BYTES_MAX).contains(&block_bytes);
+    if !is_sound {
+        return Err(strange());
+    }
+    let keys: Vec<ServerKey> =
+        parties.numbers().map(|_| fields.array()).collect::<Result<_, _>>()?;
+    Ok(Setup { number, parties, tree, block_bytes, keys })
+}
+
+fn put_point(out: &mut Vec<u8>, Point { evictions, written }: Point) {
+    out.extend(evictions.to_le_bytes());
+    out.extend((written as u16).to_le_bytes());
+}
+
+fn point(fields: &mut Fields<'_>) -> Result<Point, Error> {
+    Ok(Point { evictions: fields.count()?, written: fields.u16()?.into() })
+}
+
+fn put_slot(out: &mut Vec<u8>, SlotName { bucket, slot }: SlotName) {
+    out.push(bucket.level());
+    out.extend(bucket.index().to_le_bytes());
+    out.extend((slot as u16).to_le_bytes());
+}
+
+fn slot(fields: &mut Fields<'_>) -> Result<SlotName, Error> {
+    let (level, index) = (fields.u8()?, fields.u64()?);
+    let is_bucket = level <= crate::tree::HEIGHT_MAX && index < 1 << level;
+    if !is_bucket {
+        return Err(strange());
+    }
+    let slot = fields.u16()?.into();
+    Ok(SlotName { bucket: BucketId::on_path(Leaf(index), level), slot })
+}
+
+fn put_share(out: &mut Vec<u8>, share: &Share<u8>) {
+    match share {
+        Share::Drawn(seed) => {
+            out.push(DRAWN);
+            out.extend(seed);
+        }
+        Share::Computed(bytes) => {
+            out.push(COMPUTED);
+            out.extend((bytes.len() as u32).to_le_bytes());
+            out.extend(bytes);
+        }
+    }
+}
+
+fn share(fields: &mut Fields<'_>) -> Result<Share<u8>, Error> {
+    match fields.u8()? {
+        DRAWN => fields.array::<{ size_of::<Seed>() }>().map(Share::Drawn),
+        COMPUTED => {
+            let bytes = fields.u32()? as usize;
+            fields.bytes(bytes).map(|bytes| Share::Computed(bytes.to_vec()))
+        }
+        _ => Err(strange()),
+    }
+}
+
+fn put_shares(out: &mut Vec<u8>, shares: &[Share<u8>]) {
+    out.push(shares.len() as u8);
+    shares.iter().for_each(|share| put_share(out, share));
+}
+
+fn shares(fields: &mut Fields<'_>) -> Result<Vec<Share<u8>>, Error> {
+    let count = usize::from(fields.u8()?);
+    if count > SHARES_MAX {
+        return Err(strange());
+    }
+    (0..count).map(|_| share(fields)).collect()
+}
+
+fn strange() -> Error {
+    Error::new(ErrorKind::InvalidRequest, "this is no message of a share server")
+}

@@ -1,0 +1,179 @@
+//! What the client sends to each server, and servers to each other. To every server goes one of the same shape; what differs is the
+//! shares. How it is said in bytes is in [`bytes`].
+
+pub mod bytes;
+
+use oblivio_core::{BucketId, Leaf};
+
+use crate::sharing::{Parties, Share};
+use crate::tree::Tree;
+
+/// Fills a leaf before anything else is done (Algorithm 3). All leaves are filled, also those to which no block belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load<E> {
+    /// Which.
+    pub leaf: Leaf,
+    /// Of its slots, one after the other.
+    pub bucket: Share<E>,
+}
+
+/// Asks for one slot of a path, without saying which (Subroutine 1). The answer is the share of a block, of degree 2*t*.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Select<E> {
+    /// Whose path it is. Public once it is asked for.
+    pub leaf: Leaf,
+    /// Of a vector with an element for each slot of the path, the root's first: one for the slot that is wanted, zero for the others.
+    pub query: Share<E>,
+}
+
+/// Puts a block into the root (step 10 of Protocol 2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootWrite<E> {
+    /// The next one since the last eviction, whatever the block.
+    pub slot: usize,
+    /// Of the block.
+    pub block: Share<E>,
+}
+
+/// Evicts a path (Subroutine 3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evict<E> {
+    /// Counted from 0. It says which path.
+    pub number: u64,
+    /// Each time that it is begun, a greater one than ever before: what was dealt in one attempt is nothing in another.
+    pub attempt: u64,
+    /// For each level below the root, of the matrix that says which slot of the source and of the destination goes to which slot of
+    /// the destination; and one more, for the leaf beside the path. Each has a row for each slot of both, and a column for each slot.
+    pub matrices: Vec<Share<E>>,
+}
+
+/// What a dealer sends to one server in one round of an eviction (step 3 of Protocol 1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dealt<E> {
+    /// Of the eviction.
+    pub number: u64,
+    /// Of the attempt.
+    pub attempt: u64,
+    /// Which part of every block: 0, if they are not divided.
+    pub tile: u32,
+    /// The level of the buckets that are made in the round: from 1 on.
+    pub level: u8,
+    /// For each of them, the share of the dealer's share.
+    pub shares: Vec<Share<E>>,
+}
+
+/// How far a tree is, as the client sees it: what it asks is meant for this state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Point {
+    /// Evictions that are over.
+    pub evictions: u64,
+    /// Blocks in the root since the last of them.
+    pub written: usize,
+}
+
+/// What a server is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// Which of the servers it is, from 1.
+    pub number: u8,
+    /// How many there are, and how many may collude.
+    pub parties: Parties,
+    /// The tree.
+    pub tree: Tree,
+    /// Bytes of a slot: of a block as it is shared.
+    pub block_bytes: usize,
+    /// By which each server knows the others, in the order of their numbers.
+    pub keys: Vec<ServerKey>,
+}
+
+/// The public key of a server.
+pub type ServerKey = [u8; 32];
+
+/// One slot of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotName {
+    /// Of the tree.
+    pub bucket: BucketId,
+    /// Of the bucket.
+    pub slot: usize,
+}
+
+/// What the client asks of a server that keeps its shares in files. Bytes are elements of GF(2^8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Be this server of a new tree. Nothing, if it is already.
+    Setup(Setup),
+    /// How far it is.
+    Epoch,
+    /// The share of a slot of a path, which is not said.
+    Select {
+        /// Blocks that came into the root later are taken for zeros.
+        at: Point,
+        /// Which path, and the query.
+        select: Select<u8>,
+    },
+    /// Puts a block into the slot of the root that is next at this point; also if that has just been done.
+    Write {
+        /// The slot is the number of blocks in the root.
+        at: Point,
+        /// Of the block.
+        block: Share<u8>,
+    },
+    /// Evicts a path, with all other servers.
+    Evict {
+        /// The matrices.
+        evict: Evict<u8>,
+        /// Whose shares all take: 2*t* + 1 servers.
+        dealers: Vec<u8>,
+    },
+    /// Goes back to so many evictions, if the last one is over here and not everywhere.
+    GoBack {
+        /// What there were before it.
+        evictions: u64,
+    },
+    /// The share of a slot, as it is: to make that of another server from it, or to check it.
+    Fetch {
+        /// It has to be here.
+        at: Point,
+        /// Which.
+        slot: SlotName,
+    },
+    /// Puts a share into a slot of a tree of which nothing was used.
+    Put {
+        /// What the tree is to be when all is there.
+        at: Point,
+        /// Which.
+        slot: SlotName,
+        /// Its share.
+        share: Share<u8>,
+    },
+    /// All is there: it is this far.
+    Adopt {
+        /// As others are.
+        at: Point,
+    },
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is done, and durable.
+    Done,
+    /// To [`Request::Epoch`].
+    Epoch(HostEpoch),
+    /// The share that was asked for.
+    Share(Vec<u8>),
+    /// It is not done, and nothing has changed.
+    Refused(String),
+}
+
+/// How far a server is that keeps its shares in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct HostEpoch {
+    /// What is durable there.
+    pub at: Point,
+    /// The greatest number of an attempt that it has seen.
+    pub attempt: u64,
+    /// Whether it is a server of a tree at all.
+    pub is_set_up: bool,
+}
