@@ -24,6 +24,9 @@ pub trait ShareServers {
     /// When there are more or fewer places than servers.
     fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>>;
 
+    /// By which public key the other servers know it.
+    fn key(&self, server: usize) -> [u8; 32];
+
     /// What to call one of them in a message for people: its number, and where it is.
     fn name(&self, server: usize) -> String;
 }
