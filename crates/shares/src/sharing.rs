@@ -177,6 +177,15 @@ pub fn recover<F: Field>(numbers: &[u8], shares: &[&[F::Element]]) -> Option<Vec
     value::<F>(numbers, shares, 0)
 }
 
+/// The share of another server, from those of *t* + 1: what it has to hold. None where there are none, two of one server, or of different lengths.
+pub fn share_of_another<F: Field>(
+    numbers: &[u8],
+    shares: &[&[F::Element]],
+    server: u8,
+) -> Option<Vec<F::Element>> {
+    value::<F>(numbers, shares, server)
+}
+
 /// What a polynomial with these values is at another place.
 pub(crate) fn value<F: Field>(
     numbers: &[u8],

@@ -1,83 +1,324 @@
-//! A server that keeps its shares in files.
+//! A server that keeps its shares in files, and exchanges what it deals with the others.
+//!
+//! What it answers is durable. A client that asks the same again, because a link was lost or it does not know how far it came, changes nothing:
+//! each request says for which state it is meant. An eviction counts once all servers are through with it; until the client writes into the new root,
+//! each can go back (`docs/adr/0016-epochs-of-share-servers.md`).
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `folder` | the files, which whoever runs the server brings |
+//! | `folder` | files, which whoever runs the server brings |
 //! | `places` | where in them a bucket lies |
 //! | `record` | how far the server is |
+//! | `files` | reading and writing of slots |
 //! | `select` | the share of a slot that is not said |
 //! | `evict` | an eviction, part by part of every block |
 //! | `mailbox` | what others have dealt |
 
+mod evict;
+mod files;
 mod folder;
+mod mailbox;
+mod places;
+mod record;
+mod select;
 
 pub use folder::{Folder, Peers, ShareFile};
+pub use mailbox::{Mailbox, Unwanted};
 
 use std::io;
 use std::sync::Arc;
 
-use crate::message::Setup;
-use crate::sharing::Seed;
+use chacha20::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use crate::field::Gf256;
+use crate::message::{Answer, Evict, HostEpoch, Point, Request, Select, Setup, SlotName};
+use crate::sharing::{Seed, Share};
+use evict::Eviction;
+use files::{Files, bytes_of_file};
+use mailbox::Attempt;
+use places::File;
+use record::Record;
+
+/// The file that says what the server is.
+const SETUP: &str = "setup";
 
 /// One server of one tree. Whoever has it asks one thing at a time; what others deal comes beside that, through its [`Mailbox`].
 pub struct Host {
+    folder: Box<dyn Folder>,
+    coins: ChaCha20Rng,
+    files: Option<Files>,
     mailbox: Arc<Mailbox>,
 }
 
-/// Takes what other servers have dealt, from any thread.
-pub struct Mailbox;
+/// Why something is not done. For people.
+type Refusal = String;
 
 impl Host {
-    /// Opens what the folder has. It may be empty: then a client sets the server up first. Coins are drawn from the seed, which is drawn for each opening.
+    /// Opens what the folder has. It may be empty: then a client sets the server up first. What is dealt is drawn from the seed, which is drawn for each
+    /// opening.
     ///
     /// # Errors
     /// Those of the system, and when what is there is damaged.
-    pub fn open(_folder: Box<dyn Folder>, _seed: Seed) -> io::Result<Self> {
-        todo!()
+    pub fn open(folder: Box<dyn Folder>, seed: Seed) -> io::Result<Self> {
+        let files = match folder.read(SETUP)? {
+            Some(bytes) => {
+                let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+                let setup = Setup::decode(&bytes).map_err(damaged)?;
+                Some(Files::open(&*folder, setup)?)
+            }
+            None => None,
+        };
+        let (coins, mailbox) = (ChaCha20Rng::from_seed(seed), Arc::default());
+        Ok(Self { folder, coins, files, mailbox })
     }
 
     /// What it is, once it was set up: it says who the others are.
     pub fn setup(&self) -> Option<&Setup> {
-        todo!()
+        self.files.as_ref().map(|files| &files.setup)
     }
 
     /// Bytes that the files of such a server can take.
-    pub fn file_bytes(_setup: &Setup) -> u64 {
-        todo!()
-    }
-
-    /// Does what a client asks, and answers. Whatever is refused has changed nothing. `check` is told what the server is to be before it is set up, and says why it must
-    /// not be.
-    pub fn answer(
-        &mut self,
-        _message: &[u8],
-        _peers: &dyn Peers,
-        _check: &dyn Fn(&Setup) -> Result<(), String>,
-    ) -> Vec<u8> {
-        todo!()
+    pub fn file_bytes(setup: &Setup) -> u64 {
+        [File::Root, File::Siblings, File::Leaves]
+            .map(|file| bytes_of_file(setup, file))
+            .iter()
+            .sum()
     }
 
     /// For what comes from other servers.
     pub fn mailbox(&self) -> Arc<Mailbox> {
         self.mailbox.clone()
     }
-}
 
-impl Mailbox {
-    /// Takes what the server of this number has sent. Whether it still matters is found out here.
-    ///
-    /// # Errors
-    /// When it is nothing that this server deals, or too much at once: its link is to be ended.
-    pub fn take(&self, _from: u8, _message: &[u8]) -> Result<(), Unwanted> {
-        todo!()
+    /// Does what a client asks, and answers. Whatever is refused has changed nothing. `check` is told what the server is to be before it is set up, and
+    /// says why it must not be.
+    pub fn answer(
+        &mut self,
+        message: &[u8],
+        peers: &dyn Peers,
+        check: &dyn Fn(&Setup) -> Result<(), String>,
+    ) -> Vec<u8> {
+        let answer = Request::decode(message)
+            .map_err(|error| error.to_string())
+            .and_then(|request| self.answered(request, peers, check));
+        answer.unwrap_or_else(Answer::Refused).encode()
     }
 
-    /// The link to that server has ended: nobody waits for it any more.
-    pub fn is_lost(&self, _from: u8) {
-        todo!()
+    fn answered(
+        &mut self,
+        request: Request,
+        peers: &dyn Peers,
+        check: &dyn Fn(&Setup) -> Result<(), String>,
+    ) -> Result<Answer, Refusal> {
+        match request {
+            Request::Setup(setup) => self.set_up(setup, check)?,
+            Request::Epoch => {
+                let record = self.files.as_ref().map(|files| files.record);
+                let Record { at, attempt, .. } = record.unwrap_or_default();
+                let is_set_up = record.is_some();
+                return Ok(Answer::Epoch(HostEpoch { at, attempt, is_set_up }));
+            }
+            Request::Select { at, select } => {
+                return self.files()?.selected(at, select).map(Answer::Share);
+            }
+            Request::Write { at, block } => self.files()?.write(at, block)?,
+            Request::Evict { evict, dealers } => self.evict(evict, &dealers, peers)?,
+            Request::GoBack { evictions } => self.files()?.go_back(evictions)?,
+            Request::Fetch { at, slot } => {
+                return self.files()?.fetched(at, slot).map(Answer::Share);
+            }
+            Request::Put { at, slot, share } => self.files()?.put(at, slot, share)?,
+            Request::Adopt { at } => self.files()?.adopt(at)?,
+        }
+        Ok(Answer::Done)
+    }
+
+    fn files(&mut self) -> Result<&mut Files, Refusal> {
+        self.files.as_mut().ok_or_else(|| "this is no server of a tree yet".to_owned())
+    }
+
+    fn set_up(
+        &mut self,
+        setup: Setup,
+        check: &dyn Fn(&Setup) -> Result<(), String>,
+    ) -> Result<(), Refusal> {
+        if let Some(files) = &self.files {
+            let is_the_same = files.setup == setup;
+            return is_the_same.then_some(()).ok_or_else(|| {
+                "this is a server of another tree, or has another number there".to_owned()
+            });
+        }
+        check(&setup)?;
+        let bytes = setup.encode();
+        let files = Files::open(&*self.folder, setup).map_err(unusable)?;
+        // Without this there is no server: it is last.
+        self.folder.keep(SETUP, &bytes).map_err(unusable)?;
+        self.files = Some(files);
+        Ok(())
+    }
+
+    fn evict(
+        &mut self,
+        evict: Evict<u8>,
+        dealers: &[u8],
+        peers: &dyn Peers,
+    ) -> Result<(), Refusal> {
+        let Self { files, coins, mailbox, .. } = self;
+        let files = files.as_mut().ok_or_else(|| "this is no server of a tree yet".to_owned())?;
+        let Evict { number, attempt, matrices } = evict;
+        let Record { at, attempt: latest, .. } = files.record;
+        if at == (Point { evictions: number + 1, written: 0 }) && attempt == latest {
+            // It is over, and the answer was lost.
+            return Ok(());
+        }
+        if at.evictions != number {
+            return Err("another eviction is next".to_owned());
+        }
+        if attempt <= latest {
+            return Err("there was a later attempt to evict a path".to_owned());
+        }
+        let matrices = files.matrices(matrices, dealers)?;
+        // Kept before anything is sent: what is dealt in one attempt is nothing in another.
+        files.keep(Record { attempt, ..files.record }).map_err(unusable)?;
+        let attempt = Attempt { attempt, number };
+        mailbox.begin(attempt);
+        let eviction = Eviction { files, attempt, dealers, matrices: &matrices, mailbox, peers };
+        eviction.run(coins)?;
+        files.sync_buckets().map_err(unusable)?;
+        let record = Record {
+            at: Point { evictions: number + 1, written: 0 },
+            written_before: at.written,
+            ..files.record
+        };
+        files.keep(record).map_err(unusable)
     }
 }
 
-/// A message that no server sends that keeps to the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unwanted;
+impl Files {
+    /// The state is the server's, or the one before the write that came last.
+    fn check_at(&self, at: Point) -> Result<(), Refusal> {
+        let here = self.record.at;
+        let is_here = at.evictions == here.evictions
+            && (at.written == here.written || at.written + 1 == here.written);
+        is_here.then_some(()).ok_or_else(|| {
+            format!(
+                "this server is at eviction {}, write {}, and not at eviction {}, write {}",
+                here.evictions, here.written, at.evictions, at.written
+            )
+        })
+    }
+
+    fn selected(&self, at: Point, select: Select<u8>) -> Result<Vec<u8>, Refusal> {
+        self.check_at(at)?;
+        let Select { leaf, query } = select;
+        let tree = self.setup.tree;
+        if leaf.0 >= tree.leaves() {
+            return Err("the tree has no such path".to_owned());
+        }
+        let query = elements(query, tree.path_slots())?;
+        select::select(self, at, leaf, &query).map_err(unusable)
+    }
+
+    fn write(&mut self, at: Point, block: Share<u8>) -> Result<(), Refusal> {
+        self.check_at(at)?;
+        if at.written == self.setup.tree.accesses() {
+            return Err("the root is full, and has to be evicted first".to_owned());
+        }
+        let block = elements(block, self.setup.block_bytes)?;
+        self.write_block(at, &block).map_err(unusable)
+    }
+
+    /// Expanded, once all are found to be sound.
+    fn matrices(&self, shares: Vec<Share<u8>>, dealers: &[u8]) -> Result<Vec<Vec<u8>>, Refusal> {
+        let Setup { parties, tree, .. } = self.setup;
+        if dealers.len() != parties.for_product() || !parties.are_some(dealers) {
+            return Err("so many servers have to deal as give back a product".to_owned());
+        }
+        if shares.len() != usize::from(tree.height()) + 1 {
+            return Err(
+                "an eviction has a matrix for each level, and one for the last sibling".into()
+            );
+        }
+        let bytes = 2 * tree.slots() * tree.slots();
+        if !shares.iter().all(|share| share.is_of::<Gf256>(bytes)) {
+            return Err(wrong_length());
+        }
+        shares.into_iter().map(|share| elements(share, bytes)).collect()
+    }
+
+    fn go_back(&mut self, evictions: u64) -> Result<(), Refusal> {
+        let Record { at, written_before, .. } = self.record;
+        if at.evictions == evictions {
+            return Ok(());
+        }
+        if at != (Point { evictions: evictions + 1, written: 0 }) {
+            return Err("this server is further, or was never there".to_owned());
+        }
+        // What the root holds from before is whole: its last block is not looked at again.
+        let at = Point { evictions, written: written_before };
+        let block_sum = self.sum_of_last_block(at).map_err(unusable)?;
+        self.keep(Record { at, block_sum, ..self.record }).map_err(unusable)
+    }
+
+    fn check_slot(&self, SlotName { bucket, slot }: SlotName) -> Result<(), Refusal> {
+        let tree = self.setup.tree;
+        let is_there = bucket.level() <= tree.height() && slot < tree.slots();
+        is_there.then_some(()).ok_or_else(|| "the tree has no such slot".to_owned())
+    }
+
+    fn fetched(&self, at: Point, name: SlotName) -> Result<Vec<u8>, Refusal> {
+        self.check_slot(name)?;
+        self.check_at(at)?;
+        let mut share = vec![0; self.setup.block_bytes];
+        if let Some(bucket) = self.bucket(name.bucket, at)
+            && name.slot < bucket.slots
+        {
+            bucket.read(name.slot, &mut share).map_err(unusable)?;
+        }
+        Ok(share)
+    }
+
+    /// Before anything else was done.
+    fn check_new(&self) -> Result<(), Refusal> {
+        let is_new = self.record.at == Point::default() && self.record.attempt == 0;
+        is_new.then_some(()).ok_or_else(|| {
+            "the tree has been used: shares can only be put into a new one".to_owned()
+        })
+    }
+
+    fn put(&mut self, at: Point, name: SlotName, share: Share<u8>) -> Result<(), Refusal> {
+        self.check_slot(name)?;
+        self.check_new()?;
+        let share = elements(share, self.setup.block_bytes)?;
+        let bucket = self.bucket(name.bucket, at).filter(|bucket| name.slot < bucket.slots);
+        let bucket =
+            bucket.ok_or_else(|| "at this point the slot is zeros everywhere".to_owned())?;
+        bucket.write(name.slot, &share).map_err(unusable)
+    }
+
+    fn adopt(&mut self, at: Point) -> Result<(), Refusal> {
+        if self.record.at == at {
+            return Ok(());
+        }
+        self.check_new()?;
+        if at.written > self.setup.tree.accesses() {
+            return Err("no root holds so many blocks".to_owned());
+        }
+        self.sync_buckets().map_err(unusable)?;
+        let block_sum = self.sum_of_last_block(at).map_err(unusable)?;
+        self.keep(Record { at, block_sum, ..self.record }).map_err(unusable)
+    }
+}
+
+fn elements(share: Share<u8>, count: usize) -> Result<Vec<u8>, Refusal> {
+    share.into_elements::<Gf256>(count).ok_or_else(wrong_length)
+}
+
+fn wrong_length() -> Refusal {
+    "a share has another length than what is shared".to_owned()
+}
+
+fn unusable(error: io::Error) -> Refusal {
+    format!("this server cannot use its files: {error}")
+}

@@ -210,7 +210,7 @@ impl<E> Evicting<E> {
 
 impl Triplet {
     /// The buckets that are made by a product.
-    fn made(self) -> impl Iterator<Item = BucketId> {
+    pub(crate) fn made(self) -> impl Iterator<Item = BucketId> {
         [Some(self.destination), self.is_last.then_some(self.sibling)].into_iter().flatten()
     }
 }

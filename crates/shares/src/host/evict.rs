@@ -1,0 +1,283 @@
+//! An eviction (Subroutine 3) on a server that keeps its shares in files.
+//!
+//! Products, dealing and reducing are done for each place of a block by itself. So blocks are divided into parts, and each part goes through all
+//! rounds, from the root to the leaves, without waiting for the others: while one waits for what others deal, the next ones are
+//! multiplied. What was made is put where nothing lies that the state before needs.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use chacha20::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use super::files::{Files, Part};
+use super::folder::Peers;
+use super::mailbox::{Attempt, Mailbox, Missing};
+use super::places::{place, place_of_sibling};
+use crate::field::{Field, Gf256};
+use crate::message::{Dealt, Point};
+use crate::multiplication::{reduce, reshare};
+use crate::sharing::{Seed, Share};
+use crate::tree::Triplet;
+
+/// As many parts are under way.
+pub(super) const TILES_AT_ONCE: usize = 4;
+
+/// Bytes of a part of all slots of a bucket, about: what is sent at once, and stays near the processor.
+const TILE_BYTES: usize = 512 << 10;
+
+/// Other servers deal within so long, or the eviction is given up.
+const DEALT_WITHIN: Duration = Duration::from_secs(30);
+
+/// An eviction under way.
+pub(super) struct Eviction<'e> {
+    pub(super) files: &'e Files,
+    pub(super) attempt: Attempt,
+    /// In the order of their numbers.
+    pub(super) dealers: &'e [u8],
+    /// This server's share of each.
+    pub(super) matrices: &'e [Vec<u8>],
+    pub(super) mailbox: &'e Mailbox,
+    pub(super) peers: &'e dyn Peers,
+}
+
+/// Why it did not come to an end. For people.
+pub(super) type GivenUp = String;
+
+impl Eviction<'_> {
+    /// Makes all buckets that the eviction makes. They are written, and not durable. `coins` gives one seed for each part.
+    pub(super) fn run(&self, coins: &mut ChaCha20Rng) -> Result<(), GivenUp> {
+        self.announce_reads();
+        let parts = parts(self.files.setup.block_bytes, self.files.setup.tree.slots());
+        let seeds: Vec<Seed> = parts
+            .iter()
+            .map(|_| {
+                let mut seed = Seed::default();
+                coins.fill_bytes(&mut seed);
+                seed
+            })
+            .collect();
+        let next = AtomicUsize::new(0);
+        let failed = Mutex::new(None);
+        let has_failed = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let work = || {
+            while !has_failed() {
+                let tile = next.fetch_add(1, Ordering::Relaxed);
+                let Some(part) = parts.get(tile) else { return };
+                let coins = ChaCha20Rng::from_seed(seeds[tile]);
+                let tile = Tile { eviction: self, tile: tile as u32, part: *part };
+                if let Err(why) = tile.run(coins, &has_failed) {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..TILES_AT_ONCE.min(parts.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        self.mailbox.end();
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    /// Buckets are read part by part. Where the system reads them from a disk, it had better read all of each at once.
+    fn announce_reads(&self) {
+        let tree = self.files.setup.tree;
+        let path = tree.path(tree.evicted(self.attempt.number));
+        let beside = tree.triplets(self.attempt.number).last().map(|last| last.sibling);
+        let read = path.chain(beside).filter_map(|bucket| self.files.bucket(bucket, self.before()));
+        read.for_each(|bucket| bucket.will_be_read());
+    }
+
+    /// The state that is evicted.
+    fn before(&self) -> Point {
+        self.files.record.at
+    }
+}
+
+/// Divides blocks so that a part of all slots of a bucket is neither long nor very short.
+fn parts(block_bytes: usize, slots: usize) -> Vec<Part> {
+    let bytes = (TILE_BYTES / slots).next_multiple_of(256);
+    (0..block_bytes)
+        .step_by(bytes)
+        .map(|first| Part { first, bytes: bytes.min(block_bytes - first) })
+        .collect()
+}
+
+/// A part of every block, on its way through all rounds.
+struct Tile<'e> {
+    eviction: &'e Eviction<'e>,
+    tile: u32,
+    part: Part,
+}
+
+impl Tile<'_> {
+    fn run(&self, mut coins: ChaCha20Rng, is_given_up: &dyn Fn() -> bool) -> Result<(), GivenUp> {
+        let Eviction { files, attempt, matrices, .. } = self.eviction;
+        let tree = files.setup.tree;
+        let mut matrices = matrices.iter();
+        let root = files.bucket(oblivio_core::BucketId::ROOT, self.eviction.before());
+        let mut source = match root {
+            Some(root) => root.read_part(self.part).map_err(disk)?,
+            None => Vec::new(),
+        };
+        for triplet in tree.triplets(attempt.number) {
+            let made = triplet.made().zip(matrices.by_ref());
+            let products = made.map(|(child, matrix)| self.product(&source, child, matrix));
+            let products = products.collect::<Result<Vec<_>, _>>()?;
+            let mut made = self.multiplied(&triplet, &products, &mut coins, is_given_up)?;
+            if triplet.is_last {
+                for (child, slots) in triplet.made().zip(&made) {
+                    // Leaves always have a place.
+                    let Some(place) = place(tree, child, attempt.number + 1) else { continue };
+                    let leaf = files.bucket_at(place, tree.slots());
+                    leaf.write_part(self.part, slots).map_err(disk)?;
+                }
+            } else {
+                let sibling =
+                    files.bucket_at(place_of_sibling(tree, triplet.sibling), tree.slots());
+                sibling.write_part(self.part, &source).map_err(disk)?;
+                source = made.swap_remove(0);
+            }
+        }
+        Ok(())
+    }
+
+    /// What goes into a child, of degree 2*t*: a product of what is in its parent and in itself.
+    fn product(
+        &self,
+        source: &[u8],
+        child: oblivio_core::BucketId,
+        matrix: &[u8],
+    ) -> Result<Vec<u8>, GivenUp> {
+        let (files, before) = (self.eviction.files, self.eviction.before());
+        let (slots, bytes) = (files.setup.tree.slots(), self.part.bytes);
+        let of_child = match files.bucket(child, before) {
+            Some(child) => child.read_part(self.part).map_err(disk)?,
+            None => Vec::new(),
+        };
+        let mut product = vec![0; slots * bytes];
+        // What is all zeros adds nothing.
+        let (of_source, of_itself) = matrix.split_at(slots * slots);
+        let factors = |matrix: &[u8], rows: &[u8]| matrix[..rows.len() / bytes * slots].to_vec();
+        let matrix = [factors(of_source, source), factors(of_itself, &of_child)].concat();
+        let rows: Vec<_> = source.chunks_exact(bytes).chain(of_child.chunks_exact(bytes)).collect();
+        if !rows.is_empty() {
+            Gf256::combine(&mut product, &matrix, slots, &rows);
+        }
+        Ok(product)
+    }
+
+    /// Deals products, takes what others deal, and brings them back to degree *t* (Protocol 1).
+    fn multiplied(
+        &self,
+        triplet: &Triplet,
+        products: &[Vec<u8>],
+        coins: &mut ChaCha20Rng,
+        is_given_up: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<u8>>, GivenUp> {
+        let Eviction { files, dealers, mailbox, .. } = self.eviction;
+        let level = triplet.destination.level();
+        let own = files.setup.number;
+        let mut own_portion = Vec::new();
+        if dealers.contains(&own) {
+            own_portion = self.deal(level, products, coins)?;
+        }
+        let mut portions = Vec::new();
+        for dealer in *dealers {
+            let portion = if *dealer == own {
+                own_portion.split_off(0)
+            } else {
+                mailbox
+                    .wait(*dealer, (self.tile, level), DEALT_WITHIN, is_given_up)
+                    .map_err(|missing| late(*dealer, missing))?
+            };
+            portions.push(self.expanded(*dealer, portion, products.len())?);
+        }
+        let reduced = (0..products.len()).map(|child| {
+            let dealt: Vec<_> = portions.iter().map(|portion| &portion[child][..]).collect();
+            reduce::<Gf256>(dealers, &dealt).ok_or_else(|| "no servers have dealt".to_owned())
+        });
+        reduced.collect()
+    }
+
+    /// Sends to each server its share of this server's products, and answers its own.
+    fn deal(
+        &self,
+        level: u8,
+        products: &[Vec<u8>],
+        coins: &mut ChaCha20Rng,
+    ) -> Result<Vec<Share<u8>>, GivenUp> {
+        let Eviction { files, attempt, peers, .. } = self.eviction;
+        let (own, parties) = (files.setup.number, files.setup.parties);
+        let mut of_each: Vec<Vec<Share<u8>>> = parties.numbers().map(|_| Vec::new()).collect();
+        for product in products {
+            let shares = reshare::<Gf256>(parties, own, product, coins);
+            of_each.iter_mut().zip(shares).for_each(|(of, share)| of.push(share));
+        }
+        let mut kept = Vec::new();
+        for (number, shares) in parties.numbers().zip(of_each) {
+            if number == own {
+                kept = shares;
+                continue;
+            }
+            let Attempt { attempt, number: eviction } = *attempt;
+            let dealt = Dealt { number: eviction, attempt, tile: self.tile, level, shares };
+            peers.send(number, &dealt.encode()).map_err(|error| {
+                format!("server {number} cannot be reached by this one: {error}")
+            })?;
+        }
+        Ok(kept)
+    }
+
+    fn expanded(
+        &self,
+        dealer: u8,
+        portion: Vec<Share<u8>>,
+        children: usize,
+    ) -> Result<Vec<Vec<u8>>, GivenUp> {
+        let elements = self.eviction.files.setup.tree.slots() * self.part.bytes;
+        let wrong = || format!("server {dealer} has dealt something else than shares of buckets");
+        if portion.len() != children {
+            return Err(wrong());
+        }
+        let expanded = portion.into_iter().map(|share| share.into_elements::<Gf256>(elements));
+        expanded.collect::<Option<_>>().ok_or_else(wrong)
+    }
+}
+
+fn disk(error: std::io::Error) -> GivenUp {
+    format!("this server cannot use its files: {error}")
+}
+
+fn late(dealer: u8, missing: Missing) -> GivenUp {
+    match missing {
+        Missing::Lost => format!("the link from server {dealer} has ended"),
+        Missing::Late => {
+            format!("server {dealer} has dealt nothing for {} s", DEALT_WITHIN.as_secs())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_a_block_once() {
+        for (block_bytes, slots, count) in
+            [(4096, 333, 3), (131_072, 333, 74), (131_072, 74, 19), (1, 1, 1), (100, 4096, 1)]
+        {
+            let parts = parts(block_bytes, slots);
+            let mut end = 0;
+            for part in &parts {
+                assert_eq!(part.first, end);
+                end += part.bytes;
+            }
+            assert_eq!((end, parts.len()), (block_bytes, count), "{block_bytes} {slots}");
+        }
+    }
+}

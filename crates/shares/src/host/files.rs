@@ -1,0 +1,195 @@
+//! The files of a server: slots of buckets, and in front of the root the record of how far it is.
+
+use std::io;
+
+use super::folder::{Folder, ShareFile};
+use super::places::{File, Place, place, slots_of_file};
+use super::record::{HEAD_BYTES, RECORD_BYTES, Record, sum};
+use crate::message::{Point, Setup};
+
+/// Shares and how far they are.
+pub(super) struct Files {
+    root: Box<dyn ShareFile>,
+    siblings: Box<dyn ShareFile>,
+    leaves: Box<dyn ShareFile>,
+    pub(super) setup: Setup,
+    pub(super) record: Record,
+}
+
+/// A bucket, or what is to be taken for all zeros.
+pub(super) struct Bucket<'f> {
+    file: &'f dyn ShareFile,
+    /// Of its first slot.
+    offset: u64,
+    /// Slots that hold something. The others are zeros, whatever is in the file.
+    pub(super) slots: usize,
+    block_bytes: usize,
+}
+
+/// A part of every block: its first byte and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) first: usize,
+    pub(super) bytes: usize,
+}
+
+impl Files {
+    /// Opens them, or makes them.
+    pub(super) fn open(folder: &dyn Folder, setup: Setup) -> io::Result<Self> {
+        let open = |name, file| folder.open(name, bytes_of_file(&setup, file));
+        let root = open("root", File::Root)?;
+        let (siblings, leaves) = (open("siblings", File::Siblings)?, open("leaves", File::Leaves)?);
+        let mut places = [[0; RECORD_BYTES]; 2];
+        for (number, place) in (0..).zip(&mut places) {
+            let offset = Record { number, ..Record::default() }.offset();
+            root.read_at(offset, place)?;
+        }
+        let record = Record::latest([&places[0], &places[1]]).ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the record of how far the server is is damaged",
+            )
+        })?;
+        let mut files = Self { root, siblings, leaves, setup, record };
+        files.forget_a_torn_block()?;
+        Ok(files)
+    }
+
+    /// The block that was written last was not acknowledged if it is torn: its record was made durable with it.
+    fn forget_a_torn_block(&mut self) -> io::Result<()> {
+        let is_torn = self.sum_of_last_block(self.record.at)? != self.record.block_sum;
+        if is_torn && self.record.at.written > 0 {
+            self.record.at.written -= 1;
+            self.record.block_sum = self.sum_of_last_block(self.record.at)?;
+        }
+        Ok(())
+    }
+
+    /// The checksum of the block that is the last of the root at this point.
+    pub(super) fn sum_of_last_block(&self, at: Point) -> io::Result<u32> {
+        let Some(last) = at.written.checked_sub(1) else { return Ok(0) };
+        let mut block = vec![0; self.setup.block_bytes];
+        self.root.read_at(self.offset_in_root(at.evictions, last), &mut block)?;
+        Ok(sum(&block))
+    }
+
+    fn file(&self, file: File) -> &dyn ShareFile {
+        match file {
+            File::Root => &*self.root,
+            File::Siblings => &*self.siblings,
+            File::Leaves => &*self.leaves,
+        }
+    }
+
+    fn offset(&self, Place { file, first_slot }: Place) -> u64 {
+        head_bytes(file) + first_slot * self.setup.block_bytes as u64
+    }
+
+    fn offset_in_root(&self, evictions: u64, slot: usize) -> u64 {
+        let first = evictions % 2 * self.setup.tree.accesses() as u64;
+        let place = Place { file: File::Root, first_slot: first + slot as u64 };
+        self.offset(place)
+    }
+
+    /// What a bucket holds at this point; none if all of it is zeros.
+    pub(super) fn bucket(&self, bucket: oblivio_core::BucketId, at: Point) -> Option<Bucket<'_>> {
+        let place = place(self.setup.tree, bucket, at.evictions)?;
+        let slots = match place.file {
+            File::Root => at.written,
+            File::Siblings | File::Leaves => self.setup.tree.slots(),
+        };
+        (slots > 0).then(|| self.bucket_at(place, slots))
+    }
+
+    /// The bucket that lies there.
+    pub(super) fn bucket_at(&self, place: Place, slots: usize) -> Bucket<'_> {
+        let file = self.file(place.file);
+        let block_bytes = self.setup.block_bytes;
+        Bucket { file, offset: self.offset(place), slots, block_bytes }
+    }
+
+    /// Puts a block into the slot of the root that is next at this point, and keeps that it is there.
+    pub(super) fn write_block(&mut self, at: Point, block: &[u8]) -> io::Result<()> {
+        self.root.write_at(self.offset_in_root(at.evictions, at.written), block)?;
+        let at = Point { written: at.written + 1, ..at };
+        self.keep(Record { at, block_sum: sum(block), ..self.record })
+    }
+
+    /// Makes buckets durable that were written.
+    pub(super) fn sync_buckets(&self) -> io::Result<()> {
+        self.siblings.sync()?;
+        self.leaves.sync()
+    }
+
+    /// Keeps how far the server is.
+    pub(super) fn keep(&mut self, record: Record) -> io::Result<()> {
+        let record = Record { number: self.record.number + 1, ..record };
+        self.root.write_at(record.offset(), &record.encode())?;
+        self.root.sync()?;
+        self.record = record;
+        Ok(())
+    }
+}
+
+impl Bucket<'_> {
+    /// Slots from `first` on, as many as there is room for.
+    pub(super) fn read(&self, first: usize, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(self.offset + (first * self.block_bytes) as u64, out)
+    }
+
+    /// A part of each slot that holds something, one after the other.
+    pub(super) fn read_part(&self, part: Part) -> io::Result<Vec<u8>> {
+        let mut out = vec![0; self.slots * part.bytes];
+        if part.bytes == self.block_bytes {
+            self.read(0, &mut out)?;
+            return Ok(out);
+        }
+        for (slot, out) in out.chunks_exact_mut(part.bytes).enumerate() {
+            let offset = slot * self.block_bytes + part.first;
+            self.file.read_at(self.offset + offset as u64, out)?;
+        }
+        Ok(out)
+    }
+
+    /// Writes a part of each slot. Slots behind those that are given become zeros.
+    pub(super) fn write_part(&self, part: Part, slots: &[u8]) -> io::Result<()> {
+        let mut whole;
+        let slots = if slots.len() < self.slots * part.bytes {
+            whole = slots.to_vec();
+            whole.resize(self.slots * part.bytes, 0);
+            &whole
+        } else {
+            slots
+        };
+        if part.bytes == self.block_bytes {
+            return self.file.write_at(self.offset, slots);
+        }
+        for (slot, bytes) in slots.chunks_exact(part.bytes).enumerate() {
+            let offset = slot * self.block_bytes + part.first;
+            self.file.write_at(self.offset + offset as u64, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a block into a slot.
+    pub(super) fn write(&self, slot: usize, block: &[u8]) -> io::Result<()> {
+        self.file.write_at(self.offset + (slot * self.block_bytes) as u64, block)
+    }
+
+    /// All of it will be read soon.
+    pub(super) fn will_be_read(&self) {
+        self.file.will_need(self.offset, (self.slots * self.block_bytes) as u64);
+    }
+}
+
+fn head_bytes(file: File) -> u64 {
+    match file {
+        File::Root => HEAD_BYTES,
+        File::Siblings | File::Leaves => 0,
+    }
+}
+
+/// Bytes of a file.
+pub(super) fn bytes_of_file(setup: &Setup, file: File) -> u64 {
+    head_bytes(file) + slots_of_file(setup.tree, file) * setup.block_bytes as u64
+}

@@ -1,0 +1,213 @@
+//! What other servers have dealt, until it is needed.
+//!
+//! A message can come before the client has told this server of the eviction, and the next one of the same part while this one is still
+//! worked on. No server that keeps to the protocol is further ahead, so what is kept of each is bounded.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::evict::TILES_AT_ONCE;
+use crate::message::Dealt;
+use crate::sharing::{SERVERS_MAX, Share};
+
+/// What a server has dealt for one part and one round.
+type Portion = Vec<Share<u8>>;
+
+/// Of one server, as many portions are kept: for each part that is under way that of a round, of the next, and those of parts that begin.
+const PORTIONS_MAX: usize = 4 * TILES_AT_ONCE;
+
+/// A message that no server sends that keeps to the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unwanted;
+
+/// Takes what other servers have dealt, from any thread.
+#[derive(Default)]
+pub struct Mailbox {
+    boxes: Mutex<Boxes>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct Boxes {
+    /// The eviction that is under way or was last.
+    begun: Attempt,
+    of: [Dealer; SERVERS_MAX as usize + 1],
+}
+
+/// Of one server.
+#[derive(Default)]
+struct Dealer {
+    attempt: Attempt,
+    portions: HashMap<(u32, u8), Portion>,
+    is_lost: bool,
+}
+
+/// Which eviction, and which attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Attempt {
+    pub(super) attempt: u64,
+    pub(super) number: u64,
+}
+
+/// Why something does not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// The link has ended.
+    Lost,
+    /// Nothing has come in time.
+    Late,
+}
+
+impl Mailbox {
+    /// Takes what the server of this number has sent. Whether it still matters is found out here.
+    ///
+    /// # Errors
+    /// When it is nothing that is dealt, or too much at once: its link is to be ended.
+    pub fn take(&self, from: u8, message: &[u8]) -> Result<(), Unwanted> {
+        let Dealt { number, attempt, tile, level, shares } =
+            Dealt::decode(message).map_err(|_| Unwanted)?;
+        let attempt = Attempt { attempt, number };
+        let mut boxes = self.boxes();
+        let begun = boxes.begun;
+        let own = boxes.of.get_mut(usize::from(from)).ok_or(Unwanted)?;
+        own.is_lost = false;
+        if attempt < begun || attempt < own.attempt {
+            // It is of an attempt that was given up.
+            return Ok(());
+        }
+        if attempt > own.attempt {
+            own.attempt = attempt;
+            own.portions.clear();
+        }
+        if own.portions.len() == PORTIONS_MAX || own.portions.contains_key(&(tile, level)) {
+            return Err(Unwanted);
+        }
+        own.portions.insert((tile, level), shares);
+        drop(boxes);
+        self.came.notify_all();
+        Ok(())
+    }
+
+    /// The link to that server has ended: nobody waits for it long, unless it sends something again.
+    pub fn is_lost(&self, from: u8) {
+        if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
+            own.is_lost = true;
+        }
+        self.came.notify_all();
+    }
+
+    /// From now on this one counts.
+    pub(super) fn begin(&self, attempt: Attempt) {
+        let mut boxes = self.boxes();
+        boxes.begun = attempt;
+        for own in boxes.of.iter_mut().filter(|own| own.attempt != attempt) {
+            own.portions.clear();
+        }
+    }
+
+    /// Whatever is here is of no use any more.
+    pub(super) fn end(&self) {
+        self.boxes().of.iter_mut().for_each(|own| own.portions.clear());
+    }
+
+    /// Waits for what that server deals for this part and round. `is_given_up` is asked now and then.
+    pub(super) fn wait(
+        &self,
+        from: u8,
+        (tile, level): (u32, u8),
+        within: Duration,
+        is_given_up: &dyn Fn() -> bool,
+    ) -> Result<Portion, Missing> {
+        let mut boxes = self.boxes();
+        let mut left = within;
+        loop {
+            let begun = boxes.begun;
+            let own = boxes.of.get_mut(usize::from(from)).ok_or(Missing::Lost)?;
+            if own.attempt == begun
+                && let Some(portion) = own.portions.remove(&(tile, level))
+            {
+                return Ok(portion);
+            }
+            if is_given_up() {
+                return Err(Missing::Lost);
+            }
+            if own.is_lost {
+                left = left.min(BACK_WITHIN);
+            }
+            if left.is_zero() {
+                return Err(if own.is_lost { Missing::Lost } else { Missing::Late });
+            }
+            let pause = left.min(LOOK_EVERY);
+            let (locked, waited) =
+                self.came.wait_timeout(boxes, pause).unwrap_or_else(PoisonError::into_inner);
+            boxes = locked;
+            if waited.timed_out() {
+                left -= pause;
+            }
+        }
+    }
+
+    fn boxes(&self) -> MutexGuard<'_, Boxes> {
+        self.boxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A server whose link has ended may be about to make another one: it is waited for so long.
+const BACK_WITHIN: Duration = Duration::from_millis(500);
+
+/// How often whoever waits looks whether it still makes sense.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dealt(attempt: u64, tile: u32, level: u8) -> Vec<u8> {
+        Dealt { number: 0, attempt, tile, level, shares: vec![Share::Drawn([1; 32])] }.encode()
+    }
+
+    const FIRST: Attempt = Attempt { attempt: 1, number: 0 };
+    const SOON: Duration = Duration::from_millis(1);
+
+    fn wait(mailbox: &Mailbox, from: u8, tile: u32) -> Result<Portion, Missing> {
+        mailbox.wait(from, (tile, 1), SOON, &|| false)
+    }
+
+    #[test]
+    fn what_comes_early_is_kept_and_what_comes_late_is_not() {
+        let mailbox = Mailbox::default();
+        mailbox.take(2, &dealt(1, 0, 1)).unwrap();
+        mailbox.begin(FIRST);
+        assert!(wait(&mailbox, 2, 0).is_ok());
+        assert_eq!(wait(&mailbox, 2, 0), Err(Missing::Late));
+        mailbox.begin(Attempt { attempt: 2, number: 0 });
+        mailbox.take(2, &dealt(1, 1, 1)).unwrap();
+        assert_eq!(wait(&mailbox, 2, 1), Err(Missing::Late));
+        mailbox.take(2, &dealt(2, 1, 1)).unwrap();
+        assert!(wait(&mailbox, 2, 1).is_ok());
+        // It deals for an attempt that has not come here yet: what came for this one is of no use.
+        mailbox.take(2, &dealt(2, 2, 1)).unwrap();
+        mailbox.take(2, &dealt(3, 2, 1)).unwrap();
+        assert_eq!(wait(&mailbox, 2, 2), Err(Missing::Late));
+        mailbox.begin(Attempt { attempt: 3, number: 0 });
+        assert!(wait(&mailbox, 2, 2).is_ok());
+    }
+
+    #[test]
+    fn no_server_fills_the_memory_of_another_and_nobody_waits_for_one_that_is_gone() {
+        let mailbox = Mailbox::default();
+        mailbox.begin(FIRST);
+        for tile in 0..PORTIONS_MAX as u32 {
+            mailbox.take(3, &dealt(1, tile, 1)).unwrap();
+        }
+        assert_eq!(mailbox.take(3, &dealt(1, 1000, 1)), Err(Unwanted));
+        assert!(wait(&mailbox, 3, 0).is_ok());
+        assert_eq!(mailbox.take(3, &dealt(1, 1, 1)), Err(Unwanted));
+        assert_eq!(mailbox.take(200, &dealt(1, 1, 1)), Err(Unwanted));
+        assert_eq!(mailbox.take(3, b"nothing"), Err(Unwanted));
+        mailbox.is_lost(3);
+        assert!(wait(&mailbox, 3, 1).is_ok());
+        assert_eq!(wait(&mailbox, 3, 1000), Err(Missing::Lost));
+    }
+}

@@ -1,0 +1,142 @@
+//! Where in the files of a server a bucket lies.
+//!
+//! Nothing is overwritten that the state before the last eviction needs, so that a server can go back to it (ADR 16): siblings have one
+//! place, because they are empty when they are written; leaves and the root have two, taken in turn. Which place counts, and
+//! whether a bucket holds anything, follows from the number of evictions.
+
+use oblivio_core::BucketId;
+use oblivio_core::Leaf;
+use oblivio_core::geometry::evictions_of_bucket;
+
+use crate::tree::Tree;
+
+/// One of the files of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum File {
+    /// The record of how far the server is, and two areas for the root.
+    Root,
+    /// Buckets between the root and the leaves.
+    Siblings,
+    /// Two places for each leaf.
+    Leaves,
+}
+
+/// Where the slots of a bucket lie, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) file: File,
+    /// In slots, behind what else is in the file.
+    pub(super) first_slot: u64,
+}
+
+/// Where a bucket lies after so many evictions; none if all of it is zeros then.
+pub(super) fn place(tree: Tree, bucket: BucketId, evictions: u64) -> Option<Place> {
+    let (level, index, slots) = (bucket.level(), bucket.index(), tree.slots() as u64);
+    if level == 0 {
+        let first_slot = evictions % 2 * tree.accesses() as u64;
+        return Some(Place { file: File::Root, first_slot });
+    }
+    if level == tree.height() {
+        // A leaf is written whenever the bucket above it is on the path.
+        let written = evictions_of_bucket(evictions, Leaf(index), level - 1);
+        let first_slot = (2 * index + written % 2) * slots;
+        return Some(Place { file: File::Leaves, first_slot });
+    }
+    holds_a_copy(bucket, evictions)
+        .then(|| Place { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) })
+}
+
+/// Where a sibling lies that an eviction is about to write.
+pub(super) fn place_of_sibling(tree: Tree, bucket: BucketId) -> Place {
+    Place { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) }
+}
+
+fn first_of_sibling(tree: Tree, bucket: BucketId) -> u64 {
+    // The root has a file of its own.
+    (bucket.0 - 1) * tree.slots() as u64
+}
+
+/// Whether a bucket between root and leaves holds something: the last eviction through the bucket above it went to the other side.
+fn holds_a_copy(bucket: BucketId, evictions: u64) -> bool {
+    let (level, index) = (bucket.level(), bucket.index());
+    let above = (1u64 << (level - 1)) - 1;
+    let Some(last) = evictions.checked_sub(1).filter(|last| *last >= index & above) else {
+        return false;
+    };
+    let through_the_one_above = last - (last.wrapping_sub(index) & above);
+    through_the_one_above & ((1 << level) - 1) != index
+}
+
+/// Slots of each file.
+pub(super) fn slots_of_file(tree: Tree, file: File) -> u64 {
+    let slots = tree.slots() as u64;
+    match file {
+        File::Root => 2 * tree.accesses() as u64,
+        File::Siblings => (tree.leaves() - 2) * slots,
+        File::Leaves => 2 * tree.leaves() * slots,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::tree::Preset;
+
+    /// Evictions as they are, bucket by bucket: what holds something, and what was written where.
+    #[test]
+    fn places_are_those_of_evictions_and_nothing_is_overwritten_that_the_state_before_needs() {
+        for height in 1..=5 {
+            let tree = Tree::new(height, Preset { slots: 5, accesses: 3 }).unwrap();
+            let mut holds: HashMap<BucketId, Option<Place>> = HashMap::new();
+            for number in 0..200 {
+                let before: Vec<_> =
+                    holds.iter().filter_map(|(bucket, place)| Some((*bucket, (*place)?))).collect();
+                for triplet in tree.triplets(number) {
+                    holds.insert(triplet.source, None);
+                    if triplet.is_last {
+                        for leaf in [triplet.destination, triplet.sibling] {
+                            holds.insert(leaf, place(tree, leaf, number + 1));
+                        }
+                    } else {
+                        assert_eq!(place(tree, triplet.sibling, number), None, "{triplet:?}");
+                        holds
+                            .insert(triplet.sibling, Some(place_of_sibling(tree, triplet.sibling)));
+                        holds.insert(triplet.destination, None);
+                    }
+                }
+                for (bucket, written) in holds.iter().filter(|it| it.0.level() > 0) {
+                    assert_eq!(place(tree, *bucket, number + 1), *written, "{bucket}, {number}");
+                }
+                // What this eviction has written lies where nothing lay before it.
+                let is_new = |it: &(BucketId, Place)| !before.contains(it);
+                let after = holds.iter().filter_map(|(bucket, place)| Some((*bucket, (*place)?)));
+                for (bucket, place) in after.filter(is_new) {
+                    assert!(before.iter().all(|(_, other)| *other != place), "{bucket}, {number}");
+                }
+                assert_ne!(
+                    place(tree, BucketId::ROOT, number),
+                    place(tree, BucketId::ROOT, number + 1)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_place_is_in_its_file_and_no_two_overlap() {
+        for height in 1..=6 {
+            let tree = Tree::new(height, Preset { slots: 5, accesses: 3 }).unwrap();
+            let buckets = (0..(2 << height) - 1).map(BucketId);
+            for bucket in buckets.filter(|it| it.level() > 0) {
+                for evictions in 0..130 {
+                    let Some(Place { file, first_slot }) = place(tree, bucket, evictions) else {
+                        continue;
+                    };
+                    assert!(first_slot + 5 <= slots_of_file(tree, file));
+                    assert_eq!(first_slot % 5, 0);
+                }
+            }
+        }
+    }
+}

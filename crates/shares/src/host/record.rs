@@ -1,0 +1,116 @@
+//! How far a server is, as it is kept: in front of the root, in two places taken in turn.
+//!
+//! A record is written after what it tells of, and made durable together with it. The block that was written last may be torn all the same
+//! while its record is whole: so the record has a checksum of it.
+
+use oblivio_core::durable::section::Fields;
+
+use crate::message::Point;
+
+/// Bytes of the file before the root's slots.
+pub(super) const HEAD_BYTES: u64 = 2 * PLACE_BYTES;
+
+/// Records do not share a page.
+const PLACE_BYTES: u64 = 4096;
+
+/// Bytes of a record.
+pub(super) const RECORD_BYTES: usize = 52;
+
+const MAGIC: [u8; 8] = *b"OBLSHREP";
+
+/// How far a server is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    /// Of the record: the greater one counts.
+    pub(super) number: u64,
+    pub(super) at: Point,
+    /// Blocks in the root before the last eviction: so many are there if the server goes back.
+    pub(super) written_before: usize,
+    /// The greatest number of an attempt.
+    pub(super) attempt: u64,
+    /// Of the block that was written last, if there is one in the root.
+    pub(super) block_sum: u32,
+}
+
+impl Record {
+    /// Where it goes.
+    pub(super) fn offset(&self) -> u64 {
+        self.number % 2 * PLACE_BYTES
+    }
+
+    /// As it is kept.
+    pub(super) fn encode(&self) -> [u8; RECORD_BYTES] {
+        let Self { number, at, written_before, attempt, block_sum } = self;
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(number.to_le_bytes());
+        bytes.extend(at.evictions.to_le_bytes());
+        bytes.extend((at.written as u32).to_le_bytes());
+        bytes.extend((*written_before as u32).to_le_bytes());
+        bytes.extend(attempt.to_le_bytes());
+        bytes.extend(block_sum.to_le_bytes());
+        bytes.resize(RECORD_BYTES - 4, 0);
+        bytes.extend(sum(&bytes).to_le_bytes());
+        let mut record = [0; RECORD_BYTES];
+        record.copy_from_slice(&bytes);
+        record
+    }
+
+    /// What was kept; none if it is torn or was never written.
+    fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
+        let (fields, summed) = bytes.split_last_chunk::<4>()?;
+        if sum(fields) != u32::from_le_bytes(*summed) {
+            return None;
+        }
+        let mut fields = Fields::of(fields);
+        if fields.array().ok()? != MAGIC {
+            return None;
+        }
+        Some(Self {
+            number: fields.count().ok()?,
+            at: Point { evictions: fields.count().ok()?, written: fields.u32().ok()? as usize },
+            written_before: fields.u32().ok()? as usize,
+            attempt: fields.u64().ok()?,
+            block_sum: fields.u32().ok()?,
+        })
+    }
+
+    /// The latest of those in both places. None if neither is whole, or one is there and the other is something else than torn.
+    pub(super) fn latest(places: [&[u8; RECORD_BYTES]; 2]) -> Option<Self> {
+        let records = places.map(Self::decode);
+        let found = records.into_iter().flatten().max_by_key(|record| record.number);
+        let was_never_written = places.iter().all(|place| place.iter().all(|byte| *byte == 0));
+        found.or(was_never_written.then(Self::default))
+    }
+}
+
+/// Of so many bytes.
+pub(super) fn sum(bytes: &[u8]) -> u32 {
+    crc32fast::hash(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(number: u64) -> Record {
+        let at = Point { evictions: 7, written: 3 };
+        Record { number, at, written_before: 9, attempt: 8, block_sum: 0xdead_beef }
+    }
+
+    #[test]
+    fn the_latest_record_counts_and_a_torn_one_does_not() {
+        let (older, newer) = (record(4).encode(), record(5).encode());
+        let nothing = [0; RECORD_BYTES];
+        assert_eq!(Record::latest([&older, &newer]), Some(record(5)));
+        assert_eq!(Record::latest([&nothing, &newer]), Some(record(5)));
+        assert_eq!(Record::latest([&nothing, &nothing]), Some(Record::default()));
+        for at in 0..RECORD_BYTES {
+            let mut torn = newer;
+            torn[at] ^= 0x40;
+            assert_eq!(Record::latest([&older, &torn]), Some(record(4)), "{at}");
+            assert_eq!(Record::latest([&torn, &torn]), None, "{at}");
+        }
+        assert_ne!(record(4).offset(), record(5).offset());
+        assert!(record(5).offset() + RECORD_BYTES as u64 <= HEAD_BYTES);
+    }
+}

@@ -1,0 +1,147 @@
+//! Files of a machine that can lose its power.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use oblivio_shares::host::{Folder, ShareFile};
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt};
+
+/// Sectors are written whole or not at all.
+const SECTOR: usize = 512;
+
+#[derive(Clone, Default)]
+pub(crate) struct Disk(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    files: BTreeMap<String, Content>,
+    /// Writes and syncs until the machine dies.
+    left: Option<u64>,
+    power_losses: u64,
+}
+
+#[derive(Default)]
+struct Content {
+    now: Vec<u8>,
+    durable: Vec<u8>,
+    /// Since the last sync.
+    written: Vec<(usize, usize)>,
+}
+
+impl Disk {
+    /// After so many writes and syncs nothing works any more.
+    pub(crate) fn dies_after(&self, steps: u64) {
+        self.0.lock().unwrap().left = Some(steps);
+    }
+
+    /// How often it has lost its power.
+    pub(crate) fn power_losses(&self) -> u64 {
+        self.0.lock().unwrap().power_losses
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.0.lock().unwrap().left == Some(0)
+    }
+
+    /// It comes back. Of what was written since the last sync, any sectors are there.
+    pub(crate) fn loses_power(&self, coins: &mut StdRng) {
+        let mut state = self.0.lock().unwrap();
+        state.left = None;
+        state.power_losses += 1;
+        for content in state.files.values_mut() {
+            let Content { now, durable, written } = content;
+            for (start, end) in written.drain(..) {
+                for sector in start / SECTOR..end.div_ceil(SECTOR) {
+                    if coins.random() {
+                        let bytes = sector * SECTOR..(sector * SECTOR + SECTOR).min(now.len());
+                        durable[bytes.clone()].copy_from_slice(&now[bytes]);
+                    }
+                }
+            }
+            now.clone_from(durable);
+        }
+    }
+
+    /// A bit of a file turns over.
+    pub(crate) fn flips_a_bit(&self, name: &str, coins: &mut StdRng) {
+        let mut state = self.0.lock().unwrap();
+        let content = state.files.get_mut(name).unwrap();
+        let at = (coins.next_u64() % content.now.len() as u64) as usize;
+        content.now[at] ^= 1;
+        content.durable[at] ^= 1;
+    }
+
+    fn step<T>(&self, work: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
+        let state = &mut *self.0.lock().unwrap();
+        match &mut state.left {
+            Some(0) => return Err(io::Error::other("the machine has died")),
+            Some(left) => *left -= 1,
+            None => (),
+        }
+        work(state)
+    }
+}
+
+impl Folder for Disk {
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().unwrap().files.get(name).map(|content| content.now.clone()))
+    }
+
+    fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.step(|state| {
+            let [now, durable] = [(); 2].map(|()| bytes.to_vec());
+            state.files.insert(name.into(), Content { now, durable, written: Vec::new() });
+            Ok(())
+        })
+    }
+
+    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+        self.step(|state| {
+            let content = state.files.entry(name.into()).or_default();
+            if content.now.is_empty() {
+                content.now.resize(bytes as usize, 0);
+                content.durable.resize(bytes as usize, 0);
+            }
+            assert_eq!(content.now.len() as u64, bytes);
+            Ok(())
+        })?;
+        Ok(Box::new(File { disk: self.clone(), name: name.into() }))
+    }
+}
+
+struct File {
+    disk: Disk,
+    name: String,
+}
+
+impl ShareFile for File {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let state = self.disk.0.lock().unwrap();
+        let now = &state.files[&self.name].now;
+        out.copy_from_slice(&now[offset as usize..][..out.len()]);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.disk.step(|state| {
+            let content = state.files.get_mut(&self.name).unwrap();
+            let start = offset as usize;
+            content.now[start..start + bytes.len()].copy_from_slice(bytes);
+            content.written.push((start, start + bytes.len()));
+            Ok(())
+        })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.step(|state| {
+            let content = state.files.get_mut(&self.name).unwrap();
+            let Content { now, durable, written } = content;
+            for (start, end) in written.drain(..) {
+                durable[start..end].copy_from_slice(&now[start..end]);
+            }
+            Ok(())
+        })
+    }
+}

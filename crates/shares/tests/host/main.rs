@@ -1,0 +1,184 @@
+//! Servers that keep their shares in files: what they answer, and what is left of it when one of them dies.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod disk;
+mod world;
+
+use oblivio_core::{BucketId, Leaf};
+use oblivio_shares::field::Gf256;
+use oblivio_shares::message::{Answer, Point, Request, Select, SlotName};
+use oblivio_shares::sharing::{Parties, Share, share_of_another};
+use oblivio_shares::tree::{Preset, Tree};
+use world::World;
+
+const ALL_PARTIES: [(u8, u8); 4] = [(3, 1), (4, 1), (5, 1), (5, 2)];
+
+fn world(servers: u8, colluding: u8, height: u8) -> World {
+    let parties = Parties::new(servers, colluding).unwrap();
+    let tree = Tree::new(height, Preset { slots: 12, accesses: 3 }).unwrap();
+    World::new(parties, tree, 3 << (height - 1), 700)
+}
+
+#[test]
+fn reads_what_was_written() {
+    for (servers, colluding) in ALL_PARTIES {
+        for height in 1..=3 {
+            let mut world = world(servers, colluding, height);
+            for _ in 0..60 {
+                world.access_any();
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_of_many_parts_go_through_evictions_part_by_part() {
+    let tree = Tree::new(2, Preset { slots: 128, accesses: 4 }).unwrap();
+    let mut world = World::new(Parties::new(3, 1).unwrap(), tree, 8, 33_000);
+    for _ in 0..40 {
+        world.access_any();
+    }
+}
+
+/// Each write and each sync of one server, in accesses and evictions, is the last that it does before its power fails.
+#[test]
+fn nothing_is_lost_wherever_a_server_dies() {
+    for (servers, colluding) in [(3, 1), (5, 1)] {
+        let mut points = 0;
+        let mut dead_in_evictions = 0;
+        // One that deals, and one that need not.
+        for victim in [0, usize::from(servers) - 1] {
+            let mut world = world(servers, colluding, 2);
+            for _ in 0..20 {
+                world.access_any();
+            }
+            for steps in 0..24 {
+                world.disks[victim].dies_after(steps);
+                let before = world.disks[victim].power_losses();
+                while world.disks[victim].power_losses() == before {
+                    let evicts = world.client.must_evict();
+                    world.access_any();
+                    let has_died = world.disks[victim].power_losses() > before;
+                    dead_in_evictions += u32::from(evicts && has_died);
+                }
+                points += 1;
+                // Also if another loses its power when all is done.
+                world.restart(usize::from(servers) - 1 - victim);
+                for _ in 0..2 {
+                    world.access_any();
+                }
+            }
+        }
+        assert!(points == 48 && dead_in_evictions > 10, "{points} {dead_in_evictions}");
+    }
+}
+
+#[test]
+fn what_is_asked_twice_is_done_once() {
+    let mut world = world(3, 1, 2);
+    world.access_any();
+    let at = world.epochs()[0].at;
+    let block = Share::Computed(vec![5; 700]);
+    let write = Request::Write { at, block };
+    for _ in 0..2 {
+        assert_eq!(world.ask(0, &write), Answer::Done);
+        assert_eq!(world.epochs()[0].at.written, at.written + 1);
+    }
+    // What is behind the point is taken for zeros.
+    let slot = SlotName { bucket: BucketId::ROOT, slot: at.written };
+    let after = Point { written: at.written + 1, ..at };
+    assert_eq!(world.fetch(0, at, slot), vec![0; 700]);
+    assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let mut world = world(3, 1, 2);
+    for _ in 0..10 {
+        world.access_any();
+    }
+    let before = world.epochs();
+    let at = before[0].at;
+    let query = |elements| Share::Computed(vec![1; elements]);
+    let select = |at, leaf, elements| Request::Select {
+        at,
+        select: Select { leaf: Leaf(leaf), query: query(elements) },
+    };
+    let behind = Point { evictions: at.evictions - 1, written: 0 };
+    let ahead = Point { evictions: at.evictions, written: at.written + 1 };
+    let another = world.setup(1);
+    let refused = [
+        select(at, 4, 36),
+        select(at, 0, 35),
+        select(behind, 0, 36),
+        select(ahead, 0, 36),
+        Request::Write { at, block: query(699) },
+        Request::Write { at: ahead, block: query(700) },
+        Request::GoBack { evictions: at.evictions - 1 },
+        Request::GoBack { evictions: at.evictions + 1 },
+        Request::Setup(another),
+        Request::Adopt { at: ahead },
+        Request::Put { at, slot: SlotName { bucket: BucketId::ROOT, slot: 0 }, share: query(700) },
+        Request::Fetch { at, slot: SlotName { bucket: BucketId::new(3, 0), slot: 0 } },
+        Request::Fetch { at, slot: SlotName { bucket: BucketId::ROOT, slot: 12 } },
+    ];
+    for request in refused {
+        let answer = world.ask(0, &request);
+        assert!(matches!(answer, Answer::Refused(_)), "{request:?}: {answer:?}");
+    }
+    assert_eq!(world.epochs(), before);
+    for _ in 0..10 {
+        world.access_any();
+    }
+}
+
+/// A server that has lost everything is made anew from others.
+#[test]
+fn a_server_is_rebuilt_from_the_shares_of_others() {
+    for (servers, colluding) in ALL_PARTIES {
+        let mut world = world(servers, colluding, 3);
+        for _ in 0..31 {
+            world.access_any();
+        }
+        let at = world.epochs()[1].at;
+        let first = world.setup(0);
+        world.disks[0] = disk::Disk::default();
+        world.restart(0);
+        assert_eq!(world.ask(0, &Request::Setup(first)), Answer::Done);
+        let others: Vec<u8> = (2..2 + colluding + 1).collect();
+        for bucket in (0..(2 << 3) - 1).map(BucketId) {
+            for slot in (0..12).map(|slot| SlotName { bucket, slot }) {
+                let shares: Vec<_> = others
+                    .iter()
+                    .map(|number| world.fetch(usize::from(*number) - 1, at, slot))
+                    .collect();
+                if shares.iter().flatten().all(|byte| *byte == 0) {
+                    continue;
+                }
+                let share = share_of_another::<Gf256>(
+                    &others,
+                    &shares.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+                    1,
+                );
+                let share = Share::Computed(share.unwrap());
+                assert_eq!(world.ask(0, &Request::Put { at, slot, share }), Answer::Done);
+            }
+        }
+        assert_eq!(world.ask(0, &Request::Adopt { at }), Answer::Done);
+        for _ in 0..31 {
+            world.access_any();
+        }
+    }
+}
+
+#[test]
+fn a_damaged_record_is_no_server_and_says_so() {
+    let mut world = world(3, 1, 2);
+    world.access_any();
+    let disk = world.disks[0].clone();
+    disk.flips_a_bit("setup", &mut world.coins);
+    let opened = oblivio_shares::host::Host::open(Box::new(world.disks[0].clone()), [1; 32]);
+    // Whatever bit it was, it is not taken for this server.
+    assert!(opened.is_err() || opened.is_ok_and(|host| *host.setup().unwrap() != world.setup(0)));
+}

@@ -1,0 +1,221 @@
+//! A client and its servers, whose files are in memory.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+
+use oblivio_shares::client::Client;
+use oblivio_shares::field::Gf256;
+use oblivio_shares::host::{Host, Mailbox, Peers};
+use oblivio_shares::message::{
+    Answer, Evict, HostEpoch, Point, Request, RootWrite, Setup, SlotName,
+};
+use oblivio_shares::sharing::Parties;
+use oblivio_shares::tree::Tree;
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+use crate::disk::Disk;
+
+pub(crate) struct World {
+    pub(crate) parties: Parties,
+    pub(crate) tree: Tree,
+    pub(crate) block_bytes: usize,
+    pub(crate) client: Client<Gf256>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) disks: Vec<Disk>,
+    pub(crate) coins: StdRng,
+    /// What every block holds.
+    pub(crate) model: Vec<Vec<u8>>,
+    attempts: u64,
+}
+
+/// Delivers at once, to machines that are alive.
+struct Others {
+    from: u8,
+    mailboxes: Vec<Arc<Mailbox>>,
+    disks: Vec<Disk>,
+}
+
+impl Peers for Others {
+    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+        let (mailbox, disk) =
+            (&self.mailboxes[usize::from(to) - 1], &self.disks[usize::from(to) - 1]);
+        if disk.is_dead() || self.disks[usize::from(self.from) - 1].is_dead() {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        mailbox.take(self.from, dealt).map_err(|_| io::Error::other("it is not wanted"))
+    }
+}
+
+impl World {
+    pub(crate) fn new(parties: Parties, tree: Tree, blocks: usize, block_bytes: usize) -> Self {
+        let client = Client::new(parties, tree, blocks, block_bytes).unwrap();
+        let disks: Vec<_> = parties.numbers().map(|_| Disk::default()).collect();
+        let mut world = Self {
+            parties,
+            tree,
+            block_bytes,
+            client,
+            hosts: Vec::new(),
+            disks,
+            coins: StdRng::seed_from_u64(1),
+            model: vec![vec![0; block_bytes]; blocks],
+            attempts: 0,
+        };
+        for i in 0..parties.servers() {
+            let host = world.opened(i);
+            world.hosts.push(host);
+        }
+        for i in 0..parties.servers() {
+            assert_eq!(world.ask(i, &Request::Setup(world.setup(i))), Answer::Done);
+        }
+        world
+    }
+
+    pub(crate) fn setup(&self, i: usize) -> Setup {
+        let Self { parties, tree, block_bytes, .. } = *self;
+        let keys = parties.numbers().map(|number| [number; 32]).collect();
+        Setup { number: i as u8 + 1, parties, tree, block_bytes, keys }
+    }
+
+    fn opened(&mut self, i: usize) -> Host {
+        let mut seed = [0; 32];
+        self.coins.fill_bytes(&mut seed);
+        Host::open(Box::new(self.disks[i].clone()), seed).unwrap()
+    }
+
+    /// A server comes back after it has lost its power.
+    pub(crate) fn restart(&mut self, i: usize) {
+        self.disks[i].loses_power(&mut self.coins);
+        self.hosts[i] = self.opened(i);
+    }
+
+    fn others_of(&self, from: u8) -> Others {
+        let mailboxes = self.hosts.iter().map(Host::mailbox).collect();
+        Others { from, mailboxes, disks: self.disks.clone() }
+    }
+
+    pub(crate) fn ask(&mut self, i: usize, request: &Request) -> Answer {
+        let others = self.others_of(i as u8 + 1);
+        let answer = self.hosts[i].answer(&request.encode(), &others, &|_| Ok(()));
+        Answer::decode(&answer).unwrap()
+    }
+
+    /// Asks all at once.
+    fn ask_all(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+        let others: Vec<_> = self.parties.numbers().map(|from| self.others_of(from)).collect();
+        let asked = self.hosts.iter_mut().zip(&requests).zip(&others);
+        thread::scope(|scope| {
+            let threads: Vec<_> = asked
+                .map(|((host, request), others)| {
+                    scope.spawn(move || {
+                        let answer = host.answer(&request.encode(), others, &|_| Ok(()));
+                        let answer = Answer::decode(&answer).unwrap();
+                        if matches!(answer, Answer::Refused(_)) {
+                            // Its links end.
+                            others
+                                .mailboxes
+                                .iter()
+                                .for_each(|mailbox| mailbox.is_lost(others.from));
+                        }
+                        answer
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    pub(crate) fn epochs(&mut self) -> Vec<HostEpoch> {
+        let epoch = |answer| match answer {
+            Answer::Epoch(epoch) => epoch,
+            other => panic!("{other:?}"),
+        };
+        (0..self.hosts.len()).map(|i| epoch(self.ask(i, &Request::Epoch))).collect()
+    }
+
+    /// Reads a block, and writes it or another.
+    pub(crate) fn access(&mut self, address: usize, new: Option<Vec<u8>>) -> Vec<u8> {
+        if self.client.must_evict() {
+            self.evict();
+        }
+        let before = self.epochs()[0].at;
+        let (selected, queries) = self.client.select(address, &mut self.coins).unwrap();
+        let requests: Vec<_> =
+            queries.into_iter().map(|select| Request::Select { at: before, select }).collect();
+        let answers = self.ask_all(requests).into_iter().map(|answer| match answer {
+            Answer::Share(share) => share,
+            other => panic!("{other:?}"),
+        });
+        let answers: Vec<_> = answers.collect();
+        let numbers: Vec<_> = self.parties.numbers().collect();
+        let block = self.client.recover(&numbers, &answers).unwrap().block;
+        assert_eq!(block, self.model[address], "block {address}");
+        let new = new.unwrap_or_else(|| block.clone());
+        let writes = self.client.write(&selected, &new, &mut self.coins).unwrap();
+        let requests = writes.into_iter().map(|RootWrite { slot, block }| Request::Write {
+            at: Point { written: slot, ..before },
+            block,
+        });
+        self.until_done(requests.collect());
+        self.model[address] = new;
+        block
+    }
+
+    pub(crate) fn access_any(&mut self) {
+        let address = self.coins.random_range(0..self.model.len());
+        let new = self.coins.random_bool(0.5).then(|| {
+            let mut block = vec![0; self.block_bytes];
+            self.coins.fill_bytes(&mut block);
+            block
+        });
+        self.access(address, new);
+    }
+
+    /// Asks all for the same until all have done it. Who has died comes back.
+    fn until_done(&mut self, requests: Vec<Request>) {
+        loop {
+            let answers = self.ask_all(requests.clone());
+            if answers.iter().all(|answer| *answer == Answer::Done) {
+                return;
+            }
+            self.restart_the_dead(&answers);
+        }
+    }
+
+    fn restart_the_dead(&mut self, answers: &[Answer]) {
+        let dead: Vec<_> = (0..self.disks.len()).filter(|i| self.disks[*i].is_dead()).collect();
+        assert!(!dead.is_empty(), "{answers:?}");
+        dead.into_iter().for_each(|i| self.restart(i));
+    }
+
+    pub(crate) fn evict(&mut self) {
+        let number = self.client.evictions();
+        let evictions = self.client.evict(&mut self.coins).unwrap();
+        loop {
+            self.attempts += 1;
+            let dealers: Vec<_> = self.parties.numbers().take(self.parties.for_product()).collect();
+            let requests = evictions.iter().map(|evict| {
+                let evict = Evict { attempt: self.attempts, ..evict.clone() };
+                Request::Evict { evict, dealers: dealers.clone() }
+            });
+            let answers = self.ask_all(requests.collect());
+            if answers.iter().all(|answer| *answer == Answer::Done) {
+                return;
+            }
+            self.restart_the_dead(&answers);
+            for i in 0..self.hosts.len() {
+                assert_eq!(self.ask(i, &Request::GoBack { evictions: number }), Answer::Done);
+                assert_eq!(self.epochs()[i].at.evictions, number);
+            }
+        }
+    }
+
+    pub(crate) fn fetch(&mut self, i: usize, at: Point, slot: SlotName) -> Vec<u8> {
+        match self.ask(i, &Request::Fetch { at, slot }) {
+            Answer::Share(share) => share,
+            other => panic!("{other:?}"),
+        }
+    }
+}
