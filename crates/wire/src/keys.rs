@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | a key file | a private key, PKCS #8 in PEM form | its owner's alone: mode 600 |
 //! | an allow file | a line for each client: its public key, its name, and what it may | a server's |
+//! | a peers file | a line for each server that computes with others: its public key, and where it is | a server's |
 //!
 //! A public key is written `oblivio-key-1 BASE64`, and may have a word behind it that says whose it is.
 
@@ -55,6 +56,16 @@ impl StdError for KeyError {}
 pub struct PublicKey([u8; KEY_BYTES]);
 
 impl PublicKey {
+    /// The one of these bytes (RFC 8032).
+    pub fn of_bytes(bytes: [u8; KEY_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// As its bytes.
+    pub fn bytes(&self) -> [u8; KEY_BYTES] {
+        self.0
+    }
+
     /// As TLS has it.
     pub(crate) fn spki(&self) -> Vec<u8> {
         [&SPKI_PREFIX[..], &self.0].concat()
@@ -193,11 +204,7 @@ pub struct AllowedClient {
 /// When a line says anything else, or a key or a name comes twice.
 pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
     let mut clients: Vec<AllowedClient> = Vec::new();
-    for (line, number) in text.lines().zip(1..) {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
+    for (line, number) in lines_that_say_something(text) {
         let client = allowed_client(line)
             .map_err(|problem| KeyError(format!("line {number} of the allow file: {problem}")))?;
         let twice =
@@ -216,12 +223,23 @@ pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
     Ok(clients)
 }
 
+/// Without empty lines and those that begin with `#`, and each with its number.
+fn lines_that_say_something(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let lines = text.lines().map(str::trim).zip(1..);
+    lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The key with which a line begins.
+fn key_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<PublicKey, KeyError> {
+    match (words.next(), words.next()) {
+        (Some(PREFIX), Some(key)) => key.parse(),
+        _ => Err(KeyError(format!("it begins with no public key ({PREFIX} …)"))),
+    }
+}
+
 fn allowed_client(line: &str) -> Result<AllowedClient, KeyError> {
     let mut words = line.split_whitespace();
-    let key: PublicKey = match (words.next(), words.next()) {
-        (Some(PREFIX), Some(key)) => key.parse()?,
-        _ => return Err(KeyError(format!("it begins with no public key ({PREFIX} …)"))),
-    };
+    let key = key_of(&mut words)?;
     let name =
         words.next().ok_or_else(|| KeyError("the client has no name behind its key".into()))?;
     check_name(name).map_err(|_| {
@@ -238,6 +256,55 @@ fn allowed_client(line: &str) -> Result<AllowedClient, KeyError> {
         })?);
     }
     Ok(AllowedClient { key, name: name.to_owned(), quota_bytes })
+}
+
+/// A server with which another one computes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerServer {
+    /// By which it is known.
+    pub key: PublicKey,
+    /// Where it listens, as `HOST:PORT`.
+    pub address: String,
+    /// What people call it.
+    pub label: Option<String>,
+}
+
+/// Reads a peers file: a line for each server, `oblivio-key-1 BASE64 HOST:PORT [LABEL]`. Empty lines, and those that begin with `#`, say
+/// nothing.
+///
+/// # Errors
+/// When a line says anything else, or a key comes twice.
+pub fn peer_servers(text: &str) -> Result<Vec<PeerServer>, KeyError> {
+    let mut peers: Vec<PeerServer> = Vec::new();
+    for (line, number) in lines_that_say_something(text) {
+        let peer = peer_server(line)
+            .map_err(|problem| KeyError(format!("line {number} of the peers file: {problem}")))?;
+        if peers.iter().any(|it| it.key == peer.key) {
+            return Err(KeyError(format!(
+                "line {number} of the peers file: another server has this key already"
+            )));
+        }
+        peers.push(peer);
+    }
+    Ok(peers)
+}
+
+fn peer_server(line: &str) -> Result<PeerServer, KeyError> {
+    let mut words = line.split_whitespace();
+    let key = key_of(&mut words)?;
+    let address = words.next().filter(|address| is_host_and_port(address)).ok_or_else(|| {
+        KeyError("where the server is stands behind its key, as HOST:PORT".into())
+    })?;
+    let label = words.next().map(str::to_owned);
+    if words.next().is_some() {
+        return Err(KeyError("behind the address there may be one word, and no more".into()));
+    }
+    Ok(PeerServer { key, address: address.to_owned(), label })
+}
+
+fn is_host_and_port(address: &str) -> bool {
+    let parts = address.rsplit_once(':');
+    parts.is_some_and(|(host, port)| !host.is_empty() && port.parse().is_ok_and(|it: u16| it > 0))
 }
 
 #[cfg(test)]
@@ -292,6 +359,31 @@ mod tests {
             "alice".to_owned(),
         ] {
             assert!(allowed_clients(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_peers_file_says_where_servers_are_and_names_the_line_that_does_not() {
+        let keys = [1, 2].map(|byte| PublicKey::of_bytes([byte; KEY_BYTES]));
+        let [one, two] = keys.map(|key| key.to_string());
+        let text = format!("{one} one.example:2411 Paris\n\n# who\n{two} [::1]:9\n");
+        let peers = peer_servers(&text).unwrap();
+        assert_eq!((peers[0].key, &*peers[0].address), (keys[0], "one.example:2411"));
+        assert_eq!(peers[0].label.as_deref(), Some("Paris"));
+        assert_eq!((&*peers[1].address, &peers[1].label), ("[::1]:9", &None));
+        for wrong in [
+            one.clone(),
+            format!("{one} host"),
+            format!("{one} host:0"),
+            format!("{one} :7"),
+            format!("{one} host:70000"),
+            format!("{one} host:7 a b"),
+            format!("{two} host:7\n{one} host:8\n{two} host:9"),
+            "host:7".to_owned(),
+        ] {
+            let said = peer_servers(&wrong).unwrap_err().to_string();
+            let line = wrong.lines().count();
+            assert!(said.starts_with(&format!("line {line} of the peers file")), "{wrong}: {said}");
         }
     }
 }

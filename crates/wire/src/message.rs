@@ -12,6 +12,7 @@ use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
 
 use crate::fields::{Fields, put_text};
+use crate::keys::PublicKey;
 
 /// The first bytes that each side sends.
 pub const MAGIC: [u8; 16] = *b"OBLIVIO STORE\r\n\0";
@@ -30,6 +31,9 @@ pub const WRITE_BYTES: usize = 13;
 
 /// Bytes of an [`Answer::Data`] besides those that the pieces hold.
 pub const DATA_BYTES: usize = 9;
+
+/// Bytes of a [`Request::Compute`] besides those of what is to be computed.
+pub const COMPUTE_BYTES: usize = 9;
 
 /// Pieces of a request, at most.
 pub const PIECES_MAX: usize = 1 << 16;
@@ -98,6 +102,25 @@ pub enum Request {
         /// Of the request.
         number: u64,
     },
+    /// Something for what computes on the shares of the volume.
+    Compute {
+        /// Of the request. Its answer bears it.
+        number: u64,
+        /// Understood there alone.
+        message: Vec<u8>,
+    },
+    /// Instead of [`Request::Open`], from another server: all that follows are messages for the shares of this volume.
+    Peer {
+        /// Whose volume it is.
+        client: PublicKey,
+        /// What it is called.
+        name: String,
+    },
+    /// What another server has dealt. It is not answered.
+    Deal {
+        /// Understood by what computes alone.
+        message: Vec<u8>,
+    },
 }
 
 /// How a volume is opened.
@@ -131,14 +154,14 @@ pub enum Answer {
         /// Whether there is such a volume.
         is_there: bool,
     },
-    /// To [`Request::Read`].
+    /// To [`Request::Read`] and [`Request::Compute`].
     Data {
         /// Of the request.
         number: u64,
-        /// What the pieces hold, one after the other. They lie where the message came.
+        /// What the pieces hold, one after the other, or what was computed. They lie where the message came.
         bytes: Bytes,
     },
-    /// To [`Request::Write`], [`Request::Flush`] (by then all is durable) and [`Request::Remove`] (number 0).
+    /// To [`Request::Write`], [`Request::Flush`] (by then all is durable), [`Request::Remove`] and [`Request::Peer`] (number 0).
     Done {
         /// Of the request.
         number: u64,
@@ -286,6 +309,9 @@ mod kind {
     pub(super) const READ: u8 = 6;
     pub(super) const WRITE: u8 = 7;
     pub(super) const FLUSH: u8 = 8;
+    pub(super) const COMPUTE: u8 = 9;
+    pub(super) const PEER: u8 = 10;
+    pub(super) const DEAL: u8 = 11;
     pub(super) const WELCOME: u8 = 129;
     pub(super) const OPENED: u8 = 130;
     pub(super) const LOOKED: u8 = 132;
@@ -306,9 +332,10 @@ impl Request {
     /// That by which its answer names it; 0 for those that have none.
     pub fn number(&self) -> u64 {
         match self {
-            Self::Read { number, .. } | Self::Write { number, .. } | Self::Flush { number } => {
-                *number
-            }
+            Self::Read { number, .. }
+            | Self::Write { number, .. }
+            | Self::Flush { number }
+            | Self::Compute { number, .. } => *number,
             _ => 0,
         }
     }
@@ -353,6 +380,20 @@ impl Request {
                 out
             }
             Self::Flush { number } => numbered(kind::FLUSH, *number),
+            Self::Compute { number, message } => {
+                let mut out = Vec::with_capacity(COMPUTE_BYTES + message.len());
+                out.push(kind::COMPUTE);
+                out.extend(number.to_le_bytes());
+                out.extend(message);
+                out
+            }
+            Self::Peer { client, name } => {
+                let mut out = vec![kind::PEER];
+                out.extend(client.bytes());
+                put_text(&mut out, name);
+                out
+            }
+            Self::Deal { message } => [&[kind::DEAL], &message[..]].concat(),
         }
     }
 
@@ -385,6 +426,14 @@ impl Request {
                 Self::Write { number, pieces, bytes: fields.rest().to_vec() }
             }
             kind::FLUSH => Self::Flush { number: fields.u64()? },
+            kind::COMPUTE => {
+                Self::Compute { number: fields.u64()?, message: fields.rest().to_vec() }
+            }
+            kind::PEER => {
+                let client = PublicKey::of_bytes(fields.array()?);
+                Self::Peer { client, name: name(&mut fields)? }
+            }
+            kind::DEAL => Self::Deal { message: fields.rest().to_vec() },
             _ => return Err(Invalid("there is no such request")),
         };
         fields.end()?;
@@ -665,6 +714,13 @@ mod tests {
             (any::<u64>(), pieces(), any::<Vec<u8>>())
                 .prop_map(|(number, pieces, bytes)| Request::Write { number, pieces, bytes }),
             any::<u64>().prop_map(|number| Request::Flush { number }),
+            (any::<u64>(), any::<Vec<u8>>())
+                .prop_map(|(number, message)| Request::Compute { number, message }),
+            (any::<[u8; 32]>(), name()).prop_map(|(client, name)| Request::Peer {
+                client: PublicKey::of_bytes(client),
+                name
+            }),
+            any::<Vec<u8>>().prop_map(|message| Request::Deal { message }),
         ]
     }
 
