@@ -1,12 +1,11 @@
 //! How a bucket server is reached: its address, its key, and the client's own.
 
-use std::io::{self, ErrorKind};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::io;
 use std::time::Duration;
 
 use oblivio_wire::keys::SecretKey;
-use oblivio_wire::link::{Link, Moment};
-use oblivio_wire::tls::Caller;
+use oblivio_wire::link::Link;
+use oblivio_wire::tls::{Caller, reach};
 
 use crate::error::{OpenError, OpenErrorKind};
 use crate::remote::Dial;
@@ -32,21 +31,8 @@ pub(crate) fn dial(place: &RemotePlace) -> Result<Box<dyn Dial>, OpenError> {
 }
 
 impl Dial for Calling {
-    /// Each of the server's addresses has as long.
     fn dial(&mut self, within: Duration) -> io::Result<Link> {
         let Self { host, port, caller } = self;
-        let mut failure = io::Error::new(ErrorKind::NotFound, "the server has no address");
-        for address in (&**host, *port).to_socket_addrs()? {
-            let until = Moment::now().after(within);
-            let called = TcpStream::connect_timeout(&address, within).and_then(|stream| {
-                let left = until.left().ok_or(ErrorKind::TimedOut)?;
-                caller.call(stream, left)
-            });
-            match called {
-                Ok(link) => return Ok(link),
-                Err(error) => failure = error,
-            }
-        }
-        Err(failure)
+        reach((&**host, *port), within, |stream, left| caller.call(stream, left))
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -106,6 +106,30 @@ impl Called {
         link.writer.flush()?;
         Ok((link, peer))
     }
+}
+
+/// Connects to a server and calls it there: each of its addresses, until one answers. Each has as long.
+///
+/// # Errors
+/// That of the last address.
+pub fn reach<T>(
+    server: impl ToSocketAddrs,
+    within: Duration,
+    mut call: impl FnMut(TcpStream, Duration) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut failure = io::Error::new(ErrorKind::NotFound, "the server has no address");
+    for address in server.to_socket_addrs()? {
+        let until = Moment::now().after(within);
+        let called = TcpStream::connect_timeout(&address, within).and_then(|stream| {
+            let left = until.left().ok_or(ErrorKind::TimedOut)?;
+            call(stream, left)
+        });
+        match called {
+            Ok(called) => return Ok(called),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }
 
 fn certified(me: &SecretKey, provider: &CryptoProvider) -> io::Result<Arc<CertifiedKey>> {

@@ -54,7 +54,8 @@ pub(crate) fn serve_store(args: &StoreArgs) -> Result<(), CliError> {
         memory_bytes_max: args.memory_max,
         ..BucketLimits::default()
     };
-    let options = BucketServerOptions { folder: args.folder.clone(), key, clients, limits };
+    let options =
+        BucketServerOptions { folder: args.folder.clone(), key, clients, peers: None, limits };
     let server = BucketServer::bind(args.listen, options)?;
     let (handle, address) = (server.handle(), server.address());
     let metrics = handle.clone();

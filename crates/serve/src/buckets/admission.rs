@@ -56,8 +56,17 @@ impl Ends for TcpStream {
     }
 }
 
+/// Who was let in. Each kind has seats of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Client,
+    /// Another server.
+    Peer,
+}
+
 struct Taken {
     number: u64,
+    kind: Kind,
     client: Arc<str>,
     stream: Box<dyn Ends>,
     pulse: Arc<Pulse>,
@@ -126,7 +135,9 @@ impl Admission {
     /// Waits until there may be one more thread. None if the server is to stop. Those who are left take a moment to end: a flood
     /// waits for them, too.
     pub(super) fn thread(&self) -> Option<Thread<'_>> {
-        let threads_max = self.limits.connections_max + 2 * self.limits.handshakes_max;
+        let BucketLimits { connections_max, peer_connections_max, handshakes_max, .. } =
+            self.limits;
+        let threads_max = connections_max + peer_connections_max + 2 * handshakes_max;
         let is_full = |state: &mut State| !state.is_stopped && state.threads >= threads_max;
         let state = self.changed.wait_while(self.state(), is_full);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
@@ -160,13 +171,18 @@ impl Admission {
     }
 
     /// A stranger has proved to be `client`: a seat for it, if there is one.
-    pub(super) fn is_known(&self, number: u64, client: &Arc<str>) -> Option<Seat<'_>> {
+    pub(super) fn is_known(&self, number: u64, client: &Arc<str>, kind: Kind) -> Option<Seat<'_>> {
         let mut state = self.state();
         let stream = state.take_stranger(number)?.stream;
-        let own = state.seats.iter().filter(|seat| seat.client == *client).count();
-        let is_full = state.seats.len() >= self.limits.connections_max;
-        if is_full || own >= self.limits.connections_per_client_max {
-            let place = state.silent_longest(client, self.limits.makes_room_after)?;
+        let BucketLimits { connections_max, connections_per_client_max, .. } = self.limits;
+        let (all_max, own_max) = match kind {
+            Kind::Client => (connections_max, connections_per_client_max),
+            Kind::Peer => (self.limits.peer_connections_max, self.limits.peer_connections_max),
+        };
+        let is_own = |seat: &&Taken| seat.kind == kind && seat.client == *client;
+        let own = state.seats.iter().filter(is_own).count();
+        if state.count(kind) >= all_max || own >= own_max {
+            let place = state.silent_longest(client, kind, self.limits.makes_room_after)?;
             state.seats.swap_remove(place).stream.end(Shutdown::Both);
         }
         if state.is_stopped {
@@ -175,7 +191,7 @@ impl Admission {
         let pulse = Arc::<Pulse>::default();
         pulse.heard();
         let (client, watched) = (client.clone(), pulse.clone());
-        state.seats.push(Taken { number, client, stream, pulse: watched });
+        state.seats.push(Taken { number, kind, client, stream, pulse: watched });
         Some(Seat { admission: self, number, pulse })
     }
 
@@ -220,10 +236,10 @@ impl Admission {
         !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Clients, and strangers.
-    pub(super) fn counts(&self) -> (usize, usize) {
+    /// Connections of clients, of other servers, and of strangers.
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
         let state = self.state();
-        (state.seats.len(), state.strangers.len())
+        (state.count(Kind::Client), state.count(Kind::Peer), state.strangers.len())
     }
 }
 
@@ -233,9 +249,14 @@ impl State {
         Some(self.strangers.swap_remove(place))
     }
 
-    fn silent_longest(&self, client: &Arc<str>, after: Duration) -> Option<usize> {
+    fn count(&self, kind: Kind) -> usize {
+        self.seats.iter().filter(|seat| seat.kind == kind).count()
+    }
+
+    fn silent_longest(&self, client: &Arc<str>, kind: Kind, after: Duration) -> Option<usize> {
         let until = milliseconds(clock::now().saturating_sub(after));
-        let silent = self.seats.iter().enumerate().filter(|(_, seat)| seat.client == *client);
+        let is_own = |seat: &Taken| seat.kind == kind && seat.client == *client;
+        let silent = self.seats.iter().enumerate().filter(|(_, seat)| is_own(seat));
         let silent = silent.map(|(place, seat)| (seat.pulse.heard.load(Ordering::Relaxed), place));
         silent.filter(|(heard, _)| *heard <= until).min().map(|(_, place)| place)
     }

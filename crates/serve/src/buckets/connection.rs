@@ -3,34 +3,25 @@
 //! Only one message is taken in at a time, and answered before the next is read. What a client sends meanwhile waits in its own
 //! system.
 
-use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
-use std::time::Duration;
 
-use oblivio_wire::link::{Link, LinkReader};
-use oblivio_wire::message::{DATA_BYTES, VERSION};
-use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
+use oblivio_wire::link::Link;
+use oblivio_wire::message::{DATA_BYTES, put_data_head};
+use oblivio_wire::{Answer, FailureKind, OpenMode, Opened, Request};
 
 use super::admission::Seat;
 use super::memory::ClientGrant;
 use super::refusal::Refusal;
 use super::service::Service;
 use super::shelf::Shelf;
-use super::spare::Buffer;
+use super::talk::{Ended, Talk};
 use super::volume::{Caller, Role, Volume};
-
-/// A message and what it is taken apart to are in memory at the same time: pieces take twice as much then.
-const COPIES_OF_A_MESSAGE: u64 = 3;
-
-/// How long a client that was refused something gets to read why, and to end the connection itself.
-const LINGER: Duration = Duration::from_secs(2);
 
 /// Of one client.
 pub(super) struct Connection<'s> {
     service: &'s Service,
     shelf: &'s Shelf,
-    link: Link,
-    seat: Seat<'s>,
+    talk: Talk<'s>,
     number: Caller,
     open: Option<Open>,
 }
@@ -38,22 +29,8 @@ pub(super) struct Connection<'s> {
 /// A volume that the client has open.
 struct Open {
     volume: Arc<Volume>,
+    name: String,
     role: Role,
-}
-
-/// Why a connection ends before its client ends it.
-#[derive(Debug)]
-pub(super) enum Ended {
-    /// The link failed.
-    Link(io::Error),
-    /// The client was refused something, and told so.
-    Refused(FailureKind),
-}
-
-impl From<io::Error> for Ended {
-    fn from(error: io::Error) -> Self {
-        Self::Link(error)
-    }
 }
 
 impl<'s> Connection<'s> {
@@ -64,75 +41,34 @@ impl<'s> Connection<'s> {
         seat: Seat<'s>,
         number: Caller,
     ) -> Self {
-        Self { service, shelf, link, seat, number, open: None }
+        Self { service, shelf, talk: Talk::new(service, link, seat), number, open: None }
     }
 
     /// Until the client goes, or the server is to stop.
     pub(super) fn serve(mut self) -> Result<(), Ended> {
         let outcome = self.answer_all();
         self.leave();
-        if let Err(Ended::Refused(_)) = outcome {
-            self.linger();
-        }
-        self.seat.pulse.sends(LINGER);
-        self.link.writer.close();
+        self.talk.end(&outcome);
         outcome
     }
 
     fn answer_all(&mut self) -> Result<(), Ended> {
         let service = self.service;
-        let mut is_greeted = false;
         loop {
             let mut grant = ClientGrant::new(&self.shelf.memory, &service.memory);
-            let message = match self.receive(&mut grant) {
-                Ok(Some(message)) => message,
-                Ok(None) => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    return self.refuse(0, Refusal::invalid(error.to_string()));
-                }
-                Err(error) => return Err(error.into()),
-            };
-            let request = match Request::decode(&message) {
-                Ok(request) => request,
-                Err(invalid) => return self.refuse(0, Refusal::invalid(invalid.to_string())),
-            };
-            drop(message);
+            let heard = self.talk.hear(|bytes| grant.change(bytes))?;
+            let Some(request) = heard else { return Ok(()) };
             let number = request.number();
-            if matches!(request, Request::Hello { .. }) == is_greeted {
-                let message = "a connection begins with a hello, and has one";
-                return self.refuse(number, Refusal::invalid(message));
-            }
-            is_greeted = true;
             let mut answer = service.spare.take();
             match self.answer(request, &mut grant, &mut answer) {
-                Ok(()) => self.send(&answer)?,
+                Ok(()) => self.talk.send(&answer)?,
                 // Nothing was done, and nothing of what follows depends on it.
                 Err(refusal) if refusal.kind == FailureKind::Absent => {
-                    self.send_failure(number, refusal)?;
+                    self.talk.send_failure(number, refusal)?;
                 }
-                Err(refusal) => return self.refuse(number, refusal),
+                Err(refusal) => return Err(self.refuse(number, refusal)),
             }
         }
-    }
-
-    /// The next message; none when there is none any more. `grant` is for it.
-    fn receive(&mut self, grant: &mut ClientGrant<'_>) -> io::Result<Option<Buffer<'s>>> {
-        let limits = &self.service.limits;
-        let reader = &mut *self.link.reader;
-        // A client may be silent for as long as it likes, but not within a message.
-        reader.limit(None)?;
-        let mut begun = Begun { reader, within: limits.message_within };
-        let Some(bytes) = frame::receive_length(&mut begun, limits.message_bytes_max)? else {
-            return Ok(None);
-        };
-        grant.change(bytes as u64 * COPIES_OF_A_MESSAGE);
-        self.link.reader.limit(Some(limits.message_within))?;
-        // Not before: nothing is kept for whoever says nothing.
-        let mut message = self.service.spare.take();
-        frame::receive_body(&mut self.link.reader, bytes, &mut message)?;
-        self.seat.pulse.heard();
-        self.service.metrics.received_bytes.add((frame::LENGTH_BYTES + bytes) as u64);
-        Ok((!self.service.admission.is_stopped()).then_some(message))
     }
 
     /// Appends the answer to `out`, as it is sent.
@@ -146,11 +82,7 @@ impl<'s> Connection<'s> {
         let answer = match request {
             Request::Hello { version } => {
                 requests.hello.one();
-                if version != VERSION {
-                    let message = format!("this server speaks version {VERSION}, not {version}");
-                    return Err(Refusal::new(FailureKind::UnknownVersion, message));
-                }
-                Answer::Welcome { version: VERSION }
+                Talk::welcome(version)?
             }
             Request::Open { name, mode } => {
                 requests.open.one();
@@ -203,6 +135,26 @@ impl<'s> Connection<'s> {
                 volume.flush(who, &self.service.metrics)?;
                 Answer::Done { number }
             }
+            Request::Compute { number, message } => {
+                requests.compute.one();
+                let computed = self.compute(&message)?;
+                drop(message);
+                // As it is, and as it is sent.
+                grant.change(2 * computed.len() as u64);
+                put_data_head(out, number, computed.len());
+                out.extend(computed);
+                return Ok(());
+            }
+            Request::Peer { .. } => {
+                requests.peer.one();
+                self.service.computing()?;
+                let message =
+                    "this is the key of a client: only another server computes with this one";
+                return Err(Refusal::new(FailureKind::Refused, message));
+            }
+            Request::Deal { .. } => {
+                return Err(Refusal::invalid("a client deals nothing"));
+            }
         };
         out.extend(answer.encode());
         Ok(())
@@ -217,7 +169,7 @@ impl<'s> Connection<'s> {
         self.check_nothing_open()?;
         let volume = self.shelf.volume(name);
         let opened = open(&volume)?;
-        self.open = Some(Open { volume, role });
+        self.open = Some(Open { volume, name: name.to_owned(), role });
         Ok(Answer::Opened(opened))
     }
 
@@ -227,34 +179,33 @@ impl<'s> Connection<'s> {
     }
 
     fn volume(&self) -> Result<(&Volume, (Caller, Role)), Refusal> {
-        let Some(Open { volume, role }) = &self.open else {
-            return Err(Refusal::invalid("no volume was opened before"));
-        };
+        let Open { volume, role, .. } = self.opened()?;
         Ok((volume, (self.number, *role)))
     }
 
-    fn refuse(&mut self, number: u64, refusal: Refusal) -> Result<(), Ended> {
-        let kind = refusal.kind;
-        if kind == FailureKind::Fenced {
+    fn opened(&self) -> Result<&Open, Refusal> {
+        self.open.as_ref().ok_or_else(|| Refusal::invalid("no volume was opened before"))
+    }
+
+    fn compute(&self, message: &[u8]) -> Result<Vec<u8>, Refusal> {
+        let service = self.service;
+        let Open { volume, name, role } = self.opened()?;
+        let computed = self.shelf.compute(volume, name, (self.number, *role), service, message)?;
+        let bytes_max = service.limits.message_bytes_max - DATA_BYTES;
+        if computed.len() > bytes_max {
+            let message = format!(
+                "what was computed is longer than the {bytes_max} bytes that an answer may have"
+            );
+            return Err(Refusal::new(FailureKind::Failed, message));
+        }
+        Ok(computed)
+    }
+
+    fn refuse(&mut self, number: u64, refusal: Refusal) -> Ended {
+        if refusal.kind == FailureKind::Fenced {
             tracing::info!(connection = self.number, "a connection has lost its volume to another");
         }
-        self.send_failure(number, refusal)?;
-        Err(Ended::Refused(kind))
-    }
-
-    fn send_failure(&mut self, number: u64, refusal: Refusal) -> io::Result<()> {
-        self.service.metrics.failures.one();
-        let Refusal { kind, message } = refusal;
-        self.send(&Answer::Failed(Failure { number, kind, message }).encode())
-    }
-
-    fn send(&mut self, answer: &[u8]) -> io::Result<()> {
-        self.seat.pulse.sends(self.service.limits.message_within);
-        frame::send(&mut self.link.writer, answer)?;
-        self.link.writer.flush()?;
-        self.seat.pulse.has_sent();
-        self.service.metrics.sent_bytes.add((frame::LENGTH_BYTES + answer.len()) as u64);
-        Ok(())
+        self.talk.refuse(number, refusal)
     }
 
     /// Others may have the volume.
@@ -265,36 +216,11 @@ impl<'s> Connection<'s> {
             self.shelf.close_idle();
         }
     }
-
-    /// Waits for the client to end the connection. If the server did while something comes, the system of the client would throw
-    /// away the answer that says why.
-    fn linger(&mut self) {
-        let mut unread = [0; 4096];
-        if self.link.reader.limit(Some(LINGER)).is_ok() {
-            while self.link.reader.read(&mut unread).is_ok_and(|bytes| bytes > 0) {}
-        }
-    }
 }
 
 /// Also when something panicked.
 impl Drop for Connection<'_> {
     fn drop(&mut self) {
         self.leave();
-    }
-}
-
-/// The rest of a message has to come in time, once its first byte is there.
-struct Begun<'r> {
-    reader: &'r mut dyn LinkReader,
-    within: Duration,
-}
-
-impl Read for Begun<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.reader.read(buffer)?;
-        if bytes < buffer.len() {
-            self.reader.limit(Some(self.within))?;
-        }
-        Ok(bytes)
     }
 }

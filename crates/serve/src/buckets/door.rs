@@ -8,17 +8,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oblivio_wire::keys::PublicKey;
+use oblivio_wire::link::Link;
 use oblivio_wire::message::check_name;
 use oblivio_wire::tls::Called;
 use rustix::net::sockopt;
 
-use super::admission::Thread;
+use super::admission::{Ends, Kind, Seat, Thread};
 use super::clock;
-use super::connection::{Connection, Ended};
+use super::computing::Computing;
+use super::connection::Connection;
 use super::metrics::Present;
+use super::peer::{PeerConnection, Shelves};
 use super::place::ClientFolder;
 use super::service::Service;
 use super::shelf::Shelf;
+use super::talk::Ended;
 use super::{BucketLimits, BucketServerError, BucketServerOptions};
 
 /// How often it is looked who is slow, and what is idle.
@@ -28,6 +32,8 @@ pub(super) struct Door {
     pub(super) service: Service,
     called: Called,
     clients: HashMap<PublicKey, Client>,
+    /// What the seats of other servers are called.
+    peers: HashMap<PublicKey, Arc<str>>,
     /// Locked: two servers over one folder would know nothing of each other's sessions.
     folder: File,
 }
@@ -37,10 +43,28 @@ struct Client {
     shelf: Shelf,
 }
 
+/// Who has proved who it is.
+#[derive(Clone, Copy)]
+enum Known<'d> {
+    Client(&'d Client),
+    Peer(PublicKey, &'d Arc<str>),
+}
+
+/// Somebody who was let in.
+struct Guest<'d> {
+    known: Known<'d>,
+    link: Link,
+    /// Ends the link.
+    ends: Box<dyn Ends>,
+    seat: Seat<'d>,
+}
+
 impl Door {
     pub(super) fn new(options: BucketServerOptions) -> Result<Self, BucketServerError> {
-        let BucketServerOptions { folder, key, clients, limits } = options;
-        let service = Service::new(limits)?;
+        let BucketServerOptions { folder, key, clients, peers, limits } = options;
+        let computing = peers.map(|peers| Computing::new(&key, peers, &limits)).transpose()?;
+        let peer_keys: Vec<_> = computing.iter().flat_map(Computing::keys).collect();
+        let service = Service::new(limits, computing)?;
         let unusable = |error| BucketServerError::Folder(folder.clone(), error);
         let locked = File::open(&folder).map_err(unusable)?;
         if !locked.metadata().map_err(unusable)?.is_dir() {
@@ -50,12 +74,13 @@ impl Door {
             TryLockError::WouldBlock => BucketServerError::InUse(folder.clone()),
             TryLockError::Error(error) => unusable(error),
         })?;
-        let called = Called::new(&key, clients.iter().map(|client| client.key));
+        let keys = clients.iter().map(|client| client.key).chain(peer_keys.iter().copied());
+        let called = Called::new(&key, keys);
         let called = called.map_err(BucketServerError::Key)?;
         let mut known: HashMap<PublicKey, Client> = HashMap::new();
         for client in clients {
             let places = Box::new(ClientFolder(folder.join(&client.name)));
-            let shelf = Shelf::new(places, client.quota_bytes, &service.limits);
+            let shelf = Shelf::new(places, Some(client.key), client.quota_bytes, &service.limits);
             let is_other = known.values().any(|it| *it.name == client.name);
             let is_server = client.key == key.public();
             let is_sound = check_name(&client.name).is_ok() && !is_other && !is_server;
@@ -64,25 +89,18 @@ impl Door {
                 return Err(BucketServerError::Client(client.name));
             }
         }
-        Ok(Self { service, called, clients: known, folder: locked })
+        if let Some(key) = peer_keys.iter().find(|key| known.contains_key(key)) {
+            return Err(BucketServerError::Peer(*key));
+        }
+        let peers = peer_keys.into_iter().map(|key| (key, key.to_string().into())).collect();
+        Ok(Self { service, called, clients: known, peers, folder: locked })
     }
 
     /// Learns who has connected, and serves it if it may come.
     pub(super) fn meet(&self, stream: TcpStream, thread: &Thread<'_>) {
         let number = thread.number;
         match self.let_in(stream, number) {
-            Ok(Some((connection, name))) => {
-                tracing::info!(connection = number, client = name, "a client connects");
-                match connection.serve() {
-                    Ok(()) => tracing::info!(connection = number, "a client leaves"),
-                    Err(Ended::Link(error)) => {
-                        tracing::info!(connection = number, %error, "a client is lost");
-                    }
-                    Err(Ended::Refused(kind)) => {
-                        tracing::info!(connection = number, ?kind, "a client is left");
-                    }
-                }
-            }
+            Ok(Some(guest)) => self.serve(guest, number),
             Ok(None) => (),
             Err(error) => {
                 if self.service.admission.is_left(number) {
@@ -93,28 +111,56 @@ impl Door {
         }
     }
 
-    fn let_in(&self, stream: TcpStream, number: u64) -> io::Result<Option<(Connection<'_>, &str)>> {
+    fn let_in(&self, stream: TcpStream, number: u64) -> io::Result<Option<Guest<'_>>> {
         // Nobody waits for ever for one whose machine is gone.
         keep_alive(&stream)?;
-        let watched = stream.try_clone()?;
+        let (watched, ends) = (stream.try_clone()?, stream.try_clone()?);
         self.service.admission.stranger(
             number,
             Box::new(watched),
             &self.service.metrics.not_let_in,
         );
         let (link, key) = self.called.answer(stream, self.service.limits.handshake_within)?;
-        let client = self.clients.get(&key).ok_or(io::ErrorKind::PermissionDenied)?;
-        let Some(seat) = self.service.admission.is_known(number, &client.name) else {
+        let client = self.clients.get(&key).map(Known::Client);
+        let peer = || self.peers.get(&key).map(|name| Known::Peer(key, name));
+        let known = client.or_else(peer).ok_or(io::ErrorKind::PermissionDenied)?;
+        let (name, kind) = match known {
+            Known::Client(Client { name, .. }) => (name, Kind::Client),
+            Known::Peer(_, name) => (name, Kind::Peer),
+        };
+        let Some(seat) = self.service.admission.is_known(number, name, kind) else {
             // Without an answer, as if the link had failed: the client tries again, and some of its connections may be known to be
             // dead by then.
             if !self.service.admission.is_stopped() {
                 self.service.metrics.not_let_in.no_room.one();
-                tracing::warn!(client = &*client.name, "there is no room for a connection");
+                tracing::warn!(client = &**name, "there is no room for a connection");
             }
             return Ok(None);
         };
         self.service.metrics.connections.one();
-        Ok(Some((Connection::new(&self.service, &client.shelf, link, seat, number), &client.name)))
+        tracing::info!(connection = number, client = &**name, ?kind, "a client connects");
+        Ok(Some(Guest { known, link, ends: Box::new(ends), seat }))
+    }
+
+    fn serve(&self, guest: Guest<'_>, number: u64) {
+        let Guest { known, link, ends, seat } = guest;
+        let served = match known {
+            Known::Client(client) => {
+                Connection::new(&self.service, &client.shelf, link, seat, number).serve()
+            }
+            Known::Peer(key, _) => {
+                PeerConnection::new(&self.service, self, key, (link, ends), seat, number).serve()
+            }
+        };
+        match served {
+            Ok(()) => tracing::info!(connection = number, "a client leaves"),
+            Err(Ended::Link(error)) => {
+                tracing::info!(connection = number, %error, "a client is lost");
+            }
+            Err(Ended::Refused(kind)) => {
+                tracing::info!(connection = number, ?kind, "a client is left");
+            }
+        }
     }
 
     /// Until the server has stopped: leaves who is slow, and closes what is idle.
@@ -138,15 +184,24 @@ impl Door {
     /// When all connections have ended.
     pub(super) fn close(&self) {
         self.clients.values().for_each(|client| client.shelf.close_all());
+        if let Ok(computing) = self.service.computing() {
+            computing.threads.wait_for_the_end(self.service.limits.stop_within);
+        }
         if let Err(error) = self.folder.unlock() {
             tracing::warn!(%error, "the folder of the stores stays locked");
         }
     }
 
     pub(super) fn metrics_text(&self) -> String {
-        let (connections, handshakes) = self.service.admission.counts();
+        let (connections, peers, handshakes) = self.service.admission.counts();
         let stores = self.clients.values().map(|client| client.shelf.stores_open()).sum();
-        self.service.metrics.text(&Present { connections, handshakes, stores })
+        self.service.metrics.text(&Present { connections, peers, handshakes, stores })
+    }
+}
+
+impl Shelves for Door {
+    fn shelf(&self, client: &PublicKey) -> Option<&Shelf> {
+        self.clients.get(client).map(|client| &client.shelf)
     }
 }
 

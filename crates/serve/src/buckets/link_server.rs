@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use oblivio_wire::link::Link;
 
-use super::admission::Ends;
+use super::admission::{Ends, Kind};
 use super::connection::Connection;
 use super::place::Shelving;
 use super::service::Service;
@@ -33,8 +33,8 @@ impl LinkServer {
     /// # Errors
     /// When the limits cannot be used, or the system gives no random numbers.
     pub fn new(places: Box<dyn Shelving>, limits: BucketLimits) -> Result<Self, BucketServerError> {
-        let service = Service::new(limits)?;
-        let shelf = Shelf::new(places, None, &service.limits);
+        let service = Service::new(limits, None)?;
+        let shelf = Shelf::new(places, None, None, &service.limits);
         Ok(Self { service, shelf, client: "client".into() })
     }
 
@@ -44,7 +44,7 @@ impl LinkServer {
         let Some(thread) = service.admission.thread() else { return };
         let number = thread.number;
         service.admission.stranger(number, Box::new(EndedElsewhere), &service.metrics.not_let_in);
-        if let Some(seat) = service.admission.is_known(number, client)
+        if let Some(seat) = service.admission.is_known(number, client, Kind::Client)
             && let Err(ended) = Connection::new(service, shelf, link, seat, number).serve()
         {
             tracing::debug!(connection = number, ?ended, "a connection has ended early");

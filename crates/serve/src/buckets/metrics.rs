@@ -33,6 +33,22 @@ pub(super) struct Requests {
     pub(super) read: Counter,
     pub(super) write: Counter,
     pub(super) flush: Counter,
+    pub(super) compute: Counter,
+    pub(super) peer: Counter,
+}
+
+/// Counts what servers deal each other.
+#[derive(Default)]
+pub(super) struct Dealt {
+    pub(super) messages: Counter,
+    pub(super) bytes: Counter,
+}
+
+impl Dealt {
+    pub(super) fn one(&self, bytes: usize) {
+        self.messages.one();
+        self.bytes.add(bytes as u64);
+    }
 }
 
 /// Counts whom the server did not let in.
@@ -58,11 +74,16 @@ pub(super) struct Metrics {
     pub(super) received_bytes: Counter,
     pub(super) sent_bytes: Counter,
     pub(super) flushes: Histogram,
+    /// By other servers, to this one.
+    pub(super) dealt_in: Dealt,
+    /// By this one.
+    pub(super) dealt_out: Dealt,
 }
 
 /// What there is at the moment.
 pub(super) struct Present {
     pub(super) connections: usize,
+    pub(super) peers: usize,
     pub(super) handshakes: usize,
     pub(super) stores: usize,
 }
@@ -72,6 +93,7 @@ impl Metrics {
     pub(super) fn text(&self, present: &Present) -> String {
         let mut text = Text::default();
         text.gauge("connections", "Clients that are connected.", present.connections);
+        text.gauge("peers", "Connections of servers that compute with this one.", present.peers);
         text.gauge("handshakes", "Strangers who have not proved who they are.", present.handshakes);
         text.gauge("stores_open", "Stores that are open.", present.stores);
         text.counter("connections_total", "Clients that were let in.", &[("", &self.connections)]);
@@ -85,7 +107,8 @@ impl Metrics {
                 ("{reason=\"no_room\"}", no_room),
             ],
         );
-        let Requests { hello, open, resume, look, remove, read, write, flush } = &self.requests;
+        let Requests { hello, open, resume, look, remove, read, write, flush, compute, peer } =
+            &self.requests;
         text.counter(
             "requests_total",
             "Requests that came.",
@@ -98,6 +121,8 @@ impl Metrics {
                 ("{kind=\"read\"}", read),
                 ("{kind=\"write\"}", write),
                 ("{kind=\"flush\"}", flush),
+                ("{kind=\"compute\"}", compute),
+                ("{kind=\"peer\"}", peer),
             ],
         );
         let [failures, fenced] = [("", &self.failures), ("", &self.fenced)];
@@ -108,6 +133,11 @@ impl Metrics {
         let [received, sent] = [("", &self.received_bytes), ("", &self.sent_bytes)];
         text.counter("received_bytes_total", "Bytes of messages of clients.", &[received]);
         text.counter("sent_bytes_total", "Bytes of messages to clients.", &[sent]);
+        let ways = [("{way=\"in\"}", &self.dealt_in), ("{way=\"out\"}", &self.dealt_out)];
+        let messages = ways.map(|(way, dealt)| (way, &dealt.messages));
+        text.counter("deals_total", "Messages that servers dealt each other.", &messages);
+        let bytes = ways.map(|(way, dealt)| (way, &dealt.bytes));
+        text.counter("dealt_bytes_total", "Bytes of them.", &bytes);
         text.histogram("flush_seconds", "How long flushes took.", &self.flushes);
         text.0
     }
@@ -183,7 +213,7 @@ mod tests {
         for milliseconds in [1, 2, 100, 9000] {
             metrics.flushes.took(Duration::from_millis(milliseconds));
         }
-        let text = metrics.text(&Present { connections: 3, handshakes: 0, stores: 2 });
+        let text = metrics.text(&Present { connections: 3, peers: 0, handshakes: 0, stores: 2 });
         for line in [
             "# TYPE oblivio_store_connections gauge",
             "oblivio_store_connections 3",

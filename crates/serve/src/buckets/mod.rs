@@ -14,11 +14,17 @@
 //! | `service` | what all connections share |
 //! | `admission` | who is let in |
 //! | `connection` | what one client says, and is answered |
+//! | `peer` | what another server says: what it has dealt |
+//! | `talk` | what connections have in common |
 //! | `shelf` | the volumes of a client, and how much it may have |
 //! | `place` | where volumes lie: in folders |
 //! | `volume` | who has one volume open, and as what |
 //! | `session` | the number of the latest opening to write, on disk |
 //! | `disk` | what must be durable, apart from stores |
+//! | `shares_folder` | files for what computes on shares of a volume |
+//! | `computer` | what computes on shares of one volume |
+//! | `computing` | with which servers this one computes |
+//! | `lines` | what goes from this server to others |
 //! | `trips` | what a request asks of a store |
 //! | `memory` | memory for messages, which all connections share |
 //! | `spare` | buffers of messages that are over |
@@ -27,19 +33,25 @@
 
 mod admission;
 mod clock;
+mod computer;
+mod computing;
 mod connection;
 mod disk;
 mod door;
+mod lines;
 mod link_server;
 mod memory;
 mod metrics;
+mod peer;
 mod place;
 mod refusal;
 mod server;
 mod service;
 mod session;
+mod shares_folder;
 mod shelf;
 mod spare;
+mod talk;
 mod trips;
 mod volume;
 
@@ -50,7 +62,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use oblivio_wire::keys::{AllowedClient, SecretKey};
+use oblivio_wire::keys::{AllowedClient, PeerServer, PublicKey, SecretKey};
 use oblivio_wire::message::MESSAGE_BYTES_MAX;
 
 pub use link_server::LinkServer;
@@ -65,6 +77,9 @@ pub struct BucketServerOptions {
     pub key: SecretKey,
     /// Who may come.
     pub clients: Vec<AllowedClient>,
+    /// With whom the server computes: it keeps shares of volumes then, beside their stores. It may be among them itself. Without a list it keeps
+    /// stores, and computes nothing.
+    pub peers: Option<Vec<PeerServer>>,
     /// What clients may use up.
     pub limits: BucketLimits,
 }
@@ -77,6 +92,8 @@ pub struct BucketLimits {
     /// The same, of one client. One more takes the place of the one that has been silent longest: see
     /// [`Self::makes_room_after`].
     pub connections_per_client_max: usize,
+    /// Connections at a time of other servers that compute with this one: each has one for each volume.
+    pub peer_connections_max: usize,
     /// Connections at a time of those who have not. One more displaces one of them, by chance.
     pub handshakes_max: usize,
     /// Time for a stranger to prove who it is, in all.
@@ -90,6 +107,8 @@ pub struct BucketLimits {
     /// Bytes that messages and answers take in memory together. Those that find no room wait. A message whose client asks for
     /// more takes all of it.
     pub memory_bytes_max: u64,
+    /// The same, for what other servers deal. It is apart, so that none waits for a client that waits for it.
+    pub peer_memory_bytes_max: u64,
     /// Volumes of one client.
     pub volumes_per_client_max: usize,
     /// How long a store stays open when its writer has gone. Whoever resumes later has lost what was not flushed.
@@ -105,12 +124,14 @@ impl Default for BucketLimits {
         Self {
             connections_max: 64,
             connections_per_client_max: 16,
+            peer_connections_max: 256,
             handshakes_max: 16,
             handshake_within: Duration::from_secs(10),
             message_within: Duration::from_secs(30),
             makes_room_after: Duration::from_secs(10),
             message_bytes_max: MESSAGE_BYTES_MAX,
             memory_bytes_max: 512 << 20,
+            peer_memory_bytes_max: 256 << 20,
             volumes_per_client_max: 1024,
             stores_kept_for: Duration::from_secs(300),
             idle_stores_per_client_max: 16,
@@ -146,6 +167,8 @@ pub enum BucketServerError {
     InUse(PathBuf),
     /// A client is named or known as another is, or has a name that is none.
     Client(String),
+    /// Another server has a key that is one of a client, or of another server.
+    Peer(PublicKey),
     /// The key cannot be used.
     Key(io::Error),
     /// A limit that lets nothing through.
@@ -172,6 +195,10 @@ impl fmt::Display for BucketServerError {
             Self::Client(name) => write!(
                 f,
                 "the client {name:?} cannot be let in: it has a name that is none, the name or the key of another one, or the server's key; give it its own"
+            ),
+            Self::Peer(key) => write!(
+                f,
+                "the server that has {key} cannot be let in: a client or another server has this key; each has its own"
             ),
             Self::Key(error) => write!(f, "the key of the server cannot be used: {error}"),
             Self::Limits(problem) => write!(f, "the limits cannot be used: {problem}"),

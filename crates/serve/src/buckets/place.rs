@@ -5,6 +5,7 @@
 //! ```text
 //! FOLDER/CLIENT/VOLUME/buckets    the store
 //! FOLDER/CLIENT/VOLUME/session    see `session`
+//! FOLDER/CLIENT/VOLUME/shares     what computes beside it: see `shares_folder`
 //! ```
 //!
 //! A path is made of the folder, of the name of a client as the allow file has it, and of a name that
@@ -15,10 +16,12 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use oblivio_core::store::TreeShape;
+use oblivio_shares::host::Folder;
 use oblivio_store::{Location, OpenError, OpenedStore, StoreOptions};
 
 use super::disk::{System, sync_folder};
 use super::session;
+use super::shares_folder::{self, SharesFolder};
 
 /// The store of a volume in its folder.
 const STORE: &str = "buckets";
@@ -81,6 +84,11 @@ pub trait Place: Send + Sync {
     /// # Errors
     /// Those of the system.
     fn keep_session(&self, session: u64) -> io::Result<()>;
+
+    /// For what computes on shares of the volume. It goes with the volume. There is none where nothing computes.
+    fn shares(&self) -> Option<Box<dyn Folder>> {
+        None
+    }
 }
 
 /// The folder of a client.
@@ -98,10 +106,12 @@ impl Shelving for ClientFolder {
         };
         let (mut volumes, mut bytes) = (0, 0u64);
         for entry in entries {
-            match fs::metadata(entry?.path().join(STORE)) {
+            let volume = entry?.path();
+            match fs::metadata(volume.join(STORE)) {
                 Ok(store) => {
                     volumes += 1;
                     bytes = bytes.saturating_add(store.len());
+                    bytes = bytes.saturating_add(shares_folder::bytes(&volume)?);
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => (),
                 Err(error) => return Err(error),
@@ -134,6 +144,7 @@ impl Place for VolumeFolder {
                 made => made?,
             }
         }
+        shares_folder::remove(&self.0)?;
         let mut above = self.0.ancestors().skip(1).take(2);
         above.try_for_each(|folder| sync_folder(&System, folder))
     }
@@ -154,7 +165,9 @@ impl Place for VolumeFolder {
 
     fn clear_away(&self) {
         if self.is_there().is_ok_and(|is_there| !is_there) {
-            let _ = session::remove(&self.0).and_then(|()| fs::remove_dir(&self.0));
+            let _ = shares_folder::remove(&self.0)
+                .and_then(|()| session::remove(&self.0))
+                .and_then(|()| fs::remove_dir(&self.0));
         }
     }
 
@@ -164,5 +177,9 @@ impl Place for VolumeFolder {
 
     fn keep_session(&self, session: u64) -> io::Result<()> {
         session::write(&System, &self.0, session)
+    }
+
+    fn shares(&self) -> Option<Box<dyn Folder>> {
+        Some(Box::new(SharesFolder::of(&self.0)))
     }
 }

@@ -28,6 +28,12 @@ impl Refusal {
         Self::new(FailureKind::NoVolume, "the server has no volume of this name for this client")
     }
 
+    pub(super) fn computes_nothing() -> Self {
+        let message =
+            "this server keeps stores and computes nothing: start it with `oblivio serve shares`";
+        Self::new(FailureKind::Refused, message)
+    }
+
     pub(super) fn fenced() -> Self {
         Self::new(FailureKind::Fenced, "it has been opened to write since")
     }

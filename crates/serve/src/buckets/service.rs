@@ -3,8 +3,10 @@
 use std::io;
 
 use super::admission::Admission;
+use super::computing::Computing;
 use super::memory::Memory;
 use super::metrics::Metrics;
+use super::refusal::Refusal;
 use super::spare::Spare;
 use super::{BucketLimits, BucketServerError};
 
@@ -14,15 +16,25 @@ pub(super) struct Service {
     pub(super) memory: Memory,
     pub(super) spare: Spare,
     pub(super) metrics: Metrics,
+    /// None if it keeps stores and no more.
+    computing: Option<Computing>,
 }
 
 impl Service {
-    pub(super) fn new(limits: BucketLimits) -> Result<Self, BucketServerError> {
+    pub(super) fn new(
+        limits: BucketLimits,
+        computing: Option<Computing>,
+    ) -> Result<Self, BucketServerError> {
         limits.check()?;
         let admission = Admission::new(&limits)
             .map_err(|error| BucketServerError::System(io::Error::other(error)))?;
         let memory = Memory::new(limits.memory_bytes_max);
         let (spare, metrics) = (Spare::default(), Metrics::default());
-        Ok(Self { limits, admission, memory, spare, metrics })
+        Ok(Self { limits, admission, memory, spare, metrics, computing })
+    }
+
+    /// With whom it computes, if it does.
+    pub(super) fn computing(&self) -> Result<&Computing, Refusal> {
+        self.computing.as_ref().ok_or_else(Refusal::computes_nothing)
     }
 }

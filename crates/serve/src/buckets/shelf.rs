@@ -1,22 +1,30 @@
 //! All volumes of a server, by client and name.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oblivio_core::store::TreeShape;
+use oblivio_shares::host::Host;
+use oblivio_shares::message::Setup;
 use oblivio_store::StoreKind;
+use oblivio_wire::keys::PublicKey;
 use oblivio_wire::{FailureKind, Opened};
 
 use super::BucketLimits;
 use super::clock;
+use super::lines::Whose;
 use super::memory::Memory;
 use super::place::Shelving;
 use super::refusal::Refusal;
-use super::volume::{Caller, Volume};
+use super::service::Service;
+use super::volume::{Caller, Role, Volume};
 
 /// The volumes of one client.
 pub(super) struct Shelf {
     places: Box<dyn Shelving>,
+    /// By which other servers know whose it is; none if this one knows nobody by a key.
+    owner: Option<PublicKey>,
     quota_bytes: Option<u64>,
     limits: BucketLimits,
     /// For messages of the client: half of what there is for all, so that others have room as well.
@@ -30,11 +38,13 @@ pub(super) struct Shelf {
 impl Shelf {
     pub(super) fn new(
         places: Box<dyn Shelving>,
+        owner: Option<PublicKey>,
         quota_bytes: Option<u64>,
         limits: &BucketLimits,
     ) -> Self {
         Self {
             places,
+            owner,
             quota_bytes,
             limits: limits.clone(),
             memory: Memory::new(limits.memory_bytes_max / 2),
@@ -66,20 +76,54 @@ impl Shelf {
         who: Caller,
         shapes: &[TreeShape],
     ) -> Result<Opened, Refusal> {
-        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.making();
         volume.create(who, shapes, || self.check_room(shapes))
+    }
+
+    fn making(&self) -> MutexGuard<'_, ()> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has what computes for a volume answer a message.
+    pub(super) fn compute(
+        &self,
+        volume: &Volume,
+        name: &str,
+        who: (Caller, Role),
+        service: &Service,
+        message: &[u8],
+    ) -> Result<Vec<u8>, Refusal> {
+        let computing = service.computing()?;
+        let client = self.owner.ok_or_else(Refusal::computes_nothing)?;
+        let whose = Whose { client, name: name.to_owned() };
+        // What is set up is made before anything else is counted.
+        let making = RefCell::new(None);
+        let check = |setup: &Setup| {
+            computing.check(setup)?;
+            *making.borrow_mut() = None;
+            let one_at_a_time = self.making();
+            self.check_quota(Host::file_bytes(setup)).map_err(|refusal| refusal.message)?;
+            *making.borrow_mut() = Some(one_at_a_time);
+            Ok(())
+        };
+        volume.compute(who, &whose, service, message, &check)
     }
 
     /// A volume counts as large as it may grow.
     fn check_room(&self, shapes: &[TreeShape]) -> Result<(), Refusal> {
-        let needed = StoreKind::File.bytes_needed(shapes)?;
-        let (volumes, used) =
-            self.places.used().map_err(|cause| Refusal::io("count what a client has", &cause))?;
+        let volumes = self.check_quota(StoreKind::File.bytes_needed(shapes)?)?;
         let volumes_max = self.limits.volumes_per_client_max;
         if volumes >= volumes_max {
             let message = format!("a client may have {volumes_max} volumes: remove one");
             return Err(Refusal::new(FailureKind::Full, message));
         }
+        Ok(())
+    }
+
+    /// Whether the client may have so much more. Answers how many volumes it has.
+    fn check_quota(&self, needed: u64) -> Result<usize, Refusal> {
+        let (volumes, used) =
+            self.places.used().map_err(|cause| Refusal::io("count what a client has", &cause))?;
         let left = self.quota_bytes.map(|quota| quota.saturating_sub(used));
         match left {
             Some(left) if needed > left => {
@@ -88,7 +132,7 @@ impl Shelf {
                 );
                 Err(Refusal::new(FailureKind::Full, message))
             }
-            _ => Ok(()),
+            _ => Ok(volumes),
         }
     }
 
@@ -111,7 +155,9 @@ impl Shelf {
             }
         }
         // With the lock held, nobody else comes by one that the shelf alone has.
-        volumes.retain(|_, volume| Arc::strong_count(volume) > 1 || volume.is_open());
+        volumes.retain(|_, volume| {
+            Arc::strong_count(volume) > 1 || volume.is_open() || volume.computes()
+        });
     }
 
     /// Closes all stores, if nobody uses them any more.

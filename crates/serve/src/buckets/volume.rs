@@ -16,13 +16,18 @@ use std::time::Duration;
 use oblivio_core::StoreError;
 use oblivio_core::store::{Capabilities, Piece, TreeShape, shapes_of};
 use oblivio_store::{BoxedStore, Condition, OpenedStore, StoreOptions};
+use oblivio_wire::keys::PublicKey;
 use oblivio_wire::message::put_data_head;
 use oblivio_wire::{FailureKind, Opened};
 
+use super::admission::Ends;
 use super::clock;
+use super::computer::{Check, Computer, Idle};
+use super::lines::Whose;
 use super::metrics::Metrics;
 use super::place::Place;
 use super::refusal::Refusal;
+use super::service::Service;
 use super::session;
 use super::trips::{self, Lengths};
 
@@ -44,6 +49,8 @@ pub(super) enum Role {
 /// Of one client, under one name. It need not be there.
 pub(super) struct Volume {
     place: Box<dyn Place>,
+    /// Whoever needs it and the state waits for it first, or not at all.
+    computer: Computer,
     state: Mutex<State>,
 }
 
@@ -69,7 +76,7 @@ struct OpenStore {
 
 impl Volume {
     pub(super) fn new(place: Box<dyn Place>) -> Self {
-        Self { place, state: Mutex::default() }
+        Self { place, computer: Computer::default(), state: Mutex::default() }
     }
 
     /// What somebody who panicked has left is not trusted: the store is opened again.
@@ -93,6 +100,7 @@ impl Volume {
         shapes: &[TreeShape],
         check_room: impl FnOnce() -> Result<(), Refusal>,
     ) -> Result<Opened, Refusal> {
+        let mut computer = self.idle_computer()?;
         let mut state = self.state();
         if self.is_there()? {
             let message = "there is a volume of this name already";
@@ -101,6 +109,7 @@ impl Volume {
         check_room()?;
         // What an interrupted creation or removal has left, or the operator has removed by hand.
         *state = State::default();
+        computer.close();
         let made = self.make(shapes);
         let session = made.inspect_err(|_| self.place.clear_away())?;
         state.open_store(&*self.place, &StoreOptions::default())?;
@@ -196,13 +205,23 @@ impl Volume {
 
     /// Removes it, if nobody has it open.
     pub(super) fn remove(&self) -> Result<(), Refusal> {
+        let mut computer = self.idle_computer()?;
         let mut state = self.state();
         self.check_is_there()?;
         if !state.is_idle() {
             return Err(Refusal::new(FailureKind::InUse, "somebody has this volume open"));
         }
         state.open = None;
+        computer.close();
         self.place.remove().map_err(|cause| Refusal::io("remove a volume", &cause))
+    }
+
+    /// Until this is dropped, nothing is computed.
+    fn idle_computer(&self) -> Result<Idle<'_>, Refusal> {
+        self.computer.if_idle().ok_or_else(|| {
+            let message = "something is still computed on shares of this volume";
+            Refusal::new(FailureKind::InUse, message)
+        })
     }
 
     fn check_is_there(&self) -> Result<(), Refusal> {
@@ -239,11 +258,7 @@ impl Volume {
         bytes: &[u8],
     ) -> Result<(), Refusal> {
         let mut state = self.state();
-        let open = state.store_of(who)?;
-        if who.1 != Role::Writer {
-            let message = "the volume is open to read only: open it to write";
-            return Err(Refusal::new(FailureKind::Refused, message));
-        }
+        let open = state.store_to_write_of(who)?;
         let measured = open.measure(pieces, bytes.len())?;
         if measured.sum != bytes.len() {
             return Err(Refusal::invalid("a write has more bytes than its pieces"));
@@ -267,6 +282,60 @@ impl Volume {
         self.check_is_there().inspect_err(|_| state.open = None)
     }
 
+    /// Has what computes answer a message, for whoever may write.
+    pub(super) fn compute(
+        &self,
+        who: (Caller, Role),
+        whose: &Whose,
+        service: &Service,
+        message: &[u8],
+        check: &Check<'_>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let may_ask = || self.state().store_to_write_of(who).map(drop);
+        self.computer.compute(&*self.place, may_ask, whose, service, message, check)
+    }
+
+    /// Another server comes to deal, by a connection that `link` ends. Answers the number of the server.
+    pub(super) fn join(
+        &self,
+        peer: PublicKey,
+        who: Caller,
+        link: Box<dyn Ends>,
+    ) -> Result<u8, Refusal> {
+        // If nobody else has it open, it is kept from now on.
+        self.state().idle_since = clock::now();
+        let joined = self.computer.connect(&*self.place, peer, who, link);
+        self.close_computer_if_useless(&self.state());
+        joined
+    }
+
+    /// It has dealt something.
+    pub(super) fn take_dealt(
+        &self,
+        server: u8,
+        who: Caller,
+        message: &[u8],
+    ) -> Result<(), Refusal> {
+        self.computer.take(server, who, message)
+    }
+
+    /// Its connection has ended.
+    pub(super) fn part(&self, server: u8, who: Caller) {
+        self.computer.disconnect(server, who);
+        self.close_computer_if_useless(&self.state());
+    }
+
+    /// What computes is closed with the store, unless other servers have come to it.
+    fn close_computer_if_useless(&self, state: &State) {
+        if state.is_idle()
+            && state.open.is_none()
+            && let Some(mut computer) = self.computer.if_idle()
+            && !computer.has_peers()
+        {
+            computer.close();
+        }
+    }
+
     /// A connection has ended.
     pub(super) fn leave(&self, who: Caller) {
         let mut state = self.state();
@@ -277,13 +346,20 @@ impl Volume {
             state.idle_since = clock::now();
             // Nothing is lost with a store all of which is durable. What the operator does with its file is seen at once.
             state.open.take_if(|open| !open.is_unflushed);
+            self.close_computer_if_useless(&state);
         }
     }
 
-    /// Since when nobody has used its store, which is open; none if somebody does, or it is closed.
+    /// Since when no client has used its store or what computes, of which one is open; none if somebody does, or both are closed.
     pub(super) fn idle_since(&self) -> Option<Duration> {
         let state = self.try_state()?;
-        (state.is_idle() && state.open.is_some()).then_some(state.idle_since)
+        let is_open = state.open.is_some() || self.computer.is_open();
+        (state.is_idle() && is_open).then_some(state.idle_since)
+    }
+
+    /// Whether what computes is open.
+    pub(super) fn computes(&self) -> bool {
+        self.computer.is_open()
     }
 
     /// Whether its store is open.
@@ -292,12 +368,13 @@ impl Volume {
         self.try_state().is_none_or(|state| state.open.is_some())
     }
 
-    /// Closes its store, if nobody uses it. What was not flushed is lost.
+    /// Closes its store and what computes, if no client uses them. What was not flushed is lost.
     pub(super) fn close_if_idle(&self) {
         if let Some(mut state) = self.try_state()
             && state.is_idle()
         {
             state.open = None;
+            self.computer.if_idle().iter_mut().for_each(Idle::close);
         }
     }
 
@@ -327,6 +404,16 @@ impl State {
             Role::Writer | Role::Reader | Role::Looker => (),
         }
         self.open.as_mut().ok_or_else(closed)
+    }
+
+    /// The same, for one who may write.
+    fn store_to_write_of(&mut self, who: (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
+        let open = self.store_of(who)?;
+        if who.1 != Role::Writer {
+            let message = "the volume is open to read only: open it to write";
+            return Err(Refusal::new(FailureKind::Refused, message));
+        }
+        Ok(open)
     }
 
     /// All that was written is durable.

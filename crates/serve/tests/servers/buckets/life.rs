@@ -104,8 +104,13 @@ fn what_makes_no_server_is_said() {
     assert!(matches!(refused(path, clients), BucketServerError::Client(_)));
     let key = SecretKey::generate().unwrap();
     let clients = vec![AllowedClient { key: key.public(), ..client("a") }];
-    let options =
-        BucketServerOptions { folder: path.into(), key, clients, limits: BucketLimits::default() };
+    let options = BucketServerOptions {
+        folder: path.into(),
+        key,
+        clients,
+        peers: None,
+        limits: BucketLimits::default(),
+    };
     let refused_itself = BucketServer::bind("127.0.0.1:0".parse().unwrap(), options);
     assert!(matches!(refused_itself, Err(BucketServerError::Client(_))));
     fs::write(path.join("file"), "").unwrap();
@@ -128,5 +133,8 @@ fn bind_with(
 ) -> Result<BucketServer, BucketServerError> {
     let address: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let key = SecretKey::generate().unwrap();
-    BucketServer::bind(address, BucketServerOptions { folder: folder.into(), key, clients, limits })
+    BucketServer::bind(
+        address,
+        BucketServerOptions { folder: folder.into(), key, clients, peers: None, limits },
+    )
 }

@@ -80,8 +80,13 @@ impl Server {
             name: someone.name.to_owned(),
             quota_bytes: someone.quota_bytes,
         });
-        let options =
-            BucketServerOptions { folder: folder.into(), key, clients: clients.collect(), limits };
+        let options = BucketServerOptions {
+            folder: folder.into(),
+            key,
+            clients: clients.collect(),
+            peers: None,
+            limits,
+        };
         let server = BucketServer::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
         let (address, handle) = (server.address(), server.handle());
         let run = move || server.run().unwrap();

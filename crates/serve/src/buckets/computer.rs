@@ -1,0 +1,233 @@
+//! What computes on the shares of one volume, for its client and for other servers.
+//!
+//! # The rules
+//! - One thing is done at a time. Whoever asks says who it is when it is its turn: so what an older connection has asked is refused however
+//!   late it comes, and a new one waits for what is under way.
+//! - What other servers deal passes that by: it is what is waited for.
+//! - It is opened when somebody needs it, and stays while somebody uses it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Shutdown;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use oblivio_shares::host::{Host, Mailbox};
+use oblivio_shares::message::Setup;
+use oblivio_wire::FailureKind;
+use oblivio_wire::keys::PublicKey;
+use rand::TryRng;
+use rand::rngs::SysRng;
+
+use super::admission::Ends;
+use super::lines::{Dealing, Lines, Whose};
+use super::place::Place;
+use super::refusal::Refusal;
+use super::service::Service;
+use super::volume::Caller;
+
+/// Says why a server must not be what it is to be set up as.
+pub(super) type Check<'a> = dyn Fn(&Setup) -> Result<(), String> + 'a;
+
+/// Of one volume. Whoever needs both locks takes `work` first.
+#[derive(Default)]
+pub(super) struct Computer {
+    /// Held while something is done.
+    work: Mutex<Option<Work>>,
+    /// What others need meanwhile.
+    inlet: Mutex<Option<Inlet>>,
+}
+
+struct Work {
+    host: Host,
+    /// There are some once it is set up.
+    lines: Option<Lines>,
+}
+
+struct Inlet {
+    setup: Option<Setup>,
+    mailbox: Arc<Mailbox>,
+    /// By the number of the server.
+    connected: BTreeMap<u8, Connected>,
+}
+
+/// A connection of another server. It ends with this.
+struct Connected {
+    who: Caller,
+    link: Box<dyn Ends>,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.link.end(Shutdown::Both);
+    }
+}
+
+/// Nothing is done any more until it is dropped.
+pub(super) struct Idle<'c> {
+    work: MutexGuard<'c, Option<Work>>,
+    computer: &'c Computer,
+}
+
+impl Computer {
+    /// Answers a message of the client, which says that it may still ask.
+    pub(super) fn compute(
+        &self,
+        place: &dyn Place,
+        may_ask: impl FnOnce() -> Result<(), Refusal>,
+        whose: &Whose,
+        service: &Service,
+        message: &[u8],
+        check: &Check<'_>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let mut work = self.work();
+        may_ask()?;
+        let Work { host, lines } = self.opened(&mut work, place)?;
+        let computing = service.computing()?;
+        if lines.is_none() {
+            *lines = host.setup().map(|setup| Lines::new(setup, whose, computing));
+        }
+        let lines = lines.as_ref();
+        lines.into_iter().for_each(Lines::begin);
+        let answer = host.answer(message, &Dealing { lines, service }, check);
+        if let Some(inlet) = &mut *self.inlet()
+            && inlet.setup.is_none()
+        {
+            inlet.setup = host.setup().cloned();
+        }
+        Ok(answer)
+    }
+
+    /// Lets another server in, instead of the connection that it had before. Answers its number.
+    pub(super) fn connect(
+        &self,
+        place: &dyn Place,
+        peer: PublicKey,
+        who: Caller,
+        link: Box<dyn Ends>,
+    ) -> Result<u8, Refusal> {
+        if self.inlet().as_ref().is_none_or(|inlet| inlet.setup.is_none()) {
+            // It may be set up at this moment.
+            self.opened(&mut self.work(), place)?;
+        }
+        let mut inlet = self.inlet();
+        let not_set_up = || {
+            let message = "there are no shares of this volume here: its client sets them up first";
+            Refusal::new(FailureKind::Refused, message)
+        };
+        let inlet = inlet.as_mut().ok_or_else(not_set_up)?;
+        let setup = inlet.setup.as_ref().ok_or_else(not_set_up)?;
+        let number = number_of(setup, peer).ok_or_else(|| {
+            let message = "this volume is shared with other servers than this one";
+            Refusal::new(FailureKind::Refused, message)
+        })?;
+        if inlet.connected.insert(number, Connected { who, link }).is_some() {
+            inlet.mailbox.is_lost(number);
+        }
+        Ok(number)
+    }
+
+    /// Takes what the server of this number has dealt.
+    pub(super) fn take(&self, number: u8, who: Caller, message: &[u8]) -> Result<(), Refusal> {
+        let inlet = self.inlet();
+        let inlet_of = inlet.as_ref().filter(|inlet| inlet.has(number, who));
+        let mailbox = inlet_of.map(|inlet| inlet.mailbox.clone());
+        drop(inlet);
+        let mailbox = mailbox.ok_or_else(|| {
+            let message = "there is a newer connection, or nobody has the volume open: call again";
+            Refusal::new(FailureKind::Failed, message)
+        })?;
+        mailbox.take(number, message).map_err(|_| Refusal::invalid("no server deals this here"))
+    }
+
+    /// The connection of the server of this number has ended.
+    pub(super) fn disconnect(&self, number: u8, who: Caller) {
+        if let Some(inlet) = self.inlet().as_mut().filter(|inlet| inlet.has(number, who)) {
+            inlet.connected.remove(&number);
+            inlet.mailbox.is_lost(number);
+        }
+    }
+
+    /// Waits for nobody: none if something is done at the moment.
+    pub(super) fn if_idle(&self) -> Option<Idle<'_>> {
+        let work = match self.work.try_lock() {
+            Ok(work) => work,
+            Err(TryLockError::Poisoned(poisoned)) => {
+                drop(poisoned);
+                self.work()
+            }
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Idle { work, computer: self })
+    }
+
+    /// Whether it is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.inlet().is_some()
+    }
+
+    /// What somebody who panicked has left is not trusted.
+    fn work(&self) -> MutexGuard<'_, Option<Work>> {
+        self.work.lock().unwrap_or_else(|poisoned| {
+            self.work.clear_poison();
+            let mut work = poisoned.into_inner();
+            *work = None;
+            *self.inlet() = None;
+            work
+        })
+    }
+
+    fn inlet(&self) -> MutexGuard<'_, Option<Inlet>> {
+        self.inlet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened<'w>(
+        &self,
+        work: &'w mut Option<Work>,
+        place: &dyn Place,
+    ) -> Result<&'w mut Work, Refusal> {
+        if work.is_none() {
+            let host = open_host(place)?;
+            let inlet = Inlet {
+                setup: host.setup().cloned(),
+                mailbox: host.mailbox(),
+                connected: BTreeMap::new(),
+            };
+            *self.inlet() = Some(inlet);
+            *work = Some(Work { host, lines: None });
+        }
+        work.as_mut().ok_or_else(Refusal::computes_nothing)
+    }
+}
+
+impl Idle<'_> {
+    /// Whether another server is connected.
+    pub(super) fn has_peers(&self) -> bool {
+        self.computer.inlet().as_ref().is_some_and(|inlet| !inlet.connected.is_empty())
+    }
+
+    /// Closes it, and ends the connections of others.
+    pub(super) fn close(&mut self) {
+        *self.work = None;
+        *self.computer.inlet() = None;
+    }
+}
+
+impl Inlet {
+    fn has(&self, number: u8, who: Caller) -> bool {
+        self.connected.get(&number).is_some_and(|connected| connected.who == who)
+    }
+}
+
+fn number_of(setup: &Setup, peer: PublicKey) -> Option<u8> {
+    let place = setup.keys.iter().position(|key| *key == peer.bytes())?;
+    u8::try_from(place + 1).ok().filter(|number| *number != setup.number)
+}
+
+fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
+    let folder = place.shares().ok_or_else(Refusal::computes_nothing)?;
+    let mut seed = [0; 32];
+    let drawn = SysRng.try_fill_bytes(&mut seed).map_err(io::Error::other);
+    drawn
+        .and_then(|()| Host::open(folder, seed))
+        .map_err(|cause| Refusal::io("open the shares of a volume", &cause))
+}

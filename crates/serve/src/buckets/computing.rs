@@ -1,0 +1,123 @@
+//! With which servers this one computes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use oblivio_shares::message::{ServerKey, Setup};
+use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
+use oblivio_wire::tls::Caller;
+
+use super::memory::Memory;
+use super::{BucketLimits, BucketServerError};
+
+/// All of them, and what all volumes share of it.
+pub(super) struct Computing {
+    own: PublicKey,
+    others: BTreeMap<PublicKey, Arc<Other>>,
+    /// For what they send.
+    pub(super) memory: Memory,
+    /// Threads that send to them.
+    pub(super) threads: Arc<Threads>,
+}
+
+/// One of them.
+pub(super) struct Other {
+    pub(super) address: String,
+    pub(super) caller: Caller,
+    /// What messages call it.
+    pub(super) name: String,
+}
+
+impl Computing {
+    /// Of the server that has this key, which may be in the list.
+    ///
+    /// # Errors
+    /// When two of them have one key, or the key is of no use.
+    pub(super) fn new(
+        key: &SecretKey,
+        peers: Vec<PeerServer>,
+        limits: &BucketLimits,
+    ) -> Result<Self, BucketServerError> {
+        let own = key.public();
+        let mut others = BTreeMap::new();
+        for PeerServer { key: other, address, label } in peers {
+            if other == own {
+                continue;
+            }
+            let caller = Caller::new(key, other).map_err(BucketServerError::Key)?;
+            let name = label.unwrap_or_else(|| address.clone());
+            let entry = Arc::new(Other { address, caller, name });
+            if others.insert(other, entry).is_some() {
+                return Err(BucketServerError::Peer(other));
+            }
+        }
+        let memory = Memory::new(limits.peer_memory_bytes_max);
+        Ok(Self { own, others, memory, threads: Arc::default() })
+    }
+
+    /// Who may call as one of them.
+    pub(super) fn keys(&self) -> impl Iterator<Item = PublicKey> {
+        self.others.keys().copied()
+    }
+
+    pub(super) fn other(&self, key: ServerKey) -> Option<&Arc<Other>> {
+        self.others.get(&PublicKey::of_bytes(key))
+    }
+
+    /// Whether this server can be what it is to be set up as, with those with whom it computes.
+    pub(super) fn check(&self, setup: &Setup) -> Result<(), String> {
+        let place = usize::from(setup.number).checked_sub(1);
+        let named = place.and_then(|place| setup.keys.get(place));
+        if named != Some(&self.own.bytes()) {
+            return Err(format!(
+                "this server is to be number {}, and that has another key than it: its own is {}",
+                setup.number, self.own
+            ));
+        }
+        let others = setup.keys.iter().enumerate().filter(|(at, _)| Some(*at) != place);
+        for (_, key) in others {
+            if self.other(*key).is_none() {
+                let key = PublicKey::of_bytes(*key);
+                return Err(format!(
+                    "this server computes with no server that has {key}: add it to its list of peers"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many threads there are that end by themselves.
+#[derive(Default)]
+pub(super) struct Threads {
+    count: Mutex<usize>,
+    ended: Condvar,
+}
+
+/// One of them, until it is dropped.
+pub(super) struct Counted(Arc<Threads>);
+
+impl Threads {
+    pub(super) fn one(self: &Arc<Self>) -> Counted {
+        *self.count() += 1;
+        Counted(self.clone())
+    }
+
+    /// Waits until all have ended, so long at most.
+    pub(super) fn wait_for_the_end(&self, within: Duration) {
+        let wait = self.ended.wait_timeout_while(self.count(), within, |count| *count > 0);
+        drop(wait.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn count(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        *self.0.count() -= 1;
+        self.0.ended.notify_all();
+    }
+}

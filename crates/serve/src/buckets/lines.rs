@@ -1,0 +1,295 @@
+//! What goes from this server to others, for one volume.
+//!
+//! Each of the others has a line: a few messages that wait, and a thread that sends them. So whoever deals goes on while the others are
+//! sent to. A line calls its server when there is something to send, and once more if the link is lost; if that does not help, the next message is told so.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use oblivio_shares::host::Peers;
+use oblivio_shares::message::Setup;
+use oblivio_wire::keys::PublicKey;
+use oblivio_wire::link::{Link, Moment};
+use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
+use oblivio_wire::tls::reach;
+use oblivio_wire::{Answer, Failure, Request, frame};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::computing::{Computing, Other, Threads};
+use super::service::Service;
+
+/// Messages of a line that wait, at most.
+const WAITING_MAX: usize = 4;
+
+/// A server to which nothing could be sent for so long is taken to be gone.
+const SENT_WITHIN: Duration = Duration::from_secs(10);
+
+/// The same, while it is called.
+const REACHED_WITHIN: Duration = Duration::from_secs(4);
+
+/// How often whoever waits looks whether the server is to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Which volume it is, to other servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Whose {
+    pub(super) client: PublicKey,
+    pub(super) name: String,
+}
+
+/// To all others with which a volume is shared, in the order of their numbers.
+pub(super) struct Lines {
+    lines: Vec<Option<Line>>,
+}
+
+impl Lines {
+    /// There is none to this server itself, and to those that it does not know any more.
+    pub(super) fn new(setup: &Setup, whose: &Whose, computing: &Computing) -> Self {
+        let line = |key: &[u8; 32]| {
+            let other = computing.other(*key)?;
+            Some(Line::new(other.clone(), whose.clone(), computing.threads.clone()))
+        };
+        Self { lines: setup.keys.iter().map(line).collect() }
+    }
+
+    /// Something else is asked now: what waits for it still is of no use to anybody.
+    pub(super) fn begin(&self) {
+        self.lines.iter().flatten().for_each(Line::begin);
+    }
+}
+
+/// What is dealt while one thing is asked.
+pub(super) struct Dealing<'a> {
+    /// None before the shares are set up.
+    pub(super) lines: Option<&'a Lines>,
+    pub(super) service: &'a Service,
+}
+
+impl Peers for Dealing<'_> {
+    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+        let place = usize::from(to).checked_sub(1);
+        let line = place.and_then(|place| self.lines?.lines.get(place)?.as_ref());
+        let line = line.ok_or_else(|| {
+            let message = format!("server {to} is not in the list of peers of this server");
+            io::Error::new(ErrorKind::NotFound, message)
+        })?;
+        line.send(dealt, &|| self.service.admission.is_stopped())
+            .map_err(|error| io::Error::new(error.kind(), format!("server {to}: {error}")))?;
+        self.service.metrics.dealt_out.one(dealt.len());
+        Ok(())
+    }
+}
+
+/// To one of them.
+struct Line {
+    shared: Arc<Shared>,
+    /// Started when something is sent for the first time.
+    thread: OnceLock<io::Result<()>>,
+    threads: Arc<Threads>,
+}
+
+/// What a line and its thread share.
+struct Shared {
+    other: Arc<Other>,
+    whose: Whose,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+struct Queue {
+    messages: VecDeque<Vec<u8>>,
+    /// When the latest one was sent, or was the first to wait.
+    moved: Moment,
+    /// Why the latest one was not.
+    failure: Option<io::Error>,
+    /// Of the link that there is, to cut it.
+    stream: Option<TcpStream>,
+    is_over: bool,
+}
+
+impl Line {
+    fn new(other: Arc<Other>, whose: Whose, threads: Arc<Threads>) -> Self {
+        let queue = Queue {
+            messages: VecDeque::new(),
+            moved: Moment::now(),
+            failure: None,
+            stream: None,
+            is_over: false,
+        };
+        let shared = Shared { other, whose, queue: Mutex::new(queue), changed: Condvar::new() };
+        Self { shared: Arc::new(shared), thread: OnceLock::new(), threads }
+    }
+
+    fn begin(&self) {
+        let mut queue = self.shared.queue();
+        queue.messages.clear();
+        queue.failure = None;
+    }
+
+    /// Returns when it waits to be sent.
+    fn send(&self, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
+        let started = self.thread.get_or_init(|| {
+            let (shared, counted) = (self.shared.clone(), self.threads.one());
+            let carry = move || {
+                shared.carry();
+                drop(counted);
+            };
+            thread::Builder::new().name("deals".into()).spawn(carry).map(drop)
+        });
+        if let Err(error) = started {
+            return Err(io::Error::new(error.kind(), error.to_string()));
+        }
+        self.shared.put(message, is_stopped)
+    }
+}
+
+impl Drop for Line {
+    /// Its thread ends soon, and nobody waits for it here.
+    fn drop(&mut self) {
+        let mut queue = self.shared.queue();
+        queue.is_over = true;
+        if let Some(stream) = &queue.stream {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
+        let mut queue = self.queue();
+        loop {
+            if let Some(error) = queue.failure.take() {
+                return Err(self.unreached(&error));
+            }
+            if is_stopped() {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            if queue.messages.is_empty() {
+                queue.moved = Moment::now();
+            }
+            if queue.messages.len() < WAITING_MAX {
+                queue.messages.push_back(message.to_vec());
+                self.changed.notify_all();
+                return Ok(());
+            }
+            if queue.moved.after(SENT_WITHIN).left().is_none() {
+                return Err(self.unreached(&ErrorKind::TimedOut.into()));
+            }
+            let wait = self.changed.wait_timeout(queue, LOOK_EVERY);
+            queue = wait.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn unreached(&self, cause: &io::Error) -> io::Error {
+        let message = format!("{} takes nothing from this server: {cause}", self.other.name);
+        io::Error::new(cause.kind(), message)
+    }
+
+    /// Sends what is put here, until the line is over.
+    fn carry(&self) {
+        let mut link = None;
+        while let Some(message) = self.next() {
+            let sent = self.carry_one(&mut link, &message);
+            let mut queue = self.queue();
+            match sent {
+                Ok(()) => queue.moved = Moment::now(),
+                Err(error) if !queue.is_over => {
+                    tracing::warn!(peer = self.other.name, %error, "another server cannot be reached");
+                    queue.failure = Some(error);
+                    queue.messages.clear();
+                }
+                Err(_) => (),
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    fn next(&self) -> Option<Vec<u8>> {
+        let waits = |queue: &mut Queue| !queue.is_over && queue.messages.is_empty();
+        let wait = self.changed.wait_while(self.queue(), waits);
+        let mut queue = wait.unwrap_or_else(PoisonError::into_inner);
+        let message = queue.messages.pop_front().filter(|_| !queue.is_over);
+        self.changed.notify_all();
+        message
+    }
+
+    /// Over the link that there is, or over a new one.
+    fn carry_one(&self, link: &mut Option<Called>, message: &[u8]) -> io::Result<()> {
+        if let Some(called) = link.take_if(|called| called.is_there())
+            && let Ok(called) = called.send(message)
+        {
+            *link = Some(called);
+            return Ok(());
+        }
+        let called = self.call()?;
+        *link = Some(called.send(message)?);
+        Ok(())
+    }
+
+    fn call(&self) -> io::Result<Called> {
+        let Other { address, caller, .. } = &*self.other;
+        let call = |stream: TcpStream, left| {
+            let cut = stream.try_clone()?;
+            let mut queue = self.queue();
+            if queue.is_over {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            queue.stream = Some(stream.try_clone()?);
+            drop(queue);
+            let link = caller.call(stream, left)?;
+            cut.set_write_timeout(Some(SENT_WITHIN))?;
+            Ok(Called { link, stream: cut })
+        };
+        let mut called = reach(&**address, REACHED_WITHIN, call)?;
+        called.ask(&Request::Hello { version: VERSION }, &Answer::Welcome { version: VERSION })?;
+        let Whose { client, name } = self.whose.clone();
+        called.ask(&Request::Peer { client, name }, &Answer::Done { number: 0 })?;
+        Ok(called)
+    }
+}
+
+/// A link to another server.
+struct Called {
+    link: Link,
+    stream: TcpStream,
+}
+
+impl Called {
+    fn ask(&mut self, request: &Request, expected: &Answer) -> io::Result<()> {
+        let Link { reader, writer } = &mut self.link;
+        frame::send(writer, &request.encode())?;
+        writer.flush()?;
+        reader.limit(Some(REACHED_WITHIN))?;
+        let answer = frame::receive(reader, MESSAGE_BYTES_MAX)?.ok_or(ErrorKind::UnexpectedEof)?;
+        match Answer::decode(&answer.into()) {
+            Ok(answer) if answer == *expected => Ok(()),
+            Ok(Answer::Failed(Failure { message, .. })) => {
+                Err(io::Error::new(ErrorKind::PermissionDenied, format!("it says: {message:?}")))
+            }
+            _ => Err(io::Error::new(ErrorKind::InvalidData, "it answers something else")),
+        }
+    }
+
+    /// Whether it still is, as far as one can tell: a server says nothing more here unless it leaves.
+    fn is_there(&self) -> bool {
+        let mut said = [PollFd::new(&self.stream, PollFlags::IN)];
+        poll(&mut said, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|said| said == 0)
+    }
+
+    /// A link on which that has failed is of no use.
+    fn send(mut self, message: &[u8]) -> io::Result<Self> {
+        let deal = Request::Deal { message: message.to_vec() };
+        frame::send(&mut self.link.writer, &deal.encode())?;
+        self.link.writer.flush()?;
+        Ok(self)
+    }
+}

@@ -1,0 +1,124 @@
+//! One connection of another server: which volume it is for, and what it has dealt.
+
+use std::sync::Arc;
+
+use oblivio_wire::keys::PublicKey;
+use oblivio_wire::link::Link;
+use oblivio_wire::{Answer, FailureKind, Request};
+
+use super::admission::{Ends, Seat};
+use super::refusal::Refusal;
+use super::service::Service;
+use super::shelf::Shelf;
+use super::talk::{Ended, Talk};
+use super::volume::{Caller, Volume};
+
+/// Of one server.
+pub(super) struct PeerConnection<'s> {
+    service: &'s Service,
+    shelves: &'s dyn Shelves,
+    peer: PublicKey,
+    talk: Talk<'s>,
+    /// To end it, for whoever has the volume.
+    link: Option<Box<dyn Ends>>,
+    number: Caller,
+    joined: Option<Joined>,
+}
+
+/// Whose volumes there are.
+pub(super) trait Shelves {
+    /// Those of the client that has this key.
+    fn shelf(&self, client: &PublicKey) -> Option<&Shelf>;
+}
+
+/// A volume on which the other server computes as well.
+struct Joined {
+    volume: Arc<Volume>,
+    /// Of the server.
+    server: u8,
+}
+
+impl<'s> PeerConnection<'s> {
+    pub(super) fn new(
+        service: &'s Service,
+        shelves: &'s dyn Shelves,
+        peer: PublicKey,
+        (link, ends): (Link, Box<dyn Ends>),
+        seat: Seat<'s>,
+        number: Caller,
+    ) -> Self {
+        let talk = Talk::new(service, link, seat);
+        Self { service, shelves, peer, talk, link: Some(ends), number, joined: None }
+    }
+
+    /// Until the other server goes, or this one is to stop.
+    pub(super) fn serve(mut self) -> Result<(), Ended> {
+        let outcome = self.take_all();
+        self.talk.end(&outcome);
+        outcome
+    }
+
+    fn take_all(&mut self) -> Result<(), Ended> {
+        let computing = match self.service.computing() {
+            Ok(computing) => computing,
+            Err(refusal) => return Err(self.talk.refuse(0, refusal)),
+        };
+        loop {
+            let mut grant = computing.memory.take(0);
+            let heard = self.talk.hear(|bytes| grant.change(bytes))?;
+            let Some(request) = heard else { return Ok(()) };
+            let number = request.number();
+            match self.take(request) {
+                Ok(Some(answer)) => self.talk.send(&answer.encode())?,
+                Ok(None) => (),
+                Err(refusal) => return Err(self.talk.refuse(number, refusal)),
+            }
+        }
+    }
+
+    fn take(&mut self, request: Request) -> Result<Option<Answer>, Refusal> {
+        let metrics = &self.service.metrics;
+        match (request, &self.joined) {
+            (Request::Hello { version }, _) => {
+                metrics.requests.hello.one();
+                Talk::welcome(version).map(Some)
+            }
+            (Request::Peer { client, name }, None) => {
+                metrics.requests.peer.one();
+                self.join(&client, &name)?;
+                Ok(Some(Answer::Done { number: 0 }))
+            }
+            (Request::Deal { message }, Some(Joined { volume, server })) => {
+                metrics.dealt_in.one(message.len());
+                volume.take_dealt(*server, self.number, &message)?;
+                Ok(None)
+            }
+            _ => {
+                let message = "a server says which volume it computes on, and then deals";
+                Err(Refusal::new(FailureKind::Refused, message))
+            }
+        }
+    }
+
+    fn join(&mut self, client: &PublicKey, name: &str) -> Result<(), Refusal> {
+        let shelf = self.shelves.shelf(client).ok_or_else(Refusal::no_volume)?;
+        if !shelf.has(name)? {
+            return Err(Refusal::no_volume());
+        }
+        let link =
+            self.link.take().ok_or_else(|| Refusal::invalid("a connection is for one volume"))?;
+        let volume = shelf.volume(name);
+        let server = volume.join(self.peer, self.number, link)?;
+        self.joined = Some(Joined { volume, server });
+        Ok(())
+    }
+}
+
+/// Also when something panicked.
+impl Drop for PeerConnection<'_> {
+    fn drop(&mut self) {
+        if let Some(Joined { volume, server }) = self.joined.take() {
+            volume.part(server, self.number);
+        }
+    }
+}

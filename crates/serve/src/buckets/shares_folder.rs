@@ -1,0 +1,150 @@
+//! Files for what computes on shares of a volume, in a folder beside its store.
+//!
+//! The folder is made with the first of them. A file is made under another name and gets its own when it is whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use oblivio_shares::host::{Folder, ShareFile};
+use rustix::fs::Advice;
+
+use super::disk::{Disk, System, sync_folder};
+
+/// In the folder of the volume.
+const NAME: &str = "shares";
+
+/// Behind the name of a file that is not whole.
+const NOT_WHOLE: &str = ".next";
+
+/// The folder of one volume. It need not be there.
+pub(super) struct SharesFolder {
+    volume: PathBuf,
+    path: PathBuf,
+}
+
+/// A file in it.
+struct Opened(File);
+
+impl SharesFolder {
+    /// Beside the store of the volume that lies there.
+    pub(super) fn of(volume: &Path) -> Self {
+        Self { volume: volume.to_owned(), path: volume.join(NAME) }
+    }
+
+    /// Makes a file of its own name once `fill` has filled it.
+    fn make(&self, name: &str, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        match fs::create_dir(&self.path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => (),
+            made => {
+                made?;
+                sync_folder(&System, &self.volume)?;
+            }
+        }
+        let next = self.path.join(format!("{name}{NOT_WHOLE}"));
+        let mut file = System.create(&next)?;
+        fill(&mut file)?;
+        System.sync(&file)?;
+        System.rename(&next, &self.path.join(name))?;
+        sync_folder(&System, &self.path)
+    }
+}
+
+impl Folder for SharesFolder {
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(self.path.join(name)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.make(name, |file| System.append(file, bytes))
+    }
+
+    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+        let path = self.path.join(name);
+        let open = || OpenOptions::new().read(true).write(true).open(&path);
+        let file = match open() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.make(name, |file| file.set_len(bytes))?;
+                open()?
+            }
+            opened => opened?,
+        };
+        let found = file.metadata()?.len();
+        if found != bytes {
+            let message = format!("a file of shares has {found} bytes and should have {bytes}");
+            return Err(io::Error::new(ErrorKind::InvalidData, message));
+        }
+        Ok(Box::new(Opened(file)))
+    }
+}
+
+impl ShareFile for Opened {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(out, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn will_need(&self, offset: u64, bytes: u64) {
+        // Without it, reading takes longer.
+        let _ = rustix::fs::fadvise(&self.0, offset, NonZeroU64::new(bytes), Advice::WillNeed);
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+/// Bytes of the files beside the store of the volume that lies there, as long as they are.
+pub(super) fn bytes(volume: &Path) -> io::Result<u64> {
+    let entries = match fs::read_dir(volume.join(NAME)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    entries.map(|entry| Ok(entry?.metadata()?.len())).sum()
+}
+
+/// Removes all of it, if there is any.
+pub(super) fn remove(volume: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(volume.join(NAME)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_there_as_they_were_left_and_count_as_long_as_they_are() {
+        let volume = tempfile::tempdir().unwrap();
+        let folder = SharesFolder::of(volume.path());
+        assert_eq!(folder.read("state").unwrap(), None);
+        assert_eq!(bytes(volume.path()).unwrap(), 0);
+        folder.keep("state", b"one").unwrap();
+        folder.keep("state", b"other").unwrap();
+        assert_eq!(folder.read("state").unwrap().as_deref(), Some(&b"other"[..]));
+        let file = folder.open("tree", 1 << 30).unwrap();
+        file.write_at(7, b"share").unwrap();
+        file.sync().unwrap();
+        file.will_need(0, 4096);
+        let mut read = [1; 9];
+        folder.open("tree", 1 << 30).unwrap().read_at(5, &mut read).unwrap();
+        assert_eq!(&read, b"\0\0share\0\0");
+        assert!(file.read_at((1 << 30) - 4, &mut read).is_err());
+        let other = folder.open("tree", 1 << 20).map(drop).unwrap_err();
+        assert_eq!(other.kind(), ErrorKind::InvalidData);
+        assert_eq!(bytes(volume.path()).unwrap(), (1 << 30) + 5);
+        remove(volume.path()).unwrap();
+        remove(volume.path()).unwrap();
+        assert_eq!(fs::read_dir(volume.path()).unwrap().count(), 0);
+    }
+}

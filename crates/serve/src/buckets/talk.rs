@@ -1,0 +1,157 @@
+//! What goes over one link, as far as clients and other servers are alike: messages come in time and find their memory, and what is
+//! refused is told before the link ends.
+
+use std::io::{self, ErrorKind, Read};
+use std::time::Duration;
+
+use oblivio_wire::link::{Link, LinkReader};
+use oblivio_wire::message::VERSION;
+use oblivio_wire::{Answer, Failure, FailureKind, Request, frame};
+
+use super::admission::Seat;
+use super::refusal::Refusal;
+use super::service::Service;
+use super::spare::Buffer;
+
+/// A message and what it is taken apart to are in memory at the same time: pieces take twice as much then.
+const COPIES_OF_A_MESSAGE: u64 = 3;
+
+/// How long one that was refused something gets to read why, and to end the connection itself.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// With one who was let in.
+pub(super) struct Talk<'s> {
+    service: &'s Service,
+    link: Link,
+    seat: Seat<'s>,
+    is_greeted: bool,
+}
+
+/// Why a connection ends before the other side ends it.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The link failed.
+    Link(io::Error),
+    /// Something was refused, and it was told so.
+    Refused(FailureKind),
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Self {
+        Self::Link(error)
+    }
+}
+
+impl<'s> Talk<'s> {
+    pub(super) fn new(service: &'s Service, link: Link, seat: Seat<'s>) -> Self {
+        Self { service, link, seat, is_greeted: false }
+    }
+
+    /// The next request; none when there is none any more. `grant` is for its memory.
+    pub(super) fn hear(&mut self, grant: impl FnOnce(u64)) -> Result<Option<Request>, Ended> {
+        let message = match self.receive(grant) {
+            Ok(Some(message)) => message,
+            Ok(None) => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return Err(self.refuse(0, Refusal::invalid(error.to_string())));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let request = match Request::decode(&message) {
+            Ok(request) => request,
+            Err(invalid) => return Err(self.refuse(0, Refusal::invalid(invalid.to_string()))),
+        };
+        if matches!(request, Request::Hello { .. }) == self.is_greeted {
+            let message = "a connection begins with a hello, and has one";
+            return Err(self.refuse(request.number(), Refusal::invalid(message)));
+        }
+        self.is_greeted = true;
+        Ok(Some(request))
+    }
+
+    fn receive(&mut self, grant: impl FnOnce(u64)) -> io::Result<Option<Buffer<'s>>> {
+        let limits = &self.service.limits;
+        let reader = &mut *self.link.reader;
+        // The other side may be silent for as long as it likes, but not within a message.
+        reader.limit(None)?;
+        let mut begun = Begun { reader, within: limits.message_within };
+        let Some(bytes) = frame::receive_length(&mut begun, limits.message_bytes_max)? else {
+            return Ok(None);
+        };
+        grant(bytes as u64 * COPIES_OF_A_MESSAGE);
+        self.link.reader.limit(Some(limits.message_within))?;
+        // Not before: nothing is kept for whoever says nothing.
+        let mut message = self.service.spare.take();
+        frame::receive_body(&mut self.link.reader, bytes, &mut message)?;
+        self.seat.pulse.heard();
+        self.service.metrics.received_bytes.add((frame::LENGTH_BYTES + bytes) as u64);
+        Ok((!self.service.admission.is_stopped()).then_some(message))
+    }
+
+    /// What answers a hello.
+    pub(super) fn welcome(version: u32) -> Result<Answer, Refusal> {
+        if version != VERSION {
+            let message = format!("this server speaks version {VERSION}, not {version}");
+            return Err(Refusal::new(FailureKind::UnknownVersion, message));
+        }
+        Ok(Answer::Welcome { version: VERSION })
+    }
+
+    /// Sends why something is not done. It is the last that is sent.
+    pub(super) fn refuse(&mut self, number: u64, refusal: Refusal) -> Ended {
+        let kind = refusal.kind;
+        match self.send_failure(number, refusal) {
+            Ok(()) => Ended::Refused(kind),
+            Err(error) => Ended::Link(error),
+        }
+    }
+
+    pub(super) fn send_failure(&mut self, number: u64, refusal: Refusal) -> io::Result<()> {
+        self.service.metrics.failures.one();
+        let Refusal { kind, message } = refusal;
+        self.send(&Answer::Failed(Failure { number, kind, message }).encode())
+    }
+
+    pub(super) fn send(&mut self, answer: &[u8]) -> io::Result<()> {
+        self.seat.pulse.sends(self.service.limits.message_within);
+        frame::send(&mut self.link.writer, answer)?;
+        self.link.writer.flush()?;
+        self.seat.pulse.has_sent();
+        self.service.metrics.sent_bytes.add((frame::LENGTH_BYTES + answer.len()) as u64);
+        Ok(())
+    }
+
+    /// Ends the link, as what became of it demands.
+    pub(super) fn end(&mut self, outcome: &Result<(), Ended>) {
+        if let Err(Ended::Refused(_)) = outcome {
+            self.linger();
+        }
+        self.seat.pulse.sends(LINGER);
+        self.link.writer.close();
+    }
+
+    /// Waits for the other side to end the connection. If the server did while something comes, the other system would throw
+    /// away the answer that says why.
+    fn linger(&mut self) {
+        let mut unread = [0; 4096];
+        if self.link.reader.limit(Some(LINGER)).is_ok() {
+            while self.link.reader.read(&mut unread).is_ok_and(|bytes| bytes > 0) {}
+        }
+    }
+}
+
+/// The rest of a message has to come in time, once its first byte is there.
+struct Begun<'r> {
+    reader: &'r mut dyn LinkReader,
+    within: Duration,
+}
+
+impl Read for Begun<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.reader.read(buffer)?;
+        if bytes < buffer.len() {
+            self.reader.limit(Some(self.within))?;
+        }
+        Ok(bytes)
+    }
+}
