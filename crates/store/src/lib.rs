@@ -43,6 +43,7 @@
 //! | `striped` | [`StripedStore`]: a trip over several stores at once |
 //! | [`dealing`] | which of them holds what, and whether they belong together |
 //! | [`remote`] | [`RemoteStore`]: a store on a server |
+//! | [`shares`] | [`SharedStore`]: several servers that each hold a share of the same data |
 //! | `worker` | the thread of each of them |
 //! | `buffer` | memory that a direct request may use |
 //! | `syncer` | the thread that has the medium write ahead of a flush |
@@ -62,6 +63,8 @@ mod pending;
 mod places;
 pub mod remote;
 mod remote_place;
+pub mod shares;
+mod shares_place;
 mod store;
 mod striped;
 mod syncer;
@@ -70,7 +73,9 @@ mod worker;
 pub use error::{OpenError, OpenErrorKind};
 pub use location::{InvalidLocation, Location, Members, StoreKind};
 pub use opener::{BoxedStore, Condition, OpenedStore, StoreOptions};
-pub use remote::{Dial, RemoteMode, RemoteOptions, RemoteStore};
+pub use remote::{Asking, Dial, RemoteMode, RemoteOptions, RemoteStore};
 pub use remote_place::{PORT, RemotePlace};
+pub use shares::SharedStore;
+pub use shares_place::SharesPlace;
 pub use store::{FileOptions, FileStore};
 pub use striped::StripedStore;

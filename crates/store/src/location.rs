@@ -6,13 +6,14 @@
 //! | `file:disk.obl` | the same: what follows `file:` is a path as it is |
 //! | `file:///srv/my%20disk.obl` | the file of that absolute path, with its escapes undone |
 //! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a bucket server: see [`RemotePlace`] |
+//! | `shares://host,host,host/disk?server=KEY,KEY,KEY&key=FILE` | a volume on share servers: see [`SharesPlace`] |
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over those there, its members, in that order |
 //! | any other `scheme://…` | nothing: it is refused, and never a file of that name |
 //!
 //! A colon alone makes no URL. What looks like a URL and is a path is written with `./` before it, or with
 //! `file:`.
 //!
-//! Behind `stripe:` are 2 to 16 locations, which are no stripes themselves, with commas between them. There, paths have
+//! Behind `stripe:` are 2 to 16 locations, which are no stripes and no share servers themselves, with commas between them. There, paths have
 //! escapes as URLs do: a comma in a path is `%2C`, and a percent sign `%25`.
 //!
 //! A location holds no secret: command lines are public, and messages repeat it.
@@ -28,6 +29,7 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
 use crate::dealing::{MEMBERS_MAX, MEMBERS_MIN};
 use crate::remote_place::{self, RemotePlace};
+use crate::shares_place::{self, SharesPlace};
 
 /// Where storage is.
 ///
@@ -41,6 +43,8 @@ pub enum Location {
     Remote(Box<RemotePlace>),
     /// Several stores, over which one is striped.
     Stripe(Members),
+    /// A volume on share servers.
+    Shares(Box<SharesPlace>),
 }
 
 /// The places over which a store is striped, in their order: from [`MEMBERS_MIN`] to [`MEMBERS_MAX`], all of them
@@ -63,6 +67,11 @@ impl Members {
         }
         if members.iter().any(|member| matches!(member, Location::Stripe(_))) {
             return Err(nested());
+        }
+        if members.iter().any(|member| matches!(member, Location::Shares(_))) {
+            return Err(InvalidLocation(
+                "stripe: cannot name share servers: they hold a volume by themselves".into(),
+            ));
         }
         if (1..count).any(|i| members[..i].contains(&members[i])) {
             return Err(InvalidLocation(
@@ -112,6 +121,11 @@ pub enum StoreKind {
         /// How many.
         members: usize,
     },
+    /// On share servers.
+    Shares {
+        /// How many.
+        servers: usize,
+    },
 }
 
 impl StoreKind {
@@ -124,6 +138,7 @@ impl StoreKind {
             Self::File => "file",
             Self::Remote => remote_place::SCHEME,
             Self::Stripe { .. } => "stripe",
+            Self::Shares { .. } => shares_place::SCHEME,
         }
     }
 
@@ -154,6 +169,7 @@ impl Location {
             Self::File(_) => StoreKind::File,
             Self::Remote(_) => StoreKind::Remote,
             Self::Stripe(members) => StoreKind::Stripe { members: members.0.len() },
+            Self::Shares(place) => StoreKind::Shares { servers: place.servers().len() },
         }
     }
 }
@@ -176,6 +192,7 @@ impl fmt::Display for Location {
                 path.display().fmt(f)
             }
             Self::Remote(place) => place.fmt(f),
+            Self::Shares(place) => place.fmt(f),
             Self::Stripe(members) => write!(f, "stripe:{}", members.names().join(",")),
         }
     }
@@ -227,13 +244,19 @@ const STRIPE_PREFIX: &[u8] = b"stripe:";
 /// A URL of one place, or a path, of which `unescape` undoes what escapes there are.
 fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location, InvalidLocation> {
     match split_url(written) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(shares_place::SCHEME) => {
+            let place = SharesPlace::parse(rest).map_err(InvalidLocation)?;
+            Ok(Location::Shares(Box::new(place)))
+        }
         Some((scheme, rest)) => match StoreKind::of_scheme(scheme) {
             Some(StoreKind::File) => file_of_url(rest),
             Some(StoreKind::Remote) => {
                 let place = RemotePlace::parse(rest).map_err(InvalidLocation)?;
                 Ok(Location::Remote(Box::new(place)))
             }
-            Some(StoreKind::Stripe { .. }) | None => Err(InvalidLocation(unknown_scheme(scheme))),
+            Some(StoreKind::Stripe { .. } | StoreKind::Shares { .. }) | None => {
+                Err(InvalidLocation(unknown_scheme(scheme)))
+            }
         },
         None => file_of_path(&unescape(written.strip_prefix(PATH_PREFIX).unwrap_or(written))),
     }
@@ -276,8 +299,9 @@ fn file_of_path(path: &[u8]) -> Result<Location, InvalidLocation> {
 fn unknown_scheme(scheme: &str) -> String {
     let known = StoreKind::ALL.map(|kind| format!("{}://", kind.scheme())).join(", ");
     format!(
-        "{scheme}:// names no store: there is {known}, and stripe: with several places behind it. A file of \
-         such a name is written ./{scheme}://…"
+        "{scheme}:// names no store: there is {known}, {}:// with several servers behind it, and stripe: with several places. A file of \
+         such a name is written ./{scheme}://…",
+        shares_place::SCHEME
     )
 }
 

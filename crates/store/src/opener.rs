@@ -59,6 +59,8 @@ use crate::look_ahead::READ_AHEAD_BYTES_MAX;
 use crate::medium;
 use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
 use crate::remote_place::RemotePlace;
+use crate::shares::SharedStore;
+use crate::shares_place::SharesPlace;
 use crate::store::{FileOptions, FileStore};
 use crate::striped::StripedStore;
 
@@ -113,7 +115,7 @@ pub struct Condition {
 
 impl Condition {
     /// Counts in what was found of one of several stores, which is called so.
-    fn add(&mut self, name: &str, found: Self) {
+    pub(crate) fn add(&mut self, name: &str, found: Self) {
         let of_it = |sentences: Vec<String>| {
             let name = name.to_owned();
             sentences.into_iter().map(move |sentence| format!("{name}: {sentence}"))
@@ -138,6 +140,8 @@ impl StoreKind {
                 let dealt = dealing::deal(shapes, members, StripeName::default())?;
                 dealt.iter().map(|shapes| FileStore::bytes_needed(shapes)).sum()
             }
+            // Of records: what servers compute with comes on top, and they say so when it is set up.
+            Self::Shares { servers } => Ok(servers as u64 * FileStore::bytes_needed(shapes)?),
         }
     }
 
@@ -150,6 +154,7 @@ impl StoreKind {
             }
             Self::Remote => RemoteStore::client_bytes_max(),
             Self::Stripe { members } => members as u64 * Self::File.client_bytes_max(),
+            Self::Shares { servers } => servers as u64 * Self::Remote.client_bytes_max(),
         }
     }
 }
@@ -176,10 +181,18 @@ impl Location {
                 Ok(Box::new(RemoteStore::create(
                     calling::dial(place)?,
                     shapes,
-                    remote_options(place, options),
+                    remote_options(place.name(), options),
                 )?))
             }
             Self::Stripe(members) => create_stripe(members, shapes, options),
+            Self::Shares(place) => {
+                if options.direct {
+                    return Err(no_direct());
+                }
+                let servers = calling::share_servers(place)?;
+                let options = remote_options(place.name(), options);
+                Ok(Box::new(SharedStore::create(servers, shapes, place.colluding(), options)?))
+            }
         }
     }
 
@@ -207,17 +220,8 @@ impl Location {
                 let condition = condition_of_file(&store, options.read_only)?;
                 Ok(OpenedStore { store: Box::new(store), condition })
             }
-            Self::Remote(place) => {
-                let StoreOptions { direct, read_only, may_be_cut_off, .. } = *options;
-                if direct {
-                    return Err(no_direct());
-                }
-                let mode = match read_only {
-                    true => RemoteMode::Read { may_be_cut_off },
-                    false => RemoteMode::Write,
-                };
-                open_remote(place, mode, options)
-            }
+            Self::Remote(place) => open_remote(place, remote_mode(options)?, options),
+            Self::Shares(place) => open_shares(place, remote_mode(options)?, options),
             Self::Stripe(members) => {
                 open_stripe(members, options.read_only, |member| member.open_as_it_is(options))
             }
@@ -236,7 +240,7 @@ impl Location {
     fn can_be_taken_over(&self) -> bool {
         match self {
             Self::File(_) => false,
-            Self::Remote(_) => true,
+            Self::Remote(_) | Self::Shares(_) => true,
             Self::Stripe(members) => members.list().iter().any(Self::can_be_taken_over),
         }
     }
@@ -247,6 +251,7 @@ impl Location {
             // Whoever has it open is found out by the lock.
             Self::File(_) => self.open_as_it_is(&options),
             Self::Remote(place) => open_remote(place, RemoteMode::Look, &options),
+            Self::Shares(place) => open_shares(place, RemoteMode::Look, &options),
             Self::Stripe(members) => open_stripe(members, true, Self::look_at_it),
         }
     }
@@ -269,6 +274,18 @@ impl Location {
                 false => Ok(()),
             },
             Self::Stripe(members) => check_all_vacant(members),
+            Self::Shares(place) => {
+                let name = place.name();
+                match SharedStore::look(&calling::share_servers(place)?, name)? {
+                    Some(server) => {
+                        let message = format!(
+                            "{server} has a volume {name} of this client: choose another name"
+                        );
+                        Err(OpenError::new(OpenErrorKind::Exists, message))
+                    }
+                    None => Ok(()),
+                }
+            }
         }
     }
 
@@ -281,6 +298,9 @@ impl Location {
             Self::File(path) => fs::remove_file(path),
             Self::Remote(place) => calling::dial(place)
                 .and_then(|dial| RemoteStore::remove(dial, place.name()))
+                .map_err(io::Error::other),
+            Self::Shares(place) => calling::share_servers(place)
+                .and_then(|servers| SharedStore::remove(&servers, place.name()))
                 .map_err(io::Error::other),
             // All that can be removed are, whatever comes of others.
             Self::Stripe(members) => {
@@ -297,7 +317,7 @@ impl Location {
     pub fn files_needed(&self, shapes: &[TreeShape]) -> Result<Vec<(&Path, u64)>, OpenError> {
         match self {
             Self::File(path) => Ok(vec![(path, FileStore::bytes_needed(shapes)?)]),
-            Self::Remote(_) => Ok(Vec::new()),
+            Self::Remote(_) | Self::Shares(_) => Ok(Vec::new()),
             Self::Stripe(members) => {
                 let mut files = Vec::new();
                 let dealt = dealing::deal(shapes, members.list().len(), StripeName::default())?;
@@ -336,7 +356,7 @@ impl Location {
     fn files(&self) -> Vec<&Path> {
         match self {
             Self::File(path) => vec![path],
-            Self::Remote(_) => Vec::new(),
+            Self::Remote(_) | Self::Shares(_) => Vec::new(),
             Self::Stripe(members) => members.list().iter().flat_map(Self::files).collect(),
         }
     }
@@ -446,13 +466,33 @@ fn open_remote(
     mode: RemoteMode,
     options: &StoreOptions,
 ) -> Result<OpenedStore, OpenError> {
-    let options = remote_options(place, options);
+    let options = remote_options(place.name(), options);
     let (store, condition) = RemoteStore::open(calling::dial(place)?, mode, options)?;
     Ok(OpenedStore { store: Box::new(store), condition })
 }
 
-fn remote_options(place: &RemotePlace, options: &StoreOptions) -> RemoteOptions {
-    RemoteOptions { retry_for: options.retry_for, ..RemoteOptions::new(place.name()) }
+fn open_shares(
+    place: &SharesPlace,
+    mode: RemoteMode,
+    options: &StoreOptions,
+) -> Result<OpenedStore, OpenError> {
+    let servers = calling::share_servers(place)?;
+    let options = remote_options(place.name(), options);
+    let (store, condition) = SharedStore::open(servers, mode, place.colluding(), options)?;
+    Ok(OpenedStore { store: Box::new(store), condition })
+}
+
+fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
+    let StoreOptions { direct, read_only, may_be_cut_off, .. } = *options;
+    match (direct, read_only) {
+        (true, _) => Err(no_direct()),
+        (false, true) => Ok(RemoteMode::Read { may_be_cut_off }),
+        (false, false) => Ok(RemoteMode::Write),
+    }
+}
+
+fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
+    RemoteOptions { retry_for: options.retry_for, ..RemoteOptions::new(name) }
 }
 
 fn no_direct() -> OpenError {

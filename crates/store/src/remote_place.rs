@@ -16,7 +16,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use oblivio_wire::Invalid;
-use oblivio_wire::keys::PublicKey;
+use oblivio_wire::keys::{KeyError, PublicKey};
 use oblivio_wire::message::check_name;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
@@ -54,17 +54,11 @@ impl RemotePlace {
         let (host, port) = host_and_port(authority).ok_or_else(form)?;
         check_name(name).map_err(Invalid::why)?;
         let (mut server, mut key) = (None, None);
-        for field in query.split('&').filter(|field| !field.is_empty()) {
-            match field.split_once('=') {
-                // The key may end with `=`.
-                Some(("server", value)) if server.is_none() => {
-                    let value: Vec<u8> = percent_decode(value.as_bytes()).collect();
-                    let value = String::from_utf8(value).unwrap_or_default();
-                    server = Some(value.parse::<PublicKey>().map_err(|error| error.to_string())?);
-                }
+        for field in fields(query) {
+            match field {
+                Some(("server", value)) if server.is_none() => server = Some(public_key(value)?),
                 Some(("key", value)) if key.is_none() && !value.is_empty() => {
-                    let path = percent_decode(value.as_bytes()).collect::<Vec<_>>();
-                    key = Some(PathBuf::from(OsString::from_vec(path)));
+                    key = Some(path(value));
                 }
                 _ => return Err(form()),
             }
@@ -73,10 +67,7 @@ impl RemotePlace {
             "which key the server has is missing: ?server=KEY, as `oblivio key server` prints it there"
                 .to_owned()
         })?;
-        let key = key.ok_or_else(|| {
-            "the file of the client's key is missing: &key=FILE, which `oblivio key client` makes"
-                .to_owned()
-        })?;
+        let key = key.ok_or_else(|| NO_KEY.to_owned())?;
         Ok(Self { host, port, name: name.to_owned(), server, key })
     }
 
@@ -110,15 +101,49 @@ impl RemotePlace {
 impl fmt::Display for RemotePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, name, server, key } = self;
-        let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
-        let server = server.to_string();
-        let server = server.split_whitespace().last().unwrap_or_default();
-        let key = percent_encode(key.as_os_str().as_bytes(), PATH);
-        write!(f, "{SCHEME}://{open}{host}{close}:{port}/{name}?server={server}&key={key}")
+        let (at, server, key) = (shown_address(host, *port), shown_key(server), shown_path(key));
+        write!(f, "{SCHEME}://{at}/{name}?server={server}&key={key}")
     }
 }
 
-fn host_and_port(authority: &str) -> Option<(String, u16)> {
+/// Why there is no key.
+pub(crate) const NO_KEY: &str =
+    "the file of the client's key is missing: &key=FILE, which `oblivio key client` makes";
+
+/// What stands between `&`: a name and a value, which may have a `=` itself. None for something else.
+pub(crate) fn fields(query: &str) -> impl Iterator<Item = Option<(&str, &str)>> {
+    query.split('&').filter(|field| !field.is_empty()).map(|field| field.split_once('='))
+}
+
+/// A key as it is written in a URL.
+pub(crate) fn public_key(value: &str) -> Result<PublicKey, String> {
+    let value: Vec<u8> = percent_decode(value.as_bytes()).collect();
+    let value = String::from_utf8(value).unwrap_or_default();
+    value.parse().map_err(|error: KeyError| error.to_string())
+}
+
+/// A path as it is written in a URL.
+pub(crate) fn path(value: &str) -> PathBuf {
+    OsString::from_vec(percent_decode(value.as_bytes()).collect()).into()
+}
+
+/// As [`public_key`] reads it.
+pub(crate) fn shown_key(key: &PublicKey) -> String {
+    key.to_string().split_whitespace().last().unwrap_or_default().to_owned()
+}
+
+/// As [`path`] reads it.
+pub(crate) fn shown_path(path: &Path) -> impl fmt::Display {
+    percent_encode(path.as_os_str().as_bytes(), PATH)
+}
+
+/// As [`host_and_port`] reads it.
+pub(crate) fn shown_address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+/// Where a server is: [`PORT`] if it is left out.
+pub(crate) fn host_and_port(authority: &str) -> Option<(String, u16)> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']')?;

@@ -20,6 +20,8 @@ pub(super) enum Awaited {
     Flushed,
     /// So many bytes.
     Data { bytes: usize },
+    /// What was computed, however long it is.
+    Computed,
 }
 
 /// An error, as often as it has to be told.
@@ -37,7 +39,7 @@ impl Fault {
 
 /// What somebody who waited for an answer learns.
 pub(super) enum Outcome {
-    /// The answer: the bytes that were read, or none.
+    /// The answer: the bytes that were read or computed, or none.
     Came(Result<Bytes, Fault>),
     /// There can be no answer on this link any more.
     LinkIsLost,
@@ -245,6 +247,10 @@ impl State {
                 self.end(number, Ok(bytes));
                 Ok(())
             }
+            Some(Awaited::Computed) => {
+                self.end(number, Ok(bytes));
+                Ok(())
+            }
             Some(Awaited::Data { bytes: expected }) => {
                 let found = bytes.len();
                 Err(self.lied(&format!("it sends {found} bytes, and {expected} were asked for")))
@@ -270,7 +276,9 @@ impl State {
                 self.end(number, Ok(Bytes::new()));
                 Ok(())
             }
-            Some(Awaited::Data { .. }) => Err(self.lied("it sends no bytes for a read")),
+            Some(Awaited::Data { .. } | Awaited::Computed) => {
+                Err(self.lied("it sends no bytes for what was to bring some"))
+            }
             None => Err(self.lied("it has done what nobody waits for")),
         }
     }
@@ -281,13 +289,13 @@ impl State {
             return Err(self.fail(fenced(&message)));
         }
         match self.awaited(number) {
-            Some(Awaited::Data { .. }) => {
+            Some(Awaited::Data { .. } | Awaited::Computed) => {
                 let fault =
                     Fault { kind: kind.of_store(), message: format!("the server says: {message}") };
                 self.end(number, Err(fault));
                 // After other failures it does nothing of what was asked behind it: that is asked again on another link.
                 let goes_on = kind == FailureKind::Absent;
-                goes_on.then_some(()).ok_or_else(|| format!("a read failed: {message}"))
+                goes_on.then_some(()).ok_or_else(|| format!("a request failed: {message}"))
             }
             Some(awaited) => {
                 let act = if awaited == Awaited::Written { "written" } else { "made durable" };

@@ -6,6 +6,7 @@
 //!   server may start anew and have lost it. A flush that the store asks for by itself, so that it need not keep more, is waited for
 //!   when as much is new again.
 //! - What is announced is asked for at once, and what is read is taken from there.
+//! - What is to be computed is asked for at once as well, and waited for when its answer is needed.
 //!
 //! A link that is lost is made again, and what was not answered is sent again, as it was: see `session`.
 //!
@@ -31,11 +32,13 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
+use bytes::Bytes;
 use oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::link::{Link, Moment};
+use oblivio_wire::message::{COMPUTE_BYTES, MESSAGE_BYTES_MAX};
 use oblivio_wire::{FailureKind, OpenMode, Opened, Request};
 
 use crate::error::{OpenError, OpenErrorKind};
@@ -101,6 +104,11 @@ pub enum RemoteMode {
     },
     /// To read, whoever has it open: what is read may be written meanwhile.
     Look,
+    /// To go on as the one who opened it to write in this session, if nobody else has since.
+    Resume {
+        /// See [`RemoteStore::session`].
+        session: u64,
+    },
 }
 
 /// Untrusted storage on a server.
@@ -151,13 +159,15 @@ impl RemoteStore {
     ) -> Result<(Self, Condition), OpenError> {
         check_name(&options.name)?;
         let mut greeted = Greeted::dial(&mut *dial, options.answer_within)?;
-        let (is_read_only, mode) = match mode {
-            RemoteMode::Write => (false, OpenMode::Write),
-            RemoteMode::Read { may_be_cut_off } => (true, OpenMode::Read { may_be_cut_off }),
-            RemoteMode::Look => (true, OpenMode::Look),
+        let reads = match mode {
+            RemoteMode::Write | RemoteMode::Resume { .. } => None,
+            RemoteMode::Read { may_be_cut_off } => Some(OpenMode::Read { may_be_cut_off }),
+            RemoteMode::Look => Some(OpenMode::Look),
         };
-        let reads = is_read_only.then(|| mode.clone());
-        let opened = greeted.open(&options.name, mode)?;
+        let opened = match mode {
+            RemoteMode::Resume { session } => greeted.resume(&options.name, session)?,
+            _ => greeted.open(&options.name, reads.clone().unwrap_or(OpenMode::Write))?,
+        };
         let places = places(&opened.shapes).map_err(|error| {
             OpenError::caused_by(
                 OpenErrorKind::Damaged,
@@ -212,6 +222,71 @@ impl RemoteStore {
     /// The shapes of all trees, `TreeId(0)` first.
     pub fn shapes(&self) -> &[TreeShape] {
         self.places.shapes()
+    }
+
+    /// The number of the session, by which it can be gone on with; 0 if it is open to read only.
+    pub fn session(&self) -> u64 {
+        self.session.number()
+    }
+
+    /// Whether nothing is answered any more: it has to be opened again.
+    pub fn has_failed(&self) -> bool {
+        self.session.has_failed()
+    }
+
+    /// Asks what computes on shares of the volume. That is sent now, and again after the link was lost, until it is answered: see
+    /// [`Self::wait_for_computed`].
+    ///
+    /// # Errors
+    /// When it is too long for a message, the volume is open to read only, or nothing is answered any more.
+    pub fn begin_to_compute(&mut self, message: Vec<u8>) -> Result<Asking, StoreError> {
+        self.session.begin_call()?;
+        self.check_can_write()?;
+        if message.len() > MESSAGE_BYTES_MAX - COMPUTE_BYTES {
+            let message =
+                format!("a message of {} bytes cannot be sent: use smaller blocks", message.len());
+            return Err(StoreError::new(StoreErrorKind::Refused, message));
+        }
+        let request = Request::Compute { number: self.session.next_number(), message };
+        Ok(Asking(self.session.ask(Awaited::Computed, &Frame::of(&request))))
+    }
+
+    /// Waits for what was computed.
+    ///
+    /// # Errors
+    /// When the server does not do it, which keeps nobody from asking again, or nothing is answered any more.
+    pub fn wait_for_computed(&mut self, asking: Asking) -> Result<Bytes, StoreError> {
+        self.session.wait(asking.0)
+    }
+
+    /// Asks the server for nothing, which it answers only to whoever has the volume open.
+    ///
+    /// # Errors
+    /// When that is somebody else by now, or nothing is answered any more.
+    pub fn check_in(&mut self) -> Result<(), StoreError> {
+        self.session.begin_call()?;
+        let number = self.ask_for_all(Vec::new(), 0);
+        self.session.wait(number).map(drop)
+    }
+
+    /// Asks the server to make durable what was written, and does not wait: the next flush does.
+    ///
+    /// # Errors
+    /// When nothing is answered any more.
+    pub fn begin_to_flush(&mut self) -> Result<(), StoreError> {
+        self.session.begin_call()?;
+        if !self.kept.has_nothing_new() {
+            self.begin_flush();
+        }
+        Ok(())
+    }
+
+    fn check_can_write(&self) -> Result<(), StoreError> {
+        if self.is_read_only {
+            let message = "the volume is open to read only: open it to write";
+            return Err(StoreError::new(StoreErrorKind::Refused, message));
+        }
+        Ok(())
     }
 
     fn start(
@@ -347,6 +422,11 @@ impl RemoteStore {
     }
 }
 
+/// Something that was asked for and is to be waited for.
+#[derive(Debug)]
+#[must_use]
+pub struct Asking(u64);
+
 /// A request for some pieces of a trip.
 struct Asked {
     number: u64,
@@ -408,10 +488,7 @@ impl BucketStore for RemoteStore {
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         self.session.begin_call()?;
-        if self.is_read_only {
-            let message = "the volume is open to read only: open it to write";
-            return Err(StoreError::new(StoreErrorKind::Refused, message));
-        }
+        self.check_can_write()?;
         let lengths = self.lengths(pieces)?;
         let bytes: usize = lengths.iter().sum();
         let is_too_much = self.kept.new_bytes() + bytes > self.unflushed_bytes_max / 2;
@@ -431,10 +508,7 @@ impl BucketStore for RemoteStore {
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
-        self.session.begin_call()?;
-        if !self.kept.has_nothing_new() {
-            self.begin_flush();
-        }
+        self.begin_to_flush()?;
         self.finish_flush()
     }
 }

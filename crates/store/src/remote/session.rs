@@ -101,6 +101,11 @@ impl Session {
         self.desk.check_alive()
     }
 
+    /// The number by which the server knows it.
+    pub(super) fn number(&self) -> u64 {
+        self.session
+    }
+
     /// Whether nothing is answered any more.
     pub(super) fn has_failed(&self) -> bool {
         self.desk.check_alive().is_err()

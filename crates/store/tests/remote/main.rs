@@ -11,4 +11,5 @@ mod limits;
 mod line;
 mod opening;
 mod server;
+mod shared;
 mod tls;

@@ -246,7 +246,8 @@ fn serve_end(server: &Server, end: End) {
 }
 
 fn is_of_volume(request: &Request) -> bool {
-    matches!(request, Request::Read { .. } | Request::Write { .. } | Request::Flush { .. })
+    use Request::{Compute, Flush, Read, Write};
+    matches!(request, Read { .. } | Write { .. } | Flush { .. } | Compute { .. })
 }
 
 fn refusal(request: &Request, kind: FailureKind, message: &str) -> Answer {
@@ -305,6 +306,11 @@ impl World {
                 self.volume().flush();
                 Answer::Done { number: *number }
             }
+            Request::Compute { number, message } => {
+                let answer = [&message[..], b" computed"].concat();
+                Answer::Data { number: *number, bytes: answer.into() }
+            }
+            Request::Peer { .. } | Request::Deal { .. } => return Err(FailureKind::Invalid),
         })
     }
 

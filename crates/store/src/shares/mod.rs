@@ -1,0 +1,293 @@
+//! A store that is several servers, each of which holds a share of the same data and computes on it.
+//!
+//! On each server lies a volume of the same name. Its trees hold records, which are the same on all of them; beside them is what the
+//! server computes with, which is asked through [`ShareServers`](oblivio_core::store::ShareServers). Here nothing is known of what is asked.
+//!
+//! # What agrees
+//! With up to *t* servers that lie, what *t* + 1 of them say was said by an honest one. So a record reads as what more servers say than anything else, if
+//! that are *t* + 1 or more, and as zeros if it is nothing: it was torn, and whoever has sealed it finds that out. An honest server may have an older record,
+//! if it was missing when a newer one was written: that is found out above as well.
+//!
+//! # Who may be missing
+//! 2 *t* + 1 servers are enough to go on. One that could not be reached for as long as is [tried](crate::RemoteOptions::retry_for) is *missing*: nobody
+//! waits for it any more, and it is called again from time to time, while others answer.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `opening` | all servers, made or opened at once |
+//! | `server` | one of them, which is there or missing |
+//! | `votes` | what most of them say |
+
+mod opening;
+mod server;
+mod votes;
+
+use std::mem;
+
+use oblivio_core::store::{
+    Answered, BucketStore, Capabilities, Fill, Frames, Piece, SealedTrip, ShareServers, TreeId,
+    TreeShape,
+};
+use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_wire::keys::PublicKey;
+
+use crate::places;
+use crate::remote::{Dial, RemoteStore};
+use server::Server;
+use votes::Votes;
+
+/// The fewest servers: with fewer, none may collude.
+pub const SERVERS_MIN: usize = 3;
+/// The most servers.
+pub const SERVERS_MAX: usize = 7;
+
+/// What reaches a server, each time that it has to be reached anew.
+pub type Dialing = Box<dyn Fn() -> Box<dyn Dial> + Send>;
+
+/// One of the servers, and how it is reached.
+pub struct ShareServer {
+    /// What people know it by: where it is.
+    pub address: String,
+    /// By which others know it.
+    pub key: PublicKey,
+    /// Reaches it.
+    pub dialing: Dialing,
+}
+
+/// A store over share servers. They answer what the scheme asks them, and hold its records.
+///
+/// Once a write or a flush has failed on one of them for another reason than that it cannot be reached, or another client has opened the volume,
+/// everything fails: open it again.
+pub struct SharedStore {
+    servers: Vec<Server>,
+    shapes: Vec<TreeShape>,
+    /// How many may lie.
+    colluding: usize,
+    is_read_only: bool,
+    /// Something was written that is not durable.
+    is_unflushed: bool,
+    failure: Option<Failure>,
+    votes: Votes,
+    sealed: SealedTrip,
+}
+
+/// The error after which the store answers nothing more.
+struct Failure {
+    kind: StoreErrorKind,
+    message: String,
+}
+
+impl SharedStore {
+    /// The shapes of all trees of records, `TreeId(0)` first.
+    pub fn shapes(&self) -> &[TreeShape] {
+        &self.shapes
+    }
+
+    /// How many servers are missing at the moment.
+    pub fn missing(&self) -> usize {
+        self.servers.iter().filter(|server| server.is_missing()).count()
+    }
+
+    fn enough(&self) -> usize {
+        2 * self.colluding + 1
+    }
+
+    /// A call begins. Servers that were missing and have come back take part in it.
+    fn begin_call(&mut self) -> Result<(), StoreError> {
+        self.check_alive()?;
+        for i in 0..self.servers.len() {
+            let shapes = &self.shapes;
+            self.servers[i].take_back(|found| found == shapes);
+            if self.servers[i].is_to_be_called() {
+                // Whoever has opened the volume since then is not to lose a server to this client.
+                if !self.servers[i].was_there() {
+                    self.check_nobody_else_came()?;
+                }
+                self.servers[i].call_again();
+            }
+        }
+        Ok(())
+    }
+
+    fn check_nobody_else_came(&mut self) -> Result<(), StoreError> {
+        let checked = self.servers.iter_mut().find_map(|server| server.act(RemoteStore::check_in));
+        match checked {
+            Some(Err(error)) if error.kind() == StoreErrorKind::Fenced => Err(self.fail(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn lengths(&self, pieces: &[Piece]) -> Result<Vec<usize>, StoreError> {
+        let length = |piece: &Piece| {
+            let part = self.shape(piece.tree)?.level_of(piece.bucket)?.part(piece.part);
+            part.map(|(_, bytes)| bytes as usize)
+        };
+        pieces.iter().map(|piece| length(piece).ok_or_else(|| places::absent(piece))).collect()
+    }
+
+    /// Has all who are there do something that all of them must do. Who cannot be reached is missing from then on.
+    fn all_do(
+        &mut self,
+        mut act: impl FnMut(&mut RemoteStore) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut unreached = None;
+        for i in 0..self.servers.len() {
+            match self.servers[i].act(&mut act) {
+                Some(Err(error)) if error.kind() == StoreErrorKind::Unreachable => {
+                    unreached.get_or_insert(error);
+                }
+                Some(Err(error)) => return Err(self.fail(error)),
+                Some(Ok(())) | None => (),
+            }
+        }
+        self.check_enough(unreached)
+    }
+
+    fn check_enough(&mut self, unreached: Option<StoreError>) -> Result<(), StoreError> {
+        let (there, enough) = (self.servers.len() - self.missing(), self.enough());
+        if there >= enough {
+            return Ok(());
+        }
+        let why = unreached.or_else(|| self.servers.iter().find_map(Server::why_missing));
+        let why = why.map(|error| format!(" ({error})")).unwrap_or_default();
+        let message = format!("{there} of the servers are there, and {enough} are needed{why}");
+        Err(StoreError::new(StoreErrorKind::Unreachable, message))
+    }
+
+    fn check_alive(&self) -> Result<(), StoreError> {
+        self.failure.as_ref().map_or(Ok(()), |Failure { kind, message }| {
+            let message = format!("the store answers nothing more after an error: {message}");
+            Err(StoreError::new(*kind, message))
+        })
+    }
+
+    fn fail(&mut self, error: StoreError) -> StoreError {
+        self.failure = Some(Failure { kind: error.kind(), message: error.to_string() });
+        error
+    }
+}
+
+impl BucketStore for SharedStore {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.shapes.get(usize::from(tree.0))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::PARTS
+    }
+
+    /// Records are few, and read when they are needed.
+    fn prefetch(&mut self, _pieces: &[Piece]) {}
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.begin_call()?;
+        let lengths = self.lengths(pieces)?;
+        // All are asked before anybody is waited for.
+        self.servers.iter_mut().for_each(|server| server.announce(pieces));
+        let mut votes = mem::take(&mut self.votes);
+        votes.begin(&lengths);
+        let mut failure = None;
+        for server in &mut self.servers {
+            let read = server.act(|store| store.read(pieces).map(|frames| votes.add(frames)));
+            if let Some(Err(error)) = read {
+                failure.get_or_insert(error);
+            }
+        }
+        let (enough, agreed) = (self.enough(), self.colluding + 1);
+        let has_agreed = votes.count(agreed);
+        self.votes = votes;
+        if let Some(error) = failure.take_if(|error| error.kind() == StoreErrorKind::Fenced) {
+            return Err(self.fail(error));
+        }
+        if !has_agreed && self.votes.voters() < enough {
+            return Err(match failure {
+                Some(error) if error.kind() != StoreErrorKind::Unreachable => error,
+                unreached => self.check_enough(unreached).err().unwrap_or_else(too_few),
+            });
+        }
+        Ok(self.votes.frames())
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.begin_call()?;
+        if self.is_read_only {
+            let message = "the volume is open to read only: open it to write";
+            return Err(StoreError::new(StoreErrorKind::Refused, message));
+        }
+        let lengths = self.lengths(pieces)?;
+        let mut sealed = mem::take(&mut self.sealed);
+        sealed.seal(lengths, fill);
+        let all: Vec<_> = (0..pieces.len()).collect();
+        self.is_unflushed = true;
+        self.servers.iter_mut().for_each(Server::is_written);
+        let written =
+            self.all_do(|store| store.write(pieces, &mut |blanks| sealed.put(&all, blanks)));
+        self.sealed = sealed;
+        written
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.begin_call()?;
+        self.all_do(RemoteStore::begin_to_flush)?;
+        self.all_do(RemoteStore::flush)?;
+        // Who has come back since may lack what was written before.
+        let have_all = self.servers.iter().filter(|server| server.has_all()).count();
+        if mem::take(&mut self.is_unflushed) && have_all < self.enough() {
+            let message = format!(
+                "{have_all} of the servers have all that was written, and {} are needed: open the volume again",
+                self.enough()
+            );
+            return Err(self.fail(StoreError::new(StoreErrorKind::Unreachable, message)));
+        }
+        self.servers.iter_mut().for_each(Server::is_flushed);
+        Ok(())
+    }
+
+    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
+        Some(self)
+    }
+}
+
+impl ShareServers for SharedStore {
+    fn count(&self) -> usize {
+        self.servers.len()
+    }
+
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+        assert_eq!(messages.len(), self.servers.len(), "a place for each server");
+        if let Err(error) = self.begin_call() {
+            let told = || StoreError::new(error.kind(), error.to_string());
+            return messages.into_iter().map(|message| message.map(|_| Err(told()))).collect();
+        }
+        let servers = self.servers.iter_mut().zip(messages);
+        let asked: Vec<_> = servers
+            .map(|(server, message)| message.map(|message| server.begin_to_compute(message)))
+            .collect();
+        let servers = self.servers.iter_mut().zip(asked);
+        let answered: Vec<_> = servers
+            .map(|(server, asked)| {
+                asked.map(|asked| asked.and_then(|asking| server.wait_for_computed(asking)))
+            })
+            .collect();
+        let fenced = answered.iter().flatten().filter_map(|answered| answered.as_ref().err());
+        let fenced = fenced.into_iter().find(|error| error.kind() == StoreErrorKind::Fenced);
+        if let Some(error) = fenced {
+            let failure = Failure { kind: error.kind(), message: error.to_string() };
+            self.failure = Some(failure);
+        }
+        answered
+    }
+
+    fn key(&self, server: usize) -> [u8; 32] {
+        self.servers[server].key().bytes()
+    }
+
+    fn name(&self, server: usize) -> String {
+        self.servers[server].name().to_owned()
+    }
+}
+
+fn too_few() -> StoreError {
+    let message = "too few of the servers say what the record is: try again";
+    StoreError::new(StoreErrorKind::Unreachable, message)
+}

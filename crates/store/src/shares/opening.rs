@@ -1,0 +1,195 @@
+//! All servers, made or opened at once.
+
+use std::thread;
+
+use oblivio_core::store::TreeShape;
+
+use super::server::{Server, name};
+use super::{SERVERS_MAX, SERVERS_MIN, ShareServer, SharedStore};
+use crate::error::{OpenError, OpenErrorKind};
+use crate::opener::Condition;
+use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
+
+impl SharedStore {
+    /// Makes a new volume with trees of these shapes for records on every server, `TreeId(0)` first, and opens it to write. `colluding` of them may put
+    /// together what they know.
+    ///
+    /// # Errors
+    /// When one of the servers cannot be reached or refuses. Nothing is left on the others.
+    pub fn create(
+        servers: Vec<ShareServer>,
+        shapes: &[TreeShape],
+        colluding: usize,
+        options: RemoteOptions,
+    ) -> Result<Self, OpenError> {
+        check(&servers, colluding)?;
+        let made = at_once(&servers, |dial| RemoteStore::create(dial, shapes, options.clone()));
+        let (mut stores, mut failure) = (Vec::new(), None);
+        for (made, called) in made.into_iter().zip(names(&servers)) {
+            match made {
+                Ok(store) => stores.push(Some(store)),
+                Err(error) => {
+                    stores.push(None);
+                    failure.get_or_insert_with(|| error.of(&called));
+                }
+            }
+        }
+        if let Some(error) = failure {
+            for (store, server) in stores.into_iter().zip(&servers) {
+                if store.is_some() {
+                    drop(store);
+                    // What cannot be removed is in the way of the next attempt, which says so.
+                    let _ = RemoteStore::remove((server.dialing)(), &options.name);
+                }
+            }
+            return Err(error);
+        }
+        let opened = stores.into_iter().flatten().map(Ok).collect();
+        Ok(Self::over(servers, opened, shapes.to_vec(), colluding, options, RemoteMode::Write))
+    }
+
+    /// Opens a volume. So many servers may be missing that 2 * `colluding` + 1 are there.
+    ///
+    /// # Errors
+    /// When too few can be reached, one refuses, or they do not have the same trees.
+    pub fn open(
+        servers: Vec<ShareServer>,
+        mode: RemoteMode,
+        colluding: usize,
+        options: RemoteOptions,
+    ) -> Result<(Self, Condition), OpenError> {
+        check(&servers, colluding)?;
+        let found = at_once(&servers, |dial| RemoteStore::open(dial, mode, options.clone()));
+        let mut missing_max = servers.len() - (2 * colluding + 1);
+        let (mut opened, mut condition) = (Vec::new(), Condition::default());
+        let mut first: Option<(String, Vec<TreeShape>)> = None;
+        for (found, called) in found.into_iter().zip(names(&servers)) {
+            match found {
+                Ok((store, condition_of_it)) => {
+                    condition.add(&called, condition_of_it);
+                    let (other, shapes) =
+                        first.get_or_insert_with(|| (called.clone(), store.shapes().to_vec()));
+                    if shapes != store.shapes() {
+                        return Err(differs(other, &called));
+                    }
+                    opened.push(Ok(store));
+                }
+                Err(error) if error.kind() == OpenErrorKind::Unreachable && missing_max > 0 => {
+                    missing_max -= 1;
+                    condition.damage.push(format!("{called} is missing: {error}"));
+                    opened.push(Err(error));
+                }
+                Err(error) => return Err(error.of(&called)),
+            }
+        }
+        let shapes = first.map(|(_, shapes)| shapes).unwrap_or_default();
+        Ok((Self::over(servers, opened, shapes, colluding, options, mode), condition))
+    }
+
+    /// Which of the servers has a volume of this name, as people call it.
+    ///
+    /// # Errors
+    /// When one of them does not say.
+    pub fn look(servers: &[ShareServer], volume: &str) -> Result<Option<String>, OpenError> {
+        let looked = at_once(servers, |dial| RemoteStore::look(dial, volume));
+        let mut found = None;
+        for (looked, called) in looked.into_iter().zip(names(servers)) {
+            if looked.map_err(|error| error.of(&called))? {
+                found.get_or_insert(called);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes a volume that nobody has open from all servers that have it.
+    ///
+    /// # Errors
+    /// When there is none on any, or it cannot be removed from one: it is from the others.
+    pub fn remove(servers: &[ShareServer], volume: &str) -> Result<(), OpenError> {
+        let removed = at_once(servers, |dial| RemoteStore::remove(dial, volume));
+        let (mut absent, mut failure, mut is_removed) = (None, None, false);
+        for (removed, called) in removed.into_iter().zip(names(servers)) {
+            match removed {
+                Ok(()) => is_removed = true,
+                Err(error) if error.kind() == OpenErrorKind::Missing => {
+                    absent.get_or_insert_with(|| error.of(&called));
+                }
+                Err(error) => {
+                    failure.get_or_insert_with(|| error.of(&called));
+                }
+            }
+        }
+        match failure.or(absent.filter(|_| !is_removed)) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn over(
+        servers: Vec<ShareServer>,
+        opened: Vec<Result<RemoteStore, OpenError>>,
+        shapes: Vec<TreeShape>,
+        colluding: usize,
+        options: RemoteOptions,
+        mode: RemoteMode,
+    ) -> Self {
+        let servers = servers.into_iter().zip(opened).zip(1..);
+        let servers = servers.map(|((server, opened), number)| {
+            Server::new(number, server, options.clone(), mode, opened)
+        });
+        Self {
+            servers: servers.collect(),
+            shapes,
+            colluding,
+            is_read_only: matches!(mode, RemoteMode::Read { .. } | RemoteMode::Look),
+            is_unflushed: false,
+            failure: None,
+            votes: Default::default(),
+            sealed: Default::default(),
+        }
+    }
+}
+
+/// Does something with every server, on a thread for each: one that does not answer keeps nobody waiting for the others.
+fn at_once<T: Send>(
+    servers: &[ShareServer],
+    act: impl Fn(Box<dyn crate::Dial>) -> Result<T, OpenError> + Sync,
+) -> Vec<Result<T, OpenError>> {
+    thread::scope(|scope| {
+        let begin = |server: &ShareServer| {
+            let (dial, act) = ((server.dialing)(), &act);
+            thread::Builder::new().spawn_scoped(scope, move || act(dial))
+        };
+        let begun: Vec<_> = servers.iter().map(begin).collect();
+        let ended = begun.into_iter().map(|begun| {
+            let thread =
+                begun.map_err(|cause| OpenError::io("start a thread for each server", cause))?;
+            thread.join().unwrap_or_else(|_| {
+                Err(OpenError::new(OpenErrorKind::Io, "the thread for the server has ended early"))
+            })
+        });
+        ended.collect()
+    })
+}
+
+fn names(servers: &[ShareServer]) -> impl Iterator<Item = String> {
+    servers.iter().zip(1..).map(|(server, number)| name(number, &server.address))
+}
+
+fn check(servers: &[ShareServer], colluding: usize) -> Result<(), OpenError> {
+    let count = servers.len();
+    if (SERVERS_MIN..=SERVERS_MAX).contains(&count) && 2 * colluding < count {
+        return Ok(());
+    }
+    let message = format!(
+        "{count} servers of which {colluding} may collude hold no shares: there are {SERVERS_MIN} to {SERVERS_MAX}, and fewer than half of them may"
+    );
+    Err(OpenError::new(OpenErrorKind::WrongMembers, message))
+}
+
+fn differs(one: &str, other: &str) -> OpenError {
+    let message = format!(
+        "{other} has other trees than {one}: these are not the servers of one volume, check their order and the name"
+    );
+    OpenError::new(OpenErrorKind::WrongMembers, message)
+}

@@ -1,0 +1,209 @@
+//! One of the servers, which is there or missing.
+
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
+use std::time::Duration;
+
+use oblivio_core::store::{Answered, BucketStore, Piece, TreeShape};
+use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_wire::keys::PublicKey;
+use oblivio_wire::link::Moment;
+
+use super::{Dialing, ShareServer};
+use crate::error::OpenError;
+use crate::opener::Condition;
+use crate::remote::{Asking, RemoteMode, RemoteOptions, RemoteStore};
+
+/// How long after one attempt a server that is missing is called again.
+const CALLED_EVERY: Duration = Duration::from_secs(3);
+
+pub(super) struct Server {
+    name: String,
+    key: PublicKey,
+    dialing: Dialing,
+    options: RemoteOptions,
+    /// How it is opened again.
+    mode: RemoteMode,
+    state: State,
+    /// It was missing at some time since all that was written was durable.
+    lacks_something: bool,
+}
+
+enum State {
+    There(Box<RemoteStore>),
+    Missing {
+        why: String,
+        again_at: Moment,
+        /// Whether it has come back, from the thread that calls it.
+        calling: Option<Receiver<Result<RemoteStore, OpenError>>>,
+    },
+}
+
+impl Server {
+    /// The server of this number, with what came of opening it as `mode` says.
+    pub(super) fn new(
+        number: usize,
+        server: ShareServer,
+        options: RemoteOptions,
+        mode: RemoteMode,
+        opened: Result<RemoteStore, OpenError>,
+    ) -> Self {
+        let ShareServer { address, key, dialing } = server;
+        let state = State::Missing { why: String::new(), again_at: Moment::now(), calling: None };
+        let name = name(number, &address);
+        let mut new = Self { name, key, dialing, options, mode, state, lacks_something: false };
+        new.came(opened);
+        new
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn key(&self) -> PublicKey {
+        self.key
+    }
+
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self.state, State::Missing { .. })
+    }
+
+    /// Something is going to be written.
+    pub(super) fn is_written(&mut self) {
+        self.lacks_something |= self.is_missing();
+    }
+
+    /// Whether it has all that was written since the last flush of all.
+    pub(super) fn has_all(&self) -> bool {
+        !self.is_missing() && !self.lacks_something
+    }
+
+    /// All that was written is durable.
+    pub(super) fn is_flushed(&mut self) {
+        self.lacks_something = false;
+    }
+
+    /// Whether it was there since this client has opened the volume.
+    pub(super) fn was_there(&self) -> bool {
+        matches!(self.mode, RemoteMode::Resume { .. })
+    }
+
+    /// The error that tells why it is missing.
+    pub(super) fn why_missing(&self) -> Option<StoreError> {
+        match &self.state {
+            State::There(_) => None,
+            State::Missing { why, .. } => {
+                let message = format!("{} is missing: {why}", self.name);
+                Some(StoreError::new(StoreErrorKind::Unreachable, message))
+            }
+        }
+    }
+
+    /// Whether it is missing, and time to call it.
+    pub(super) fn is_to_be_called(&self) -> bool {
+        match &self.state {
+            State::There(_) => false,
+            State::Missing { again_at, calling, .. } => {
+                calling.is_none() && again_at.left().is_none()
+            }
+        }
+    }
+
+    /// Calls it, and waits for nothing.
+    pub(super) fn call_again(&mut self) {
+        let State::Missing { again_at, calling, .. } = &mut self.state else { return };
+        *again_at = Moment::now().after(CALLED_EVERY);
+        let (tell, told) = channel();
+        let (dial, options, mode) = ((self.dialing)(), self.options.clone(), self.mode);
+        let call = move || {
+            let opened =
+                RemoteStore::open(dial, mode, options).map(|(store, Condition { .. })| store);
+            // The store may have been dropped meanwhile.
+            let _ = tell.send(opened);
+        };
+        // Without a thread, it stays missing.
+        if thread::Builder::new().name("calls".into()).spawn(call).is_ok() {
+            *calling = Some(told);
+        }
+    }
+
+    /// If it has come back with the trees that it should have, it is there.
+    pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) {
+        let State::Missing { calling, .. } = &mut self.state else { return };
+        let told = calling.as_ref().map(Receiver::try_recv);
+        match told {
+            None | Some(Err(TryRecvError::Empty)) => (),
+            Some(Err(TryRecvError::Disconnected)) => *calling = None,
+            Some(Ok(Ok(store))) if !is_sound(store.shapes()) => {
+                self.is_lost("it has other trees than before".into());
+            }
+            Some(Ok(opened)) => self.came(opened),
+        }
+    }
+
+    /// Does something, if it is there. After an error that it does not survive it is missing.
+    pub(super) fn act<T>(
+        &mut self,
+        act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
+    ) -> Option<Result<T, StoreError>> {
+        let State::There(store) = &mut self.state else { return None };
+        let outcome = act(store);
+        let has_failed = store.has_failed();
+        Some(outcome.map_err(|error| {
+            if has_failed {
+                self.is_lost(error.to_string());
+            }
+            StoreError::caused_by(error.kind(), format!("{}: {error}", self.name), error)
+        }))
+    }
+
+    /// These pieces are going to be read.
+    pub(super) fn announce(&mut self, pieces: &[Piece]) {
+        if let State::There(store) = &mut self.state {
+            store.prefetch(pieces);
+        }
+    }
+
+    pub(super) fn begin_to_compute(&mut self, message: Vec<u8>) -> Result<Asking, StoreError> {
+        self.answer(|store| store.begin_to_compute(message))
+    }
+
+    pub(super) fn wait_for_computed(&mut self, asking: Asking) -> Answered {
+        self.answer(|store| store.wait_for_computed(asking).map(Vec::from))
+    }
+
+    fn answer<T>(
+        &mut self,
+        act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self.why_missing() {
+            Some(missing) => Err(missing),
+            None => self.act(act).unwrap_or_else(|| {
+                Err(StoreError::new(StoreErrorKind::Unreachable, "the server is missing"))
+            }),
+        }
+    }
+
+    fn came(&mut self, opened: Result<RemoteStore, OpenError>) {
+        match opened {
+            Ok(store) => {
+                if matches!(self.mode, RemoteMode::Write) {
+                    self.mode = RemoteMode::Resume { session: store.session() };
+                }
+                self.state = State::There(Box::new(store));
+            }
+            Err(error) => self.is_lost(error.to_string()),
+        }
+    }
+
+    fn is_lost(&mut self, why: String) {
+        let again_at = Moment::now().after(CALLED_EVERY);
+        self.state = State::Missing { why, again_at, calling: None };
+        self.lacks_something = true;
+    }
+}
+
+/// What people call the server of this number, counted from 1.
+pub(super) fn name(number: usize, address: &str) -> String {
+    format!("server {number} ({address})")
+}

@@ -1,0 +1,238 @@
+//! A store over several servers, some of which lie or are not there.
+
+use std::thread;
+use std::time::Duration;
+
+use oblivio_core::StoreErrorKind;
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_store::shares::{ShareServer, SharedStore};
+use oblivio_store::{OpenErrorKind, RemoteMode, RemoteOptions};
+use oblivio_testkit::conformance::check_store;
+use oblivio_wire::keys::PublicKey;
+use oblivio_wire::{FailureKind, Opened, Request};
+
+use crate::bench::options;
+use crate::server::{Deed, Server};
+
+const BYTES: usize = 200;
+
+fn shapes() -> Vec<TreeShape> {
+    vec![TreeShape::new(vec![LevelShape {
+        buckets: 1,
+        slots: 0,
+        header_bytes: 8,
+        slots_offset: 8,
+        slot_bytes: 0,
+        bucket_bytes: BYTES as u64,
+    }])]
+}
+
+fn record() -> Piece {
+    Piece { tree: TreeId(0), bucket: BucketId::new(0, 0), part: Part::Whole }
+}
+
+fn servers<const COUNT: usize>() -> [Server; COUNT] {
+    [(); COUNT].map(|()| Server::new())
+}
+
+fn reached(servers: &[Server]) -> Vec<ShareServer> {
+    let reach = |(server, number): (&Server, u8)| {
+        let server = server.clone();
+        ShareServer {
+            address: format!("host{number}:1"),
+            key: PublicKey::of_bytes([number; 32]),
+            dialing: Box::new(move || server.dial()),
+        }
+    };
+    servers.iter().zip(1..).map(reach).collect()
+}
+
+fn quick() -> RemoteOptions {
+    RemoteOptions { retry_for: Duration::from_millis(50), ..options() }
+}
+
+fn create(servers: &[Server], colluding: usize) -> SharedStore {
+    SharedStore::create(reached(servers), &shapes(), colluding, quick()).unwrap()
+}
+
+fn open(servers: &[Server], colluding: usize) -> SharedStore {
+    SharedStore::open(reached(servers), RemoteMode::Write, colluding, quick()).unwrap().0
+}
+
+fn write(store: &mut SharedStore, byte: u8) -> Result<(), StoreErrorKind> {
+    let (bytes, span) = (vec![byte; BYTES], [Span { start: 0, bytes: BYTES }]);
+    let written = store.write(&[record()], &mut |blanks| blanks.relay(Frames::new(&bytes, &span)));
+    written.and_then(|()| store.flush()).map_err(|error| error.kind())
+}
+
+fn read(store: &mut SharedStore) -> Result<u8, StoreErrorKind> {
+    let frames = store.read(&[record()]).map_err(|error| error.kind())?;
+    assert_eq!(frames.get(0), [frames.get(0)[0]; BYTES]);
+    Ok(frames.get(0)[0])
+}
+
+/// What one server holds is something else.
+fn damage(server: &Server, byte: u8) {
+    let mut alone = oblivio_store::RemoteStore::open(server.dial(), RemoteMode::Write, quick());
+    let store = &mut alone.as_mut().unwrap().0;
+    let (bytes, span) = (vec![byte; BYTES], [Span { start: 0, bytes: BYTES }]);
+    store.write(&[record()], &mut |blanks| blanks.relay(Frames::new(&bytes, &span))).unwrap();
+    store.flush().unwrap();
+}
+
+#[test]
+fn conforms() {
+    check_store(|shapes| {
+        SharedStore::create(reached(&servers::<3>()), shapes, 1, options()).unwrap()
+    });
+}
+
+#[test]
+fn conforms_while_lines_break() {
+    check_store(|shapes| {
+        let servers = servers::<3>();
+        let store = SharedStore::create(reached(&servers), shapes, 1, options()).unwrap();
+        servers[1].plan(|n, _| if n % 7 == 6 { Deed::Cut } else { Deed::Do });
+        store
+    });
+}
+
+#[test]
+fn a_record_is_what_enough_servers_say_and_nothing_if_they_do_not() {
+    let servers = servers::<3>();
+    write(&mut create(&servers, 1), 7).unwrap();
+    damage(&servers[1], 9);
+    assert_eq!(read(&mut open(&servers, 1)), Ok(7));
+    damage(&servers[0], 8);
+    assert_eq!(read(&mut open(&servers, 1)), Ok(0));
+    // What is written again is there again.
+    write(&mut open(&servers, 1), 6).unwrap();
+    assert_eq!(read(&mut open(&servers, 1)), Ok(6));
+}
+
+#[test]
+fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
+    let servers = servers::<3>();
+    let mut store = create(&servers, 1);
+    let message = |text: &str| Some(text.as_bytes().to_vec());
+    let bytes = |answered: Option<_>| -> Vec<u8> { Result::unwrap(answered.unwrap()) };
+    servers[1].plan(|n, _| if n == 0 { Deed::CutAnswer } else { Deed::Do });
+    let shared = store.servers().unwrap();
+    let mut answered = shared.ask(vec![message("a"), message("b"), None]);
+    assert!(answered.pop().unwrap().is_none());
+    assert_eq!(bytes(answered.pop().unwrap()), b"b computed");
+    assert_eq!(bytes(answered.pop().unwrap()), b"a computed");
+    // Who refuses keeps nobody from answering, and can be asked again.
+    servers[0].plan(|n, request| match request {
+        Request::Compute { .. } if n == 0 => Deed::Refuse(FailureKind::Refused),
+        _ => Deed::Do,
+    });
+    let mut answered = shared.ask(vec![message("c"), None, message("d")]);
+    assert_eq!(bytes(answered.pop().unwrap()), b"d computed");
+    let refused = answered.swap_remove(0).unwrap().unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Refused);
+    assert!(refused.to_string().starts_with("server 1 (host1:1): "), "{refused}");
+    let mut answered = shared.ask(vec![message("e"), None, None]);
+    assert_eq!(bytes(answered.swap_remove(0)), b"e computed");
+    assert_eq!((shared.count(), shared.name(2)), (3, "server 3 (host3:1)".into()));
+    assert_eq!(shared.key(2), [3; 32]);
+}
+
+#[test]
+fn two_of_five_may_be_missing_and_come_back() {
+    let servers = servers::<5>();
+    write(&mut create(&servers, 1), 1).unwrap();
+    let be_there = |which: &[usize], is_there: bool| {
+        which.iter().for_each(|i| servers[*i].world().is_unreachable = !is_there);
+    };
+    be_there(&[1, 4], false);
+    let (mut store, condition) =
+        SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).unwrap();
+    assert_eq!(store.missing(), 2);
+    let said: Vec<_> = condition.damage.iter().filter(|it| it.contains("is missing")).collect();
+    assert!(said[0].starts_with("server 2 (host2:1) is missing"), "{said:?}");
+    assert_eq!(read(&mut store), Ok(1));
+    write(&mut store, 2).unwrap();
+    let mut answered = store.servers().unwrap().ask(vec![Some(vec![]); 5]);
+    let kind = answered.swap_remove(1).unwrap().unwrap_err().kind();
+    assert_eq!(kind, StoreErrorKind::Unreachable);
+    assert!(answered[0].as_ref().unwrap().is_ok());
+    // A third one is too many. It is not waited for again and again.
+    be_there(&[0], false);
+    servers[0].plan(|_, _| Deed::Cut);
+    assert_eq!(write(&mut store, 3), Err(StoreErrorKind::Unreachable));
+    assert_eq!(store.missing(), 3);
+    let dials = servers[0].world().dials;
+    (0..10).for_each(|_| drop(store.servers().unwrap().ask(vec![Some(vec![]); 5])));
+    assert_eq!(servers[0].world().dials, dials);
+    drop(store);
+    be_there(&[0, 1, 4], true);
+    servers[0].plan(|_, _| Deed::Do);
+    // Older records of those who were missing are outvoted.
+    be_there(&[2], false);
+    let mut store = open(&servers, 1);
+    write(&mut store, 4).unwrap();
+    be_there(&[2], true);
+    for _ in 0..1000 {
+        assert_eq!(read(&mut store), Ok(4));
+        if store.missing() == 0 {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it is still missing");
+}
+
+#[test]
+fn three_of_three_are_needed_and_nobody_is_missing() {
+    let servers = servers::<3>();
+    write(&mut create(&servers, 1), 1).unwrap();
+    servers[2].world().is_unreachable = true;
+    let error = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
+    assert_eq!(error.kind(), OpenErrorKind::Unreachable);
+    assert!(error.to_string().starts_with("server 3 (host3:1): "), "{error}");
+}
+
+#[test]
+fn whoever_opens_the_volume_fences_off_whoever_had_it() {
+    let servers = servers::<3>();
+    let mut old = create(&servers, 1);
+    write(&mut old, 1).unwrap();
+    let mut new = open(&servers, 1);
+    write(&mut new, 2).unwrap();
+    assert_eq!(write(&mut old, 3), Err(StoreErrorKind::Fenced));
+    assert_eq!(read(&mut old), Err(StoreErrorKind::Fenced));
+    let answered = old.servers().unwrap().ask(vec![Some(vec![]), None, None]);
+    let error = answered.into_iter().next().flatten().unwrap().unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Fenced);
+    assert_eq!(read(&mut new), Ok(2));
+}
+
+#[test]
+fn what_is_not_made_on_all_is_left_on_none_and_others_are_named() {
+    let servers = servers::<3>();
+    drop(oblivio_store::RemoteStore::create(servers[1].dial(), &shapes(), quick()).unwrap());
+    let error = SharedStore::create(reached(&servers), &shapes(), 1, quick()).err().unwrap();
+    assert_eq!(error.kind(), OpenErrorKind::Exists);
+    assert!(error.to_string().starts_with("server 2 (host2:1): "), "{error}");
+    let found = |servers: &[Server]| SharedStore::look(&reached(servers), crate::server::NAME);
+    assert_eq!(found(&servers).unwrap().as_deref(), Some("server 2 (host2:1)"));
+    assert_eq!(found(&servers[2..]).unwrap(), None);
+    SharedStore::remove(&reached(&servers), crate::server::NAME).unwrap();
+    assert_eq!(found(&servers).unwrap(), None);
+    let none = SharedStore::remove(&reached(&servers), crate::server::NAME).unwrap_err();
+    assert_eq!(none.kind(), OpenErrorKind::Missing);
+    // One says that it has other trees.
+    drop(create(&servers, 1));
+    servers[2].world().disguise =
+        Some(|opened| Opened { shapes: opened.shapes.repeat(2), ..opened });
+    let error = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
+    assert_eq!(error.kind(), OpenErrorKind::WrongMembers);
+    assert!(error.to_string().starts_with("server 3 (host3:1) has other trees"), "{error}");
+    for (count, colluding) in [(2, 0), (3, 2), (3, 3)] {
+        let few = reached(&servers[..count]);
+        let refused = SharedStore::open(few, RemoteMode::Write, colluding, quick()).err().unwrap();
+        assert_eq!(refused.kind(), OpenErrorKind::WrongMembers);
+    }
+}
