@@ -104,10 +104,10 @@ impl Threads {
         Counted(self.clone())
     }
 
-    /// Waits until all have ended, so long at most.
-    pub(super) fn wait_for_the_end(&self, within: Duration) {
+    /// Waits until all have ended, so long at most. Answers whether they have.
+    pub(super) fn wait_for_the_end(&self, within: Duration) -> bool {
         let wait = self.ended.wait_timeout_while(self.count(), within, |count| *count > 0);
-        drop(wait.unwrap_or_else(PoisonError::into_inner));
+        !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     fn count(&self) -> MutexGuard<'_, usize> {

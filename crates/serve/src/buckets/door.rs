@@ -184,8 +184,11 @@ impl Door {
     /// When all connections have ended.
     pub(super) fn close(&self) {
         self.clients.values().for_each(|client| client.shelf.close_all());
-        if let Ok(computing) = self.service.computing() {
-            computing.threads.wait_for_the_end(self.service.limits.stop_within);
+        let stop_within = self.service.limits.stop_within;
+        if let Ok(computing) = self.service.computing()
+            && !computing.threads.wait_for_the_end(stop_within)
+        {
+            tracing::warn!("some other server is still called");
         }
         if let Err(error) = self.folder.unlock() {
             tracing::warn!(%error, "the folder of the stores stays locked");

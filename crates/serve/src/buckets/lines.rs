@@ -293,3 +293,105 @@ impl Called {
         Ok(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use oblivio_wire::keys::{PeerServer, SecretKey};
+    use oblivio_wire::tls;
+
+    use super::*;
+    use crate::buckets::BucketLimits;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    /// A server that another one calls.
+    struct There {
+        listener: TcpListener,
+        called: tls::Called,
+    }
+
+    impl There {
+        /// Takes the next call, and says that it may deal.
+        fn take_call(&self, expected: &Whose) -> Link {
+            let (stream, _) = self.listener.accept().unwrap();
+            let (mut link, _) = self.called.answer(stream, SOON).unwrap();
+            let Whose { client, name } = expected.clone();
+            for (request, answer) in [
+                (Request::Hello { version: VERSION }, Answer::Welcome { version: VERSION }),
+                (Request::Peer { client, name }, Answer::Done { number: 0 }),
+            ] {
+                assert_eq!(hear(&mut link), Some(request));
+                frame::send(&mut link.writer, &answer.encode()).unwrap();
+                link.writer.flush().unwrap();
+            }
+            link
+        }
+    }
+
+    fn hear(link: &mut Link) -> Option<Request> {
+        link.reader.limit(Some(SOON)).unwrap();
+        let message = frame::receive(&mut link.reader, MESSAGE_BYTES_MAX).unwrap()?;
+        Some(Request::decode(&message).unwrap())
+    }
+
+    fn deal(byte: u8) -> Option<Request> {
+        Some(Request::Deal { message: vec![byte] })
+    }
+
+    /// A line to a server, and that server.
+    fn line() -> (Line, There, Whose, Computing) {
+        let [own, other, client] = [(); 3].map(|()| SecretKey::generate().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let peers = vec![PeerServer { key: other.public(), address, label: Some("Paris".into()) }];
+        let computing = Computing::new(&own, peers, &BucketLimits::default()).unwrap();
+        let whose = Whose { client: client.public(), name: "disk".into() };
+        let there = computing.other(other.public().bytes()).unwrap().clone();
+        let line = Line::new(there, whose.clone(), computing.threads.clone());
+        let called = tls::Called::new(&other, [own.public()]).unwrap();
+        (line, There { listener, called }, whose, computing)
+    }
+
+    #[test]
+    fn what_is_dealt_comes_in_its_order_and_a_lost_link_is_made_again() {
+        let (line, there, whose, computing) = line();
+        let send = |byte| line.send(&[byte], &|| false).unwrap();
+        (0..4).for_each(send);
+        let mut link = there.take_call(&whose);
+        (0..4).for_each(|byte| assert_eq!(hear(&mut link), deal(byte)));
+        link.writer.close();
+        drop(link);
+        // It is seen before anything is sent into it.
+        thread::sleep(Duration::from_millis(100));
+        send(4);
+        let mut link = there.take_call(&whose);
+        assert_eq!(hear(&mut link), deal(4));
+        drop(line);
+        assert!(link.reader.limit(Some(SOON)).is_ok());
+        assert!(!frame::receive(&mut link.reader, 100).is_ok_and(|message| message.is_some()));
+        assert!(computing.threads.wait_for_the_end(SOON));
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_named_and_one_that_is_back_is_sent_to() {
+        let (line, There { listener, called }, whose, _) = line();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let mut refused = Ok(());
+        while refused.is_ok() {
+            refused = line.send(&[1], &|| false);
+            thread::sleep(Duration::from_millis(10));
+        }
+        let said = refused.unwrap_err().to_string();
+        assert!(said.starts_with("Paris takes nothing"), "{said}");
+        let there = There { listener: TcpListener::bind(address).unwrap(), called };
+        line.begin();
+        line.send(&[2], &|| false).unwrap();
+        assert_eq!(hear(&mut there.take_call(&whose)), deal(2));
+        // Nobody waits when the server is to stop.
+        let stopped = line.send(&[3], &|| true).unwrap_err();
+        assert_eq!(stopped.kind(), ErrorKind::Interrupted);
+    }
+}

@@ -225,8 +225,10 @@ fn what_is_not_made_on_all_is_left_on_none_and_others_are_named() {
     assert_eq!(none.kind(), OpenErrorKind::Missing);
     // One says that it has other trees.
     drop(create(&servers, 1));
-    servers[2].world().disguise =
-        Some(|opened| Opened { shapes: opened.shapes.repeat(2), ..opened });
+    servers[2].world().disguise = Some(|opened| {
+        let shapes = [&opened.shapes[..], &opened.shapes].concat();
+        Opened { shapes, ..opened }
+    });
     let error = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
     assert_eq!(error.kind(), OpenErrorKind::WrongMembers);
     assert!(error.to_string().starts_with("server 3 (host3:1) has other trees"), "{error}");

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_serve::buckets::{BucketLimits, BucketServer, BucketServerError, BucketServerOptions};
-use oblivio_wire::keys::{AllowedClient, SecretKey};
+use oblivio_wire::keys::{AllowedClient, PeerServer, SecretKey};
 use oblivio_wire::{Answer, OpenMode, Request};
 
 use super::party::{Server, Someone, create, write_of};
@@ -113,6 +113,19 @@ fn what_makes_no_server_is_said() {
     };
     let refused_itself = BucketServer::bind("127.0.0.1:0".parse().unwrap(), options);
     assert!(matches!(refused_itself, Err(BucketServerError::Client(_))));
+    let peer = |key| PeerServer { key, address: "host:1".into(), label: None };
+    let both = client("a");
+    for peers in [vec![peer(both.key)], vec![peer(client("b").key); 2]] {
+        let options = BucketServerOptions {
+            folder: path.into(),
+            key: SecretKey::generate().unwrap(),
+            clients: vec![both.clone()],
+            peers: Some(peers),
+            limits: BucketLimits::default(),
+        };
+        let refused = BucketServer::bind("127.0.0.1:0".parse().unwrap(), options);
+        assert!(matches!(refused, Err(BucketServerError::Peer(_))));
+    }
     fs::write(path.join("file"), "").unwrap();
     for place in ["file", "none"] {
         assert!(matches!(refused(&path.join(place), vec![]), BucketServerError::Folder(..)));

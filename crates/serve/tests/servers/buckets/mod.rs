@@ -5,4 +5,5 @@ mod life;
 mod party;
 mod rooms;
 mod sessions;
+mod shares;
 mod strangers;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
 use oblivio_serve::buckets::{BucketLimits, BucketServer, BucketServerHandle, BucketServerOptions};
-use oblivio_wire::keys::{AllowedClient, PublicKey, SecretKey};
+use oblivio_wire::keys::{AllowedClient, PeerServer, PublicKey, SecretKey};
 use oblivio_wire::link::Link;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::tls::Caller;
@@ -74,6 +74,18 @@ impl Server {
 
     pub(super) fn start_with(folder: &Path, clients: &[&Someone], limits: BucketLimits) -> Self {
         let key = SecretKey::generate().unwrap();
+        let address = "127.0.0.1:0".parse().unwrap();
+        Self::start_as(folder, clients, limits, (key, address), None)
+    }
+
+    /// A server that has this key and is there.
+    pub(super) fn start_as(
+        folder: &Path,
+        clients: &[&Someone],
+        limits: BucketLimits,
+        (key, address): (SecretKey, SocketAddr),
+        peers: Option<Vec<PeerServer>>,
+    ) -> Self {
         let public = key.public();
         let clients = clients.iter().map(|someone| AllowedClient {
             key: someone.key.public(),
@@ -84,10 +96,10 @@ impl Server {
             folder: folder.into(),
             key,
             clients: clients.collect(),
-            peers: None,
+            peers,
             limits,
         };
-        let server = BucketServer::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
+        let server = BucketServer::bind(address, options).unwrap();
         let (address, handle) = (server.address(), server.handle());
         let run = move || server.run().unwrap();
         let running = Some(thread::Builder::new().spawn(run).unwrap());
@@ -223,7 +235,18 @@ impl Client {
         }
     }
 
-    /// The same, and nothing comes behind it.
+    /// Why something is refused, as people are told, and nothing comes behind it.
+    pub(super) fn last_refusal(&mut self, request: &Request) -> String {
+        match self.ask(request) {
+            Answer::Failed(Failure { kind: FailureKind::Refused, message, .. }) => {
+                self.expect_end();
+                message
+            }
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// What kind of failure answers, and nothing comes behind it.
     pub(super) fn last_failure(&mut self, request: &Request) -> FailureKind {
         let kind = self.failure(request);
         self.expect_end();
