@@ -276,9 +276,8 @@ impl State {
                 self.end(number, Ok(Bytes::new()));
                 Ok(())
             }
-            Some(Awaited::Data { .. } | Awaited::Computed) => {
-                Err(self.lied("it sends no bytes for what was to bring some"))
-            }
+            Some(Awaited::Data { .. }) => Err(self.lied("it sends no bytes for a read")),
+            Some(Awaited::Computed) => Err(self.lied("it sends nothing that it has computed")),
             None => Err(self.lied("it has done what nobody waits for")),
         }
     }
