@@ -56,7 +56,7 @@ impl Lines {
         Self { lines: setup.keys.iter().map(line).collect() }
     }
 
-    /// Something else is asked now: what waits for it still is of no use to anybody.
+    /// Something else is asked now: what could not be sent before says nothing of it. What still waits may be waited for elsewhere.
     pub(super) fn begin(&self) {
         self.lines.iter().flatten().for_each(Line::begin);
     }
@@ -125,9 +125,7 @@ impl Line {
     }
 
     fn begin(&self) {
-        let mut queue = self.shared.queue();
-        queue.messages.clear();
-        queue.failure = None;
+        self.shared.queue().failure = None;
     }
 
     /// Returns when it waits to be sent.
