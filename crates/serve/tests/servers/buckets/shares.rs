@@ -2,12 +2,21 @@
 
 use std::net::{SocketAddr, TcpListener};
 
+use oblivio_core::store::Answered;
 use oblivio_serve::buckets::BucketLimits;
-use oblivio_wire::keys::{PeerServer, PublicKey};
-use oblivio_wire::{FailureKind, OpenMode, Request};
+use oblivio_shares::client::Client as ShareClient;
+use oblivio_shares::field::Gf256;
+use oblivio_shares::message::{Answer as ShareAnswer, Point, Request as ShareRequest, Setup};
+use oblivio_shares::sharing::Parties;
+use oblivio_shares::tree::{Preset, Tree};
+use oblivio_store::{BoxedStore, Location, StoreOptions};
+use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
+use oblivio_wire::{Answer, FailureKind, OpenMode, Request};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 use tempfile::TempDir;
 
-use super::party::{READ, Server, Someone, create, open_request};
+use super::party::{Client, READ, Server, Someone, create, open_request, shapes};
 use crate::support::wait_until;
 
 fn compute(message: &[u8]) -> Request {
@@ -105,4 +114,228 @@ fn servers_and_clients_have_seats_of_their_own() {
     assert!(server.try_greet(&alice).is_none());
     drop((servers, clients));
     wait_until(|| server.metric("peers") == 0);
+}
+
+/// Three servers that compute with each other, and one more that they know.
+struct Circle {
+    servers: Vec<Server>,
+    peers: Vec<PeerServer>,
+    fourth: Someone,
+    alice: Someone,
+    folders: Vec<TempDir>,
+}
+
+impl Circle {
+    fn start(quota_bytes: Option<u64>) -> Self {
+        let alice = Someone { quota_bytes, ..Someone::called("alice") };
+        let keys = [(); 3].map(|()| Someone::called("server").key);
+        let fourth = Someone::called("fourth");
+        let addresses = [(); 4].map(|()| any_address());
+        let public = keys.iter().map(SecretKey::public).chain([fourth.key.public()]);
+        let peers: Vec<_> = public.zip(addresses).map(|(key, address)| at(key, address)).collect();
+        let folders: Vec<_> = keys.iter().map(|_| tempfile::tempdir().unwrap()).collect();
+        // The servers have them, and tests that come in their name.
+        for (key, folder) in keys.iter().zip(&folders) {
+            key.write(&folder.path().join(KEY_FILE)).unwrap();
+        }
+        let servers = keys.into_iter().zip(&folders).zip(addresses);
+        let servers = servers.map(|((key, folder), address)| {
+            let limits = BucketLimits::default();
+            let peers = Some(peers.clone());
+            Server::start_as(folder.path(), &[&alice], limits, (key, address), peers)
+        });
+        let servers = servers.collect();
+        Self { servers, peers, fourth, alice, folders }
+    }
+
+    /// Somebody who has the key of one of them.
+    fn as_peer(&self, server: usize) -> Someone {
+        let key = SecretKey::read(&self.folders[server].path().join(KEY_FILE)).unwrap();
+        Someone { key, ..Someone::called("server") }
+    }
+
+    /// Stops one of them, and starts it again.
+    fn restart(&mut self, server: usize) {
+        let old = self.servers.remove(server);
+        let at = (self.as_peer(server).key, old.address);
+        old.stop();
+        let (folder, peers) = (self.folders[server].path(), Some(self.peers.clone()));
+        let limits = BucketLimits::default();
+        let new = Server::start_as(folder, &[&self.alice], limits, at, peers);
+        self.servers.insert(server, new);
+    }
+
+    /// What the first of them is to be.
+    fn setup(&self) -> Setup {
+        Setup {
+            number: 1,
+            parties: Parties::new(3, 1).unwrap(),
+            tree: Tree::new(3, PRESET).unwrap(),
+            block_bytes: BLOCK_BYTES,
+            keys: self.peers[..3].iter().map(|peer| peer.key.bytes()).collect(),
+        }
+    }
+
+    /// Where a volume on all three is.
+    fn location(&self, name: &str) -> Location {
+        let key = self.folders[0].path().join("alice.key");
+        if !key.exists() {
+            self.alice.key.write(&key).unwrap();
+        }
+        let list = |shown: fn(&PeerServer) -> String| {
+            self.peers[..3].iter().map(shown).collect::<Vec<_>>().join(",")
+        };
+        let addresses = list(|peer| peer.address.clone());
+        let keys = list(|peer| peer.key.to_string().split_once(' ').unwrap().1.to_owned());
+        let url = format!("shares://{addresses}/{name}?server={keys}&key={}", key.display());
+        url.parse().unwrap()
+    }
+}
+
+const PRESET: Preset = Preset { slots: 24, accesses: 4 };
+const BLOCK_BYTES: usize = 500;
+const KEY_FILE: &str = "server.key";
+
+/// What one server answers.
+fn answer_of(client: &mut Client, request: &ShareRequest) -> ShareAnswer {
+    match client.ask(&compute(&request.encode())) {
+        Answer::Data { number: 4, bytes } => ShareAnswer::decode(&bytes).unwrap(),
+        other => panic!("nothing was computed: {other:?}"),
+    }
+}
+
+fn why_not(client: &mut Client, setup: Setup) -> String {
+    match answer_of(client, &ShareRequest::Setup(setup)) {
+        ShareAnswer::Refused(why) => why,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
+    let circle = Circle::start(Some(10 << 20));
+    let (server, alice) = (&circle.servers[0], &circle.alice);
+    let (mut client, _) = server.open(alice, "disk", create());
+    let setup = circle.setup();
+    let refused = why_not(&mut client, Setup { number: 2, ..setup.clone() });
+    assert!(refused.contains(&circle.peers[0].key.to_string()), "{refused}");
+    let stranger = Someone::called("stranger").key.public();
+    let mut keys = setup.keys.clone();
+    keys[2] = stranger.bytes();
+    let refused = why_not(&mut client, Setup { keys, ..setup.clone() });
+    assert!(refused.contains(&stranger.to_string()), "{refused}");
+    let tree = Tree::new(10, PRESET).unwrap();
+    let refused = why_not(&mut client, Setup { tree, ..setup.clone() });
+    assert!(refused.contains("left of what this client may have"), "{refused}");
+    let peer = circle.as_peer(1);
+    let none = server.greet(&peer).last_refusal(&peer_of(alice, "disk"));
+    assert!(none.contains("sets them up first"), "{none}");
+    assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup.clone())), ShareAnswer::Done);
+    // One that is none of this volume, and one that is.
+    let refused = server.greet(&circle.fourth).last_refusal(&peer_of(alice, "disk"));
+    assert!(refused.contains("other servers"), "{refused}");
+    let mut first = server.greet(&peer);
+    assert_eq!(first.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
+    // The newer connection takes the place of the older one.
+    let mut second = server.greet(&peer);
+    assert_eq!(second.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
+    first.expect_end();
+    let deal = Request::Deal { message: b"no message".to_vec() };
+    assert_eq!(second.last_failure(&deal), FailureKind::Invalid);
+    // The volume goes with its shares, and what they took.
+    let shares = circle.folders[0].path().join("alice/disk/shares");
+    assert!(shares.is_dir());
+    drop(client);
+    wait_until(|| {
+        server.greet(alice).ask(&Request::Remove { name: "disk".into() })
+            == Answer::Done { number: 0 }
+    });
+    assert!(!shares.parent().unwrap().exists());
+    let (mut client, _) = server.open(alice, "disk", create());
+    let ShareAnswer::Epoch(epoch) = answer_of(&mut client, &ShareRequest::Epoch) else {
+        panic!("no epoch")
+    };
+    assert!(!epoch.is_set_up);
+}
+
+/// Asks all servers of a store at once. All have to do it.
+fn ask_all(store: &mut BoxedStore, requests: Vec<ShareRequest>) -> Vec<Option<Vec<u8>>> {
+    let messages = requests.iter().map(|request| Some(request.encode())).collect();
+    let answered = store.servers().unwrap().ask(messages);
+    let share = |answered: Option<Answered>| match ShareAnswer::decode(&answered.unwrap().unwrap())
+        .unwrap()
+    {
+        ShareAnswer::Share(share) => Some(share),
+        ShareAnswer::Done => None,
+        other => panic!("not done: {other:?}"),
+    };
+    answered.into_iter().map(share).collect()
+}
+
+/// A client whose blocks lie on servers.
+struct Blocks {
+    client: ShareClient<Gf256>,
+    coins: StdRng,
+    store: BoxedStore,
+    at: Point,
+}
+
+impl Blocks {
+    /// Of a volume that was just made.
+    fn set_up(circle: &Circle, mut store: BoxedStore) -> Self {
+        let setups = (1..=3).map(|number| Setup { number, ..circle.setup() });
+        ask_all(&mut store, setups.map(ShareRequest::Setup).collect());
+        let Setup { parties, tree, .. } = circle.setup();
+        let client = ShareClient::new(parties, tree, 8, BLOCK_BYTES).unwrap();
+        Self { client, coins: StdRng::seed_from_u64(1), store, at: Point::default() }
+    }
+
+    /// Answers what the block holds, and writes another.
+    fn exchange(&mut self, address: usize, next: u8) -> Vec<u8> {
+        let Self { client, coins, store, at } = self;
+        let (selected, selects) = client.select(address, coins).unwrap();
+        let at_now = *at;
+        let selects = selects.into_iter().map(|select| ShareRequest::Select { at: at_now, select });
+        let shares: Vec<_> = ask_all(store, selects.collect()).into_iter().flatten().collect();
+        let block = client.recover(&[1, 2, 3], &shares).unwrap().block;
+        let writes = client.write(&selected, &[next; BLOCK_BYTES], coins).unwrap().into_iter();
+        let writes = writes.map(|write| ShareRequest::Write { at: at_now, block: write.block });
+        ask_all(store, writes.collect());
+        at.written += 1;
+        if client.must_evict() {
+            let evicts = client.evict(coins).unwrap().into_iter();
+            let evicts = evicts.map(|evict| ShareRequest::Evict { evict, dealers: vec![1, 2, 3] });
+            ask_all(store, evicts.collect());
+            *at = Point { evictions: at.evictions + 1, written: 0 };
+        }
+        block.to_vec()
+    }
+}
+
+#[test]
+fn three_servers_evict_together_also_after_one_was_started_anew() {
+    let mut circle = Circle::start(None);
+    let location = circle.location("disk");
+    let store = location.create(&shapes(), &StoreOptions::default()).unwrap();
+    let mut blocks = Blocks::set_up(&circle, store);
+    let mut holds = [0; 8];
+    for round in 0..40u8 {
+        let address = usize::from(round) * 5 % 8;
+        assert_eq!(blocks.exchange(address, round + 1), [holds[address]; BLOCK_BYTES]);
+        holds[address] = round + 1;
+        if round == 21 {
+            circle.restart(1);
+        }
+    }
+    let dealt =
+        |server: &Server, way: &str| server.metric(&format!("deals_total{{way=\"{way}\"}}"));
+    assert!(circle.servers.iter().all(|it| dealt(it, "in") > 0 && dealt(it, "out") > 0));
+    // Whoever opens it anew finds the servers as they are.
+    drop(blocks.store);
+    assert!(location.check_vacant().is_err());
+    blocks.store = location.open(&StoreOptions::default()).unwrap().store;
+    assert_eq!(blocks.exchange(3, 0), [holds[3]; BLOCK_BYTES]);
+    drop(blocks);
+    location.remove().unwrap();
+    location.check_vacant().unwrap();
 }
