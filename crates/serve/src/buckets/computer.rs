@@ -83,8 +83,8 @@ impl Computer {
         may_ask()?;
         let Work { host, lines } = self.opened(&mut work, place)?;
         let computing = service.computing()?;
-        if lines.is_none() {
-            *lines = host.setup().map(|setup| Lines::new(setup, whose, computing));
+        if lines.is_none() && host.setup().is_some() {
+            *lines = Some(Lines::new(host, whose, computing));
         }
         let lines = lines.as_ref();
         lines.into_iter().for_each(Lines::begin);

@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_shares::host::Peers;
-use oblivio_shares::message::Setup;
+use oblivio_shares::host::{Host, Peers};
+use oblivio_shares::message::ServerKey;
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::{Link, Moment};
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
@@ -48,12 +48,15 @@ pub(super) struct Lines {
 
 impl Lines {
     /// There is none to this server itself, and to those that it does not know any more.
-    pub(super) fn new(setup: &Setup, whose: &Whose, computing: &Computing) -> Self {
-        let line = |key: &[u8; 32]| {
-            let other = computing.other(*key)?;
-            Some(Line::new(other.clone(), whose.clone(), computing.threads.clone()))
+    pub(super) fn new(host: &Host, whose: &Whose, computing: &Computing) -> Self {
+        let line = |(key, number): (&ServerKey, u8)| {
+            let (other, mailbox) = (computing.other(*key)?, host.mailbox());
+            // Who cannot be reached deals nothing either, most likely.
+            let is_lost = Box::new(move || mailbox.is_lost(number));
+            Some(Line::new(other.clone(), whose.clone(), is_lost, computing.threads.clone()))
         };
-        Self { lines: setup.keys.iter().map(line).collect() }
+        let keys = host.setup().into_iter().flat_map(|setup| &setup.keys);
+        Self { lines: keys.zip(1..).map(line).collect() }
     }
 
     /// Something else is asked now: what could not be sent before says nothing of it. What still waits may be waited for elsewhere.
@@ -96,6 +99,8 @@ struct Line {
 struct Shared {
     other: Arc<Other>,
     whose: Whose,
+    /// Called when the server cannot be reached.
+    is_lost: Box<dyn Fn() + Send + Sync>,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -112,7 +117,12 @@ struct Queue {
 }
 
 impl Line {
-    fn new(other: Arc<Other>, whose: Whose, threads: Arc<Threads>) -> Self {
+    fn new(
+        other: Arc<Other>,
+        whose: Whose,
+        is_lost: Box<dyn Fn() + Send + Sync>,
+        threads: Arc<Threads>,
+    ) -> Self {
         let queue = Queue {
             messages: VecDeque::new(),
             moved: Moment::now(),
@@ -120,7 +130,8 @@ impl Line {
             stream: None,
             is_over: false,
         };
-        let shared = Shared { other, whose, queue: Mutex::new(queue), changed: Condvar::new() };
+        let (queue, changed) = (Mutex::new(queue), Condvar::new());
+        let shared = Shared { other, whose, is_lost, queue, changed };
         Self { shared: Arc::new(shared), thread: OnceLock::new(), threads }
     }
 
@@ -197,6 +208,9 @@ impl Shared {
         let mut link = None;
         while let Some(message) = self.next() {
             let sent = self.carry_one(&mut link, &message);
+            if sent.is_err() {
+                (self.is_lost)();
+            }
             let mut queue = self.queue();
             match sent {
                 Ok(()) => queue.moved = Moment::now(),
@@ -347,7 +361,7 @@ mod tests {
         let computing = Computing::new(&own, peers, &BucketLimits::default()).unwrap();
         let whose = Whose { client: client.public(), name: "disk".into() };
         let there = computing.other(other.public().bytes()).unwrap().clone();
-        let line = Line::new(there, whose.clone(), computing.threads.clone());
+        let line = Line::new(there, whose.clone(), Box::new(|| ()), computing.threads.clone());
         let called = tls::Called::new(&other, [own.public()]).unwrap();
         (line, There { listener, called }, whose, computing)
     }

@@ -1,12 +1,16 @@
 //! Servers that compute: who may ask them, and who may deal.
 
 use std::net::{SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
 
+use oblivio_core::StoreErrorKind;
 use oblivio_core::store::Answered;
 use oblivio_serve::buckets::BucketLimits;
 use oblivio_shares::client::Client as ShareClient;
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Answer as ShareAnswer, Point, Request as ShareRequest, Setup};
+use oblivio_shares::message::{
+    Answer as ShareAnswer, Evict, Point, Request as ShareRequest, Setup,
+};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 use oblivio_store::{BoxedStore, Location, StoreOptions};
@@ -125,6 +129,12 @@ struct Circle {
     folders: Vec<TempDir>,
 }
 
+/// One of them that is to come back.
+struct Stopped {
+    server: usize,
+    address: SocketAddr,
+}
+
 impl Circle {
     fn start(quota_bytes: Option<u64>) -> Self {
         let alice = Someone { quota_bytes, ..Someone::called("alice") };
@@ -154,14 +164,17 @@ impl Circle {
         Someone { key, ..Someone::called("server") }
     }
 
-    /// Stops one of them, and starts it again.
-    fn restart(&mut self, server: usize) {
+    fn stop(&mut self, server: usize) -> Stopped {
         let old = self.servers.remove(server);
-        let at = (self.as_peer(server).key, old.address);
+        let stopped = Stopped { server, address: old.address };
         old.stop();
+        stopped
+    }
+
+    fn start_again(&mut self, Stopped { server, address }: Stopped) {
         let (folder, peers) = (self.folders[server].path(), Some(self.peers.clone()));
-        let limits = BucketLimits::default();
-        let new = Server::start_as(folder, &[&self.alice], limits, at, peers);
+        let (limits, key) = (BucketLimits::default(), self.as_peer(server).key);
+        let new = Server::start_as(folder, &[&self.alice], limits, (key, address), peers);
         self.servers.insert(server, new);
     }
 
@@ -324,7 +337,8 @@ fn three_servers_evict_together_also_after_one_was_started_anew() {
         assert_eq!(blocks.exchange(address, round + 1), [holds[address]; BLOCK_BYTES]);
         holds[address] = round + 1;
         if round == 21 {
-            circle.restart(1);
+            let stopped = circle.stop(1);
+            circle.start_again(stopped);
         }
     }
     let dealt =
@@ -338,4 +352,52 @@ fn three_servers_evict_together_also_after_one_was_started_anew() {
     drop(blocks);
     location.remove().unwrap();
     location.check_vacant().unwrap();
+}
+
+/// What comes of it is the scheme's: here nobody waits for long, and all is as before.
+#[test]
+fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() {
+    let mut circle = Circle::start(None);
+    let options = StoreOptions { retry_for: Duration::from_secs(1), ..StoreOptions::default() };
+    let store = circle.location("disk").create(&shapes(), &options).unwrap();
+    let mut blocks = Blocks::set_up(&circle, store);
+    (1..4).for_each(|byte| drop(blocks.exchange(usize::from(byte), byte)));
+    let (selected, selects) = blocks.client.select(5, &mut blocks.coins).unwrap();
+    let at = blocks.at;
+    let selects = selects.into_iter().map(|select| ShareRequest::Select { at, select });
+    ask_all(&mut blocks.store, selects.collect());
+    let writes = blocks.client.write(&selected, &[5; BLOCK_BYTES], &mut blocks.coins).unwrap();
+    let writes = writes.into_iter().map(|it| ShareRequest::Write { at, block: it.block });
+    ask_all(&mut blocks.store, writes.collect());
+    let evicts = blocks.client.evict(&mut blocks.coins).unwrap();
+    let evict = |attempt: u64| -> Vec<_> {
+        let again = evicts.iter().map(|evict| Evict { attempt, ..evict.clone() });
+        again.map(|evict| ShareRequest::Evict { evict, dealers: vec![1, 2, 3] }).collect()
+    };
+    let stopped = circle.stop(2);
+    let begun = Instant::now();
+    let messages = evict(100).iter().map(|it| Some(it.encode())).collect();
+    let mut answered = blocks.store.servers().unwrap().ask(messages);
+    let unreached = answered.pop().flatten().unwrap().unwrap_err();
+    assert_eq!(unreached.kind(), StoreErrorKind::Unreachable);
+    assert!(unreached.to_string().starts_with("server 3 ("), "{unreached}");
+    for answered in answered {
+        let answer = ShareAnswer::decode(&answered.unwrap().unwrap()).unwrap();
+        assert!(matches!(&answer, ShareAnswer::Refused(_)), "{answer:?}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    circle.start_again(stopped);
+    wait_until(|| {
+        let answered = blocks.store.servers().unwrap().ask(vec![
+            None,
+            None,
+            Some(ShareRequest::Epoch.encode()),
+        ]);
+        answered[2].as_ref().is_some_and(Result::is_ok)
+    });
+    ask_all(&mut blocks.store, evict(101));
+    blocks.at = Point { evictions: 1, written: 0 };
+    for (address, byte) in [(1, 1), (2, 2), (3, 3), (5, 5), (6, 0)] {
+        assert_eq!(blocks.exchange(address, 9), [byte; BLOCK_BYTES]);
+    }
 }
