@@ -376,7 +376,7 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     };
     let stopped = circle.stop(2);
     let begun = Instant::now();
-    let messages = evict(100).iter().map(|it| Some(it.encode())).collect();
+    let messages = evict(evicts[0].attempt).iter().map(|it| Some(it.encode())).collect();
     let mut answered = blocks.store.servers().unwrap().ask(messages);
     let unreached = answered.pop().flatten().unwrap().unwrap_err();
     assert_eq!(unreached.kind(), StoreErrorKind::Unreachable);
@@ -395,7 +395,8 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
         ]);
         answered[2].as_ref().is_some_and(Result::is_ok)
     });
-    ask_all(&mut blocks.store, evict(101));
+    let attempt = blocks.client.next_attempt();
+    ask_all(&mut blocks.store, evict(attempt));
     blocks.at = Point { evictions: 1, written: 0 };
     for (address, byte) in [(1, 1), (2, 2), (3, 3), (5, 5), (6, 0)] {
         assert_eq!(blocks.exchange(address, 9), [byte; BLOCK_BYTES]);
