@@ -9,14 +9,14 @@ use oblivio_serve::buckets::BucketLimits;
 use oblivio_shares::client::Client as ShareClient;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{
-    Answer as ShareAnswer, Evict, Point, Request as ShareRequest, Setup,
+    Answer as ShareAnswer, Evict, HostEpoch, Point, Request as ShareRequest, Setup,
 };
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 use oblivio_store::{BoxedStore, Location, StoreOptions};
 use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
 use oblivio_wire::link::Moment;
-use oblivio_wire::{Answer, FailureKind, OpenMode, Request};
+use oblivio_wire::{Answer, FailureKind, OpenMode, Request, frame};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tempfile::TempDir;
@@ -402,4 +402,44 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     for (address, byte) in [(1, 1), (2, 2), (3, 3), (5, 5), (6, 0)] {
         assert_eq!(blocks.exchange(address, 9), [byte; BLOCK_BYTES]);
     }
+}
+
+#[test]
+fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_comes_too_late() {
+    let circle = Circle::start(None);
+    let (server, alice) = (&circle.servers[0], &circle.alice);
+    let mut owners: Vec<_> =
+        circle.servers.iter().map(|it| it.open(alice, "disk", create()).0).collect();
+    for (owner, number) in owners.iter_mut().zip(1..) {
+        let setup = Setup { number, ..circle.setup() };
+        assert_eq!(answer_of(owner, &ShareRequest::Setup(setup)), ShareAnswer::Done);
+    }
+    let Setup { parties, tree, .. } = circle.setup();
+    let mut shares = ShareClient::<Gf256>::new(parties, tree, 8, BLOCK_BYTES).unwrap();
+    let evict = shares.evict(&mut StdRng::seed_from_u64(2)).unwrap().remove(0);
+    let attempt = evict.attempt;
+    let evict = ShareRequest::Evict { evict, dealers: vec![1, 2, 3] };
+    // The others are asked nothing: so this one waits for them.
+    let mut old = owners.remove(0);
+    old.say(&compute(&evict.encode()));
+    old.say(&compute(&ShareRequest::Epoch.encode()));
+    wait_until(|| server.metric("deals_total{way=\"out\"}") == 2);
+    let (mut new, _) = server.open(alice, "disk", OpenMode::Write);
+    new.write(1, 1);
+    new.say(&compute(&ShareRequest::Epoch.encode()));
+    new.link.reader.limit(Some(Duration::from_millis(300))).unwrap();
+    assert!(frame::receive(&mut new.link.reader, 1000).is_err(), "it waits");
+    let remove = Request::Remove { name: "disk".into() };
+    assert_eq!(server.greet(alice).last_failure(&remove), FailureKind::InUse);
+    // They come, and go without having dealt anything.
+    for other in [1, 2] {
+        let mut peer = server.greet(&circle.as_peer(other));
+        assert_eq!(peer.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
+    }
+    let Answer::Data { bytes, .. } = old.hear() else { panic!("no answer to what was under way") };
+    assert!(matches!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Refused(_)));
+    assert_eq!(old.hear_failure(), FailureKind::Fenced);
+    let Answer::Data { bytes, .. } = new.hear() else { panic!("no answer to the one who waited") };
+    let epoch = HostEpoch { at: Point::default(), attempt, is_set_up: true };
+    assert_eq!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Epoch(epoch));
 }
