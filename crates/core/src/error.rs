@@ -64,7 +64,10 @@ impl Error {
 }
 
 /// Refuses to go on with what an earlier failure has left broken.
-pub(crate) fn check_sound(is_broken: bool) -> Result<(), Error> {
+///
+/// # Errors
+/// [`MustReopen`](ErrorKind::MustReopen).
+pub fn check_sound(is_broken: bool) -> Result<(), Error> {
     if is_broken {
         let message = "an earlier access failed half way: reopen the ORAM";
         return Err(Error::new(ErrorKind::MustReopen, message));

@@ -93,6 +93,7 @@ impl Plan {
             range_bytes: wish.range_classes.clone(),
             range_policy: wish.range_policy,
             client_bytes_max: wish.client_memory,
+            ..Wish::new(bytes, wish.scheme.clone())
         })?;
         Self::of(params, kind)
     }

@@ -8,7 +8,7 @@ use zeroize::Zeroize;
 /// A set of addresses, of which most are never there: only parts that are take memory. Secret; wiped when
 /// dropped.
 #[derive(Clone)]
-pub(crate) struct Bits {
+pub struct Bits {
     words: HashMap<u64, Box<[u64; WORDS]>>,
     end: u64,
 }
@@ -17,41 +17,47 @@ const WORDS: usize = 512;
 const BITS: u64 = 64 * WORDS as u64;
 
 impl Bits {
-    pub(crate) fn new(end: u64) -> Self {
+    /// None of the addresses below `end`.
+    pub fn new(end: u64) -> Self {
         Self { words: HashMap::new(), end }
     }
 
-    pub(crate) fn contains(&self, address: u64) -> bool {
+    /// Whether an address is in it.
+    pub fn contains(&self, address: u64) -> bool {
         let (part, word, bit) = Self::place(address);
         self.words.get(&part).is_some_and(|words| words[word] >> bit & 1 == 1)
     }
 
     /// Whether there is nothing in it.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.words.values().all(|words| words.iter().all(|word| *word == 0))
     }
 
     /// Whether there was never anything in it.
-    pub(crate) fn is_untouched(&self) -> bool {
+    pub fn is_untouched(&self) -> bool {
         self.words.is_empty()
     }
 
-    pub(crate) fn insert(&mut self, address: u64) {
+    /// Puts an address into it.
+    pub fn insert(&mut self, address: u64) {
         self.insert_all(address..address + 1);
     }
 
-    pub(crate) fn remove(&mut self, address: u64) {
+    /// Takes an address out.
+    pub fn remove(&mut self, address: u64) {
         self.remove_all(address..address + 1);
     }
 
-    pub(crate) fn insert_all(&mut self, addresses: Range<u64>) {
+    /// Puts all addresses of a range into it.
+    pub fn insert_all(&mut self, addresses: Range<u64>) {
         debug_assert!(addresses.end <= self.end, "addresses of this tree");
         for_each_word(addresses, |part, word, mask| {
             self.words.entry(part).or_insert_with(|| Box::new([0; WORDS]))[word] |= mask;
         });
     }
 
-    pub(crate) fn remove_all(&mut self, addresses: Range<u64>) {
+    /// Takes all addresses of a range out.
+    pub fn remove_all(&mut self, addresses: Range<u64>) {
         for_each_word(addresses, |part, word, mask| {
             if let Some(words) = self.words.get_mut(&part) {
                 words[word] &= !mask;
@@ -60,7 +66,7 @@ impl Bits {
     }
 
     /// Which of a range are there, from the lowest bit of the first byte on.
-    pub(crate) fn to_bytes(&self, range: Range<u64>) -> Vec<u8> {
+    pub fn to_bytes(&self, range: Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start).div_ceil(8) as usize];
         for (i, _) in range.enumerate().filter(|(_, address)| self.contains(*address)) {
             bytes[i / 8] |= 1 << (i % 8);

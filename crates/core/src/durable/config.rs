@@ -18,6 +18,11 @@ pub trait DurableScheme: Sync {
     /// What it is, in a line.
     fn about(&self) -> &'static str;
 
+    /// Whether its store has to consist of [servers that compute](crate::store::BucketStore::servers). On any other it cannot be made.
+    fn needs_servers(&self) -> bool {
+        false
+    }
+
     /// The configuration that fulfils a wish.
     ///
     /// # Errors
@@ -74,6 +79,12 @@ pub trait DurableConfig: fmt::Debug {
 
     /// Whether its client ever [serves](super::Durable::serve_on_client) a block without an access.
     fn may_serve_on_client(&self) -> bool {
+        false
+    }
+
+    /// Whether all moves have to be durable before storage sees them. Elsewhere a client that lost some in a power loss goes back to a state that storage
+    /// still has; here storage has moved on, and all would be lost.
+    fn needs_durable_moves(&self) -> bool {
         false
     }
 

@@ -99,7 +99,7 @@ use std::ops::Range;
 
 use rand_core::CryptoRng;
 
-pub(crate) use bits::Bits;
+pub use bits::Bits;
 pub use config::{
     Cost, DurableConfig, DurableScheme, Fact, FactValue, Restore, SectionSize, StateSize,
 };

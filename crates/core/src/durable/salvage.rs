@@ -29,8 +29,9 @@ pub struct Salvage {
 }
 
 impl Salvage {
-    /// Of an array of so many blocks.
-    pub(super) fn new(blocks: u64, found: Bits, doubtful: Bits, live: Bits) -> Self {
+    /// Of an array of so many blocks: those that were found, those of them that may be older than the latest, and those that have
+    /// contents.
+    pub fn new(blocks: u64, found: Bits, doubtful: Bits, live: Bits) -> Self {
         let [written_since, forgotten_since] = [Bits::new(blocks), Bits::new(blocks)];
         Self { found, doubtful, live, written_since, forgotten_since }
     }
@@ -47,7 +48,7 @@ impl Salvage {
     }
 
     /// What became of a block of which the client knows whether it had contents.
-    pub(super) fn fate(&self, address: u64) -> Fate {
+    pub fn fate(&self, address: u64) -> Fate {
         match self.since(address) {
             Some(fate) => fate,
             None if !self.live.contains(address) => Fate::Empty,

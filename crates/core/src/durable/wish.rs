@@ -31,6 +31,10 @@ pub struct Wish {
     pub range_bytes: Option<Vec<u64>>,
     /// Which of those ranges a disk asks for, in bytes. The array may be larger than is wished, so that it has whole ranges.
     pub range_policy: Option<RangePolicy<u64>>,
+    /// Share servers (ℓ).
+    pub servers: Option<u8>,
+    /// How many of them may tell each other everything and learn nothing (*t*).
+    pub colluding: Option<u8>,
 }
 
 impl Wish {
@@ -49,12 +53,22 @@ impl Wish {
             tree_top_ways: None,
             range_bytes: None,
             range_policy: None,
+            servers: None,
+            colluding: None,
         }
     }
 
     /// Blocks of an array that is as large as wished.
     pub fn blocks(&self) -> u64 {
         self.bytes.div_ceil(u64::from(self.block_bytes.max(1)))
+    }
+
+    /// What is said of servers that compute, in words: what a scheme without them does not take.
+    pub(super) fn of_servers(&self) -> Vec<&'static str> {
+        [(self.servers.is_some(), "share servers"), (self.colluding.is_some(), "colluding servers")]
+            .into_iter()
+            .filter_map(|(is_said, what)| is_said.then_some(what))
+            .collect()
     }
 
     /// What is said of tree, buckets and stash, in words: what a scheme without them does not take.

@@ -192,7 +192,10 @@ pub(crate) fn check_requests<O: Oram>(oram: &O, batch: &[Access<'_>]) -> Result<
 }
 
 /// Refuses a request that no ORAM of this size can serve.
-pub(crate) fn check_request(
+///
+/// # Errors
+/// [`InvalidRequest`](ErrorKind::InvalidRequest) for an address past the end, and for a buffer of another length than a block.
+pub fn check_request(
     address: u64,
     op: &Op<'_>,
     capacity: u64,

@@ -67,7 +67,10 @@ impl Op<'_> {
     }
 
     /// Does it to `block`.
-    pub(crate) fn apply(&mut self, block: &mut [u8]) {
+    ///
+    /// # Panics
+    /// When the buffer has another length.
+    pub fn apply(&mut self, block: &mut [u8]) {
         match self {
             Op::Read(buffer) => buffer.copy_from_slice(block),
             Op::Write(data) => block.copy_from_slice(data),

@@ -26,8 +26,8 @@ use zeroize::Zeroizing;
 
 use super::Blanks;
 
-const NONCE_BYTES: usize = 24;
-const TAG_BYTES: usize = 32;
+pub(super) const NONCE_BYTES: usize = 24;
+pub(super) const TAG_BYTES: usize = 32;
 
 /// Bytes that the seal adds to the table of a bucket.
 pub const SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
@@ -95,16 +95,16 @@ impl BucketKeys {
         &self.0.as_chunks().0[number]
     }
 
-    fn tag_mac(&self) -> Aegis256X4Mac<TAG_BYTES> {
+    pub(super) fn tag_mac(&self) -> Aegis256X4Mac<TAG_BYTES> {
         Aegis256X4Mac::new(self.key(0))
     }
 
-    fn nonce_mac(&self) -> Aegis256X4Mac<TAG_BYTES> {
+    pub(super) fn nonce_mac(&self) -> Aegis256X4Mac<TAG_BYTES> {
         Aegis256X4Mac::new(self.key(1))
     }
 
     /// XORs the key stream of a part to `bytes`: seals what is open, opens what is sealed.
-    fn mask(&self, nonce: &[u8; NONCE_BYTES], part: Part, bytes: &mut [u8]) {
+    pub(super) fn mask(&self, nonce: &[u8; NONCE_BYTES], part: Part, bytes: &mut [u8]) {
         let mut cipher_nonce = [0; CIPHER_NONCE_BYTES];
         cipher_nonce[..NONCE_BYTES].copy_from_slice(nonce);
         cipher_nonce[NONCE_BYTES..][..2].copy_from_slice(&part.number().to_be_bytes());
@@ -171,7 +171,7 @@ impl BucketKeys {
 
 /// A part of a bucket that is opened alone.
 #[derive(Clone, Copy)]
-enum Part {
+pub(super) enum Part {
     Table,
     Slot(u16),
 }

@@ -42,6 +42,10 @@ impl MasterKey {
         Self(bytes)
     }
 
+    pub(super) fn bytes(&self) -> &[u8; KEY_BYTES] {
+        &self.0
+    }
+
     fn for_era(&self, tree: TreeId, era: &Era) -> BucketKeys {
         let mut info = *b"oblivio era seal v2 ..";
         let number_at = info.len() - 2;

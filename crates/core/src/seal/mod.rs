@@ -21,9 +21,11 @@
 //! The masks of a whole path are made in one batched AES call.
 //!
 //! A store that keeps data beyond the life of a process needs more: [`EraSealer`] seals whole buckets
-//! with one tag each, under keys that change and names that no two buckets share.
+//! with one tag each, under keys that change and names that no two buckets share. [`BlockSealer`] seals
+//! single blocks that bring their names.
 
 mod blanks;
+mod block;
 mod bucket;
 mod by_client;
 pub(crate) mod counter;
@@ -35,6 +37,7 @@ mod trip;
 mod xor;
 
 pub use blanks::{Blanks, Sealed};
+pub use block::{BLOCK_SEAL_BYTES, BlockName, BlockSealer, OpenedBlock};
 pub use bucket::SEAL_BYTES;
 pub(crate) use bucket::{BucketKind, BucketName, BucketPieces, VerifiedBucket};
 pub use by_client::SealedByClient;

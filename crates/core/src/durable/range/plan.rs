@@ -29,6 +29,11 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
             "the scheme `{NAME}` has no ways of a tree top: leave them out, or choose another scheme"
         )));
     }
+    if let Some(said) = wish.of_servers().first() {
+        return Err(impossible(format!(
+            "the scheme `{NAME}` has no {said}: leave them out, or choose another scheme"
+        )));
+    }
     let slots = match &wish.slots {
         None => SLOTS,
         Some(Slots::Same(slots)) => *slots,

@@ -36,6 +36,11 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RawParams, Error> {
             "the scheme `raw` has no ranges: leave them out, or choose the scheme `range`",
         ));
     }
+    if let Some(said) = wish.of_servers().first() {
+        return Err(invalid(format!(
+            "the scheme `raw` has no {said}: leave them out, or choose another scheme"
+        )));
+    }
     let tree = Tree {
         blocks: wish.blocks(),
         block_bytes: wish.block_bytes,

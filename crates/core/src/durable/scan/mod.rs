@@ -43,7 +43,7 @@ impl DurableScheme for DurableScan {
     }
 
     fn plan(&self, wish: &Wish) -> Result<Box<dyn DurableConfig>, Error> {
-        if let Some(said) = wish.of_trees().first() {
+        if let Some(said) = wish.of_trees().iter().chain(&wish.of_servers()).next() {
             return Err(impossible(format!(
                 "the scheme `{NAME}` has no {said}: leave it out, or choose another scheme"
             )));

@@ -1,0 +1,176 @@
+//! The seal of a block that stands alone, and does not stay where it is put.
+//!
+//! ```text
+//! ┌───────┬─────┬────────────────────────────────────────┐
+//! │ nonce │ tag │ sealed: address, number, bytes of the block │
+//! └───────┴─────┴────────────────────────────────────────┘
+//!  24 bytes, 32 bytes
+//! ```
+//!
+//! A bucket is sealed under the name of its place. A block of an S³ORAM is moved by servers that do not know it, so it brings its name: its address, and the number of the
+//! write that sealed it. Whoever opens it compares them with those that it has to have. So an older version of a block is told from the latest, and so is another block.
+//!
+//! Tag, key stream and synthetic nonce are those of [a bucket](super::bucket), under keys of their own. Blocks that are sealed twice under one number, as by copies of a client or after
+//! a directory was restored, share a key stream if they are equal alone.
+
+use hkdf::Hkdf;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use super::bucket::{BucketKeys, KEYS_BYTES, NONCE_BYTES, Part, TAG_BYTES};
+use super::era::MasterKey;
+
+/// Bytes of a name.
+const NAME_BYTES: usize = 16;
+
+/// Bytes that the seal adds to a block.
+pub const BLOCK_SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES + NAME_BYTES;
+
+/// Which block, and which version of it. Secret: storage never sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockName {
+    /// Its address.
+    pub address: u64,
+    /// The number of the write: no other has it, whatever block it is of.
+    pub number: u64,
+}
+
+impl BlockName {
+    fn bytes(self) -> [u8; NAME_BYTES] {
+        let mut bytes = [0; NAME_BYTES];
+        bytes[..8].copy_from_slice(&self.address.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.number.to_le_bytes());
+        bytes
+    }
+}
+
+/// Seals and opens blocks that stand alone. Its keys are wiped when it is dropped.
+pub struct BlockSealer {
+    keys: BucketKeys,
+}
+
+/// A block that was opened, and is what somebody with the key has sealed.
+pub struct OpenedBlock {
+    name: BlockName,
+    /// Its name, and its bytes.
+    plain: Zeroizing<Vec<u8>>,
+}
+
+impl OpenedBlock {
+    /// Which it is.
+    pub fn name(&self) -> BlockName {
+        self.name
+    }
+
+    /// What it holds.
+    pub fn bytes(&self) -> &[u8] {
+        &self.plain[NAME_BYTES..]
+    }
+}
+
+impl BlockSealer {
+    /// Under a key that follows from this one. No two arrays have one key.
+    pub fn new(master: &MasterKey) -> Self {
+        let mut derived = Zeroizing::new([0; KEYS_BYTES]);
+        Hkdf::<Sha256>::new(None, master.bytes())
+            .expand(b"oblivio block seal v1", derived.as_mut())
+            .expect("96 bytes are less than the 255 hashes HKDF can give");
+        Self { keys: BucketKeys::new(derived) }
+    }
+
+    /// The sealed block: [`BLOCK_SEAL_BYTES`] longer than it is.
+    pub fn seal(&self, name: BlockName, block: &[u8]) -> Vec<u8> {
+        let mut plain = Zeroizing::new(Vec::with_capacity(NAME_BYTES + block.len()));
+        plain.extend_from_slice(&name.bytes());
+        plain.extend_from_slice(block);
+        let mut nonce_mac = self.keys.nonce_mac();
+        nonce_mac.update(&plain);
+        let drawn = nonce_mac.finalize();
+        let nonce: &[u8; NONCE_BYTES] = drawn.first_chunk().expect("a MAC is longer than a nonce");
+        self.keys.mask(nonce, Part::Table, &mut plain);
+        let mut sealed = Vec::with_capacity(BLOCK_SEAL_BYTES + block.len());
+        sealed.extend_from_slice(nonce);
+        sealed.extend_from_slice(&self.tag(nonce, &plain).finalize());
+        sealed.extend_from_slice(&plain);
+        sealed
+    }
+
+    /// The block, if it is one that was sealed.
+    pub fn open(&self, sealed: &[u8]) -> Option<OpenedBlock> {
+        let (nonce, rest) = sealed.split_first_chunk::<NONCE_BYTES>()?;
+        let (tag, masked) = rest.split_first_chunk::<TAG_BYTES>()?;
+        self.tag(nonce, masked).verify(tag).ok()?;
+        let mut plain = Zeroizing::new(masked.to_vec());
+        self.keys.mask(nonce, Part::Table, &mut plain);
+        let (address, rest) = plain.split_first_chunk()?;
+        let (number, _) = rest.split_first_chunk()?;
+        let [address, number] = [address, number].map(|it| u64::from_le_bytes(*it));
+        Some(OpenedBlock { name: BlockName { address, number }, plain })
+    }
+
+    fn tag(
+        &self,
+        nonce: &[u8; NONCE_BYTES],
+        masked: &[u8],
+    ) -> aegis::aegis256x4::Aegis256X4Mac<TAG_BYTES> {
+        let mut mac = self.keys.tag_mac();
+        mac.update(nonce);
+        mac.update(masked);
+        mac
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    const GOLDEN: [u8; 8] = [166, 205, 237, 7, 5, 115, 42, 151];
+    const NAME: BlockName = BlockName { address: 7, number: 1 << 40 };
+
+    fn sealer(fill: u8) -> BlockSealer {
+        BlockSealer::new(&MasterKey::from_bytes([fill; 32]))
+    }
+
+    #[test]
+    fn a_block_comes_back_with_its_name() {
+        let sealed = sealer(1).seal(NAME, b"what it holds");
+        assert_eq!(sealed.len(), BLOCK_SEAL_BYTES + 13);
+        let opened = sealer(1).open(&sealed).unwrap();
+        assert_eq!((opened.name(), opened.bytes()), (NAME, &b"what it holds"[..]));
+    }
+
+    /// To be the same on every processor, and in `docs/format.md`.
+    #[test]
+    fn the_seal_is_as_it_was() {
+        use sha2::Digest;
+        let digest = Sha256::digest(sealer(1).seal(NAME, &[9; 100]));
+        assert_eq!(digest[..8], GOLDEN);
+    }
+
+    #[test]
+    fn nothing_else_opens() {
+        let sealed = sealer(1).seal(NAME, b"what it holds");
+        assert!(sealer(2).open(&sealed).is_none(), "under another key");
+        for byte in 0..sealed.len() {
+            let mut flipped = sealed.clone();
+            flipped[byte] ^= 0x10;
+            assert!(sealer(1).open(&flipped).is_none(), "byte {byte}");
+            assert!(sealer(1).open(&sealed[..byte]).is_none(), "cut to {byte} bytes");
+        }
+        assert!(sealer(1).open(&[0; 200]).is_none(), "zeros");
+    }
+
+    #[test]
+    fn nonces_differ_with_the_name_and_the_block() {
+        let mut seen = HashSet::new();
+        for name in [NAME, BlockName { address: 8, ..NAME }, BlockName { number: 8, ..NAME }] {
+            for block in [[1; 40], [2; 40]] {
+                let sealed = sealer(1).seal(name, &block);
+                assert!(seen.insert(sealed[..NONCE_BYTES].to_vec()));
+                assert_eq!(sealer(1).seal(name, &block), sealed, "equal ones alone are alike");
+            }
+        }
+    }
+}
