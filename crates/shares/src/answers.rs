@@ -33,7 +33,17 @@ pub(crate) fn decode<F: Field>(
     answers: &[Vec<F::Element>],
     elements: usize,
 ) -> Result<Recovered<F::Element>, NoBlock> {
-    let enough = parties.for_product();
+    decode_from::<F>(parties, parties.for_product(), numbers, answers, elements)
+}
+
+/// The same of shares of which so many are enough: *t* + 1, if they are of degree *t*.
+pub(crate) fn decode_from<F: Field>(
+    parties: Parties,
+    enough: usize,
+    numbers: &[u8],
+    answers: &[Vec<F::Element>],
+    elements: usize,
+) -> Result<Recovered<F::Element>, NoBlock> {
     let is_block = |answer: &Vec<F::Element>| {
         answer.len() == elements && answer.iter().copied().all(F::is_element)
     };

@@ -22,7 +22,7 @@ const EVICTIONS: &str = "evictions_are_counted";
 
 const QUERY: &str = "let shares = share::<F>(self.parties, &query, self.next_turn(), coins);";
 const BLOCK: &str = "let shares = share::<F>(self.parties, block, self.next_turn(), coins);";
-const MATRIX: &str = "let shares = share::<F>(self.parties, &matrix, self.next_turn(), coins);";
+const MATRIX: &str = "let shares = share::<F>(self.parties, matrix, self.next_turn(), coins);";
 
 /// Drawn seeds, as they are made.
 const DRAWN: &str = "let seeds: Vec<Seed> = drawn.iter().map(|_| fresh_seed(coins)).collect();";
@@ -183,7 +183,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: CLIENT,
             find: MATRIX,
-            replacement: "let shares = share::<F>(self.parties, &matrix, self.next_turn(), coins);
+            replacement: "let shares = share::<F>(self.parties, matrix, self.next_turn(), coins);
             let shares: Vec<_> = shares.iter().map(|_| crate::sharing::Share::Computed(matrix.to_vec())).collect();",
         }],
         found_by: &[SHARES_VIEW.tests(&[ALONE])],
@@ -194,7 +194,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: CLIENT,
             find: MATRIX,
-            replacement: "let shares = share::<F>(self.parties, &matrix, self.next_turn(), coins);
+            replacement: "let shares = share::<F>(self.parties, matrix, self.next_turn(), coins);
             let moves = matrix.iter().any(|it| *it != F::ZERO);
             let shares: Vec<_> = shares.into_iter().map(|it| match it {
                 crate::sharing::Share::Computed(_) if !moves => crate::sharing::Share::Computed(matrix.to_vec()),

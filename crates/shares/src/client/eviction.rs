@@ -9,7 +9,9 @@ use crate::field::Field;
 use crate::tree::{Tree, Triplet};
 
 /// An eviction. The matrices are secret until they are shared.
-pub(super) struct Plan<E: Zeroize> {
+pub(crate) struct Plan<E: Zeroize> {
+    /// Its number.
+    pub(super) number: u64,
     /// Where blocks are afterwards. Of several of one block the last is true.
     pub(super) moves: Vec<(usize, Position)>,
     /// See [`Evict::matrices`](crate::message::Evict::matrices).
@@ -26,7 +28,7 @@ pub(super) fn plan<F: Field>(
     positions: &Positions,
 ) -> Result<Plan<F::Element>, ClientError> {
     let Occupied { mut path, mut beside } = Occupied::find(tree, number, positions);
-    let mut plan = Plan { moves: Vec::new(), matrices: Vec::new() };
+    let mut plan = Plan { number, moves: Vec::new(), matrices: Vec::new() };
     let leaf_of = |address| positions.get(address).map_or(Leaf(0), |position| position.leaf);
     for triplet in tree.triplets(number) {
         let level = triplet.destination.level();

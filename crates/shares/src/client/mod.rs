@@ -5,7 +5,7 @@
 //! which is drawn for each access anew, and counters; the rest are shares.
 
 mod eviction;
-mod positions;
+pub(crate) mod positions;
 
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
@@ -16,10 +16,10 @@ use zeroize::Zeroizing;
 
 use crate::answers::{self, NoBlock, Recovered};
 use crate::field::Field;
-use crate::message::{Evict, Load, RootWrite, Select};
+use crate::message::{Evict, Load, Point, RootWrite, Select};
 use crate::sharing::{Parties, share};
 use crate::tree::Tree;
-use positions::{Position, Positions};
+pub(crate) use positions::{Position, Positions};
 
 /// What a server is asked in this field.
 type SelectOf<F> = Select<<F as Field>::Element>;
@@ -191,18 +191,29 @@ impl<F: Field> Client<F> {
         if self.must_evict() {
             return Err(ClientError::MustEvict);
         }
-        let mut query = Zeroizing::new(vec![F::ZERO; self.tree.path_slots()]);
         // It is drawn for both.
         let drawn = self.draw_leaf(coins);
         let position = self.positions.get(address);
         let leaf = position.map_or(drawn, |position| position.leaf);
+        let queries = self.queries(Some(address), leaf, coins);
+        self.selected = Some(address);
+        Ok((Selected { address }, queries))
+    }
+
+    /// What to send to each server so that it answers the share of a block, on a path that was drawn before. What is nowhere, and what is no block, has no slot there.
+    pub(crate) fn queries(
+        &mut self,
+        address: Option<usize>,
+        leaf: Leaf,
+        coins: &mut dyn CryptoRng,
+    ) -> Vec<SelectOf<F>> {
+        let mut query = Zeroizing::new(vec![F::ZERO; self.tree.path_slots()]);
+        let position = address.and_then(|address| self.positions.get(address));
         if let Some(Position { level, slot, .. }) = position {
             query[usize::from(level) * self.tree.slots() + slot] = F::ONE;
         }
         let shares = share::<F>(self.parties, &query, self.next_turn(), coins);
-        let queries = shares.into_iter().map(|query| Select { leaf, query }).collect();
-        self.selected = Some(address);
-        Ok((Selected { address }, queries))
+        shares.into_iter().map(|query| Select { leaf, query }).collect()
     }
 
     /// The block, from what servers `numbers` have answered: 2*t* + 1 of them at least. With more, wrong answers are noticed, and corrected if they are few.
@@ -238,10 +249,28 @@ impl<F: Field> Client<F> {
         }
         self.selected = None;
         let (leaf, slot) = (self.draw_leaf(coins), self.written);
-        self.positions.set(address, Position { leaf, level: 0, slot });
-        self.written += 1;
+        let writes = self.writes(slot, block, coins);
+        self.keep(Some(address), leaf);
+        Ok(writes)
+    }
+
+    /// What to send to each server so that it puts a block into a slot of the root.
+    pub(crate) fn writes(
+        &mut self,
+        slot: usize,
+        block: &[F::Element],
+        coins: &mut dyn CryptoRng,
+    ) -> Vec<RootWrite<F::Element>> {
         let shares = share::<F>(self.parties, block, self.next_turn(), coins);
-        Ok(shares.into_iter().map(|block| RootWrite { slot, block }).collect())
+        shares.into_iter().map(|block| RootWrite { slot, block }).collect()
+    }
+
+    /// A block, or none, is in the next slot of the root, and mapped to a path that was drawn.
+    pub(crate) fn keep(&mut self, address: Option<usize>, leaf: Leaf) {
+        if let Some(address) = address {
+            self.positions.set(address, Position { leaf, level: 0, slot: self.written });
+        }
+        self.written += 1;
     }
 
     /// Evicts the next path (Subroutine 3, steps 1 to 17): what to send to each server. It may be done ahead of its time.
@@ -258,23 +287,60 @@ impl<F: Field> Client<F> {
         if self.selected.is_some() {
             return Err(ClientError::IsSelected);
         }
-        let number = self.evictions;
-        let plan = eviction::plan::<F>(self.tree, number, &self.positions)?;
-        for (address, position) in plan.moves {
-            self.positions.set(address, position);
-        }
-        (self.evictions, self.written) = (number + 1, 0);
+        let next = self.next_eviction()?;
         let attempt = self.next_turn();
-        let mut evictions: Vec<_> = self
-            .parties
-            .numbers()
-            .map(|_| Evict { number, attempt, matrices: Vec::new() })
-            .collect();
-        for matrix in plan.matrices {
-            let shares = share::<F>(self.parties, &matrix, self.next_turn(), coins);
+        let evictions = self.eviction_shares(&next, attempt, coins);
+        self.evicted(next);
+        Ok(evictions)
+    }
+
+    /// What the next eviction moves. It is long to find, and the same as often as it is asked for.
+    pub(crate) fn next_eviction(&self) -> Result<eviction::Plan<F::Element>, ClientError> {
+        eviction::plan::<F>(self.tree, self.evictions, &self.positions)
+    }
+
+    /// What to send to each server so that it makes that eviction, as this attempt: shared anew each time.
+    pub(crate) fn eviction_shares(
+        &mut self,
+        next: &eviction::Plan<F::Element>,
+        attempt: u64,
+        coins: &mut dyn CryptoRng,
+    ) -> Vec<Evict<F::Element>> {
+        let nothing = |_| Evict { number: next.number, attempt, matrices: Vec::new() };
+        let mut evictions: Vec<_> = self.parties.numbers().map(nothing).collect();
+        for matrix in &next.matrices {
+            let shares = share::<F>(self.parties, matrix, self.next_turn(), coins);
             evictions.iter_mut().zip(shares).for_each(|(evict, share)| evict.matrices.push(share));
         }
-        Ok(evictions)
+        evictions
+    }
+
+    /// All servers are through with that eviction: blocks are where it has put them.
+    pub(crate) fn evicted(&mut self, next: eviction::Plan<F::Element>) {
+        for (address, position) in next.moves {
+            self.positions.set(address, position);
+        }
+        (self.evictions, self.written) = (self.evictions + 1, 0);
+    }
+
+    /// How far the servers are, as this client has it.
+    pub(crate) fn at(&self) -> Point {
+        Point { evictions: self.evictions, written: self.written }
+    }
+
+    /// Goes on from there. The positions are those of that point.
+    pub(crate) fn go_to(&mut self, at: Point) {
+        (self.evictions, self.written) = (at.evictions, at.written);
+    }
+
+    /// Where each block is.
+    pub(crate) fn positions(&self) -> &Positions {
+        &self.positions
+    }
+
+    /// The same, to be told.
+    pub(crate) fn positions_mut(&mut self) -> &mut Positions {
+        &mut self.positions
     }
 
     /// The number of a further attempt to evict a path.

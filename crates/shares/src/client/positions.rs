@@ -11,17 +11,17 @@ use crate::tree::Tree;
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(crate) struct Position {
     /// It stays on the path to this leaf until it is accessed.
-    pub(super) leaf: Leaf,
+    pub(crate) leaf: Leaf,
     /// Of its bucket.
-    pub(super) level: u8,
+    pub(crate) level: u8,
     /// In its bucket.
-    pub(super) slot: usize,
+    pub(crate) slot: usize,
 }
 
 /// Where all are that have ever been written.
-pub(super) struct Positions {
+pub(crate) struct Positions {
     tree: Tree,
     entries: Entries,
 }
@@ -34,8 +34,7 @@ enum Entries {
 impl Positions {
     /// Of so many blocks, none of which is anywhere.
     pub(super) fn new(tree: Tree, blocks: usize) -> Self {
-        let slots_of_paths = u128::from(tree.leaves()) * tree.path_slots() as u128;
-        let entries = if slots_of_paths < u128::from(u32::MAX) {
+        let entries = if Self::are_narrow(tree) {
             Entries::Narrow(Zeroizing::new(vec![0; blocks]))
         } else {
             Entries::Wide(Zeroizing::new(vec![0; blocks]))
@@ -43,20 +42,33 @@ impl Positions {
         Self { tree, entries }
     }
 
-    pub(super) fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         match &self.entries {
             Entries::Narrow(entries) => entries.len(),
             Entries::Wide(entries) => entries.len(),
         }
     }
 
-    /// None if it has never been written.
-    pub(super) fn get(&self, address: usize) -> Option<Position> {
-        let entry = match &self.entries {
+    /// How many bytes an entry takes.
+    pub(crate) fn entry_bytes(tree: Tree) -> usize {
+        if Self::are_narrow(tree) { size_of::<u32>() } else { size_of::<u64>() }
+    }
+
+    fn are_narrow(tree: Tree) -> bool {
+        slots_of_paths(tree) < u128::from(u32::MAX)
+    }
+
+    /// A position as a number: 0 is none.
+    pub(crate) fn entry(&self, address: usize) -> u64 {
+        match &self.entries {
             Entries::Narrow(entries) => entries[address].into(),
             Entries::Wide(entries) => entries[address],
-        };
-        // 0 says that there is none.
+        }
+    }
+
+    /// None if it is nowhere.
+    pub(crate) fn get(&self, address: usize) -> Option<Position> {
+        let entry = self.entry(address);
         let (path_slots, slots) = (self.tree.path_slots() as u64, self.tree.slots() as u64);
         let numbered = entry.checked_sub(1)?;
         let index = numbered % path_slots;
@@ -67,16 +79,39 @@ impl Positions {
         })
     }
 
-    pub(super) fn set(&mut self, address: usize, position: Position) {
+    pub(crate) fn set(&mut self, address: usize, position: Position) {
         let Position { leaf, level, slot } = position;
         let index = usize::from(level) * self.tree.slots() + slot;
         let entry = leaf.0 * self.tree.path_slots() as u64 + index as u64 + 1;
+        self.put(address, entry);
+    }
+
+    /// Puts back what [`Self::entry`] has told. Answers whether there is such a position.
+    #[must_use]
+    pub(crate) fn set_entry(&mut self, address: usize, entry: u64) -> bool {
+        let is_some = u128::from(entry) <= slots_of_paths(self.tree);
+        if is_some {
+            self.put(address, entry);
+        }
+        is_some
+    }
+
+    /// The block is nowhere from now on.
+    pub(crate) fn remove(&mut self, address: usize) {
+        self.put(address, 0);
+    }
+
+    fn put(&mut self, address: usize, entry: u64) {
         match &mut self.entries {
             // There are fewer, or they would be wide.
             Entries::Narrow(entries) => entries[address] = entry as u32,
             Entries::Wide(entries) => entries[address] = entry,
         }
     }
+}
+
+fn slots_of_paths(tree: Tree) -> u128 {
+    u128::from(tree.leaves()) * tree.path_slots() as u128
 }
 
 #[cfg(test)]
@@ -98,6 +133,14 @@ mod tests {
             }
             let found = (0..4).map(|address| positions.get(address)).collect::<Vec<_>>();
             assert_eq!(found, [Some(first), Some(last), None, Some(between)]);
+            // They come back as numbers, and others are none.
+            let entries = [0, 1, 3].map(|address| positions.entry(address));
+            positions.remove(1);
+            assert_eq!(positions.get(1), None);
+            assert!(
+                positions.set_entry(2, entries[1]) && !positions.set_entry(2, entries[1] + 334)
+            );
+            assert_eq!(positions.get(2), Some(last));
         }
     }
 }
