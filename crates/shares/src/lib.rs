@@ -25,6 +25,7 @@
 
 pub mod answers;
 pub mod client;
+pub mod durable;
 pub mod field;
 pub mod host;
 pub mod message;

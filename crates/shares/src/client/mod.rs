@@ -5,7 +5,7 @@
 //! which is drawn for each access anew, and counters; the rest are shares.
 
 mod eviction;
-pub(crate) mod positions;
+mod positions;
 
 use std::fmt::{self, Display};
 use std::marker::PhantomData;

@@ -1,0 +1,244 @@
+//! One access: a block is selected, checked, sealed anew and written to the root, whatever it is for.
+
+use chacha20::ChaCha20Rng;
+use oblivio_core::durable::AnyStore;
+use oblivio_core::scheme::Op;
+use oblivio_core::seal::{BlockName, BlockSealer};
+use oblivio_core::store::ShareServers;
+use oblivio_core::{Error, ErrorKind};
+use rand_core::{CryptoRng, SeedableRng};
+use zeroize::Zeroizing;
+
+use super::known::{Known, NOTHING, Step};
+use super::params::S3OramParams;
+use super::servers::{self, ask};
+use super::standing::Standing;
+use super::{impossible, invalid};
+use crate::answers::{NoBlock, Recovered};
+use crate::client::ClientError;
+use crate::message::{Point, Request, Setup};
+use crate::sharing::Seed;
+
+/// What is said where all servers are needed.
+pub(super) const ALL_ARE_NEEDED: &str = "every server has to get what is written: bring it back, or make its shares anew with `oblivio shares \
+                              repair`, and open the volume again";
+
+/// An S³ORAM of a volume.
+pub(super) struct ShareArray {
+    pub(super) params: S3OramParams,
+    pub(super) store: AnyStore,
+    pub(super) sealer: BlockSealer,
+    pub(super) known: Known,
+    /// What shares are drawn from, since an era began.
+    pub(super) coins: Option<ChaCha20Rng>,
+    /// Accesses of the state that the client could go back to.
+    pub(super) kept: u64,
+    /// How many accesses the servers may have seen, as far as the directory knows.
+    pub(super) seen_max: u64,
+    /// The point to which all servers were through when they were asked first.
+    pub(super) done: Option<Point>,
+    /// How often each server has answered wrong.
+    pub(super) wrong: Vec<u64>,
+    /// An access was begun and has not ended well.
+    pub(super) broken: bool,
+}
+
+impl ShareArray {
+    /// Draws what shares are drawn from, from now on.
+    pub(super) fn draw_coins(&mut self, coins: &mut dyn CryptoRng) {
+        let mut seed = Zeroizing::new(Seed::default());
+        coins.fill_bytes(&mut *seed);
+        self.coins = Some(ChaCha20Rng::from_seed(*seed));
+    }
+
+    /// The servers.
+    pub(super) fn servers(&mut self) -> Result<&mut dyn ShareServers, Error> {
+        servers::of(&mut self.store, self.params.parties.servers())
+    }
+
+    /// Makes each server one of this array. They have nothing yet.
+    pub(super) fn set_up(&mut self) -> Result<(), Error> {
+        let S3OramParams { parties, tree, .. } = self.params;
+        let block_bytes = self.params.slot_bytes();
+        let servers = self.servers()?;
+        let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
+        let requests = parties.numbers().map(|number| {
+            Request::Setup(Setup { number, parties, tree, block_bytes, keys: keys.clone() })
+        });
+        let said = ask(servers, requests.collect());
+        let advice = "A new volume needs all of its servers, with nothing on them";
+        servers::all(servers, said.into_iter().map(servers::done), advice)?;
+        let standing = self.standing()?;
+        if standing.epochs.iter().any(|epoch| epoch.at != Point::default()) {
+            return Err(Error::new(
+                ErrorKind::StoreMismatch,
+                "the share servers hold blocks of another volume: give the new one other folders",
+            ));
+        }
+        self.done = Some(Point::default());
+        Ok(())
+    }
+
+    /// How far all servers are.
+    pub(super) fn standing(&mut self) -> Result<Standing, Error> {
+        let servers = self.servers()?;
+        let told = servers::epochs(servers);
+        let epochs = servers::all(servers, told, ALL_ARE_NEEDED)?;
+        Ok(Standing { epochs })
+    }
+
+    /// Asks the servers once how far they are. Accesses to which all are through are not made again.
+    pub(super) fn look(&mut self) -> Result<Point, Error> {
+        if let Some(done) = self.done {
+            return Ok(done);
+        }
+        let standing = self.standing()?;
+        let tree = self.params.tree;
+        let least = standing.least(self.servers()?, tree)?;
+        let mismatch = |problem| Err(Error::new(ErrorKind::StoreMismatch, problem));
+        if least < self.known.point_after(self.kept) {
+            return mismatch(
+                "the share servers are behind the client's directory: they were set back together, or are those of another volume. Bring \
+                 their folders back as they were",
+            );
+        }
+        if least > self.known.point_after(self.seen_max) {
+            return mismatch(
+                "the share servers are further than the client's directory knows: it is not the latest. Use the latest directory",
+            );
+        }
+        self.done = Some(least);
+        Ok(least)
+    }
+
+    /// One access, for a block or for none, with the eviction that comes after it.
+    pub(super) fn access(&mut self, step: &Step, op: &mut Op<'_>) -> Result<(), Error> {
+        self.known.check(step)?;
+        let (at, done) = (self.known.client.at(), self.look()?);
+        let is_written = step.address.is_some() && !matches!(op, Op::Read(_));
+        if at < done {
+            // The log tells of it, and all servers have it.
+            self.known.write(step, is_written);
+        } else {
+            self.access_on_servers(at, step, op)?;
+            self.known.write(step, is_written);
+        }
+        if self.known.client.must_evict() {
+            if at.evictions < done.evictions {
+                self.known.evict()?;
+            } else {
+                self.evict_on_servers()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What servers do of it.
+    fn access_on_servers(&mut self, at: Point, step: &Step, op: &mut Op<'_>) -> Result<(), Error> {
+        let sealed = self.select(at, step)?;
+        let mut block = self.checked(step, &sealed)?;
+        if step.address.is_some() {
+            op.apply(&mut block);
+        }
+        let name =
+            BlockName { address: step.address.unwrap_or(NOTHING), number: self.known.accesses() };
+        let sealed = self.sealer.seal(name, &block);
+        let Self { known, coins, .. } = self;
+        let writes = known.client.writes(at.written, &sealed, drawn(coins)?);
+        let requests = writes.into_iter().map(|it| Request::Write { at, block: it.block });
+        let servers = self.servers()?;
+        let said = ask(servers, requests.collect());
+        servers::all(servers, said.into_iter().map(servers::done), ALL_ARE_NEEDED).map(drop)
+    }
+
+    /// What is in the slot of a block, or zeros for what has none.
+    fn select(&mut self, at: Point, step: &Step) -> Result<Vec<u8>, Error> {
+        let slot_bytes = self.params.slot_bytes();
+        let Self { known, coins, .. } = self;
+        let address = step.address.map(|address| address as usize);
+        let queries = known.client.queries(address, step.from, drawn(coins)?);
+        let requests = queries.into_iter().map(|select| Request::Select { at, select });
+        let parties = self.params.parties;
+        let servers = self.servers()?;
+        let said = ask(servers, requests.collect());
+        let (mut numbers, mut answers, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        for ((server, number), said) in parties.numbers().enumerate().zip(said) {
+            match servers::share(said, slot_bytes) {
+                Ok(share) => {
+                    numbers.push(number);
+                    answers.push(share);
+                }
+                Err(error) => failed.push((server, error)),
+            }
+        }
+        if numbers.len() < parties.for_product() {
+            let advice = format!(
+                "{} servers have to answer: bring it back, and open the volume again",
+                parties.for_product()
+            );
+            return Err(servers::failure(servers, failed, &advice));
+        }
+        match self.known.client.recover(&numbers, &answers) {
+            Ok(Recovered { block, liars }) => {
+                liars.iter().for_each(|number| self.wrong[usize::from(*number) - 1] += 1);
+                Ok(block)
+            }
+            Err(ClientError::Answers(NoBlock::Contradict)) => Err(self.corrupt(
+                "answers of share servers contradict each other, and there are too few to tell which are wrong",
+            )),
+            Err(error) => Err(invalid(&error.to_string())),
+        }
+    }
+
+    /// The block, if what was recovered is what has to be there. What is done does not depend on whether that is a block.
+    fn checked(&self, step: &Step, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let name = self.known.name(step.address);
+        let opened = self.sealer.open(sealed);
+        let is_zeros = sealed.iter().fold(0, |all, byte| all | byte) == 0;
+        let mut block = Zeroizing::new(vec![0; self.params.block_bytes as usize]);
+        let fits = match (&opened, name) {
+            (Some(opened), Some(name)) => opened.name() == name,
+            (None, None) => is_zeros,
+            _ => false,
+        };
+        if !fits {
+            return Err(self.corrupt("what share servers have answered is not what was written"));
+        }
+        if let Some(opened) = &opened {
+            block.copy_from_slice(opened.bytes());
+        }
+        Ok(block)
+    }
+
+    /// An error about blocks that are not what they have to be.
+    pub(super) fn corrupt(&self, what: &str) -> Error {
+        let wrong: Vec<_> = self.wrong_answers().collect();
+        let before = if wrong.is_empty() {
+            String::new()
+        } else {
+            format!(" Wrong answers have come before from {}.", wrong.join(", "))
+        };
+        Error::new(
+            ErrorKind::Corrupt,
+            format!(
+                "{what}: one of them lies, or its shares are damaged. Nothing of it was used.{before}"
+            ),
+        )
+    }
+
+    /// The numbers of servers that have answered wrong, as far as it was noticed.
+    pub(super) fn wrong_answers(&self) -> impl Iterator<Item = String> {
+        let wrong = self.wrong.iter().enumerate().filter(|(_, times)| **times > 0);
+        wrong.map(|(server, times)| format!("server {} ({times} times)", server + 1))
+    }
+
+    pub(super) fn accesses_left(&self) -> u64 {
+        let since = self.known.accesses() - self.kept;
+        self.params.accesses_per_checkpoint().saturating_sub(since)
+    }
+}
+
+/// The coins of an era.
+pub(super) fn drawn(coins: &mut Option<ChaCha20Rng>) -> Result<&mut ChaCha20Rng, Error> {
+    coins.as_mut().ok_or_else(|| impossible("an era has to begin before anything is shared"))
+}

@@ -1,0 +1,253 @@
+//! The array as volumes use it.
+
+use std::ops::Range;
+
+use oblivio_core::durable::section::{check_range, strange};
+use oblivio_core::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use oblivio_core::error::check_sound;
+use oblivio_core::front::check_request;
+use oblivio_core::pieces::TreeId;
+use oblivio_core::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
+use oblivio_core::seal::BlockSealer;
+use oblivio_core::store::BucketStore;
+use oblivio_core::{Error, Leaf, MasterKey};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::access::ShareArray;
+use super::known::{Known, Step};
+use super::params::S3OramParams;
+use super::servers;
+use super::standing::are_beyond;
+use super::state::{plan_of, save};
+use super::{impossible, invalid};
+
+/// To which leaves planned accesses map blocks, in order. Secret; wiped when dropped.
+struct Moves<'k> {
+    known: &'k Known,
+    moves: Zeroizing<Vec<[u64; 2]>>,
+}
+
+impl<'k> Moves<'k> {
+    fn new(known: &'k Known) -> Self {
+        Self { known, moves: Zeroizing::new(Vec::with_capacity(WINDOW_ACCESSES_MAX)) }
+    }
+
+    fn add(&mut self, step: &Step) {
+        self.moves.extend(step.address.map(|address| [address, step.to.0]));
+    }
+
+    /// To which a block is mapped after them; none if it is nowhere.
+    fn leaf(&self, address: u64) -> Option<Leaf> {
+        let last = self.moves.iter().rev().find(|[moved, _]| *moved == address);
+        last.map(|[_, leaf]| Leaf(*leaf)).or_else(|| self.known.leaf(address))
+    }
+}
+
+impl ShareArray {
+    pub(super) fn new(
+        params: S3OramParams,
+        key: &MasterKey,
+        trees: &[TreeId],
+        mut store: AnyStore,
+        known: Known,
+    ) -> Result<Self, Error> {
+        if !trees.is_empty() {
+            return Err(impossible("the scheme has no trees"));
+        }
+        let count = params.parties.servers();
+        servers::of(&mut store, count)?;
+        let (sealer, accesses) = (BlockSealer::new(key), known.accesses());
+        Ok(Self {
+            params,
+            store,
+            sealer,
+            known,
+            coins: None,
+            kept: accesses,
+            seen_max: accesses,
+            done: None,
+            wrong: vec![0; count],
+            broken: false,
+        })
+    }
+
+    fn draw_leaf(&self, coins: &mut dyn CryptoRng) -> Leaf {
+        // There are a power of two of them.
+        Leaf(coins.next_u64() & (self.params.tree.leaves() - 1))
+    }
+}
+
+impl Durable for ShareArray {
+    fn blocks(&self) -> u64 {
+        self.params.blocks
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.params.block_bytes as usize
+    }
+
+    fn position_map_bytes(&self) -> usize {
+        self.params.map_bytes() as usize
+    }
+
+    fn buckets_in_storage(&self) -> u64 {
+        self.params.buckets()
+    }
+
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut *self.store
+    }
+
+    fn into_store(self: Box<Self>) -> AnyStore {
+        self.store
+    }
+
+    fn room(&self) -> Result<Room, Error> {
+        check_sound(self.broken)?;
+        Ok(Room { accesses: self.accesses_left(), evictions: 0, must_evict: false })
+    }
+
+    fn window_accesses_max(&self) -> usize {
+        WINDOW_ACCESSES_MAX
+    }
+
+    fn plan(
+        &mut self,
+        wanted: &[Want],
+        planned: &[&Plan],
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Plan, Error> {
+        let mut moves = Moves::new(&self.known);
+        for plan in planned {
+            self.params.steps_of(plan)?.iter().for_each(|step| moves.add(step));
+        }
+        let mut steps = Vec::with_capacity(wanted.len());
+        for want in wanted {
+            let address = match *want {
+                Want::Block(address) if address < self.params.blocks => Some(address),
+                Want::Nothing => None,
+                Want::Block(_) | Want::Position(_) => {
+                    return Err(invalid("the address is past the end"));
+                }
+                Want::Range { .. } | Want::NoRange { .. } => {
+                    return Err(invalid("this scheme has no ranges"));
+                }
+            };
+            // Both are drawn, whatever is shown.
+            let [drawn, to] = [(); 2].map(|()| self.draw_leaf(coins));
+            let leaf = address.and_then(|address| moves.leaf(address));
+            let step = Step { address, from: leaf.unwrap_or(drawn), to };
+            moves.add(&step);
+            steps.push(step);
+        }
+        Ok(plan_of(&steps))
+    }
+
+    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
+        Ok(self.params.steps_of(plan)?.iter().map(|step| step.address).collect())
+    }
+
+    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        let steps = self.params.steps_of(plan)?;
+        if steps.len() != ops.len() || steps.len() as u64 > self.accesses_left() {
+            return Err(invalid("there are more or fewer accesses than operations, or than room"));
+        }
+        let mut moves = Moves::new(&self.known);
+        for (step, op) in steps.iter().zip(&*ops) {
+            if let Some(address) = step.address {
+                check_request(address, op, self.params.blocks, self.block_bytes())?;
+                if moves.leaf(address).is_some_and(|leaf| leaf != step.from) {
+                    return Err(strange());
+                }
+            }
+            moves.add(step);
+        }
+        self.broken = true;
+        for (step, op) in steps.iter().zip(ops) {
+            self.access(step, op)?;
+        }
+        self.broken = false;
+        Ok(())
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        Err(invalid("this scheme has no stash, and evicts when the root is full"))
+    }
+
+    fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        check_range(&range, self.params.blocks)?;
+        self.known.forget(range);
+        Ok(())
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        self.known.is_any_live()
+    }
+
+    /// Servers answer when it is durable: what is left are records beside the blocks.
+    fn flush(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.broken = true;
+        self.store.flush()?;
+        self.broken = false;
+        Ok(())
+    }
+
+    /// The seal needs none, because its nonces follow from what is sealed. What shares are drawn from is drawn anew, so that copies of this client do not share
+    /// alike.
+    fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
+        self.draw_coins(coins);
+    }
+
+    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        save(&self.known, what, out);
+    }
+
+    fn bring_back(&mut self, _: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        self.kept = self.known.accesses();
+    }
+
+    fn sight(&mut self, accesses: u64, _: u64) -> Result<Sighting, Error> {
+        check_sound(self.broken)?;
+        let known = self.known.accesses() + accesses;
+        let (parties, tree) = (self.params.parties, self.params.tree);
+        let servers = self.servers()?;
+        let (epochs, failed) = servers::parted(servers::epochs(servers));
+        if epochs.len() <= parties.colluding() {
+            let advice = "Most servers have to say how far they are";
+            return Err(servers::failure(servers, failed, advice));
+        }
+        self.seen_max = self.seen_max.max(known);
+        if are_beyond(parties, tree, &epochs, self.known.point_after(known)) {
+            Ok(Sighting::Seen)
+        } else {
+            Ok(Sighting::NotYet)
+        }
+    }
+
+    fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+        check_sound(self.broken)?;
+        self.check_all(progress)
+    }
+
+    fn salvage(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        check_sound(self.broken)?;
+        self.salvage_all(each, damaged, progress)
+    }
+
+    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
+        salvage.fate(address)
+    }
+}

@@ -1,0 +1,126 @@
+//! S³ORAM for storage that outlives the client: a scheme of [`oblivio_core::durable`], on the [servers](oblivio_core::store::ShareServers) behind a store.
+//!
+//! An access selects a block, seals it anew and writes it to the root: two trips, whatever it is for. After *A* of them a path is evicted, as part of the last. The client keeps where each block is and which write
+//! was its last; the log of a volume keeps, before any server sees an access, which path it shows and to which the block goes.
+//!
+//! ```text
+//! count of accesses  n      what servers are asked at     n / A evictions, n mod A blocks in the root
+//!            select ─► check ─► seal ─► write     and if the root is full:  epochs ─► go back ─► evict
+//! ```
+//!
+//! # Going back
+//! Servers keep no state to which a client could go back: they know how far they are, to the write, and a client that comes back asks them. All accesses of its log that all servers are through with are done on the client alone, because what
+//! they change there follows from the plan. The first that is not is done again, with the same path: servers that are ahead by its write take it as if they were not (`docs/adr/0016`). So moves have to be
+//! durable before a server sees them.
+//!
+//! # What servers cannot do
+//! A slot holds a block that is [sealed](oblivio_core::seal::BlockSealer) with its address and the number of its write, or nothing but zeros. Each access checks that what it has recovered is the one or the other, whatever it is for: so whether it fails
+//! does not depend on that. *t* servers that lie are noticed; with more than 2*t* + 1 servers those that answer wrong are named, and corrected as far as they are few ([`answers`](crate::answers)).
+//! A server that deals wrong in an eviction spoils blocks, which is noticed when they are read.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `params` | what shapes an array |
+//! | `known` | what the client knows, and what an access changes of it |
+//! | `state` | states and plans as bytes |
+//! | `servers` | asking all servers, and what is said of one that fails |
+//! | `standing` | how far servers are, and which of them are not where they have to be |
+//! | `access` | one access |
+//! | `evict` | an eviction, until all servers are through with it |
+//! | `walk` | all slots of all servers: checking and salvage |
+//! | `array` | the array as volumes use it |
+
+mod access;
+mod array;
+mod evict;
+mod known;
+mod params;
+mod servers;
+mod standing;
+mod state;
+mod walk;
+
+pub use params::S3OramParams;
+
+use oblivio_core::durable::{DurableConfig, DurableScheme, Slots, Wish};
+use oblivio_core::{Error, ErrorKind};
+
+use crate::sharing::Parties;
+use crate::tree::Preset;
+
+/// S³ORAM on share servers.
+pub struct DurableS3Oram;
+
+const NAME: &str = "s3oram";
+
+/// Servers, unless others are asked for.
+const SERVERS: u8 = 3;
+
+impl DurableScheme for DurableS3Oram {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "S3ORAM on three or more share servers that compute: little goes over the link, and no server sees a block"
+    }
+
+    fn needs_servers(&self) -> bool {
+        true
+    }
+
+    fn plan(&self, wish: &Wish) -> Result<Box<dyn DurableConfig>, Error> {
+        let refused = [
+            (wish.stash_blocks_max.is_some(), "bound on the stash (C)"),
+            (wish.tree_top_bytes_max.is_some(), "tree top"),
+            (wish.tree_top_ways.is_some(), "ways of a tree top"),
+            (wish.range_bytes.is_some() || wish.range_policy.is_some(), "ranges"),
+        ];
+        if let Some((_, said)) = refused.iter().find(|(is_said, _)| *is_said) {
+            return Err(impossible(format!(
+                "the scheme `{NAME}` has no {said}: leave it out, or choose another scheme"
+            )));
+        }
+        let slots = match wish.slots {
+            None => Preset::LARGE.slots,
+            Some(Slots::Same(slots)) => slots,
+            Some(Slots::PerLevel(_)) => {
+                return Err(impossible(format!(
+                    "the scheme `{NAME}` has as many slots on every level: give one number"
+                )));
+            }
+        };
+        let accesses = wish.evict_period.unwrap_or(Preset::LARGE.accesses.into());
+        let accesses = u16::try_from(accesses)
+            .map_err(|_| impossible("an eviction comes after 4096 accesses at the latest"))?;
+        let servers = wish.servers.unwrap_or(SERVERS);
+        let colluding = wish.colluding.unwrap_or(servers.saturating_sub(1) / 2);
+        let parties = Parties::new(servers, colluding).map_err(|it| impossible(it.to_string()))?;
+        let preset = Preset { slots, accesses };
+        let params = S3OramParams::new(wish.blocks(), wish.block_bytes, parties, preset)?;
+        let client_bytes = params.cost()?.client_bytes();
+        if client_bytes > wish.client_bytes_max {
+            return Err(impossible(format!(
+                "such a volume takes {client_bytes} bytes of client memory: allow as many"
+            )));
+        }
+        Ok(Box::new(params))
+    }
+
+    fn decode(
+        &self,
+        blocks: u64,
+        block_bytes: u32,
+        params: &[u8],
+    ) -> Result<Box<dyn DurableConfig>, Error> {
+        Ok(Box::new(S3OramParams::decode(blocks, block_bytes, params)?))
+    }
+}
+
+fn impossible(problem: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidConfig, problem)
+}
+
+fn invalid(problem: &str) -> Error {
+    Error::new(ErrorKind::InvalidRequest, problem)
+}

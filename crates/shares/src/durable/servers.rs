@@ -1,0 +1,127 @@
+//! Asking all servers, and what is said of one that fails.
+
+use oblivio_core::durable::AnyStore;
+use oblivio_core::store::{BucketStore, ShareServers};
+use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
+
+use crate::message::{Answer, HostEpoch, Request};
+
+/// What one server has answered, or why it has not, or will not do it.
+pub(super) type Said = Result<Answer, StoreError>;
+
+/// The servers that a store consists of, if it does, and if they are so many.
+///
+/// # Errors
+/// [`StoreMismatch`](ErrorKind::StoreMismatch).
+pub(super) fn of(store: &mut AnyStore, count: usize) -> Result<&mut dyn ShareServers, Error> {
+    let mismatch = |problem: String| Err(Error::new(ErrorKind::StoreMismatch, problem));
+    match store.servers() {
+        None => mismatch(
+            "this scheme needs share servers, and the store has none: name a volume shares://…"
+                .into(),
+        ),
+        Some(servers) if servers.count() != count => mismatch(format!(
+            "the volume is for {count} share servers, and the store has {}: name all of them, in their order",
+            servers.count()
+        )),
+        Some(servers) => Ok(servers),
+    }
+}
+
+/// Asks each server one thing, all at once.
+pub(super) fn ask(servers: &mut dyn ShareServers, requests: Vec<Request>) -> Vec<Said> {
+    let said = ask_some(servers, requests.into_iter().map(Some).collect());
+    said.into_iter().map(|said| said.unwrap_or_else(|| Err(no_answer()))).collect()
+}
+
+/// Asks those servers for which there is something to ask.
+pub(super) fn ask_some(
+    servers: &mut dyn ShareServers,
+    requests: Vec<Option<Request>>,
+) -> Vec<Option<Said>> {
+    let is_asked: Vec<_> = requests.iter().map(Option::is_some).collect();
+    let messages = requests.iter().map(|request| request.as_ref().map(Request::encode)).collect();
+    let mut answered = servers.ask(messages);
+    answered.resize_with(is_asked.len(), || None);
+    let read = |is_asked: bool, answered: Option<Result<Vec<u8>, StoreError>>| {
+        is_asked.then(|| said(answered.unwrap_or_else(|| Err(no_answer()))))
+    };
+    is_asked.into_iter().zip(answered).map(|(is_asked, it)| read(is_asked, it)).collect()
+}
+
+fn said(answered: Result<Vec<u8>, StoreError>) -> Said {
+    match Answer::decode(&answered?) {
+        Ok(Answer::Refused(reason)) => Err(StoreError::new(StoreErrorKind::Refused, reason)),
+        Ok(answer) => Ok(answer),
+        Err(_) => Err(no_answer()),
+    }
+}
+
+/// It has answered with something else than what was asked for.
+pub(super) fn no_answer() -> StoreError {
+    StoreError::new(StoreErrorKind::Failed, "it answers something else than what it was asked")
+}
+
+/// Whether it was done.
+pub(super) fn done(said: Said) -> Result<(), StoreError> {
+    match said? {
+        Answer::Done => Ok(()),
+        _ => Err(no_answer()),
+    }
+}
+
+/// How far all servers are.
+pub(super) fn epochs(servers: &mut dyn ShareServers) -> Vec<Result<HostEpoch, StoreError>> {
+    let requests = vec![Request::Epoch; servers.count()];
+    let epoch = |said: Said| match said? {
+        Answer::Epoch(epoch) => Ok(epoch),
+        _ => Err(no_answer()),
+    };
+    ask(servers, requests).into_iter().map(epoch).collect()
+}
+
+/// The share, if it is one of so many bytes.
+pub(super) fn share(said: Said, bytes: usize) -> Result<Vec<u8>, StoreError> {
+    match said? {
+        Answer::Share(share) if share.len() == bytes => Ok(share),
+        _ => Err(no_answer()),
+    }
+}
+
+/// What servers have told, and those that have not, with the reason.
+pub(super) fn parted<T>(
+    told: impl IntoIterator<Item = Result<T, StoreError>>,
+) -> (Vec<T>, Vec<(usize, StoreError)>) {
+    let (mut values, mut failed) = (Vec::new(), Vec::new());
+    for (server, told) in told.into_iter().enumerate() {
+        match told {
+            Ok(value) => values.push(value),
+            Err(error) => failed.push((server, error)),
+        }
+    }
+    (values, failed)
+}
+
+/// What all have told; or an error that names those that have not, and says what is to be done.
+pub(super) fn all<T>(
+    servers: &dyn ShareServers,
+    told: impl IntoIterator<Item = Result<T, StoreError>>,
+    advice: &str,
+) -> Result<Vec<T>, Error> {
+    let (values, failed) = parted(told);
+    if failed.is_empty() { Ok(values) } else { Err(failure(servers, failed, advice)) }
+}
+
+/// An error that names servers, and says what is to be done.
+pub(super) fn failure(
+    servers: &dyn ShareServers,
+    failed: Vec<(usize, StoreError)>,
+    advice: &str,
+) -> Error {
+    let each = failed.iter().map(|(server, error)| format!("{}: {error}", servers.name(*server)));
+    let message = format!("{}. {advice}", each.collect::<Vec<_>>().join("; "));
+    match failed.into_iter().next() {
+        Some((_, first)) => StoreError::caused_by(first.kind(), message, first).into(),
+        None => Error::new(ErrorKind::Store, message),
+    }
+}

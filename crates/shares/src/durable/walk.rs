@@ -1,0 +1,251 @@
+//! All slots of all servers: whether their shares fit each other and hold what they have to, and what is left where they do not.
+
+use oblivio_core::durable::{Bits, Salvage};
+use oblivio_core::seal::OpenedBlock;
+use oblivio_core::{BucketId, Error, ErrorKind, StoreError};
+use zeroize::Zeroizing;
+
+use super::access::{ALL_ARE_NEEDED, ShareArray};
+use super::servers::{self, ask_some};
+use crate::answers::{choices, decode_from};
+use crate::field::Gf256;
+use crate::message::{HostEpoch, Point, Request, SlotName};
+use crate::sharing::recover;
+use crate::tree::Tree;
+
+/// Shares of one slot, with the numbers of the servers that have them.
+type Shares = (Vec<u8>, Vec<Vec<u8>>);
+
+/// All buckets, the root first.
+fn buckets(tree: Tree) -> impl Iterator<Item = BucketId> {
+    (0..=tree.height()).flat_map(|level| (0..1 << level).map(move |at| BucketId::new(level, at)))
+}
+
+/// How many slots of a bucket may hold something at a point. The others are zeros, or nothing that counts. Public.
+fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
+    let (level, index) = (bucket.level(), bucket.index());
+    if level == 0 {
+        return at.written;
+    }
+    // The last eviction before now whose path begins so.
+    let last = |path: u64| {
+        let period = 1 << level;
+        let since = (at.evictions + period - 1 - path) % period;
+        (at.evictions).checked_sub(since + 1)
+    };
+    let (through, beside) = (last(index), last(index ^ 1 << (level - 1)));
+    let holds = if level == tree.height() {
+        through.is_some() || beside.is_some()
+    } else {
+        // A path that is evicted leaves nothing above its leaf, and what it pushes aside beside it.
+        beside > through
+    };
+    if holds { tree.slots() } else { 0 }
+}
+
+impl ShareArray {
+    /// The shares of a slot, of those servers that are asked.
+    fn fetch(
+        &mut self,
+        at: Point,
+        slot: SlotName,
+        is_asked: &[bool],
+    ) -> Result<(Shares, Vec<(usize, StoreError)>), Error> {
+        let slot_bytes = self.params.slot_bytes();
+        let request = |is_asked: &bool| is_asked.then_some(Request::Fetch { at, slot });
+        let said = ask_some(self.servers()?, is_asked.iter().map(request).collect());
+        let (mut numbers, mut shares, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        for ((server, number), said) in (1..).enumerate().zip(said) {
+            match said.map(|said| servers::share(said, slot_bytes)) {
+                Some(Ok(share)) => {
+                    numbers.push(number);
+                    shares.push(share);
+                }
+                Some(Err(error)) => failed.push((server, error)),
+                None => (),
+            }
+        }
+        Ok(((numbers, shares), failed))
+    }
+
+    /// Which block is in which slot: bucket, slot and address, in order.
+    fn places(&self) -> Zeroizing<Vec<[u64; 3]>> {
+        let mut places = Zeroizing::new(Vec::with_capacity(self.known.blocks() as usize));
+        for address in 0..self.known.blocks() {
+            if let Some(position) = self.known.client.positions().get(address as usize) {
+                let bucket = BucketId::on_path(position.leaf, position.level);
+                places.push([bucket.0, position.slot as u64, address]);
+            }
+        }
+        places.sort_unstable();
+        places
+    }
+
+    /// Checks all slots. Returns how many blocks have contents.
+    pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+        self.look()?;
+        let wrong: Vec<_> = self.wrong_answers().collect();
+        if !wrong.is_empty() {
+            return Err(self.corrupt("share servers have answered wrong"));
+        }
+        let (tree, at, parties) = (self.params.tree, self.known.client.at(), self.params.parties);
+        let places = self.places();
+        let all = vec![true; parties.servers()];
+        let mut found = 0;
+        for (read, bucket) in (1..).zip(buckets(tree)) {
+            for slot in 0..slots(tree, at, bucket) {
+                let name = SlotName { bucket, slot };
+                let ((numbers, shares), failed) = self.fetch(at, name, &all)?;
+                if !failed.is_empty() {
+                    return Err(servers::failure(self.servers()?, failed, ALL_ARE_NEEDED));
+                }
+                let enough = parties.colluding() + 1;
+                let slot_bytes = self.params.slot_bytes();
+                let decoded = decode_from::<Gf256>(parties, enough, &numbers, &shares, slot_bytes);
+                let Ok(decoded) = decoded else {
+                    return Err(self.corrupt("shares of a block do not fit each other"));
+                };
+                if let Some(liar) = decoded.liars.first() {
+                    let name = self.servers()?.name(usize::from(*liar) - 1);
+                    let message = format!(
+                        "a share of {name} does not fit those of the others: make its shares anew with `oblivio shares repair`"
+                    );
+                    return Err(Error::new(ErrorKind::Corrupt, message));
+                }
+                let is_here = |place: &[u64; 3]| place[..2].cmp(&[bucket.0, slot as u64]);
+                if let Ok(place) = places.binary_search_by(is_here) {
+                    let address = places[place][2];
+                    let opened = self.sealer.open(&decoded.block);
+                    if opened.map(|it| it.name()) != self.known.name(Some(address)) {
+                        return Err(self.corrupt("a block is not what was written"));
+                    }
+                    found += 1;
+                }
+            }
+            progress(read);
+        }
+        match places.len() - found {
+            0 => Ok((0..self.known.blocks()).filter(|it| self.known.is_live(*it)).count() as u64),
+            lost => Err(Error::new(ErrorKind::Corrupt, format!("{lost} blocks are lost"))),
+        }
+    }
+
+    /// Hands over each block that is found, wherever it is: slots bring the names of their blocks. Servers may have gone on since this state.
+    pub(super) fn salvage_all(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        let (tree, blocks) = (self.params.tree, self.known.blocks());
+        let live = self.known.live();
+        let mut found = Bits::new(blocks);
+        // Of each block, the number of the best copy so far, plus one.
+        let mut best = Zeroizing::new(vec![0; blocks as usize]);
+        if let Some((at, is_asked)) = self.most_servers(damaged)? {
+            for (read, bucket) in (1..).zip(buckets(tree)) {
+                let mut trouble = None;
+                for slot in 0..slots(tree, at, bucket) {
+                    let (shares, failed) = self.fetch(at, SlotName { bucket, slot }, &is_asked)?;
+                    let opened = self.opened(&shares);
+                    if !failed.is_empty() {
+                        trouble = Some(servers::failure(self.servers()?, failed, ""));
+                    }
+                    match opened {
+                        Ok(Some(opened)) => {
+                            let name = opened.name();
+                            let counts = live.contains(name.address)
+                                && name.number >= self.known.number(name.address)
+                                && name.number >= best[name.address as usize];
+                            if counts {
+                                best[name.address as usize] = name.number + 1;
+                                found.insert(name.address);
+                                each(name.address, opened.bytes());
+                            }
+                        }
+                        Ok(None) => (),
+                        Err(error) => trouble = Some(error),
+                    }
+                }
+                trouble.iter().for_each(&mut *damaged);
+                progress(read);
+            }
+        }
+        progress(self.params.buckets());
+        Ok(Salvage::new(blocks, found, Bits::new(blocks), live))
+    }
+
+    /// The block that some of the shares give; none if they give zeros.
+    fn opened(&self, (numbers, shares): &Shares) -> Result<Option<OpenedBlock>, Error> {
+        let enough = self.params.parties.colluding() + 1;
+        let mut is_zeros = false;
+        for chosen in choices(numbers.len(), enough) {
+            let (places, chosen): (Vec<_>, Vec<_>) =
+                chosen.iter().map(|i| (numbers[*i], &shares[*i][..])).unzip();
+            let Some(slot) = recover::<Gf256>(&places, &chosen) else { continue };
+            if let Some(opened) = self.sealer.open(&slot) {
+                return Ok(Some(opened));
+            }
+            is_zeros |= slot.iter().all(|byte| *byte == 0);
+        }
+        if is_zeros { Ok(None) } else { Err(self.corrupt("a slot holds no block")) }
+    }
+
+    /// Where most servers are, and which are there; none if they are too few to give back anything. What keeps others from it is damage.
+    fn most_servers(
+        &mut self,
+        damaged: &mut dyn FnMut(&Error),
+    ) -> Result<Option<(Point, Vec<bool>)>, Error> {
+        let servers = self.servers()?;
+        let epochs = servers::epochs(servers);
+        let points: Vec<_> = epochs.iter().map(|epoch| point(epoch.as_ref().ok())).collect();
+        let at = |wanted: Point| points.iter().filter(|at| **at == Some(wanted)).count();
+        let most = points.iter().flatten().copied().max_by_key(|point| (at(*point), *point));
+        let failed = epochs.into_iter().enumerate();
+        let failed: Vec<_> = failed.filter_map(|(i, epoch)| Some((i, epoch.err()?))).collect();
+        if !failed.is_empty() {
+            damaged(&servers::failure(servers, failed, ""));
+        }
+        let enough = self.params.parties.colluding() + 1;
+        let found = most.filter(|most| at(*most) >= enough);
+        if found.is_none() {
+            damaged(&self.corrupt("too few share servers are where others are"));
+        }
+        Ok(found.map(|most| (most, points.iter().map(|at| *at == Some(most)).collect())))
+    }
+}
+
+fn point(epoch: Option<&HostEpoch>) -> Option<Point> {
+    epoch.filter(|epoch| epoch.is_set_up).map(|epoch| epoch.at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Preset;
+
+    /// What follows from counters is what evictions, one after the other, do.
+    #[test]
+    fn the_buckets_that_hold_something_follow_from_the_count_of_evictions() {
+        for height in 1..=5 {
+            let tree = Tree::new(height, Preset::SMALL).unwrap();
+            let mut holds = std::collections::HashSet::new();
+            for evictions in 0..100 {
+                let at = Point { evictions, written: 3 };
+                for bucket in buckets(tree) {
+                    let expected = match bucket.level() {
+                        0 => 3,
+                        _ if holds.contains(&bucket) => tree.slots(),
+                        _ => 0,
+                    };
+                    assert_eq!(slots(tree, at, bucket), expected, "{bucket} after {evictions}");
+                }
+                for triplet in tree.triplets(evictions) {
+                    holds.remove(&triplet.source);
+                    holds.insert(triplet.destination);
+                    holds.insert(triplet.sibling);
+                }
+            }
+        }
+    }
+}
