@@ -13,6 +13,7 @@
 //! Tag, key stream and synthetic nonce are those of [a bucket](super::bucket), under keys of their own. Blocks that are sealed twice under one number, as by copies of a client or after
 //! a directory was restored, share a key stream if they are equal alone.
 
+use aegis::aegis256x4::Aegis256X4Mac;
 use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
@@ -22,6 +23,9 @@ use super::era::MasterKey;
 
 /// Bytes of a name.
 const NAME_BYTES: usize = 16;
+
+/// Bytes of a seed, and of the key that it comes from.
+const SEED_BYTES: usize = 32;
 
 /// Bytes that the seal adds to a block.
 pub const BLOCK_SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES + NAME_BYTES;
@@ -47,6 +51,8 @@ impl BlockName {
 /// Seals and opens blocks that stand alone. Its keys are wiped when it is dropped.
 pub struct BlockSealer {
     keys: BucketKeys,
+    /// Of the MAC that gives seeds.
+    seed_key: Zeroizing<[u8; SEED_BYTES]>,
 }
 
 /// A block that was opened, and is what somebody with the key has sealed.
@@ -72,10 +78,23 @@ impl BlockSealer {
     /// Under a key that follows from this one. No two arrays have one key.
     pub fn new(master: &MasterKey) -> Self {
         let mut derived = Zeroizing::new([0; KEYS_BYTES]);
-        Hkdf::<Sha256>::new(None, master.bytes())
-            .expand(b"oblivio block seal v1", derived.as_mut())
-            .expect("96 bytes are less than the 255 hashes HKDF can give");
-        Self { keys: BucketKeys::new(derived) }
+        let mut seed_key = Zeroizing::new([0; SEED_BYTES]);
+        let hkdf = Hkdf::<Sha256>::new(None, master.bytes());
+        for (info, key) in [
+            (&b"oblivio block seal v1"[..], &mut derived[..]),
+            (b"oblivio block seed v1", &mut seed_key[..]),
+        ] {
+            hkdf.expand(info, key).expect("96 bytes are less than the 255 hashes HKDF can give");
+        }
+        Self { keys: BucketKeys::new(derived), seed_key }
+    }
+
+    /// A seed that follows from a sealed block, for what is drawn with it: whoever does not have the key cannot tell it from chance. The same block has the same, so that a write
+    /// that is done again is the same to the last byte.
+    pub fn seed(&self, sealed: &[u8]) -> Zeroizing<[u8; SEED_BYTES]> {
+        let mut mac = Aegis256X4Mac::<SEED_BYTES>::new(&self.seed_key);
+        mac.update(sealed);
+        Zeroizing::new(mac.finalize())
     }
 
     /// The sealed block: [`BLOCK_SEAL_BYTES`] longer than it is.
@@ -108,11 +127,7 @@ impl BlockSealer {
         Some(OpenedBlock { name: BlockName { address, number }, plain })
     }
 
-    fn tag(
-        &self,
-        nonce: &[u8; NONCE_BYTES],
-        masked: &[u8],
-    ) -> aegis::aegis256x4::Aegis256X4Mac<TAG_BYTES> {
+    fn tag(&self, nonce: &[u8; NONCE_BYTES], masked: &[u8]) -> Aegis256X4Mac<TAG_BYTES> {
         let mut mac = self.keys.tag_mac();
         mac.update(nonce);
         mac.update(masked);
@@ -163,13 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn nonces_differ_with_the_name_and_the_block() {
+    fn nonces_and_seeds_differ_with_the_name_and_the_block() {
         let mut seen = HashSet::new();
         for name in [NAME, BlockName { address: 8, ..NAME }, BlockName { number: 8, ..NAME }] {
             for block in [[1; 40], [2; 40]] {
                 let sealed = sealer(1).seal(name, &block);
                 assert!(seen.insert(sealed[..NONCE_BYTES].to_vec()));
                 assert_eq!(sealer(1).seal(name, &block), sealed, "equal ones alone are alike");
+                let seed = sealer(1).seed(&sealed);
+                assert!(seen.insert(seed.to_vec()));
+                assert_eq!(sealer(1).seed(&sealed), seed);
+                assert_ne!(sealer(2).seed(&sealed), seed);
             }
         }
     }

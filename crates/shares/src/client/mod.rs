@@ -323,6 +323,11 @@ impl<F: Field> Client<F> {
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 
+    /// Goes on from this turn: what was shared at the same turns before, with the same coins, is the same again.
+    pub(crate) fn go_to_turn(&mut self, turn: u64) {
+        self.turns = turn;
+    }
+
     /// How far the servers are, as this client has it.
     pub(crate) fn at(&self) -> Point {
         Point { evictions: self.evictions, written: self.written }

@@ -143,8 +143,10 @@ impl ShareArray {
         let name =
             BlockName { address: step.address.unwrap_or(NOTHING), number: self.known.accesses() };
         let sealed = self.sealer.seal(name, &block);
-        let Self { known, coins, .. } = self;
-        let writes = known.client.writes(at.written, &sealed, drawn(coins)?);
+        // What is done again has the same shares: of two times, some servers may have got the one and some the other.
+        let mut coins = ChaCha20Rng::from_seed(*self.sealer.seed(&sealed));
+        self.known.client.go_to_turn(write_turn(self.known.accesses()));
+        let writes = self.known.client.writes(at.written, &sealed, &mut coins);
         let requests = writes.into_iter().map(|it| Request::Write { at, block: it.block });
         let servers = self.servers()?;
         let said = ask(servers, requests.collect());
@@ -156,6 +158,7 @@ impl ShareArray {
         let slot_bytes = self.params.slot_bytes();
         let Self { known, coins, .. } = self;
         let address = step.address.map(|address| address as usize);
+        known.client.go_to_turn(query_turn(known.accesses()));
         let queries = known.client.queries(address, step.from, drawn(coins)?);
         let requests = queries.into_iter().map(|select| Request::Select { at, select });
         let parties = self.params.parties;
@@ -236,6 +239,16 @@ impl ShareArray {
         let since = self.known.accesses() - self.kept;
         self.params.accesses_per_checkpoint().saturating_sub(since)
     }
+}
+
+/// At which turn the query of an access is shared: it says who gets a seed.
+fn query_turn(access: u64) -> u64 {
+    2 * access
+}
+
+/// At which turn its block is.
+fn write_turn(access: u64) -> u64 {
+    2 * access + 1
 }
 
 /// The coins of an era.

@@ -13,6 +13,9 @@
 //! they change there follows from the plan. The first that is not is done again, with the same path: servers that are ahead by its write take it as if they were not (`docs/adr/0016`). So moves have to be
 //! durable before a server sees them.
 //!
+//! Of a write that is done again, some servers may keep the share that they got the first time, and be through with it: all of them have it then, from two times. So it has the same shares each time. They are
+//! drawn from a seed that follows from the sealed block, and the seal has no chance in it.
+//!
 //! # What servers cannot do
 //! A slot holds a block that is [sealed](oblivio_core::seal::BlockSealer) with its address and the number of its write, or nothing but zeros. Each access checks that what it has recovered is the one or the other, whatever it is for: so whether it fails
 //! does not depend on that. *t* servers that lie are noticed; with more than 2*t* + 1 servers those that answer wrong are named, and corrected as far as they are few ([`answers`](crate::answers)).

@@ -1,0 +1,174 @@
+//! S³ORAM as a scheme of volumes: nothing that was acknowledged is lost wherever the client or a server stops, and whoever lies or is set back is named.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+mod owner;
+mod servers;
+mod trust;
+mod view;
+
+use oblivio_core::durable::{Fate, Save, Want};
+use oblivio_core::scheme::Sighting;
+use oblivio_shares::sharing::Parties;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use owner::{BLOCK_BYTES, BLOCKS, Owner};
+
+fn parties(servers: u8, colluding: u8) -> Parties {
+    Parties::new(servers, colluding).unwrap()
+}
+
+/// A window of accesses, and now and then something else.
+fn step(owner: &mut Owner, choices: &mut StdRng) -> Result<(), oblivio_core::Error> {
+    match choices.random_range(0..20) {
+        0 => owner.forget(choices.random_range(0..BLOCKS)),
+        1 => owner.checkpoint()?,
+        _ => {
+            let accesses = choices.random_range(1..8);
+            let wanted: Vec<_> = (0..accesses)
+                .map(|_| {
+                    let want = match choices.random_range(0..6) {
+                        0 => Want::Nothing,
+                        // Some blocks again and again.
+                        1 => Want::Block(choices.random_range(0..3)),
+                        _ => Want::Block(choices.random_range(0..BLOCKS)),
+                    };
+                    let data = vec![choices.random(); BLOCK_BYTES];
+                    (want, choices.random::<bool>().then_some(data))
+                })
+                .collect();
+            owner.access(&wanted)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_read_is_what_was_written() {
+    for (servers, colluding) in [(3, 1), (5, 1), (5, 2)] {
+        let mut owner = Owner::new(parties(servers, colluding), 1);
+        let mut choices = StdRng::seed_from_u64(2);
+        for _ in 0..500 {
+            step(&mut owner, &mut choices).unwrap();
+        }
+        owner.read_all();
+        let live = owner.expected.len() as u64;
+        assert_eq!(owner.array.check(&mut |_| ()).unwrap(), live);
+        owner.checkpoint().unwrap();
+        owner.reopen().unwrap();
+        owner.read_all();
+    }
+}
+
+#[test]
+fn nothing_is_lost_wherever_the_client_stops() {
+    for (servers, colluding) in [(3, 1), (5, 2)] {
+        let mut owner = Owner::new(parties(servers, colluding), 3);
+        let mut choices = StdRng::seed_from_u64(4);
+        let mut stops = 0;
+        for _ in 0..600 {
+            let at = owner.servers.world().asked + choices.random_range(1..12);
+            let does = (0..servers).map(|_| choices.random()).collect();
+            owner.servers.world().stop = Some((at, does));
+            for _ in 0..3 {
+                if step(&mut owner, &mut choices).is_err() {
+                    stops += 1;
+                    break;
+                }
+            }
+            owner.servers.connect();
+            // It may stop again while it comes back.
+            if choices.random_range(0..3) == 0 {
+                let at = owner.servers.world().asked + choices.random_range(1..20);
+                let does = (0..servers).map(|_| choices.random()).collect();
+                owner.servers.world().stop = Some((at, does));
+                stops += usize::from(owner.reopen().is_err());
+                owner.servers.connect();
+            }
+            owner.reopen().unwrap();
+        }
+        assert!(stops > 500, "{stops}");
+        owner.read_all();
+        owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+#[test]
+fn evictions_are_begun_again_until_all_are_through() {
+    let mut owner = Owner::new(parties(3, 1), 5);
+    for i in 0..40 {
+        owner.servers.world().failing_evictions = (i % 5) as usize;
+        owner.write(i % BLOCKS, i as u8).unwrap();
+    }
+    owner.servers.world().failing_evictions = 5;
+    let error = (0..4).find_map(|i| owner.write(i, 7).err()).unwrap().to_string();
+    assert!(error.contains("server 2: another server has not dealt"), "{error}");
+    owner.reopen().unwrap();
+    owner.read_all();
+}
+
+#[test]
+fn an_old_directory_is_refused() {
+    let mut owner = Owner::new(parties(3, 1), 6);
+    for i in 0..10 {
+        owner.write(i, 1).unwrap();
+    }
+    let old = owner.log.clone();
+    assert_eq!(owner.sight(), Sighting::NotYet);
+    owner.write(1, 2).unwrap();
+    let new = std::mem::replace(&mut owner.log, old);
+    assert_eq!(owner.sight(), Sighting::Seen);
+    // Whoever does not look is refused all the same, and nothing is changed.
+    let (mut array, _) = owner.restored();
+    array.begin_era(oblivio_core::durable::EraStart::Opening, &mut owner.coins);
+    let plan = array.plan(&[Want::Nothing], &[], &mut owner.coins).unwrap();
+    let error = array.carry_out(&plan, &mut [oblivio_core::Op::Write(&[])]).unwrap_err();
+    assert!(error.to_string().contains("further than the client's directory"), "{error}");
+    owner.log = new;
+    owner.reopen().unwrap();
+    owner.read_all();
+}
+
+#[test]
+fn states_and_sections_are_as_long_as_is_said() {
+    use oblivio_core::durable::DurableConfig;
+    let mut owner = Owner::new(parties(3, 1), 7);
+    let size = owner.params.state_size().unwrap();
+    let expected: u64 = size.whole.iter().map(|it| it.sections * it.bytes).sum();
+    for i in 0..30 {
+        let bytes = |what| {
+            let mut bytes = 0;
+            owner.array.save(what, &mut |section| bytes += section.len() as u64);
+            bytes
+        };
+        assert_eq!(bytes(Save::WholePadded), expected);
+        assert!(bytes(Save::Whole) <= expected && bytes(Save::Changes) < 16);
+        owner.write(i, 3).unwrap();
+    }
+}
+
+#[test]
+fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
+    let mut owner = Owner::new(parties(3, 1), 8);
+    for i in 0..50 {
+        owner.write(i, i as u8).unwrap();
+    }
+    owner.forget(4);
+    owner.checkpoint().unwrap();
+    for i in 0..9 {
+        owner.read(i).unwrap();
+    }
+    owner.servers.world().missing[1] = true;
+    let (mut array, _) = owner.restored();
+    let (mut found, mut damage) = (std::collections::HashMap::new(), 0);
+    let mut each = |address, bytes: &[u8]| {
+        found.insert(address, bytes.to_vec());
+    };
+    let salvage = array.salvage(&mut each, &mut |_| damage += 1, &mut |_| ()).unwrap();
+    owner.expected.remove(&4);
+    assert_eq!(found, owner.expected);
+    assert!(damage > 0, "a server is missing");
+    assert_eq!(array.fate(&salvage, 3), Fate::Found);
+    assert_eq!(array.fate(&salvage, 4), Fate::Empty);
+}

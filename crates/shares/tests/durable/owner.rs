@@ -1,0 +1,187 @@
+//! Whoever has an array, writes its plans down before they are carried out, and comes back after a crash.
+
+use std::collections::HashMap;
+
+use oblivio_core::durable::{Durable, DurableConfig, EraStart, Plan, Save, Want};
+use oblivio_core::scheme::{Op, Sighting};
+use oblivio_core::{Error, MasterKey};
+use oblivio_shares::durable::S3OramParams;
+use oblivio_shares::sharing::Parties;
+use oblivio_shares::tree::Preset;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::servers::Servers;
+
+pub(crate) const BLOCKS: u64 = 60;
+pub(crate) const BLOCK_BYTES: usize = 32;
+
+/// So short that paths are evicted all the time, and long enough that no bucket overflows.
+pub(crate) const PRESET: Preset = Preset { slots: 32, accesses: 4 };
+
+/// What a directory holds.
+#[derive(Clone)]
+pub(crate) enum Record {
+    State(Vec<Vec<u8>>),
+    Accesses(Plan, Vec<Option<Vec<u8>>>),
+    Forget(u64),
+}
+
+pub(crate) struct Owner {
+    pub(crate) params: S3OramParams,
+    pub(crate) servers: Servers,
+    pub(crate) log: Vec<Record>,
+    pub(crate) array: Box<dyn Durable>,
+    pub(crate) expected: HashMap<u64, Vec<u8>>,
+    pub(crate) coins: StdRng,
+}
+
+pub(crate) fn params(parties: Parties) -> S3OramParams {
+    S3OramParams::new(BLOCKS, BLOCK_BYTES as u32, parties, PRESET).unwrap()
+}
+
+fn key() -> MasterKey {
+    MasterKey::from_bytes([9; 32])
+}
+
+impl Owner {
+    pub(crate) fn new(parties: Parties, seed: u64) -> Self {
+        let (params, servers) = (params(parties), Servers::new(parties.servers()));
+        let mut coins = StdRng::seed_from_u64(seed);
+        let array = params.create(key(), &[], Box::new(servers.clone()), &mut coins).unwrap();
+        let mut owner =
+            Self { params, servers, log: Vec::new(), array, expected: HashMap::new(), coins };
+        owner.save(Save::Whole);
+        owner
+    }
+
+    pub(crate) fn save(&mut self, what: Save) {
+        let mut sections = Vec::new();
+        self.array.save(what, &mut |section| sections.push(section.to_vec()));
+        self.log.push(Record::State(sections));
+        self.array.settle();
+    }
+
+    pub(crate) fn checkpoint(&mut self) -> Result<(), Error> {
+        self.array.flush()?;
+        self.array.begin_era(EraStart::Checkpoint, &mut self.coins);
+        self.save(Save::Changes);
+        Ok(())
+    }
+
+    /// Makes accesses, each of which writes if there is something to write. What is read is compared.
+    pub(crate) fn access(&mut self, wanted: &[(Want, Option<Vec<u8>>)]) -> Result<(), Error> {
+        if self.array.room()?.accesses < wanted.len() as u64 {
+            self.checkpoint()?;
+        }
+        let wants: Vec<_> = wanted.iter().map(|(want, _)| *want).collect();
+        let plan = self.array.plan(&wants, &[], &mut self.coins)?;
+        let writes: Vec<_> = wanted.iter().map(|(_, data)| data.clone()).collect();
+        self.log.push(Record::Accesses(plan.clone(), writes));
+        let mut found = vec![vec![0xee; BLOCK_BYTES]; wanted.len()];
+        let mut expected = Vec::new();
+        for (want, data) in wanted {
+            if let Want::Block(address) = want {
+                expected.push(self.expected(*address));
+                if let Some(data) = data {
+                    self.expected.insert(*address, data.clone());
+                }
+            } else {
+                expected.push(vec![0xee; BLOCK_BYTES]);
+            }
+        }
+        let ops = wanted.iter().zip(&mut found).map(|((_, data), found)| match data {
+            Some(data) => Op::Write(data),
+            None => Op::Read(found),
+        });
+        self.array.carry_out(&plan, &mut ops.collect::<Vec<_>>())?;
+        for (i, (_, data)) in wanted.iter().enumerate() {
+            assert!(data.is_some() || found[i] == expected[i], "access {i}");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(&mut self, address: u64) -> Result<(), Error> {
+        self.access(&[(Want::Block(address), None)])
+    }
+
+    pub(crate) fn write(&mut self, address: u64, fill: u8) -> Result<(), Error> {
+        self.access(&[(Want::Block(address), Some(vec![fill; BLOCK_BYTES]))])
+    }
+
+    pub(crate) fn forget(&mut self, address: u64) {
+        self.log.push(Record::Forget(address));
+        self.array.forget(address..address + 1).unwrap();
+        self.expected.remove(&address);
+    }
+
+    fn expected(&self, address: u64) -> Vec<u8> {
+        self.expected.get(&address).cloned().unwrap_or(vec![0; BLOCK_BYTES])
+    }
+
+    pub(crate) fn read_all(&mut self) {
+        for address in 0..BLOCKS {
+            self.read(address).unwrap();
+        }
+    }
+
+    /// The client in the state of its last checkpoint, and what has come since.
+    pub(crate) fn restored(&self) -> (Box<dyn Durable>, Vec<Record>) {
+        let latest = self.log.iter().rposition(|it| matches!(it, Record::State(_))).unwrap();
+        let mut restore = self.params.restore().unwrap();
+        for record in &self.log[..=latest] {
+            match record {
+                Record::State(sections) => {
+                    restore.begin_state().unwrap();
+                    sections.iter().for_each(|section| restore.section(section).unwrap());
+                }
+                Record::Accesses(plan, writes) => {
+                    let is_written: Vec<_> = writes.iter().map(Option::is_some).collect();
+                    restore.carried_out(plan, &is_written).unwrap();
+                }
+                Record::Forget(address) => restore.forgotten(*address..address + 1).unwrap(),
+            }
+        }
+        let array = restore.finish(key(), &[], Box::new(self.servers.clone())).unwrap();
+        (array, self.log[latest + 1..].to_vec())
+    }
+
+    /// What servers show a client that comes back.
+    pub(crate) fn sight(&self) -> Sighting {
+        let (mut array, pending) = self.restored();
+        let accesses = pending.iter().map(|record| match record {
+            Record::Accesses(plan, _) => plan.accesses() as u64,
+            _ => 0,
+        });
+        array.sight(accesses.sum(), 0).unwrap()
+    }
+
+    /// Comes back, as a volume does: looks, does again what the log holds, and keeps the state.
+    pub(crate) fn reopen(&mut self) -> Result<(), Error> {
+        let (mut array, pending) = self.restored();
+        let accesses = pending.iter().map(|record| match record {
+            Record::Accesses(plan, _) => plan.accesses() as u64,
+            _ => 0,
+        });
+        assert_eq!(array.sight(accesses.sum(), 0)?, Sighting::NotYet);
+        array.begin_era(EraStart::Opening, &mut self.coins);
+        for record in pending {
+            match record {
+                Record::Accesses(plan, writes) => {
+                    let mut nowhere = vec![vec![0; BLOCK_BYTES]; writes.len()];
+                    let ops = writes.iter().zip(&mut nowhere).map(|(data, nowhere)| {
+                        data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
+                    });
+                    array.carry_out(&plan, &mut ops.collect::<Vec<_>>())?;
+                }
+                Record::Forget(address) => array.forget(address..address + 1)?,
+                Record::State(_) => unreachable!(),
+            }
+        }
+        array.flush()?;
+        self.array = array;
+        self.log.clear();
+        self.save(Save::WholePadded);
+        Ok(())
+    }
+}

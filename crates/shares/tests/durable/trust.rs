@@ -1,0 +1,115 @@
+//! Servers that lie, are missing or are set back.
+
+use oblivio_core::ErrorKind;
+use oblivio_core::durable::Want;
+use oblivio_shares::message::Point;
+
+use crate::owner::{BLOCK_BYTES, Owner};
+use crate::parties;
+
+/// An array of which one server lies, and what comes of an access.
+fn access_with_a_liar(want: Want, data: Option<Vec<u8>>, liar: usize) -> (ErrorKind, String) {
+    let mut owner = Owner::new(parties(3, 1), 1);
+    for i in 0..11 {
+        owner.write(i, 5).unwrap();
+    }
+    owner.forget(3);
+    owner.servers.world().lying[liar] = true;
+    let error = owner.access(&[(want, data)]).unwrap_err();
+    (error.kind(), error.to_string())
+}
+
+#[test]
+fn of_three_servers_one_that_lies_makes_all_accesses_fail_alike() {
+    for liar in 0..3 {
+        let data = || Some(vec![1; BLOCK_BYTES]);
+        let first = access_with_a_liar(Want::Block(2), None, liar);
+        assert_eq!(first.0, ErrorKind::Corrupt);
+        assert!(first.1.contains("lies"), "{}", first.1);
+        for (want, data) in [
+            (Want::Block(2), data()),
+            // Never written, forgotten, and no block.
+            (Want::Block(40), None),
+            (Want::Block(40), data()),
+            (Want::Block(3), None),
+            (Want::Nothing, data()),
+        ] {
+            assert_eq!(access_with_a_liar(want, data, liar), first);
+        }
+    }
+}
+
+#[test]
+fn of_five_servers_one_that_lies_is_named_and_corrected() {
+    let mut owner = Owner::new(parties(5, 1), 2);
+    for i in 0..20 {
+        owner.write(i, i as u8).unwrap();
+    }
+    owner.servers.world().lying[3] = true;
+    owner.read_all();
+    let error = owner.array.check(&mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("server 4 (60 times)"), "{error}");
+}
+
+#[test]
+fn a_server_that_is_set_back_is_named_and_so_is_one_that_runs_ahead() {
+    let point = |evictions, written| Point { evictions, written };
+    for (claim, expected) in [
+        (point(0, 3), "server 2 is set back"),
+        (point(9, 0), "server 2 says that it is further"),
+        (point(u64::MAX, 0), "server 2: it answers something else"),
+        (point(2, 77), "server 2 says that it is where no server can be"),
+    ] {
+        let mut owner = Owner::new(parties(3, 1), 3);
+        for i in 0..11 {
+            owner.write(i, 5).unwrap();
+        }
+        owner.servers.world().claims[1] = Some(claim);
+        let error = owner.reopen().unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        owner.servers.world().claims[1] = None;
+        owner.reopen().unwrap();
+        owner.read_all();
+    }
+}
+
+#[test]
+fn one_server_that_says_it_is_behind_by_a_step_changes_nothing() {
+    let mut owner = Owner::new(parties(3, 1), 4);
+    for i in 0..11 {
+        owner.write(i, 5).unwrap();
+    }
+    let points = owner.servers.world().points();
+    assert_eq!(points, [Point { evictions: 2, written: 3 }; 3]);
+    owner.servers.world().claims[1] = Some(Point { evictions: 2, written: 2 });
+    owner.reopen().unwrap();
+    owner.servers.world().claims[1] = None;
+    owner.read_all();
+}
+
+#[test]
+fn servers_that_were_all_set_back_are_refused() {
+    let mut owner = Owner::new(parties(3, 1), 5);
+    for i in 0..11 {
+        owner.write(i, 5).unwrap();
+    }
+    owner.checkpoint().unwrap();
+    owner.write(1, 1).unwrap();
+    owner.servers.world().claims = vec![Some(Point { evictions: 2, written: 2 }); 3];
+    let error = owner.reopen().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreMismatch);
+    assert!(error.to_string().contains("set back together"), "{error}");
+}
+
+#[test]
+fn a_server_that_is_missing_is_named() {
+    let mut owner = Owner::new(parties(3, 1), 6);
+    owner.write(1, 1).unwrap();
+    owner.servers.world().missing[2] = true;
+    let error = owner.write(1, 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Store);
+    assert!(error.to_string().contains("server 3: it does not answer"), "{error}");
+    owner.servers.world().missing[2] = false;
+    owner.reopen().unwrap();
+    owner.read_all();
+}

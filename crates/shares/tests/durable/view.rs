@@ -1,0 +1,103 @@
+//! What servers see: the same, whatever the owner does.
+
+use std::collections::HashMap;
+
+use oblivio_core::durable::Want;
+use oblivio_shares::message::{Point, Request};
+use oblivio_testkit::statistics::{Verdicts, uniformity};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::owner::{BLOCK_BYTES, BLOCKS, Owner};
+use crate::{parties, step};
+
+const ACCESSES: u64 = 2_000;
+
+type Workload = fn(u64) -> (Want, Option<Vec<u8>>);
+
+const WORKLOADS: [(&str, Workload); 5] = [
+    ("reads of one block", |_| (Want::Block(7), None)),
+    ("writes of one block", |i| (Want::Block(7), Some(vec![i as u8; BLOCK_BYTES]))),
+    ("reads of all", |i| (Want::Block(i % BLOCKS), None)),
+    ("writes of all", |i| (Want::Block(i % BLOCKS), Some(vec![0; BLOCK_BYTES]))),
+    ("nothing", |_| (Want::Nothing, Some(Vec::new()))),
+];
+
+/// What server 1 is asked.
+fn seen(workload: Workload, seed: u64) -> Vec<Request> {
+    let mut owner = Owner::new(parties(3, 1), seed);
+    for i in 0..ACCESSES {
+        owner.access(&[workload(i)]).unwrap();
+    }
+    owner.servers.world().seen[0].clone()
+}
+
+/// All that is neither a leaf nor a share.
+fn shape(request: &Request) -> (usize, Option<Point>) {
+    let at = match request {
+        Request::Select { at, .. } | Request::Write { at, .. } => Some(*at),
+        _ => None,
+    };
+    (request.encode().len(), at)
+}
+
+#[test]
+fn servers_are_asked_the_same_whatever_the_owner_does() {
+    let shapes =
+        WORKLOADS.map(|(_, workload)| -> Vec<_> { seen(workload, 1).iter().map(shape).collect() });
+    for (other, (name, _)) in shapes.iter().zip(WORKLOADS) {
+        assert!(*other == shapes[0], "{name}");
+    }
+    assert!(shapes[0].len() as u64 > 2 * ACCESSES);
+}
+
+#[test]
+fn leaves_are_uniform_whatever_the_owner_does() {
+    let mut verdicts = Verdicts::new(1e-6);
+    for (name, workload) in WORKLOADS {
+        let (mut single, mut pairs, mut before) = (vec![0; 16], vec![0; 16], 0);
+        for request in seen(workload, 2) {
+            if let Request::Select { select, .. } = request {
+                let leaf = select.leaf.0 as usize;
+                single[leaf] += 1;
+                pairs[before * 4 + leaf % 4] += 1;
+                before = leaf % 4;
+            }
+        }
+        verdicts.add(format!("{name}: leaves"), uniformity(&single));
+        verdicts.add(format!("{name}: one after the other"), uniformity(&pairs));
+    }
+    verdicts.conclude();
+}
+
+/// After a crash, servers see again what they have seen, and else what was drawn for another access.
+#[test]
+fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
+    let mut owner = Owner::new(parties(3, 1), 3);
+    let mut choices = StdRng::seed_from_u64(4);
+    for _ in 0..300 {
+        let at = owner.servers.world().asked + choices.random_range(1..12);
+        let does = (0..3).map(|_| choices.random()).collect();
+        owner.servers.world().stop = Some((at, does));
+        for _ in 0..3 {
+            if step(&mut owner, &mut choices).is_err() {
+                break;
+            }
+        }
+        owner.servers.connect();
+        owner.reopen().unwrap();
+    }
+    let mut shown = HashMap::new();
+    let mut latest = Point::default();
+    let mut again = 0;
+    for request in &owner.servers.world().seen[0] {
+        if let Request::Select { at, select } = request {
+            assert!(*at >= latest, "an access is made again that others came after");
+            latest = *at;
+            let before = shown.insert(*at, select.leaf);
+            assert!(before.is_none_or(|leaf| leaf == select.leaf), "another path is shown");
+            again += usize::from(before.is_some());
+        }
+    }
+    assert!(again > 20, "{again}");
+}
