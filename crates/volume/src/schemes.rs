@@ -7,12 +7,14 @@ use oblivio_core::durable::range::DurableRange;
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::scan::DurableScan;
 use oblivio_core::durable::{DurableScheme, Wish};
+use oblivio_shares::durable::DurableS3Oram;
 
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::superblock::SchemeName;
 
 /// All of them. The first is what a volume has unless another is asked for.
-pub const SCHEMES: &[&dyn DurableScheme] = &[&DurableRaw, &DurableRange, &DurableScan];
+pub const SCHEMES: &[&dyn DurableScheme] =
+    &[&DurableRaw, &DurableRange, &DurableScan, &DurableS3Oram];
 
 /// What a volume has unless another is asked for.
 pub fn default() -> &'static dyn DurableScheme {

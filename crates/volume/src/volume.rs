@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use oblivio_core::durable::{AnyStore, Want};
-use oblivio_core::store::{TreeId, TreeShape};
+use oblivio_core::store::{LevelShape, TreeId, TreeShape};
 use oblivio_core::{Access, HitPolicy, Op};
 
 use self::reads::BegunReads;
@@ -90,9 +90,12 @@ impl Default for VolumeOptions {
 pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
     let of_scheme = params.config()?.shapes()?;
     let superblocks = superblock::copies::shape;
-    let (first, others) = of_scheme.split_at(of_scheme.len().min(1));
-    let around = |middle: &[TreeShape]| [&[superblocks(), anchor::shape()], middle].concat();
-    Ok([&around(first)[..], &[superblocks()], others].concat())
+    let mut of_scheme = of_scheme.into_iter();
+    // The place of a scheme's first tree is there, also if it has none.
+    let first =
+        of_scheme.next().unwrap_or_else(|| TreeShape::new(vec![LevelShape::of_heads(0, 0)]));
+    let records = [superblocks(), anchor::shape(), first, superblocks()];
+    Ok(records.into_iter().chain(of_scheme).collect())
 }
 
 /// A durable array of blocks. One thread uses it; [`Disk`](crate::disk::Disk) serves many.

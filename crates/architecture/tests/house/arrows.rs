@@ -15,8 +15,8 @@ const HOUSE: [(&str, &[&str]); 16] = [
     ("oblivio-wire", &["oblivio-core"]),
     ("oblivio-store", &["oblivio-core", "oblivio-wire"]),
     ("oblivio-shares", &["oblivio-core"]),
-    // Storage is handed to a volume, as core's trait: it knows no store.
-    ("oblivio-volume", &["oblivio-core"]),
+    // Storage is handed to a volume, as core's trait: it knows no store. S³ORAM is a scheme like those of core, with a crate of its own.
+    ("oblivio-volume", &["oblivio-core", "oblivio-shares"]),
     ("oblivio-sim", &["oblivio-core"]),
     (
         "oblivio-serve",

@@ -24,7 +24,7 @@ pub struct LevelShape {
 
 impl LevelShape {
     /// Buckets without slots: a head of `bytes` bytes each.
-    pub(crate) fn of_heads(buckets: u64, bytes: usize) -> Self {
+    pub fn of_heads(buckets: u64, bytes: usize) -> Self {
         let bytes = bytes as u64;
         Self {
             buckets,

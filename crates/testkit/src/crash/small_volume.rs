@@ -426,7 +426,9 @@ mod tests {
     fn every_scheme_of_volumes_has_a_small_volume() {
         let small = SmallVolume::default().on_each_scheme().map(|setup| setup.params());
         let small: Vec<_> = small.iter().map(|params| params.scheme.as_str()).collect();
-        let all: Vec<_> = SCHEMES.iter().map(|scheme| scheme.name()).collect();
+        // A scheme that needs servers cannot stand on a store in memory.
+        let all = SCHEMES.iter().filter(|scheme| !scheme.needs_servers());
+        let all: Vec<_> = all.map(|scheme| scheme.name()).collect();
         assert_eq!(small, all);
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use oblivio_core::durable::{Durable, EraStart};
+use oblivio_core::durable::{Durable, DurableConfig, EraStart};
 use oblivio_core::store::BucketStore;
 use oblivio_core::{HitPolicy, MasterKey, Op};
 use zeroize::Zeroizing;
 
-use super::{Volume, VolumeOptions, trees};
+use super::{SyncMoves, Volume, VolumeOptions, trees};
 use crate::anchor;
 use crate::announced;
 use crate::coins::Coins;
@@ -64,6 +64,7 @@ impl Volume {
     ) -> Result<Self, VolumeError> {
         let Unlocked { superblock, volume_key: key, .. } = owner;
         let config = superblock.params().config()?;
+        check_sync(&*config, &options)?;
         let mut coins = coins.into();
         let trees = trees(config.shapes()?.len());
         let array = config.create(seal_key(key), &trees, Box::new(store), &mut coins)?;
@@ -122,6 +123,7 @@ impl Volume {
         let Unlocked { superblock, volume_key: key, .. } = owner;
         let volume_id = superblock.volume_id();
         let config = superblock.params().config()?;
+        check_sync(&*config, &options)?;
         if options.hits == HitPolicy::Serve && !config.may_serve_on_client() {
             let message = format!(
                 "volumes of the scheme `{}` serve no block without an access: leave --serve-hits out",
@@ -167,6 +169,18 @@ impl Volume {
         tampering::forget(&mut *ledger.dir)?;
         Ok((Self::new(live, ledger, options), recovery))
     }
+}
+
+/// Refuses to let moves become durable late where a power loss would then cost the whole volume.
+fn check_sync(config: &dyn DurableConfig, options: &VolumeOptions) -> Result<(), VolumeError> {
+    if !config.needs_durable_moves() || options.sync_moves == SyncMoves::BeforeReads {
+        return Ok(());
+    }
+    let message = format!(
+        "volumes of the scheme `{}` keep their moves before storage sees them, or lose all in a power loss: leave --sync-moves out",
+        config.scheme()
+    );
+    Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
 }
 
 fn opening(
