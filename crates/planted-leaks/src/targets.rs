@@ -93,6 +93,18 @@ pub(crate) const SHARES_VIEW: TestTarget =
 pub(crate) const SHARES_COINS: TestTarget =
     TestTarget { package: "oblivio-shares", program: "scheme", module: "coins" };
 
+/// What share servers see of a volume.
+pub(crate) const SHARES_DURABLE_VIEW: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "durable", module: "view" };
+
+/// Servers of a volume that lie.
+pub(crate) const SHARES_DURABLE_TRUST: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "durable", module: "trust" };
+
+/// A volume on share servers, and crashes of its client.
+pub(crate) const SHARES_DURABLE: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "durable", module: "" };
+
 /// Secret sharing alone.
 pub(crate) const SHARES_SHARING: TestTarget =
     TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "sharing::tests" };

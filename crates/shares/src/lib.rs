@@ -15,12 +15,12 @@
 //! | [`client`] | where each block is, and what is asked of servers | Protocol 2, Subroutines 1 and 3 |
 //! | [`answers`] | answers that contradict each other | |
 //! | [`server`] | what one server does with its shares | Subroutines 1 and 3 |
+//! | [`durable`] | the scheme of volumes: what a client keeps, and how it comes back | |
 //!
 //! Nothing here does I/O or takes chance from the system: who uses it carries messages from the client to servers and between servers.
 //!
 //! # What it does not do yet
-//! It is the scheme alone: shares lie in memory, and there is no network and no durability. Servers that do not do what they are told are noticed by
-//! answers that contradict each other, and not else. How evictions count on all servers or on none is in ADR 16.
+//! Servers that do not do what they are told are noticed by answers that contradict each other, or are not what was written ([`durable`]). How evictions count on all servers or on none is in ADR 16.
 //! The client wipes queries, matrices and its position map; blocks are their owner's to wipe. Nobody outside the project has audited it.
 
 pub mod answers;

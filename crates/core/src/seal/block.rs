@@ -89,11 +89,11 @@ impl BlockSealer {
         Self { keys: BucketKeys::new(derived), seed_key }
     }
 
-    /// A seed that follows from a sealed block, for what is drawn with it: whoever does not have the key cannot tell it from chance. The same block has the same, so that a write
+    /// A seed that follows from some bytes, as a sealed block, for what is drawn with it: whoever does not have the key cannot tell it from chance. The same bytes have the same, so that a write
     /// that is done again is the same to the last byte.
-    pub fn seed(&self, sealed: &[u8]) -> Zeroizing<[u8; SEED_BYTES]> {
+    pub fn seed(&self, of: &[u8]) -> Zeroizing<[u8; SEED_BYTES]> {
         let mut mac = Aegis256X4Mac::<SEED_BYTES>::new(&self.seed_key);
-        mac.update(sealed);
+        mac.update(of);
         Zeroizing::new(mac.finalize())
     }
 

@@ -12,6 +12,7 @@ mod recovery;
 mod remote;
 mod rho;
 mod rotating;
+mod s3oram;
 mod scan;
 mod schedule;
 mod sealing;
@@ -42,7 +43,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 17] = [
+const GROUPS: [&[Leak]; 18] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -59,6 +60,7 @@ const GROUPS: [&[Leak]; 17] = [
     remote::LEAKS,
     stripe::LEAKS,
     shares::LEAKS,
+    s3oram::LEAKS,
     program::LEAKS,
 ];
 

@@ -1,12 +1,13 @@
 //! One access: a block is selected, checked, sealed anew and written to the root, whatever it is for.
 
 use chacha20::ChaCha20Rng;
-use oblivio_core::durable::AnyStore;
+use oblivio_core::durable::{AnyStore, Plan};
 use oblivio_core::scheme::Op;
 use oblivio_core::seal::{BlockName, BlockSealer};
 use oblivio_core::store::ShareServers;
+use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, ErrorKind};
-use rand_core::{CryptoRng, SeedableRng};
+use rand_core::{CryptoRng, Rng, SeedableRng};
 use zeroize::Zeroizing;
 
 use super::known::{Known, NOTHING, Step};
@@ -49,6 +50,15 @@ impl ShareArray {
         let mut seed = Zeroizing::new(Seed::default());
         coins.fill_bytes(&mut *seed);
         self.coins = Some(ChaCha20Rng::from_seed(*seed));
+    }
+
+    /// What is drawn from now on follows from a plan, too: copies of this client that go on with others share otherwise.
+    pub(super) fn mix_in(&mut self, plan: &Plan) -> Result<(), Error> {
+        let mut mixed = WipedBytes::zeros(size_of::<Seed>());
+        drawn(&mut self.coins)?.fill_bytes(&mut mixed);
+        mixed.extend_from_slice(plan.section());
+        self.coins = Some(ChaCha20Rng::from_seed(*self.sealer.seed(&mixed)));
+        Ok(())
     }
 
     /// The servers.

@@ -164,6 +164,7 @@ impl Durable for ShareArray {
             }
             moves.add(step);
         }
+        self.mix_in(plan)?;
         self.broken = true;
         for (step, op) in steps.iter().zip(ops) {
             self.access(step, op)?;
@@ -196,8 +197,8 @@ impl Durable for ShareArray {
         Ok(())
     }
 
-    /// The seal needs none, because its nonces follow from what is sealed. What shares are drawn from is drawn anew, so that copies of this client do not share
-    /// alike.
+    /// The seal needs none, because its nonces follow from what is sealed. What shares are drawn from is drawn anew: a client that comes back, and copies of one, do not
+    /// share alike.
     fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
         self.draw_coins(coins);
     }

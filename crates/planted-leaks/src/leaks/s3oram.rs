@@ -1,0 +1,87 @@
+//! Leaks of volumes on share servers: what the scheme of volumes adds to S³ORAM.
+
+use super::{Edit, Leak};
+use crate::targets::{SHARES_DURABLE, SHARES_DURABLE_TRUST, SHARES_DURABLE_VIEW};
+
+const ACCESS: &str = "shares/src/durable/access.rs";
+const ARRAY: &str = "shares/src/durable/array.rs";
+const STANDING: &str = "shares/src/durable/standing.rs";
+
+const SHAPE: &str = "servers_are_asked_the_same_whatever_the_owner_does";
+const LEAVES: &str = "leaves_are_uniform_whatever_the_owner_does";
+const AGAIN: &str = "nothing_is_shown_twice_but_the_access_that_was_under_way";
+const FAILURES: &str = "of_three_servers_one_that_lies_makes_all_accesses_fail_alike";
+const OLD: &str = "an_old_directory_is_refused";
+
+/// An access, as it is drawn.
+const STEP: &str = "let step = Step { address, from: leaf.unwrap_or(drawn), to };";
+
+pub(super) const LEAKS: &[Leak] = &[
+    Leak {
+        name: "s3oram-asks-once-more-for-what-has-contents",
+        shows: "which accesses are to blocks with contents",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "let sealed = self.select(at, step)?;",
+            replacement: "let sealed = self.select(at, step)?;
+        if step.address.is_some_and(|address| self.known.is_live(address)) {
+            self.standing()?;
+        }",
+        }],
+        found_by: &[SHARES_DURABLE_VIEW.tests(&[SHAPE])],
+    },
+    Leak {
+        name: "s3oram-zeros-are-not-checked",
+        shows: "a server that lies, by what goes on, which accesses are to nothing",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "(None, None) => is_zeros,",
+            replacement: "(None, None) => is_zeros || true,",
+        }],
+        found_by: &[SHARES_DURABLE_TRUST.tests(&[FAILURES])],
+    },
+    Leak {
+        name: "s3oram-block-goes-back-to-its-path",
+        shows: "that the same block is accessed again",
+        edits: &[Edit {
+            file: ARRAY,
+            find: STEP,
+            replacement: "let step = Step { address, from: leaf.unwrap_or(drawn), to: leaf.unwrap_or(to) };",
+        }],
+        found_by: &[SHARES_DURABLE_VIEW.tests(&[LEAVES])],
+    },
+    Leak {
+        name: "s3oram-path-of-nothing-is-the-first",
+        shows: "which accesses are to no block",
+        edits: &[Edit {
+            file: ARRAY,
+            find: STEP,
+            replacement: "let drawn = if address.is_some() { drawn } else { Leaf(0) };
+            let step = Step { address, from: leaf.unwrap_or(drawn), to };",
+        }],
+        found_by: &[SHARES_DURABLE_VIEW.tests(&[LEAVES])],
+    },
+    Leak {
+        name: "s3oram-path-of-nothing-is-drawn-when-it-is-shown",
+        shows: "after a crash, that the access under way was to no block: it shows another path",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "let queries = known.client.queries(address, step.from, drawn(coins)?);",
+            replacement: "let coins = drawn(coins)?;
+        let leaf = oblivio_core::Leaf(rand_core::Rng::next_u64(coins) & (self.params.tree.leaves() - 1));
+        let leaf = if address.is_some() { step.from } else { leaf };
+        let queries = known.client.queries(address, leaf, coins);",
+        }],
+        found_by: &[SHARES_DURABLE_VIEW.tests(&[AGAIN])],
+    },
+    Leak {
+        name: "s3oram-old-directory-opens",
+        shows: "which block was accessed since the directory was copied: the next access to it shows the same path",
+        edits: &[Edit {
+            file: STANDING,
+            find: "beyond.count() > parties.colluding()",
+            replacement: "beyond.count() > parties.servers()",
+        }],
+        found_by: &[SHARES_DURABLE.tests(&[OLD])],
+    },
+];
