@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+#[path = "../host/disk.rs"]
+mod disk;
 mod owner;
 mod servers;
 mod trust;
@@ -92,6 +94,29 @@ fn nothing_is_lost_wherever_the_client_stops() {
         owner.read_all();
         owner.array.check(&mut |_| ()).unwrap();
     }
+}
+
+#[test]
+fn nothing_is_lost_wherever_a_server_dies() {
+    let mut owner = Owner::new(parties(3, 1), 9);
+    let mut choices = StdRng::seed_from_u64(10);
+    let mut died = 0;
+    for _ in 0..60 {
+        let server = choices.random_range(0..3);
+        owner.servers.world().disks[server].dies_after(choices.random_range(1..60));
+        for _ in 0..3 {
+            if step(&mut owner, &mut choices).is_err() {
+                died += 1;
+                break;
+            }
+        }
+        owner.servers.world().restart(server);
+        owner.reopen().unwrap();
+    }
+    assert!(died > 20, "{died}");
+    assert!((0..3).all(|i| owner.servers.world().disks[i].power_losses() > 5));
+    owner.read_all();
+    owner.array.check(&mut |_| ()).unwrap();
 }
 
 #[test]

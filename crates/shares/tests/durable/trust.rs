@@ -3,6 +3,8 @@
 use oblivio_core::ErrorKind;
 use oblivio_core::durable::Want;
 use oblivio_shares::message::Point;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 
 use crate::owner::{BLOCK_BYTES, Owner};
 use crate::parties;
@@ -99,6 +101,22 @@ fn servers_that_were_all_set_back_are_refused() {
     let error = owner.reopen().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreMismatch);
     assert!(error.to_string().contains("set back together"), "{error}");
+}
+
+#[test]
+fn a_share_that_is_damaged_is_found() {
+    let mut owner = Owner::new(parties(3, 1), 7);
+    for i in 0..50 {
+        owner.write(i, 5).unwrap();
+    }
+    owner.array.check(&mut |_| ()).unwrap();
+    let mut coins = StdRng::seed_from_u64(8);
+    for _ in 0..200 {
+        owner.servers.world().disks[1].flips_a_bit("leaves", &mut coins);
+    }
+    let error = owner.array.check(&mut |_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().contains("do not fit each other"), "{error}");
 }
 
 #[test]
