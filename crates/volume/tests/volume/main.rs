@@ -15,6 +15,7 @@ mod privacy;
 mod range;
 mod reads;
 mod rescue;
+mod s3oram;
 mod scan;
 mod schedule;
 mod state_damage;

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod rescued;
 pub(crate) mod seen;
+pub(crate) mod share_servers;
 pub(crate) mod together;
 
 use oblivio_volume::state_dir::FILLER;

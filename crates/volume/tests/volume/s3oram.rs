@@ -1,0 +1,152 @@
+//! A volume on share servers: records beside them, a log before them, and back after a crash.
+
+use oblivio_core::durable::Wish;
+use oblivio_testkit::crash::{Survival, World};
+use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::rescue::{Damage, rescue};
+use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
+use oblivio_volume::volume::shapes;
+use oblivio_volume::{SyncMoves, Volume, VolumeError, VolumeErrorKind, VolumeOptions};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use zeroize::Zeroizing;
+
+use crate::support::rescued::Target;
+use crate::support::share_servers::{Hosts, OnServers};
+
+const BLOCKS: u64 = 60;
+const BLOCK_BYTES: usize = 64;
+
+struct Setup {
+    world: World,
+    hosts: Hosts,
+    owner: Unlocked,
+}
+
+impl Setup {
+    fn new() -> Self {
+        let wish = Wish {
+            block_bytes: BLOCK_BYTES as u32,
+            slots: Some(oblivio_core::durable::Slots::Same(32)),
+            evict_period: Some(4),
+            ..Wish::new(BLOCKS * BLOCK_BYTES as u64, "s3oram")
+        };
+        let params = VolumeParams::plan(&wish).unwrap();
+        let world = World::new(&shapes(&params).unwrap());
+        let mut coins = StdRng::seed_from_u64(1);
+        let volume_key = VolumeKey::draw(&mut coins);
+        let secret = Secret::KeyFile(Zeroizing::new(vec![5; 32]));
+        let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
+        let superblock = Superblock::create(params, &volume_key, &slot, &mut coins).unwrap();
+        Self { world, hosts: Hosts::new(3), owner: Unlocked { superblock, volume_key, slot: 0 } }
+    }
+
+    fn store(&self) -> OnServers {
+        OnServers { records: self.world.store(), hosts: self.hosts.clone() }
+    }
+
+    fn create(&self, options: VolumeOptions) -> Result<Volume, VolumeError> {
+        let coins = StdRng::seed_from_u64(2);
+        Volume::create(self.store(), Box::new(self.world.dir()), &self.owner, options, coins)
+    }
+
+    fn open(&self) -> Result<Volume, VolumeError> {
+        let (dir, coins) = (Box::new(self.world.dir()), StdRng::seed_from_u64(3));
+        let options = VolumeOptions::default();
+        Volume::open(self.store(), dir, &self.owner, options, coins).map(|(volume, _)| volume)
+    }
+}
+
+fn contents(volume: &mut Volume, address: u64) -> Vec<u8> {
+    let mut block = vec![0; BLOCK_BYTES];
+    let op = oblivio_core::Op::Read(&mut block);
+    volume.access(&mut [oblivio_core::Access { address, op }]).unwrap();
+    block
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_crashes() {
+    let setup = Setup::new();
+    let mut volume = setup.create(VolumeOptions::default()).unwrap();
+    let mut expected = vec![0; BLOCKS as usize];
+    let mut choices = StdRng::seed_from_u64(4);
+    for round in 0..20 {
+        for _ in 0..choices.random_range(0..60) {
+            let address = choices.random_range(0..BLOCKS);
+            match choices.random_range(0..10) {
+                0 => {
+                    volume.forget(address..address + 1).unwrap();
+                    // A trim is durable with the next access.
+                    volume.flush().unwrap();
+                    expected[address as usize] = 0;
+                }
+                1..5 => {
+                    let fill = choices.random();
+                    let data = [fill; BLOCK_BYTES];
+                    let op = oblivio_core::Op::Write(&data);
+                    volume.access(&mut [oblivio_core::Access { address, op }]).unwrap();
+                    expected[address as usize] = fill;
+                }
+                _ => {
+                    let fill = expected[address as usize];
+                    assert_eq!(contents(&mut volume, address), [fill; BLOCK_BYTES]);
+                }
+            }
+        }
+        if round % 3 == 0 {
+            volume.close().unwrap();
+        } else {
+            drop(volume);
+        }
+        setup.world.crash(&mut choices, Survival::Random { torn: true });
+        volume = setup.open().unwrap();
+        for address in 0..BLOCKS {
+            let fill = expected[address as usize];
+            assert_eq!(contents(&mut volume, address), [fill; BLOCK_BYTES], "round {round}");
+        }
+    }
+    volume.check(&mut |_| ()).unwrap();
+}
+
+#[test]
+fn a_directory_from_before_is_refused_and_what_it_knows_of_is_rescued() {
+    let setup = Setup::new();
+    let mut volume = setup.create(VolumeOptions::default()).unwrap();
+    let data = [7; BLOCK_BYTES];
+    let op = oblivio_core::Op::Write(&data);
+    volume.access(&mut [oblivio_core::Access { address: 3, op }]).unwrap();
+    volume.flush().unwrap();
+    let before = setup.world.snapshot();
+    for _ in 0..9 {
+        contents(&mut volume, 1);
+    }
+    drop(volume);
+    setup.world.crash(&mut StdRng::seed_from_u64(5), Survival::All);
+    setup.world.restore_dir(&before);
+    let error = setup.open().map(drop).unwrap_err();
+    assert_eq!(error.kind(), VolumeErrorKind::StateRolledBack, "{error}");
+    let mut target = Target(vec![None; BLOCKS as usize]);
+    let (dir, damage) = (setup.world.dir(), Damage::default());
+    let rescued =
+        rescue(setup.store(), &dir, &setup.owner, damage, &mut target, &mut |_, _| ()).unwrap();
+    assert!(rescued.state_is_behind);
+    assert_eq!(target.0[3].as_deref(), Some(&data[..]));
+}
+
+#[test]
+fn moves_become_durable_first_or_there_is_no_volume() {
+    let setup = Setup::new();
+    let late = VolumeOptions { sync_moves: SyncMoves::AtFlush, ..VolumeOptions::default() };
+    let error = setup.create(late).map(drop).unwrap_err();
+    assert!(error.to_string().contains("--sync-moves"), "{error}");
+}
+
+#[test]
+fn a_store_without_servers_is_refused() {
+    let setup = Setup::new();
+    let (dir, coins) = (Box::new(setup.world.dir()), StdRng::seed_from_u64(2));
+    let options = VolumeOptions::default();
+    let store = setup.world.store();
+    let error = Volume::create(store, dir, &setup.owner, options, coins).map(drop).unwrap_err();
+    assert!(error.to_string().contains("share servers"), "{error}");
+}

@@ -1,0 +1,148 @@
+//! A store that is share servers, whose files are in memory, and the records of a volume beside them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, ShareServers};
+use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_shares::host::{Folder, Host, Mailbox, Peers, ShareFile};
+use oblivio_testkit::crash::CrashStore;
+
+type Bytes = Arc<Mutex<Vec<u8>>>;
+
+/// Files that outlive whoever uses them.
+#[derive(Default)]
+struct MemoryFolder(Mutex<BTreeMap<String, Bytes>>);
+
+struct MemoryFile(Bytes);
+
+impl Folder for MemoryFolder {
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().unwrap().get(name).map(|bytes| bytes.lock().unwrap().clone()))
+    }
+
+    fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().insert(name.into(), Arc::new(Mutex::new(bytes.to_vec())));
+        Ok(())
+    }
+
+    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+        let mut files = self.0.lock().unwrap();
+        let file = files.entry(name.into()).or_default().clone();
+        file.lock().unwrap().resize(bytes as usize, 0);
+        Ok(Box::new(MemoryFile(file)))
+    }
+}
+
+impl ShareFile for MemoryFile {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        out.copy_from_slice(&self.0.lock().unwrap()[offset as usize..][..out.len()]);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Delivers at once.
+struct Others {
+    from: u8,
+    mailboxes: Vec<Arc<Mailbox>>,
+}
+
+impl Peers for Others {
+    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+        let mailbox = &self.mailboxes[usize::from(to) - 1];
+        mailbox.take(self.from, dealt).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// The servers. Copies are the same.
+#[derive(Clone)]
+pub(crate) struct Hosts(Arc<Mutex<Vec<Host>>>);
+
+impl Hosts {
+    pub(crate) fn new(count: u8) -> Self {
+        let host = |i| Host::open(Box::new(MemoryFolder::default()), [i; 32]).unwrap();
+        Self(Arc::new(Mutex::new((0..count).map(host).collect())))
+    }
+}
+
+/// Records on one store, and servers beside it.
+pub(crate) struct OnServers {
+    pub(crate) records: CrashStore,
+    pub(crate) hosts: Hosts,
+}
+
+impl ShareServers for OnServers {
+    fn count(&self) -> usize {
+        self.hosts.0.lock().unwrap().len()
+    }
+
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+        // As a store does whose servers have lost their client.
+        if self.records.world().is_off() {
+            let gone = || Err(StoreError::new(StoreErrorKind::Unreachable, "it is off"));
+            return messages.into_iter().map(|message| message.map(|_| gone())).collect();
+        }
+        let mut hosts = self.hosts.0.lock().unwrap();
+        let mailboxes: Vec<_> = hosts.iter().map(Host::mailbox).collect();
+        thread::scope(|scope| {
+            let asked = (1..).zip(hosts.iter_mut()).zip(messages);
+            let threads: Vec<_> = asked
+                .map(|((from, host), message)| {
+                    let others = Others { from, mailboxes: mailboxes.clone() };
+                    scope.spawn(move || Some(Ok(host.answer(&message?, &others, &|_| Ok(())))))
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    fn key(&self, server: usize) -> [u8; 32] {
+        [server as u8; 32]
+    }
+
+    fn name(&self, server: usize) -> String {
+        format!("server {}", server + 1)
+    }
+}
+
+impl BucketStore for OnServers {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.records.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.records.capabilities()
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.records.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.records.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.records.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.records.flush()
+    }
+
+    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
+        Some(self)
+    }
+}
