@@ -29,6 +29,8 @@
 //! | 8 | `fuzz/fuzz_targets/volume.rs`, `state_file.rs` | a volume of it that lies are told of, and its sections; the number that picks among the volumes grows by one |
 //! | 9 | `docs/format.md`, `docs/threat-model.md` | its parameters, buckets, state and plans as bytes; what storage learns |
 //!
+//! A scheme may be in a crate of its own, as `oblivio_shares::durable`, which needs [servers](DurableScheme::needs_servers) that compute: steps 4, 5 and 8 are for schemes that can stand on any store.
+//!
 //! # What a scheme has to get right
 //! - **Never overwrite what a state needs.** A client that crashed goes back to the state of its last
 //!   [`settle`](Durable::settle), and makes the same accesses again. So write to places that this state does not read:

@@ -17,7 +17,7 @@ use super::standing::Standing;
 use super::{impossible, invalid};
 use crate::answers::{NoBlock, Recovered};
 use crate::client::ClientError;
-use crate::message::{Point, Request, Setup};
+use crate::message::{Point, Request};
 use crate::sharing::Seed;
 
 /// What is said where all servers are needed.
@@ -68,13 +68,11 @@ impl ShareArray {
 
     /// Makes each server one of this array. They have nothing yet.
     pub(super) fn set_up(&mut self) -> Result<(), Error> {
-        let S3OramParams { parties, tree, .. } = self.params;
-        let block_bytes = self.params.slot_bytes();
+        let params = self.params.clone();
         let servers = self.servers()?;
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
-        let requests = parties.numbers().map(|number| {
-            Request::Setup(Setup { number, parties, tree, block_bytes, keys: keys.clone() })
-        });
+        let numbers = params.parties.numbers();
+        let requests = numbers.map(|number| Request::Setup(params.setup(number, keys.clone())));
         let said = ask(servers, requests.collect());
         let advice = "A new volume needs all of its servers, with nothing on them";
         servers::all(servers, said.into_iter().map(servers::done), advice)?;

@@ -14,6 +14,8 @@ use super::known::Known;
 use super::state::{ShareRestore, size};
 use super::{NAME, impossible};
 use crate::client::Positions;
+use crate::host::Host;
+use crate::message::{ServerKey, Setup};
 use crate::sharing::Parties;
 use crate::tree::{Preset, Tree};
 
@@ -111,6 +113,12 @@ impl S3OramParams {
         self.blocks * entry_bytes as u64
     }
 
+    /// What the server of this number is to be.
+    pub(super) fn setup(&self, number: u8, keys: Vec<ServerKey>) -> Setup {
+        let Self { parties, tree, .. } = *self;
+        Setup { number, parties, tree, block_bytes: self.slot_bytes(), keys }
+    }
+
     /// Bytes of the matrices of an eviction.
     fn matrix_bytes(&self) -> u64 {
         let slots = self.tree.slots() as u64;
@@ -146,15 +154,13 @@ impl DurableConfig for S3OramParams {
 
     fn cost(&self) -> Result<Cost, Error> {
         let (servers, slot_bytes) = (self.parties.servers() as u64, self.slot_bytes() as u64);
-        let (slots, leaves) = (self.tree.slots() as u64, self.tree.leaves());
-        // Those above the leaves have one place each, leaves have two, and the root two areas of `A` slots.
-        let slots_of_server = (leaves - 2) * slots + 2 * leaves * slots + 2 * self.evict_period();
+        let setup = self.setup(1, Vec::new());
         let evictions = 1.0 / self.evict_period() as f64;
         // What is drawn need not be sent.
         let computed = servers - self.parties.colluding() as u64;
         let sent = self.tree.path_slots() as f64 + slot_bytes as f64;
         Ok(Cost {
-            tree_bytes: servers * slots_of_server * slot_bytes,
+            tree_bytes: servers * Host::file_bytes(&setup),
             blocks_per_access: 1,
             read_bytes_per_access: (servers * slot_bytes) as f64,
             written_bytes_per_access: computed as f64
