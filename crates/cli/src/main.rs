@@ -50,6 +50,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Rescue(args) => volume::rescue(&args),
         Command::Serve { command: ServeCommand::Nbd(args) } => volume::serve_nbd(&args),
         Command::Serve { command: ServeCommand::Store(args) } => volume::serve_store(&args),
+        Command::Serve { command: ServeCommand::Shares(args) } => volume::serve_shares(&args),
         Command::Mount(args) => volume::mount(&args),
         Command::Umount(args) => volume::umount(&args),
         Command::Key { command: KeyCommand::Add(args) } => volume::add(&args),

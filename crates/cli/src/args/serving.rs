@@ -19,7 +19,29 @@ pub(crate) enum ServeCommand {
     /// and each client sees its own volumes alone.
     #[command(after_help = STORE_EXAMPLES)]
     Store(StoreArgs),
+    /// Keep shares of volumes, and compute on them with other servers: one of the servers of S³ORAM.
+    ///
+    /// Three or more of them, run by people who do not conspire, keep a volume together. Each sees which paths are
+    /// asked for, and shares, which say nothing; so do as many together as may collude, one of three.
+    /// It is a bucket server besides.
+    #[command(after_help = SHARES_EXAMPLES)]
+    Shares(SharesArgs),
 }
+
+const SHARES_EXAMPLES: &str = "\
+Examples, for the first of three servers:
+  oblivio key client ./client.key --name alice >> allow       (the client's key; its owner keeps the file)
+  oblivio key server ./server.key                             (prints the public key: give it to the others)
+  cat peers
+    oblivio-key-1 KEY2 two.example:2412
+    oblivio-key-1 KEY3 three.example:2412
+  oblivio serve shares ./shares --key ./server.key --allow ./allow --peers ./peers --listen 127.0.0.1:2412
+And for the client of all of them:
+  oblivio create 'shares://one.example:2412,two.example:2412,three.example:2412/disk?server=KEY1,KEY2,KEY3&key=./client.key' --size 1G
+
+A line of the peers file is the public key of another server, where it listens, and after that a name for people,
+if you like. The server itself may stand in it, too, so that one file serves all. Servers reach each other at these
+addresses, and clients at those of their URL. Ctrl-C or SIGTERM ends the server once the requests under way are answered.";
 
 const STORE_EXAMPLES: &str = "\
 Examples:
@@ -99,6 +121,15 @@ pub(crate) struct StoreArgs {
     /// Say where it is as JSON, once it can be used.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct SharesArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// With whom it computes: a file with a line for each other server, its public key and HOST:PORT.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) peers: PathBuf,
 }
 
 #[derive(Args)]

@@ -47,5 +47,5 @@ pub(crate) use plan::plan;
 pub(crate) use removal::remove_volume;
 pub(crate) use rescue::rescue;
 pub(crate) use serve::{record_view, serve_nbd};
-pub(crate) use serve_store::serve_store;
+pub(crate) use serve_store::{serve_shares, serve_store};
 pub(crate) use signals::EndAsked;

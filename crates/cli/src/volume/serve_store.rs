@@ -1,4 +1,4 @@
-//! `oblivio serve store`: volumes of clients elsewhere.
+//! `oblivio serve store` and `oblivio serve shares`: volumes of clients elsewhere, or shares of them.
 
 use std::fs;
 use std::io;
@@ -7,26 +7,41 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_serve::buckets::{BucketLimits, BucketServer, BucketServerError, BucketServerOptions};
-use oblivio_wire::keys::{KeyError, SecretKey, allowed_clients};
+use oblivio_wire::keys::{KeyError, PeerServer, SecretKey, allowed_clients, peer_servers};
 use serde_json::json;
 
 use super::clean_end::CleanEnd;
 use super::metrics_page::MetricsPage;
-use crate::args::StoreArgs;
+use crate::args::{SharesArgs, StoreArgs};
 use crate::error::CliError;
 use crate::{files, output};
 
 /// How often to look whether it is time to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The largest allow file that is read.
-const ALLOW_FILE_BYTES_MAX: u64 = 16 << 20;
+/// The largest allow file and peers file that is read.
+const LIST_BYTES_MAX: u64 = 16 << 20;
 
 /// `oblivio serve store`.
 pub(crate) fn serve_store(args: &StoreArgs) -> Result<(), CliError> {
-    let unusable = |error: KeyError| CliError::Input(error.to_string());
+    serve(args, None)
+}
+
+/// `oblivio serve shares`.
+pub(crate) fn serve_shares(args: &SharesArgs) -> Result<(), CliError> {
+    let peers = files::read_text(&args.peers, LIST_BYTES_MAX)?;
+    let peers = peer_servers(&peers).map_err(unusable)?;
+    serve(&args.store, Some(peers))
+}
+
+fn unusable(error: KeyError) -> CliError {
+    CliError::Input(error.to_string())
+}
+
+/// With peers, it keeps shares and computes.
+fn serve(args: &StoreArgs, peers: Option<Vec<PeerServer>>) -> Result<(), CliError> {
     let key = SecretKey::read(&args.key).map_err(unusable)?;
-    let clients = files::read_text(&args.allow, ALLOW_FILE_BYTES_MAX)?;
+    let clients = files::read_text(&args.allow, LIST_BYTES_MAX)?;
     let clients = allowed_clients(&clients).map_err(unusable)?;
     if clients.is_empty() {
         return Err(CliError::Input(format!(
@@ -54,25 +69,29 @@ pub(crate) fn serve_store(args: &StoreArgs) -> Result<(), CliError> {
         memory_bytes_max: args.memory_max,
         ..BucketLimits::default()
     };
-    let options =
-        BucketServerOptions { folder: args.folder.clone(), key, clients, peers: None, limits };
+    let computes = peers.is_some();
+    let folder = args.folder.clone();
+    let options = BucketServerOptions { folder, key, clients, peers, limits };
     let server = BucketServer::bind(args.listen, options)?;
     let (handle, address) = (server.handle(), server.address());
     let metrics = handle.clone();
     let page = args.metrics.map(|address| MetricsPage::serve(address, move || metrics.metrics()));
     let page = page.transpose()?;
     let end = CleanEnd::listen("requests of clients are being answered")?;
-    let query = format!("server={}", public.split_whitespace().last().unwrap_or_default());
+    let public = public.split_whitespace().last().unwrap_or_default();
+    let query = format!("server={public}");
     if args.json {
         let metrics = page.as_ref().map(|page| page.address().to_string());
         output::print(&format!(
             "{:#}",
-            json!({ "address": address.to_string(), "query": query, "metrics": metrics })
+            json!({ "address": address.to_string(), "key": public, "query": query, "metrics": metrics })
         ))?;
     } else {
-        output::print(&format!(
-            "stores for others at oblivio+tls://{address}/NAME?{query}&key=FILE"
-        ))?;
+        output::print(&if computes {
+            format!("shares at {address}, with the key {public}")
+        } else {
+            format!("stores for others at oblivio+tls://{address}/NAME?{query}&key=FILE")
+        })?;
         if let Some(page) = &page {
             output::print(&format!("figures at http://{}/metrics", page.address()))?;
         }
