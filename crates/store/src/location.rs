@@ -125,6 +125,8 @@ pub enum StoreKind {
     Shares {
         /// How many.
         servers: usize,
+        /// How many of them may put together what they know.
+        colluding: usize,
     },
 }
 
@@ -169,7 +171,10 @@ impl Location {
             Self::File(_) => StoreKind::File,
             Self::Remote(_) => StoreKind::Remote,
             Self::Stripe(members) => StoreKind::Stripe { members: members.0.len() },
-            Self::Shares(place) => StoreKind::Shares { servers: place.servers().len() },
+            Self::Shares(place) => {
+                let (servers, colluding) = (place.servers().len(), place.colluding());
+                StoreKind::Shares { servers, colluding }
+            }
         }
     }
 }

@@ -144,7 +144,7 @@ impl StoreKind {
                 dealt.iter().map(|shapes| FileStore::bytes_needed(shapes)).sum()
             }
             // Of records: what servers compute with comes on top, and they say so when it is set up.
-            Self::Shares { servers } => Ok(servers as u64 * FileStore::bytes_needed(shapes)?),
+            Self::Shares { servers, .. } => Ok(servers as u64 * FileStore::bytes_needed(shapes)?),
         }
     }
 
@@ -157,7 +157,7 @@ impl StoreKind {
             }
             Self::Remote => RemoteStore::client_bytes_max(),
             Self::Stripe { members } => members as u64 * Self::File.client_bytes_max(),
-            Self::Shares { servers } => servers as u64 * Self::Remote.client_bytes_max(),
+            Self::Shares { servers, .. } => servers as u64 * Self::Remote.client_bytes_max(),
         }
     }
 }

@@ -8,6 +8,7 @@ use oblivio_core::durable::{DurableScheme, RangePolicy};
 use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
 use oblivio_lab::link::Link;
 use oblivio_lab::roram::Medium;
+use oblivio_store::StoreKind;
 use oblivio_volume::schemes::{self, SCHEMES};
 
 use super::WorkloadName;
@@ -17,15 +18,15 @@ use super::values::{parse_percent, parse_range_policy, parse_size};
 #[derive(Args, Clone)]
 pub(crate) struct WishArgs {
     // Its help comes from the table of schemes.
-    #[arg(long, value_name = "NAME", default_value = schemes::default().name(), help = scheme_help())]
-    pub(crate) scheme: String,
-    /// Bytes of a block.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "4K")]
-    pub(crate) block: u64,
-    /// Slots of a bucket (Z) [default: 5].
+    #[arg(long, value_name = "NAME", help = scheme_help())]
+    pub(crate) scheme: Option<String>,
+    /// Bytes of a block [default: 4K, and 128K on share servers].
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    pub(crate) block: Option<u64>,
+    /// Slots of a bucket (Z) [default: 5, and 333 on share servers].
     #[arg(long, value_name = "Z")]
     pub(crate) slots: Option<u16>,
-    /// Accesses between evictions (A) [default: 5].
+    /// Accesses between evictions (A) [default: 5, and 176 on share servers].
     #[arg(long, value_name = "A")]
     pub(crate) evict_period: Option<u32>,
     /// Blocks that may be left in the stash (C) [default: 64].
@@ -64,11 +65,36 @@ pub(crate) struct WishArgs {
     pub(crate) alloc_from: Option<PathBuf>,
 }
 
+/// Bytes of a block, unless others are asked for.
+const BLOCK_BYTES: u64 = 4 << 10;
+
+/// The same, where a block costs little more than a link needs for it, and small ones take as long.
+const BLOCK_BYTES_OF_SHARES: u64 = 128 << 10;
+
 impl WishArgs {
+    /// The scheme for a volume on a store of this kind: the one that is asked for, or the only one that can be there.
+    pub(crate) fn scheme(&self, kind: StoreKind) -> String {
+        let default = match kind {
+            StoreKind::Shares { .. } => SCHEMES.iter().find(|scheme| scheme.needs_servers()),
+            _ => None,
+        };
+        let default = default.copied().unwrap_or(schemes::default());
+        self.scheme.clone().unwrap_or_else(|| default.name().to_owned())
+    }
+
+    /// Bytes of a block of such a volume.
+    pub(crate) fn block_bytes(&self, kind: StoreKind) -> u64 {
+        let default = match kind {
+            StoreKind::Shares { .. } => BLOCK_BYTES_OF_SHARES,
+            _ => BLOCK_BYTES,
+        };
+        self.block.unwrap_or(default)
+    }
+
     /// The same disk with another scheme, as that is by default.
     pub(crate) fn with_scheme(&self, scheme: &str) -> Self {
         Self {
-            scheme: scheme.to_owned(),
+            scheme: Some(scheme.to_owned()),
             slots: None,
             evict_period: None,
             stash: None,
@@ -87,9 +113,11 @@ fn scheme_help() -> String {
     let about = |scheme: &&dyn DurableScheme| format!("`{}` ({})", scheme.name(), scheme.about());
     let schemes: Vec<_> = SCHEMES.iter().map(about).collect();
     format!(
-        "How blocks are hidden: {}. The options about slots, evictions, stash and tree top are those of `{}`",
+        "How blocks are hidden: {}. The options about stash and tree top are those of `{}` \
+         [default: {}, and on share servers the one for them]",
         schemes.join(", or "),
-        DurableRaw.name()
+        DurableRaw.name(),
+        schemes::default().name()
     )
 }
 
@@ -101,6 +129,7 @@ Examples:
   oblivio plan --size 1G --alloc-from slots.json
   oblivio plan --size 1G --link home
   oblivio plan --size 40G --block 64K --link 50/10/30 --json
+  oblivio plan --size 40G --servers 3
 
 --alloc takes about a minute for 1G. What it finds depends on --slots, --evict-period, --stash and the depth
 of the tree, and not on what the volume is used for.";
@@ -123,6 +152,12 @@ pub(crate) struct PlanArgs {
     pub(crate) sizes: bool,
     #[command(flatten)]
     pub(crate) wish: WishArgs,
+    /// Plan a volume on so many share servers, from 3 to 7.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(3..=7), conflicts_with_all = ["sizes", "medium", "alloc"])]
+    pub(crate) servers: Option<u8>,
+    /// How many of them may put together what they know, and learn nothing [default: all but one, halved].
+    #[arg(long, value_name = "T", requires = "servers", value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub(crate) colluding: Option<u8>,
     /// Compare the schemes on a medium, by a model: in seeks, bytes and seconds of a read. `hdd`, `ssd`, `link` (1 ms,
     /// 1000 Mbit/s), or `link=MILLISECONDS,MEGABITS`.
     #[arg(long, value_name = "MEDIUM", conflicts_with_all = ["sizes", "alloc"])]

@@ -52,16 +52,22 @@ impl OnLink {
         let scheme = plan.params.scheme.as_str();
         let mut on_link = Self { link, rows: vec![Row::of(plan)?], left_out: Vec::new() };
         let schemes = BESIDE.into_iter().filter(|beside| *beside != scheme);
-        let blocks = BLOCKS.into_iter().filter(|block| *block != wish.block);
+        let planned = u64::from(plan.params.block_bytes);
+        let blocks = BLOCKS.into_iter().filter(|block| *block != planned);
         let other_schemes = schemes.map(|scheme| wish.with_scheme(scheme));
-        let other_blocks = blocks.map(|block| WishArgs { block, alloc_from: None, ..wish.clone() });
-        for wish in other_schemes.chain(other_blocks) {
-            match Plan::new(plan.params.capacity_bytes(), &wish, StoreKind::default()) {
+        let other_schemes = other_schemes
+            .map(|wish| (WishArgs { block: Some(planned), ..wish }, StoreKind::default()));
+        let other_blocks = blocks.map(|block| {
+            let wish = WishArgs { block: Some(block), alloc_from: None, ..wish.clone() };
+            (wish, plan.kind)
+        });
+        for (wish, kind) in other_schemes.chain(other_blocks) {
+            match Plan::new(plan.params.capacity_bytes(), &wish, kind) {
                 Ok(plan) => on_link.rows.push(Row::of(&plan)?),
                 Err(error) => on_link.left_out.push(format!(
                     "`{}` with blocks of {}: {error}",
-                    wish.scheme,
-                    size(wish.block as f64)
+                    wish.scheme(kind),
+                    size(wish.block_bytes(kind) as f64)
                 )),
             }
         }

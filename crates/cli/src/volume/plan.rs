@@ -29,7 +29,7 @@ const LONG_REPLY_BYTES_MAX: u64 = Limits::DEFAULT.request_bytes_max as u64;
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     let Some(bytes) = args.size else { return sizes::compare(&args.wish, args.json) };
-    let mut plan = Plan::new(bytes, &args.wish, StoreKind::default())?;
+    let mut plan = Plan::new(bytes, &args.wish, kind(args))?;
     if args.alloc.alloc {
         plan = alloc::search(plan, &args.alloc)?;
     }
@@ -49,6 +49,17 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
         let more = on_medium.map(|it| it.text()).or(on_link.map(|it| it.text()));
         let more = more.map(|text| format!("\n\n{text}")).unwrap_or_default();
         output::print(&format!("{}\n{}{more}", plan.text(), plan.notes()))
+    }
+}
+
+/// Where the planned volume would be.
+fn kind(args: &PlanArgs) -> StoreKind {
+    match args.servers {
+        Some(servers) => {
+            let colluding = args.colluding.unwrap_or((servers - 1) / 2).into();
+            StoreKind::Shares { servers: servers.into(), colluding }
+        }
+        None => StoreKind::default(),
     }
 }
 
@@ -79,12 +90,20 @@ impl Plan {
     }
 
     fn uniform(bytes: u64, wish: &WishArgs, kind: StoreKind) -> Result<Self, CliError> {
-        let block_bytes = u32::try_from(wish.block)
+        let scheme = wish.scheme(kind);
+        let block_bytes = u32::try_from(wish.block_bytes(kind))
             .map_err(|_| CliError::Input("a block of more than 4 GiB is too large".into()))?;
+        let (servers, colluding) = match kind {
+            StoreKind::Shares { servers, colluding } => {
+                (Some(servers as u8), Some(colluding as u8))
+            }
+            _ => (None, None),
+        };
         let params = VolumeParams::plan(&Wish {
             bytes,
             block_bytes,
-            scheme: wish.scheme.clone(),
+            servers,
+            colluding,
             slots: wish.slots.map(Slots::Same),
             evict_period: wish.evict_period,
             stash_blocks_max: wish.stash,
@@ -93,7 +112,7 @@ impl Plan {
             range_bytes: wish.range_classes.clone(),
             range_policy: wish.range_policy,
             client_bytes_max: wish.client_memory,
-            ..Wish::new(bytes, wish.scheme.clone())
+            ..Wish::new(bytes, scheme)
         })?;
         Self::of(params, kind)
     }
@@ -101,7 +120,12 @@ impl Plan {
     pub(crate) fn of(params: VolumeParams, kind: StoreKind) -> Result<Self, CliError> {
         let config = params.config()?;
         let (facts, cost) = (config.facts(), config.cost().map_err(VolumeError::from)?);
-        let store_bytes = kind.bytes_needed(&shapes(&params)?)?;
+        // What servers compute with lies beside their store.
+        let beside = match kind {
+            StoreKind::Shares { .. } => cost.tree_bytes,
+            _ => 0,
+        };
+        let store_bytes = kind.bytes_needed(&shapes(&params)?)? + beside;
         let state_file_bytes_max = VolumeOptions::default().state_file_bytes_max;
         let state_room = StateRoom::of(&params, state_file_bytes_max)?;
         Ok(Self { params, facts, cost, kind, store_bytes, state_room, allocated: None })

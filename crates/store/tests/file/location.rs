@@ -108,7 +108,7 @@ fn share_servers_are_one_place_and_no_members() {
     let keys = ["AQ", "Ag", "Aw"].map(|first| format!("{first}{}=", "A".repeat(41))).join(",");
     let url = format!("shares://one,two,three/disk?server={keys}&key=/k");
     let location: Location = url.parse().unwrap();
-    assert_eq!(location.kind(), StoreKind::Shares { servers: 3 });
+    assert_eq!(location.kind(), StoreKind::Shares { servers: 3, colluding: 1 });
     assert_eq!(location.to_string().parse().as_ref(), Ok(&location));
     let files = location.files_needed(&[shape()]).unwrap();
     assert!(files.is_empty() && location.kind().scheme() == "shares");
