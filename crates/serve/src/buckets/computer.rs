@@ -147,6 +147,13 @@ impl Computer {
         }
     }
 
+    /// The server is to stop: what is done waits for no other server any more.
+    pub(super) fn give_up(&self) {
+        if let Some(Inlet { setup: Some(setup), mailbox, .. }) = &*self.inlet() {
+            setup.keys.iter().zip(1..).for_each(|(_, number)| mailbox.is_lost(number));
+        }
+    }
+
     /// Waits for nobody: none if something is done at the moment.
     pub(super) fn if_idle(&self) -> Option<Idle<'_>> {
         let work = match self.work.try_lock() {

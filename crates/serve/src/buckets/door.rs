@@ -173,6 +173,7 @@ impl Door {
             self.service.admission.leave_who_is_slow();
             self.clients.values().for_each(|client| client.shelf.close_idle());
             if self.service.admission.is_stopped() {
+                self.clients.values().for_each(|client| client.shelf.give_up_computing());
                 let now = clock::now();
                 if now.saturating_sub(*stopping_since.get_or_insert(now)) >= stop_within {
                     self.service.admission.cut();

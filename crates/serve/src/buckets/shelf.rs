@@ -160,6 +160,11 @@ impl Shelf {
         });
     }
 
+    /// The server is to stop, and what it computes needs others.
+    pub(super) fn give_up_computing(&self) {
+        self.volumes().values().for_each(|volume| volume.give_up_computing());
+    }
+
     /// Closes all stores, if nobody uses them any more.
     pub(super) fn close_all(&self) {
         let mut volumes = self.volumes();

@@ -357,6 +357,11 @@ impl Volume {
         (state.is_idle() && is_open).then_some(state.idle_since)
     }
 
+    /// The server is to stop, and what it computes needs others.
+    pub(super) fn give_up_computing(&self) {
+        self.computer.give_up();
+    }
+
     /// Whether what computes is open.
     pub(super) fn computes(&self) -> bool {
         self.computer.is_open()

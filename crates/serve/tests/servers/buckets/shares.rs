@@ -404,12 +404,10 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     }
 }
 
-#[test]
-fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_comes_too_late() {
-    let circle = Circle::start(None);
-    let (server, alice) = (&circle.servers[0], &circle.alice);
-    let mut owners: Vec<_> =
-        circle.servers.iter().map(|it| it.open(alice, "disk", create()).0).collect();
+/// The first server is asked to evict a path, and the others are not: so it waits for them. Answers who has asked them, and which attempt it is.
+fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
+    let open = |server: &Server| server.open(&circle.alice, "disk", create()).0;
+    let mut owners: Vec<_> = circle.servers.iter().map(open).collect();
     for (owner, number) in owners.iter_mut().zip(1..) {
         let setup = Setup { number, ..circle.setup() };
         assert_eq!(answer_of(owner, &ShareRequest::Setup(setup)), ShareAnswer::Done);
@@ -419,11 +417,29 @@ fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_come
     let evict = shares.evict(&mut StdRng::seed_from_u64(2)).unwrap().remove(0);
     let attempt = evict.attempt;
     let evict = ShareRequest::Evict { evict, dealers: vec![1, 2, 3] };
-    // The others are asked nothing: so this one waits for them.
+    owners[0].say(&compute(&evict.encode()));
+    wait_until(|| circle.servers[0].metric("deals_total{way=\"out\"}") == 2);
+    (owners, attempt)
+}
+
+#[test]
+fn a_server_that_is_stopped_waits_for_no_other() {
+    let mut circle = Circle::start(None);
+    let (mut owners, _) = evict_alone(&circle);
+    let in_time = Moment::now().after(Duration::from_secs(8));
+    circle.stop(0);
+    assert!(in_time.left().is_some());
+    // What was under way is answered.
+    assert!(matches!(owners[0].hear(), Answer::Data { .. }));
+}
+
+#[test]
+fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_comes_too_late() {
+    let circle = Circle::start(None);
+    let (server, alice) = (&circle.servers[0], &circle.alice);
+    let (mut owners, attempt) = evict_alone(&circle);
     let mut old = owners.remove(0);
-    old.say(&compute(&evict.encode()));
     old.say(&compute(&ShareRequest::Epoch.encode()));
-    wait_until(|| server.metric("deals_total{way=\"out\"}") == 2);
     let (mut new, _) = server.open(alice, "disk", OpenMode::Write);
     new.write(1, 1);
     new.say(&compute(&ShareRequest::Epoch.encode()));
