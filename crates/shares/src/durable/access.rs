@@ -103,17 +103,14 @@ impl ShareArray {
         let standing = self.standing()?;
         let tree = self.params.tree;
         let least = standing.least(self.servers()?, tree)?;
-        let mismatch = |problem| Err(Error::new(ErrorKind::StoreMismatch, problem));
-        if least < self.known.point_after(self.kept) {
-            return mismatch(
-                "the share servers are behind the client's directory: they were set back together, or are those of another volume. Bring \
-                 their folders back as they were",
-            );
-        }
-        if least > self.known.point_after(self.seen_max) {
-            return mismatch(
+        let (kept, seen_max) =
+            (self.known.point_after(self.kept), self.known.point_after(self.seen_max));
+        standing.check_from(self.servers()?, kept)?;
+        if least > seen_max {
+            return Err(Error::new(
+                ErrorKind::StoreMismatch,
                 "the share servers are further than the client's directory knows: it is not the latest. Use the latest directory",
-            );
+            ));
         }
         self.done = Some(least);
         Ok(least)

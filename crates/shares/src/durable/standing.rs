@@ -48,6 +48,15 @@ impl Standing {
         Ok(least.unwrap_or_default())
     }
 
+    /// Refuses servers that are not where all were when the client kept its state.
+    ///
+    /// # Errors
+    /// [`StoreMismatch`](ErrorKind::StoreMismatch), which names them.
+    pub(super) fn check_from(&self, servers: &dyn ShareServers, kept: Point) -> Result<(), Error> {
+        let what = "is set back behind the client's directory, or a server of another volume";
+        self.none_is(servers, |epoch| epoch.at < kept, what)
+    }
+
     fn none_is(
         &self,
         servers: &dyn ShareServers,

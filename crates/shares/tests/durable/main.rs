@@ -64,6 +64,39 @@ fn what_is_read_is_what_was_written() {
 }
 
 #[test]
+fn windows_are_planned_before_those_before_them_are_over() {
+    let mut owner = Owner::new(parties(3, 1), 11);
+    for i in 0..20 {
+        owner.write(i, i as u8).unwrap();
+    }
+    // The same blocks in each, one twice in a row, and some that were never written.
+    let windows: Vec<_> = (0..5).map(|i| vec![3, 3, 10 + i, 50, 18]).collect();
+    owner.read_ahead(&windows).unwrap();
+    owner.reopen().unwrap();
+    owner.read_all();
+    // A block that is forgotten in between is looked for where it would have been.
+    let plan = |owner: &mut Owner, planned: &[&_]| {
+        owner.array.plan(&[Want::Block(5)], planned, &mut owner.coins).unwrap()
+    };
+    let first = plan(&mut owner, &[]);
+    let second = plan(&mut owner, &[&first]);
+    let read = |owner: &mut Owner, plan| {
+        let mut found = [1; BLOCK_BYTES];
+        owner.array.carry_out(plan, &mut [oblivio_core::Op::Read(&mut found)]).unwrap();
+        found
+    };
+    assert_eq!(read(&mut owner, &first), [5; BLOCK_BYTES]);
+    owner.array.forget(5..6).unwrap();
+    assert_eq!(read(&mut owner, &second), [0; BLOCK_BYTES]);
+    // A plan from another state is none.
+    let (stale, other) = (plan(&mut owner, &[]), plan(&mut owner, &[]));
+    read(&mut owner, &other);
+    let mut found = [1; BLOCK_BYTES];
+    let error = owner.array.carry_out(&stale, &mut [oblivio_core::Op::Read(&mut found)]);
+    assert_eq!(error.unwrap_err().kind(), oblivio_core::ErrorKind::InvalidRequest);
+}
+
+#[test]
 fn nothing_is_lost_wherever_the_client_stops() {
     for (servers, colluding) in [(3, 1), (5, 2)] {
         let mut owner = Owner::new(parties(servers, colluding), 3);

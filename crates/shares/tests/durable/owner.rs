@@ -101,6 +101,27 @@ impl Owner {
         Ok(())
     }
 
+    /// Plans windows of reads, each after those before it, and then makes them.
+    pub(crate) fn read_ahead(&mut self, windows: &[Vec<u64>]) -> Result<(), Error> {
+        let mut plans = Vec::new();
+        for window in windows {
+            let wants: Vec<_> = window.iter().copied().map(Want::Block).collect();
+            let planned: Vec<_> = plans.iter().collect();
+            let plan = self.array.plan(&wants, &planned, &mut self.coins)?;
+            self.log.push(Record::Accesses(plan.clone(), vec![None; window.len()]));
+            plans.push(plan);
+        }
+        for (window, plan) in windows.iter().zip(&plans) {
+            let mut found = vec![vec![0xee; BLOCK_BYTES]; window.len()];
+            let ops = found.iter_mut().map(|found| Op::Read(found));
+            self.array.carry_out(plan, &mut ops.collect::<Vec<_>>())?;
+            for (address, found) in window.iter().zip(found) {
+                assert_eq!(found, self.expected(*address));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn read(&mut self, address: u64) -> Result<(), Error> {
         self.access(&[(Want::Block(address), None)])
     }

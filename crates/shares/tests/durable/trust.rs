@@ -100,7 +100,7 @@ fn servers_that_were_all_set_back_are_refused() {
     owner.servers.world().claims = vec![Some(Point { evictions: 2, written: 2 }); 3];
     let error = owner.reopen().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreMismatch);
-    assert!(error.to_string().contains("set back together"), "{error}");
+    assert!(error.to_string().contains("server 1, server 2, server 3 is set back"), "{error}");
 }
 
 #[test]
