@@ -33,3 +33,4 @@ pub mod multiplication;
 pub mod server;
 pub mod sharing;
 pub mod tree;
+pub mod view;

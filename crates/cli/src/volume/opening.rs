@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use oblivio_core::HitPolicy;
+use oblivio_core::durable::{Fact, FactValue};
 use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreOptions};
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
@@ -125,7 +126,12 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
         StoreOptions { direct: run.direct, retry_for: run.retry_for, ..StoreOptions::default() };
     let Unlocking { store, owner, state, .. } = unlock(args, &options, NewerCopies::Refuse)?;
     let dir = state_home::open(&state)?;
-    let (store, recording) = Recording::wrap(store, run.record_view.as_deref())?;
+    let config = owner.superblock.params().config()?;
+    let levels = config.facts().into_iter().find_map(|fact| match fact {
+        Fact::Value("levels", FactValue::Number(levels)) => Some(levels),
+        _ => None,
+    });
+    let (store, recording) = Recording::wrap(store, run.record_view.as_deref(), levels)?;
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };
     let sync_moves = run.sync_moves.into();
     let after_tampering = run.after_tampering;

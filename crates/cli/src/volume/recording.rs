@@ -5,7 +5,10 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use oblivio_core::store::BucketStore;
 use oblivio_core::view::{Event, EventSink, FileSink, Recorder};
+use oblivio_shares::tree::HEIGHT_MAX;
+use oblivio_shares::view::ShareRecorder;
 use oblivio_store::BoxedStore;
 
 use crate::error::CliError;
@@ -29,16 +32,24 @@ impl<K: EventSink> EventSink for SharedSink<K> {
 }
 
 impl Recording {
-    /// Records what `store` sees to the file `path`, if there is one.
+    /// Records what `store` sees to the file `path`, if there is one. On share servers, there is a tree of so many levels.
     pub(crate) fn wrap(
-        store: BoxedStore,
+        mut store: BoxedStore,
         path: Option<&Path>,
+        levels: Option<u64>,
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
         let sink = FileSink::new(files::create(path)?, store.capabilities());
         let sink = Arc::new(Mutex::new(sink));
-        let recorder = Recorder::new(store, SharedSink(sink.clone()));
-        Ok((Box::new(recorder), Some(Self { path: path.to_owned(), sink })))
+        let shared = SharedSink(sink.clone());
+        let recorder: BoxedStore = match levels.filter(|_| store.servers().is_some()) {
+            Some(levels) => {
+                let height = levels.saturating_sub(1).min(HEIGHT_MAX.into()) as u8;
+                Box::new(ShareRecorder::new(store, shared, height))
+            }
+            None => Box::new(Recorder::new(store, shared)),
+        };
+        Ok((recorder, Some(Self { path: path.to_owned(), sink })))
     }
 
     /// Ends the recording, once the store is closed.

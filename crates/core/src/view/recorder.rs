@@ -40,6 +40,12 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
         &mut self.store
     }
 
+    /// Records a call that storage saw and that does not pass here: each piece with the bytes that moved for it.
+    pub fn saw(&mut self, operation: Operation, pieces: &[(Piece, &[u8])]) {
+        let (_, mut call) = self.begin(operation);
+        pieces.iter().for_each(|(piece, contents)| call.record_one(Some(*piece), contents));
+    }
+
     /// Ends the recording.
     pub fn into_parts(self) -> (S, K) {
         (self.store, self.sink)

@@ -1,0 +1,154 @@
+//! What each share server sees of its client, recorded.
+//!
+//! A [`ShareRecorder`] stands where [`Recorder`] does, below the scheme and above the link, and records what it can read in the messages that pass, as a server can. Each server is a tree of the view, of which
+//! it touches what the message makes it touch:
+//!
+//! | asked | recorded |
+//! |---|---|
+//! | [`Select`](Request::Select) | a read of each bucket of the path; the message is the contents of the root, the answer those of the leaf |
+//! | [`Write`](Request::Write) | a write of a slot of the root |
+//! | [`Evict`](Request::Evict) | a write of each bucket of the path; the message is the contents of the root |
+//! | [`Fetch`](Request::Fetch), [`Put`](Request::Put) | a read or a write of the slot |
+//! | anything else | a read of the root's header |
+//!
+//! All servers that are asked at once share a trip. What servers send to each other does not pass here.
+
+use oblivio_core::store::{
+    Answered, BucketStore, Capabilities, Fill, Frames, Part, Piece, ShareServers, TreeId, TreeShape,
+};
+use oblivio_core::view::{EventSink, Operation, Recorder};
+use oblivio_core::{BucketId, Leaf, StoreError};
+
+use crate::message::{Request, SlotName};
+
+/// The tree of a view that stands for a server, counted from 0.
+pub fn tree_of_server(server: usize) -> TreeId {
+    TreeId(FIRST_SERVER + server as u16)
+}
+
+/// Those before it are for records.
+const FIRST_SERVER: u16 = 100;
+
+/// Wraps a store over share servers, and tells a sink of every call. It changes nothing.
+pub struct ShareRecorder<S, K> {
+    recorder: Recorder<S, K>,
+    /// Levels of the tree below the root.
+    height: u8,
+    /// Of each server its key, and what to call it.
+    known: Vec<([u8; 32], String)>,
+}
+
+impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
+    /// Records from now on. The tree has so many levels below the root.
+    pub fn new(mut store: S, sink: K, height: u8) -> Self {
+        let known = store.servers().map_or_else(Vec::new, |servers| {
+            (0..servers.count()).map(|it| (servers.key(it), servers.name(it))).collect()
+        });
+        Self { recorder: Recorder::new(store, sink), height, known }
+    }
+
+    /// What is recorded of a message to a server and of its answer.
+    fn seen<'m>(
+        &self,
+        server: usize,
+        message: &'m [u8],
+        answer: &'m [u8],
+    ) -> (Operation, Vec<(Piece, &'m [u8])>) {
+        let piece = |bucket, part| Piece { tree: tree_of_server(server), bucket, part };
+        let whole_path = |leaf: Leaf| {
+            let path = (0..=self.height).map(move |level| BucketId::on_path(leaf, level));
+            path.map(|bucket| (piece(bucket, Part::Whole), &[][..])).collect::<Vec<_>>()
+        };
+        let slot = |SlotName { bucket, slot }| piece(bucket, Part::Slot(slot as u16));
+        match Request::decode(message) {
+            Ok(Request::Select { select, .. }) => {
+                let mut path = whole_path(select.leaf);
+                path[0].1 = message;
+                if let Some(leaf) = path.last_mut() {
+                    leaf.1 = answer;
+                }
+                (Operation::Read, path)
+            }
+            Ok(Request::Write { at, .. }) => {
+                let name = SlotName { bucket: BucketId::ROOT, slot: at.written };
+                (Operation::Write, vec![(slot(name), message)])
+            }
+            Ok(Request::Evict { evict, .. }) => {
+                let leaves = 1 << self.height;
+                let mut path = whole_path(Leaf(evict.number % leaves));
+                path[0].1 = message;
+                (Operation::Write, path)
+            }
+            Ok(Request::Fetch { slot: name, .. }) => (Operation::Read, vec![(slot(name), answer)]),
+            Ok(Request::Put { slot: name, .. }) => (Operation::Write, vec![(slot(name), message)]),
+            _ => (Operation::Read, vec![(piece(BucketId::ROOT, Part::Header), message)]),
+        }
+    }
+}
+
+impl<S: BucketStore, K: EventSink> ShareServers for ShareRecorder<S, K> {
+    fn count(&self) -> usize {
+        self.known.len()
+    }
+
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+        let asked = messages.clone();
+        let Some(servers) = self.recorder.store_mut().servers() else { return Vec::new() };
+        let answers = servers.ask(messages);
+        let mut trips: Vec<(Operation, Vec<(Piece, &[u8])>)> = Vec::new();
+        for (server, message) in asked.iter().enumerate() {
+            let Some(message) = message else { continue };
+            let answer = match answers.get(server) {
+                Some(Some(Ok(answer))) => &answer[..],
+                _ => &[],
+            };
+            let (operation, pieces) = self.seen(server, message, answer);
+            match trips.iter_mut().find(|(other, _)| *other == operation) {
+                Some((_, trip)) => trip.extend(pieces),
+                None => trips.push((operation, pieces)),
+            }
+        }
+        for (operation, pieces) in trips {
+            self.recorder.saw(operation, &pieces);
+        }
+        answers
+    }
+
+    fn key(&self, server: usize) -> [u8; 32] {
+        self.known[server].0
+    }
+
+    fn name(&self, server: usize) -> String {
+        self.known[server].1.clone()
+    }
+}
+
+impl<S: BucketStore, K: EventSink> BucketStore for ShareRecorder<S, K> {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.recorder.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.recorder.capabilities()
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.recorder.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.recorder.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.recorder.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.recorder.flush()
+    }
+
+    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
+        if self.known.is_empty() { None } else { Some(self) }
+    }
+}
