@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`Select`](Request::Select) | a read of each bucket of the path; the message is the contents of the root, the answer those of the leaf |
 //! | [`Write`](Request::Write) | a write of a slot of the root |
-//! | [`Evict`](Request::Evict) | a write of each bucket of the path; the message is the contents of the root |
+//! | [`Evict`](Request::Evict) | a read and then a write of each bucket of the path; the message is the contents of the root that is read |
 //! | [`Fetch`](Request::Fetch), [`Put`](Request::Put) | a read or a write of the slot |
 //! | anything else | a read of the root's header |
 //!
@@ -29,6 +29,9 @@ pub fn tree_of_server(server: usize) -> TreeId {
 /// Those before it are for records.
 const FIRST_SERVER: u16 = 100;
 
+/// Pieces of one trip, with the bytes that moved for each.
+type Seen<'m> = Vec<(Piece, &'m [u8])>;
+
 /// Wraps a store over share servers, and tells a sink of every call. It changes nothing.
 pub struct ShareRecorder<S, K> {
     recorder: Recorder<S, K>,
@@ -47,13 +50,8 @@ impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
         Self { recorder: Recorder::new(store, sink), height, known }
     }
 
-    /// What is recorded of a message to a server and of its answer.
-    fn seen<'m>(
-        &self,
-        server: usize,
-        message: &'m [u8],
-        answer: &'m [u8],
-    ) -> (Operation, Vec<(Piece, &'m [u8])>) {
+    /// What is recorded of a message to a server and of its answer: what is read, and what is written.
+    fn seen<'m>(&self, server: usize, message: &'m [u8], answer: &'m [u8]) -> [Seen<'m>; 2] {
         let piece = |bucket, part| Piece { tree: tree_of_server(server), bucket, part };
         let whole_path = |leaf: Leaf| {
             let path = (0..=self.height).map(move |level| BucketId::on_path(leaf, level));
@@ -67,21 +65,22 @@ impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
                 if let Some(leaf) = path.last_mut() {
                     leaf.1 = answer;
                 }
-                (Operation::Read, path)
+                [path, Vec::new()]
             }
             Ok(Request::Write { at, .. }) => {
                 let name = SlotName { bucket: BucketId::ROOT, slot: at.written };
-                (Operation::Write, vec![(slot(name), message)])
+                [Vec::new(), vec![(slot(name), message)]]
             }
             Ok(Request::Evict { evict, .. }) => {
                 let leaves = 1 << self.height;
                 let mut path = whole_path(Leaf(evict.number % leaves));
+                let written = path.clone();
                 path[0].1 = message;
-                (Operation::Write, path)
+                [path, written]
             }
-            Ok(Request::Fetch { slot: name, .. }) => (Operation::Read, vec![(slot(name), answer)]),
-            Ok(Request::Put { slot: name, .. }) => (Operation::Write, vec![(slot(name), message)]),
-            _ => (Operation::Read, vec![(piece(BucketId::ROOT, Part::Header), message)]),
+            Ok(Request::Fetch { slot: name, .. }) => [vec![(slot(name), answer)], Vec::new()],
+            Ok(Request::Put { slot: name, .. }) => [Vec::new(), vec![(slot(name), message)]],
+            _ => [vec![(piece(BucketId::ROOT, Part::Header), message)], Vec::new()],
         }
     }
 }
@@ -95,21 +94,21 @@ impl<S: BucketStore, K: EventSink> ShareServers for ShareRecorder<S, K> {
         let asked = messages.clone();
         let Some(servers) = self.recorder.store_mut().servers() else { return Vec::new() };
         let answers = servers.ask(messages);
-        let mut trips: Vec<(Operation, Vec<(Piece, &[u8])>)> = Vec::new();
+        let [mut read, mut written] = [Vec::new(), Vec::new()];
         for (server, message) in asked.iter().enumerate() {
             let Some(message) = message else { continue };
             let answer = match answers.get(server) {
                 Some(Some(Ok(answer))) => &answer[..],
                 _ => &[],
             };
-            let (operation, pieces) = self.seen(server, message, answer);
-            match trips.iter_mut().find(|(other, _)| *other == operation) {
-                Some((_, trip)) => trip.extend(pieces),
-                None => trips.push((operation, pieces)),
-            }
+            let [reads, writes] = self.seen(server, message, answer);
+            read.extend(reads);
+            written.extend(writes);
         }
-        for (operation, pieces) in trips {
-            self.recorder.saw(operation, &pieces);
+        for (operation, pieces) in [(Operation::Read, read), (Operation::Write, written)] {
+            if !pieces.is_empty() {
+                self.recorder.saw(operation, &pieces);
+            }
         }
         answers
     }

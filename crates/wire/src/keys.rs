@@ -302,7 +302,8 @@ fn peer_server(line: &str) -> Result<PeerServer, KeyError> {
     Ok(PeerServer { key, address: address.to_owned(), label })
 }
 
-fn is_host_and_port(address: &str) -> bool {
+/// Whether it is a host and a port, with a colon between them.
+pub fn is_host_and_port(address: &str) -> bool {
     let parts = address.rsplit_once(':');
     parts.is_some_and(|(host, port)| !host.is_empty() && port.parse().is_ok_and(|it: u16| it > 0))
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 use oblivio_store::Location;
+use oblivio_wire::keys::is_host_and_port;
 use oblivio_wire::message::check_name;
 
 use super::OpenArgs;
@@ -28,7 +29,9 @@ pub(crate) enum KeyCommand {
     /// Print the key by which clients know a bucket server, for the URLs of its volumes.
     ///
     /// It is made if there is none.
-    #[command(after_help = "Example:\n  oblivio key server ./server.key")]
+    #[command(
+        after_help = "Examples:\n  oblivio key server ./server.key\n  oblivio key server ./server.key --address one.example:2412      (a line for the peers files of other share servers)"
+    )]
     Server(ServerKeyArgs),
 }
 
@@ -50,6 +53,9 @@ pub(crate) struct ServerKeyArgs {
     /// The file of the server's private key, its owner's alone.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
+    /// Where it will listen: print a line for the peers files of other share servers instead.
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
+    pub(crate) address: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -60,6 +66,15 @@ fn parse_name(text: &str) -> Result<String, String> {
     check_name(text).map(|()| text.to_owned()).map_err(|_| {
         "it has 1 to 64 letters, digits, -, _ and ., and begins with a letter or a digit".to_owned()
     })
+}
+
+/// Where a server listens, as others call it.
+fn parse_address(text: &str) -> Result<String, String> {
+    if is_host_and_port(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("it is a host and a port, such as one.example:2412".into())
+    }
 }
 
 #[derive(Args)]
@@ -89,8 +104,8 @@ pub(crate) struct KeyAddArgs {
 
 #[derive(Args)]
 pub(crate) struct KeyListArgs {
-    /// Where the volume is: a path, file:///… for one from the root, stripe:URL,URL,… for several, or
-    /// oblivio+tls://… for one on a bucket server.
+    /// Where the volume is: a path, file:///… for one from the root, stripe:URL,URL,… for several,
+    /// oblivio+tls://… for one on a bucket server, or shares://… for one on share servers.
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
     /// Print JSON.

@@ -31,7 +31,7 @@ pub(crate) enum ServeCommand {
 const SHARES_EXAMPLES: &str = "\
 Examples, for the first of three servers:
   oblivio key client ./client.key --name alice >> allow       (the client's key; its owner keeps the file)
-  oblivio key server ./server.key                             (prints the public key: give it to the others)
+  oblivio key server ./server.key --address one.example:2412  (prints a line for the peers files of the others)
   cat peers
     oblivio-key-1 KEY2 two.example:2412
     oblivio-key-1 KEY3 three.example:2412

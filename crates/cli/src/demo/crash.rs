@@ -23,18 +23,16 @@ const WORK: &str = "work";
 pub(super) struct Killed {
     /// Whether its client was still asking.
     client_was_busy: bool,
-    /// Whether a bucket server was killed before, and started again.
-    store_was_killed: bool,
+    /// Which server that keeps the volume was killed before, and started again.
+    keeper: Option<&'static str>,
 }
 
 impl Killed {
     pub(super) fn text(&self) -> String {
         let when = if self.client_was_busy { "in the middle of it" } else { "just after it" };
-        let store = if self.store_was_killed {
-            "the bucket server was killed before that and started again, and nobody noticed; "
-        } else {
-            ""
-        };
+        let store = self.keeper.map_or_else(String::new, |keeper| {
+            format!("{keeper} was killed before that and started again, and nobody noticed; ")
+        });
         format!("{store}killed {when}; the volume says that it needs recovery")
     }
 }
@@ -81,7 +79,7 @@ pub(super) fn kill_server(stage: &Stage, writing: Duration) -> Result<Killed, Cl
     let mut client =
         Background::start(stage.write_image(uri)?.stdout(Stdio::null()).stderr(Stdio::null()))?;
     std::thread::sleep(writing / 4);
-    let store_was_killed = stage.kill_store()?;
+    let keeper = stage.kill_keeper()?;
     std::thread::sleep(writing / 4);
     let failed = |error: io::Error| CliError::Engine(format!("the server was not killed: {error}"));
     let client_was_busy = client.0.try_wait().map_err(failed)?.is_none();
@@ -93,7 +91,7 @@ pub(super) fn kill_server(stage: &Stage, writing: Duration) -> Result<Killed, Cl
     if code != NEEDS_RECOVERY {
         return Err(CliError::Engine(format!("the volume does not need recovery: {printed}")));
     }
-    Ok(Killed { client_was_busy, store_was_killed })
+    Ok(Killed { client_was_busy, keeper })
 }
 
 /// Mounts the file system, works in it, and kills its server; mounts it again, and compares.

@@ -4,20 +4,20 @@
 //! - [`stage`]: the directory where it all happens; [`folder`]: the files that are kept.
 //! - [`session`]: the owner works under the eyes of storage; [`diary`] is what the owner did,
 //!   [`seen`] what storage saw.
-//! - [`store_server`]: a bucket server, if the volume is to be on one.
+//! - [`keepers`]: a bucket server or share servers, if the volume is to be on them.
 //! - [`crash`]: servers are killed in the middle of their work.
 //! - [`picture`], [`terminal`], [`report`]: the two sides side by side, and the figures.
 
 mod crash;
 mod diary;
 mod folder;
+mod keepers;
 mod picture;
 mod programs;
 mod report;
 mod seen;
 mod session;
 mod stage;
-mod store_server;
 mod terminal;
 
 use crate::args::DemoArgs;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
     for tool in [MKE2FS, E2FSCK, DEBUGFS, NBDCOPY] {
         tool.find()?;
     }
-    let stage = Stage::prepare(&args.output, args.store)?;
+    let stage = Stage::prepare(&args.output, args.store, args.servers)?;
     let source = match &args.folder {
         Some(path) => Folder::read(path)?,
         None => stage.own_files()?,

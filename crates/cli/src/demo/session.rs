@@ -6,7 +6,6 @@ use std::time::Duration;
 use oblivio_serve::nbd::{Listen, NbdOptions, serve};
 use oblivio_volume::Disk;
 use oblivio_volume::device::{BlockDevice, DiskOp, call};
-use oblivio_volume::volume::FIRST_TREE;
 use rand::RngExt;
 
 use super::diary::{Phase, WatchedDisk};
@@ -18,9 +17,6 @@ use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::view;
 use crate::volume::{Opened, coins, open};
-
-/// Reads of the short phases.
-const SHORT_PHASE: u64 = 3000;
 
 /// Blocks of the loop.
 const LOOP_BLOCKS: u64 = 300;
@@ -66,7 +62,7 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     let writing = stopwatch.elapsed();
     programs::run(&mut stage.read_disk(&server.uri(), &stage.copy())?)?;
     phases.push(watched.end_phase("read the disk"));
-    for (name, asked) in short_phases(blocks)? {
+    for (name, asked) in short_phases(blocks, stage.short_phase())? {
         read_each(&watched, &asked)?;
         phases.push(watched.end_phase(name));
     }
@@ -77,16 +73,16 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     disk.close()?;
     drop(disk);
     recording.map_or(Ok(()), |recording| recording.finish())?;
-    let seen = Seen::new(&view::read(&view_path)?.events, FIRST_TREE);
+    let seen = Seen::new(&view::read(&view_path)?.events, stage.watched_tree());
     Ok(Session { phases, blocks, seen, writing, elapsed })
 }
 
 /// What is read block by block.
-fn short_phases(blocks: u64) -> Result<[(&'static str, Vec<u64>); 2], CliError> {
+fn short_phases(blocks: u64, reads: u64) -> Result<[(&'static str, Vec<u64>); 2], CliError> {
     let mut coins = coins()?;
     let hot = [1, 5, 6].map(|eighths| blocks * eighths / 8);
-    let hot = (0..SHORT_PHASE).map(|_| hot[coins.random_range(0..hot.len())]).collect();
-    let round = (0..SHORT_PHASE).map(|i| blocks / 4 + i % LOOP_BLOCKS).collect();
+    let hot = (0..reads).map(|_| hot[coins.random_range(0..hot.len())]).collect();
+    let round = (0..reads).map(|i| blocks / 4 + i % LOOP_BLOCKS.min(blocks / 4)).collect();
     Ok([("three blocks", hot), ("a loop", round)])
 }
 

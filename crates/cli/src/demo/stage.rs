@@ -8,12 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+use oblivio_core::store::TreeId;
+use oblivio_shares::view::tree_of_server;
 use oblivio_store::Location;
+use oblivio_volume::volume::FIRST_TREE;
 use rand::Rng;
 
 use super::folder::Folder;
+use super::keepers::Keepers;
 use super::programs::{self, DEBUGFS, E2FSCK, MKE2FS};
-use super::store_server::{self, StoreServer};
 use crate::args::{DemoStore, OpenArgs, SecretArgs, UnlockArgs, VolumeArgs};
 use crate::error::CliError;
 use crate::files;
@@ -28,20 +31,26 @@ const MADE_AGAIN: [&str; 6] = ["volume.obl", "volume.key", "state", "files", "un
 pub(super) struct Stage {
     folder: PathBuf,
     volume: Location,
-    /// What keeps the volume, if it is no file here.
-    server: Option<Mutex<StoreServer>>,
+    /// What keeps the volume.
+    store: DemoStore,
+    /// In processes of their own, if it is no file here.
+    keepers: Option<Mutex<Keepers>>,
 }
 
 impl Stage {
     /// Makes the directory, and removes what an earlier demonstration left there.
-    pub(super) fn prepare(path: &Path, store: DemoStore) -> Result<Self, CliError> {
+    pub(super) fn prepare(
+        path: &Path,
+        store: DemoStore,
+        share_servers: u8,
+    ) -> Result<Self, CliError> {
         let failed = |error| files::cannot_write(path, &error);
         fs::create_dir_all(path).map_err(failed)?;
         let folder = fs::canonicalize(path).map_err(failed)?;
         let volume = Location::File(folder.join("volume.obl"));
-        let mut stage = Self { folder, volume, server: None };
+        let mut stage = Self { folder, volume, store, keepers: None };
         stage.leave_mount()?;
-        for name in MADE_AGAIN.into_iter().chain(store_server::MADE) {
+        for name in MADE_AGAIN.map(str::to_owned).into_iter().chain(Keepers::made()) {
             let path = stage.folder.join(name);
             let removed =
                 if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
@@ -52,19 +61,40 @@ impl Stage {
             }
         }
         stage.make_key()?;
-        if let DemoStore::Server = store {
-            let server = StoreServer::start(&stage.folder)?;
-            stage.volume = server.location()?;
-            stage.server = Some(Mutex::new(server));
-        }
+        let keepers = match store {
+            DemoStore::File => return Ok(stage),
+            DemoStore::Server => Keepers::store(&stage.folder)?,
+            DemoStore::Shares => Keepers::shares(&stage.folder, share_servers.into())?,
+        };
+        stage.volume = keepers.location()?;
+        stage.keepers = Some(Mutex::new(keepers));
         Ok(stage)
     }
 
-    /// Kills what keeps the volume, if that is a server, and starts it again. Answers whether there is one.
-    pub(super) fn kill_store(&self) -> Result<bool, CliError> {
-        let Some(server) = &self.server else { return Ok(false) };
-        server.lock().unwrap_or_else(PoisonError::into_inner).kill_and_start()?;
-        Ok(true)
+    /// Kills a server that keeps the volume, if there is one, and starts it again. Answers what it was.
+    pub(super) fn kill_keeper(&self) -> Result<Option<&'static str>, CliError> {
+        let Some(keepers) = &self.keepers else { return Ok(None) };
+        let mut keepers = keepers.lock().unwrap_or_else(PoisonError::into_inner);
+        keepers.kill_and_start_one()?;
+        Ok(Some(keepers.killed()))
+    }
+
+    /// The tree of a view that shows which paths were accessed.
+    pub(super) fn watched_tree(&self) -> TreeId {
+        match self.store {
+            DemoStore::File | DemoStore::Server => FIRST_TREE,
+            // All servers see the same.
+            DemoStore::Shares => tree_of_server(0),
+        }
+    }
+
+    /// Blocks that are read in each of the short phases.
+    pub(super) fn short_phase(&self) -> u64 {
+        match self.store {
+            DemoStore::File | DemoStore::Server => 3000,
+            // Each is 32 times as long, and three servers share this machine.
+            DemoStore::Shares => 300,
+        }
     }
 
     fn make_key(&self) -> Result<(), CliError> {
@@ -132,18 +162,26 @@ impl Stage {
         Ok(line)
     }
 
-    /// This program and its manual, for whoever names no folder.
+    /// This program and its manual, for whoever names no folder; on share servers the manual alone.
     pub(super) fn own_files(&self) -> Result<Folder, CliError> {
         let folder = self.path("files");
         programs::run(programs::oblivio()?.arg("man").arg(folder.join("man")))?;
-        let program = programs::oblivio()?;
-        fs::copy(program.get_program(), folder.join("oblivio"))
-            .map_err(|error| files::cannot_write(&folder, &error))?;
+        if self.store != DemoStore::Shares {
+            let program = programs::oblivio()?;
+            fs::copy(program.get_program(), folder.join("oblivio"))
+                .map_err(|error| files::cannot_write(&folder, &error))?;
+        }
         Folder::read(&folder)
     }
 
     pub(super) fn create_volume(&self, bytes: u64) -> Result<(), CliError> {
-        programs::run(self.oblivio(&["create"])?.arg("--size").arg(bytes.to_string())).map(drop)
+        let mut create = self.oblivio(&["create"])?;
+        create.arg("--size").arg(bytes.to_string());
+        if self.store == DemoStore::Shares {
+            // Short buckets: evictions are seen more often, and each takes less of this one machine.
+            create.args(["--slots", "74", "--evict-period", "16"]);
+        }
+        programs::run(&mut create).map(drop)
     }
 
     /// Makes a file system that holds `folder`, in a file. Needs no privilege.

@@ -21,13 +21,19 @@ pub(crate) fn client(args: &ClientKeyArgs) -> Result<(), CliError> {
     output::print(&line)
 }
 
-/// `oblivio key server`: prints what goes into the URL of a volume.
+/// `oblivio key server`: prints what goes into the URL of a volume, or into the peers file of another server.
 pub(crate) fn server(args: &ServerKeyArgs) -> Result<(), CliError> {
     let key = read_or_make(&args.file)?;
     let shown = key.to_string();
     let query = format!("server={}", shown.split_whitespace().last().unwrap_or_default());
+    let peer = args.address.as_ref().map(|address| format!("{shown} {address}"));
     if args.json {
-        return output::print(&format!("{:#}", json!({ "key": shown, "query": query })));
+        let json = json!({ "key": shown, "query": query, "line": peer });
+        return output::print(&format!("{json:#}"));
+    }
+    if let Some(line) = peer {
+        output::remark("a line for the peers files of other share servers:");
+        return output::print(&line);
     }
     output::remark("for the URLs of its volumes, behind a question mark:");
     output::print(&query)

@@ -1,0 +1,189 @@
+//! Servers in processes of their own, which keep the volume of the demonstration: a bucket server, or share servers.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use oblivio_store::Location;
+use oblivio_wire::keys::{KeyError, SecretKey};
+use serde_json::Value;
+
+use super::programs;
+use crate::error::CliError;
+use crate::files;
+
+/// What the servers call the owner.
+const OWNER: &str = "owner";
+
+/// Share servers, at most.
+const SERVERS_MAX: usize = 7;
+
+/// How long a share server stays dead. With five of them, nobody has to wait for it.
+const DEAD_FOR: Duration = Duration::from_secs(2);
+
+/// What keeps the volume.
+pub(super) struct Keepers {
+    folder: PathBuf,
+    kind: Kind,
+    servers: Vec<Running>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Store,
+    Shares,
+}
+
+/// A server, killed when dropped.
+struct Running {
+    child: Child,
+    address: String,
+    key: String,
+}
+
+impl Keepers {
+    /// What they make in the directory of the demonstration.
+    pub(super) fn made() -> impl Iterator<Item = String> {
+        let of_each = (1..=SERVERS_MAX).flat_map(|number| [folder_name(number), key_name(number)]);
+        ["client.key", "allow", "peers"].map(str::to_owned).into_iter().chain(of_each)
+    }
+
+    /// Starts a bucket server on any free port of this machine.
+    pub(super) fn store(folder: &Path) -> Result<Self, CliError> {
+        Self::start(folder, Kind::Store, &["127.0.0.1:0".to_owned()])
+    }
+
+    /// Starts so many share servers, which know each other.
+    pub(super) fn shares(folder: &Path, servers: usize) -> Result<Self, CliError> {
+        let no_port =
+            |error| CliError::Engine(format!("this machine gives no ports for servers: {error}"));
+        // They have to be known before any server is. All are taken before the first is given back.
+        let taken: Vec<_> = (0..servers)
+            .map(|_| TcpListener::bind("127.0.0.1:0"))
+            .collect::<Result<_, _>>()
+            .map_err(no_port)?;
+        let addresses: Vec<_> = taken
+            .iter()
+            .map(|listener| listener.local_addr().map(|address| address.to_string()))
+            .collect::<Result<_, _>>()
+            .map_err(no_port)?;
+        drop(taken);
+        Self::start(folder, Kind::Shares, &addresses)
+    }
+
+    fn start(folder: &Path, kind: Kind, addresses: &[String]) -> Result<Self, CliError> {
+        let unusable = |error: KeyError| CliError::Output(error.to_string());
+        let key = |name: &str| {
+            let key = SecretKey::generate().map_err(unusable)?;
+            key.write(&folder.join(name)).map_err(unusable)?;
+            Ok::<_, CliError>(key.public())
+        };
+        let owner = key("client.key")?;
+        files::write(&folder.join("allow"), &format!("{owner} {OWNER}\n"))?;
+        let mut peers = String::new();
+        for (number, address) in (1..).zip(addresses) {
+            peers += &format!("{} {address}\n", key(&key_name(number))?);
+        }
+        files::write(&folder.join("peers"), &peers)?;
+        let mut keepers = Self { folder: folder.to_owned(), kind, servers: Vec::new() };
+        for (number, address) in (1..).zip(addresses) {
+            let server = keepers.listen(number, address)?;
+            keepers.servers.push(server);
+        }
+        Ok(keepers)
+    }
+
+    fn listen(&self, number: usize, address: &str) -> Result<Running, CliError> {
+        let folder = &self.folder;
+        let mut command = programs::oblivio()?;
+        command.args(["serve", if self.kind == Kind::Store { "store" } else { "shares" }]);
+        command.arg(folder.join(folder_name(number)));
+        command.arg("--key").arg(folder.join(key_name(number)));
+        command.arg("--allow").arg(folder.join("allow"));
+        if self.kind == Kind::Shares {
+            command.arg("--peers").arg(folder.join("peers"));
+            // That one of them is killed is part of the story.
+            command.stderr(Stdio::null());
+        }
+        command.args(["--listen", address, "--json"]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let not_started = |error| CliError::Engine(format!("a server does not start: {error}"));
+        let mut child = command.spawn().map_err(not_started)?;
+        let mut said = String::new();
+        let lines = child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
+        for line in lines {
+            said += &line.map_err(not_started)?;
+            if said.ends_with('}') {
+                break;
+            }
+        }
+        let said: Value = serde_json::from_str(&said).unwrap_or_default();
+        let of = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+        let (address, key) = (of("address"), of("key"));
+        Ok(Running { child, address, key })
+    }
+
+    /// Where the volume is.
+    pub(super) fn location(&self) -> Result<Location, CliError> {
+        let key = self.folder.join("client.key");
+        let key = key.to_str().ok_or_else(|| {
+            CliError::Input(format!("{} is no text: choose another --output", key.display()))
+        })?;
+        let key = key.replace('%', "%25").replace('&', "%26").replace('?', "%3f");
+        let all =
+            |of: fn(&Running) -> &str| self.servers.iter().map(of).collect::<Vec<_>>().join(",");
+        let (addresses, keys) = (all(|server| &server.address), all(|server| &server.key));
+        // One of five may be missing, if only one may lie.
+        let (scheme, more) = match self.kind {
+            Kind::Store => ("oblivio+tls", ""),
+            Kind::Shares => ("shares", "&collude=1"),
+        };
+        let url = format!("{scheme}://{addresses}/volume?server={keys}&key={key}{more}");
+        url.parse()
+            .map_err(|error| CliError::Engine(format!("a server did not say where it is: {error}")))
+    }
+
+    /// Ends one of them without a warning, and starts it again in its place.
+    pub(super) fn kill_and_start_one(&mut self) -> Result<(), CliError> {
+        let last = self.servers.len() - 1;
+        self.servers[last].kill();
+        if self.kind == Kind::Shares {
+            thread::sleep(DEAD_FOR);
+        }
+        let address = self.servers[last].address.clone();
+        self.servers[last] = self.listen(last + 1, &address)?;
+        Ok(())
+    }
+
+    /// What was killed, for people.
+    pub(super) fn killed(&self) -> &'static str {
+        match self.kind {
+            Kind::Store => "the bucket server",
+            Kind::Shares => "one of the share servers",
+        }
+    }
+}
+
+fn folder_name(number: usize) -> String {
+    format!("server-{number}")
+}
+
+fn key_name(number: usize) -> String {
+    format!("server-{number}.key")
+}
+
+impl Running {
+    fn kill(&mut self) {
+        // One that has ended by itself is as dead.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
