@@ -158,16 +158,16 @@ impl RemoteStore {
         options: RemoteOptions,
     ) -> Result<(Self, Condition), OpenError> {
         check_name(&options.name)?;
-        let mut greeted = Greeted::dial(&mut *dial, options.answer_within)?;
         let reads = match mode {
             RemoteMode::Write | RemoteMode::Resume { .. } => None,
             RemoteMode::Read { may_be_cut_off } => Some(OpenMode::Read { may_be_cut_off }),
             RemoteMode::Look => Some(OpenMode::Look),
         };
-        let opened = match mode {
-            RemoteMode::Resume { session } => greeted.resume(&options.name, session)?,
-            _ => greeted.open(&options.name, reads.clone().unwrap_or(OpenMode::Write))?,
-        };
+        let (greeted, opened) =
+            once_free(&mut *dial, options.answer_within, |greeted| match mode {
+                RemoteMode::Resume { session } => greeted.resume(&options.name, session),
+                _ => greeted.open(&options.name, reads.clone().unwrap_or(OpenMode::Write)),
+            })?;
         let places = places(&opened.shapes).map_err(|error| {
             OpenError::caused_by(
                 OpenErrorKind::Damaged,
@@ -202,21 +202,10 @@ impl RemoteStore {
     /// When there is none, or it cannot be removed.
     pub fn remove(mut dial: Box<dyn Dial>, name: &str) -> Result<(), OpenError> {
         check_name(name)?;
-        let until = Moment::now().after(NOTICED_WITHIN);
-        loop {
-            let mut greeted = Greeted::dial(&mut *dial, RemoteOptions::new(name).answer_within)?;
-            match greeted.remove(name) {
-                Err(Unopened::Refused(failure))
-                    if failure.kind == FailureKind::InUse && until.left().is_some() =>
-                {
-                    thread::sleep(NOTICED_PAUSE);
-                }
-                removed => {
-                    greeted.close();
-                    return Ok(removed?);
-                }
-            }
-        }
+        let within = RemoteOptions::new(name).answer_within;
+        let (greeted, removed) = once_free(&mut *dial, within, |greeted| greeted.remove(name))?;
+        greeted.close();
+        Ok(removed)
     }
 
     /// The shapes of all trees, `TreeId(0)` first.
@@ -528,6 +517,31 @@ fn places(shapes: &[TreeShape]) -> Result<Places, OpenError> {
 
 fn offset_in_bucket(places: &Places, piece: &Piece) -> usize {
     places.find(piece).map_or(0, |place| (place.piece.start - place.bucket.start) as usize)
+}
+
+/// Asks for something that is refused while somebody has the volume open. Whoever had it may be gone, and the server not have noticed.
+fn once_free<T>(
+    dial: &mut dyn Dial,
+    within: Duration,
+    mut ask: impl FnMut(&mut Greeted) -> Result<T, Unopened>,
+) -> Result<(Greeted, T), Unopened> {
+    let until = Moment::now().after(NOTICED_WITHIN);
+    loop {
+        let mut greeted = Greeted::dial(dial, within)?;
+        match ask(&mut greeted) {
+            Err(Unopened::Refused(failure))
+                if failure.kind == FailureKind::InUse && until.left().is_some() =>
+            {
+                greeted.close();
+                thread::sleep(NOTICED_PAUSE);
+            }
+            Err(error) => {
+                greeted.close();
+                return Err(error);
+            }
+            Ok(answer) => return Ok((greeted, answer)),
+        }
+    }
 }
 
 fn condition(opened: Opened) -> Condition {
