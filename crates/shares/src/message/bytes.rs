@@ -313,3 +313,137 @@ fn shares(fields: &mut Fields<'_>) -> Result<Vec<Share<u8>>, Error> {
 fn strange() -> Error {
     Error::new(ErrorKind::InvalidRequest, "this is no message of a share server")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_share() -> impl Strategy<Value = Share<u8>> {
+        prop_oneof![
+            any::<Seed>().prop_map(Share::Drawn),
+            any::<Vec<u8>>().prop_map(Share::Computed),
+        ]
+    }
+
+    fn any_point() -> impl Strategy<Value = Point> {
+        (0..1u64 << 62, 0..4096usize).prop_map(|(evictions, written)| Point { evictions, written })
+    }
+
+    fn any_slot() -> impl Strategy<Value = SlotName> {
+        let bucket = (0..=30u8, any::<u64>());
+        (bucket, 0..4096usize).prop_map(|((level, index), slot)| {
+            let bucket = BucketId::on_path(Leaf(index), level);
+            SlotName { bucket, slot }
+        })
+    }
+
+    fn any_setup() -> impl Strategy<Value = Setup> {
+        let parties = (3..=7u8, 1..=3u8)
+            .prop_filter_map("too many may collude", |(of, colluding)| {
+                Parties::new(of, colluding).ok()
+            });
+        let tree = (1..=30u8, 1..=4096u16, 1..=4096u16).prop_filter_map(
+            "an eviction comes before the root is full",
+            |(height, slots, accesses)| Tree::new(height, Preset { slots, accesses }).ok(),
+        );
+        (parties, tree, 1..=BLOCK_BYTES_MAX, 1..=3u8, any::<u8>()).prop_map(
+            |(parties, tree, block_bytes, number, byte)| {
+                let keys = parties.numbers().map(|number| [number ^ byte; 32]).collect();
+                Setup { number, parties, tree, block_bytes, keys }
+            },
+        )
+    }
+
+    fn any_request() -> impl Strategy<Value = Request> {
+        let shares = || prop::collection::vec(any_share(), 0..=SHARES_MAX);
+        let dealers = prop::collection::btree_set(1..=7u8, 0..=7);
+        prop_oneof![
+            any_setup().prop_map(Request::Setup),
+            Just(Request::Epoch),
+            (any_point(), any::<u64>(), any_share()).prop_map(|(at, leaf, query)| {
+                Request::Select { at, select: Select { leaf: Leaf(leaf), query } }
+            }),
+            (any_point(), any_share()).prop_map(|(at, block)| Request::Write { at, block }),
+            (any::<[u64; 2]>(), shares(), dealers).prop_map(
+                |([number, attempt], matrices, dealers)| {
+                    let evict = Evict { number, attempt, matrices };
+                    Request::Evict { evict, dealers: dealers.into_iter().collect() }
+                }
+            ),
+            any::<u64>().prop_map(|evictions| Request::GoBack { evictions }),
+            (any_point(), any_slot()).prop_map(|(at, slot)| Request::Fetch { at, slot }),
+            (any_point(), any_slot(), any_share()).prop_map(|(at, slot, share)| Request::Put {
+                at,
+                slot,
+                share
+            }),
+            any_point().prop_map(|at| Request::Adopt { at }),
+        ]
+    }
+
+    fn any_answer() -> impl Strategy<Value = Answer> {
+        prop_oneof![
+            Just(Answer::Done),
+            (any_point(), any::<u64>(), any::<bool>()).prop_map(|(at, attempt, is_set_up)| {
+                Answer::Epoch(HostEpoch { at, attempt, is_set_up })
+            }),
+            any::<Vec<u8>>().prop_map(Answer::Share),
+            ".{0,60}".prop_map(Answer::Refused),
+        ]
+    }
+
+    fn any_dealt() -> impl Strategy<Value = Dealt<u8>> {
+        let shares = prop::collection::vec(any_share(), 0..3);
+        (any::<[u64; 2]>(), any::<u32>(), any::<u8>(), shares).prop_map(
+            |([number, attempt], tile, level, shares)| Dealt {
+                number,
+                attempt,
+                tile,
+                level,
+                shares,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_is_understood(
+            request in any_request(),
+            answer in any_answer(),
+            dealt in any_dealt(),
+        ) {
+            prop_assert_eq!(Request::decode(&request.encode()).unwrap(), request);
+            prop_assert_eq!(Answer::decode(&answer.encode()).unwrap(), answer);
+            prop_assert_eq!(Dealt::decode(&dealt.encode()).unwrap(), dealt);
+        }
+
+        /// There is one way to say a thing, and anything else is refused.
+        #[test]
+        fn what_is_understood_was_said_so(
+            request in any_request(),
+            answer in any_answer(),
+            dealt in any_dealt(),
+            at: prop::sample::Index,
+            byte: u8,
+            cut: prop::sample::Index,
+        ) {
+            for mut bytes in [request.encode(), answer.encode(), dealt.encode()] {
+                let place = at.index(bytes.len());
+                bytes[place] = byte;
+                for bytes in [&bytes[..], &bytes[..cut.index(bytes.len())]] {
+                    if let Ok(request) = Request::decode(bytes) {
+                        prop_assert_eq!(request.encode(), bytes);
+                    }
+                    if let Ok(answer) = Answer::decode(bytes) {
+                        prop_assert_eq!(answer.encode(), bytes);
+                    }
+                    if let Ok(dealt) = Dealt::decode(bytes) {
+                        prop_assert_eq!(dealt.encode(), bytes);
+                    }
+                }
+            }
+        }
+    }
+}
