@@ -20,6 +20,7 @@ mod rescue;
 mod rescued;
 mod secrets;
 mod serving;
+mod shares;
 mod store_file;
 mod striped;
 // What the tests of both crates need is said once.

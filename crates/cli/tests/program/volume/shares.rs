@@ -1,0 +1,247 @@
+//! A volume on share servers in processes of their own, one of which is killed, lies, or is not the one it should be.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::world::{MIB, World, bytes, end};
+use crate::common;
+
+/// Small buckets, so that there are many evictions.
+const SMALL: &str = "--block 4K --slots 74 --evict-period 16";
+
+/// Share servers in the directory of a [`World`], which know each other.
+struct ShareServers {
+    /// None of one that is dead.
+    running: Vec<Option<Child>>,
+    addresses: Vec<String>,
+    keys: Vec<String>,
+    /// What comes after the other parameters of the URL.
+    more: &'static str,
+}
+
+impl ShareServers {
+    fn new(world: &World, servers: usize, more: &'static str) -> Self {
+        Self::with_quota(world, servers, more, "")
+    }
+
+    fn with_quota(world: &World, servers: usize, more: &'static str, quota: &str) -> Self {
+        let line = world.good("key client client.key --name alice");
+        fs::write(world.path("allow"), format!("{} {quota}\n", line.trim())).unwrap();
+        let taken: Vec<_> =
+            (0..servers).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let addresses: Vec<_> =
+            taken.iter().map(|it| it.local_addr().unwrap().to_string()).collect();
+        drop(taken);
+        let (mut peers, mut keys) = (String::new(), Vec::new());
+        for (number, address) in (1..).zip(&addresses) {
+            let key = format!("key server server-{number}.key --address {address}");
+            let line = world.good(&key);
+            keys.push(line.split_whitespace().nth(1).unwrap().to_owned());
+            peers += &line;
+        }
+        fs::write(world.path("peers"), peers).unwrap();
+        let running = (0..servers).map(|_| None).collect();
+        let mut all = Self { running, addresses, keys, more };
+        (0..servers).for_each(|server| all.start(world, server));
+        all
+    }
+
+    fn folder(world: &World, server: usize) -> PathBuf {
+        world.path(format!("shares-{}", server + 1))
+    }
+
+    fn start(&mut self, world: &World, server: usize) {
+        let (number, address) = (server + 1, &self.addresses[server]);
+        let command = format!(
+            "serve shares shares-{number} --key server-{number}.key --allow allow --peers peers --listen {address} --json"
+        );
+        let log = world.path("servers.log");
+        let log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
+        let mut command = common::command(&world.path(""), &command);
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut said = String::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            said += &line.unwrap();
+            if said.ends_with('}') {
+                break;
+            }
+        }
+        let said: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(said["key"], self.keys[server].as_str());
+        self.running[server] = Some(child);
+    }
+
+    fn kill(&mut self, server: usize) {
+        end(&mut self.running[server].take().unwrap());
+    }
+
+    fn url_of(&self, order: &[usize], name: &str) -> String {
+        let all = |of: &[String]| order.iter().map(|it| &of[*it][..]).collect::<Vec<_>>().join(",");
+        let (addresses, keys) = (all(&self.addresses), all(&self.keys));
+        format!("shares://{addresses}/{name}?server={keys}&key=client.key{}", self.more)
+    }
+
+    /// `URL` with what opens it.
+    fn volume(&self, name: &str) -> String {
+        let all: Vec<_> = (0..self.addresses.len()).collect();
+        format!("'{}' --key-file key", self.url_of(&all, name))
+    }
+}
+
+impl Drop for ShareServers {
+    fn drop(&mut self) {
+        self.running.iter_mut().flatten().for_each(end);
+    }
+}
+
+#[test]
+fn a_volume_on_share_servers_is_a_volume() {
+    let world = World::new();
+    let servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    let made = world.json(&format!("create {volume} --size 1M {SMALL} --json"));
+    assert_eq!((&made["scheme"], &made["servers"]), (&"s3oram".into(), &3.into()), "{made}");
+    fs::write(world.path("data"), bytes(3, MIB)).unwrap();
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    world.good(&format!(
+        "serve nbd {volume} --record-view view --run 'nbdcopy \"$uri\" back && cmp data back'"
+    ));
+    let checked = world.good(&format!("check {volume}"));
+    assert!(checked.contains("256 blocks hold data"), "{checked}");
+    let info = world.json(&format!("info {volume} --json"));
+    assert_eq!(info["block_bytes"], 4096, "{info}");
+    // Each server is a tree of the view.
+    let view = world.good("view export view");
+    for tree in ["100", "101", "102"] {
+        assert!(view.lines().any(|line| line.split(',').any(|field| field == tree)), "{tree}");
+    }
+    world.bad(&format!("create {volume} --size 1M {SMALL}"), 3, "choose another name");
+    world.good(&format!("remove '{}'", servers.url_of(&[0, 1, 2], "disk")));
+    for server in 0..3 {
+        let left = fs::read_dir(ShareServers::folder(&world, server).join("alice")).unwrap();
+        assert_eq!(left.count(), 0, "{server}");
+    }
+}
+
+/// While one of three is dead, who reads waits. When it comes back, it goes on.
+#[test]
+fn what_is_read_and_written_waits_for_a_server_that_is_killed() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 1M {SMALL}"));
+    fs::write(world.path("data"), bytes(4, MIB)).unwrap();
+    let line = format!(
+        "serve nbd {volume} --cache 0 --run 'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp data back'"
+    );
+    let mut copying = common::command(&world.path(""), &line).spawn().unwrap();
+    for server in [1, 2, 0] {
+        thread::sleep(Duration::from_millis(400));
+        servers.kill(server);
+        thread::sleep(Duration::from_millis(200));
+        servers.start(&world, server);
+    }
+    assert!(copying.wait().unwrap().success());
+    world.good(&format!("check {volume}"));
+}
+
+#[test]
+fn servers_that_are_not_those_of_the_volume_are_named() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 4, "");
+    let three =
+        |order: &[usize], name: &str| format!("'{}' --key-file key", servers.url_of(order, name));
+    let volume = three(&[0, 1, 2], "disk");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    fs::write(world.path("data"), bytes(5, MIB / 4)).unwrap();
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    // Another order: each has another number than it is asked for.
+    let swapped = three(&[1, 0, 2], "disk");
+    let command = format!("serve nbd {swapped} --run true");
+    let (code, _, message) = common::oblivio(world.path(""), &command);
+    assert_ne!(code, 0);
+    assert!(message.contains("server "), "{message}");
+    world.bad(&format!("info {}", three(&[0, 1, 3], "disk")), 3, "server 3");
+    world.bad(&format!("info {}", three(&[0, 1], "disk")), 2, "shares://");
+    world.bad(&format!("info {}", three(&[0, 1, 1], "disk")), 2, "");
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+    // Too few are there.
+    servers.kill(2);
+    let volume = format!("'{}' --key-file key", servers.url_of(&[0, 1, 2], "disk"));
+    world.bad(&format!("check {volume}"), 15, "server 3");
+}
+
+#[test]
+fn a_server_set_back_is_named_and_nothing_is_changed() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    fs::write(world.path("data"), bytes(6, MIB / 4)).unwrap();
+    let copy = |from: &str| format!("serve nbd {volume} --run 'nbdcopy --flush {from} \"$uri\"'");
+    world.good(&copy("data"));
+    servers.kill(1);
+    world.copy("shares-2", "older");
+    servers.start(&world, 1);
+    world.good(&copy("data"));
+    servers.kill(1);
+    world.copy("shares-2", "latest");
+    fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
+    world.copy("older", "shares-2");
+    servers.start(&world, 1);
+    let (code, _, message) = common::oblivio(world.path(""), &format!("check {volume}"));
+    assert_ne!(code, 0);
+    assert!(message.contains("server 2") && message.contains("set back"), "{message}");
+    servers.kill(1);
+    fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
+    world.copy("latest", "shares-2");
+    servers.start(&world, 1);
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+}
+
+#[test]
+fn a_damaged_share_is_noticed_when_it_is_read() {
+    use std::os::unix::fs::FileExt;
+    let world = World::new();
+    let servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    fs::write(world.path("data"), bytes(7, MIB / 4)).unwrap();
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    let leaves = ShareServers::folder(&world, 0).join("alice/disk/shares/leaves");
+    let leaves = fs::File::options().read(true).write(true).open(leaves).unwrap();
+    let mut damaged = vec![0; leaves.metadata().unwrap().len() as usize];
+    leaves.read_exact_at(&mut damaged, 0).unwrap();
+    damaged.iter_mut().filter(|byte| **byte != 0).for_each(|byte| *byte ^= 1);
+    leaves.write_all_at(&damaged, 0).unwrap();
+    world.bad(&format!("check {volume}"), 7, "share");
+}
+
+#[test]
+fn what_cannot_be_served_is_told_before_anything_is_made() {
+    let world = World::new();
+    let servers = ShareServers::with_quota(&world, 3, "", "quota=8388608");
+    let volume = servers.volume("disk");
+    world.bad(&format!("create {volume} --size 64M"), 1, "server 1");
+    for server in 0..3 {
+        let alice = ShareServers::folder(&world, server).join("alice/disk");
+        assert!(!alice.exists(), "{server}");
+    }
+    world.bad(&format!("create {volume} --size 1M --scheme raw"), 3, "");
+    world.bad("create disk.obl --size 1M --scheme s3oram --key-file key", 3, "shares://");
+    world.bad(
+        "serve shares folder --key server-1.key --allow allow --peers allow",
+        3,
+        "peers file",
+    );
+    world.bad("key server server-1.key --address nowhere", 2, "one.example:2412");
+    let plan = world.json("plan --size 40G --servers 3 --json");
+    assert_eq!((&plan["block_bytes"], &plan["levels"]), (&131_072.into(), &12.into()), "{plan}");
+}
