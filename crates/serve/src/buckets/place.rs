@@ -89,6 +89,14 @@ pub trait Place: Send + Sync {
     fn shares(&self) -> Option<Box<dyn Folder>> {
         None
     }
+
+    /// Bytes that these take.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn shares_allocated_bytes(&self) -> io::Result<u64> {
+        Ok(0)
+    }
 }
 
 /// The folder of a client.
@@ -181,5 +189,9 @@ impl Place for VolumeFolder {
 
     fn shares(&self) -> Option<Box<dyn Folder>> {
         Some(Box::new(SharesFolder::of(&self.0)))
+    }
+
+    fn shares_allocated_bytes(&self) -> io::Result<u64> {
+        shares_folder::allocated_bytes(&self.0)
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! The folder is made with the first of them. A file is made under another name and gets its own when it is whole.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::num::NonZeroU64;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use oblivio_shares::host::{Folder, ShareFile};
@@ -104,11 +104,23 @@ impl ShareFile for Opened {
 
 /// Bytes of the files beside the store of the volume that lies there, as long as they are.
 pub(super) fn bytes(volume: &Path) -> io::Result<u64> {
+    sum(volume, Metadata::len)
+}
+
+/// Bytes that they take there.
+pub(super) fn allocated_bytes(volume: &Path) -> io::Result<u64> {
+    sum(volume, |file| file.blocks() * STAT_BLOCK_BYTES)
+}
+
+/// In which the system counts what files take.
+const STAT_BLOCK_BYTES: u64 = 512;
+
+fn sum(volume: &Path, of: impl Fn(&Metadata) -> u64) -> io::Result<u64> {
     let entries = match fs::read_dir(volume.join(NAME)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
         entries => entries?,
     };
-    entries.map(|entry| Ok(entry?.metadata()?.len())).sum()
+    entries.map(|entry| Ok(of(&entry?.metadata()?))).sum()
 }
 
 /// Removes all of it, if there is any.
@@ -143,6 +155,8 @@ mod tests {
         let other = folder.open("tree", 1 << 20).map(drop).unwrap_err();
         assert_eq!(other.kind(), ErrorKind::InvalidData);
         assert_eq!(bytes(volume.path()).unwrap(), (1 << 30) + 5);
+        let allocated = allocated_bytes(volume.path()).unwrap();
+        assert!((1..1 << 20).contains(&allocated), "{allocated}");
         remove(volume.path()).unwrap();
         remove(volume.path()).unwrap();
         assert_eq!(fs::read_dir(volume.path()).unwrap().count(), 0);

@@ -445,7 +445,9 @@ impl State {
     fn open_store(&mut self, place: &dyn Place, options: &StoreOptions) -> Result<(), Refusal> {
         let incarnation =
             session::draw().map_err(|cause| Refusal::io("draw a random number", &cause))?;
-        let OpenedStore { store, condition } = place.open(options)?;
+        let OpenedStore { store, mut condition } = place.open(options)?;
+        // It is for people to know. What cannot be looked at takes nothing.
+        condition.allocated_bytes += place.shares_allocated_bytes().unwrap_or_default();
         check_parts(store.capabilities())?;
         let shapes = shapes_of(&*store);
         let can_write = !options.read_only;

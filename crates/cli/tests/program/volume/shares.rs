@@ -123,7 +123,7 @@ fn a_volume_on_share_servers_is_a_volume() {
         assert!(view.lines().any(|line| line.split(',').any(|field| field == tree)), "{tree}");
     }
     world.bad(&format!("create {volume} --size 1M {SMALL}"), 3, "choose another name");
-    world.good(&format!("remove '{}'", servers.url_of(&[0, 1, 2], "disk")));
+    world.good(&format!("remove '{}' --yes", servers.url_of(&[0, 1, 2], "disk")));
     for server in 0..3 {
         let left = fs::read_dir(ShareServers::folder(&world, server).join("alice")).unwrap();
         assert_eq!(left.count(), 0, "{server}");
