@@ -52,7 +52,9 @@ pub(crate) struct VolumeArgs {
     /// over 2 to 16 of them, which work at the same time, always named in the order in which it was
     /// made (a comma in a path is %2C there, a percent sign %25); or
     /// oblivio+tls://HOST:PORT/NAME?server=KEY&key=FILE for one on a bucket server (oblivio serve store),
-    /// with the server's public key and the file of the client's own. Any other scheme:// is refused; a
+    /// with the server's public key and the file of the client's own; or
+    /// shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE for one on share servers
+    /// (oblivio serve shares), always in one order. Any other scheme:// is refused; a
     /// file of such a name is written ./scheme://…
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
