@@ -93,7 +93,13 @@ fn options(folder: &TempDir) -> BucketServerOptions {
         quota_bytes: Some(QUOTA_BYTES),
     };
     let key = SecretKey::read(&KEYS.server_file).unwrap();
-    BucketServerOptions { folder: folder.path().into(), key, clients: vec![client], peers: None, limits }
+    BucketServerOptions {
+        folder: folder.path().into(),
+        key,
+        clients: vec![client],
+        peers: None,
+        limits,
+    }
 }
 
 /// What is left of the input. There are zeros behind its end.

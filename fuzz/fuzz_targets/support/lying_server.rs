@@ -208,6 +208,10 @@ impl State {
                 self.durable = self.buckets.clone();
                 Answer::Done { number }
             }
+            // No store of buckets asks for these.
+            Request::Compute { .. } | Request::Peer { .. } | Request::Deal { .. } => {
+                Answer::Looked { is_there: false }
+            }
         }
     }
 

@@ -1,0 +1,126 @@
+//! A share server, and what a client and another server say to it.
+//!
+//! ```text
+//! input = (who and how long, message)*
+//! ```
+//!
+//! Whatever is said is answered. What is refused has changed nothing, and the server opens again as it was.
+#![no_main]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use libfuzzer_sys::fuzz_target;
+use oblivio_shares::host::{Folder, Host, Peers, ShareFile};
+use oblivio_shares::message::{Answer, Request, Setup};
+use oblivio_shares::sharing::Parties;
+use oblivio_shares::tree::{Preset, Tree};
+
+/// Larger files are not made.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The kind of a message that evicts. Its dealers are a mask behind number and attempt.
+const EVICT: u8 = 5;
+const DEALERS_AT: usize = 17;
+
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+
+struct File(Memory, String);
+
+impl Folder for Memory {
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().unwrap().get(name).cloned())
+    }
+
+    fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().insert(name.into(), bytes.to_vec());
+        Ok(())
+    }
+
+    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+        if bytes > FILE_BYTES_MAX {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let mut files = self.0.lock().unwrap();
+        files.entry(name.into()).or_default().resize(bytes as usize, 0);
+        Ok(Box::new(File(self.clone(), name.into())))
+    }
+}
+
+impl ShareFile for File {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let files = self.0.0.lock().unwrap();
+        let from = files[&self.1].get(offset as usize..).unwrap_or_default();
+        let read = from.get(..out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(read);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut files = self.0.0.lock().unwrap();
+        let file = files.get_mut(&self.1).unwrap();
+        let to = file.get_mut(offset as usize..).unwrap_or_default();
+        to.get_mut(..bytes.len()).ok_or(io::ErrorKind::WriteZero)?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Nobody is there.
+struct Nobody;
+
+impl Peers for Nobody {
+    fn send(&self, _: u8, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::ConnectionRefused.into())
+    }
+}
+
+fn ask(host: &mut Host, message: &[u8]) -> Answer {
+    let answer = host.answer(message, &Nobody, &|_| Ok(()));
+    Answer::decode(&answer).expect("a server answers")
+}
+
+fuzz_target!(|input: &[u8]| {
+    let disk = Memory::default();
+    let mut host = Host::open(Box::new(disk.clone()), [1; 32]).unwrap();
+    let mut rest = input;
+    if let Some((1, behind)) = rest.split_first().map(|(first, behind)| (first % 2, behind)) {
+        // So that there is a server, more often than chance would have it.
+        rest = behind;
+        let parties = Parties::new(3, 1).unwrap();
+        let tree = Tree::new(2, Preset { slots: 4, accesses: 2 }).unwrap();
+        let keys = vec![[0; 32], [1; 32], [2; 32]];
+        let setup = Setup { number: 1, parties, tree, block_bytes: 16, keys };
+        assert_eq!(ask(&mut host, &Request::Setup(setup).encode()), Answer::Done);
+    }
+    while let Some(([who, bytes], behind)) = rest.split_first_chunk() {
+        let (message, behind) = behind.split_at(behind.len().min((*bytes).into()));
+        rest = behind;
+        if who % 4 == 0 {
+            let _ = host.mailbox().take(who >> 2, message);
+            continue;
+        }
+        let does_not_deal = message.get(DEALERS_AT).is_some_and(|dealers| dealers & 2 == 0);
+        if message.first() == Some(&EVICT) && does_not_deal {
+            // It would wait for others, who do not come.
+            continue;
+        }
+        let epoch = Request::Epoch.encode();
+        let before = ask(&mut host, &epoch);
+        let answer = ask(&mut host, message);
+        let after = ask(&mut host, &epoch);
+        if let (Answer::Refused(_), Answer::Epoch(before), Answer::Epoch(after)) =
+            (answer, before, after.clone())
+        {
+            // But for the number of an attempt, which is kept before anything is dealt.
+            assert_eq!((before.at, before.is_set_up), (after.at, after.is_set_up));
+        }
+        host = Host::open(Box::new(disk.clone()), [1; 32]).unwrap();
+        assert_eq!(ask(&mut host, &epoch), after);
+    }
+});
