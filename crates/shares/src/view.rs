@@ -8,7 +8,7 @@
 //! | [`Select`](Request::Select) | a read of each bucket of the path; the message is the contents of the root, the answer those of the leaf |
 //! | [`Write`](Request::Write) | a write of a slot of the root |
 //! | [`Evict`](Request::Evict) | a read and then a write of each bucket of the path; the message is the contents of the root that is read |
-//! | [`Fetch`](Request::Fetch), [`Put`](Request::Put) | a read or a write of the slot |
+//! | [`Fetch`](Request::Fetch), [`Put`](Request::Put) | a read or a write of each slot |
 //! | anything else | a read of the root's header |
 //!
 //! All servers that are asked at once share a trip. What servers send to each other does not pass here.
@@ -19,7 +19,7 @@ use oblivio_core::store::{
 use oblivio_core::view::{EventSink, Operation, Recorder};
 use oblivio_core::{BucketId, Leaf, StoreError};
 
-use crate::message::{Request, SlotName};
+use crate::message::{Request, Slots};
 
 /// The tree of a view that stands for a server, counted from 0.
 pub fn tree_of_server(server: usize) -> TreeId {
@@ -57,7 +57,14 @@ impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
             let path = (0..=self.height).map(move |level| BucketId::on_path(leaf, level));
             path.map(|bucket| (piece(bucket, Part::Whole), &[][..])).collect::<Vec<_>>()
         };
-        let slot = |SlotName { bucket, slot }| piece(bucket, Part::Slot(slot as u16));
+        let slot = |bucket, slot| piece(bucket, Part::Slot(slot as u16));
+        // What is said of several slots is in the first.
+        let several = |Slots { bucket, first, count }, said| {
+            let mut slots: Vec<_> =
+                (first..first + count).map(|at| (slot(bucket, at), &[][..])).collect();
+            slots[0].1 = said;
+            slots
+        };
         match Request::decode(message) {
             Ok(Request::Select { select, .. }) => {
                 let mut path = whole_path(select.leaf);
@@ -68,8 +75,7 @@ impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
                 [path, Vec::new()]
             }
             Ok(Request::Write { at, .. }) => {
-                let name = SlotName { bucket: BucketId::ROOT, slot: at.written };
-                [Vec::new(), vec![(slot(name), message)]]
+                [Vec::new(), vec![(slot(BucketId::ROOT, at.written), message)]]
             }
             Ok(Request::Evict { evict, .. }) => {
                 let leaves = 1 << self.height;
@@ -78,8 +84,8 @@ impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
                 path[0].1 = message;
                 [path, written]
             }
-            Ok(Request::Fetch { slot: name, .. }) => [vec![(slot(name), answer)], Vec::new()],
-            Ok(Request::Put { slot: name, .. }) => [Vec::new(), vec![(slot(name), message)]],
+            Ok(Request::Fetch { slots, .. }) => [several(slots, answer), Vec::new()],
+            Ok(Request::Put { slots, .. }) => [Vec::new(), several(slots, message)],
             _ => [vec![(piece(BucketId::ROOT, Part::Header), message)], Vec::new()],
         }
     }
@@ -111,6 +117,12 @@ impl<S: BucketStore, K: EventSink> ShareServers for ShareRecorder<S, K> {
             }
         }
         answers
+    }
+
+    fn wait_for_missing(&mut self) {
+        if let Some(servers) = self.recorder.store_mut().servers() {
+            servers.wait_for_missing();
+        }
     }
 
     fn key(&self, server: usize) -> [u8; 32] {

@@ -24,6 +24,9 @@ pub trait ShareServers {
     /// When there are more or fewer places than servers.
     fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>>;
 
+    /// Waits for servers that are missing, as long as it is tried to reach them.
+    fn wait_for_missing(&mut self);
+
     /// By which public key the other servers know it.
     fn key(&self, server: usize) -> [u8; 32];
 

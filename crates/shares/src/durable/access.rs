@@ -6,23 +6,20 @@ use oblivio_core::scheme::Op;
 use oblivio_core::seal::{BlockName, BlockSealer};
 use oblivio_core::store::ShareServers;
 use oblivio_core::wiped::WipedBytes;
-use oblivio_core::{Error, ErrorKind};
+use oblivio_core::{Error, ErrorKind, StoreError};
 use rand_core::{CryptoRng, Rng, SeedableRng};
 use zeroize::Zeroizing;
 
 use super::known::{Known, NOTHING, Step};
 use super::params::S3OramParams;
-use super::servers::{self, ask};
-use super::standing::Standing;
+use super::parts::Parts;
+use super::servers::{self, ask, ask_some};
+use super::standing::{Standing, is_old};
 use super::{impossible, invalid};
 use crate::answers::{NoBlock, Recovered};
 use crate::client::ClientError;
 use crate::message::{Point, Request};
 use crate::sharing::Seed;
-
-/// What is said where all servers are needed.
-pub(super) const ALL_ARE_NEEDED: &str = "every server has to get what is written: bring it back, or make its shares anew with `oblivio shares \
-                              repair`, and open the volume again";
 
 /// An S³ORAM of a volume.
 pub(super) struct ShareArray {
@@ -36,8 +33,10 @@ pub(super) struct ShareArray {
     pub(super) kept: u64,
     /// How many accesses the servers may have seen, as far as the directory knows.
     pub(super) seen_max: u64,
-    /// The point to which all servers were through when they were asked first.
+    /// The point to which servers were through when they were asked first.
     pub(super) done: Option<Point>,
+    /// Which servers take part.
+    pub(super) parts: Parts,
     /// How often each server has answered wrong.
     pub(super) wrong: Vec<u64>,
     /// An access was begun and has not ended well.
@@ -76,8 +75,9 @@ impl ShareArray {
         let said = ask(servers, requests.collect());
         let advice = "A new volume needs all of its servers, with nothing on them";
         servers::all(servers, said.into_iter().map(servers::done), advice)?;
-        let standing = self.standing()?;
-        if standing.epochs.iter().any(|epoch| epoch.at != Point::default()) {
+        let told = servers::epochs(servers);
+        let epochs = servers::all(servers, told, advice)?;
+        if epochs.iter().any(|epoch| epoch.at != Point::default()) {
             return Err(Error::new(
                 ErrorKind::StoreMismatch,
                 "the share servers hold blocks of another volume: give the new one other folders",
@@ -87,33 +87,27 @@ impl ShareArray {
         Ok(())
     }
 
-    /// How far all servers are.
-    pub(super) fn standing(&mut self) -> Result<Standing, Error> {
-        let servers = self.servers()?;
-        let told = servers::epochs(servers);
-        let epochs = servers::all(servers, told, ALL_ARE_NEEDED)?;
-        Ok(Standing { epochs })
-    }
-
-    /// Asks the servers once how far they are. Accesses to which all are through are not made again.
+    /// Asks the servers once how far they are. Accesses with which enough of them are through are not made again.
     pub(super) fn look(&mut self) -> Result<Point, Error> {
         if let Some(done) = self.done {
             return Ok(done);
         }
-        let standing = self.standing()?;
-        let tree = self.params.tree;
-        let least = standing.least(self.servers()?, tree)?;
+        let (parties, tree) = (self.params.parties, self.params.tree);
         let (kept, seen_max) =
             (self.known.point_after(self.kept), self.known.point_after(self.seen_max));
-        standing.check_from(self.servers()?, kept)?;
-        if least > seen_max {
+        let servers = self.servers()?;
+        let told = servers::epochs(servers);
+        servers::check_not_fenced(servers, &told)?;
+        if is_old(servers, parties, tree, &told, seen_max)? {
             return Err(Error::new(
                 ErrorKind::StoreMismatch,
                 "the share servers are further than the client's directory knows: it is not the latest. Use the latest directory",
             ));
         }
-        self.done = Some(least);
-        Ok(least)
+        let Standing { done, parts } = Standing::of(parties, tree, told, kept);
+        parts.check_enough(servers, parties)?;
+        (self.done, self.parts) = (Some(done), parts);
+        Ok(done)
     }
 
     /// One access, for a block or for none, with the eviction that comes after it.
@@ -122,7 +116,7 @@ impl ShareArray {
         let (at, done) = (self.known.client.at(), self.look()?);
         let is_written = step.address.is_some() && !matches!(op, Op::Read(_));
         if at < done {
-            // The log tells of it, and all servers have it.
+            // The log tells of it, and enough servers have it.
             self.known.write(step, is_written);
         } else {
             self.access_on_servers(at, step, op)?;
@@ -140,6 +134,7 @@ impl ShareArray {
 
     /// What servers do of it.
     fn access_on_servers(&mut self, at: Point, step: &Step, op: &mut Op<'_>) -> Result<(), Error> {
+        self.catch_up(at)?;
         let sealed = self.select(at, step)?;
         let mut block = self.checked(step, &sealed)?;
         if step.address.is_some() {
@@ -152,10 +147,30 @@ impl ShareArray {
         let mut coins = ChaCha20Rng::from_seed(*self.sealer.seed(&sealed));
         self.known.client.go_to_turn(write_turn(self.known.accesses()));
         let writes = self.known.client.writes(at.written, &sealed, &mut coins);
-        let requests = writes.into_iter().map(|it| Request::Write { at, block: it.block });
-        let servers = self.servers()?;
-        let said = ask(servers, requests.collect());
-        servers::all(servers, said.into_iter().map(servers::done), ALL_ARE_NEEDED).map(drop)
+        let is_current = self.parts.current();
+        let requests = writes.into_iter().zip(is_current).map(|(write, is_current)| {
+            is_current.then_some(Request::Write { at, block: write.block })
+        });
+        let said = ask_some(self.servers()?, requests.collect());
+        for (server, said) in said.into_iter().enumerate() {
+            if let Some(Err(error)) = said.map(servers::done) {
+                self.fail(server, error)?;
+            }
+        }
+        self.check_enough()
+    }
+
+    /// A server has not done what it was asked: it takes no part for now.
+    pub(super) fn fail(&mut self, server: usize, error: StoreError) -> Result<(), Error> {
+        let servers = servers::of(&mut self.store, self.params.parties.servers())?;
+        self.parts.fail(servers, server, error)
+    }
+
+    /// Refuses to go on with fewer servers than an access needs.
+    pub(super) fn check_enough(&mut self) -> Result<(), Error> {
+        let parties = self.params.parties;
+        let servers = servers::of(&mut self.store, parties.servers())?;
+        self.parts.check_enough(servers, parties)
     }
 
     /// What is in the slot of a block, or zeros for what has none.
@@ -165,27 +180,24 @@ impl ShareArray {
         let address = step.address.map(|address| address as usize);
         known.client.go_to_turn(query_turn(known.accesses()));
         let queries = known.client.queries(address, step.from, drawn(coins)?);
-        let requests = queries.into_iter().map(|select| Request::Select { at, select });
-        let parties = self.params.parties;
-        let servers = self.servers()?;
-        let said = ask(servers, requests.collect());
-        let (mut numbers, mut answers, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-        for ((server, number), said) in parties.numbers().enumerate().zip(said) {
-            match servers::share(said, slot_bytes) {
-                Ok(share) => {
+        let is_current = self.parts.current();
+        let requests = queries
+            .into_iter()
+            .zip(is_current)
+            .map(|(select, is_current)| is_current.then_some(Request::Select { at, select }));
+        let said = ask_some(self.servers()?, requests.collect());
+        let (mut numbers, mut answers) = (Vec::new(), Vec::new());
+        for ((server, number), said) in (1..).enumerate().zip(said) {
+            match said.map(|said| servers::share(said, slot_bytes)) {
+                Some(Ok(share)) => {
                     numbers.push(number);
                     answers.push(share);
                 }
-                Err(error) => failed.push((server, error)),
+                Some(Err(error)) => self.fail(server, error)?,
+                None => (),
             }
         }
-        if numbers.len() < parties.for_product() {
-            let advice = format!(
-                "{} servers have to answer: bring it back, and open the volume again",
-                parties.for_product()
-            );
-            return Err(servers::failure(servers, failed, &advice));
-        }
+        self.check_enough()?;
         match self.known.client.recover(&numbers, &answers) {
             Ok(Recovered { block, liars }) => {
                 liars.iter().for_each(|number| self.wrong[usize::from(*number) - 1] += 1);

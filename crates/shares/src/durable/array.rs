@@ -17,8 +17,9 @@ use zeroize::Zeroizing;
 use super::access::ShareArray;
 use super::known::{Known, Step};
 use super::params::S3OramParams;
+use super::parts::Parts;
 use super::servers;
-use super::standing::are_beyond;
+use super::standing::is_old;
 use super::state::{plan_of, save};
 use super::{impossible, invalid};
 
@@ -67,6 +68,7 @@ impl ShareArray {
             kept: accesses,
             seen_max: accesses,
             done: None,
+            parts: Parts::all(count),
             wrong: vec![0; count],
             broken: false,
         })
@@ -220,17 +222,17 @@ impl Durable for ShareArray {
         let known = self.known.accesses() + accesses;
         let (parties, tree) = (self.params.parties, self.params.tree);
         let servers = self.servers()?;
-        let (epochs, failed) = servers::parted(servers::epochs(servers));
-        if epochs.len() <= parties.colluding() {
+        let told = servers::epochs(servers);
+        servers::check_not_fenced(servers, &told)?;
+        if told.iter().filter(|told| told.is_ok()).count() <= parties.colluding() {
             let advice = "Most servers have to say how far they are";
-            return Err(servers::failure(servers, failed, advice));
+            return Err(servers::failure(servers, servers::parted(told).1, advice));
         }
         self.seen_max = self.seen_max.max(known);
-        if are_beyond(parties, tree, &epochs, self.known.point_after(known)) {
-            Ok(Sighting::Seen)
-        } else {
-            Ok(Sighting::NotYet)
-        }
+        let seen_max = self.known.point_after(known);
+        let servers = self.servers()?;
+        let is_old = is_old(servers, parties, tree, &told, seen_max)?;
+        Ok(if is_old { Sighting::Seen } else { Sighting::NotYet })
     }
 
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {

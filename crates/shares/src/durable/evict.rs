@@ -2,53 +2,60 @@
 //!
 //! Servers deal to each other, and any of them can fail at any message. Then those that are through go back, and all are asked anew, with matrices that are shared anew: an attempt counts on all servers or on none (`docs/adr/0016`). None is
 //! asked while another is ahead, so no two servers are ever through with different attempts.
+//!
+//! So all servers are needed, whatever the accesses before could do without. One that is missing is waited for as long as it is tried to reach it.
 
-use oblivio_core::{Error, StoreError, StoreErrorKind};
+use oblivio_core::{Error, StoreError};
 
-use super::access::{ALL_ARE_NEEDED, ShareArray, drawn};
+use super::access::{ShareArray, drawn};
 use super::known::overflow;
+use super::parts::{Part, Parts};
 use super::servers::{self, ask_some};
-use super::standing::Standing;
-use crate::message::{Point, Request};
+use super::standing::sound;
+use crate::message::{HostEpoch, Point, Request};
 
 /// How often an eviction is begun before it is given up. The volume can be opened again then, and begins it anew.
 const ATTEMPTS_MAX: usize = 5;
+
+/// What is said where one of the servers is missing, or not where it has to be.
+const EVICTIONS_WAIT: &str = "Evictions wait for all servers, and nothing is lost: bring it back and open the volume again, or make its shares anew with `oblivio shares repair`";
 
 impl ShareArray {
     /// Evicts the next path, on all servers and in what the client knows.
     pub(super) fn evict_on_servers(&mut self) -> Result<(), Error> {
         let next = self.known.client.next_eviction().map_err(overflow)?;
-        let Point { evictions: number, written } = self.known.client.at();
-        let (parties, tree) = (self.params.parties, self.params.tree);
+        let begins_at = self.known.client.at();
+        let number = begins_at.evictions;
+        let parties = self.params.parties;
+        if !self.parts.are_all_current() {
+            self.servers()?.wait_for_missing();
+        }
         let mut failed = Vec::new();
         for _ in 0..ATTEMPTS_MAX {
-            let servers = self.servers()?;
-            let (epochs, silent) = servers::parted(servers::epochs(servers));
-            failed = silent;
-            if !failed.is_empty() {
+            let (epochs, are_all_here) = self.epochs_at(begins_at)?;
+            let is_through: Vec<_> = epochs.iter().map(|it| it.at.evictions > number).collect();
+            if !are_all_here {
+                // Those that are here do not lack anything while others are waited for.
+                if !is_through.contains(&true) {
+                    self.catch_up(begins_at)?;
+                }
                 continue;
             }
-            let standing = Standing { epochs };
-            standing.least(servers, tree)?;
-            let is_through: Vec<_> =
-                standing.epochs.iter().map(|epoch| epoch.at.evictions > number).collect();
             if is_through.iter().all(|is_through| *is_through) {
                 self.known.client.evicted(next);
                 return Ok(());
             }
-            let begins_at = Point { evictions: number, written };
-            let is_lost = |(at, is_through): (Point, &bool)| !is_through && at != begins_at;
-            let points = standing.epochs.iter().map(|epoch| epoch.at);
-            if let Some(server) = points.zip(&is_through).position(is_lost) {
-                let error = StoreError::new(StoreErrorKind::Failed, "it has lost a write");
-                return Err(servers::failure(servers, vec![(server, error)], ALL_ARE_NEEDED));
-            }
             let go_back = |through: &bool| through.then_some(Request::GoBack { evictions: number });
-            failed = failures(ask_some(servers, is_through.iter().map(go_back).collect()));
+            let requests = is_through.iter().map(go_back).collect();
+            failed = failures(ask_some(self.servers()?, requests));
             if !failed.is_empty() {
                 continue;
             }
-            let attempt = standing.attempt() + 1;
+            self.catch_up(begins_at)?;
+            if !self.parts.are_all_current() {
+                continue;
+            }
+            let attempt = epochs.iter().map(|epoch| epoch.attempt).max().unwrap_or(0) + 1;
             let Self { known, coins, .. } = self;
             let evictions = known.client.eviction_shares(&next, attempt, drawn(coins)?);
             let dealers: Vec<_> = parties.numbers().take(parties.for_product()).collect();
@@ -61,8 +68,43 @@ impl ShareArray {
                 return Ok(());
             }
         }
+        let servers = servers::of(&mut self.store, parties.servers())?;
+        if !self.parts.are_all_current() {
+            return Err(self.parts.error(servers, EVICTIONS_WAIT));
+        }
         let advice = "An eviction needs all servers, and links between them: see that they reach each other, and open the volume again";
-        Err(servers::failure(self.servers()?, failed, advice))
+        Err(servers::failure(servers, failed, advice))
+    }
+
+    /// How far servers are, and whether all say so and are where they can be before this eviction or after it. Which of them lack blocks is known then.
+    fn epochs_at(&mut self, begins_at: Point) -> Result<(Vec<HostEpoch>, bool), Error> {
+        let tree = self.params.tree;
+        let servers = servers::of(&mut self.store, self.params.parties.servers())?;
+        let told = servers::epochs(servers);
+        servers::check_not_fenced(servers, &told)?;
+        let (mut epochs, mut parts) = (Vec::new(), Vec::new());
+        let is_over = Point { evictions: begins_at.evictions + 1, written: 0 };
+        for told in told {
+            parts.push(match told {
+                Err(error) => Part::Failed(error),
+                Ok(epoch) => {
+                    epochs.push(epoch);
+                    match sound(tree, &epoch) {
+                        Err(astray) => astray,
+                        Ok(at) if at == begins_at || at == is_over => Part::Current,
+                        Ok(at) if at > is_over => {
+                            Part::Astray("says that it is further than the others")
+                        }
+                        Ok(at) if at.evictions == begins_at.evictions => Part::Lags,
+                        Ok(_) => Part::Astray("is set back behind the others"),
+                    }
+                }
+            });
+        }
+        let is_elsewhere = |part: &Part| matches!(part, Part::Failed(_) | Part::Astray(_));
+        let are_all_here = !parts.iter().any(is_elsewhere);
+        self.parts = Parts::new(parts);
+        Ok((epochs, are_all_here))
     }
 }
 

@@ -28,16 +28,22 @@
 //! | `state` | states and plans as bytes |
 //! | `servers` | asking all servers, and what is said of one that fails |
 //! | `standing` | how far servers are, and which of them are not where they have to be |
+//! | `parts` | which servers take part, and why others do not |
+//! | `fetch` | shares of slots, as servers hold them |
 //! | `access` | one access |
+//! | `catch_up` | what servers lack that were missing |
 //! | `evict` | an eviction, until all servers are through with it |
 //! | `walk` | all slots of all servers: checking and salvage |
 //! | `array` | the array as volumes use it |
 
 mod access;
 mod array;
+mod catch_up;
 mod evict;
+mod fetch;
 mod known;
 mod params;
+mod parts;
 mod servers;
 mod standing;
 mod state;

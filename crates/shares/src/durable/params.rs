@@ -15,7 +15,7 @@ use super::state::{ShareRestore, size};
 use super::{NAME, impossible};
 use crate::client::Positions;
 use crate::host::Host;
-use crate::message::{ServerKey, Setup};
+use crate::message::{Point, ServerKey, Setup};
 use crate::sharing::Parties;
 use crate::tree::{Preset, Tree};
 
@@ -92,6 +92,11 @@ impl S3OramParams {
     /// Accesses between evictions (A).
     pub(super) fn evict_period(&self) -> u64 {
         self.tree.accesses() as u64
+    }
+
+    /// How many accesses there were before this point.
+    pub(super) fn accesses_at(&self, at: Point) -> u64 {
+        at.evictions * self.evict_period() + at.written as u64
     }
 
     pub(super) fn accesses_per_checkpoint(&self) -> u64 {

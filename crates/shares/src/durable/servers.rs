@@ -73,11 +73,31 @@ pub(super) fn done(said: Said) -> Result<(), StoreError> {
 /// How far all servers are.
 pub(super) fn epochs(servers: &mut dyn ShareServers) -> Vec<Result<HostEpoch, StoreError>> {
     let requests = vec![Request::Epoch; servers.count()];
-    let epoch = |said: Said| match said? {
+    ask(servers, requests).into_iter().map(epoch).collect()
+}
+
+/// How far a server is that was asked that.
+pub(super) fn epoch(said: Said) -> Result<HostEpoch, StoreError> {
+    match said? {
         Answer::Epoch(epoch) => Ok(epoch),
         _ => Err(no_answer()),
-    };
-    ask(servers, requests).into_iter().map(epoch).collect()
+    }
+}
+
+/// Refuses to go on if somebody else has taken the volume over from this client.
+pub(super) fn check_not_fenced<T>(
+    servers: &dyn ShareServers,
+    told: &[Result<T, StoreError>],
+) -> Result<(), Error> {
+    let mut failed =
+        told.iter().enumerate().filter_map(|(i, told)| Some((i, told.as_ref().err()?)));
+    match failed.find(|(_, error)| error.kind() == StoreErrorKind::Fenced) {
+        Some((i, error)) => {
+            let error = StoreError::new(error.kind(), format!("{}: {error}", servers.name(i)));
+            Err(error.into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// The share, if it is one of so many bytes.

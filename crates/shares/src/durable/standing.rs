@@ -1,94 +1,135 @@
-//! How far servers are, and which of them are not where they have to be.
+//! How far servers are, and which of them are where they have to be.
 //!
-//! In an honest past no server is more than one step from any other: a write, or an eviction. *t* of them may lie. None of them can make the client take for done what is not, because it is what all
-//! say; and none can make it believe that its directory is old, because *t* + 1 have to say so.
+//! # What follows from what they say
+//! An access is over once 2*t* + 1 servers have said that they have its block, of which *t* may lie: *t* + 1 honest ones have it. None is begun before the last is
+//! over. So let *W* be the point after the last that is over: *t* + 1 honest servers are there at least, and no honest one is more than a step further. Others may lack any of the blocks
+//! since the last eviction, which needs all.
+//!
+//! *Far* is the point that *t* + 1 servers claim to have reached, and no more do of any further one. One of them does not lie, so there was such a write. If 2*t* + 1 claim it, *t* + 1 honest servers
+//! have the block, which gives it back: it is *done*, and need not be done again. If not, the step before it is: the step itself is done again, with the same shares, and changes nothing where it was
+//! done already.
+//!
+//! - **Nothing passes for done that is not**: what 2*t* + 1 say, *t* + 1 say who do not lie.
+//! - **An eviction is done if all servers say so**, or if *t* + 1 say that something was written after it: the client writes nothing before all have said that they are through. Or if the client remembers it.
+//! - **Whoever claims to be further** is left out, and named: these are *t* at most.
+//! - **The directory is old if *t* + 1 say so**, and else it is not said. While servers are missing, each of them counts as one that could say it, if another does: with *t* + 1
+//!   honest servers beyond the directory, one of which answers at least, it is not taken for the latest.
 
 use oblivio_core::store::ShareServers;
-use oblivio_core::{Error, ErrorKind};
+use oblivio_core::{Error, ErrorKind, StoreError};
 
+use super::parts::{Part, Parts};
 use crate::message::{HostEpoch, Point};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
-/// How far all servers are.
+/// What one server has said of how far it is.
+pub(super) type Told = Result<HostEpoch, StoreError>;
+
+/// How far servers are.
 pub(super) struct Standing {
-    /// In their order.
-    pub(super) epochs: Vec<HostEpoch>,
+    /// The point to which all that are current are through.
+    pub(super) done: Point,
+    /// Which are.
+    pub(super) parts: Parts,
 }
 
 /// No server counts so far: numbers from there on are lies.
 const COUNT_MAX: u64 = 1 << 62;
 
 impl Standing {
-    /// The point to which all are through, if they stand as servers can.
-    ///
-    /// # Errors
-    /// [`StoreMismatch`](ErrorKind::StoreMismatch), which names those that do not.
-    pub(super) fn least(&self, servers: &dyn ShareServers, tree: Tree) -> Result<Point, Error> {
-        let is_none = |epoch: &HostEpoch| !epoch.is_set_up;
-        self.none_is(servers, is_none, "holds nothing of this volume")?;
-        let is_no_point = |epoch: &HostEpoch| {
-            epoch.at.written > tree.accesses()
-                || epoch.at.evictions > COUNT_MAX
-                || epoch.attempt > COUNT_MAX
+    /// What follows from what servers say, for a client that knows that all have been where it has kept its state.
+    pub(super) fn of(parties: Parties, tree: Tree, told: Vec<Told>, kept: Point) -> Self {
+        let mut claims: Vec<_> = told.iter().filter_map(|it| claim(tree, it)).collect();
+        claims.sort_unstable_by(|one, other| other.cmp(one));
+        let far = claims.get(parties.colluding()).or(claims.last()).copied().unwrap_or_default();
+        let have_it = claims.iter().filter(|claim| **claim >= far).count();
+        let is_only_evicted = far.written == 0 && far.evictions > kept.evictions;
+        let enough = if is_only_evicted { parties.servers() } else { parties.for_product() };
+        let done = if have_it >= enough { far } else { before(tree, far) };
+        let steps_done = steps(tree, done);
+        let place = |told: Told| {
+            let at = match told {
+                Err(error) => return Part::Failed(error),
+                Ok(epoch) => match sound(tree, &epoch) {
+                    Ok(at) => at,
+                    Err(astray) => return astray,
+                },
+            };
+            let steps = steps(tree, at);
+            if steps > steps_done + 1 {
+                Part::Astray("says that it is further than the others")
+            } else if steps >= steps_done {
+                if at < kept { Part::Astray(SET_BACK_BEHIND_KEPT) } else { Part::Current }
+            } else if at.evictions == done.evictions {
+                Part::Lags
+            } else {
+                Part::Astray("is set back behind the others")
+            }
         };
-        self.none_is(servers, is_no_point, "says that it is where no server can be")?;
-        let steps: Vec<_> = self.epochs.iter().map(|epoch| steps(tree, epoch.at)).collect();
-        let others = |from: u128| steps.iter().filter(|it| (from..=from + 1).contains(it)).count();
-        // Most servers are where they have to be.
-        let most = steps.iter().copied().max_by_key(|from| (others(*from), *from)).unwrap_or(0);
-        let of = |epoch: &HostEpoch| steps_of(tree, epoch);
-        self.none_is(servers, |epoch| of(epoch) < most, "is set back behind the others")?;
-        self.none_is(
-            servers,
-            |epoch| of(epoch) > most + 1,
-            "says that it is further than the others",
-        )?;
-        let least = self.epochs.iter().map(|epoch| epoch.at).min();
-        Ok(least.unwrap_or_default())
-    }
-
-    /// Refuses servers that are not where all were when the client kept its state.
-    ///
-    /// # Errors
-    /// [`StoreMismatch`](ErrorKind::StoreMismatch), which names them.
-    pub(super) fn check_from(&self, servers: &dyn ShareServers, kept: Point) -> Result<(), Error> {
-        let what = "is set back behind the client's directory, or a server of another volume";
-        self.none_is(servers, |epoch| epoch.at < kept, what)
-    }
-
-    fn none_is(
-        &self,
-        servers: &dyn ShareServers,
-        is_wrong: impl Fn(&HostEpoch) -> bool,
-        what: &str,
-    ) -> Result<(), Error> {
-        let wrong = self.epochs.iter().enumerate().filter(|(_, epoch)| is_wrong(epoch));
-        let names: Vec<_> = wrong.map(|(server, _)| servers.name(server)).collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let message = format!(
-            "{} {what}: bring its folder back as it was, or make its shares anew with `oblivio shares repair`",
-            names.join(", ")
-        );
-        Err(Error::new(ErrorKind::StoreMismatch, message))
-    }
-
-    /// The greatest number of an attempt that any of them has seen.
-    pub(super) fn attempt(&self) -> u64 {
-        self.epochs.iter().map(|epoch| epoch.attempt).max().unwrap_or(0)
+        Self { done, parts: Parts::new(told.into_iter().map(place).collect()) }
     }
 }
 
-/// Whether so many servers are beyond a point that one of them at least does not lie.
-pub(super) fn are_beyond(parties: Parties, tree: Tree, epochs: &[HostEpoch], at: Point) -> bool {
-    let beyond = epochs.iter().filter(|epoch| steps_of(tree, epoch) > steps(tree, at));
-    beyond.count() > parties.colluding()
+const SET_BACK_BEHIND_KEPT: &str =
+    "is set back behind the client's directory, or a server of another volume";
+
+/// Where a server says that it is, if one can be there.
+pub(super) fn sound(tree: Tree, epoch: &HostEpoch) -> Result<Point, Part> {
+    let HostEpoch { at, attempt, is_set_up } = *epoch;
+    if !is_set_up {
+        Err(Part::Astray("holds nothing of this volume"))
+    } else if at.written > tree.accesses() || at.evictions > COUNT_MAX || attempt > COUNT_MAX {
+        Err(Part::Astray("says that it is where no server can be"))
+    } else {
+        Ok(at)
+    }
 }
 
-fn steps_of(tree: Tree, epoch: &HostEpoch) -> u128 {
-    steps(tree, epoch.at)
+fn claim(tree: Tree, told: &Told) -> Option<Point> {
+    sound(tree, told.as_ref().ok()?).ok()
+}
+
+/// Whether the client's directory is older than the servers.
+///
+/// # Errors
+/// [`StoreMismatch`](ErrorKind::StoreMismatch) when it may be, and servers are missing that would show it.
+pub(super) fn is_old(
+    servers: &dyn ShareServers,
+    parties: Parties,
+    tree: Tree,
+    told: &[Told],
+    seen_max: Point,
+) -> Result<bool, Error> {
+    let is_beyond = |told: &Told| claim(tree, told).is_some_and(|at| at > seen_max);
+    let beyond: Vec<_> = (0..told.len()).filter(|server| is_beyond(&told[*server])).collect();
+    let silent: Vec<_> = (0..told.len()).filter(|server| told[*server].is_err()).collect();
+    if beyond.is_empty() || beyond.len() + silent.len() <= parties.colluding() {
+        return Ok(false);
+    }
+    if beyond.len() > parties.colluding() {
+        return Ok(true);
+    }
+    let names = |of: &[usize]| {
+        let names: Vec<_> = of.iter().map(|server| servers.name(*server)).collect();
+        names.join(", ")
+    };
+    let message = format!(
+        "{} says that it is further than the client's directory knows, and {} does not answer: either the directory is not the latest, or that server is not what it \
+         should be. Bring back those that are missing: they show which it is",
+        names(&beyond),
+        names(&silent)
+    );
+    Err(Error::new(ErrorKind::StoreMismatch, message))
+}
+
+/// The point a step before another: a write, or an eviction.
+fn before(tree: Tree, Point { evictions, written }: Point) -> Point {
+    match (written.checked_sub(1), evictions.checked_sub(1)) {
+        (Some(written), _) => Point { evictions, written },
+        (None, Some(evictions)) => Point { evictions, written: tree.accesses() },
+        (None, None) => Point::default(),
+    }
 }
 
 /// How many writes and evictions lead to a point.

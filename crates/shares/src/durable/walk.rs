@@ -2,27 +2,26 @@
 
 use oblivio_core::durable::{Bits, Salvage};
 use oblivio_core::seal::OpenedBlock;
-use oblivio_core::{BucketId, Error, ErrorKind, StoreError};
+use oblivio_core::{BucketId, Error, ErrorKind};
 use zeroize::Zeroizing;
 
-use super::access::{ALL_ARE_NEEDED, ShareArray};
-use super::servers::{self, ask_some};
-use crate::answers::{choices, decode_from};
+use super::access::ShareArray;
+use super::fetch::{Fetched, fetch};
+use super::parts::BRING_BACK;
+use super::servers;
+use crate::answers::choices;
 use crate::field::Gf256;
-use crate::message::{HostEpoch, Point, Request, SlotName};
+use crate::message::{HostEpoch, Point, Slots};
 use crate::sharing::recover;
 use crate::tree::Tree;
 
-/// Shares of one slot, with the numbers of the servers that have them.
-type Shares = (Vec<u8>, Vec<Vec<u8>>);
-
 /// All buckets, the root first.
-fn buckets(tree: Tree) -> impl Iterator<Item = BucketId> {
+pub(super) fn buckets(tree: Tree) -> impl Iterator<Item = BucketId> {
     (0..=tree.height()).flat_map(|level| (0..1 << level).map(move |at| BucketId::new(level, at)))
 }
 
 /// How many slots of a bucket may hold something at a point. The others are zeros, or nothing that counts. Public.
-fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
+pub(super) fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
     let (level, index) = (bucket.level(), bucket.index());
     if level == 0 {
         return at.written;
@@ -44,30 +43,6 @@ fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
 }
 
 impl ShareArray {
-    /// The shares of a slot, of those servers that are asked.
-    fn fetch(
-        &mut self,
-        at: Point,
-        slot: SlotName,
-        is_asked: &[bool],
-    ) -> Result<(Shares, Vec<(usize, StoreError)>), Error> {
-        let slot_bytes = self.params.slot_bytes();
-        let request = |is_asked: &bool| is_asked.then_some(Request::Fetch { at, slot });
-        let said = ask_some(self.servers()?, is_asked.iter().map(request).collect());
-        let (mut numbers, mut shares, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-        for ((server, number), said) in (1..).enumerate().zip(said) {
-            match said.map(|said| servers::share(said, slot_bytes)) {
-                Some(Ok(share)) => {
-                    numbers.push(number);
-                    shares.push(share);
-                }
-                Some(Err(error)) => failed.push((server, error)),
-                None => (),
-            }
-        }
-        Ok(((numbers, shares), failed))
-    }
-
     /// Which block is in which slot: bucket, slot and address, in order.
     fn places(&self) -> Zeroizing<Vec<[u64; 3]>> {
         let mut places = Zeroizing::new(Vec::with_capacity(self.known.blocks() as usize));
@@ -89,37 +64,29 @@ impl ShareArray {
             return Err(self.corrupt("share servers have answered wrong"));
         }
         let (tree, at, parties) = (self.params.tree, self.known.client.at(), self.params.parties);
+        self.catch_up(at)?;
+        if !self.parts.are_all_current() {
+            let servers = servers::of(&mut self.store, parties.servers())?;
+            return Err(self
+                .parts
+                .error(servers, &format!("All servers are checked: {BRING_BACK}")));
+        }
         let places = self.places();
         let all = vec![true; parties.servers()];
+        let slot_bytes = self.params.slot_bytes();
         let mut found = 0;
         for (read, bucket) in (1..).zip(buckets(tree)) {
-            for slot in 0..slots(tree, at, bucket) {
-                let name = SlotName { bucket, slot };
-                let ((numbers, shares), failed) = self.fetch(at, name, &all)?;
-                if !failed.is_empty() {
-                    return Err(servers::failure(self.servers()?, failed, ALL_ARE_NEEDED));
+            for run in Slots::runs(bucket, slots(tree, at, bucket), slot_bytes) {
+                let fetched = fetch(self.servers()?, &all, at, run, slot_bytes);
+                if !fetched.failed.is_empty() {
+                    return Err(servers::failure(self.servers()?, fetched.failed, BRING_BACK));
                 }
-                let enough = parties.colluding() + 1;
-                let slot_bytes = self.params.slot_bytes();
-                let decoded = decode_from::<Gf256>(parties, enough, &numbers, &shares, slot_bytes);
-                let Ok(decoded) = decoded else {
-                    return Err(self.corrupt("shares of a block do not fit each other"));
-                };
-                if let Some(liar) = decoded.liars.first() {
-                    let name = self.servers()?.name(usize::from(*liar) - 1);
-                    let message = format!(
-                        "a share of {name} does not fit those of the others: make its shares anew with `oblivio shares repair`"
-                    );
-                    return Err(Error::new(ErrorKind::Corrupt, message));
-                }
-                let is_here = |place: &[u64; 3]| place[..2].cmp(&[bucket.0, slot as u64]);
-                if let Ok(place) = places.binary_search_by(is_here) {
-                    let address = places[place][2];
-                    let opened = self.sealer.open(&decoded.block);
-                    if opened.map(|it| it.name()) != self.known.name(Some(address)) {
-                        return Err(self.corrupt("a block is not what was written"));
-                    }
-                    found += 1;
+                for place in 0..run.count {
+                    let is_here =
+                        |it: &[u64; 3]| it[..2].cmp(&[bucket.0, (run.first + place) as u64]);
+                    let address = places.binary_search_by(is_here).ok().map(|at| places[at][2]);
+                    self.check_slot(&fetched, place, address)?;
+                    found += usize::from(address.is_some());
                 }
             }
             progress(read);
@@ -130,6 +97,30 @@ impl ShareArray {
         }
     }
 
+    /// Checks a slot that was fetched: all shares of it fit each other, and if a block has to be there, it is.
+    fn check_slot(
+        &mut self,
+        fetched: &Fetched,
+        place: usize,
+        address: Option<u64>,
+    ) -> Result<(), Error> {
+        let Ok(decoded) = fetched.decoded(self.params.parties, place) else {
+            return Err(self.corrupt("shares of a block do not fit each other"));
+        };
+        if let Some(liar) = decoded.liars.first() {
+            let name = self.servers()?.name(usize::from(*liar) - 1);
+            let message = format!(
+                "a share of {name} does not fit those of the others: make its shares anew with `oblivio shares repair`"
+            );
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        let opened = address.map(|_| self.sealer.open(&decoded.block));
+        if opened.is_some_and(|it| it.map(|it| it.name()) != self.known.name(address)) {
+            return Err(self.corrupt("a block is not what was written"));
+        }
+        Ok(())
+    }
+
     /// Hands over each block that is found, wherever it is: slots bring the names of their blocks. Servers may have gone on since this state.
     pub(super) fn salvage_all(
         &mut self,
@@ -138,6 +129,7 @@ impl ShareArray {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
         let (tree, blocks) = (self.params.tree, self.known.blocks());
+        let slot_bytes = self.params.slot_bytes();
         let live = self.known.live();
         let mut found = Bits::new(blocks);
         // Of each block, the number of the best copy so far, plus one.
@@ -145,26 +137,28 @@ impl ShareArray {
         if let Some((at, is_asked)) = self.most_servers(damaged)? {
             for (read, bucket) in (1..).zip(buckets(tree)) {
                 let mut trouble = None;
-                for slot in 0..slots(tree, at, bucket) {
-                    let (shares, failed) = self.fetch(at, SlotName { bucket, slot }, &is_asked)?;
-                    let opened = self.opened(&shares);
+                for run in Slots::runs(bucket, slots(tree, at, bucket), slot_bytes) {
+                    let mut fetched = fetch(self.servers()?, &is_asked, at, run, slot_bytes);
+                    let failed = std::mem::take(&mut fetched.failed);
                     if !failed.is_empty() {
                         trouble = Some(servers::failure(self.servers()?, failed, ""));
                     }
-                    match opened {
-                        Ok(Some(opened)) => {
-                            let name = opened.name();
-                            let counts = live.contains(name.address)
-                                && name.number >= self.known.number(name.address)
-                                && name.number >= best[name.address as usize];
-                            if counts {
-                                best[name.address as usize] = name.number + 1;
-                                found.insert(name.address);
-                                each(name.address, opened.bytes());
+                    for place in 0..run.count {
+                        match self.opened(&fetched, place) {
+                            Ok(Some(opened)) => {
+                                let name = opened.name();
+                                let counts = live.contains(name.address)
+                                    && name.number >= self.known.number(name.address)
+                                    && name.number >= best[name.address as usize];
+                                if counts {
+                                    best[name.address as usize] = name.number + 1;
+                                    found.insert(name.address);
+                                    each(name.address, opened.bytes());
+                                }
                             }
+                            Ok(None) => (),
+                            Err(error) => trouble = Some(error),
                         }
-                        Ok(None) => (),
-                        Err(error) => trouble = Some(error),
                     }
                 }
                 trouble.iter().for_each(&mut *damaged);
@@ -176,12 +170,13 @@ impl ShareArray {
     }
 
     /// The block that some of the shares give; none if they give zeros.
-    fn opened(&self, (numbers, shares): &Shares) -> Result<Option<OpenedBlock>, Error> {
+    fn opened(&self, fetched: &Fetched, place: usize) -> Result<Option<OpenedBlock>, Error> {
+        let (numbers, shares) = (&fetched.numbers, fetched.slot(place));
         let enough = self.params.parties.colluding() + 1;
         let mut is_zeros = false;
         for chosen in choices(numbers.len(), enough) {
             let (places, chosen): (Vec<_>, Vec<_>) =
-                chosen.iter().map(|i| (numbers[*i], &shares[*i][..])).unzip();
+                chosen.iter().map(|i| (numbers[*i], shares[*i])).unzip();
             let Some(slot) = recover::<Gf256>(&places, &chosen) else { continue };
             if let Some(opened) = self.sealer.open(&slot) {
                 return Ok(Some(opened));
@@ -196,11 +191,14 @@ impl ShareArray {
         &mut self,
         damaged: &mut dyn FnMut(&Error),
     ) -> Result<Option<(Point, Vec<bool>)>, Error> {
-        let servers = self.servers()?;
+        let servers = servers::of(&mut self.store, self.params.parties.servers())?;
         let epochs = servers::epochs(servers);
         let points: Vec<_> = epochs.iter().map(|epoch| point(epoch.as_ref().ok())).collect();
         let at = |wanted: Point| points.iter().filter(|at| **at == Some(wanted)).count();
-        let most = points.iter().flatten().copied().max_by_key(|point| (at(*point), *point));
+        // Where enough are for all that there is to do, it does not matter how many lag behind them.
+        let all_that_count = self.params.parties.for_product();
+        let rank = |point: &Point| (at(*point).min(all_that_count), *point);
+        let most = points.iter().flatten().copied().max_by_key(rank);
         let failed = epochs.into_iter().enumerate();
         let failed: Vec<_> = failed.filter_map(|(i, epoch)| Some((i, epoch.err()?))).collect();
         if !failed.is_empty() {

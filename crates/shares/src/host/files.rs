@@ -171,9 +171,9 @@ impl Bucket<'_> {
         Ok(())
     }
 
-    /// Puts a block into a slot.
-    pub(super) fn write(&self, slot: usize, block: &[u8]) -> io::Result<()> {
-        self.file.write_at(self.offset + (slot * self.block_bytes) as u64, block)
+    /// Puts blocks into slots from `first` on.
+    pub(super) fn write(&self, first: usize, blocks: &[u8]) -> io::Result<()> {
+        self.file.write_at(self.offset + (first * self.block_bytes) as u64, blocks)
     }
 
     /// All of it will be read soon.

@@ -32,7 +32,7 @@ use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::field::Gf256;
-use crate::message::{Answer, Evict, HostEpoch, Point, Request, Select, Setup, SlotName};
+use crate::message::{Answer, Evict, HostEpoch, Point, Request, Select, Setup, Slots};
 use crate::sharing::{Seed, Share};
 use evict::Eviction;
 use files::{Files, bytes_of_file};
@@ -125,10 +125,10 @@ impl Host {
             Request::Write { at, block } => self.files()?.write(at, block)?,
             Request::Evict { evict, dealers } => self.evict(evict, &dealers, peers)?,
             Request::GoBack { evictions } => self.files()?.go_back(evictions)?,
-            Request::Fetch { at, slot } => {
-                return self.files()?.fetched(at, slot).map(Answer::Share);
+            Request::Fetch { at, slots } => {
+                return self.files()?.fetched(at, slots).map(Answer::Share);
             }
-            Request::Put { at, slot, share } => self.files()?.put(at, slot, share)?,
+            Request::Put { at, slots, share } => self.files()?.put(at, slots, share)?,
             Request::Adopt { at } => self.files()?.adopt(at)?,
         }
         Ok(Answer::Done)
@@ -261,22 +261,25 @@ impl Files {
         self.keep(Record { at, block_sum, ..self.record }).map_err(unusable)
     }
 
-    fn check_slot(&self, SlotName { bucket, slot }: SlotName) -> Result<(), Refusal> {
-        let tree = self.setup.tree;
-        let is_there = bucket.level() <= tree.height() && slot < tree.slots();
-        is_there.then_some(()).ok_or_else(|| "the tree has no such slot".to_owned())
+    fn check_slots(&self, Slots { bucket, first, count }: Slots) -> Result<(), Refusal> {
+        let Setup { tree, block_bytes, .. } = self.setup;
+        if bucket.level() > tree.height() || first + count > tree.slots() {
+            return Err("the tree has no such slot".to_owned());
+        }
+        let is_short = count <= Slots::at_once(block_bytes);
+        is_short.then_some(()).ok_or_else(|| "so many slots are too long for a message".to_owned())
     }
 
-    fn fetched(&self, at: Point, name: SlotName) -> Result<Vec<u8>, Refusal> {
-        self.check_slot(name)?;
+    fn fetched(&self, at: Point, slots: Slots) -> Result<Vec<u8>, Refusal> {
+        self.check_slots(slots)?;
         self.check_at(at)?;
-        let mut share = vec![0; self.setup.block_bytes];
-        if let Some(bucket) = self.bucket(name.bucket, at)
-            && name.slot < bucket.slots
-        {
-            bucket.read(name.slot, &mut share).map_err(unusable)?;
+        let block_bytes = self.setup.block_bytes;
+        let mut shares = vec![0; slots.count * block_bytes];
+        if let Some(bucket) = self.bucket(slots.bucket, at) {
+            let held = bucket.slots.saturating_sub(slots.first).min(slots.count);
+            bucket.read(slots.first, &mut shares[..held * block_bytes]).map_err(unusable)?;
         }
-        Ok(share)
+        Ok(shares)
     }
 
     /// Before anything else was done.
@@ -287,14 +290,15 @@ impl Files {
         })
     }
 
-    fn put(&mut self, at: Point, name: SlotName, share: Share<u8>) -> Result<(), Refusal> {
-        self.check_slot(name)?;
+    fn put(&mut self, at: Point, slots: Slots, share: Share<u8>) -> Result<(), Refusal> {
+        self.check_slots(slots)?;
         self.check_new()?;
-        let share = elements(share, self.setup.block_bytes)?;
-        let bucket = self.bucket(name.bucket, at).filter(|bucket| name.slot < bucket.slots);
+        let share = elements(share, slots.count * self.setup.block_bytes)?;
+        let bucket = self.bucket(slots.bucket, at);
+        let bucket = bucket.filter(|bucket| slots.first + slots.count <= bucket.slots);
         let bucket =
             bucket.ok_or_else(|| "at this point the slot is zeros everywhere".to_owned())?;
-        bucket.write(name.slot, &share).map_err(unusable)
+        bucket.write(slots.first, &share).map_err(unusable)
     }
 
     fn adopt(&mut self, at: Point) -> Result<(), Refusal> {

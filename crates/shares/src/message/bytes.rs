@@ -5,7 +5,7 @@
 use oblivio_core::durable::section::Fields;
 use oblivio_core::{BucketId, Error, ErrorKind, Leaf};
 
-use super::{Answer, Dealt, Evict, HostEpoch, Point, Request, Select, ServerKey, Setup, SlotName};
+use super::{Answer, Dealt, Evict, HostEpoch, Point, Request, Select, ServerKey, Setup, Slots};
 use crate::sharing::{Parties, Seed, Share};
 use crate::tree::{Preset, Tree};
 
@@ -66,15 +66,15 @@ impl Request {
                 out.push(GO_BACK);
                 out.extend(evictions.to_le_bytes());
             }
-            Self::Fetch { at, slot } => {
+            Self::Fetch { at, slots } => {
                 out.push(FETCH);
                 put_point(&mut out, *at);
-                put_slot(&mut out, *slot);
+                put_slots(&mut out, *slots);
             }
-            Self::Put { at, slot, share } => {
+            Self::Put { at, slots, share } => {
                 out.push(PUT);
                 put_point(&mut out, *at);
-                put_slot(&mut out, *slot);
+                put_slots(&mut out, *slots);
                 put_share(&mut out, share);
             }
             Self::Adopt { at } => {
@@ -110,10 +110,10 @@ impl Request {
                 Self::Evict { evict: Evict { number, attempt, matrices }, dealers }
             }
             GO_BACK => Self::GoBack { evictions: fields.u64()? },
-            FETCH => Self::Fetch { at: point(&mut fields)?, slot: slot(&mut fields)? },
+            FETCH => Self::Fetch { at: point(&mut fields)?, slots: slots(&mut fields)? },
             PUT => Self::Put {
                 at: point(&mut fields)?,
-                slot: slot(&mut fields)?,
+                slots: slots(&mut fields)?,
                 share: share(&mut fields)?,
             },
             ADOPT => Self::Adopt { at: point(&mut fields)? },
@@ -256,20 +256,24 @@ fn point(fields: &mut Fields<'_>) -> Result<Point, Error> {
     Ok(Point { evictions: fields.count()?, written: fields.u16()?.into() })
 }
 
-fn put_slot(out: &mut Vec<u8>, SlotName { bucket, slot }: SlotName) {
+fn put_slots(out: &mut Vec<u8>, Slots { bucket, first, count }: Slots) {
     out.push(bucket.level());
     out.extend(bucket.index().to_le_bytes());
-    out.extend((slot as u16).to_le_bytes());
+    out.extend((first as u16).to_le_bytes());
+    out.extend((count as u16).to_le_bytes());
 }
 
-fn slot(fields: &mut Fields<'_>) -> Result<SlotName, Error> {
+fn slots(fields: &mut Fields<'_>) -> Result<Slots, Error> {
     let (level, index) = (fields.u8()?, fields.u64()?);
     let is_bucket = level <= crate::tree::HEIGHT_MAX && index < 1 << level;
     if !is_bucket {
         return Err(strange());
     }
-    let slot = fields.u16()?.into();
-    Ok(SlotName { bucket: BucketId::on_path(Leaf(index), level), slot })
+    let (first, count) = (fields.u16()?.into(), fields.u16()?.into());
+    if count == 0 {
+        return Err(strange());
+    }
+    Ok(Slots { bucket: BucketId::on_path(Leaf(index), level), first, count })
 }
 
 fn put_share(out: &mut Vec<u8>, share: &Share<u8>) {

@@ -89,13 +89,38 @@ pub struct Setup {
 /// The public key of a server.
 pub type ServerKey = [u8; 32];
 
-/// One slot of a bucket.
+/// Slots of a bucket, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotName {
+pub struct Slots {
     /// Of the tree.
     pub bucket: BucketId,
     /// Of the bucket.
-    pub slot: usize,
+    pub first: usize,
+    /// How many: one at least.
+    pub count: usize,
+}
+
+/// Bytes of slots that are sent at once, unless one has more.
+const SLOTS_BYTES_MAX: usize = 4 << 20;
+
+impl Slots {
+    /// How many of so many bytes are sent at once, at most.
+    pub fn at_once(slot_bytes: usize) -> usize {
+        (SLOTS_BYTES_MAX / slot_bytes).max(1)
+    }
+
+    /// The first `all` slots of a bucket, in as few messages as carry them.
+    pub(crate) fn runs(
+        bucket: BucketId,
+        all: usize,
+        slot_bytes: usize,
+    ) -> impl Iterator<Item = Self> {
+        let at_once = Self::at_once(slot_bytes);
+        (0..all).step_by(at_once).map(move |first| {
+            let count = at_once.min(all - first);
+            Self { bucket, first, count }
+        })
+    }
 }
 
 /// What the client asks of a server that keeps its shares in files. Bytes are elements of GF(2^8).
@@ -131,20 +156,20 @@ pub enum Request {
         /// What there were before it.
         evictions: u64,
     },
-    /// The share of a slot, as it is: to make that of another server from it, or to check it.
+    /// The shares of slots, as they are: to make those of another server from them, or to check them.
     Fetch {
         /// It has to be here.
         at: Point,
-        /// Which.
-        slot: SlotName,
+        /// Which: as many as [`Slots::at_once`] says, at most.
+        slots: Slots,
     },
-    /// Puts a share into a slot of a tree of which nothing was used.
+    /// Puts shares into slots of a tree of which nothing was used.
     Put {
         /// What the tree is to be when all is there.
         at: Point,
         /// Which.
-        slot: SlotName,
-        /// Its share.
+        slots: Slots,
+        /// Theirs, one after the other.
         share: Share<u8>,
     },
     /// All is there: it is this far.
@@ -161,7 +186,7 @@ pub enum Answer {
     Done,
     /// To [`Request::Epoch`].
     Epoch(HostEpoch),
-    /// The share that was asked for.
+    /// The share that was asked for, or several, one after the other.
     Share(Vec<u8>),
     /// It is not done, and nothing has changed.
     Refused(String),

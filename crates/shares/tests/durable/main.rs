@@ -4,6 +4,7 @@
 
 #[path = "../host/disk.rs"]
 mod disk;
+mod missing;
 mod owner;
 mod servers;
 mod trust;
@@ -173,10 +174,10 @@ fn an_old_directory_is_refused() {
         owner.write(i, 1).unwrap();
     }
     let old = owner.log.clone();
-    assert_eq!(owner.sight(), Sighting::NotYet);
+    assert_eq!(owner.sight().unwrap(), Sighting::NotYet);
     owner.write(1, 2).unwrap();
     let new = std::mem::replace(&mut owner.log, old);
-    assert_eq!(owner.sight(), Sighting::Seen);
+    assert_eq!(owner.sight().unwrap(), Sighting::Seen);
     // Whoever does not look is refused all the same, and nothing is changed.
     let (mut array, _) = owner.restored();
     array.begin_era(oblivio_core::durable::EraStart::Opening, &mut owner.coins);

@@ -168,13 +168,13 @@ impl Owner {
     }
 
     /// What servers show a client that comes back.
-    pub(crate) fn sight(&self) -> Sighting {
+    pub(crate) fn sight(&self) -> Result<Sighting, Error> {
         let (mut array, pending) = self.restored();
         let accesses = pending.iter().map(|record| match record {
             Record::Accesses(plan, _) => plan.accesses() as u64,
             _ => 0,
         });
-        array.sight(accesses.sum(), 0).unwrap()
+        array.sight(accesses.sum(), 0)
     }
 
     /// Comes back, as a volume does: looks, does again what the log holds, and keeps the state.

@@ -32,6 +32,8 @@ pub(crate) struct World {
     pub(crate) claims: Vec<Option<Point>>,
     /// Evictions that fail on one server before one succeeds.
     pub(crate) failing_evictions: usize,
+    /// How often it was waited for servers that are missing.
+    pub(crate) waited: usize,
     /// What each server was asked, in order.
     pub(crate) seen: Vec<Vec<Request>>,
 }
@@ -73,6 +75,7 @@ impl Servers {
             lying: vec![false; count],
             claims: vec![None; count],
             failing_evictions: 0,
+            waited: 0,
             seen: vec![Vec::new(); count],
         })))
     }
@@ -212,6 +215,10 @@ impl ShareServers for Servers {
 
     fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
         self.world().ask(messages)
+    }
+
+    fn wait_for_missing(&mut self) {
+        self.world().waited += 1;
     }
 
     fn key(&self, server: usize) -> [u8; 32] {

@@ -57,10 +57,10 @@ fn of_five_servers_one_that_lies_is_named_and_corrected() {
 fn a_server_that_is_set_back_is_named_and_so_is_one_that_runs_ahead() {
     let point = |evictions, written| Point { evictions, written };
     for (claim, expected) in [
-        (point(0, 3), "server 2 is set back"),
-        (point(9, 0), "server 2 says that it is further"),
+        (point(0, 3), "server 2: it is set back"),
+        (point(9, 0), "server 2: it says that it is further"),
         (point(u64::MAX, 0), "server 2: it answers something else"),
-        (point(2, 77), "server 2 says that it is where no server can be"),
+        (point(2, 77), "server 2: it says that it is where no server can be"),
     ] {
         let mut owner = Owner::new(parties(3, 1), 3);
         for i in 0..11 {
@@ -100,7 +100,10 @@ fn servers_that_were_all_set_back_are_refused() {
     owner.servers.world().claims = vec![Some(Point { evictions: 2, written: 2 }); 3];
     let error = owner.reopen().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreMismatch);
-    assert!(error.to_string().contains("server 1, server 2, server 3 is set back"), "{error}");
+    for server in 1..=3 {
+        let named = format!("server {server}: it is set back behind the client's directory");
+        assert!(error.to_string().contains(&named), "{error}");
+    }
 }
 
 #[test]

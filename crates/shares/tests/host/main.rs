@@ -7,7 +7,7 @@ mod world;
 
 use oblivio_core::{BucketId, Leaf};
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Answer, Point, Request, Select, SlotName};
+use oblivio_shares::message::{Answer, Point, Request, Select, Slots};
 use oblivio_shares::sharing::{Parties, Share, share_of_another};
 use oblivio_shares::tree::{Preset, Tree};
 use world::World;
@@ -86,7 +86,7 @@ fn what_is_asked_twice_is_done_once() {
         assert_eq!(world.epochs()[0].at.written, at.written + 1);
     }
     // What is behind the point is taken for zeros.
-    let slot = SlotName { bucket: BucketId::ROOT, slot: at.written };
+    let slot = Slots { bucket: BucketId::ROOT, first: at.written, count: 1 };
     let after = Point { written: at.written + 1, ..at };
     assert_eq!(world.fetch(0, at, slot), vec![0; 700]);
     assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
@@ -108,6 +108,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let behind = Point { evictions: at.evictions - 1, written: 0 };
     let ahead = Point { evictions: at.evictions, written: at.written + 1 };
     let another = world.setup(1);
+    let slots = |bucket, first, count| Slots { bucket, first, count };
     let refused = [
         select(at, 4, 36),
         select(at, 0, 35),
@@ -119,9 +120,10 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         Request::GoBack { evictions: at.evictions + 1 },
         Request::Setup(another),
         Request::Adopt { at: ahead },
-        Request::Put { at, slot: SlotName { bucket: BucketId::ROOT, slot: 0 }, share: query(700) },
-        Request::Fetch { at, slot: SlotName { bucket: BucketId::new(3, 0), slot: 0 } },
-        Request::Fetch { at, slot: SlotName { bucket: BucketId::ROOT, slot: 12 } },
+        Request::Put { at, slots: slots(BucketId::ROOT, 0, 1), share: query(700) },
+        Request::Fetch { at, slots: slots(BucketId::new(3, 0), 0, 1) },
+        Request::Fetch { at, slots: slots(BucketId::ROOT, 12, 1) },
+        Request::Fetch { at, slots: slots(BucketId::ROOT, 11, 2) },
     ];
     for request in refused {
         let answer = world.ask(0, &request);
@@ -148,21 +150,24 @@ fn a_server_is_rebuilt_from_the_shares_of_others() {
         assert_eq!(world.ask(0, &Request::Setup(first)), Answer::Done);
         let others: Vec<u8> = (2..2 + colluding + 1).collect();
         for bucket in (0..(2 << 3) - 1).map(BucketId) {
-            for slot in (0..12).map(|slot| SlotName { bucket, slot }) {
+            for first in [0, 5, 10] {
+                let slots = Slots { bucket, first, count: 5.min(12 - first) };
                 let shares: Vec<_> = others
                     .iter()
-                    .map(|number| world.fetch(usize::from(*number) - 1, at, slot))
+                    .map(|number| world.fetch(usize::from(*number) - 1, at, slots))
                     .collect();
                 if shares.iter().flatten().all(|byte| *byte == 0) {
                     continue;
                 }
+                let held = if bucket == BucketId::ROOT { at.written - first } else { 5 };
+                let slots = Slots { count: held.min(slots.count), ..slots };
                 let share = share_of_another::<Gf256>(
                     &others,
-                    &shares.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+                    &shares.iter().map(|it| &it[..slots.count * 700]).collect::<Vec<_>>(),
                     1,
                 );
                 let share = Share::Computed(share.unwrap());
-                assert_eq!(world.ask(0, &Request::Put { at, slot, share }), Answer::Done);
+                assert_eq!(world.ask(0, &Request::Put { at, slots, share }), Answer::Done);
             }
         }
         assert_eq!(world.ask(0, &Request::Adopt { at }), Answer::Done);

@@ -7,9 +7,7 @@ use std::thread;
 use oblivio_shares::client::Client;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::host::{Host, Mailbox, Peers};
-use oblivio_shares::message::{
-    Answer, Evict, HostEpoch, Point, Request, RootWrite, Setup, SlotName,
-};
+use oblivio_shares::message::{Answer, Evict, HostEpoch, Point, Request, RootWrite, Setup, Slots};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Tree;
 use rand::rngs::StdRng;
@@ -212,8 +210,8 @@ impl World {
         }
     }
 
-    pub(crate) fn fetch(&mut self, i: usize, at: Point, slot: SlotName) -> Vec<u8> {
-        match self.ask(i, &Request::Fetch { at, slot }) {
+    pub(crate) fn fetch(&mut self, i: usize, at: Point, slots: Slots) -> Vec<u8> {
+        match self.ask(i, &Request::Fetch { at, slots }) {
             Answer::Share(share) => share,
             other => panic!("{other:?}"),
         }

@@ -22,7 +22,8 @@ mod opening;
 mod server;
 mod votes;
 
-use std::mem;
+use std::time::Duration;
+use std::{mem, thread};
 
 use oblivio_core::store::{
     Answered, BucketStore, Capabilities, Fill, Frames, Piece, SealedTrip, ShareServers, TreeId,
@@ -30,6 +31,7 @@ use oblivio_core::store::{
 };
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::keys::PublicKey;
+use oblivio_wire::link::Moment;
 
 use crate::places;
 use crate::remote::{Dial, RemoteStore};
@@ -40,6 +42,9 @@ use votes::Votes;
 pub const SERVERS_MIN: usize = 3;
 /// The most servers.
 pub const SERVERS_MAX: usize = 7;
+
+/// Before it is looked again whether a server that is waited for has come back.
+const MISSING_PAUSE: Duration = Duration::from_millis(50);
 
 /// What reaches a server, each time that it has to be reached anew.
 pub type Dialing = Box<dyn Fn() -> Box<dyn Dial> + Send>;
@@ -276,6 +281,16 @@ impl ShareServers for SharedStore {
             self.failure = Some(failure);
         }
         answered
+    }
+
+    fn wait_for_missing(&mut self) {
+        let until = self.servers.first().map(|server| Moment::now().after(server.retry_for()));
+        while self.begin_call().is_ok()
+            && self.missing() > 0
+            && until.is_some_and(|until| until.left().is_some())
+        {
+            thread::sleep(MISSING_PAUSE);
+        }
     }
 
     fn key(&self, server: usize) -> [u8; 32] {

@@ -64,6 +64,11 @@ impl Server {
         self.key
     }
 
+    /// How long it is tried to reach it.
+    pub(super) fn retry_for(&self) -> Duration {
+        self.options.retry_for
+    }
+
     pub(super) fn is_missing(&self) -> bool {
         matches!(self.state, State::Missing { .. })
     }

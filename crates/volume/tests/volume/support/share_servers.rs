@@ -108,6 +108,8 @@ impl ShareServers for OnServers {
         })
     }
 
+    fn wait_for_missing(&mut self) {}
+
     fn key(&self, server: usize) -> [u8; 32] {
         [server as u8; 32]
     }

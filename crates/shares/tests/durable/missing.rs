@@ -1,0 +1,264 @@
+//! Accesses go on without servers that are missing, and those catch up when they are back.
+
+use oblivio_core::ErrorKind;
+use oblivio_core::durable::Want;
+use oblivio_core::scheme::Sighting;
+use oblivio_shares::message::{Point, Request};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::owner::{BLOCKS, Owner, PRESET};
+use crate::{parties, step};
+
+const PERIOD: u64 = PRESET.accesses as u64;
+
+/// Five servers of which two may be missing, after so many accesses.
+fn five(accesses: u64, seed: u64) -> Owner {
+    let mut owner = Owner::new(parties(5, 1), seed);
+    for i in 0..accesses {
+        owner.write(i % BLOCKS, i as u8).unwrap();
+    }
+    owner
+}
+
+/// These servers are missing, or back again, having lost what was not durable.
+fn set_missing(owner: &Owner, servers: &[usize], is_missing: bool) {
+    let mut world = owner.servers.world();
+    for server in servers {
+        world.missing[*server] = is_missing;
+        if !is_missing {
+            world.restart(*server);
+        }
+    }
+}
+
+fn points(owner: &Owner) -> Vec<Point> {
+    owner.servers.world().points()
+}
+
+#[test]
+fn servers_that_were_missing_catch_up_with_the_next_access() {
+    for missed in 1..PERIOD - 1 {
+        let mut owner = five(2 * PERIOD, missed);
+        set_missing(&owner, &[1, 4], true);
+        (0..missed).for_each(|i| owner.write(i, 0x70 + i as u8).unwrap());
+        let at = |written| Point { evictions: 2, written };
+        let there = at(missed as usize);
+        assert_eq!(points(&owner), [there, at(0), there, there, at(0)]);
+        set_missing(&owner, &[1], false);
+        owner.read(3).unwrap();
+        set_missing(&owner, &[4], false);
+        for i in 0..3 * PERIOD {
+            owner.write(20 + i, 9).unwrap();
+        }
+        assert!(points(&owner).iter().all(|it| *it == points(&owner)[0]));
+        owner.array.check(&mut |_| ()).unwrap();
+        owner.read_all();
+    }
+}
+
+#[test]
+fn evictions_wait_for_servers_that_are_missing_and_nothing_is_lost() {
+    let mut owner = five(2 * PERIOD, 1);
+    set_missing(&owner, &[2, 3], true);
+    (1..PERIOD).for_each(|i| owner.write(i, 7).unwrap());
+    assert_eq!(owner.servers.world().waited, 0);
+    let error = owner.write(0, 7).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Store);
+    let error = error.to_string();
+    for said in ["server 3: it does not answer", "server 4: it does not", "wait", "shares repair"] {
+        assert!(error.contains(said), "{error}");
+    }
+    assert!(owner.servers.world().waited > 0);
+    // It can be opened without them, until the eviction is due.
+    assert!(owner.reopen().is_err());
+    set_missing(&owner, &[2], false);
+    let error = owner.reopen().unwrap_err().to_string();
+    assert!(!error.contains("server 3") && error.contains("server 4"), "{error}");
+    set_missing(&owner, &[3], false);
+    owner.reopen().unwrap();
+    owner.read_all();
+    owner.array.check(&mut |_| ()).unwrap();
+}
+
+#[test]
+fn a_volume_is_opened_while_servers_are_missing() {
+    let mut owner = five(2 * PERIOD + 1, 1);
+    set_missing(&owner, &[0, 3], true);
+    owner.write(5, 1).unwrap();
+    owner.reopen().unwrap();
+    owner.read(5).unwrap();
+    set_missing(&owner, &[0], false);
+    set_missing(&owner, &[1], true);
+    // Who lags has caught up before the last of those that have all went.
+    assert!(owner.reopen().is_err(), "two have all that was written");
+    set_missing(&owner, &[1], false);
+    owner.reopen().unwrap();
+    set_missing(&owner, &[3], false);
+    owner.read_all();
+}
+
+#[test]
+fn servers_come_and_go_and_so_does_the_client() {
+    for (servers, colluding) in [(4, 1), (5, 1), (7, 1), (7, 2)] {
+        let mut owner = Owner::new(parties(servers, colluding), 3);
+        let spare = usize::from(servers - 2 * colluding - 1);
+        let mut choices = StdRng::seed_from_u64(4);
+        let (mut stops, mut behind) = (0, 0);
+        for _ in 0..60 {
+            let missing: Vec<_> =
+                (0..spare).map(|_| choices.random_range(0..usize::from(servers))).collect();
+            let is_dying = choices.random_range(0..3) == 0;
+            for server in &missing {
+                if is_dying {
+                    owner.servers.world().disks[*server].dies_after(choices.random_range(1..20));
+                } else {
+                    set_missing(&owner, &[*server], true);
+                }
+            }
+            if choices.random_range(0..3) == 0 {
+                let at = owner.servers.world().asked + choices.random_range(1..12);
+                let does = (0..servers).map(|_| choices.random()).collect();
+                owner.servers.world().stop = Some((at, does));
+            }
+            let mut is_broken = (0..3).any(|_| step(&mut owner, &mut choices).is_err());
+            stops += usize::from(is_broken);
+            owner.servers.connect();
+            if !is_dying {
+                let points = points(&owner);
+                behind += usize::from(points.iter().any(|it| *it != points[0]));
+                // They are still missing.
+                is_broken = owner.reopen().is_err();
+            }
+            set_missing(&owner, &missing, false);
+            if is_broken || choices.random() || step(&mut owner, &mut choices).is_err() {
+                owner.reopen().unwrap();
+            }
+        }
+        assert!(stops > 5 && behind > 10, "{stops} {behind}");
+        owner.reopen().unwrap();
+        owner.read_all();
+        owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+#[test]
+fn a_liar_among_those_from_whom_a_server_catches_up_is_noticed() {
+    let mut owner = five(2 * PERIOD, 1);
+    set_missing(&owner, &[4], true);
+    owner.write(1, 7).unwrap();
+    owner.write(2, 7).unwrap();
+    owner.servers.world().lying[0] = true;
+    set_missing(&owner, &[4], false);
+    // Four are there: one that lies is corrected.
+    owner.read(1).unwrap();
+    owner.servers.world().lying[0] = false;
+    let error = owner.array.check(&mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("server 1 (2 times)"), "{error}");
+    owner.reopen().unwrap();
+    owner.array.check(&mut |_| ()).unwrap();
+    owner.read_all();
+    // Three are there: it is not known which of them lies, and nothing goes to the others.
+    let mut owner = five(2 * PERIOD, 1);
+    let before = points(&owner);
+    set_missing(&owner, &[3, 4], true);
+    owner.write(1, 7).unwrap();
+    owner.write(2, 7).unwrap();
+    owner.servers.world().lying[0] = true;
+    set_missing(&owner, &[3, 4], false);
+    let error = owner.read(1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert_eq!(points(&owner)[3..], before[3..]);
+    owner.servers.world().lying[0] = false;
+    owner.reopen().unwrap();
+    owner.read_all();
+}
+
+#[test]
+fn servers_that_are_not_where_they_have_to_be_are_left_out_and_named() {
+    let point = |evictions, written| Point { evictions, written };
+    for (claim, expected) in [
+        (point(0, 3), "server 2: it is set back"),
+        (point(2, 77), "server 2: it says that it is where no server can be"),
+        (point(9, 0), "server 2: it says that it is further"),
+    ] {
+        let mut owner = five(2 * PERIOD, 2);
+        owner.write(1, 1).unwrap();
+        owner.servers.world().claims[1] = Some(claim);
+        owner.reopen().unwrap();
+        let asked = owner.servers.world().seen[1].len();
+        owner.read(1).unwrap();
+        assert_eq!(owner.servers.world().seen[1].len(), asked, "it is asked nothing");
+        let error = (0..PERIOD).find_map(|_| owner.write(2, 2).err()).unwrap().to_string();
+        assert!(error.contains(expected) && error.contains("shares repair"), "{error}");
+        owner.servers.world().claims[1] = None;
+        owner.reopen().unwrap();
+        owner.read_all();
+        owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+#[test]
+fn an_old_directory_is_refused_while_servers_are_missing_and_may_be_if_only_one_says_so() {
+    let mut owner = five(2 * PERIOD, 2);
+    set_missing(&owner, &[3, 4], true);
+    let old = owner.log.clone();
+    owner.write(1, 2).unwrap();
+    owner.write(1, 3).unwrap();
+    let new = std::mem::replace(&mut owner.log, old);
+    assert_eq!(owner.sight().unwrap(), Sighting::Seen);
+    // Of those that know of it, one is there: it is not believed, and nothing is done.
+    set_missing(&owner, &[3, 4], false);
+    set_missing(&owner, &[0, 1], true);
+    let error = owner.sight().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreMismatch);
+    let error = error.to_string();
+    let expected = "server 3 says that it is further than the client's directory knows, and server 1, server 2 does not answer";
+    assert!(error.contains(expected), "{error}");
+    set_missing(&owner, &[0, 1], false);
+    assert_eq!(owner.sight().unwrap(), Sighting::Seen);
+    owner.log = new;
+    owner.reopen().unwrap();
+    owner.read_all();
+}
+
+#[test]
+fn one_server_cannot_make_the_client_believe_that_its_directory_is_old() {
+    let mut owner = five(2 * PERIOD + 1, 2);
+    owner.servers.world().claims[2] = Some(Point { evictions: 2, written: 2 });
+    assert_eq!(owner.sight().unwrap(), Sighting::NotYet);
+    owner.reopen().unwrap();
+    owner.servers.world().claims[2] = None;
+    owner.read_all();
+}
+
+/// What is asked of a server that catches up follows from counters alone.
+#[test]
+fn what_is_asked_while_servers_are_missing_does_not_depend_on_what_the_owner_does() {
+    let seen = |want: fn(u64) -> Want| {
+        let mut owner = five(0, 5);
+        let mut choices = StdRng::seed_from_u64(6);
+        for i in 0..100 {
+            let server = choices.random_range(0..5);
+            set_missing(&owner, &[server], true);
+            for _ in 0..choices.random_range(0..PERIOD) {
+                let is_last = points(&owner).iter().any(|it| it.written as u64 + 1 == PERIOD);
+                if !is_last {
+                    owner.access(&[(want(i), None)]).unwrap();
+                }
+            }
+            set_missing(&owner, &[server], false);
+            owner.access(&[(want(i), None)]).unwrap();
+        }
+        let shape = |request: &Request| {
+            let is_fetch = matches!(request, Request::Fetch { .. });
+            (request.encode().len(), is_fetch)
+        };
+        let seen = &owner.servers.world().seen;
+        seen.iter().map(|seen| seen.iter().map(shape).collect()).collect::<Vec<Vec<_>>>()
+    };
+    let (same, all, nothing) =
+        (seen(|_| Want::Block(7)), seen(|i| Want::Block(i % BLOCKS)), seen(|_| Want::Nothing));
+    assert!(same == all && all == nothing);
+    assert!(same.iter().flatten().any(|(_, is_fetch)| *is_fetch));
+}
