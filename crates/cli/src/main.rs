@@ -21,7 +21,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use args::{
-    Cli, Command, KeyCommand, LabCommand, RunCommand, ServeCommand, TraceCommand, ViewCommand,
+    Cli, Command, KeyCommand, LabCommand, RunCommand, ServeCommand, SharesCommand, TraceCommand,
+    ViewCommand,
 };
 use error::CliError;
 
@@ -51,6 +52,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Serve { command: ServeCommand::Nbd(args) } => volume::serve_nbd(&args),
         Command::Serve { command: ServeCommand::Store(args) } => volume::serve_store(&args),
         Command::Serve { command: ServeCommand::Shares(args) } => volume::serve_shares(&args),
+        Command::Shares { command: SharesCommand::Repair(args) } => volume::repair_shares(&args),
         Command::Mount(args) => volume::mount(&args),
         Command::Umount(args) => volume::umount(&args),
         Command::Key { command: KeyCommand::Add(args) } => volume::add(&args),

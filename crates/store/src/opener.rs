@@ -312,6 +312,24 @@ impl Location {
         }
     }
 
+    /// Share servers, of which the one at this place is to be made anew: see [`SharedStore::open_to_repair`].
+    ///
+    /// # Errors
+    /// Those of it, and [`OpenErrorKind::WrongMembers`] where there are no share servers.
+    pub fn open_to_repair(
+        &self,
+        server: usize,
+        options: &StoreOptions,
+    ) -> Result<SharedStore, OpenError> {
+        let Self::Shares(place) = self else {
+            let message = "only share servers hold shares: name a volume shares://…";
+            return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
+        };
+        let servers = calling::share_servers(place)?;
+        let options = shares_options(place, options);
+        SharedStore::open_to_repair(servers, server, place.colluding(), options)
+    }
+
     /// The files that [`Self::create`] would make for trees of these shapes, and the bytes that each would take up in the
     /// end.
     ///

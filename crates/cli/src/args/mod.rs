@@ -17,6 +17,7 @@ mod report;
 mod running;
 mod runs;
 mod serving;
+mod shares;
 mod simulate;
 mod switches;
 mod trace;
@@ -42,6 +43,7 @@ pub(crate) use report::*;
 pub(crate) use running::*;
 pub(crate) use runs::*;
 pub(crate) use serving::*;
+pub(crate) use shares::*;
 pub(crate) use simulate::*;
 pub(crate) use switches::*;
 pub(crate) use trace::*;
@@ -137,6 +139,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ServeCommand,
     },
+    /// Work with volumes on share servers.
+    Shares {
+        #[command(subcommand)]
+        command: SharesCommand,
+    },
     /// Mount a volume: as a file system, made where the disk is empty, or as a raw disk.
     #[command(
         after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl ./dir --raw\nA file system is made if no block of the disk holds anything.\n\nIt runs until the directory is unmounted: with oblivio umount or umount, or by a signal\n(Ctrl-C, SIGTERM, a terminal that closes). One in use stays until it is not, however many\nsignals come."
@@ -198,6 +205,7 @@ impl Command {
             | Self::Check(_)
             | Self::Rescue(_)
             | Self::Serve { .. }
+            | Self::Shares { .. }
             | Self::Mount(_)
             | Self::Key { .. }
             | Self::View { command: ViewCommand::Record(_) } => true,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use oblivio_core::HitPolicy;
 use oblivio_core::durable::{Fact, FactValue};
+use oblivio_core::store::BucketStore;
 use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreOptions};
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
@@ -54,7 +55,7 @@ pub(crate) fn unlock(
         Ok(opened)
     };
     let mut found = looked.map_or_else(open, Ok)?;
-    let owner = owner_of(args, &mut found, newer)?;
+    let owner = owner_of(args, &mut found.store, found.condition.is_cut_off, newer)?;
     let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
     if is_looked_at {
         Volume::check_before_opening(&mut *found.store, &state_home::open(&state)?, &owner)?;
@@ -66,16 +67,16 @@ pub(crate) fn unlock(
 }
 
 /// Whoever can unlock the volume in a store.
-fn owner_of(
+pub(super) fn owner_of(
     args: &OpenArgs,
-    opened: &mut OpenedStore,
+    store: &mut impl BucketStore,
+    is_cut_off: bool,
     newer: NewerCopies,
 ) -> Result<Unlocked, CliError> {
     let OpenArgs { place, unlock } = args;
-    let OpenedStore { store, condition } = opened;
     let secret = || secret::read(&place.secret);
     unlock::unlock(store, unlock.attempt(), newer, secret).map_err(|error| match error {
-            UnlockError::NoSuperblock(_) if condition.is_cut_off => CliError::Tampered(
+            UnlockError::NoSuperblock(_) if is_cut_off => CliError::Tampered(
                 "so much was cut off the file that no copy of the superblock is left: restore it from a \
                  backup"
                     .into(),

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! # Going back
-//! Servers keep no state to which a client could go back: they know how far they are, to the write, and a client that comes back asks them. All accesses of its log that all servers are through with are done on the client alone, because what
+//! Servers keep no state to which a client could go back: they know how far they are, to the write, and a client that comes back asks them. All accesses of its log that enough servers are through with (`standing`) are done on the client alone, because what
 //! they change there follows from the plan. The first that is not is done again, with the same path: servers that are ahead by its write take it as if they were not (`docs/adr/0016`). So moves have to be
 //! durable before a server sees them.
 //!
@@ -34,6 +34,7 @@
 //! | `catch_up` | what servers lack that were missing |
 //! | `evict` | an eviction, until all servers are through with it |
 //! | `walk` | all slots of all servers: checking and salvage |
+//! | `repair` | the shares of one server, made anew from those of the others |
 //! | `array` | the array as volumes use it |
 
 mod access;
@@ -44,12 +45,14 @@ mod fetch;
 mod known;
 mod params;
 mod parts;
+mod repair;
 mod servers;
 mod standing;
 mod state;
 mod walk;
 
 pub use params::S3OramParams;
+pub use repair::{Repaired, needs_repair, repair};
 
 use oblivio_core::durable::{DurableConfig, DurableScheme, Slots, Wish};
 use oblivio_core::{Error, ErrorKind};

@@ -75,7 +75,11 @@ impl S3OramParams {
         Ok(Self { blocks, block_bytes, parties, preset, tree })
     }
 
-    pub(super) fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
+    /// Those of a volume, as its superblock says them.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) when there can be no such array.
+    pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
         let other_length = |_| impossible(format!("parameters of `{NAME}` have another length"));
         let mut fields = Fields::of(params);
         let mut read = || {
@@ -87,6 +91,11 @@ impl S3OramParams {
         fields.end().map_err(other_length)?;
         let parties = Parties::new(servers, colluding).map_err(|it| impossible(it.to_string()))?;
         Self::new(blocks, block_bytes, parties, preset)
+    }
+
+    /// The tree that each server keeps its shares in.
+    pub fn tree(&self) -> Tree {
+        self.tree
     }
 
     /// Accesses between evictions (A).

@@ -29,7 +29,8 @@ impl Part {
         }
     }
 
-    fn why(&self) -> Option<String> {
+    /// Why it takes no part; none if it does.
+    pub(super) fn why(&self) -> Option<String> {
         match self {
             Self::Current => None,
             Self::Lags => Some("it lacks what was written last".into()),
@@ -71,6 +72,11 @@ impl Parts {
 
     pub(super) fn are_all_current(&self) -> bool {
         self.count() == self.0.len()
+    }
+
+    /// Whether this one lacks blocks that were written lately.
+    pub(super) fn lags(&self, server: usize) -> bool {
+        matches!(self.0[server], Part::Lags)
     }
 
     /// Which are to be asked whether they are back.

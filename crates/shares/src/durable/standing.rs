@@ -124,7 +124,7 @@ pub(super) fn is_old(
 }
 
 /// The point a step before another: a write, or an eviction.
-fn before(tree: Tree, Point { evictions, written }: Point) -> Point {
+pub(super) fn before(tree: Tree, Point { evictions, written }: Point) -> Point {
     match (written.checked_sub(1), evictions.checked_sub(1)) {
         (Some(written), _) => Point { evictions, written },
         (None, Some(evictions)) => Point { evictions, written: tree.accesses() },
@@ -133,6 +133,6 @@ fn before(tree: Tree, Point { evictions, written }: Point) -> Point {
 }
 
 /// How many writes and evictions lead to a point.
-fn steps(tree: Tree, Point { evictions, written }: Point) -> u128 {
+pub(super) fn steps(tree: Tree, Point { evictions, written }: Point) -> u128 {
     u128::from(evictions) * (tree.accesses() as u128 + 1) + written as u128
 }

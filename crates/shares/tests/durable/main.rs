@@ -6,6 +6,7 @@
 mod disk;
 mod missing;
 mod owner;
+mod repair;
 mod servers;
 mod trust;
 mod view;

@@ -15,10 +15,12 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `opening` | all servers, made or opened at once |
+//! | `repair` | one of them, made anew |
 //! | `server` | one of them, which is there or missing |
 //! | `votes` | what most of them say |
 
 mod opening;
+mod repair;
 mod server;
 mod votes;
 
@@ -69,6 +71,8 @@ pub struct SharedStore {
     /// How many may lie.
     colluding: usize,
     is_read_only: bool,
+    /// It is opened to make a server anew: what may be missing then is more.
+    is_repair: bool,
     /// Something was written that is not durable.
     is_unflushed: bool,
     failure: Option<Failure>,
@@ -94,7 +98,7 @@ impl SharedStore {
     }
 
     fn enough(&self) -> usize {
-        2 * self.colluding + 1
+        if self.is_repair { self.colluding + 1 } else { 2 * self.colluding + 1 }
     }
 
     /// A call begins. Servers that were missing and have come back take part in it.
@@ -103,7 +107,8 @@ impl SharedStore {
         for i in 0..self.servers.len() {
             let shapes = &self.shapes;
             self.servers[i].take_back(|found| found == shapes);
-            if self.servers[i].is_to_be_called() {
+            // A server that is made anew is not to be opened besides.
+            if !self.is_repair && self.servers[i].is_to_be_called() {
                 // Whoever has opened the volume since then is not to lose a server to this client.
                 if !self.servers[i].was_there() {
                     self.check_nobody_else_came()?;

@@ -125,7 +125,7 @@ impl SharedStore {
         }
     }
 
-    fn over(
+    pub(super) fn over(
         servers: Vec<ShareServer>,
         opened: Vec<Result<RemoteStore, OpenError>>,
         shapes: Vec<TreeShape>,
@@ -142,6 +142,7 @@ impl SharedStore {
             shapes,
             colluding,
             is_read_only: matches!(mode, RemoteMode::Read { .. } | RemoteMode::Look),
+            is_repair: false,
             is_unflushed: false,
             failure: None,
             votes: Default::default(),
@@ -172,11 +173,11 @@ fn at_once<T: Send>(
     })
 }
 
-fn names(servers: &[ShareServer]) -> impl Iterator<Item = String> {
+pub(super) fn names(servers: &[ShareServer]) -> impl Iterator<Item = String> {
     servers.iter().zip(1..).map(|(server, number)| name(number, &server.address))
 }
 
-fn check(servers: &[ShareServer], colluding: usize) -> Result<(), OpenError> {
+pub(super) fn check(servers: &[ShareServer], colluding: usize) -> Result<(), OpenError> {
     let count = servers.len();
     if (SERVERS_MIN..=SERVERS_MAX).contains(&count) && 2 * colluding < count {
         return Ok(());

@@ -10,7 +10,7 @@ use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Moment;
 
 use super::{Dialing, ShareServer};
-use crate::error::OpenError;
+use crate::error::{OpenError, OpenErrorKind};
 use crate::opener::Condition;
 use crate::remote::{Asking, RemoteMode, RemoteOptions, RemoteStore};
 
@@ -162,6 +162,22 @@ impl Server {
         }))
     }
 
+    /// Removes the volume from it, if there is one, and makes it anew with trees of these shapes.
+    pub(super) fn be_made_anew(&mut self, shapes: &[TreeShape]) -> Result<(), OpenError> {
+        self.is_lost("it is made anew".into());
+        match RemoteStore::remove((self.dialing)(), &self.options.name) {
+            Err(error) if error.kind() != OpenErrorKind::Missing => {
+                return Err(error.of(&self.name));
+            }
+            _ => (),
+        }
+        let made = RemoteStore::create((self.dialing)(), shapes, self.options.clone());
+        let store = made.map_err(|error| error.of(&self.name))?;
+        self.mode = RemoteMode::Resume { session: store.session() };
+        self.state = State::There(Box::new(store));
+        Ok(())
+    }
+
     /// These pieces are going to be read.
     pub(super) fn announce(&mut self, pieces: &[Piece]) {
         if let State::There(store) = &mut self.state {
@@ -177,7 +193,8 @@ impl Server {
         self.answer(|store| store.wait_for_computed(asking).map(Vec::from))
     }
 
-    fn answer<T>(
+    /// The same, where it has to be there.
+    pub(super) fn answer<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {

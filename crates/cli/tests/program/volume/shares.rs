@@ -1,4 +1,4 @@
-//! A volume on share servers in processes of their own, one of which is killed, lies, or is not the one it should be.
+//! A volume on share servers in processes of their own, one of which is killed, lies, loses its disk, or is not the one it should be.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -204,6 +204,28 @@ fn a_server_set_back_is_named_and_nothing_is_changed() {
     world.copy("latest", "shares-2");
     servers.start(&world, 1);
     world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+}
+
+#[test]
+fn a_server_that_has_lost_its_disk_is_made_anew_and_the_volume_opens_as_before() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 1M {SMALL}"));
+    fs::write(world.path("data"), bytes(3, MIB)).unwrap();
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    world.bad(&format!("shares repair {volume} --server 2"), 3, "is where the others are");
+    world.bad(&format!("shares repair {volume} --server 4"), 3, "servers 1 to 3");
+    servers.kill(1);
+    fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
+    servers.start(&world, 1);
+    world.bad(&format!("check {volume}"), 3, "server 2");
+    world.good(&format!("shares repair {volume} --server 2"));
+    world.good(&format!("check {volume}"));
+    let said = world.json(&format!("shares repair {volume} --server 1 --anyway --json"));
+    assert_eq!((&said["server"], said["wrong"].as_array().unwrap().len()), (&1.into(), 0));
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+    world.good(&format!("check {volume}"));
 }
 
 #[test]

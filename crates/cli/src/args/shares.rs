@@ -1,0 +1,35 @@
+//! What can be typed about volumes on share servers.
+
+use clap::{Args, Subcommand};
+
+use super::opening::OpenArgs;
+
+pub(crate) const REPAIR_EXAMPLES: &str = "\
+Example, of three servers the second of which has lost its disk:
+  oblivio shares repair 'shares://one.example,two.example,three.example/disk?server=KEY1,KEY2,KEY3&key=./client.key' --server 2";
+
+#[derive(Subcommand)]
+pub(crate) enum SharesCommand {
+    /// Make the shares of a server anew from those of the others: it has lost them, or was set back.
+    ///
+    /// Whoever has the volume open is fenced off, and nobody may use it meanwhile. What is left of the volume on the server
+    /// is removed first. As many of the others as may collude and one more have to be there; with more, a wrong share
+    /// is noticed. A repair that was interrupted is begun again. The client's directory opens the volume afterwards, as before.
+    #[command(after_help = REPAIR_EXAMPLES)]
+    Repair(RepairArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct RepairArgs {
+    #[command(flatten)]
+    pub(crate) at: OpenArgs,
+    /// Which server: its place in the URL, from 1.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=7))]
+    pub(crate) server: u8,
+    /// Make it anew even though it is where the others are: its shares were found to be wrong.
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

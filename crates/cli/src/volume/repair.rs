@@ -1,0 +1,63 @@
+//! `oblivio shares repair`: the shares of one server, made anew.
+
+use oblivio_core::durable::DurableConfig;
+use oblivio_core::store::{BucketStore, ShareServers};
+use oblivio_shares::durable::{S3OramParams, needs_repair, repair};
+use oblivio_store::StoreOptions;
+use oblivio_volume::VolumeError;
+use oblivio_volume::superblock::VolumeParams;
+use oblivio_volume::unlock::NewerCopies;
+use serde_json::json;
+
+use super::opening;
+use crate::args::RepairArgs;
+use crate::error::CliError;
+use crate::{output, progress};
+
+/// `oblivio shares repair`.
+pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
+    let server = usize::from(args.server) - 1;
+    let volume = &args.at.place.volume;
+    let mut store = volume.open_to_repair(server, &StoreOptions::default())?;
+    let owner = opening::owner_of(&args.at, &mut store, false, NewerCopies::Refuse)?;
+    let params = shape(owner.superblock.params())?;
+    if !args.anyway && !needs_repair(&mut store, &params, server).map_err(VolumeError::from)? {
+        return Err(CliError::Input(format!(
+            "{} is where the others are, and its shares are not looked at here: `oblivio check` says whether they are wrong, and --anyway makes them anew",
+            store.name(server)
+        )));
+    }
+    store.make_anew(server)?;
+    let buckets = 2 * params.tree().leaves() - 1;
+    let bar = progress::bar_of(buckets, "buckets");
+    let repaired = repair(&mut store, &params, server, &mut |done| bar.set_position(done));
+    bar.finish_and_clear();
+    let repaired = repaired.map_err(VolumeError::from)?;
+    store.flush().map_err(|error| VolumeError::from(oblivio_core::Error::from(error)))?;
+    let wrong: Vec<_> = repaired.wrong.iter().map(|server| store.name(*server)).collect();
+    if args.json {
+        let numbers: Vec<_> = repaired.wrong.iter().map(|server| server + 1).collect();
+        let said = json!({ "server": args.server, "buckets": buckets, "wrong": numbers });
+        output::print(&format!("{said:#}"))?;
+    } else {
+        output::print(&format!("{} has its shares again", store.name(server)))?;
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::Tampered(format!(
+        "{} answered shares that do not fit those of the others, and nothing of it was used: repair it next, with --anyway",
+        wrong.join(", ")
+    )))
+}
+
+/// What shapes the volume, if it is one on share servers.
+fn shape(params: &VolumeParams) -> Result<S3OramParams, CliError> {
+    let VolumeParams { blocks, block_bytes, scheme_params, .. } = params;
+    let scheme = params.config()?;
+    let shape = S3OramParams::decode(*blocks, *block_bytes, scheme_params);
+    match shape {
+        Ok(shape) if shape.scheme() == scheme.scheme() => Ok(shape),
+        _ => Err(CliError::Input("the volume has another scheme than one with shares".into())),
+    }
+}

@@ -1,0 +1,193 @@
+//! The shares of one server, made anew from those of the others: it has lost them, or holds others than it should.
+//!
+//! No client's directory is needed: how far servers are, and which slots hold something, is public. No block comes out of it either, but in the memory of whoever makes it: it needs the superblock,
+//! which says what the tree is.
+
+use oblivio_core::store::ShareServers;
+use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
+
+use super::fetch::{Fetched, fetch};
+use super::params::S3OramParams;
+use super::servers::{self, ask_some};
+use super::standing::{Standing, before, sound, steps};
+use super::walk::{buckets, slots};
+use super::{impossible, invalid};
+use crate::message::{Point, Request, Slots};
+use crate::sharing::Share;
+
+/// What the others need to be for it.
+const OTHERS_ARE_NEEDED: &str = "What a server has to hold follows from the others: bring back as many as may collude and one more";
+
+/// A server whose shares were made anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repaired {
+    /// Which others have shares that do not fit: counted from 0, as the servers of a store are.
+    pub wrong: Vec<usize>,
+}
+
+/// Makes the shares of the server at this place, which has none, from those of the others. An interrupted repair is begun again with a server that has none. `progress` is told
+/// how many buckets are done.
+///
+/// # Errors
+/// When too few of the others are there, they contradict each other, or the server is not new.
+pub fn repair(
+    servers: &mut dyn ShareServers,
+    params: &S3OramParams,
+    lost: usize,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Repaired, Error> {
+    check_place(servers, params, lost)?;
+    let (at, sources) = settle(servers, params, lost)?;
+    let keys = (0..servers.count()).map(|server| servers.key(server)).collect();
+    let number = lost as u8 + 1;
+    tell(servers, lost, Request::Setup(params.setup(number, keys)))?;
+    let slot_bytes = params.slot_bytes();
+    let mut wrong = Vec::new();
+    for (done, bucket) in (1..).zip(buckets(params.tree)) {
+        for run in Slots::runs(bucket, slots(params.tree, at, bucket), slot_bytes) {
+            let mut fetched = fetch(servers, &sources, at, run, slot_bytes);
+            let failed = std::mem::take(&mut fetched.failed);
+            if !failed.is_empty() {
+                return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
+            }
+            let share = Share::Computed(shares_of(&fetched, params, number, run, &mut wrong)?);
+            tell(servers, lost, Request::Put { at, slots: run, share })?;
+        }
+        progress(done);
+    }
+    tell(servers, lost, Request::Adopt { at })?;
+    wrong.sort_unstable();
+    Ok(Repaired { wrong })
+}
+
+/// Whether the server at this place is not where the others are, and does not come there by what the next access does. Its shares are not looked at.
+///
+/// # Errors
+/// When too few of the others are there.
+pub fn needs_repair(
+    servers: &mut dyn ShareServers,
+    params: &S3OramParams,
+    server: usize,
+) -> Result<bool, Error> {
+    check_place(servers, params, server)?;
+    let told = servers::epochs(servers);
+    servers::check_not_fenced(servers, &told)?;
+    let Standing { parts, .. } = Standing::of(params.parties, params.tree, told, Point::default());
+    let catches_up = parts.lags(server) && parts.count() >= params.parties.for_product();
+    Ok(!(parts.current()[server] || catches_up))
+}
+
+fn check_place(
+    servers: &dyn ShareServers,
+    params: &S3OramParams,
+    server: usize,
+) -> Result<(), Error> {
+    let count = params.parties.servers();
+    if servers.count() != count {
+        return Err(impossible(format!("the volume is for {count} share servers: name all")));
+    }
+    if server >= count {
+        return Err(impossible(format!("there are servers 1 to {count}")));
+    }
+    Ok(())
+}
+
+/// Asks one server, which has to do it.
+fn tell(servers: &mut dyn ShareServers, server: usize, request: Request) -> Result<(), Error> {
+    let mut requests: Vec<_> = (0..servers.count()).map(|_| None).collect();
+    requests[server] = Some(request);
+    let said = ask_some(servers, requests).swap_remove(server);
+    match said.map(servers::done) {
+        Some(Ok(())) => Ok(()),
+        Some(Err(error)) => {
+            let advice = "Its shares are not made anew: begin again";
+            Err(servers::failure(servers, vec![(server, error)], advice))
+        }
+        None => Err(invalid("the server was not asked")),
+    }
+}
+
+/// Which point the server has to be at, and who is there. Others that are through with an eviction which not all of them are through with go back: the one that is lost cannot come after them.
+///
+/// At the point, or a step further, are those that *t* + 1 of them say is the furthest or the step before it: so an honest one says it.
+fn settle(
+    servers: &mut dyn ShareServers,
+    params: &S3OramParams,
+    lost: usize,
+) -> Result<(Point, Vec<bool>), Error> {
+    let (parties, tree) = (params.parties, params.tree);
+    let told = servers::epochs(servers);
+    servers::check_not_fenced(servers, &told)?;
+    let mut failed = Vec::new();
+    let mut claims = vec![None; told.len()];
+    for (server, told) in told.into_iter().enumerate().filter(|(server, _)| *server != lost) {
+        match told.map(|epoch| sound(tree, &epoch)) {
+            Ok(Ok(at)) => claims[server] = Some(at),
+            Ok(Err(astray)) => failed.extend(astray.why().map(|why| (server, elsewhere(why)))),
+            Err(error) => failed.push((server, error)),
+        }
+    }
+    let mut sorted: Vec<_> = claims.iter().flatten().copied().collect();
+    sorted.sort_unstable_by(|one, other| other.cmp(one));
+    let Some(far) = sorted.get(parties.colluding()).copied() else {
+        return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
+    };
+    let first = steps(tree, before(tree, far));
+    let counts = |at: &Point| (first..=steps(tree, far) + 1).contains(&steps(tree, *at));
+    let at = sorted.iter().copied().filter(counts).min().unwrap_or(far);
+    let is_further = |claim: &Option<Point>| {
+        claim.is_some_and(|there| {
+            !counts(&there) && there > far || there.evictions > at.evictions && there.written > 0
+        })
+    };
+    if let Some(server) = claims.iter().position(is_further) {
+        let message = format!(
+            "{} says that it is further than the others: while it does, nobody knows what the lost server had. Bring back others, or repair that one first",
+            servers.name(server)
+        );
+        return Err(Error::new(ErrorKind::StoreMismatch, message));
+    }
+    let go_back = |claim: &Option<Point>| {
+        let is_ahead = claim.is_some_and(|there| there.evictions > at.evictions);
+        is_ahead.then_some(Request::GoBack { evictions: at.evictions })
+    };
+    let said = ask_some(servers, claims.iter().map(go_back).collect());
+    for (server, said) in said.into_iter().enumerate() {
+        if let Some(Err(error)) = said.map(servers::done) {
+            return Err(servers::failure(servers, vec![(server, error)], OTHERS_ARE_NEEDED));
+        }
+    }
+    let is_source = |claim: &Option<Point>| claim.is_some_and(|there| counts(&there));
+    Ok((at, claims.iter().map(is_source).collect()))
+}
+
+fn elsewhere(why: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Failed, why)
+}
+
+/// What a server has to hold of these slots, one after the other.
+fn shares_of(
+    fetched: &Fetched,
+    params: &S3OramParams,
+    number: u8,
+    run: Slots,
+    wrong: &mut Vec<usize>,
+) -> Result<Vec<u8>, Error> {
+    let contradict = || {
+        let message = "shares of the other servers contradict each other, and there are too few to tell which are wrong: nothing is made of them";
+        Error::new(ErrorKind::Corrupt, message)
+    };
+    let mut shares = Vec::with_capacity(run.count * params.slot_bytes());
+    for place in 0..run.count {
+        let decoded = fetched.decoded(params.parties, place).map_err(|_| contradict())?;
+        let liars = decoded.liars.iter().map(|liar| usize::from(*liar) - 1);
+        for liar in liars {
+            if !wrong.contains(&liar) {
+                wrong.push(liar);
+            }
+        }
+        let share = fetched.share_of(number, params.parties, place, &decoded.liars);
+        shares.extend(share.ok_or_else(contradict)?);
+    }
+    Ok(shares)
+}

@@ -1,0 +1,104 @@
+//! A server that has lost its shares gets them back from the others.
+
+use oblivio_core::{Error, ErrorKind};
+use oblivio_shares::durable::{Repaired, needs_repair, repair};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::disk::Disk;
+use crate::owner::{BLOCKS, Owner};
+use crate::{parties, step};
+
+/// The server has another disk, with nothing on it.
+fn lose(owner: &Owner, server: usize) {
+    let mut world = owner.servers.world();
+    world.disks[server] = Disk::default();
+    world.restart(server);
+}
+
+fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> {
+    repair(&mut owner.servers.clone(), &owner.params, server, &mut |_| ())
+}
+
+#[test]
+fn a_server_that_has_lost_all_is_made_anew_wherever_the_others_are() {
+    for (servers, colluding) in [(3, 1), (5, 1), (5, 2)] {
+        let mut owner = Owner::new(parties(servers, colluding), 1);
+        let mut choices = StdRng::seed_from_u64(2);
+        for _ in 0..30 {
+            let at = owner.servers.world().asked + choices.random_range(1..12);
+            let does = (0..servers).map(|_| choices.random()).collect();
+            owner.servers.world().stop = Some((at, does));
+            while step(&mut owner, &mut choices).is_ok() {}
+            owner.servers.connect();
+            let lost = choices.random_range(0..usize::from(servers));
+            lose(&owner, lost);
+            assert!(needs_repair(&mut owner.servers.clone(), &owner.params, lost).unwrap());
+            assert_eq!(repaired(&owner, lost).unwrap(), Repaired { wrong: Vec::new() });
+            assert!(!needs_repair(&mut owner.servers.clone(), &owner.params, lost).unwrap());
+            owner.reopen().unwrap();
+        }
+        owner.read_all();
+        owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+#[test]
+fn a_repair_that_was_interrupted_is_begun_again_from_nothing() {
+    let mut owner = Owner::new(parties(3, 1), 1);
+    (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
+    let before = owner.servers.world().asked;
+    lose(&owner, 1);
+    repaired(&owner, 1).unwrap();
+    let trips = owner.servers.world().asked - before;
+    for stop in 1..trips {
+        lose(&owner, 1);
+        let at = owner.servers.world().asked + stop;
+        owner.servers.world().stop = Some((at, vec![stop % 2 == 0; 3]));
+        assert!(repaired(&owner, 1).is_err());
+        owner.servers.connect();
+        owner.servers.world().restart(1);
+    }
+    // What is there of it is not taken for a server, and not gone on with once it was used.
+    lose(&owner, 1);
+    repaired(&owner, 1).unwrap();
+    owner.reopen().unwrap();
+    assert!(repaired(&owner, 1).is_err(), "it is used");
+    owner.read_all();
+    owner.array.check(&mut |_| ()).unwrap();
+}
+
+#[test]
+fn a_server_with_wrong_shares_is_named_and_makes_no_others_wrong() {
+    let mut owner = Owner::new(parties(5, 1), 1);
+    (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
+    owner.servers.world().lying[3] = true;
+    lose(&owner, 0);
+    assert_eq!(repaired(&owner, 0).unwrap(), Repaired { wrong: vec![3] });
+    // Of three others, nobody knows which is wrong.
+    owner.servers.world().missing[1] = true;
+    lose(&owner, 0);
+    assert_eq!(repaired(&owner, 0).unwrap_err().kind(), ErrorKind::Corrupt);
+    owner.servers.world().lying[3] = false;
+    lose(&owner, 0);
+    repaired(&owner, 0).unwrap();
+    owner.servers.world().missing[1] = false;
+    owner.reopen().unwrap();
+    owner.array.check(&mut |_| ()).unwrap();
+    (0..BLOCKS).for_each(|i| owner.read(i).unwrap());
+}
+
+#[test]
+fn with_too_few_others_nothing_is_made() {
+    let mut owner = Owner::new(parties(3, 1), 1);
+    (0..20).for_each(|i| owner.write(i, i as u8).unwrap());
+    lose(&owner, 2);
+    owner.servers.world().missing[0] = true;
+    let error = repaired(&owner, 2).unwrap_err().to_string();
+    assert!(error.contains("server 1: it does not answer"), "{error}");
+    owner.servers.world().missing[0] = false;
+    repaired(&owner, 2).unwrap();
+    assert!(repaired(&owner, 3).is_err(), "there is no such server");
+    owner.reopen().unwrap();
+    owner.read_all();
+}

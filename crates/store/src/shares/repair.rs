@@ -1,0 +1,107 @@
+//! One server made anew: what the others hold is put there again.
+
+use oblivio_core::StoreError;
+use oblivio_core::store::{BucketStore, Moved, Stretch, TreeId};
+
+use super::opening::{check, names};
+use super::{ShareServer, SharedStore};
+use crate::error::{OpenError, OpenErrorKind};
+use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
+
+impl SharedStore {
+    /// Opens a volume to write, to make the server at this place anew, counted from 0. As many others as may collude and one more have to be there. Whoever has the volume open is
+    /// fenced off, unless it has it open on that server: then nothing is opened. If that server has a volume, it is there, as it is.
+    ///
+    /// # Errors
+    /// When too few of the others can be reached, one refuses, or that server cannot be reached or is in use.
+    pub fn open_to_repair(
+        servers: Vec<ShareServer>,
+        repaired: usize,
+        colluding: usize,
+        options: RemoteOptions,
+    ) -> Result<Self, OpenError> {
+        check(&servers, colluding)?;
+        let called: Vec<_> = names(&servers).collect();
+        let Some(lost) = servers.get(repaired) else {
+            let message = format!("there are servers 1 to {}", servers.len());
+            return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
+        };
+        let read = RemoteMode::Read { may_be_cut_off: true };
+        // What else is wrong with it is what it is made anew for.
+        if let Err(error) = RemoteStore::open((lost.dialing)(), read, options.clone())
+            && is_in_the_way(&error)
+        {
+            return Err(error.of(&called[repaired]));
+        }
+        let mut opened = Vec::new();
+        let mut shapes = None;
+        for (i, (server, called)) in servers.iter().zip(&called).enumerate() {
+            let found = RemoteStore::open((server.dialing)(), RemoteMode::Write, options.clone());
+            match found {
+                Ok((store, _)) if i == repaired => opened.push(Ok(store)),
+                Ok((store, _)) => {
+                    let first = shapes.get_or_insert_with(|| store.shapes().to_vec());
+                    if first != store.shapes() {
+                        let message =
+                            format!("{called} has other trees than others: repair it first");
+                        return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
+                    }
+                    opened.push(Ok(store));
+                }
+                Err(error) if i == repaired || error.kind() == OpenErrorKind::Unreachable => {
+                    opened.push(Err(error));
+                }
+                Err(error) => return Err(error.of(called)),
+            }
+        }
+        let others = opened.iter().enumerate().filter(|(i, it)| *i != repaired && it.is_ok());
+        if others.count() <= colluding {
+            let message = format!("{} of the other servers have to be there", colluding + 1);
+            return Err(OpenError::new(OpenErrorKind::Unreachable, message));
+        }
+        let mut store = Self::over(
+            servers,
+            opened,
+            shapes.unwrap_or_default(),
+            colluding,
+            options,
+            RemoteMode::Write,
+        );
+        store.is_repair = true;
+        Ok(store)
+    }
+
+    /// Removes what is left of the volume on a server, and makes it there anew with the records that the others agree on. It has no shares then.
+    ///
+    /// # Errors
+    /// When the server refuses, or the others do not say what it has to hold.
+    pub fn make_anew(&mut self, server: usize) -> Result<(), OpenError> {
+        let shapes = self.shapes.clone();
+        self.servers[server].be_made_anew(&shapes)?;
+        self.copy_records(server).map_err(|cause| {
+            let message =
+                format!("records could not be copied to the server ({cause}): begin again");
+            OpenError::caused_by(OpenErrorKind::Io, message, cause)
+        })
+    }
+
+    fn copy_records(&mut self, server: usize) -> Result<(), StoreError> {
+        let mut moved = Moved::default();
+        for (tree, shape) in (0..).zip(self.shapes.clone()) {
+            for (level, shape) in (0..).zip(shape.levels()) {
+                for bucket in 0..shape.buckets {
+                    let tree = TreeId(tree);
+                    let stretch = Stretch { tree, level, buckets: bucket..bucket + 1 };
+                    moved.read(self, &stretch)?;
+                    self.servers[server].answer(|store| moved.write(store).map(drop))?;
+                }
+            }
+        }
+        self.servers[server].answer(|store| store.flush())
+    }
+}
+
+fn is_in_the_way(error: &OpenError) -> bool {
+    use OpenErrorKind::{Locked, NoCredential, NotLetIn, Unreachable};
+    matches!(error.kind(), Locked | NoCredential | NotLetIn | Unreachable)
+}
