@@ -335,11 +335,11 @@ mod tests {
         (0..1u64 << 62, 0..4096usize).prop_map(|(evictions, written)| Point { evictions, written })
     }
 
-    fn any_slot() -> impl Strategy<Value = SlotName> {
+    fn any_slots() -> impl Strategy<Value = Slots> {
         let bucket = (0..=30u8, any::<u64>());
-        (bucket, 0..4096usize).prop_map(|((level, index), slot)| {
+        (bucket, 0..4000usize, 1..96usize).prop_map(|((level, index), first, count)| {
             let bucket = BucketId::on_path(Leaf(index), level);
-            SlotName { bucket, slot }
+            Slots { bucket, first, count }
         })
     }
 
@@ -377,10 +377,10 @@ mod tests {
                 }
             ),
             any::<u64>().prop_map(|evictions| Request::GoBack { evictions }),
-            (any_point(), any_slot()).prop_map(|(at, slot)| Request::Fetch { at, slot }),
-            (any_point(), any_slot(), any_share()).prop_map(|(at, slot, share)| Request::Put {
+            (any_point(), any_slots()).prop_map(|(at, slots)| Request::Fetch { at, slots }),
+            (any_point(), any_slots(), any_share()).prop_map(|(at, slots, share)| Request::Put {
                 at,
-                slot,
+                slots,
                 share
             }),
             any_point().prop_map(|at| Request::Adopt { at }),
