@@ -14,7 +14,7 @@ use super::known::{Known, NOTHING, Step};
 use super::params::S3OramParams;
 use super::parts::Parts;
 use super::servers::{self, ask, ask_some};
-use super::standing::{Standing, is_old};
+use super::standing::{Standing, Told, is_old};
 use super::{impossible, invalid};
 use crate::answers::{NoBlock, Recovered};
 use crate::client::ClientError;
@@ -65,14 +65,37 @@ impl ShareArray {
         servers::of(&mut self.store, self.params.parties.servers())
     }
 
-    /// Makes each server one of this array. They have nothing yet.
-    pub(super) fn set_up(&mut self) -> Result<(), Error> {
+    /// What each server is told to be.
+    fn setups(&mut self) -> Result<Vec<Request>, Error> {
         let params = self.params.clone();
         let servers = self.servers()?;
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
         let numbers = params.parties.numbers();
-        let requests = numbers.map(|number| Request::Setup(params.setup(number, keys.clone())));
-        let said = ask(servers, requests.collect());
+        Ok(numbers.map(|number| Request::Setup(params.setup(number, keys.clone()))).collect())
+    }
+
+    /// How far all servers are. Those that are something are told what they should be: it changes nothing, and one that has another number there, or other
+    /// companions, another tree or field, refuses.
+    fn tell(&mut self) -> Result<Vec<Told>, Error> {
+        let setups = self.setups()?;
+        let servers = self.servers()?;
+        let told = servers::epochs(servers);
+        let is_something = |told: &Told| told.as_ref().is_ok_and(|epoch| epoch.is_set_up);
+        let asked =
+            setups.into_iter().zip(&told).map(|(setup, told)| is_something(told).then_some(setup));
+        let said = ask_some(servers, asked.collect());
+        let agreed = told.into_iter().zip(said).map(|(told, said)| match said {
+            Some(said) => servers::done(said).and(told),
+            None => told,
+        });
+        Ok(agreed.collect())
+    }
+
+    /// Makes each server one of this array. They have nothing yet.
+    pub(super) fn set_up(&mut self) -> Result<(), Error> {
+        let requests = self.setups()?;
+        let servers = self.servers()?;
+        let said = ask(servers, requests);
         let advice = "A new volume needs all of its servers, with nothing on them";
         servers::all(servers, said.into_iter().map(servers::done), advice)?;
         let told = servers::epochs(servers);
@@ -95,8 +118,8 @@ impl ShareArray {
         let (parties, tree) = (self.params.parties, self.params.tree);
         let (kept, seen_max) =
             (self.known.point_after(self.kept), self.known.point_after(self.seen_max));
+        let told = self.tell()?;
         let servers = self.servers()?;
-        let told = servers::epochs(servers);
         servers::check_not_fenced(servers, &told)?;
         if is_old(servers, parties, tree, &told, seen_max)? {
             return Err(Error::new(

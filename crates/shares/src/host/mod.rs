@@ -146,7 +146,7 @@ impl Host {
         if let Some(files) = &self.files {
             let is_the_same = files.setup == setup;
             return is_the_same.then_some(()).ok_or_else(|| {
-                "this is a server of another tree, or has another number there".to_owned()
+                "this is a server of another tree, or has another number there: name the servers in the order in which the volume was made".to_owned()
             });
         }
         check(&setup)?;
