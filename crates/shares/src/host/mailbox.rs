@@ -129,7 +129,10 @@ impl Mailbox {
             {
                 return Ok(portion);
             }
-            if is_given_up() {
+            // Rounds of a part come in their order: what came before this server was started again does not come once more.
+            let has_gone_on = |at: &(u32, u8)| at.0 == tile && at.1 > level;
+            let is_past = own.attempt == begun && own.portions.keys().any(has_gone_on);
+            if is_past || is_given_up() {
                 return Err(Missing::Lost);
             }
             if own.is_lost {
@@ -192,6 +195,19 @@ mod tests {
         assert_eq!(wait(&mailbox, 2, 2), Err(Missing::Late));
         mailbox.begin(Attempt { attempt: 3, number: 0 });
         assert!(wait(&mailbox, 2, 2).is_ok());
+    }
+
+    /// A server that was started again in an eviction lacks what was dealt before, and the others go on with what it deals now.
+    #[test]
+    fn nobody_waits_for_a_round_that_the_dealer_has_left_behind() {
+        let mailbox = Mailbox::default();
+        mailbox.begin(FIRST);
+        mailbox.take(2, &dealt(1, 0, 2)).unwrap();
+        mailbox.take(2, &dealt(1, 1, 1)).unwrap();
+        let long = Duration::from_secs(30);
+        assert_eq!(mailbox.wait(2, (0, 1), long, &|| false), Err(Missing::Lost));
+        assert!(wait(&mailbox, 2, 1).is_ok());
+        assert!(mailbox.wait(2, (0, 2), long, &|| false).is_ok());
     }
 
     #[test]
