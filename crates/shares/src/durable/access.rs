@@ -1,7 +1,7 @@
 //! One access: a block is selected, checked, sealed anew and written to the root, whatever it is for.
 
 use chacha20::ChaCha20Rng;
-use oblivio_core::durable::{AnyStore, Plan};
+use oblivio_core::durable::AnyStore;
 use oblivio_core::scheme::Op;
 use oblivio_core::seal::{BlockName, BlockSealer};
 use oblivio_core::store::ShareServers;
@@ -51,11 +51,11 @@ impl ShareArray {
         self.coins = Some(ChaCha20Rng::from_seed(*seed));
     }
 
-    /// What is drawn from now on follows from a plan, too: copies of this client that go on with others share otherwise.
-    pub(super) fn mix_in(&mut self, plan: &Plan) -> Result<(), Error> {
+    /// What is drawn from now on follows from this, too: copies of this client that go on with something else share otherwise.
+    pub(super) fn mix_in(&mut self, what_is_next: &[u8]) -> Result<(), Error> {
         let mut mixed = WipedBytes::zeros(size_of::<Seed>());
         drawn(&mut self.coins)?.fill_bytes(&mut mixed);
-        mixed.extend_from_slice(plan.section());
+        mixed.extend_from_slice(what_is_next);
         self.coins = Some(ChaCha20Rng::from_seed(*self.sealer.seed(&mixed)));
         Ok(())
     }
@@ -167,7 +167,8 @@ impl ShareArray {
             BlockName { address: step.address.unwrap_or(NOTHING), number: self.known.accesses() };
         let sealed = self.sealer.seal(name, &block);
         // What is done again has the same shares: of two times, some servers may have got the one and some the other.
-        let mut coins = ChaCha20Rng::from_seed(*self.sealer.seed(&sealed));
+        let salted = Zeroizing::new([&step.salt[..], &sealed].concat());
+        let mut coins = ChaCha20Rng::from_seed(*self.sealer.seed(&salted));
         self.known.client.go_to_turn(write_turn(self.known.accesses()));
         let writes = self.known.client.writes(at.written, &sealed, &mut coins);
         let is_current = self.parts.current();

@@ -15,7 +15,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::access::ShareArray;
-use super::known::{Known, Step};
+use super::known::{Known, SALT_BYTES, Step};
 use super::params::S3OramParams;
 use super::parts::Parts;
 use super::servers;
@@ -139,7 +139,9 @@ impl Durable for ShareArray {
             // Both are drawn, whatever is shown.
             let [drawn, to] = [(); 2].map(|()| self.draw_leaf(coins));
             let leaf = address.and_then(|address| moves.leaf(address));
-            let step = Step { address, from: leaf.unwrap_or(drawn), to };
+            let mut salt = [0; SALT_BYTES];
+            coins.fill_bytes(&mut salt);
+            let step = Step { address, from: leaf.unwrap_or(drawn), to, salt };
             moves.add(&step);
             steps.push(step);
         }
@@ -166,7 +168,7 @@ impl Durable for ShareArray {
             }
             moves.add(step);
         }
-        self.mix_in(plan)?;
+        self.mix_in(plan.section())?;
         self.broken = true;
         for (step, op) in steps.iter().zip(ops) {
             self.access(step, op)?;
@@ -182,6 +184,8 @@ impl Durable for ShareArray {
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_sound(self.broken)?;
         check_range(&range, self.params.blocks)?;
+        // Of copies of this client, one may forget what the other does not.
+        self.mix_in(&[range.start, range.end].map(u64::to_le_bytes).concat())?;
         self.known.forget(range);
         Ok(())
     }

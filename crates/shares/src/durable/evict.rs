@@ -55,6 +55,7 @@ impl ShareArray {
             if !self.parts.are_all_current() {
                 continue;
             }
+            // All are here, and none is further than others can be.
             let attempt = epochs.iter().map(|epoch| epoch.attempt).max().unwrap_or(0) + 1;
             let Self { known, coins, .. } = self;
             let evictions = known.client.eviction_shares(&next, attempt, drawn(coins)?);
@@ -84,6 +85,8 @@ impl ShareArray {
         servers::check_not_fenced(servers, &told)?;
         let (mut epochs, mut parts) = (Vec::new(), Vec::new());
         let is_over = Point { evictions: begins_at.evictions + 1, written: 0 };
+        let attempts = told.iter().filter_map(|told| Some(told.as_ref().ok()?.attempt));
+        let attempt_max = attempt_max(attempts.collect(), self.params.parties.colluding());
         for told in told {
             parts.push(match told {
                 Err(error) => Part::Failed(error),
@@ -91,6 +94,9 @@ impl ShareArray {
                     epochs.push(epoch);
                     match sound(tree, &epoch) {
                         Err(astray) => astray,
+                        Ok(_) if epoch.attempt > attempt_max => {
+                            Part::Astray("says that it has seen more attempts than there were")
+                        }
                         Ok(at) if at == begins_at || at == is_over => Part::Current,
                         Ok(at) if at > is_over => {
                             Part::Astray("says that it is further than the others")
@@ -108,8 +114,34 @@ impl ShareArray {
     }
 }
 
+/// So many attempts are never begun between two that a server hears of.
+const ATTEMPTS_APART_MAX: u64 = 1 << 32;
+
+/// No honest server has seen a greater number of an attempt than this, if so many may lie: one that does not is among those with the greatest numbers.
+///
+/// Attempts have numbers that only grow, on all servers. A lie that was taken for true would use them up.
+fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
+    attempts.sort_unstable_by(|one, other| other.cmp(one));
+    let honest = attempts.get(colluding).or(attempts.last()).copied().unwrap_or_default();
+    honest.saturating_add(ATTEMPTS_APART_MAX)
+}
+
 /// Those of the servers that were asked which have not done it.
 fn failures(said: Vec<Option<servers::Said>>) -> Vec<(usize, StoreError)> {
     let said = said.into_iter().enumerate().filter_map(|(i, said)| Some((i, said?)));
     said.filter_map(|(server, said)| Some((server, servers::done(said).err()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_few_have_seen_is_no_attempt() {
+        let apart = ATTEMPTS_APART_MAX;
+        assert_eq!(attempt_max(vec![7, 1 << 62, 5], 1), 7 + apart);
+        assert_eq!(attempt_max(vec![7, 8, 5], 1), 7 + apart);
+        assert_eq!(attempt_max(vec![1 << 62, 1 << 61, 3, 2, 4], 2), 4 + apart);
+        assert_eq!(attempt_max(vec![9], 1), 9 + apart);
+    }
 }

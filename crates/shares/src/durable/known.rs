@@ -26,7 +26,12 @@ pub(super) struct Step {
     pub(super) from: Leaf,
     /// To whose path the block goes. Secret, until it is accessed again.
     pub(super) to: Leaf,
+    /// What the shares of its write follow from, beside the block: they are the same if it is done again, and others if another access is in its place. Secret.
+    pub(super) salt: [u8; SALT_BYTES],
 }
+
+/// Bytes of the salt of a step.
+pub(super) const SALT_BYTES: usize = 32;
 
 /// What the client knows. Secret; wiped when dropped.
 pub(super) struct Known {

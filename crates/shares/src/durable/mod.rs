@@ -14,7 +14,7 @@
 //! durable before a server sees them.
 //!
 //! Of a write that is done again, some servers may keep the share that they got the first time, and be through with it: all of them have it then, from two times. So it has the same shares each time. They are
-//! drawn from a seed that follows from the sealed block, and the seal has no chance in it.
+//! drawn from a seed that follows from the sealed block, in whose seal there is no chance, and from a salt that the plan brings: of two pasts of one client no server sees which accesses are the same.
 //!
 //! # What servers cannot do
 //! A slot holds a block that is [sealed](oblivio_core::seal::BlockSealer) with its address and the number of its write, or nothing but zeros. Each access checks that what it has recovered is the one or the other, whatever it is for: so whether it fails

@@ -12,7 +12,7 @@ use oblivio_core::{Error, Leaf, MasterKey};
 
 use super::access::ShareArray;
 use super::invalid;
-use super::known::{Known, NOTHING, Step};
+use super::known::{Known, NOTHING, SALT_BYTES, Step};
 use super::params::S3OramParams;
 
 mod tag {
@@ -27,7 +27,7 @@ const SECTION_BLOCKS: u64 = 4096;
 const ENTRY_BYTES: usize = 2 * 8;
 
 /// Bytes that a plan takes for an access.
-const STEP_BYTES: usize = 8 + 4 + 4;
+const STEP_BYTES: usize = 8 + 4 + 4 + SALT_BYTES;
 
 /// How large states and plans are at most.
 pub(super) fn size(params: &S3OramParams) -> StateSize {
@@ -84,12 +84,13 @@ pub(super) fn save(known: &Known, what: Save, out: &mut dyn FnMut(&[u8])) {
 /// A plan of these accesses.
 pub(super) fn plan_of(steps: &[Step]) -> Plan {
     let mut section = WipedBytes::with_capacity(STEP_BYTES * steps.len());
-    for Step { address, from, to } in steps {
+    for Step { address, from, to, salt } in steps {
         section.extend_from_slice(&address.unwrap_or(NOTHING).to_le_bytes());
         for leaf in [from, to] {
             // A tree has 2^30 leaves at most.
             section.extend_from_slice(&(leaf.0 as u32).to_le_bytes());
         }
+        section.extend_from_slice(salt);
     }
     Plan::new(steps.len(), section)
 }
@@ -109,7 +110,7 @@ impl S3OramParams {
             if [from, to].iter().any(|leaf| leaf.0 >= self.tree.leaves()) {
                 return Err(strange());
             }
-            steps.push(Step { address, from, to });
+            steps.push(Step { address, from, to, salt: fields.array()? });
         }
         fields.end()?;
         Ok(steps)

@@ -107,6 +107,12 @@ fn parts(block_bytes: usize, slots: usize) -> Vec<Part> {
         .collect()
 }
 
+/// Bytes of what a server deals to another for one part and one round, at most: two shares of a bucket.
+pub(super) fn portion_bytes_max(block_bytes: usize, slots: usize) -> usize {
+    let part = parts(block_bytes, slots).first().map_or(0, |part| part.bytes);
+    2 * part * slots
+}
+
 /// A part of every block, on its way through all rounds.
 struct Tile<'e> {
     eviction: &'e Eviction<'e>,
@@ -182,20 +188,20 @@ impl Tile<'_> {
         let Eviction { files, dealers, mailbox, .. } = self.eviction;
         let level = triplet.destination.level();
         let own = files.setup.number;
-        let mut own_portion = Vec::new();
-        if dealers.contains(&own) {
-            own_portion = self.deal(level, products, coins)?;
-        }
+        // Who does not deal says so: nobody goes on before all have come so far, or what is dealt would pile up where one is slower.
+        let dealt = if dealers.contains(&own) { products } else { &[] };
+        let mut own_portion = Some(self.deal(level, dealt, coins)?);
         let mut portions = Vec::new();
-        for dealer in *dealers {
-            let portion = if *dealer == own {
-                own_portion.split_off(0)
-            } else {
-                mailbox
-                    .wait(*dealer, (self.tile, level), DEALT_WITHIN, is_given_up)
-                    .map_err(|missing| late(*dealer, missing))?
+        for number in files.setup.parties.numbers() {
+            let portion = match own_portion.take_if(|_| number == own) {
+                Some(own_portion) => own_portion,
+                None => mailbox
+                    .wait(number, (self.tile, level), DEALT_WITHIN, is_given_up)
+                    .map_err(|missing| late(number, missing))?,
             };
-            portions.push(self.expanded(*dealer, portion, products.len())?);
+            if dealers.contains(&number) {
+                portions.push(self.expanded(number, portion, products.len())?);
+            }
         }
         let reduced = (0..products.len()).map(|child| {
             let dealt: Vec<_> = portions.iter().map(|portion| &portion[child][..]).collect();

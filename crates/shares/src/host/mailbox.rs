@@ -4,17 +4,19 @@
 //! worked on. No server that keeps to the protocol is further ahead, so what is kept of each is bounded.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::evict::TILES_AT_ONCE;
 use crate::message::Dealt;
-use crate::sharing::{SERVERS_MAX, Share};
+use crate::sharing::{SERVERS_MAX, Seed, Share};
 
 /// What a server has dealt for one part and one round.
 type Portion = Vec<Share<u8>>;
 
-/// Of one server, as many portions are kept: for each part that is under way that of a round, of the next, and those of parts that begin.
+/// Of one server, as many portions are kept: for each part that is under way that of a round, of the next, and those of parts that begin. All wait for all, so
+/// no server is further ahead.
 const PORTIONS_MAX: usize = 4 * TILES_AT_ONCE;
 
 /// A message that no server sends that keeps to the protocol.
@@ -26,6 +28,8 @@ pub struct Unwanted;
 pub struct Mailbox {
     boxes: Mutex<Boxes>,
     came: Condvar,
+    /// Bytes of a portion, at most: none before there is a tree.
+    portion_bytes_max: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -67,6 +71,16 @@ impl Mailbox {
     pub fn take(&self, from: u8, message: &[u8]) -> Result<(), Unwanted> {
         let Dealt { number, attempt, tile, level, shares } =
             Dealt::decode(message).map_err(|_| Unwanted)?;
+        let bytes = |share: &Share<u8>| match share {
+            Share::Drawn(seed) => seed.len(),
+            Share::Computed(bytes) => bytes.len(),
+        };
+        let kept: usize = shares.iter().map(bytes).sum();
+        let is_a_portion = shares.len() <= 2
+            && kept <= self.portion_bytes_max.load(Ordering::Relaxed).max(2 * size_of::<Seed>());
+        if !is_a_portion {
+            return Err(Unwanted);
+        }
         let attempt = Attempt { attempt, number };
         let mut boxes = self.boxes();
         let begun = boxes.begun;
@@ -80,7 +94,11 @@ impl Mailbox {
             own.attempt = attempt;
             own.portions.clear();
         }
-        if own.portions.len() == PORTIONS_MAX || own.portions.contains_key(&(tile, level)) {
+        if own.portions.contains_key(&(tile, level)) {
+            // A link was lost, and nobody knew what had come over it.
+            return Ok(());
+        }
+        if own.portions.len() == PORTIONS_MAX {
             return Err(Unwanted);
         }
         own.portions.insert((tile, level), shares);
@@ -95,6 +113,11 @@ impl Mailbox {
             own.is_lost = true;
         }
         self.came.notify_all();
+    }
+
+    /// No portion has more bytes than this.
+    pub(super) fn limit(&self, portion_bytes_max: usize) {
+        self.portion_bytes_max.store(portion_bytes_max, Ordering::Relaxed);
     }
 
     /// From now on this one counts.
@@ -218,8 +241,16 @@ mod tests {
             mailbox.take(3, &dealt(1, tile, 1)).unwrap();
         }
         assert_eq!(mailbox.take(3, &dealt(1, 1000, 1)), Err(Unwanted));
+        // What comes twice is there once.
+        assert_eq!(mailbox.take(3, &dealt(1, 1, 1)), Ok(()));
         assert!(wait(&mailbox, 3, 0).is_ok());
-        assert_eq!(mailbox.take(3, &dealt(1, 1, 1)), Err(Unwanted));
+        let long = |bytes| {
+            let shares = vec![Share::Computed(vec![1; bytes])];
+            Dealt { number: 0, attempt: 1, tile: 99, level: 1, shares }.encode()
+        };
+        mailbox.limit(1000);
+        assert_eq!(mailbox.take(2, &long(1001)), Err(Unwanted));
+        assert_eq!(mailbox.take(2, &long(1000)), Ok(()));
         assert_eq!(mailbox.take(200, &dealt(1, 1, 1)), Err(Unwanted));
         assert_eq!(mailbox.take(3, b"nothing"), Err(Unwanted));
         mailbox.is_lost(3);

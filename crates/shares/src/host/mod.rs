@@ -69,8 +69,10 @@ impl Host {
             }
             None => None,
         };
-        let (coins, mailbox) = (ChaCha20Rng::from_seed(seed), Arc::default());
-        Ok(Self { folder, coins, files, mailbox })
+        let host =
+            Self { folder, coins: ChaCha20Rng::from_seed(seed), files, mailbox: Arc::default() };
+        host.limit_mailbox();
+        Ok(host)
     }
 
     /// What it is, once it was set up: it says who the others are.
@@ -155,7 +157,15 @@ impl Host {
         // Without this there is no server: it is last.
         self.folder.keep(SETUP, &bytes).map_err(unusable)?;
         self.files = Some(files);
+        self.limit_mailbox();
         Ok(())
+    }
+
+    /// Others deal no more at once than a round of an eviction takes.
+    fn limit_mailbox(&self) {
+        if let Some(Setup { tree, block_bytes, .. }) = self.setup() {
+            self.mailbox.limit(evict::portion_bytes_max(*block_bytes, tree.slots()));
+        }
     }
 
     fn evict(
@@ -275,8 +285,10 @@ impl Files {
         self.check_at(at)?;
         let block_bytes = self.setup.block_bytes;
         let mut shares = vec![0; slots.count * block_bytes];
-        if let Some(bucket) = self.bucket(slots.bucket, at) {
-            let held = bucket.slots.saturating_sub(slots.first).min(slots.count);
+        if let Some(bucket) = self.bucket(slots.bucket, at)
+            && slots.first < bucket.slots
+        {
+            let held = (bucket.slots - slots.first).min(slots.count);
             bucket.read(slots.first, &mut shares[..held * block_bytes]).map_err(unusable)?;
         }
         Ok(shares)
@@ -293,6 +305,9 @@ impl Files {
     fn put(&mut self, at: Point, slots: Slots, share: Share<u8>) -> Result<(), Refusal> {
         self.check_slots(slots)?;
         self.check_new()?;
+        if at.written > self.setup.tree.accesses() {
+            return Err("no root holds so many blocks".to_owned());
+        }
         let share = elements(share, slots.count * self.setup.block_bytes)?;
         let bucket = self.bucket(slots.bucket, at);
         let bucket = bucket.filter(|bucket| slots.first + slots.count <= bucket.slots);

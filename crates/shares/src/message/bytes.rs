@@ -12,6 +12,12 @@ use crate::tree::{Preset, Tree};
 /// Bytes of a block as it is shared, at most.
 pub const BLOCK_BYTES_MAX: usize = 16 << 20;
 
+/// Bytes of the files of a server, at most: a PiB.
+const FILES_BYTES_MAX: u128 = 1 << 50;
+
+/// Bytes of the matrices of an eviction, at most: with what is around them, they fit in a message of 32 MiB.
+const MATRICES_BYTES_MAX: u128 = (32 << 20) - (64 << 10);
+
 /// Matrices of an eviction, and shares of a round, at most.
 const SHARES_MAX: usize = crate::tree::HEIGHT_MAX as usize + 1;
 
@@ -100,7 +106,7 @@ impl Request {
             },
             WRITE => Self::Write { at: point(&mut fields)?, block: share(&mut fields)? },
             EVICT => {
-                let (number, attempt) = (fields.u64()?, fields.u64()?);
+                let (number, attempt) = (fields.count()?, fields.count()?);
                 let mask = fields.u8()?;
                 if mask & 1 == 1 {
                     return Err(strange());
@@ -109,7 +115,7 @@ impl Request {
                 let matrices = shares(&mut fields)?;
                 Self::Evict { evict: Evict { number, attempt, matrices }, dealers }
             }
-            GO_BACK => Self::GoBack { evictions: fields.u64()? },
+            GO_BACK => Self::GoBack { evictions: fields.count()? },
             FETCH => Self::Fetch { at: point(&mut fields)?, slots: slots(&mut fields)? },
             PUT => Self::Put {
                 at: point(&mut fields)?,
@@ -238,13 +244,24 @@ fn setup(fields: &mut Fields<'_>) -> Result<Setup, Error> {
     let block_bytes = fields.u32()? as usize;
     let parties = Parties::new(servers, colluding).map_err(|_| strange())?;
     let tree = Tree::new(height, preset).map_err(|_| strange())?;
-    let is_sound = parties.are_some(&[number]) && (1..=BLOCK_BYTES_MAX).contains(&block_bytes);
+    let is_sound = parties.are_some(&[number])
+        && (1..=BLOCK_BYTES_MAX).contains(&block_bytes)
+        && can_be_kept(tree, block_bytes);
     if !is_sound {
         return Err(strange());
     }
     let keys: Vec<ServerKey> =
         parties.numbers().map(|_| fields.array()).collect::<Result<_, _>>()?;
     Ok(Setup { number, parties, tree, block_bytes, keys })
+}
+
+/// Whether the files of a server have lengths that there are, and the matrices of an eviction fit in a message.
+fn can_be_kept(tree: Tree, block_bytes: usize) -> bool {
+    let slots = tree.slots() as u128;
+    // The root, what is between it and the leaves, and two places for each leaf.
+    let kept = 2 * tree.accesses() as u128 + 3 * u128::from(tree.leaves()) * slots;
+    let matrices = (u128::from(tree.height()) + 1) * 2 * slots * slots;
+    kept * block_bytes as u128 <= FILES_BYTES_MAX && matrices <= MATRICES_BYTES_MAX
 }
 
 fn put_point(out: &mut Vec<u8>, Point { evictions, written }: Point) {
@@ -348,14 +365,21 @@ mod tests {
             .prop_filter_map("too many may collude", |(of, colluding)| {
                 Parties::new(of, colluding).ok()
             });
-        let tree = (1..=30u8, 1..=4096u16, 1..=4096u16).prop_filter_map(
+        let tree = (1..=20u8, 1..=600u16, 1..=600u16).prop_filter_map(
             "an eviction comes before the root is full",
             |(height, slots, accesses)| Tree::new(height, Preset { slots, accesses }).ok(),
         );
-        (parties, tree, 1..=BLOCK_BYTES_MAX, 1..=3u8, any::<u8>()).prop_map(
+        (parties, tree, 1..=BLOCK_BYTES_MAX, 1..=3u8, any::<u8>()).prop_filter_map(
+            "no server keeps it",
             |(parties, tree, block_bytes, number, byte)| {
                 let keys = parties.numbers().map(|number| [number ^ byte; 32]).collect();
-                Setup { number, parties, tree, block_bytes, keys }
+                can_be_kept(tree, block_bytes).then_some(Setup {
+                    number,
+                    parties,
+                    tree,
+                    block_bytes,
+                    keys,
+                })
             },
         )
     }
@@ -370,13 +394,13 @@ mod tests {
                 Request::Select { at, select: Select { leaf: Leaf(leaf), query } }
             }),
             (any_point(), any_share()).prop_map(|(at, block)| Request::Write { at, block }),
-            (any::<[u64; 2]>(), shares(), dealers).prop_map(
-                |([number, attempt], matrices, dealers)| {
+            ((0..1u64 << 62, 0..1u64 << 62), shares(), dealers).prop_map(
+                |((number, attempt), matrices, dealers)| {
                     let evict = Evict { number, attempt, matrices };
                     Request::Evict { evict, dealers: dealers.into_iter().collect() }
                 }
             ),
-            any::<u64>().prop_map(|evictions| Request::GoBack { evictions }),
+            (0..1u64 << 62).prop_map(|evictions| Request::GoBack { evictions }),
             (any_point(), any_slots()).prop_map(|(at, slots)| Request::Fetch { at, slots }),
             (any_point(), any_slots(), any_share()).prop_map(|(at, slots, share)| Request::Put {
                 at,

@@ -5,6 +5,8 @@
 mod disk;
 mod world;
 
+use std::time::Duration;
+
 use oblivio_core::{BucketId, Leaf};
 use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{Answer, Point, Request, Select, Slots};
@@ -71,6 +73,35 @@ fn nothing_is_lost_wherever_a_server_dies() {
             }
         }
         assert!(points == 48 && dead_in_evictions > 10, "{points} {dead_in_evictions}");
+    }
+}
+
+/// What servers deal is drawn anew, also by one that has been started again.
+#[test]
+fn no_server_deals_from_a_seed_twice() {
+    let mut world = world(3, 1, 2);
+    for server in 0..3 {
+        for _ in 0..8 {
+            world.access_any();
+        }
+        world.restart(server);
+    }
+    for _ in 0..8 {
+        world.access_any();
+    }
+    let seeds = world.dealt_seeds.lock().unwrap();
+    assert!(seeds.len() > 20, "{}", seeds.len());
+    assert!(seeds.values().all(|times| *times == 1));
+}
+
+/// A server that only takes what others deal gets the client's message later than those that deal.
+#[test]
+fn who_does_not_deal_may_be_slower_than_those_that_do() {
+    let tree = Tree::new(2, Preset { slots: 128, accesses: 4 }).unwrap();
+    let mut world = World::new(Parties::new(4, 1).unwrap(), tree, 8, 132_000);
+    world.late = Some((3, Duration::from_secs(1)));
+    for _ in 0..6 {
+        world.access_any();
     }
 }
 

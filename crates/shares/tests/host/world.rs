@@ -1,14 +1,18 @@
 //! A client and its servers, whose files are in memory.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use oblivio_shares::client::Client;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::host::{Host, Mailbox, Peers};
-use oblivio_shares::message::{Answer, Evict, HostEpoch, Point, Request, RootWrite, Setup, Slots};
-use oblivio_shares::sharing::Parties;
+use oblivio_shares::message::{
+    Answer, Dealt, Evict, HostEpoch, Point, Request, RootWrite, Setup, Slots,
+};
+use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::Tree;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -26,6 +30,10 @@ pub(crate) struct World {
     /// What every block holds.
     pub(crate) model: Vec<Vec<u8>>,
     attempts: u64,
+    /// A server that gets what is asked of all so much later.
+    pub(crate) late: Option<(usize, Duration)>,
+    /// What servers have dealt to others: seeds, and how often each came.
+    pub(crate) dealt_seeds: Arc<Mutex<HashMap<[u8; 32], usize>>>,
 }
 
 /// Delivers at once, to machines that are alive.
@@ -33,6 +41,7 @@ struct Others {
     from: u8,
     mailboxes: Vec<Arc<Mailbox>>,
     disks: Vec<Disk>,
+    dealt_seeds: Arc<Mutex<HashMap<[u8; 32], usize>>>,
 }
 
 impl Peers for Others {
@@ -41,6 +50,11 @@ impl Peers for Others {
             (&self.mailboxes[usize::from(to) - 1], &self.disks[usize::from(to) - 1]);
         if disk.is_dead() || self.disks[usize::from(self.from) - 1].is_dead() {
             return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        for share in Dealt::decode(dealt).unwrap().shares {
+            if let Share::Drawn(seed) = share {
+                *self.dealt_seeds.lock().unwrap().entry(seed).or_default() += 1;
+            }
         }
         mailbox.take(self.from, dealt).map_err(|_| io::Error::other("it is not wanted"))
     }
@@ -60,6 +74,8 @@ impl World {
             coins: StdRng::seed_from_u64(1),
             model: vec![vec![0; block_bytes]; blocks],
             attempts: 0,
+            late: None,
+            dealt_seeds: Arc::default(),
         };
         for i in 0..parties.servers() {
             let host = world.opened(i);
@@ -91,7 +107,8 @@ impl World {
 
     fn others_of(&self, from: u8) -> Others {
         let mailboxes = self.hosts.iter().map(Host::mailbox).collect();
-        Others { from, mailboxes, disks: self.disks.clone() }
+        let dealt_seeds = self.dealt_seeds.clone();
+        Others { from, mailboxes, disks: self.disks.clone(), dealt_seeds }
     }
 
     pub(crate) fn ask(&mut self, i: usize, request: &Request) -> Answer {
@@ -107,7 +124,11 @@ impl World {
         thread::scope(|scope| {
             let threads: Vec<_> = asked
                 .map(|((host, request), others)| {
+                    let late = self.late.filter(|(late, _)| late + 1 == usize::from(others.from));
                     scope.spawn(move || {
+                        if let Some((_, by)) = late {
+                            thread::sleep(by);
+                        }
                         let answer = host.answer(&request.encode(), others, &|_| Ok(()));
                         let answer = Answer::decode(&answer).unwrap();
                         if matches!(answer, Answer::Refused(_)) {
