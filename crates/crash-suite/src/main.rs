@@ -6,6 +6,7 @@ mod plan;
 mod point;
 mod remote;
 mod setups;
+mod shares;
 mod tally;
 
 use std::io::{self, Write};
@@ -27,6 +28,9 @@ use tally::{Tally, replay};
 
 /// Losses that are described one by one.
 const DESCRIBED_MAX: usize = 10;
+
+/// Servers that compute with each other wait for one that is gone: meanwhile other points are tried.
+const POINTS_AT_ONCE_PER_CORE: usize = 6;
 
 /// Tries a small volume at thousands of points where a machine can die or an operation can fail.
 #[derive(Parser)]
@@ -134,11 +138,13 @@ fn describe_setup(setup: &setups::Setup) -> Value {
         "stash_blocks_max": volume.stash_blocks_max,
         "state_file_bytes_max": volume.state_file_bytes_max,
         "device": format!("{:?}", volume.device),
+        "storage": format!("{:?}", setup.storage),
     })
 }
 
 /// Tries all points, on all cores. Every point is a world of its own.
 fn run(points: &[(Kind, Point)], bar: &ProgressBar) -> Tally {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
     let tally = Mutex::new(Tally::default());
     let try_points = || {
@@ -152,7 +158,7 @@ fn run(points: &[(Kind, Point)], bar: &ProgressBar) -> Tally {
         }
     };
     thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+        for _ in 0..cores * POINTS_AT_ONCE_PER_CORE {
             scope.spawn(try_points);
         }
     });

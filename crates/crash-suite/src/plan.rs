@@ -1,16 +1,21 @@
 //! Which points are tried: for each setup and seed, a share of all there are, drawn with coins that
 //! are always the same.
 
-use oblivio_testkit::crash::{Fault, Life, Survival};
+use std::collections::BTreeMap;
+
+use oblivio_testkit::crash::{CLIENT, Fault, Life, Mishap, Station, Survival};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 
 use crate::point::Point;
-use crate::setups::Setup;
+use crate::setups::{Setup, Storage};
 
 /// A crash in the life after a crash comes within so many operations: most of them are recovery.
 pub(crate) const RECOVERY_OPERATIONS_MAX: u64 = 120;
+
+/// The same, of steps of one server's disk, or messages on one link.
+const RECOVERY_STEPS_MAX: u64 = 40;
 
 /// What goes wrong at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +36,12 @@ pub(crate) enum Kind {
     DiskFullFrom,
     /// In two lives the machine of the store dies, and the client lives on.
     StoreDies,
+    /// One of several servers dies, and the client lives on.
+    ServerDies,
+    /// A link between two machines ends with a message.
+    LinkEnds,
+    /// The client, a server or a link fails, and another soon after opening again.
+    ServersInRecovery,
 }
 
 impl Kind {
@@ -57,18 +68,43 @@ impl Kind {
         (Self::StoreDies, 35),
     ];
 
+    /// The same, where the store has servers beside it.
+    const SHARED_SHARES: [(Self, u64); 8] = [
+        (Self::Crash, 12),
+        (Self::CrashApart, 12),
+        (Self::CrashInRecovery, 10),
+        (Self::Fail, 3),
+        (Self::DiskFullFrom, 3),
+        (Self::ServerDies, 25),
+        (Self::LinkEnds, 15),
+        (Self::ServersInRecovery, 20),
+    ];
+
     /// Of a point that is told by its name.
     pub(crate) fn of(lives: &[Life]) -> Self {
         let store_dies = |life: &Life| matches!(life.faults[..], [Fault::StoreDiesAt(..)]);
+        let of_station = |life: &Life| match life.faults[..] {
+            [Fault::StationAt(.., mishap)] => Some(mishap),
+            _ => None,
+        };
         match lives {
             [life, ..] if store_dies(life) => Self::StoreDies,
+            [life] if matches!(of_station(life), Some(Mishap::Dies(_))) => Self::ServerDies,
+            [life] if of_station(life).is_some() => Self::LinkEnds,
+            [_, ..] if lives.iter().any(|life| of_station(life).is_some()) => {
+                Self::ServersInRecovery
+            }
             [_] => Self::Crash,
             _ => Self::CrashInRecovery,
         }
     }
 
     fn shares(setup: &Setup) -> &'static [(Self, u64)] {
-        if setup.is_remote { &Self::REMOTE_SHARES } else { &Self::SHARES }
+        match setup.storage {
+            Storage::Local => &Self::SHARES,
+            Storage::Remote => &Self::REMOTE_SHARES,
+            Storage::Shared { .. } => &Self::SHARED_SHARES,
+        }
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -81,6 +117,9 @@ impl Kind {
             Self::DiskFullAt => "disk_full_at",
             Self::DiskFullFrom => "disk_full_from",
             Self::StoreDies => "store_dies_and_the_client_does_not",
+            Self::ServerDies => "server_dies_and_the_client_does_not",
+            Self::LinkEnds => "link_ends",
+            Self::ServersInRecovery => "crash_or_link_ends_in_recovery",
         }
     }
 }
@@ -110,28 +149,40 @@ pub(crate) fn points(
 struct Group {
     /// Operations of the first life, by the number of lives with faults less one.
     operations: [u64; 3],
+    /// Steps at each station, likewise.
+    steps: [BTreeMap<Station, u64>; 3],
     seed: u64,
 }
 
 impl Group {
     fn new(setup: Setup, seed: u64) -> Result<Self, String> {
         let mut operations = [0; 3];
-        for (i, operations) in operations.iter_mut().enumerate() {
+        let mut steps = [const { BTreeMap::new() }; 3];
+        for (i, (operations, steps)) in operations.iter_mut().zip(&mut steps).enumerate() {
             let calm = vec![Life::new(&[], Survival::None); i + 1];
             let ran = setup.run(seed, &calm);
-            let ran = ran.map_err(|loss| format!("{} without faults: {loss}", setup.name))?;
+            let mut ran = ran.map_err(|loss| format!("{} without faults: {loss}", setup.name))?;
             *operations = ran.operations[0].total();
+            *steps = ran.steps.swap_remove(0);
         }
-        Ok(Self { operations, seed })
+        Ok(Self { operations, steps, seed })
     }
 
     fn draw(&self, kind: Kind, wanted: usize) -> Vec<Vec<Life>> {
         let mut coins = StdRng::seed_from_u64(self.seed << 8 | kind as u64);
-        if kind == Kind::CrashInRecovery {
-            return (0..wanted).map(|_| self.in_recovery(&mut coins)).collect();
-        }
+        let drawn: fn(&Self, &mut StdRng) -> Vec<Life> = match kind {
+            Kind::CrashInRecovery => Self::in_recovery,
+            Kind::ServerDies => |group, coins| vec![group.at_disk_or_link(0, true, coins)],
+            Kind::LinkEnds => |group, coins| vec![group.at_disk_or_link(0, false, coins)],
+            Kind::ServersInRecovery => Self::servers_in_recovery,
+            _ => return self.some_of_all(kind, wanted, &mut coins),
+        };
+        (0..wanted).map(|_| drawn(self, &mut coins)).collect()
+    }
+
+    fn some_of_all(&self, kind: Kind, wanted: usize, coins: &mut StdRng) -> Vec<Vec<Life>> {
         let mut all = self.all(kind);
-        all.shuffle(&mut coins);
+        all.shuffle(coins);
         all.truncate(wanted);
         all
     }
@@ -142,12 +193,16 @@ impl Group {
         let pairs = modes.flat_map(|store| Survival::MODES.map(|dir| (store, dir)));
         let pairs = pairs.filter(|(store, dir)| (store == dir) != (kind == Kind::CrashApart));
         let (fault, lives): (fn(u64) -> Fault, _) = match kind {
-            Kind::Crash | Kind::CrashApart | Kind::CrashInRecovery => (Fault::CrashAt, 1),
+            Kind::Crash | Kind::CrashApart => (Fault::CrashAt, 1),
             Kind::Fail => (Fault::FailAt, 1),
             Kind::FailEvery => (|n| Fault::FailEvery(n + 1), 3),
             Kind::DiskFullAt => (Fault::DiskFullAt, 1),
             Kind::DiskFullFrom => (Fault::DiskFullFrom, 1),
             Kind::StoreDies => return self.store_dies(),
+            // They are drawn.
+            Kind::CrashInRecovery | Kind::ServerDies | Kind::LinkEnds | Kind::ServersInRecovery => {
+                return Vec::new();
+            }
         };
         let at = |n| {
             let life = move |(store, dir)| Life { faults: vec![fault(n)], store, dir };
@@ -169,23 +224,77 @@ impl Group {
 
     fn in_recovery(&self, coins: &mut StdRng) -> Vec<Life> {
         let lives = coins.random_range(2..=3);
-        let mut crash = |operations| {
-            let mut mode = || *Survival::MODES.choose(coins).expect("there are four");
-            let (store, other) = (mode(), mode());
-            let dir = if coins.random() { store } else { other };
-            let n = coins.random_range(0..operations);
-            Life { faults: vec![Fault::CrashAt(n)], store, dir }
-        };
-        let first = crash(self.operations[lives - 1]);
-        let later = (1..lives).map(|_| crash(RECOVERY_OPERATIONS_MAX));
+        let first = crash(self.operations[lives - 1], coins);
+        let later = (1..lives).map(|_| crash(RECOVERY_OPERATIONS_MAX, coins));
         [first].into_iter().chain(later).collect()
     }
+
+    /// With so many lives after it.
+    fn at_disk_or_link(&self, later: usize, dies: bool, coins: &mut StdRng) -> Life {
+        at_station(&self.steps[later], u64::MAX, dies, coins)
+    }
+
+    fn servers_in_recovery(&self, coins: &mut StdRng) -> Vec<Life> {
+        let first = match coins.random_range(0..3) {
+            0 => crash(self.operations[1], coins),
+            kind => self.at_disk_or_link(1, kind == 1, coins),
+        };
+        let dies = coins.random_bool(0.7);
+        vec![first, at_station(&self.steps[1], RECOVERY_STEPS_MAX, dies, coins)]
+    }
+}
+
+fn mode(coins: &mut StdRng) -> Survival {
+    *Survival::MODES.choose(coins).expect("there are four")
+}
+
+fn crash(operations: u64, coins: &mut StdRng) -> Life {
+    let (store, other) = (mode(coins), mode(coins));
+    let dir = if coins.random() { store } else { other };
+    let n = coins.random_range(0..operations);
+    Life { faults: vec![Fault::CrashAt(n)], store, dir }
+}
+
+/// A server dies or a link ends, in one of the first steps of a station. At the end of the life the client dies too.
+fn at_station(
+    steps: &BTreeMap<Station, u64>,
+    steps_max: u64,
+    dies: bool,
+    coins: &mut StdRng,
+) -> Life {
+    let is_link = |station: &Station| matches!(station, Station::Link { .. });
+    let stations: Vec<_> = steps.iter().filter(|(station, _)| dies || is_link(station)).collect();
+    let (&station, &steps) = *stations.choose(coins).expect("there are servers, and links to them");
+    let n = coins.random_range(0..steps.min(steps_max));
+    let mishap = match station {
+        _ if dies => Mishap::Dies(mode(coins)),
+        // Who has asked is answered, or not.
+        Station::Link { from: CLIENT, .. } | Station::Link { to: CLIENT, .. } => Mishap::Lost,
+        _ if coins.random() => Mishap::Lost,
+        _ => Mishap::Cut,
+    };
+    let (store, dir) = (mode(coins), mode(coins));
+    Life { faults: vec![Fault::StationAt(station, n, mishap)], store, dir }
 }
 
 #[cfg(test)]
 mod tests {
+    use indicatif::ProgressBar;
+
     use super::*;
     use crate::setups::setups;
+
+    /// A few points, as below, on share servers: each of them dies, and each link ends.
+    #[test]
+    fn volumes_on_share_servers_lose_nothing_at_a_few_points() {
+        let mut tried = setups();
+        tried.retain(|setup| ["shares", "shares-five-asked-again"].contains(&setup.name));
+        assert_eq!(tried.len(), 2);
+        let tally = crate::run(&points(&tried, 1, 40).unwrap(), &ProgressBar::hidden());
+        let losses: Vec<_> = tally.losses().collect();
+        assert!(losses.is_empty(), "{losses:?}");
+        assert!(tally.distinct() > 35, "{}", tally.distinct());
+    }
 
     /// A few points, so that a change of client or server that loses something is noticed before the whole suite runs.
     #[test]

@@ -3,11 +3,15 @@
 //! ```text
 //! SETUP/SEED/LIFE[/LIFE...]        LIFE = FAULT:STORE:DIRECTORY
 //! sync-at-flush/2/crash@117:torn:all/crash@20:none:none
+//! shares/1/server-2-dies-torn@30:none:none
+//! shares/1/link-1-3-cut@7:all:none
 //! ```
+//!
+//! Server 0 of a link is the client.
 
 use std::fmt;
 
-use oblivio_testkit::crash::{Fault, Life, Loss, Ran, Survival};
+use oblivio_testkit::crash::{Fault, Life, Loss, Mishap, Ran, Station, Survival};
 
 use crate::setups::{Setup, setups};
 
@@ -46,24 +50,39 @@ impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.setup.name, self.seed)?;
         for Life { faults, store, dir } in &self.lives {
-            let (fault, n) = faults.first().map_or(("none", 0), fault_name);
+            let (fault, n) = faults.first().map_or_else(|| ("none".into(), 0), fault_name);
             write!(f, "/{fault}@{n}:{}:{}", survival_name(*store), survival_name(*dir))?;
         }
         Ok(())
     }
 }
 
-pub(crate) fn fault_name(fault: &Fault) -> (&'static str, u64) {
-    match *fault {
+pub(crate) fn fault_name(fault: &Fault) -> (String, u64) {
+    let (name, n) = match *fault {
         Fault::CrashAt(n) => ("crash", n),
         Fault::FailAt(n) => ("fail", n),
         Fault::FailEvery(n) => ("fail-every", n),
         Fault::DiskFullAt(n) => ("full", n),
         Fault::DiskFullFrom(n) => ("full-from", n),
-        Fault::StoreDiesAt(n, Survival::All) => ("store-dies-all", n),
-        Fault::StoreDiesAt(n, Survival::None) => ("store-dies-none", n),
-        Fault::StoreDiesAt(n, Survival::Random { torn: false }) => ("store-dies-some", n),
-        Fault::StoreDiesAt(n, Survival::Random { torn: true }) => ("store-dies-torn", n),
+        Fault::StoreDiesAt(n, survival) => {
+            return (format!("store-dies-{}", survival_name(survival)), n);
+        }
+        Fault::StationAt(station, n, mishap) => {
+            let station = match station {
+                Station::Disk { server } => format!("server-{server}"),
+                Station::Link { from, to } => format!("link-{from}-{to}"),
+            };
+            return (format!("{station}-{}", mishap_name(mishap)), n);
+        }
+    };
+    (name.into(), n)
+}
+
+fn mishap_name(mishap: Mishap) -> String {
+    match mishap {
+        Mishap::Lost => "lost".into(),
+        Mishap::Cut => "cut".into(),
+        Mishap::Dies(survival) => format!("dies-{}", survival_name(survival)),
     }
 }
 
@@ -90,11 +109,38 @@ fn parse_life(life: &str) -> Option<Life> {
         "fail-every" if n > 0 => Fault::FailEvery(n),
         "full" => Fault::DiskFullAt(n),
         "full-from" => Fault::DiskFullFrom(n),
-        _ => Fault::StoreDiesAt(n, survival(fault.strip_prefix("store-dies-")?)?),
+        _ => match fault.strip_prefix("store-dies-") {
+            Some(kept) => Fault::StoreDiesAt(n, survival(kept)?),
+            None => parse_at_station(fault, n)?,
+        },
     };
     let mut survival = || survival(parts.next()?);
     let (store, dir) = (survival()?, survival()?);
     parts.next().is_none().then_some(Life { faults: vec![fault], store, dir })
+}
+
+fn parse_at_station(fault: &str, n: u64) -> Option<Fault> {
+    let mut parts = fault.splitn(3, '-');
+    let mut next = || parts.next();
+    let (station, mishap) = match next()? {
+        "server" => (Station::Disk { server: next()?.parse().ok()? }, next()?),
+        "link" => {
+            let from = next()?.parse().ok()?;
+            let (to, mishap) = next()?.split_once('-')?;
+            (Station::Link { from, to: to.parse().ok()? }, mishap)
+        }
+        _ => return None,
+    };
+    let mishap = match (mishap, station) {
+        ("lost", Station::Link { .. }) => Mishap::Lost,
+        ("cut", Station::Link { .. }) => Mishap::Cut,
+        _ => Mishap::Dies(survival(mishap.strip_prefix("dies-")?)?),
+    };
+    let is_sound = match station {
+        Station::Disk { server } => server > 0,
+        Station::Link { from, to } => from != to,
+    };
+    is_sound.then_some(Fault::StationAt(station, n, mishap))
 }
 
 #[cfg(test)]
@@ -106,6 +152,9 @@ mod tests {
         for name in [
             "sync-at-flush/2/crash@117:torn:all/fail-every@20:none:some",
             "remote/1/store-dies-torn@3:all:none",
+            "shares/1/server-2-dies-torn@3:all:none/crash@2:none:some",
+            "shares/1/link-0-2-lost@3:all:none/link-3-1-cut@2:none:some",
+            "shares-five/1/link-4-0-dies-none@3:all:none",
         ] {
             assert_eq!(Point::parse(name).unwrap().to_string(), name);
         }
@@ -118,6 +167,10 @@ mod tests {
             "sync-at-flush/2/crash@1:all:all:all",
             "sync-at-flush/2/fail-every@0:all:all",
             "remote/1/store-dies@3:all:none",
+            "shares/1/server-2-lost@3:all:none",
+            "shares/1/server-0-dies-all@3:all:none",
+            "shares/1/link-2-2-lost@3:all:none",
+            "shares/1/link-2-lost@3:all:none",
         ] {
             assert!(Point::parse(wrong).is_err(), "{wrong}");
         }

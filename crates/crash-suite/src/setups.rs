@@ -5,26 +5,52 @@ use oblivio_testkit::crash::{FailedSync, Life, Loss, Ran};
 use oblivio_volume::SyncMoves;
 
 use crate::remote::Remote;
+use crate::shares::{Patience, Servers};
 
 /// A volume with a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
     pub(crate) volume: SmallVolume,
-    /// Its store is on a server.
-    pub(crate) is_remote: bool,
+    pub(crate) storage: Storage,
+}
+
+/// Where the blocks of a volume are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// On the machine of the client.
+    Local,
+    /// On a bucket server.
+    Remote,
+    /// On so many share servers.
+    Shared { servers: u8, patience: Patience },
 }
 
 impl Setup {
     /// With the coins of this seed, a volume lives through `lives`.
     pub(crate) fn run(&self, seed: u64, lives: &[Life]) -> Result<Ran, Loss> {
         let volume = SmallVolume { seed, ..self.volume };
-        if !self.is_remote {
-            return volume.run(lives);
+        match self.storage {
+            Storage::Local => volume.run(lives),
+            Storage::Remote => {
+                let server = Remote::new(seed);
+                volume.run_over(lives, |store| server.reach(&store, &volume.shapes()))
+            }
+            Storage::Shared { servers, patience } => {
+                let servers = Servers::new(seed, servers, patience);
+                let ran = volume.run_over(lives, |store| Ok(servers.reach(store)))?;
+                servers.check()?;
+                Ok(ran)
+            }
         }
-        let server = Remote::new(seed);
-        volume.run_over(lives, |store| server.reach(&store, &volume.shapes()))
     }
+}
+
+/// Accesses take longer where servers compute: there are fewer.
+fn shared(name: &'static str, servers: u8, patience: Patience, volume: SmallVolume) -> Setup {
+    let scheme = SmallScheme::Shares { servers };
+    let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..volume };
+    Setup { name, volume, storage: Storage::Shared { servers, patience } }
 }
 
 fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {
@@ -34,8 +60,10 @@ fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {
 /// All of them. Each differs from the first in what its name says.
 pub(crate) fn setups() -> Vec<Setup> {
     let common = SmallVolume { steps: 60, ..SmallVolume::default() };
-    let setup = |name, volume| Setup { name, volume, is_remote: false };
-    let remote = |name, volume| Setup { name, volume, is_remote: true };
+    let setup = |name, volume| Setup { name, volume, storage: Storage::Local };
+    let remote = |name, volume| Setup { name, volume, storage: Storage::Remote };
+    let raw = SmallVolume { device: Device::Raw, state_file_bytes_max: 0, ..common };
+    let fixed_rate = SmallVolume { device: scheduled(6, 3), ..common };
     vec![
         setup("sync-before-reads", common),
         setup("sync-at-flush", SmallVolume { sync_moves: SyncMoves::AtFlush, ..common }),
@@ -212,6 +240,11 @@ pub(crate) fn setups() -> Vec<Setup> {
         remote("remote-map-in-tree", common.with_map_in_tree()),
         remote("remote-range", SmallVolume { scheme: SmallScheme::Range { class: 3 }, ..common }),
         remote("remote-fixed-rate", SmallVolume { device: scheduled(8, 5), ..common }),
+        shared("shares", 3, Patience::None, common),
+        shared("shares-asked-again", 3, Patience::AsksAgain, common),
+        shared("shares-fixed-rate", 3, Patience::None, fixed_rate),
+        shared("shares-five", 5, Patience::None, common),
+        shared("shares-five-asked-again", 5, Patience::AsksAgain, raw),
         setup(
             "small-stash",
             SmallVolume { stash_blocks_max: 3, sync_moves: SyncMoves::AtFlush, ..common },
@@ -227,7 +260,9 @@ mod tests {
 
     #[test]
     fn every_scheme_is_tried() {
-        for scheme in SmallScheme::EACH.map(|scheme| mem::discriminant(&scheme)) {
+        let on_servers = SmallScheme::Shares { servers: 3 };
+        let schemes = SmallScheme::EACH.into_iter().chain([on_servers]);
+        for scheme in schemes.map(|scheme| mem::discriminant(&scheme)) {
             let mut tried = setups().into_iter().map(|setup| setup.volume.scheme);
             assert!(tried.any(|it| mem::discriminant(&it) == scheme));
         }

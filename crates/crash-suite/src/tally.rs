@@ -10,8 +10,9 @@ use crate::point::{Point, fault_name, survival_name};
 
 /// What makes two points two.
 pub(crate) const DISTINCT: &str = "two points are distinct if they differ in the setup, the seed of \
-     the workload, the number of lives, or for any life in the sort of fault, in the number or kind \
-     of the operation that it struck first, or in what survives on either side; a point counts only \
+     the workload, the number of lives, or for any life in the sort of fault, which of several machines or \
+     links it strikes included, in the number or kind of the operation that it struck first, or in what \
+     survives on either side; a point counts only \
      if a fault struck in each of its lives";
 
 #[derive(Default)]
@@ -41,7 +42,7 @@ struct OfKind {
 struct Struck {
     setup: &'static str,
     seed: u64,
-    lives: Vec<(&'static str, Strike, Survival, Survival)>,
+    lives: Vec<(String, Strike, Survival, Survival)>,
 }
 
 impl Struck {
@@ -78,10 +79,9 @@ impl Tally {
         self.operations_run += ran.operations.iter().map(|counts| counts.total()).sum::<u64>();
         let Some(struck) = Struck::new(point, &ran) else { return };
         of_kind.struck += 1;
-        let first = struck.lives[0];
+        let (_, Strike { kind, .. }, store, dir) = struck.lives[0];
         if self.seen.insert(struck) {
             of_kind.distinct += 1;
-            let (_, Strike { kind, .. }, store, dir) = first;
             *self.operations.entry(format!("{kind:?}")).or_default() += 1;
             let survival = format!("store {}, client {}", survival_name(store), survival_name(dir));
             *self.survivals.entry(survival).or_default() += 1;

@@ -61,6 +61,7 @@ const HOUSE: [(&str, &[&str]); 16] = [
             "oblivio-core",
             "oblivio-wire",
             "oblivio-store",
+            "oblivio-shares",
             "oblivio-volume",
             "oblivio-serve",
             TESTKIT,

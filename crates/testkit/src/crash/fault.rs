@@ -1,9 +1,12 @@
 //! What can be planned to go wrong, and when.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+
+use super::servers::is_sound;
 
 /// A fault, planned before a run. Operations are numbered from 0 in each run, over both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +25,36 @@ pub enum Fault {
     /// The machine of the store dies in the first operation of the store from this one on, and so much of it survives; then it is
     /// started again. The client lives on.
     StoreDiesAt(u64, Survival),
+    /// This step of a station goes wrong. The client lives on.
+    StationAt(Station, u64, Mishap),
+}
+
+/// Where steps are counted by themselves, from 0 in each run of the client. Servers are numbered from 1, and the client is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Station {
+    /// The disk of a server: its steps are writes and syncs.
+    Disk {
+        /// Whose.
+        server: u8,
+    },
+    /// One way of the link between two machines: its steps are messages.
+    Link {
+        /// Who sends.
+        from: u8,
+        /// To whom.
+        to: u8,
+    },
+}
+
+/// What goes wrong in a step of a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mishap {
+    /// The message does not arrive, and the link ends.
+    Lost,
+    /// The message arrives, and then the link ends.
+    Cut,
+    /// The server dies in it, and so much of its disk survives. A message is not taken any more; one for the client was not sent.
+    Dies(Survival),
 }
 
 /// What survives a crash, of what was not synced.
@@ -71,10 +104,13 @@ pub enum OpKind {
     DirRename,
     DirRemove,
     DirSyncNames,
+    Message,
+    ServerWrite,
+    ServerSync,
 }
 
 impl OpKind {
-    const COUNT: usize = Self::DirSyncNames as usize + 1;
+    const COUNT: usize = Self::ServerSync as usize + 1;
 
     pub(super) fn is_of_store(self) -> bool {
         matches!(self, Self::StoreRead | Self::StoreWrite | Self::StoreFlush)
@@ -148,6 +184,7 @@ pub(super) struct Plan {
     faults: Vec<Fault>,
     pub(super) coins: StdRng,
     pub(super) counts: Counts,
+    pub(super) steps: BTreeMap<Station, u64>,
     /// Of those that whoever uses the world may notice.
     pub(super) fired: u64,
     pub(super) first_strike: Option<Strike>,
@@ -160,10 +197,15 @@ impl Plan {
     /// When a fault makes no sense.
     pub(super) fn new(faults: &[Fault], seed: u64) -> Self {
         assert!(!faults.contains(&Fault::FailEvery(0)), "of zero operations, none is the last");
+        assert!(
+            faults.iter().all(is_sound),
+            "a disk sends nothing, and nobody has a link to himself"
+        );
         Self {
             faults: faults.to_vec(),
             coins: StdRng::seed_from_u64(seed),
             counts: Counts::default(),
+            steps: BTreeMap::new(),
             fired: 0,
             first_strike: None,
             store_dies: None,
@@ -185,6 +227,7 @@ impl Plan {
             Fault::StoreDiesAt(n, _) => {
                 (number >= n && kind.is_of_store()).then_some(Verdict::Crash)
             }
+            Fault::StationAt(..) => None,
         };
         let found = self.faults.iter().enumerate().find_map(|(i, fault)| Some((i, hit(fault)?)));
         let Some((i, verdict)) = found else { return Verdict::Go };
@@ -202,6 +245,19 @@ impl Plan {
             _ => self.fired += 1,
         }
         verdict
+    }
+
+    /// Counts the next step of a station, and says what goes wrong in it.
+    pub(super) fn next_at(&mut self, station: Station, kind: OpKind) -> Option<Mishap> {
+        let steps = self.steps.entry(station).or_default();
+        let number = *steps;
+        *steps += 1;
+        let mishap = self.faults.iter().find_map(|fault| match *fault {
+            Fault::StationAt(at, n, mishap) if at == station && n == number => Some(mishap),
+            _ => None,
+        })?;
+        self.first_strike.get_or_insert(Strike { operation: number, kind });
+        Some(mishap)
     }
 }
 

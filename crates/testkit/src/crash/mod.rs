@@ -15,6 +15,8 @@
 //! | one disk of several fails, or forgets | [`World::striped`] | a striped store writes and flushes on all at once, and each answers for itself. |
 //! | one machine of two fails | [`World::crash_apart`] | the store is another machine, and keeps what the client forgot. |
 //! | the store's machine dies, and the client does not | [`Fault::StoreDiesAt`] | servers are updated and run out of memory. Nobody may notice but by the time it takes. |
+//! | one of several servers dies, in a step of its own or with a message | [`Fault::StationAt`] | servers that compute with each other can each stop at any message, and only they know what is durable. |
+//! | a message is lost, or is the last of its link | the same | whoever sent it does not know how far it came. |
 //! | a line is cut | [`line()`] | at any byte, also within a message. |
 //! | an operation dies half-way | [`Fault::CrashAt`] | the moment between two operations is not the only one. A sync under way may have worked. |
 //! | an operation fails | [`Fault::FailAt`], [`Fault::FailEvery`] | cables, controllers, quotas. What the failed operation did is unknown. |
@@ -40,6 +42,7 @@ mod fault;
 mod line;
 mod medium;
 mod raw_disk;
+mod servers;
 mod shadow;
 pub mod small_volume;
 mod store;
@@ -53,9 +56,10 @@ mod world;
 mod tests;
 
 pub use directory::{CrashDir, CrashFile};
-pub use fault::{Counts, FailedSync, Fault, OpKind, Strike, Survival};
+pub use fault::{Counts, FailedSync, Fault, Mishap, OpKind, Station, Strike, Survival};
 pub use line::{CutAfter, LineEnd, line};
 pub use raw_disk::RawDisk;
+pub use servers::{CLIENT, Fate, ServerDisk};
 pub use shadow::{Report, ShadowDisk, Ticket, Wrong, WrongBlock};
 pub use store::CrashStore;
 pub use ticking_disk::TickingDisk;

@@ -2,6 +2,7 @@
 
 use oblivio_core::durable::RangePolicy;
 use oblivio_core::durable::Slots;
+use oblivio_core::durable::Wish;
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
 use oblivio_core::durable::scan::ScanParams;
@@ -32,6 +33,9 @@ pub const BLOCKS: u64 = 64;
 
 /// Accesses between evictions.
 pub const EVICT_PERIOD: u32 = 3;
+
+/// Slots of a bucket of shares: about the fewest that evictions do not overflow.
+const SHARE_SLOTS: u16 = 24;
 
 /// Every volume here opens with this key file.
 const KEY_FILE: [u8; 32] = [5; 32];
@@ -103,10 +107,15 @@ pub enum SmallScheme {
         /// As many accesses lie between two checkpoints at most.
         spare: u64,
     },
+    /// S³ORAM, whose store has servers beside it. None of them learns anything alone.
+    Shares {
+        /// How many.
+        servers: u8,
+    },
 }
 
 impl SmallScheme {
-    /// One of each scheme that volumes stand on, in the order of their table. What holds for all schemes is tested over
+    /// One of each scheme that volumes stand on without servers, in the order of their table. What holds for all schemes is tested over
     /// these.
     pub const EACH: [Self; 3] = [Self::Raw, Self::Range { class: 3 }, Self::Scan { spare: 10 }];
 }
@@ -184,7 +193,8 @@ impl SmallVolume {
             SmallScheme::Raw
             | SmallScheme::Range { .. }
             | SmallScheme::FixedRange { .. }
-            | SmallScheme::ExactRange { .. } => Self { scheme, ..self },
+            | SmallScheme::ExactRange { .. }
+            | SmallScheme::Shares { .. } => Self { scheme, ..self },
         })
     }
 
@@ -204,6 +214,17 @@ impl SmallVolume {
             SmallScheme::Scan { spare } => {
                 let blocks = self.blocks;
                 VolumeParams::of(&ScanParams { blocks, block_bytes: BLOCK_BYTES, spare })
+            }
+            SmallScheme::Shares { servers } => {
+                let wish = Wish {
+                    block_bytes: BLOCK_BYTES,
+                    slots: Some(Slots::Same(SHARE_SLOTS)),
+                    evict_period: Some(EVICT_PERIOD),
+                    servers: Some(servers),
+                    colluding: Some(1),
+                    ..Wish::new(self.blocks * u64::from(BLOCK_BYTES), "s3oram")
+                };
+                VolumeParams::plan(&wish).expect("a tree whose buckets do not overflow")
             }
         }
     }

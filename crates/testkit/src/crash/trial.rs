@@ -1,5 +1,6 @@
 //! Drives a disk through runs that end in crashes, and holds it to its contract.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use oblivio_core::store::TreeShape;
@@ -8,7 +9,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::directory::CrashDir;
-use super::fault::{Counts, FailedSync, Fault, Strike, Survival};
+use super::fault::{Counts, FailedSync, Fault, Station, Strike, Survival};
 use super::shadow::{Report, ShadowDisk};
 use super::store::CrashStore;
 use super::workload::{Step, ops};
@@ -56,6 +57,8 @@ impl Life {
 pub struct Ran {
     /// The operations of each life, by kind.
     pub operations: Vec<Counts>,
+    /// The steps of each life at stations beside.
+    pub steps: Vec<BTreeMap<Station, u64>>,
     /// Where in each life a planned fault struck first.
     pub strikes: Vec<Option<Strike>>,
 }
@@ -117,7 +120,7 @@ impl Trial {
             steps: ops(self.seed, self.bytes, self.steps),
             after: None,
         };
-        let mut ran = Ran { operations: Vec::new(), strikes: Vec::new() };
+        let mut ran = Ran { operations: Vec::new(), steps: Vec::new(), strikes: Vec::new() };
         let last = Life::new(&[], Survival::None);
         let share = self.steps / (lives.len() + 1);
         for (i, life) in lives.iter().chain([&last]).enumerate() {
@@ -126,6 +129,7 @@ impl Trial {
             let steps = if i < lives.len() { share } else { usize::MAX };
             let device = bench.live(steps).map_err(in_life)?;
             ran.operations.push(world.counts());
+            ran.steps.push(world.steps());
             ran.strikes.push(world.first_strike());
             world.crash_apart(&mut coins, life.store, life.dir);
             // Not before: what closes in good order has not crashed.

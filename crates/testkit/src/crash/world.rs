@@ -11,9 +11,10 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use super::directory::{CrashDir, Directory};
 use super::fault::{
-    Counts, FailedSync, Fault, OpKind, Plan, Strike, Survival, Verdict, machine_is_off,
+    Counts, FailedSync, Fault, OpKind, Plan, Station, Strike, Survival, Verdict, machine_is_off,
 };
 use super::medium::Medium;
+use super::servers::Machine;
 use super::store::{CrashStore, Place, Places, range};
 use super::view::{Seen, View};
 
@@ -31,6 +32,8 @@ pub(super) struct State {
     /// Of the store.
     pub(super) disks: Vec<Medium>,
     pub(super) directory: Directory,
+    /// Beside the store, by their numbers.
+    pub(super) servers: BTreeMap<u8, Machine>,
     pub(super) plan: Plan,
     pub(super) failed_sync: FailedSync,
     pub(super) view: View,
@@ -90,13 +93,17 @@ impl Snapshot {
 }
 
 /// Each disk fares by itself. Answers the share that the first has kept.
-fn crash_disks(disks: &mut [Medium], survival: Survival, coins: &mut StdRng) -> f64 {
+pub(super) fn crash_disks<'d>(
+    disks: impl IntoIterator<Item = &'d mut Medium>,
+    survival: Survival,
+    coins: &mut StdRng,
+) -> f64 {
     // Fair coins alone would almost never lose just one write of many, or keep just one.
     let kept_share = |coins: &mut StdRng| {
         *[0.05, 0.5, 0.5, 0.95].get(coins.random_range(0..4)).expect("there are four of them")
     };
     let of_first = kept_share(coins);
-    for (i, disk) in disks.iter_mut().enumerate() {
+    for (i, disk) in disks.into_iter().enumerate() {
         let kept_share = if i == 0 { of_first } else { kept_share(coins) };
         disk.crash(survival, kept_share, None, coins);
     }
@@ -123,6 +130,7 @@ impl World {
         let state = State {
             disks: vec![Medium::holding(vec![0; places.bytes as usize]); disks],
             directory: Directory::default(),
+            servers: BTreeMap::new(),
             plan: Plan::new(&[], 0),
             failed_sync: FailedSync::default(),
             view: View::default(),
@@ -194,8 +202,13 @@ impl World {
         self.state().is_off
     }
 
+    /// The same at each station that there is beside.
+    pub fn steps(&self) -> BTreeMap<Station, u64> {
+        self.state().plan.steps.clone()
+    }
+
     /// Ends the run, if a fault has not, decides what survives on both sides, and begins the next
-    /// one, with no faults planned.
+    /// one, with no faults planned. Servers fare as the store does; if all survives there, they run on.
     pub fn crash(&self, coins: &mut impl Rng, survival: Survival) {
         self.crash_apart(coins, survival, survival);
     }
@@ -206,6 +219,9 @@ impl World {
         let mut state = self.state();
         let of_first = crash_disks(&mut state.disks, store, &mut coins);
         state.directory.crash(dir, of_first, &mut coins);
+        if store != Survival::All {
+            state.servers.values_mut().for_each(|server| server.dies(store, &mut coins));
+        }
         state.plan = Plan::new(&[], 0);
         state.view.crash();
         state.run += 1;

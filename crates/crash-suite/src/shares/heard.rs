@@ -1,0 +1,219 @@
+//! All that is shared in the lives of a volume, and whether chance was used twice for it.
+//!
+//! Of each secret that is shared, some servers get a seed. What is drawn from it hides the secret from all others: so a seed is of one sharing, which may be
+//! sent again as it was, and of no other. A query is the only thing that is shared anew for the same access, if that was under way in a crash.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use oblivio_core::Leaf;
+use oblivio_shares::message::{Dealt, Point, Request};
+use oblivio_shares::sharing::{Seed, Share};
+
+/// What all servers were sent. It may be told from several threads.
+#[derive(Default)]
+pub(super) struct Heard {
+    sharings: Vec<Sharing>,
+    /// Which of them a dealer is in the middle of: it tells one server after the other.
+    dealt: HashMap<Deal, usize>,
+    /// Each query that came to servers.
+    queries: Vec<(Point, Leaf)>,
+}
+
+/// One secret, as it is shared.
+struct Sharing {
+    of: What,
+    /// By the number of the server that gets it.
+    shares: BTreeMap<u8, Print>,
+}
+
+/// What was shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum What {
+    Query(Point),
+    Block(Point),
+    Matrix { eviction: u64, attempt: u64, level: usize },
+    Deal(Deal),
+}
+
+/// What a server deals for one bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Deal {
+    dealer: Dealer,
+    eviction: u64,
+    attempt: u64,
+    tile: u32,
+    level: u8,
+    child: usize,
+}
+
+/// The program of a server, from one start to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Dealer {
+    pub(super) server: u8,
+    pub(super) start: u64,
+}
+
+/// By what one share is told from another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Print {
+    Seed(Seed),
+    Hash(u64),
+}
+
+impl Print {
+    fn of(share: &Share<u8>) -> Self {
+        match share {
+            Share::Drawn(seed) => Self::Seed(*seed),
+            Share::Computed(elements) => {
+                let mut hasher = DefaultHasher::new();
+                elements.hash(&mut hasher);
+                Self::Hash(hasher.finish())
+            }
+        }
+    }
+}
+
+/// Chance that was used twice, or an access that was shown twice.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Twice(String);
+
+impl fmt::Display for Twice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Heard {
+    /// The client asks each server one thing.
+    pub(super) fn asked(&mut self, requests: &[Option<Request>]) {
+        let first = requests.iter().flatten().next();
+        if let Some(Request::Select { at, select }) = first {
+            self.queries.push((*at, select.leaf));
+        }
+        // As many as each of the messages has shares.
+        let mut sharings: Vec<Sharing> = Vec::new();
+        for (server, request) in (1..).zip(requests) {
+            for (i, (of, share)) in request.iter().flat_map(shares).enumerate() {
+                if i == sharings.len() {
+                    sharings.push(Sharing { of, shares: BTreeMap::new() });
+                }
+                sharings[i].shares.insert(server, Print::of(share));
+            }
+        }
+        self.sharings.append(&mut sharings);
+    }
+
+    /// A server deals to another.
+    pub(super) fn dealt(&mut self, dealer: Dealer, to: u8, dealt: &Dealt<u8>) {
+        let Dealt { number: eviction, attempt, tile, level, shares } = dealt;
+        let (eviction, attempt, tile, level) = (*eviction, *attempt, *tile, *level);
+        for (child, share) in shares.iter().enumerate() {
+            let deal = Deal { dealer, eviction, attempt, tile, level, child };
+            let at = *self.dealt.entry(deal).or_insert_with(|| {
+                self.sharings.push(Sharing { of: What::Deal(deal), shares: BTreeMap::new() });
+                self.sharings.len() - 1
+            });
+            self.sharings[at].shares.insert(to, Print::of(share));
+        }
+    }
+
+    /// How many seeds servers got, if none of them came twice but with what it came before, and no access was shown twice but the one that was under way.
+    pub(super) fn check(&self) -> Result<usize, Twice> {
+        for (before, after) in self.queries.iter().zip(&self.queries[1.min(self.queries.len())..]) {
+            if after.0 < before.0 || after.0 == before.0 && after.1 != before.1 {
+                return Err(Twice(format!("after the query {before:?} came {after:?}")));
+            }
+        }
+        let mut by_seed: HashMap<Seed, &Sharing> = HashMap::new();
+        for sharing in &self.sharings {
+            for print in sharing.shares.values() {
+                let Print::Seed(seed) = print else { continue };
+                let first = *by_seed.entry(*seed).or_insert(sharing);
+                let differ = |(server, print): (&u8, &Print)| {
+                    first.shares.get(server).is_some_and(|other| other != print)
+                };
+                if sharing.shares.iter().any(differ) {
+                    let Sharing { of, .. } = sharing;
+                    return Err(Twice(format!("a seed is of {:?} and of {of:?}", first.of)));
+                }
+            }
+        }
+        Ok(by_seed.len())
+    }
+}
+
+/// The shares in what is asked.
+fn shares(request: &Request) -> Vec<(What, &Share<u8>)> {
+    match request {
+        Request::Select { at, select } => vec![(What::Query(*at), &select.query)],
+        Request::Write { at, block } => vec![(What::Block(*at), block)],
+        Request::Evict { evict, .. } => {
+            let (eviction, attempt) = (evict.number, evict.attempt);
+            let of = |level| What::Matrix { eviction, attempt, level };
+            let matrices = evict.matrices.iter().enumerate();
+            matrices.map(|(level, share)| (of(level), share)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oblivio_shares::message::Select;
+
+    use super::*;
+
+    fn query(evictions: u64, leaf: u64, shares: [Share<u8>; 3]) -> Vec<Option<Request>> {
+        let at = Point { evictions, written: 0 };
+        let select = |query| Select { leaf: Leaf(leaf), query };
+        shares.map(|query| Some(Request::Select { at, select: select(query) })).into()
+    }
+
+    fn shared(seed: u8, fill: u8) -> [Share<u8>; 3] {
+        let computed = |fill| Share::Computed(vec![fill; 4]);
+        [Share::Drawn([seed; 32]), computed(fill), computed(fill + 1)]
+    }
+
+    fn check(asked: &[Vec<Option<Request>>]) -> Result<usize, Twice> {
+        let mut heard = Heard::default();
+        asked.iter().for_each(|requests| heard.asked(requests));
+        heard.check()
+    }
+
+    #[test]
+    fn a_seed_may_come_again_with_what_it_came_before_and_with_nothing_else() {
+        let first = query(0, 1, shared(1, 5));
+        assert_eq!(check(&[first.clone(), query(1, 1, shared(2, 5))]), Ok(2));
+        assert_eq!(check(&[first.clone(), first.clone()]), Ok(1));
+        assert!(check(&[first.clone(), query(1, 1, shared(1, 6))]).is_err());
+        let [drawn, computed, other] = shared(1, 5);
+        assert!(check(&[first, query(1, 1, [computed, drawn, other])]).is_err());
+    }
+
+    #[test]
+    fn an_access_may_be_shown_again_until_the_next_one_and_on_its_path() {
+        let first = query(0, 1, shared(1, 5));
+        assert_eq!(check(&[first.clone(), query(0, 1, shared(2, 6))]), Ok(2));
+        assert!(check(&[first.clone(), query(0, 2, shared(2, 6))]).is_err());
+        let next = query(1, 3, shared(2, 6));
+        assert!(check(&[first.clone(), next, first]).is_err());
+    }
+
+    #[test]
+    fn what_is_dealt_to_one_server_after_the_other_is_one_sharing() {
+        let dealt = |share| Dealt { number: 0, attempt: 1, tile: 0, level: 1, shares: vec![share] };
+        let [seed, computed, _] = shared(1, 5);
+        let mut heard = Heard::default();
+        let dealer = Dealer { server: 1, start: 0 };
+        heard.dealt(dealer, 2, &dealt(seed.clone()));
+        heard.dealt(dealer, 3, &dealt(computed));
+        assert_eq!(heard.check(), Ok(1));
+        let again = Dealer { server: 1, start: 1 };
+        heard.dealt(again, 2, &dealt(seed));
+        assert_eq!(heard.check(), Ok(1));
+        heard.dealt(again, 3, &dealt(Share::Computed(vec![9; 4])));
+        assert!(heard.check().is_err());
+    }
+}

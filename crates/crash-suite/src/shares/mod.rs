@@ -1,0 +1,417 @@
+//! A volume on share servers, in the world: the servers that are delivered, each on a machine of its own, with links between any two.
+//!
+//! The client and each server die by themselves, and each link ends, at any message; servers also at any step of their disk. A server that has died is
+//! started again when somebody asks it. Records of the volume beside its blocks are on the store of the world.
+//!
+//! Steps are counted at each disk and on each way of each link, so that what other threads do meanwhile does not change the number of a step. As long as
+//! nothing has gone wrong, all of it follows from the seed. After that, how far other servers came with an eviction that one has left does not: they
+//! work at the same time, and how often the eviction is begun again follows from that.
+
+mod folder;
+mod heard;
+mod links;
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use oblivio_core::store::{
+    Answered, BucketStore, Capabilities, Fill, Frames, Piece, ShareServers, TreeId, TreeShape,
+};
+use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_shares::host::Host;
+use oblivio_shares::message::{Answer, Request};
+use oblivio_shares::sharing::Seed;
+use oblivio_testkit::crash::{CLIENT, CrashStore, Fate, Loss, World};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use self::folder::OnDisk;
+use self::heard::{Dealer, Heard};
+use self::links::{Links, Others, lock};
+
+/// A client with patience asks so often.
+const TRIES_MAX: usize = 10;
+
+/// What a client does when a server does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// It gives up.
+    None,
+    /// It asks the same again, so that nobody notices.
+    AsksAgain,
+}
+
+/// All servers of a volume. Clones are the same servers.
+#[derive(Clone)]
+pub(crate) struct Servers(Arc<Mutex<Machines>>);
+
+struct Machines {
+    servers: Vec<Server>,
+    patience: Patience,
+    heard: Arc<Mutex<Heard>>,
+    /// Since the first client came.
+    links: Option<Arc<Links>>,
+    asked: usize,
+    /// Servers have waited for what did not come.
+    is_stuck: bool,
+}
+
+/// One machine.
+struct Server {
+    number: u8,
+    /// For each start of its program.
+    draw_seed: Box<dyn FnMut() -> Seed + Send>,
+    running: Option<Running>,
+    starts: u64,
+}
+
+/// Its program, from one death of the machine to the next.
+struct Running {
+    host: Host,
+    run: u64,
+}
+
+/// Why a server does not answer.
+enum Silence {
+    /// Its machine has died.
+    Died,
+    /// It cannot work, though nothing has happened to it now.
+    Broken(String),
+}
+
+impl Server {
+    /// What it answers, after it was started if it has to be.
+    fn answer(&mut self, world: &World, links: &Links, message: &[u8]) -> Result<Vec<u8>, Silence> {
+        let disk = world.server_disk(self.number);
+        let run = disk.run();
+        let has_died = || world.server_run(self.number) != run;
+        if self.running.as_ref().is_none_or(|running| running.run != run) {
+            let host = Host::open(Box::new(OnDisk(disk)), (self.draw_seed)());
+            let host = host.map_err(|error| match has_died() {
+                true => Silence::Died,
+                false => Silence::Broken(error.to_string()),
+            })?;
+            links.start(self.number, run, host.mailbox());
+            self.running = Some(Running { host, run });
+            self.starts += 1;
+        }
+        let Some(Running { host, .. }) = &mut self.running else { return Err(Silence::Died) };
+        let dealer = Dealer { server: self.number, start: self.starts };
+        let answer = host.answer(message, &Others { links, dealer, run }, &|_| Ok(()));
+        if world.server_run(self.number) != run {
+            return Err(Silence::Died);
+        }
+        Ok(answer)
+    }
+
+    /// The same as part of an eviction: who fails has no links any more.
+    fn answer_in_eviction(
+        &mut self,
+        world: &World,
+        links: &Links,
+        message: &[u8],
+        patience: Patience,
+    ) -> Result<Vec<u8>, Silence> {
+        let done = Answer::Done.encode();
+        for _ in 0..TRIES_MAX {
+            let answer = self.answer(world, links, message);
+            if !answer.as_ref().is_ok_and(|answer| *answer == done) {
+                links.end(self.number);
+            }
+            match answer {
+                Err(Silence::Died) if patience == Patience::AsksAgain => {}
+                answer => return answer,
+            }
+        }
+        Err(Silence::Died)
+    }
+}
+
+impl Servers {
+    pub(crate) fn new(seed: u64, count: u8, patience: Patience) -> Self {
+        let server = |number: u8| {
+            let mut coins = StdRng::seed_from_u64(seed << 8 | u64::from(number));
+            let draw_seed = Box::new(move || coins.random());
+            Server { number, draw_seed, running: None, starts: 0 }
+        };
+        let servers = (1..=count).map(server).collect();
+        let heard = Arc::default();
+        let (links, asked, is_stuck) = (None, 0, false);
+        let machines = Machines { servers, patience, heard, links, asked, is_stuck };
+        Self(Arc::new(Mutex::new(machines)))
+    }
+
+    /// The store of the world, with the servers beside it.
+    pub(crate) fn reach(&self, records: CrashStore) -> OnServers {
+        let run = records.world().run();
+        OnServers { records, run, servers: self.clone() }
+    }
+
+    /// Whether all that was shared in all lives had chance of its own, and nobody has waited in vain.
+    pub(crate) fn check(&self) -> Result<(), Loss> {
+        let machines = lock(&self.0);
+        let loss = |message| Loss { bytes: 0, message };
+        if machines.is_stuck {
+            return Err(loss("servers waited for each other in an eviction".into()));
+        }
+        let heard = lock(&machines.heard).check();
+        heard.map(drop).map_err(|twice| loss(format!("shares with the same chance: {twice}")))
+    }
+}
+
+/// The client of one run of the world, and what it knows of the servers.
+struct Client<'w> {
+    world: &'w World,
+    run: u64,
+    patience: Patience,
+}
+
+impl Client<'_> {
+    fn is_off(&self) -> bool {
+        self.world.is_off() || self.world.run() != self.run
+    }
+
+    fn has_patience(&self) -> bool {
+        self.patience == Patience::AsksAgain && !self.is_off()
+    }
+
+    /// Sends to a server. Answers whether it has arrived, and if the answer can come back.
+    fn send(&self, to: u8, links: &Links) -> Option<Fate> {
+        for _ in 0..TRIES_MAX {
+            match self.world.message_of_client(self.run, CLIENT, to) {
+                Fate::Kills => links.end(to),
+                Fate::Lost => (),
+                arrived => return Some(arrived),
+            }
+            if !self.has_patience() {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Takes an answer, if it comes.
+    fn take(&self, from: u8, links: &Links) -> bool {
+        match self.world.message_of_client(self.run, from, CLIENT) {
+            Fate::Arrives | Fate::ArrivesLast => true,
+            Fate::Lost => false,
+            Fate::Kills => {
+                links.end(from);
+                false
+            }
+        }
+    }
+
+    /// A server does not answer, and that is told.
+    fn unanswered(&self) -> Answered {
+        self.world.notice();
+        Err(StoreError::new(StoreErrorKind::Unreachable, "it does not answer"))
+    }
+}
+
+impl Machines {
+    fn links(&mut self, world: &World) -> Arc<Links> {
+        let links = || Arc::new(Links::new(world.clone(), self.heard.clone()));
+        self.links.get_or_insert_with(links).clone()
+    }
+
+    fn ask(
+        &mut self,
+        world: &World,
+        run: u64,
+        messages: Vec<Option<Vec<u8>>>,
+    ) -> Vec<Option<Answered>> {
+        let (patience, links) = (self.patience, self.links(world));
+        let client = Client { world, run, patience };
+        let decode = |message: &Option<Vec<u8>>| Request::decode(message.as_ref()?).ok();
+        let requests: Vec<_> = messages.iter().map(decode).collect();
+        if !client.is_off() {
+            lock(&self.heard).asked(&requests);
+        }
+        // Whoever dies in the middle has told some of them: another part each time.
+        self.asked += 1;
+        let count = messages.len();
+        let order = (0..count).map(|i| (i + self.asked) % count);
+        let order: Vec<_> = order.filter(|i| messages[*i].is_some()).collect();
+        let is_eviction = requests.iter().flatten().any(|it| matches!(it, Request::Evict { .. }));
+        let mut answers = match is_eviction {
+            true => self.evict(&client, &links, &messages, &order),
+            false => messages.iter().map(|_| None).collect(),
+        };
+        for i in order {
+            let is_left = answers[i].is_none() && (!is_eviction || client.has_patience());
+            if is_left && let Some(message) = &messages[i] {
+                answers[i] = Some(self.exchange(&client, &links, i, message));
+            } else if answers[i].is_none() {
+                answers[i] = Some(client.unanswered());
+            }
+        }
+        answers
+    }
+
+    /// Asks one server, and waits for its answer.
+    fn exchange(
+        &mut self,
+        client: &Client<'_>,
+        links: &Links,
+        i: usize,
+        message: &[u8],
+    ) -> Answered {
+        let number = self.servers[i].number;
+        for _ in 0..TRIES_MAX {
+            let Some(arrived) = client.send(number, links) else { break };
+            match self.servers[i].answer(client.world, links, message) {
+                Ok(answer) if arrived == Fate::Arrives && client.take(number, links) => {
+                    return Ok(answer);
+                }
+                Ok(_) | Err(Silence::Died) => (),
+                Err(Silence::Broken(why)) => {
+                    return Err(StoreError::new(StoreErrorKind::Failed, why));
+                }
+            }
+            if !client.has_patience() {
+                break;
+            }
+        }
+        client.unanswered()
+    }
+
+    /// All are told first, and then work at the same time. Answers what has come back.
+    fn evict(
+        &mut self,
+        client: &Client<'_>,
+        links: &Links,
+        messages: &[Option<Vec<u8>>],
+        order: &[usize],
+    ) -> Vec<Option<Answered>> {
+        let mut arrived: Vec<Option<Fate>> = vec![None; messages.len()];
+        for i in order {
+            arrived[*i] = client.send(self.servers[*i].number, links);
+        }
+        // Who was not told deals nothing: the others do not wait here as long as they would.
+        let untold = self.servers.iter().zip(&arrived).filter(|(_, arrived)| arrived.is_none());
+        untold.for_each(|(server, _)| links.end(server.number));
+        let (world, patience) = (client.world, client.patience);
+        let work = self.servers.iter_mut().zip(messages).zip(&arrived);
+        let mut done: Vec<Option<Result<Vec<u8>, Silence>>> = thread::scope(|scope| {
+            let threads: Vec<_> = work
+                .map(|((server, message), arrived)| {
+                    let message = message.as_ref().filter(|_| arrived.is_some())?;
+                    let work = move || server.answer_in_eviction(world, links, message, patience);
+                    Some(scope.spawn(work))
+                })
+                .collect();
+            let silent = || Silence::Broken("its program has panicked".into());
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|_| Err(silent()))
+            };
+            threads.into_iter().map(|thread| thread.map(join)).collect()
+        });
+        self.is_stuck |= done.iter().flatten().flatten().any(|answer| has_waited(answer));
+        let mut answers: Vec<_> = messages.iter().map(|_| None).collect();
+        for i in order {
+            answers[*i] = match done[*i].take() {
+                Some(Ok(answer)) if arrived[*i] == Some(Fate::Arrives) => {
+                    client.take(self.servers[*i].number, links).then_some(Ok(answer))
+                }
+                Some(Err(Silence::Broken(why))) => {
+                    Some(Err(StoreError::new(StoreErrorKind::Failed, why)))
+                }
+                _ => None,
+            };
+        }
+        answers
+    }
+}
+
+/// Whether a server has waited for another until it gave up: in this world no link is slow.
+fn has_waited(answer: &[u8]) -> bool {
+    let answer = Answer::decode(answer);
+    answer.is_ok_and(|it| matches!(it, Answer::Refused(why) if why.contains("has dealt nothing")))
+}
+
+/// Records on the store of the world, and servers beside it: for one run.
+pub(crate) struct OnServers {
+    records: CrashStore,
+    run: u64,
+    servers: Servers,
+}
+
+impl ShareServers for OnServers {
+    fn count(&self) -> usize {
+        lock(&self.servers.0).servers.len()
+    }
+
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+        lock(&self.servers.0).ask(self.records.world(), self.run, messages)
+    }
+
+    fn key(&self, server: usize) -> [u8; 32] {
+        [server as u8; 32]
+    }
+
+    fn name(&self, server: usize) -> String {
+        format!("server {}", server + 1)
+    }
+}
+
+impl BucketStore for OnServers {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.records.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.records.capabilities()
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.records.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.records.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.records.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.records.flush()
+    }
+
+    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oblivio_testkit::crash::small_volume::{SmallScheme, SmallVolume};
+    use oblivio_testkit::crash::{Fault, Life, Mishap, Station, Survival};
+
+    use super::*;
+
+    /// Lives through the death of a server. With `are_same`, servers have the same seed at each start.
+    fn check(are_same: bool) -> Result<(), Loss> {
+        let scheme = SmallScheme::Shares { servers: 3 };
+        let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..SmallVolume::default() };
+        let servers = Servers::new(1, 3, Patience::None);
+        for server in lock(&servers.0).servers.iter_mut().filter(|_| are_same) {
+            let seed = [server.number; 32];
+            server.draw_seed = Box::new(move || seed);
+        }
+        let (station, dies) = (Station::Disk { server: 2 }, Mishap::Dies(Survival::None));
+        let life = Life::new(&[Fault::StationAt(station, 300, dies)], Survival::All);
+        let ran = volume.run_over(&[life], |store| Ok(servers.reach(store)));
+        assert_eq!(ran?.struck(), 1);
+        servers.check()
+    }
+
+    #[test]
+    fn a_server_that_draws_the_same_again_after_its_death_is_noticed() {
+        check(false).unwrap();
+        let loss = check(true).unwrap_err();
+        assert!(loss.message.contains("the same chance"), "{loss}");
+    }
+}
