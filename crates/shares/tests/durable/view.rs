@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use oblivio_core::durable::Want;
 use oblivio_shares::message::{Point, Request};
+use oblivio_shares::sharing::Share;
 use oblivio_testkit::statistics::{Verdicts, uniformity};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -100,4 +101,42 @@ fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
         }
     }
     assert!(again > 20, "{again}");
+}
+
+/// The seeds that a server is sent for what the client shares, and how often each came.
+fn seeds(requests: &[Request]) -> HashMap<[u8; 32], usize> {
+    let mut seeds = HashMap::new();
+    let mut note = |share: &Share<u8>| {
+        if let Share::Drawn(seed) = share {
+            *seeds.entry(*seed).or_default() += 1;
+        }
+    };
+    for request in requests {
+        match request {
+            Request::Select { select, .. } => note(&select.query),
+            Request::Write { block, .. } => note(block),
+            Request::Evict { evict, .. } => evict.matrices.iter().for_each(&mut note),
+            _ => (),
+        }
+    }
+    seeds
+}
+
+/// No seed comes twice: not in one past of a client, not in two that begin alike, and not with two clients.
+#[test]
+fn no_seed_is_drawn_twice() {
+    let mut all: HashMap<[u8; 32], usize> = HashMap::new();
+    for seed in [5, 6] {
+        let mut owner = Owner::new(parties(3, 1), seed);
+        for i in 0..200 {
+            let want = if i % 3 == 0 { Want::Nothing } else { Want::Block(i % BLOCKS) };
+            owner.access(&[(want, None)]).unwrap();
+        }
+        let of_servers: Vec<_> = owner.servers.world().seen.iter().map(|it| seeds(it)).collect();
+        for seeds in of_servers {
+            assert!(seeds.len() > 100, "{}", seeds.len());
+            seeds.into_iter().for_each(|(seed, times)| *all.entry(seed).or_default() += times);
+        }
+    }
+    assert!(all.values().all(|times| *times == 1));
 }
