@@ -84,6 +84,7 @@ fn run(command: Command) -> Result<(), CliError> {
             Some(RunCommand::RangeMedia(args)) => lab::run_range_media(&args),
             Some(RunCommand::RangeStash(args)) => lab::run_range_stash(&args),
             Some(RunCommand::ShareOverflow(args)) => lab::run_share_overflow(&args),
+            Some(RunCommand::S3oram(args)) => lab::run_s3oram(&args),
             Some(RunCommand::Roram(args)) => lab::run_roram(&args),
             Some(RunCommand::Links(args)) => lab::run_links(&args),
         },

@@ -23,6 +23,7 @@ mod records;
 pub mod relay;
 pub mod report;
 pub mod roram;
+pub mod s3oram;
 pub mod share_overflow;
 pub mod stash_study;
 pub mod techniques;
@@ -83,6 +84,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: links::NAME,
         question: "How fast are ORAMs behind links of homes, phones and servers? By a model, beside what S³ORAM states",
+    },
+    Experiment {
+        name: s3oram::NAME,
+        question: "Is S³ORAM as fast as its paper states? Table 1 and Figs. 3 to 8 by a model, and the model beside real servers",
     },
     Experiment {
         name: range_media::NAME,

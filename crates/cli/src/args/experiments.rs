@@ -165,6 +165,25 @@ pub(crate) struct ShareOverflowArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct S3oramArgs {
+    /// The model alone, at rough rates of this machine: seconds.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// With --quick: real servers all the same. Without it they are always there.
+    #[arg(long)]
+    pub(crate) measure: bool,
+    /// Where the servers keep their files while they run [default: that of the system for temporary files].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Where the results go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/s3oram")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct RangeStashArgs {
     /// Blocks accessed in each setting, over all of its runs [default: 10,000,000; 500,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]

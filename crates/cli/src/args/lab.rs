@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, LinksArgs, RELAY_EXAMPLES,
-    REPORT_EXAMPLES, RangeMediaArgs, RangeStashArgs, RelayArgs, ReportArgs, RoramArgs,
+    REPORT_EXAMPLES, RangeMediaArgs, RangeStashArgs, RelayArgs, ReportArgs, RoramArgs, S3oramArgs,
     ShareOverflowArgs, StashStudyArgs, TechniquesArgs,
 };
 
@@ -120,6 +120,14 @@ pub(crate) enum RunCommand {
         after_help = "Examples:\n  oblivio lab run share-overflow --quick\n  oblivio lab run share-overflow --evictions 10000000"
     )]
     ShareOverflow(ShareOverflowArgs),
+    /// Is S³ORAM as fast as its paper states? Table 1 and Figs. 3 to 8, by a model, and the model beside real servers.
+    ///
+    /// Counts what an access takes, of S³ORAM as published and as it is here, of Path ORAM and Ring ORAM, and divides it by rates of links and disks and of this machine. Then it
+    /// starts three share servers, and times accesses and evictions on loopback and behind `lab relay`'s home link: that takes some minutes, and some GB of the folder.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run s3oram --quick\n  oblivio lab run s3oram --folder /srv/scratch\n\nWhat is measured depends on what else the machine does: spreads are shown."
+    )]
+    S3oram(S3oramArgs),
     /// What do ranges gain on a disk, an SSD and a link? Figs. 6 and 7 of rORAM, on models of them.
     ///
     /// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length, and for what an ext4 asked of a

@@ -11,7 +11,9 @@ mod range_stash;
 mod relay;
 mod roram;
 mod runs;
+mod s3oram;
 mod share_overflow;
+mod share_servers;
 mod trees;
 
 pub(crate) use all::run_all;
@@ -23,6 +25,7 @@ pub(crate) use range_media::run_range_media;
 pub(crate) use range_stash::run_range_stash;
 pub(crate) use relay::relay;
 pub(crate) use roram::run_roram;
+pub(crate) use s3oram::run_s3oram;
 pub(crate) use share_overflow::run_share_overflow;
 
 use std::num::NonZeroUsize;
@@ -174,6 +177,9 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     }
     if experiment == oblivio_lab::share_overflow::NAME {
         return share_overflow::draw(&text);
+    }
+    if experiment == oblivio_lab::s3oram::NAME {
+        return s3oram::draw(&text);
     }
     if experiment == oblivio_lab::links::NAME {
         return links::draw(&text);

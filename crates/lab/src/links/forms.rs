@@ -76,11 +76,11 @@ impl Form {
             Self::SharesPaper => {
                 // Half as many blocks as there is room for: section 3.1.
                 let tree = Tree::for_blocks(2 * wish.blocks(), Preset::PAPER).map_err(no_tree)?;
-                Ok(Some(shares(tree, block_bytes, 8.0, 3.0)))
+                Ok(Some(shares(tree, block_bytes, Shares::PAPER)))
             }
             Self::Shares => {
                 let tree = Tree::for_blocks(wish.blocks(), Preset::LARGE).map_err(no_tree)?;
-                Ok(Some(shares(tree, block_bytes, 1.0, 2.0)))
+                Ok(Some(shares(tree, block_bytes, Shares::OURS)))
             }
         }
     }
@@ -105,7 +105,7 @@ impl fmt::Display for Form {
 }
 
 /// A path is read, and written back. As in the paper, blocks alone are counted, and nothing that seals them.
-pub(super) fn path(levels: u32, slots: u32, block_bytes: u32) -> Traffic {
+pub(crate) fn path(levels: u32, slots: u32, block_bytes: u32) -> Traffic {
     let pieces = f64::from(levels);
     let path_bytes = pieces * f64::from(slots) * f64::from(block_bytes);
     Traffic {
@@ -119,20 +119,51 @@ pub(super) fn path(levels: u32, slots: u32, block_bytes: u32) -> Traffic {
     }
 }
 
-/// A query goes up and a block comes down, a block goes up, and for each *A* accesses the matrices of an eviction: to three servers, or to as many as do not draw theirs from a
-/// seed. What servers send to each other is not the client's.
-fn shares(tree: Tree, block_bytes: u32, element_bytes: f64, sent: f64) -> Traffic {
-    const SERVERS: f64 = 3.0;
-    let (slots, accesses) = (tree.slots() as f64, tree.accesses() as f64);
-    let query_bytes = sent * element_bytes * tree.path_slots() as f64;
-    let matrices = f64::from(tree.height()) + 1.0;
-    let eviction_bytes = sent * element_bytes * matrices * 2.0 * slots * slots;
+/// The servers of an S³ORAM here.
+pub(crate) const SERVERS: f64 = 3.0;
+
+/// How shares are sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shares {
+    /// Bytes of an element, which carries as many.
+    pub(crate) element_bytes: f64,
+    /// To how many servers one goes: to all, or to as many as do not draw theirs from a seed.
+    pub(crate) sent: f64,
+}
+
+impl Shares {
+    /// As published.
+    pub(crate) const PAPER: Self = Self { element_bytes: 8.0, sent: 3.0 };
+    /// As this project has them.
+    pub(crate) const OURS: Self = Self { element_bytes: 1.0, sent: 2.0 };
+
+    /// Bytes of a query, for a slot of a path.
+    pub(crate) fn query_bytes(self, tree: Tree) -> f64 {
+        self.sent * self.element_bytes * tree.path_slots() as f64
+    }
+
+    /// Bytes of the matrices of an eviction.
+    pub(crate) fn matrix_bytes(self, tree: Tree) -> f64 {
+        self.sent * self.element_bytes * matrix_elements(tree)
+    }
+}
+
+/// Elements of the matrices of an eviction, before they are shared: one matrix for each level below the root, and one for the last sibling.
+pub(crate) fn matrix_elements(tree: Tree) -> f64 {
+    let slots = tree.slots() as f64;
+    (f64::from(tree.height()) + 1.0) * 2.0 * slots * slots
+}
+
+/// A query goes up and a block comes down, a block goes up, and for each *A* accesses the matrices of an eviction. What servers send to each other is not the client's.
+pub(crate) fn shares(tree: Tree, block_bytes: u32, form: Shares) -> Traffic {
+    let accesses = tree.accesses() as f64;
+    let query_bytes = form.query_bytes(tree);
     let block_bytes = f64::from(block_bytes);
     Traffic {
         answer_bytes: SERVERS * block_bytes,
         answer_pieces: query_bytes / REQUEST_BYTES,
         read_bytes: SERVERS * block_bytes,
-        written_bytes: sent * block_bytes + eviction_bytes / accesses,
+        written_bytes: form.sent * block_bytes + form.matrix_bytes(tree) / accesses,
         pieces: query_bytes / REQUEST_BYTES,
         trips: 2.0 + 1.0 / accesses,
         accesses: 1.0,

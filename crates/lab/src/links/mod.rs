@@ -10,6 +10,9 @@ mod table;
 
 pub use figures::figures;
 pub use forms::Form;
+#[cfg(test)]
+pub(crate) use forms::shares;
+pub(crate) use forms::{SERVERS, Shares, matrix_elements, path};
 pub use results::{Cell, Results};
 pub use steps::{Step, StepCell};
 

@@ -54,7 +54,7 @@ pub struct Relay {
     address: SocketAddr,
     to: SocketAddr,
     link: Link,
-    shared: Shared,
+    shared: Arc<Shared>,
     connections: Mutex<HashMap<u64, Arc<Connection>>>,
     is_stopped: AtomicBool,
 }
@@ -78,6 +78,27 @@ impl Relay {
         link: Link,
         cuts: Option<Cuts>,
     ) -> Result<Self, LabError> {
+        let down = Lane::new(link.down_bytes_per_second(), link.one_way());
+        let up = Lane::new(link.up_bytes_per_second(), link.one_way());
+        let shared = Arc::new(Shared { down, up, counts: Mutex::default(), cuts });
+        Self::on(shared, listen, to, link)
+    }
+
+    /// Another one, on the same link: what goes to one server leaves less of the rate for the others. Both have the counts of all that went over the link, and are run
+    /// by the same clock.
+    ///
+    /// # Errors
+    /// As of [`Self::bind`].
+    pub fn beside(&self, listen: SocketAddr, to: SocketAddr) -> Result<Self, LabError> {
+        Self::on(self.shared.clone(), listen, to, self.link)
+    }
+
+    fn on(
+        shared: Arc<Shared>,
+        listen: SocketAddr,
+        to: SocketAddr,
+        link: Link,
+    ) -> Result<Self, LabError> {
         for address in [listen, to] {
             if !address.ip().is_loopback() {
                 return Err(LabError::Plan(format!(
@@ -86,8 +107,7 @@ impl Relay {
                 )));
             }
         }
-        let down = Lane::new(link.down_bytes_per_second(), link.one_way());
-        let up = Lane::new(link.up_bytes_per_second(), link.one_way());
+        let Shared { down, up, .. } = &*shared;
         if down.queue_bytes_max().max(up.queue_bytes_max()) > UNDER_WAY_BYTES_MAX {
             return Err(LabError::Plan(format!(
                 "{link}: more than {} MiB are under way on it: choose a lower rate or a shorter delay",
@@ -106,7 +126,7 @@ impl Relay {
             address,
             to,
             link,
-            shared: Shared { down, up, counts: Mutex::default(), cuts },
+            shared,
             connections: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         })

@@ -1,0 +1,130 @@
+//! What the paper says in numbers, beside what comes out here.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::Verdict;
+
+/// What a paper says, or what is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Says {
+    /// This, within a part of it.
+    About(f64, f64),
+    /// From the one to the other.
+    Between(f64, f64),
+    /// As much or more.
+    AtLeast(f64),
+    /// As much or less.
+    AtMost(f64),
+    /// More.
+    Above(f64),
+    /// Less.
+    Below(f64),
+}
+
+/// A number of the paper.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Where it stands.
+    pub place: String,
+    /// What it is of.
+    pub what: String,
+    /// In what it is counted.
+    pub unit: String,
+    /// What is said.
+    pub says: Says,
+    /// What comes out here. None: it is neither built nor modelled here.
+    pub ours: Option<f64>,
+    /// How it comes out, or why it differs.
+    pub remark: String,
+}
+
+impl Says {
+    /// Whether this is what is said.
+    pub fn holds(self, ours: f64) -> bool {
+        match self {
+            Self::About(value, part) => (ours - value).abs() <= part * value,
+            Self::Between(least, most) => (least..=most).contains(&ours),
+            Self::AtLeast(value) => ours >= value,
+            Self::AtMost(value) => ours <= value,
+            Self::Above(value) => ours > value,
+            Self::Below(value) => ours < value,
+        }
+    }
+
+    /// The number to which ours is put in proportion: of two, the nearer one, or ours if it lies between.
+    fn reference(self, ours: f64) -> f64 {
+        match self {
+            Self::Between(least, most) => ours.clamp(least, most),
+            Self::About(value, _)
+            | Self::AtLeast(value)
+            | Self::AtMost(value)
+            | Self::Above(value)
+            | Self::Below(value) => value,
+        }
+    }
+}
+
+impl Claim {
+    /// Whether it holds here.
+    pub fn verdict(&self) -> Verdict {
+        match self.ours {
+            None => Verdict::Open,
+            Some(ours) if self.says.holds(ours) => Verdict::Agrees,
+            Some(_) => Verdict::Differs,
+        }
+    }
+
+    /// Ours as a part of what is said.
+    pub fn ratio(&self) -> Option<f64> {
+        self.ours.map(|ours| ours / self.says.reference(ours))
+    }
+}
+
+impl fmt::Display for Says {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::About(value, _) => write!(f, "{value}"),
+            Self::Between(least, most) => write!(f, "{least} to {most}"),
+            Self::AtLeast(value) => write!(f, "{value} or more"),
+            Self::AtMost(value) => write!(f, "{value} or less"),
+            Self::Above(value) => write!(f, "more than {value}"),
+            Self::Below(value) => write!(f, "less than {value}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_claim_can_hold_and_can_fail() {
+        for (says, right, wrong) in [
+            (Says::About(2.5, 0.1), 2.7, 2.8),
+            (Says::About(2.5, 0.1), 2.3, 2.2),
+            (Says::Between(5.0, 8.0), 5.0, 4.9),
+            (Says::Between(5.0, 8.0), 8.0, 8.1),
+            (Says::AtLeast(2.0), 2.0, 1.9),
+            (Says::AtMost(1.0), 1.0, 1.1),
+            (Says::Above(90.0), 91.0, 90.0),
+            (Says::Below(5.0), 4.0, 5.0),
+        ] {
+            let of = |ours: Option<f64>| Claim {
+                place: String::new(),
+                what: String::new(),
+                unit: String::new(),
+                says,
+                ours,
+                remark: String::new(),
+            };
+            assert_eq!(of(Some(right)).verdict(), Verdict::Agrees, "{says}: {right}");
+            assert_eq!(of(Some(wrong)).verdict(), Verdict::Differs, "{says}: {wrong}");
+            assert_eq!(of(None).verdict(), Verdict::Open);
+        }
+        let within = Says::Between(5.0, 8.0);
+        assert_eq!([4.0, 6.0, 16.0].map(|ours| ours / within.reference(ours)), [0.8, 1.0, 2.0]);
+    }
+}

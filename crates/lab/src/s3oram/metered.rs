@@ -1,0 +1,122 @@
+//! A store of share servers that says what each question took.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use oblivio_core::StoreError;
+use oblivio_core::StoreErrorKind;
+use oblivio_core::durable::AnyStore;
+use oblivio_core::store::{
+    Answered, BucketStore, Capabilities, Fill, Frames, Piece, ShareServers, TreeId, TreeShape,
+};
+
+use super::Clock;
+
+/// A question to all servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Asked {
+    /// Until all had answered.
+    pub(super) seconds: f64,
+    /// Bytes of what they were asked, together.
+    pub(super) up_bytes: f64,
+    /// Bytes of their answers.
+    pub(super) down_bytes: f64,
+}
+
+/// Share servers, and how they are reached: that can be changed while a scheme has them.
+pub(super) struct Metered {
+    store: Arc<Mutex<AnyStore>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    clock: Clock,
+}
+
+impl Metered {
+    pub(super) fn new(store: AnyStore, clock: Clock) -> Self {
+        let (store, asked) = (Arc::new(Mutex::new(store)), Arc::default());
+        Self { store, asked, clock }
+    }
+
+    /// The same servers and the same list.
+    pub(super) fn another(&self) -> Self {
+        let Self { store, asked, clock } = self;
+        Self { store: store.clone(), asked: asked.clone(), clock: clock.clone() }
+    }
+
+    /// They are reached in another way from now on.
+    pub(super) fn go_by(&self, store: AnyStore) {
+        *lock(&self.store) = store;
+    }
+
+    /// What was asked since somebody took it last.
+    pub(super) fn take(&self) -> Vec<Asked> {
+        std::mem::take(&mut *lock(&self.asked))
+    }
+
+    fn with_servers<T>(&self, act: impl FnOnce(&mut dyn ShareServers) -> T) -> Option<T> {
+        lock(&self.store).servers().map(act)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The scheme has no trees.
+fn no_trees() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Refused,
+        "here are servers, and no trees: choose another scheme",
+    )
+}
+
+impl BucketStore for Metered {
+    fn shape(&self, _: TreeId) -> Option<&TreeShape> {
+        None
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::PARTS
+    }
+
+    fn prefetch(&mut self, _: &[Piece]) {}
+
+    fn read(&mut self, _: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        Err(no_trees())
+    }
+
+    fn write(&mut self, _: &[Piece], _: &mut Fill<'_>) -> Result<(), StoreError> {
+        Err(no_trees())
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
+        Some(self)
+    }
+}
+
+impl ShareServers for Metered {
+    fn count(&self) -> usize {
+        self.with_servers(|servers| servers.count()).unwrap_or_default()
+    }
+
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+        let up_bytes = messages.iter().flatten().map(Vec::len).sum::<usize>() as f64;
+        let start = (self.clock)();
+        let answered = self.with_servers(|servers| servers.ask(messages)).unwrap_or_default();
+        let seconds = (self.clock)().saturating_sub(start).as_secs_f64();
+        let answers = answered.iter().flatten().flatten();
+        let down_bytes = answers.map(Vec::len).sum::<usize>() as f64;
+        lock(&self.asked).push(Asked { seconds, up_bytes, down_bytes });
+        answered
+    }
+
+    fn key(&self, server: usize) -> [u8; 32] {
+        self.with_servers(|servers| servers.key(server)).unwrap_or_default()
+    }
+
+    fn name(&self, server: usize) -> String {
+        self.with_servers(|servers| servers.name(server)).unwrap_or_default()
+    }
+}

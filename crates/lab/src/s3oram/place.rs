@@ -1,0 +1,171 @@
+//! Where an access is made: on which links, disks and processors, and what it takes there.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::rates::Rates;
+use super::work::Work;
+use crate::link::Link;
+
+/// A disk of a server. What has no time takes none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Disk {
+    /// What it is called.
+    pub name: String,
+    /// To read a byte.
+    pub read_byte_seconds: f64,
+    /// To write one.
+    pub written_byte_seconds: f64,
+    /// Until what was written is durable.
+    pub sync_seconds: f64,
+}
+
+impl Disk {
+    /// One that moves so many megabytes a second.
+    pub fn of(name: &str, megabytes: f64) -> Self {
+        let each = 1e-6 / megabytes;
+        Self {
+            name: name.to_owned(),
+            read_byte_seconds: each,
+            written_byte_seconds: each,
+            sync_seconds: 0.0,
+        }
+    }
+
+    /// The paper's, of which nothing is in a cache.
+    pub fn ebs() -> Self {
+        Self::of("160 MB/s", 160.0)
+    }
+
+    /// The local storage that the paper speaks of: 400 to 500 MB/s.
+    pub fn local() -> Self {
+        Self::of("450 MB/s", 450.0)
+    }
+
+    /// All is in memory.
+    pub fn memory() -> Self {
+        Self {
+            name: "memory".to_owned(),
+            read_byte_seconds: 0.0,
+            written_byte_seconds: 0.0,
+            sync_seconds: 0.0,
+        }
+    }
+}
+
+/// Links, disks and processors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Between the client and all servers.
+    pub link: Link,
+    /// Between servers. Each sends at its rate up.
+    pub between: Link,
+    /// Of each server.
+    pub disk: Disk,
+    /// Of each server. Less than one, where servers share them.
+    pub processors: f64,
+}
+
+/// Seconds, part by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// The client computes.
+    pub client: f64,
+    /// Servers compute.
+    pub servers: f64,
+    /// Between the client and servers.
+    pub client_server: f64,
+    /// Between servers.
+    pub server_server: f64,
+    /// Servers read and write.
+    pub disk: f64,
+}
+
+impl Parts {
+    /// All of it, with nothing done at the same time.
+    pub fn seconds(&self) -> f64 {
+        let Self { client, servers, client_server, server_server, disk } = self;
+        client + servers + client_server + server_server + disk
+    }
+}
+
+/// Links between servers in the paper: 250 Mbit/s, and 15 ms.
+const PAPER_BETWEEN: Link = Link::new(250.0, 250.0, 15.0);
+
+impl Place {
+    /// The servers of the paper behind a link. One processor of each computes.
+    pub fn paper(link: Link, disk: Disk) -> Self {
+        Self { link, between: PAPER_BETWEEN, disk, processors: 1.0 }
+    }
+
+    /// What `work` takes here, at these rates.
+    pub fn parts(&self, work: &Work, rates: &Rates) -> Parts {
+        let Self { link, between, disk, processors } = self;
+        let computed = work.selected / rates.inner
+            + work.multiplied / rates.matrix
+            + work.dealt / rates.share
+            + work.dealt / rates.recover;
+        Parts {
+            client: work.shared / rates.share + work.recovered / rates.recover,
+            servers: computed / processors,
+            client_server: work.trips * link.round_trip_seconds()
+                + work.down_bytes / link.down_bytes_per_second()
+                + work.up_bytes / link.up_bytes_per_second(),
+            server_server: work.hops * between.one_way().as_secs_f64()
+                + work.between_bytes / between.up_bytes_per_second(),
+            disk: work.disk_read_bytes * disk.read_byte_seconds
+                + work.disk_written_bytes * disk.written_byte_seconds
+                + work.syncs * disk.sync_seconds,
+        }
+    }
+}
+
+impl fmt::Display for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_counts_over_rates() {
+        let work = Work {
+            down_bytes: 1e6,
+            up_bytes: 5e5,
+            trips: 2.0,
+            between_bytes: 3e6,
+            hops: 4.0,
+            disk_read_bytes: 8e6,
+            disk_written_bytes: 8e6,
+            syncs: 3.0,
+            selected: 1e6,
+            multiplied: 2e6,
+            dealt: 1e5,
+            shared: 1e4,
+            recovered: 1e4,
+        };
+        let rates = Rates { inner: 1e6, matrix: 4e6, share: 1e5, recover: 2e5 };
+        let place = Place {
+            link: Link::new(8.0, 4.0, 100.0),
+            between: Link::new(1.0, 24.0, 20.0),
+            disk: Disk { sync_seconds: 0.1, ..Disk::of("d", 16.0) },
+            processors: 0.5,
+        };
+        let parts = place.parts(&work, &rates);
+        let expected = Parts {
+            client: 0.1 + 0.05,
+            servers: (1.0 + 0.5 + 1.0 + 0.5) / 0.5,
+            client_server: 0.2 + 1.0 + 1.0,
+            server_server: 0.04 + 1.0,
+            disk: 0.5 + 0.5 + 0.3,
+        };
+        assert!((parts.seconds() - expected.seconds()).abs() < 1e-9, "{parts:?}");
+        assert!((parts.servers - expected.servers).abs() < 1e-9, "{parts:?}");
+        let memory = Place { disk: Disk::memory(), ..place };
+        assert!(memory.parts(&work, &rates).disk.abs() < 1e-12);
+    }
+}

@@ -1,0 +1,302 @@
+//! Points at which the model is put beside real servers: accesses and evictions of the scheme of volumes, timed.
+
+use std::path::Path;
+
+use oblivio_core::durable::{AnyStore, Durable, DurableConfig, Want};
+use oblivio_core::{MasterKey, Op};
+use oblivio_shares::durable::S3OramParams;
+use oblivio_shares::sharing::Parties;
+use oblivio_shares::tree::{Preset, Tree};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::Clock;
+use super::ground::Ground;
+use super::metered::{Asked, Metered};
+use super::place::Parts;
+use super::rates::Rates;
+use super::spread::Spread;
+use super::work::{Works, shares};
+use crate::LabError;
+use crate::link::Link;
+
+/// Three share servers on this machine: whoever runs the lab brings them.
+pub trait Servers {
+    /// Makes a new volume on them, and reaches it directly.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    fn create(&mut self) -> Result<AnyStore, LabError>;
+
+    /// Reaches the volume that was made last behind a link, which all three share. Whoever has it open loses it.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    fn behind(&mut self, link: Link) -> Result<AnyStore, LabError>;
+
+    /// Removes that volume.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    fn remove(&mut self) -> Result<(), LabError>;
+
+    /// Where their files are.
+    fn folder(&self) -> &Path;
+}
+
+/// A tree to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// The paper's *H*.
+    pub height: u8,
+    /// The paper's *Z*.
+    pub slots: u16,
+    /// The paper's *A*.
+    pub accesses: u16,
+    /// Evictions that are timed: directly, and behind the link.
+    pub evictions: [u64; 2],
+}
+
+impl Shape {
+    /// The shapes for which times of the authors' implementation are known, and long blocks in long buckets. There, paths are evicted more often than need be, so that
+    /// it does not take long until one is.
+    pub const FULL: [Self; 3] = [
+        Self { block_bytes: 128 << 10, height: 2, slots: 74, accesses: 16, evictions: [8, 3] },
+        Self { block_bytes: 4 << 10, height: 4, slots: 333, accesses: 176, evictions: [6, 2] },
+        Self { block_bytes: 128 << 10, height: 2, slots: 333, accesses: 44, evictions: [3, 1] },
+    ];
+
+    /// Once all leaves hold something.
+    fn warm_up(self) -> u64 {
+        1 << (self.height - 1)
+    }
+
+    /// How many there are in all.
+    pub fn total_accesses(self) -> u64 {
+        let evictions = self.warm_up() + self.evictions.iter().sum::<u64>();
+        u64::from(self.accesses) * evictions
+    }
+
+    fn preset(self) -> Preset {
+        Preset { slots: self.slots, accesses: self.accesses }
+    }
+
+    fn params(self) -> Result<(S3OramParams, Tree), LabError> {
+        let plan = |error: &dyn std::fmt::Display| LabError::Plan(error.to_string());
+        let parties = Parties::new(3, 1).map_err(|error| plan(&error))?;
+        let tree = Tree::new(self.height, self.preset()).map_err(|error| plan(&error))?;
+        let params =
+            S3OramParams::new(tree.blocks_max(), self.block_bytes, parties, self.preset())?;
+        Ok((params, tree))
+    }
+}
+
+/// What was measured of something, and what the model says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    /// All of it, in seconds.
+    pub whole: Spread,
+    /// Of these, the client has computed. The rest it has waited for servers.
+    pub client: Spread,
+    /// By the model.
+    pub modelled: Parts,
+}
+
+/// The model may be off by so much, or it is said.
+pub(super) const OFF_MAX: f64 = 0.05;
+
+impl Timed {
+    /// How far the model is from the mean, as a part of it.
+    pub fn off_by(&self) -> f64 {
+        self.modelled.seconds() / self.whole.mean - 1.0
+    }
+
+    /// Whether that is little.
+    pub fn fits(&self) -> bool {
+        self.off_by().abs() <= OFF_MAX
+    }
+}
+
+/// A tree as it was measured, directly or behind a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Which.
+    pub shape: Shape,
+    /// Behind what.
+    pub link: Option<Link>,
+    /// An access without an eviction.
+    pub access: Timed,
+    /// Its two questions: a block is selected, and written.
+    pub questions: [Spread; 2],
+    /// An eviction.
+    pub eviction: Timed,
+    /// Bytes of the messages of an access: up, down.
+    pub access_bytes: [f64; 2],
+    /// Of an eviction.
+    pub eviction_bytes: [f64; 2],
+}
+
+/// What came out of all shapes.
+pub(super) struct Points {
+    pub(super) ground: Ground,
+    pub(super) measured: Vec<Measured>,
+}
+
+/// Measures each shape directly, and then behind `link`. `progress` is told of accesses.
+pub(super) fn measure(
+    shapes: &[Shape],
+    link: Link,
+    servers: &mut dyn Servers,
+    rates: &Rates,
+    clock: &Clock,
+    progress: &dyn Fn(u64),
+) -> Result<Option<Points>, LabError> {
+    let (mut ground, mut measured) = (None, Vec::new());
+    for shape in shapes {
+        let mut timing = Timing::new(*shape, servers, clock, progress)?;
+        let ground = match ground {
+            Some(ground) => ground,
+            None => *ground.insert(timing.ground(servers.folder())?),
+        };
+        timing.samples(shape.warm_up())?;
+        let [directly, behind] = shape.evictions;
+        for (evictions, link) in [(directly, None), (behind, Some(link))] {
+            if let Some(link) = link {
+                timing.metered.go_by(servers.behind(link)?);
+                // Not those that come with an opening.
+                timing.ask_nothing()?;
+            }
+            let samples = timing.samples(evictions)?;
+            let place = ground.place(link);
+            let works = shares(timing.tree, shape.block_bytes.into());
+            let modelled = [works.access, works.eviction].map(|work| place.parts(&work, rates));
+            measured.push(summed(*shape, link, &samples, modelled));
+        }
+        drop(timing);
+        servers.remove()?;
+    }
+    Ok(ground.map(|ground| Points { ground, measured }))
+}
+
+/// One access, as it was timed.
+struct Sample {
+    seconds: f64,
+    asked: Vec<Asked>,
+}
+
+/// An array under way.
+struct Timing<'p> {
+    shape: Shape,
+    tree: Tree,
+    array: Box<dyn Durable>,
+    metered: Metered,
+    coins: StdRng,
+    clock: &'p Clock,
+    progress: &'p dyn Fn(u64),
+}
+
+impl<'p> Timing<'p> {
+    fn new(
+        shape: Shape,
+        servers: &mut dyn Servers,
+        clock: &'p Clock,
+        progress: &'p dyn Fn(u64),
+    ) -> Result<Self, LabError> {
+        let (params, tree) = shape.params()?;
+        let metered = Metered::new(servers.create()?, clock.clone());
+        let mut coins = StdRng::seed_from_u64(1);
+        let key = MasterKey::from_bytes([0; 32]);
+        let store = Box::new(metered.another());
+        let array = params.create(key, &[], store, &mut coins)?;
+        Ok(Self { shape, tree, array, metered, coins, clock, progress })
+    }
+
+    fn ground(&mut self, folder: &Path) -> Result<Ground, LabError> {
+        let slot_bytes = self.shape.block_bytes as usize + oblivio_core::seal::BLOCK_SEAL_BYTES;
+        Ground::measure(&mut self.metered, (self.tree, slot_bytes), folder, self.clock)
+    }
+
+    /// Servers are reached: what that takes is over.
+    fn ask_nothing(&mut self) -> Result<(), LabError> {
+        self.array.sight(0, 0)?;
+        self.metered.take();
+        Ok(())
+    }
+
+    /// So many evictions with the accesses before them.
+    fn samples(&mut self, evictions: u64) -> Result<Vec<Sample>, LabError> {
+        let mut data = vec![0; self.shape.block_bytes as usize];
+        let mut samples = Vec::new();
+        for _ in 0..evictions * u64::from(self.shape.accesses) {
+            if self.array.room()?.accesses == 0 {
+                self.array.settle();
+            }
+            let address = self.coins.random_range(0..self.array.blocks());
+            self.coins.fill(&mut data[..64]);
+            self.metered.take();
+            let start = (self.clock)();
+            let plan = self.array.plan(&[Want::Block(address)], &[], &mut self.coins)?;
+            self.array.carry_out(&plan, &mut [Op::Write(&data)])?;
+            let seconds = (self.clock)().saturating_sub(start).as_secs_f64();
+            samples.push(Sample { seconds, asked: self.metered.take() });
+            (self.progress)(1);
+        }
+        Ok(samples)
+    }
+}
+
+/// The questions of an access. Those behind them are of an eviction.
+const QUESTIONS: usize = 2;
+
+fn summed(
+    shape: Shape,
+    link: Option<Link>,
+    samples: &[Sample],
+    [access, eviction]: [Parts; 2],
+) -> Measured {
+    let waited = |asked: &[Asked]| asked.iter().map(|asked| asked.seconds).sum::<f64>();
+    let alone = || samples.iter().filter(|sample| sample.asked.len() == QUESTIONS);
+    let client_of = |sample: &Sample| sample.seconds - waited(&sample.asked);
+    let client = Spread::of(alone().map(client_of));
+    let evicting = || samples.iter().filter(|sample| sample.asked.len() > QUESTIONS);
+    let client_evicts = |sample: &Sample| (client_of(sample) - client.mean).max(0.0);
+    let evicted = |sample: &Sample| waited(&sample.asked[QUESTIONS..]) + client_evicts(sample);
+    let bytes = |asked: &mut dyn Iterator<Item = &[Asked]>| {
+        let all: Vec<_> = asked
+            .map(|asked| {
+                let of = |one: fn(&Asked) -> f64| asked.iter().map(one).sum::<f64>();
+                [of(|it| it.up_bytes), of(|it| it.down_bytes)]
+            })
+            .collect();
+        [0, 1].map(|way| Spread::of(all.iter().map(|bytes| bytes[way])).mean)
+    };
+    Measured {
+        shape,
+        link,
+        access: Timed {
+            whole: Spread::of(alone().map(|sample| sample.seconds)),
+            client,
+            modelled: access,
+        },
+        questions: [0, 1].map(|it| Spread::of(alone().map(|sample| sample.asked[it].seconds))),
+        eviction: Timed {
+            whole: Spread::of(evicting().map(evicted)),
+            client: Spread::of(evicting().map(client_evicts)),
+            modelled: eviction,
+        },
+        access_bytes: bytes(&mut alone().map(|sample| &sample.asked[..])),
+        eviction_bytes: bytes(&mut evicting().map(|sample| &sample.asked[QUESTIONS..])),
+    }
+}
+
+impl Measured {
+    /// What is sent for all of it, by the model: up and down, of an access and of an eviction.
+    pub(super) fn modelled_bytes(&self) -> Result<[[f64; 2]; 2], LabError> {
+        let (_, tree) = self.shape.params()?;
+        let Works { access, eviction, .. } = shares(tree, self.shape.block_bytes.into());
+        Ok([access, eviction].map(|work| [work.up_bytes, work.down_bytes]))
+    }
+}

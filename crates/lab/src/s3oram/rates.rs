@@ -1,0 +1,151 @@
+//! How fast this machine computes on shares, on one thread: measured, because a model of servers needs it.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use oblivio_shares::field::{Field, Gf256, Mersenne61};
+use oblivio_shares::sharing::{Parties, recover, share};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
+
+use super::Clock;
+use crate::LabError;
+
+/// Elements a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Multiplied and added in an inner product, of what comes from memory.
+    pub inner: f64,
+    /// Multiplied and added in a product with a matrix.
+    pub matrix: f64,
+    /// Shared among three servers.
+    pub share: f64,
+    /// Recovered from what three servers have.
+    pub recover: f64,
+}
+
+/// Of both fields.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Bytes: this project's shares.
+    pub bytes: Rates,
+    /// Mersenne-61, for the elements of eight bytes of the published form.
+    pub words: Rates,
+}
+
+/// How much is computed for a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Bytes of elements that an inner product goes through: more than caches hold.
+    pub stored_bytes: usize,
+    /// So long each is done again.
+    pub at_least: Duration,
+}
+
+impl Effort {
+    /// Some seconds.
+    pub const FULL: Self = Self { stored_bytes: 256 << 20, at_least: Duration::from_millis(400) };
+    /// No second, and rough.
+    pub const QUICK: Self = Self { stored_bytes: 8 << 20, at_least: Duration::from_millis(10) };
+}
+
+/// Rows of a path and of a bucket, and the bytes of a row.
+const PATH_SLOTS: usize = 1024;
+const SLOTS: usize = 333;
+const ROW_BYTES: usize = 4096;
+
+impl Machine {
+    /// Measures all rates.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] when nothing can be shared.
+    pub fn measure(effort: Effort, clock: &Clock) -> Result<Self, LabError> {
+        Ok(Self {
+            bytes: rates::<Gf256>(effort, clock)?,
+            words: rates::<Mersenne61>(effort, clock)?,
+        })
+    }
+}
+
+fn rates<F: Field>(effort: Effort, clock: &Clock) -> Result<Rates, LabError> {
+    let parties = Parties::new(3, 1).map_err(|error| LabError::Plan(error.to_string()))?;
+    let mut coins = StdRng::seed_from_u64(1);
+    let mut drawn = |count: usize| {
+        let mut elements = vec![F::ZERO; count];
+        F::draw(&mut coins, &mut elements);
+        elements
+    };
+    let row = ROW_BYTES / size_of::<F::Element>();
+
+    let stored = drawn(effort.stored_bytes / ROW_BYTES * row);
+    let query = drawn(PATH_SLOTS);
+    let slots: Vec<_> = stored.chunks_exact(row).collect();
+    let mut answer = vec![F::ZERO; row];
+    let inner = per_second(stored.len(), effort, clock, || {
+        for slots in slots.chunks(PATH_SLOTS) {
+            F::combine(&mut answer, &query[..slots.len()], 1, slots);
+        }
+        black_box(&answer);
+    });
+
+    let matrix = drawn(2 * SLOTS * SLOTS);
+    let rows = &slots[..2 * SLOTS];
+    let mut product = vec![F::ZERO; SLOTS * row];
+    let matrix = per_second(2 * SLOTS * SLOTS * row, effort, clock, || {
+        F::combine(&mut product, &matrix, SLOTS, rows);
+        black_box(&product);
+    });
+
+    let secret = &stored[..256 * row];
+    let mut turn = 0;
+    let mut coins = StdRng::seed_from_u64(2);
+    let shared = per_second(secret.len(), effort, clock, || {
+        turn += 1;
+        black_box(share::<F>(parties, secret, turn, &mut coins));
+    });
+    let recovered = per_second(secret.len(), effort, clock, || {
+        black_box(recover::<F>(&[1, 2, 3], &[secret, secret, secret]));
+    });
+    Ok(Rates { inner, matrix, share: shared, recover: recovered })
+}
+
+/// Does it over and over, and answers how many of the `elements` that it is each time are done in a second.
+fn per_second(elements: usize, effort: Effort, clock: &Clock, mut work: impl FnMut()) -> f64 {
+    // Memory is there the second time.
+    work();
+    let (start, mut times) = (clock(), 0u32);
+    loop {
+        work();
+        times += 1;
+        let took = clock().saturating_sub(start);
+        if took >= effort.at_least {
+            return f64::from(times) * elements as f64 / took.as_secs_f64();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// A clock that goes on by a millisecond whenever somebody looks.
+    #[test]
+    fn a_rate_is_what_was_done_by_the_clock() {
+        let looks = AtomicU64::new(0);
+        let clock: Clock = std::sync::Arc::new(move || {
+            Duration::from_millis(looks.fetch_add(1, Ordering::Relaxed))
+        });
+        let effort = Effort { stored_bytes: 4 << 20, at_least: Duration::from_millis(5) };
+        let mut done = 0;
+        let rate = per_second(100, effort, &clock, || done += 1);
+        assert!((rate - 100_000.0).abs() < 1e-6, "{rate}");
+        assert_eq!(done, 6);
+        // 1,024 rows of 4 KiB in a millisecond.
+        let Machine { bytes, words } = Machine::measure(effort, &clock).unwrap();
+        assert!((bytes.inner / (4 << 20) as f64 - 1e3).abs() < 1e-6, "{bytes:?}");
+        assert!((words.inner / (4 << 17) as f64 - 1e3).abs() < 1e-6, "{words:?}");
+    }
+}

@@ -1,0 +1,62 @@
+//! What came out, and the file that keeps it.
+
+use serde::{Deserialize, Serialize};
+
+use super::NAME;
+use super::claim::Claim;
+use super::figures::Cell;
+use super::ground::Ground;
+use super::points::Measured;
+use super::rates::Machine;
+use crate::LabError;
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    experiment: String,
+    /// The version of the program.
+    pub version: String,
+    /// How fast this machine computes.
+    pub machine: Machine,
+    /// What the paper states, and ours.
+    pub claims: Vec<Claim>,
+    /// The points of its figures, by the model.
+    pub cells: Vec<Cell>,
+    /// What real servers take apart from computing, if there were any.
+    pub ground: Option<Ground>,
+    /// Trees on real servers.
+    pub measured: Vec<Measured>,
+    /// What is wanted of them.
+    pub targets: Vec<Claim>,
+}
+
+impl Results {
+    pub(super) fn new(machine: Machine, claims: Vec<Claim>, cells: Vec<Cell>) -> Self {
+        Self {
+            experiment: NAME.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            machine,
+            claims,
+            cells,
+            ground: None,
+            measured: Vec::new(),
+            targets: Vec::new(),
+        }
+    }
+
+    /// The results file.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when a figure is not a number.
+    pub fn to_json(&self) -> Result<String, LabError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// What a results file says.
+    ///
+    /// # Errors
+    /// [`LabError::Results`] when it is none.
+    pub fn from_json(text: &str) -> Result<Self, LabError> {
+        Ok(serde_json::from_str(text)?)
+    }
+}

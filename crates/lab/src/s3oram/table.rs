@@ -1,0 +1,238 @@
+//! Tables in Markdown.
+
+use std::collections::BTreeMap;
+
+use super::Results;
+use super::claim::Claim;
+use super::figures::Cell;
+use super::ground::Ground;
+use super::points::{Measured, OFF_MAX, Timed};
+use super::spread::Spread;
+use super::work::Scheme;
+use crate::markdown;
+use crate::report::Verdict;
+
+impl Results {
+    /// All of it, for people.
+    pub fn text(&self) -> String {
+        let mut parts = vec![
+            self.machine_text(),
+            format!("## What the paper states\n\n{}", claims(&self.claims)),
+            self.figures_text(),
+        ];
+        if let Some(ground) = &self.ground {
+            parts.push(measured(ground, &self.measured));
+            parts.push(format!("## Targets\n\n{}", claims(&self.targets)));
+        }
+        parts.join("\n")
+    }
+
+    /// How many claims come out in each way.
+    pub fn summary(&self) -> String {
+        let count = |verdict| {
+            let all = self.claims.iter().chain(&self.targets);
+            all.filter(|claim| claim.verdict() == verdict).count()
+        };
+        format!(
+            "{} numbers agree, {} differ, {} are open",
+            count(Verdict::Agrees),
+            count(Verdict::Differs),
+            count(Verdict::Open)
+        )
+    }
+
+    fn machine_text(&self) -> String {
+        const HEAD: &str = "\
+| elements a second, one thread | inner product | product with a matrix | shared | recovered |
+|---|---:|---:|---:|---:|
+";
+        let rows = [("GF(2^8)", &self.machine.bytes), ("modulo 2^61 - 1", &self.machine.words)];
+        let rows = rows.map(|(name, rates)| {
+            let each = [rates.inner, rates.matrix, rates.share, rates.recover];
+            let cells = each.map(|rate| format!("{:.3e}", rate));
+            format!("| {name} | {} |", cells.join(" | "))
+        });
+        format!("## This machine\n\n{}", markdown::table(HEAD, rows))
+    }
+
+    fn figures_text(&self) -> String {
+        const ABOUT: &str = "\
+By the model; what the points of these figures are is not stated in the text, but for those above. Seconds of an access with its share of an eviction.
+";
+        let seconds = |cell: &Cell| format!("{:.2}", cell.parts.seconds());
+        let size = |cell: &Cell| {
+            let database = cell.database_bytes as f64 / f64::from(1 << 30);
+            format!("{database} GB in {} KiB", cell.block_bytes >> 10)
+        };
+        let rate = |cell: &Cell| format!("{} Mbit/s", cell.link.down_megabits);
+        let parts = |cell: &Cell| {
+            let parts = &cell.parts;
+            let each =
+                [parts.client, parts.servers, parts.client_server, parts.server_server, parts.disk];
+            each.map(|part| format!("{part:.3}")).join(" / ")
+        };
+        let of = |figure: u8, row: &dyn Fn(&Cell) -> String, shown: &dyn Fn(&Cell) -> String| {
+            grid(self.cells.iter().filter(|cell| cell.figure == figure), row, shown)
+        };
+        let disk = |cell: &Cell| format!("{} KiB, disk {}", cell.block_bytes >> 10, cell.disk);
+        let broken_down = "client / servers / client-server / between servers / disk";
+        [
+            format!("## The paper's figures\n\n{ABOUT}"),
+            format!("Fig. 3, home, fitted disk:\n\n{}", of(3, &size, &seconds)),
+            format!("Fig. 4, home, 40 GB, fitted disk:\n\n{}", of(4, &size, &seconds)),
+            format!("Fig. 5, home, 40 GB, {broken_down}:\n\n{}", of(5, &disk, &parts)),
+            format!("Fig. 6, LTE, fitted disk:\n\n{}", of(6, &size, &seconds)),
+            format!("Fig. 7, LTE, 40 GB, {broken_down}:\n\n{}", of(7, &disk, &parts)),
+            format!(
+                "Fig. 8, as fast up as down, 40 GB in 128 KiB, fitted disk:\n\n{}",
+                of(8, &rate, &seconds)
+            ),
+        ]
+        .join("\n")
+    }
+}
+
+/// A row for each place of a figure, and a column for each scheme.
+fn grid<'c>(
+    cells: impl Iterator<Item = &'c Cell>,
+    row: &dyn Fn(&Cell) -> String,
+    shown: &dyn Fn(&Cell) -> String,
+) -> String {
+    let mut rows: Vec<(String, BTreeMap<usize, String>)> = Vec::new();
+    for cell in cells {
+        let name = row(cell);
+        if rows.last().is_none_or(|(last, _)| *last != name) {
+            rows.push((name, BTreeMap::new()));
+        }
+        let column = Scheme::ALL.iter().position(|scheme| *scheme == cell.scheme);
+        if let (Some(column), Some((_, of_row))) = (column, rows.last_mut()) {
+            of_row.insert(column, shown(cell));
+        }
+    }
+    let names: Vec<_> = Scheme::ALL.iter().map(Scheme::to_string).collect();
+    let head = format!("| | {} |\n|---|{}\n", names.join(" | "), "---:|".repeat(names.len()));
+    let lines = rows.into_iter().map(|(name, cells)| {
+        format!("| {name} | {} |", cells.into_values().collect::<Vec<_>>().join(" | "))
+    });
+    markdown::table(&head, lines)
+}
+
+fn claims(claims: &[Claim]) -> String {
+    const HEAD: &str = "\
+| where | what | stated | ours | ratio | | |
+|---|---|---:|---:|---:|---|---|
+";
+    let rows = claims.iter().map(|claim| {
+        let Claim { place, what, unit, says, ours, remark } = claim;
+        let number = |number: Option<f64>| number.map_or("–".to_owned(), short);
+        let verdict = match claim.verdict() {
+            Verdict::Agrees => "agrees",
+            Verdict::Differs => "differs",
+            Verdict::Open => "open",
+        };
+        format!(
+            "| {place} | {what} | {says} {unit} | {} | {} | {verdict} | {remark} |",
+            number(*ours),
+            number(claim.ratio())
+        )
+    });
+    markdown::table(HEAD, rows)
+}
+
+/// Three digits.
+fn short(number: f64) -> String {
+    match number.abs() {
+        100.0.. => format!("{number:.0}"),
+        10.0.. => format!("{number:.1}"),
+        0.1.. => format!("{number:.2}"),
+        _ => format!("{number:.4}"),
+    }
+}
+
+fn measured(ground: &Ground, measured: &[Measured]) -> String {
+    const HEAD: &str = "\
+| tree | reached | what | measured, ms: mean ± deviation (median; least to most; times) | client, ms | model, ms | model is off by |
+|---|---|---|---|---:|---:|---:|
+";
+    let rows = measured.iter().flat_map(|point| {
+        let shape = point.shape;
+        let tree = format!(
+            "{} KiB, H {}, Z {}, A {}",
+            shape.block_bytes >> 10,
+            shape.height,
+            shape.slots,
+            shape.accesses
+        );
+        let by = point
+            .link
+            .map_or("loopback".to_owned(), |link| link.name().unwrap_or("a link").to_owned());
+        let timed = [("access", &point.access), ("eviction", &point.eviction)]
+            .map(|(what, timed)| format!("| {tree} | {by} | {what} | {} |", timed_cells(timed)));
+        let questions = ["its query", "its write"]
+            .into_iter()
+            .zip(&point.questions)
+            .map(|(what, spread)| format!("| {tree} | {by} | {what} | {} | | | |", shown(spread)));
+        let [access, eviction] = timed;
+        [access]
+            .into_iter()
+            .chain(questions.collect::<Vec<_>>())
+            .chain([eviction])
+            .collect::<Vec<_>>()
+    });
+    let bytes = measured.iter().filter(|point| point.link.is_some()).filter_map(|point| {
+        let [access, eviction] = point.modelled_bytes().ok()?;
+        let line = |what: &str, counted: [f64; 2], modelled: [f64; 2]| {
+            format!(
+                "{what} {:.0} up and {:.0} down, by the model {:.0} and {:.0}",
+                counted[0], counted[1], modelled[0], modelled[1]
+            )
+        };
+        let shape = point.shape;
+        Some(format!(
+            "- {} KiB, Z {}: bytes of {}; of {}.\n",
+            shape.block_bytes >> 10,
+            shape.slots,
+            line("an access", point.access_bytes, access),
+            line("an eviction", point.eviction_bytes, eviction)
+        ))
+    });
+    let off: Vec<_> = measured
+        .iter()
+        .flat_map(|point| [&point.access, &point.eviction])
+        .filter(|timed| timed.whole.count > 0)
+        .collect();
+    let fitting = off.iter().filter(|timed| timed.fits()).count();
+    format!(
+        "## Measured: three servers, TLS and files on this machine, which they share with the client\n\n{}\n\
+         The model is within {:.0} % of {fitting} of {} means. It knows this of the machine: a question takes {:.3} ms, {:.0} MB/s go through TLS and sockets, a server reads {:.0} and writes \
+         {:.0} MB/s of files while the others do, a little is durable after {:.2} ms, {} processors.\n\n{}",
+        markdown::table(HEAD, rows),
+        100.0 * OFF_MAX,
+        off.len(),
+        1e3 * ground.question_seconds,
+        ground.bytes_per_second / 1e6,
+        1e-6 / ground.read_byte_seconds,
+        1e-6 / ground.written_byte_seconds,
+        1e3 * ground.sync_seconds,
+        ground.processors,
+        bytes.collect::<String>()
+    )
+}
+
+fn timed_cells(timed: &Timed) -> String {
+    let remark = if timed.fits() { "" } else { ", more than 5 %" };
+    format!(
+        "{} | {:.2} | {:.2} | {:+.0} %{remark}",
+        shown(&timed.whole),
+        1e3 * timed.client.mean,
+        1e3 * timed.modelled.seconds(),
+        100.0 * timed.off_by()
+    )
+}
+
+fn shown(spread: &Spread) -> String {
+    let [mean, deviation, median, least, most] =
+        [spread.mean, spread.deviation, spread.median, spread.least, spread.most]
+            .map(|it| 1e3 * it);
+    format!("{mean:.2} ± {deviation:.2} ({median:.2}; {least:.2} to {most:.2}; {})", spread.count)
+}

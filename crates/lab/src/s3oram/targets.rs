@@ -1,0 +1,75 @@
+//! What is wanted of the points that were measured.
+
+use super::claim::{Claim, Says};
+use super::points::Measured;
+
+/// Seconds at most that were set as targets before anything was measured.
+pub(super) fn targets(measured: &[Measured]) -> Vec<Claim> {
+    let direct = |block_bytes: u32, height: u8, slots: u16| {
+        measured.iter().find(|it| {
+            let shape = it.shape;
+            it.link.is_none()
+                && (shape.block_bytes, shape.height, shape.slots) == (block_bytes, height, slots)
+        })
+    };
+    let (small, large) = (direct(4 << 10, 4, 333), direct(128 << 10, 2, 74));
+    let target = |what: &str, seconds: f64, ours: Option<f64>| Claim {
+        place: "target here".to_owned(),
+        what: what.to_owned(),
+        unit: "s".to_owned(),
+        says: Says::AtMost(seconds),
+        ours,
+        remark: "Measured directly; the mean.".to_owned(),
+    };
+    let question = |of: Option<&Measured>, it: usize| of.map(|it_| it_.questions[it].mean);
+    let eviction = |of: Option<&Measured>| of.map(|it| it.eviction.whole.mean);
+    vec![
+        target("4 KiB, H 4, Z 333: read", 0.003, question(small, 0)),
+        target("4 KiB, H 4, Z 333: eviction", 0.6, eviction(small)),
+        target("128 KiB, H 2, Z 74: read", 0.025, question(large, 0)),
+        target("128 KiB, H 2, Z 74: written to the root", 0.010, question(large, 1)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::Parts;
+    use super::super::points::{Shape, Timed};
+    use super::super::spread::Spread;
+    use super::*;
+    use crate::report::Verdict;
+
+    #[test]
+    fn a_target_is_met_or_missed_by_what_was_measured_directly() {
+        let spread = |mean: f64| Spread { mean, ..Spread::default() };
+        let timed = |mean: f64| Timed {
+            whole: spread(mean),
+            client: spread(0.0),
+            modelled: Parts { disk: mean * 1.06, ..Parts::default() },
+        };
+        assert!(!timed(1.0).fits() && (timed(2.0).off_by() - 0.06).abs() < 1e-9);
+        let of = |read: f64, link| Measured {
+            shape: Shape {
+                block_bytes: 4 << 10,
+                height: 4,
+                slots: 333,
+                accesses: 176,
+                evictions: [1, 1],
+            },
+            link,
+            access: timed(read),
+            questions: [read, read].map(spread),
+            eviction: timed(0.7),
+            access_bytes: [0.0; 2],
+            eviction_bytes: [0.0; 2],
+        };
+        let verdicts = |measured: &[Measured]| {
+            targets(measured).iter().map(Claim::verdict).collect::<Vec<_>>()
+        };
+        let open = Verdict::Open;
+        assert_eq!(verdicts(&[of(0.002, None)]), [Verdict::Agrees, Verdict::Differs, open, open]);
+        assert_eq!(verdicts(&[of(0.004, None)])[0], Verdict::Differs);
+        let home = crate::link::LINKS[0].link;
+        assert_eq!(verdicts(&[of(0.002, Some(home))]), [open; 4]);
+    }
+}
