@@ -1,8 +1,9 @@
 //! `oblivio lab run s3oram`.
 
+use std::fs;
 use std::sync::Arc;
 
-use oblivio_lab::s3oram::{Clock, Plan, Results, run};
+use oblivio_lab::s3oram::{Clock, Plan, Results, Servers, run};
 
 use super::keep_and_show;
 use super::share_servers::ShareServers;
@@ -15,11 +16,14 @@ use crate::{output, progress};
 /// `oblivio lab run s3oram`.
 pub(crate) fn run_s3oram(args: &S3oramArgs) -> Result<(), CliError> {
     let plan = if args.quick { Plan::quick() } else { Plan::full() };
-    let is_measured = args.measure || !args.quick;
-    let plan = Plan { shapes: if is_measured { Plan::full().shapes } else { Vec::new() }, ..plan };
+    let plan = if args.measure { Plan { shapes: Plan::full().shapes, ..plan } } else { plan };
     let output_dir = OutputDir::prepare(&args.output)?;
     let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
-    let mut servers = ShareServers::start(&folder)?;
+    let mut servers = match plan.shapes.is_empty() {
+        true => None,
+        false => Some(ShareServers::start(&folder)?),
+    };
+    let load_before = load();
 
     let stopwatch = Arc::new(Stopwatch::start());
     let clock: Clock = {
@@ -27,12 +31,22 @@ pub(crate) fn run_s3oram(args: &S3oramArgs) -> Result<(), CliError> {
         Arc::new(move || stopwatch.elapsed())
     };
     let bar = progress::bar(plan.total_accesses());
-    let results = run(&plan, &clock, &mut servers, &|done| bar.inc(done))?;
+    let measured = servers.as_mut().map(|servers| servers as &mut dyn Servers);
+    let mut results = run(&plan, &clock, measured, &|done| bar.inc(done))?;
+    results.meanwhile = load_before.zip(load()).map(|(before, after)| {
+        format!("load of the machine in the minute before it {before}, in the last one {after}")
+    });
     bar.finish_and_clear();
     let seconds = stopwatch.elapsed().as_secs_f64();
 
     let text = format!("{}\n{}\n{seconds:.0} s", results.text(), results.summary());
     keep_and_show(&output_dir, "s3oram.json", &results.to_json()?, &text, args.json)
+}
+
+/// How many threads want a processor, on average over the last minute.
+fn load() -> Option<String> {
+    let loads = fs::read_to_string("/proc/loadavg").ok()?;
+    loads.split(' ').next().map(str::to_owned)
 }
 
 /// Shows a results file again.

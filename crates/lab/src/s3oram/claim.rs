@@ -12,8 +12,8 @@ use crate::report::Verdict;
 pub enum Says {
     /// This, within a part of it.
     About(f64, f64),
-    /// From the one to the other.
-    Between(f64, f64),
+    /// From the one to the other, within a part of them.
+    Between(f64, f64, f64),
     /// As much or more.
     AtLeast(f64),
     /// As much or less.
@@ -33,8 +33,8 @@ pub struct Claim {
     pub what: String,
     /// In what it is counted.
     pub unit: String,
-    /// What is said.
-    pub says: Says,
+    /// What is said. None: it is not stated in the text.
+    pub says: Option<Says>,
     /// What comes out here. None: it is neither built nor modelled here.
     pub ours: Option<f64>,
     /// How it comes out, or why it differs.
@@ -46,7 +46,9 @@ impl Says {
     pub fn holds(self, ours: f64) -> bool {
         match self {
             Self::About(value, part) => (ours - value).abs() <= part * value,
-            Self::Between(least, most) => (least..=most).contains(&ours),
+            Self::Between(least, most, part) => {
+                (least * (1.0 - part)..=most * (1.0 + part)).contains(&ours)
+            }
             Self::AtLeast(value) => ours >= value,
             Self::AtMost(value) => ours <= value,
             Self::Above(value) => ours > value,
@@ -57,7 +59,7 @@ impl Says {
     /// The number to which ours is put in proportion: of two, the nearer one, or ours if it lies between.
     fn reference(self, ours: f64) -> f64 {
         match self {
-            Self::Between(least, most) => ours.clamp(least, most),
+            Self::Between(least, most, _) => ours.clamp(least, most),
             Self::About(value, _)
             | Self::AtLeast(value)
             | Self::AtMost(value)
@@ -70,16 +72,17 @@ impl Says {
 impl Claim {
     /// Whether it holds here.
     pub fn verdict(&self) -> Verdict {
-        match self.ours {
-            None => Verdict::Open,
-            Some(ours) if self.says.holds(ours) => Verdict::Agrees,
-            Some(_) => Verdict::Differs,
+        match (self.says, self.ours) {
+            (Some(says), Some(ours)) if says.holds(ours) => Verdict::Agrees,
+            (Some(_), Some(_)) => Verdict::Differs,
+            (None, _) | (_, None) => Verdict::Open,
         }
     }
 
     /// Ours as a part of what is said.
     pub fn ratio(&self) -> Option<f64> {
-        self.ours.map(|ours| ours / self.says.reference(ours))
+        let (says, ours) = (self.says?, self.ours?);
+        Some(ours / says.reference(ours))
     }
 }
 
@@ -87,7 +90,7 @@ impl fmt::Display for Says {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::About(value, _) => write!(f, "{value}"),
-            Self::Between(least, most) => write!(f, "{least} to {most}"),
+            Self::Between(least, most, _) => write!(f, "{least} to {most}"),
             Self::AtLeast(value) => write!(f, "{value} or more"),
             Self::AtMost(value) => write!(f, "{value} or less"),
             Self::Above(value) => write!(f, "more than {value}"),
@@ -105,8 +108,9 @@ mod tests {
         for (says, right, wrong) in [
             (Says::About(2.5, 0.1), 2.7, 2.8),
             (Says::About(2.5, 0.1), 2.3, 2.2),
-            (Says::Between(5.0, 8.0), 5.0, 4.9),
-            (Says::Between(5.0, 8.0), 8.0, 8.1),
+            (Says::Between(5.0, 8.0, 0.0), 5.0, 4.9),
+            (Says::Between(5.0, 8.0, 0.0), 8.0, 8.1),
+            (Says::Between(6.0, 7.0, 0.1), 7.6, 7.8),
             (Says::AtLeast(2.0), 2.0, 1.9),
             (Says::AtMost(1.0), 1.0, 1.1),
             (Says::Above(90.0), 91.0, 90.0),
@@ -116,7 +120,7 @@ mod tests {
                 place: String::new(),
                 what: String::new(),
                 unit: String::new(),
-                says,
+                says: Some(says),
                 ours,
                 remark: String::new(),
             };
@@ -124,7 +128,7 @@ mod tests {
             assert_eq!(of(Some(wrong)).verdict(), Verdict::Differs, "{says}: {wrong}");
             assert_eq!(of(None).verdict(), Verdict::Open);
         }
-        let within = Says::Between(5.0, 8.0);
+        let within = Says::Between(5.0, 8.0, 0.0);
         assert_eq!([4.0, 6.0, 16.0].map(|ours| ours / within.reference(ours)), [0.8, 1.0, 2.0]);
     }
 }

@@ -93,10 +93,13 @@ impl Parts {
 /// Links between servers in the paper: 250 Mbit/s, and 15 ms.
 const PAPER_BETWEEN: Link = Link::new(250.0, 250.0, 15.0);
 
+/// Of a server of the paper: its sixteen virtual processors are eight.
+const PAPER_PROCESSORS: f64 = 8.0;
+
 impl Place {
-    /// The servers of the paper behind a link. One processor of each computes.
+    /// The servers of the paper behind a link. Each of their processors is as fast as one here.
     pub fn paper(link: Link, disk: Disk) -> Self {
-        Self { link, between: PAPER_BETWEEN, disk, processors: 1.0 }
+        Self { link, between: PAPER_BETWEEN, disk, processors: PAPER_PROCESSORS }
     }
 
     /// What `work` takes here, at these rates.

@@ -10,6 +10,7 @@ use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
 use super::Clock;
+use super::spread::Spread;
 use crate::LabError;
 
 /// Elements a second.
@@ -50,10 +51,16 @@ impl Effort {
     pub const QUICK: Self = Self { stored_bytes: 8 << 20, at_least: Duration::from_millis(10) };
 }
 
-/// Rows of a path and of a bucket, and the bytes of a row.
+/// Slots of a path, and bytes of one.
 const PATH_SLOTS: usize = 1024;
-const SLOTS: usize = 333;
 const ROW_BYTES: usize = 4096;
+
+/// Slots of a bucket, and bytes of a part of one: as large as a server multiplies at once.
+const SLOTS: usize = 333;
+const PART_BYTES: usize = 1024;
+
+/// What is shared at once, about: a block.
+const SECRET_BYTES: usize = 128 << 10;
 
 impl Machine {
     /// Measures all rates.
@@ -76,28 +83,32 @@ fn rates<F: Field>(effort: Effort, clock: &Clock) -> Result<Rates, LabError> {
         F::draw(&mut coins, &mut elements);
         elements
     };
-    let row = ROW_BYTES / size_of::<F::Element>();
+    let elements = |bytes: usize| bytes / size_of::<F::Element>();
 
-    let stored = drawn(effort.stored_bytes / ROW_BYTES * row);
+    let row = elements(ROW_BYTES);
+    let stored = drawn(elements(effort.stored_bytes));
     let query = drawn(PATH_SLOTS);
     let slots: Vec<_> = stored.chunks_exact(row).collect();
+    let mut paths = slots.chunks_exact(PATH_SLOTS).cycle();
     let mut answer = vec![F::ZERO; row];
-    let inner = per_second(stored.len(), effort, clock, || {
-        for slots in slots.chunks(PATH_SLOTS) {
-            F::combine(&mut answer, &query[..slots.len()], 1, slots);
+    let inner = per_second(PATH_SLOTS * row, effort, clock, || {
+        if let Some(path) = paths.next() {
+            F::combine(&mut answer, &query, 1, path);
         }
         black_box(&answer);
     });
 
+    let part = elements(PART_BYTES);
     let matrix = drawn(2 * SLOTS * SLOTS);
-    let rows = &slots[..2 * SLOTS];
-    let mut product = vec![F::ZERO; SLOTS * row];
-    let matrix = per_second(2 * SLOTS * SLOTS * row, effort, clock, || {
-        F::combine(&mut product, &matrix, SLOTS, rows);
+    let parts = drawn(2 * SLOTS * part);
+    let rows: Vec<_> = parts.chunks_exact(part).collect();
+    let mut product = vec![F::ZERO; SLOTS * part];
+    let matrix = per_second(2 * SLOTS * SLOTS * part, effort, clock, || {
+        F::combine(&mut product, &matrix, SLOTS, &rows);
         black_box(&product);
     });
 
-    let secret = &stored[..256 * row];
+    let secret = &stored[..elements(SECRET_BYTES)];
     let mut turn = 0;
     let mut coins = StdRng::seed_from_u64(2);
     let shared = per_second(secret.len(), effort, clock, || {
@@ -110,19 +121,20 @@ fn rates<F: Field>(effort: Effort, clock: &Clock) -> Result<Rates, LabError> {
     Ok(Rates { inner, matrix, share: shared, recover: recovered })
 }
 
-/// Does it over and over, and answers how many of the `elements` that it is each time are done in a second.
+/// Does it over and over, and answers how many of the `elements` that it is each time are done in a second. That is short, and the median counts: others who take the processor
+/// meanwhile are not to be measured.
 fn per_second(elements: usize, effort: Effort, clock: &Clock, mut work: impl FnMut()) -> f64 {
     // Memory is there the second time.
     work();
-    let (start, mut times) = (clock(), 0u32);
-    loop {
+    let (start, mut times) = (clock(), Vec::new());
+    let mut last = start;
+    while last.saturating_sub(start) < effort.at_least {
         work();
-        times += 1;
-        let took = clock().saturating_sub(start);
-        if took >= effort.at_least {
-            return f64::from(times) * elements as f64 / took.as_secs_f64();
-        }
+        let now = clock();
+        times.push(now.saturating_sub(last).as_secs_f64());
+        last = now;
     }
+    elements as f64 / Spread::of(times).median
 }
 
 #[cfg(test)]
@@ -143,7 +155,7 @@ mod tests {
         let rate = per_second(100, effort, &clock, || done += 1);
         assert!((rate - 100_000.0).abs() < 1e-6, "{rate}");
         assert_eq!(done, 6);
-        // 1,024 rows of 4 KiB in a millisecond.
+        // A path of 1,024 slots of 4 KiB in a millisecond.
         let Machine { bytes, words } = Machine::measure(effort, &clock).unwrap();
         assert!((bytes.inner / (4 << 20) as f64 - 1e3).abs() < 1e-6, "{bytes:?}");
         assert!((words.inner / (4 << 17) as f64 - 1e3).abs() < 1e-6, "{words:?}");

@@ -24,6 +24,8 @@ pub struct Results {
     pub cells: Vec<Cell>,
     /// What real servers take apart from computing, if there were any.
     pub ground: Option<Ground>,
+    /// What else the machine did, as far as whoever ran this knows.
+    pub meanwhile: Option<String>,
     /// Trees on real servers.
     pub measured: Vec<Measured>,
     /// What is wanted of them.
@@ -39,6 +41,7 @@ impl Results {
             claims,
             cells,
             ground: None,
+            meanwhile: None,
             measured: Vec::new(),
             targets: Vec::new(),
         }

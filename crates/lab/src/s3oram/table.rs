@@ -21,7 +21,8 @@ impl Results {
             self.figures_text(),
         ];
         if let Some(ground) = &self.ground {
-            parts.push(measured(ground, &self.measured));
+            let meanwhile = self.meanwhile.as_ref().map(|it| format!("Meanwhile: {it}.\n"));
+            parts.push(measured(ground, &self.measured, &meanwhile.unwrap_or_default()));
             parts.push(format!("## Targets\n\n{}", claims(&self.targets)));
         }
         parts.join("\n")
@@ -31,7 +32,8 @@ impl Results {
     pub fn summary(&self) -> String {
         let count = |verdict| {
             let all = self.claims.iter().chain(&self.targets);
-            all.filter(|claim| claim.verdict() == verdict).count()
+            let stated = all.filter(|claim| claim.says.is_some());
+            stated.filter(|claim| claim.verdict() == verdict).count()
         };
         format!(
             "{} numbers agree, {} differ, {} are open",
@@ -124,17 +126,16 @@ fn claims(claims: &[Claim]) -> String {
 ";
     let rows = claims.iter().map(|claim| {
         let Claim { place, what, unit, says, ours, remark } = claim;
-        let number = |number: Option<f64>| number.map_or("–".to_owned(), short);
         let verdict = match claim.verdict() {
             Verdict::Agrees => "agrees",
             Verdict::Differs => "differs",
             Verdict::Open => "open",
         };
-        format!(
-            "| {place} | {what} | {says} {unit} | {} | {} | {verdict} | {remark} |",
-            number(*ours),
-            number(claim.ratio())
-        )
+        let stated = says
+            .map_or_else(|| "not stated in the text".to_owned(), |says| format!("{says} {unit}"));
+        let ours = ours.map_or_else(|| "–".to_owned(), |ours| format!("{} {unit}", short(ours)));
+        let ratio = claim.ratio().map_or_else(|| "–".to_owned(), short);
+        format!("| {place} | {what} | {stated} | {ours} | {ratio} | {verdict} | {remark} |")
     });
     markdown::table(HEAD, rows)
 }
@@ -149,10 +150,10 @@ fn short(number: f64) -> String {
     }
 }
 
-fn measured(ground: &Ground, measured: &[Measured]) -> String {
+fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
     const HEAD: &str = "\
-| tree | reached | what | measured, ms: mean ± deviation (median; least to most; times) | client, ms | model, ms | model is off by |
-|---|---|---|---|---:|---:|---:|
+| tree | reached | what | measured, ms: mean ± deviation (median; least to most; times) | client, ms | model, ms | model is off the mean by | the median |
+|---|---|---|---|---:|---:|---:|---:|
 ";
     let rows = measured.iter().flat_map(|point| {
         let shape = point.shape;
@@ -168,10 +169,10 @@ fn measured(ground: &Ground, measured: &[Measured]) -> String {
             .map_or("loopback".to_owned(), |link| link.name().unwrap_or("a link").to_owned());
         let timed = [("access", &point.access), ("eviction", &point.eviction)]
             .map(|(what, timed)| format!("| {tree} | {by} | {what} | {} |", timed_cells(timed)));
-        let questions = ["its query", "its write"]
-            .into_iter()
-            .zip(&point.questions)
-            .map(|(what, spread)| format!("| {tree} | {by} | {what} | {} | | | |", shown(spread)));
+        let questions =
+            ["its query", "its write"].into_iter().zip(&point.questions).map(|(what, spread)| {
+                format!("| {tree} | {by} | {what} | {} | | | | |", shown(spread))
+            });
         let [access, eviction] = timed;
         [access]
             .into_iter()
@@ -204,9 +205,10 @@ fn measured(ground: &Ground, measured: &[Measured]) -> String {
     let fitting = off.iter().filter(|timed| timed.fits()).count();
     format!(
         "## Measured: three servers, TLS and files on this machine, which they share with the client\n\n{}\n\
-         The model is within {:.0} % of {fitting} of {} means. It knows this of the machine: a question takes {:.3} ms, {:.0} MB/s go through TLS and sockets, a server reads {:.0} and writes \
+         {}The model is within {:.0} % of {fitting} of {} means. It knows this of the machine: a question takes {:.3} ms, {:.0} MB/s go through TLS and sockets, a server reads {:.0} and writes \
          {:.0} MB/s of files while the others do, a little is durable after {:.2} ms, {} processors.\n\n{}",
         markdown::table(HEAD, rows),
+        meanwhile,
         100.0 * OFF_MAX,
         off.len(),
         1e3 * ground.question_seconds,
@@ -222,11 +224,12 @@ fn measured(ground: &Ground, measured: &[Measured]) -> String {
 fn timed_cells(timed: &Timed) -> String {
     let remark = if timed.fits() { "" } else { ", more than 5 %" };
     format!(
-        "{} | {:.2} | {:.2} | {:+.0} %{remark}",
+        "{} | {:.2} | {:.2} | {:+.0} %{remark} | {:+.0} %",
         shown(&timed.whole),
         1e3 * timed.client.mean,
         1e3 * timed.modelled.seconds(),
-        100.0 * timed.off_by()
+        100.0 * timed.off_by(),
+        100.0 * timed.off_median_by()
     )
 }
 

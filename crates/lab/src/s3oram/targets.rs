@@ -17,7 +17,7 @@ pub(super) fn targets(measured: &[Measured]) -> Vec<Claim> {
         place: "target here".to_owned(),
         what: what.to_owned(),
         unit: "s".to_owned(),
-        says: Says::AtMost(seconds),
+        says: Some(Says::AtMost(seconds)),
         ours,
         remark: "Measured directly; the mean.".to_owned(),
     };
