@@ -194,6 +194,38 @@ fn many_connections_share_the_rate() {
 }
 
 #[test]
+fn relays_beside_each_other_share_the_rate_and_the_counts() {
+    let slow = Link::new(8.0, 8.0, 0.0);
+    let listeners = [(); 2].map(|()| TcpListener::bind(ANY_PORT).unwrap());
+    let [first, second] = [0, 1].map(|at| listeners[at].local_addr().unwrap());
+    let any = ANY_PORT.parse().unwrap();
+    let relay = Relay::bind(any, first, slow, None).unwrap();
+    let beside = relay.beside(any, second).unwrap();
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for relay in [&relay, &beside] {
+            scope.spawn(move || relay.run(&|| start.elapsed()));
+        }
+        let [mut one, mut other] =
+            [(&relay, &listeners[0]), (&beside, &listeners[1])].map(|(relay, to)| pair(relay, to));
+        let sent = Instant::now();
+        let send = |mut stream: TcpStream| {
+            scope.spawn(move || stream.write_all(&[7; 100_000]).unwrap());
+        };
+        [one.0, other.0].map(send);
+        let mut buffer = vec![0; 100_000];
+        one.1.read_exact(&mut buffer).unwrap();
+        other.1.read_exact(&mut buffer).unwrap();
+        // A byte a microsecond, of both together.
+        assert!(sent.elapsed() >= Duration::from_millis(199));
+        relay.stop();
+        beside.stop();
+    });
+    assert_eq!(relay.counts(), beside.counts());
+    assert_eq!(relay.counts().up.bytes, 200_000);
+}
+
+#[test]
 fn who_does_not_read_stops_its_sender_and_nobody_else() {
     in_a_quiet_moment(|| {
         let link = Link::new(400.0, 400.0, 2.0);

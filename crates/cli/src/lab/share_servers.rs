@@ -185,3 +185,37 @@ fn no_servers(error: impl std::fmt::Display) -> LabError {
     let message = format!("no servers to measure: {error}; leave them out with --quick");
     LabError::Engine(Error::new(ErrorKind::Store, message))
 }
+
+#[cfg(test)]
+mod tests {
+    use oblivio_lab::s3oram::{Clock, Effort, Plan, Results, Shape, run};
+
+    use super::*;
+
+    /// The smallest tree that there can be of short blocks, on real servers and behind the link.
+    #[test]
+    fn a_small_tree_is_measured_directly_and_behind_a_link_with_the_bytes_of_the_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut servers = ShareServers::start(folder.path()).unwrap();
+        let shape =
+            Shape { block_bytes: 4096, height: 1, slots: 74, accesses: 16, evictions: [1, 1] };
+        let plan = Plan { effort: Effort::QUICK, shapes: vec![shape] };
+        let stopwatch = Stopwatch::start();
+        let clock: Clock = Arc::new(move || stopwatch.elapsed());
+        let results = run(&plan, &clock, Some(&mut servers), &|_| ()).unwrap();
+        assert_eq!(results.measured.len(), 2);
+        for point in &results.measured {
+            assert_eq!((point.access.whole.count, point.eviction.whole.count), (15, 1));
+            // Two shares and two queries go up, but for the heads of messages.
+            let [up, down] = point.access_bytes;
+            assert!((8_400.0..9_000.0).contains(&up), "{up}");
+            assert!((12_288.0..12_600.0).contains(&down), "{down}");
+        }
+        let behind = &results.measured[1];
+        // Two trips of 15 ms at least.
+        assert!(behind.link.is_some() && behind.access.whole.least >= 0.03);
+        let again = Results::from_json(&results.to_json().unwrap()).unwrap();
+        assert_eq!(again.text(), results.text());
+        assert!(results.text().contains("its write"));
+    }
+}

@@ -200,6 +200,24 @@ fn the_lab_puts_orams_on_links() {
 }
 
 #[test]
+fn the_lab_puts_what_s3oram_states_beside_a_model() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "lab list").contains("\ns3oram "));
+    let tables = good(&dir, "lab run s3oram --quick --output out");
+    for what in ["20.3 s", "PoissCDF 0.888", "not stated in the text", "Fig. 8", "numbers agree"] {
+        assert!(tables.contains(what), "no {what:?} in {tables}");
+    }
+    let again = good(&dir, "lab draw out/s3oram.json");
+    assert!(tables.starts_with(again.trim_end()), "{again}");
+    let json = good(&dir, "lab run s3oram --quick --output out --json");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(results["experiment"], "s3oram");
+    // Sixty-nine places of six figures, six schemes.
+    assert_eq!(results["cells"].as_array().unwrap().len(), 69 * 6);
+    assert!(results["measured"].as_array().unwrap().is_empty());
+}
+
+#[test]
 fn the_lab_puts_its_dram_beside_others_and_the_report_draws_it() {
     let dir = TempDir::new().unwrap();
     assert!(good(&dir, "lab list").contains("\ndram "));
