@@ -212,7 +212,7 @@ fn relays_beside_each_other_share_the_rate_and_the_counts() {
         let send = |mut stream: TcpStream| {
             scope.spawn(move || stream.write_all(&[7; 100_000]).unwrap());
         };
-        [one.0, other.0].map(send);
+        [one.0, other.0].into_iter().for_each(send);
         let mut buffer = vec![0; 100_000];
         one.1.read_exact(&mut buffer).unwrap();
         other.1.read_exact(&mut buffer).unwrap();

@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(done, 6);
         // A path of 1,024 slots of 4 KiB in a millisecond.
         let Machine { bytes, words } = Machine::measure(effort, &clock).unwrap();
-        assert!((bytes.inner / (4 << 20) as f64 - 1e3).abs() < 1e-6, "{bytes:?}");
-        assert!((words.inner / (4 << 17) as f64 - 1e3).abs() < 1e-6, "{words:?}");
+        assert!((bytes.inner / f64::from(4 << 20) - 1e3).abs() < 1e-6, "{bytes:?}");
+        assert!((words.inner / f64::from(4 << 17) - 1e3).abs() < 1e-6, "{words:?}");
     }
 }
