@@ -8,7 +8,7 @@ use std::thread;
 
 use oblivio_core::BucketId;
 use oblivio_core::store::ShareServers;
-use oblivio_shares::message::{Point, Request, SlotName};
+use oblivio_shares::message::{Point, Request, Slots};
 use oblivio_shares::tree::Tree;
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +64,8 @@ impl Ground {
         };
         let question_seconds = median(&Request::Epoch, QUESTIONS)?;
         let leaf = BucketId::new(tree.height(), 0);
-        let slot = SlotName { bucket: leaf, slot: 0 };
-        let fetched = median(&Request::Fetch { at: Point::default(), slot }, FETCHES)?;
+        let slots = Slots { bucket: leaf, first: 0, count: 1 };
+        let fetched = median(&Request::Fetch { at: Point::default(), slots }, FETCHES)?;
         let bytes = SERVERS * slot_bytes as f64;
         let files = files(folder, clock).map_err(|error| {
             LabError::Output(format!("{}: {error}; choose another folder", folder.display()))

@@ -112,6 +112,10 @@ impl ShareServers for Metered {
         answered
     }
 
+    fn wait_for_missing(&mut self) {
+        self.with_servers(|servers| servers.wait_for_missing());
+    }
+
     fn key(&self, server: usize) -> [u8; 32] {
         self.with_servers(|servers| servers.key(server)).unwrap_or_default()
     }
