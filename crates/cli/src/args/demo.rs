@@ -24,7 +24,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR", default_value = "oblivio-demo")]
     pub(crate) output: PathBuf,
     /// What keeps the volume: a file; a bucket server in a process of its own, which is killed in between; or share servers,
-    /// one of which is.
+    /// one of which is killed.
     #[arg(long, value_enum, default_value_t = DemoStore::File)]
     pub(crate) store: DemoStore,
     /// With `--store shares`: how many there are. Three wait for the one that is killed; five go on without it.

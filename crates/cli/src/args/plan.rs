@@ -82,6 +82,12 @@ impl WishArgs {
         self.scheme.clone().unwrap_or_else(|| default.name().to_owned())
     }
 
+    /// Whether the scheme that is asked for stands on share servers alone.
+    pub(crate) fn is_for_share_servers(&self) -> bool {
+        let named = self.scheme.as_deref();
+        SCHEMES.iter().any(|scheme| scheme.needs_servers() && named == Some(scheme.name()))
+    }
+
     /// Bytes of a block of such a volume.
     pub(crate) fn block_bytes(&self, kind: StoreKind) -> u64 {
         let default = match kind {

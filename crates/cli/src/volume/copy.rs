@@ -28,6 +28,13 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
             path.display()
         )));
     }
+    if [from, to].iter().any(|it| matches!(it, Location::Shares(_))) {
+        return Err(CliError::Input(
+            "what share servers hold of a volume follows from who they are, and is not copied: serve both volumes (oblivio serve nbd), and copy the disk \
+             from one to the other, with nbdcopy say"
+                .into(),
+        ));
+    }
     let options = StoreOptions { read_only: true, ..StoreOptions::default() };
     let OpenedStore { store: mut source, condition } = from.open(&options)?;
     condition.damage.iter().for_each(|damage| output::remark(&format!("{from}: {damage}")));

@@ -59,9 +59,15 @@ fn kind(args: &PlanArgs) -> StoreKind {
             let colluding = args.colluding.unwrap_or((servers - 1) / 2).into();
             StoreKind::Shares { servers: servers.into(), colluding }
         }
+        None if args.wish.is_for_share_servers() => {
+            StoreKind::Shares { servers: SHARE_SERVERS, colluding: (SHARE_SERVERS - 1) / 2 }
+        }
         None => StoreKind::default(),
     }
 }
+
+/// Unless another number of them is asked for.
+const SHARE_SERVERS: usize = 3;
 
 /// The parameters of a volume, and what they cost.
 pub(crate) struct Plan {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use oblivio_store::StoreOptions;
+use oblivio_store::{Location, StoreOptions};
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::VolumeParams;
@@ -28,8 +28,13 @@ pub(super) struct Salvage {
 impl Salvage {
     /// Opens store and directory to be read, and nothing else.
     pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
-        let options =
-            StoreOptions { read_only: true, may_be_cut_off: true, ..StoreOptions::default() };
+        // Servers compute for who may write, and keep everybody else out meanwhile.
+        let computes = matches!(at.place.volume, Location::Shares(_));
+        let options = StoreOptions {
+            read_only: !computes,
+            may_be_cut_off: !computes,
+            ..StoreOptions::default()
+        };
         let unlocking = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
         let dir = state_home::open_to_read(&unlocking.state)?;
         Ok(Self { unlocking, dir })

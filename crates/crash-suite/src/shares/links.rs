@@ -87,6 +87,12 @@ impl Peers for Others<'_> {
         }
         Ok(())
     }
+
+    fn give_up(&self) {
+        for (_, mailbox) in self.links.mailboxes().values() {
+            mailbox.is_lost(self.dealer.server);
+        }
+    }
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -28,10 +28,19 @@ impl VolumeOnLink {
     /// What the parameters say of themselves.
     pub fn of(config: &dyn DurableConfig) -> Result<Self, Error> {
         let cost = config.cost()?;
-        let piece_bytes = piece_bytes(config)?;
         let block_bytes = u64::from(config.block_bytes());
         let facts = config.facts();
-        let has_evictions = facts.iter().any(|fact| matches!(fact, Fact::Value("evict_period", _)));
+        // Each share server is sent a message, and answers with one.
+        let servers = facts.iter().find_map(|fact| match fact {
+            Fact::Value("servers", FactValue::Number(servers)) => Some(*servers as f64),
+            _ => None,
+        });
+        let piece_bytes = match servers {
+            Some(servers) => cost.read_bytes_per_access / servers,
+            None => piece_bytes(config)?,
+        };
+        let has_evictions = servers.is_none()
+            && facts.iter().any(|fact| matches!(fact, Fact::Value("evict_period", _)));
         let traffic = |read_bytes: f64, written_bytes: f64, trips: f64| {
             // Evictions write what they read: what is left over is what the access is for.
             let answer_bytes = if has_evictions { read_bytes - written_bytes } else { read_bytes };

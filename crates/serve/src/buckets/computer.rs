@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Shutdown;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use oblivio_shares::host::{Host, Mailbox};
@@ -86,9 +87,14 @@ impl Computer {
         if lines.is_none() && host.setup().is_some() {
             *lines = Some(Lines::new(host, whose, computing));
         }
-        let lines = lines.as_ref();
-        lines.into_iter().for_each(Lines::begin);
-        let answer = host.answer(message, &Dealing { lines, service }, check);
+        lines.iter().for_each(Lines::begin);
+        let is_given_up = AtomicBool::new(false);
+        let dealing = Dealing { lines: lines.as_ref(), service, is_given_up };
+        let answer = host.answer(message, &dealing, check);
+        if dealing.is_given_up.into_inner() {
+            // Who waits for this server learns it by the end of the link. There are others for what is asked next.
+            *lines = None;
+        }
         if let Some(inlet) = &mut *self.inlet()
             && inlet.setup.is_none()
         {

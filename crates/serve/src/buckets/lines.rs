@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -70,6 +71,8 @@ pub(super) struct Dealing<'a> {
     /// None before the shares are set up.
     pub(super) lines: Option<&'a Lines>,
     pub(super) service: &'a Service,
+    /// Set when an eviction fails here.
+    pub(super) is_given_up: AtomicBool,
 }
 
 impl Peers for Dealing<'_> {
@@ -84,6 +87,10 @@ impl Peers for Dealing<'_> {
             .map_err(|error| io::Error::new(error.kind(), format!("server {to}: {error}")))?;
         self.service.metrics.dealt_out.one(dealt.len());
         Ok(())
+    }
+
+    fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Relaxed);
     }
 }
 

@@ -54,4 +54,7 @@ pub trait Peers: Sync {
     /// # Errors
     /// When that server cannot be reached.
     fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()>;
+
+    /// This server does not come to an end with an eviction: the links to the others are ended, so that they do not wait for it.
+    fn give_up(&self);
 }

@@ -125,7 +125,9 @@ impl Host {
                 return self.files()?.selected(at, select).map(Answer::Share);
             }
             Request::Write { at, block } => self.files()?.write(at, block)?,
-            Request::Evict { evict, dealers } => self.evict(evict, &dealers, peers)?,
+            Request::Evict { evict, dealers } => {
+                self.evict(evict, &dealers, peers).inspect_err(|_| peers.give_up())?;
+            }
             Request::GoBack { evictions } => self.files()?.go_back(evictions)?,
             Request::Fetch { at, slots } => {
                 return self.files()?.fetched(at, slots).map(Answer::Share);

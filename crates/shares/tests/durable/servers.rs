@@ -53,6 +53,10 @@ impl Peers for Others {
         }
         self.mailboxes[at].take(self.from, dealt).map_err(|_| io::ErrorKind::InvalidData.into())
     }
+
+    fn give_up(&self) {
+        self.mailboxes.iter().for_each(|mailbox| mailbox.is_lost(self.from));
+    }
 }
 
 /// A store that is these servers. Copies are connections to the same.

@@ -58,6 +58,10 @@ impl Peers for Others {
         }
         mailbox.take(self.from, dealt).map_err(|_| io::Error::other("it is not wanted"))
     }
+
+    fn give_up(&self) {
+        self.mailboxes.iter().for_each(|mailbox| mailbox.is_lost(self.from));
+    }
 }
 
 impl World {

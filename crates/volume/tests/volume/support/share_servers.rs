@@ -64,6 +64,10 @@ impl Peers for Others {
         let mailbox = &self.mailboxes[usize::from(to) - 1];
         mailbox.take(self.from, dealt).map_err(|_| io::ErrorKind::InvalidData.into())
     }
+
+    fn give_up(&self) {
+        self.mailboxes.iter().for_each(|mailbox| mailbox.is_lost(self.from));
+    }
 }
 
 /// The servers. Copies are the same.
