@@ -123,7 +123,9 @@ impl Heard {
     pub(super) fn check(&self) -> Result<usize, Twice> {
         for (before, after) in self.queries.iter().zip(&self.queries[1.min(self.queries.len())..]) {
             if after.0 < before.0 || after.0 == before.0 && after.1 != before.1 {
-                return Err(Twice(format!("after the query {before:?} came {after:?}")));
+                return Err(Twice(format!(
+                    "servers saw {after:?} after {before:?}: accesses go back, or change"
+                )));
             }
         }
         let mut by_seed: HashMap<Seed, &Sharing> = HashMap::new();
@@ -136,7 +138,10 @@ impl Heard {
                 };
                 if sharing.shares.iter().any(differ) {
                     let Sharing { of, .. } = sharing;
-                    return Err(Twice(format!("a seed is of {:?} and of {of:?}", first.of)));
+                    return Err(Twice(format!(
+                        "a seed is of {:?} and of another {of:?}",
+                        first.of
+                    )));
                 }
             }
         }

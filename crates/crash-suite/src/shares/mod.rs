@@ -155,7 +155,7 @@ impl Servers {
             return Err(loss("servers waited for each other in an eviction".into()));
         }
         let heard = lock(&machines.heard).check();
-        heard.map(drop).map_err(|twice| loss(format!("shares with the same chance: {twice}")))
+        heard.map(drop).map_err(|twice| loss(twice.to_string()))
     }
 }
 
@@ -415,6 +415,6 @@ mod tests {
     fn a_server_that_draws_the_same_again_after_its_death_is_noticed() {
         check(false).unwrap();
         let loss = check(true).unwrap_err();
-        assert!(loss.message.contains("the same chance"), "{loss}");
+        assert!(loss.message.contains("a seed is of"), "{loss}");
     }
 }
