@@ -11,10 +11,11 @@ const SHAPE: &str = "servers_are_asked_the_same_whatever_the_owner_does";
 const LEAVES: &str = "leaves_are_uniform_whatever_the_owner_does";
 const AGAIN: &str = "nothing_is_shown_twice_but_the_access_that_was_under_way";
 const FAILURES: &str = "of_three_servers_one_that_lies_makes_all_accesses_fail_alike";
+const SEEDS: &str = "no_seed_is_drawn_twice";
 const OLD: &str = "an_old_directory_is_refused";
 
 /// An access, as it is drawn.
-const STEP: &str = "let step = Step { address, from: leaf.unwrap_or(drawn), to };";
+const STEP: &str = "let step = Step { address, from: leaf.unwrap_or(drawn), to, salt };";
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
@@ -25,7 +26,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "let sealed = self.select(at, step)?;",
             replacement: "let sealed = self.select(at, step)?;
         if step.address.is_some_and(|address| self.known.is_live(address)) {
-            self.standing()?;
+            self.tell()?;
         }",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[SHAPE])],
@@ -46,7 +47,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: ARRAY,
             find: STEP,
-            replacement: "let step = Step { address, from: leaf.unwrap_or(drawn), to: leaf.unwrap_or(to) };",
+            replacement: "let step = Step { address, from: leaf.unwrap_or(drawn), to: leaf.unwrap_or(to), salt };",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[LEAVES])],
     },
@@ -57,7 +58,7 @@ pub(super) const LEAKS: &[Leak] = &[
             file: ARRAY,
             find: STEP,
             replacement: "let drawn = if address.is_some() { drawn } else { Leaf(0) };
-            let step = Step { address, from: leaf.unwrap_or(drawn), to };",
+            let step = Step { address, from: leaf.unwrap_or(drawn), to, salt };",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[LEAVES])],
     },
@@ -75,12 +76,35 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[SHARES_DURABLE_VIEW.tests(&[AGAIN])],
     },
     Leak {
+        name: "s3oram-blocks-are-shared-from-one-seed",
+        shows: "all that is written: each share is the block plus what every server can compute",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "ChaCha20Rng::from_seed(*self.sealer.seed(&salted))",
+            replacement: "ChaCha20Rng::from_seed([salted[0] & 0; 32])",
+        }],
+        found_by: &[SHARES_DURABLE_VIEW.tests(&[SEEDS])],
+    },
+    Leak {
+        name: "s3oram-queries-are-shared-from-one-seed",
+        shows: "which slot is asked for",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "known.client.queries(address, step.from, drawn(coins)?)",
+            replacement: "{
+            drawn(coins)?;
+            known.client.queries(address, step.from, &mut ChaCha20Rng::from_seed([0; 32]))
+        }",
+        }],
+        found_by: &[SHARES_DURABLE_VIEW.tests(&[SEEDS])],
+    },
+    Leak {
         name: "s3oram-old-directory-opens",
         shows: "which block was accessed since the directory was copied: the next access to it shows the same path",
         edits: &[Edit {
             file: STANDING,
-            find: "beyond.count() > parties.colluding()",
-            replacement: "beyond.count() > parties.servers()",
+            find: "if beyond.is_empty() ||",
+            replacement: "if beyond.len() <= parties.servers() ||",
         }],
         found_by: &[SHARES_DURABLE.tests(&[OLD])],
     },
