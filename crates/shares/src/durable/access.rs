@@ -76,7 +76,7 @@ impl ShareArray {
 
     /// How far all servers are. Those that are something are told what they should be: it changes nothing, and one that has another number there, or other
     /// companions, another tree or field, refuses.
-    fn tell(&mut self) -> Result<Vec<Told>, Error> {
+    pub(super) fn tell(&mut self) -> Result<Vec<Told>, Error> {
         let setups = self.setups()?;
         let servers = self.servers()?;
         let told = servers::epochs(servers);
