@@ -1,7 +1,7 @@
 //! A store that is several servers, each of which holds a share of the same data and computes on it.
 //!
 //! On each server lies a volume of the same name. Its trees hold records, which are the same on all of them; beside them is what the
-//! server computes with, which is asked through [`ShareServers`](oblivio_core::store::ShareServers). Here nothing is known of what is asked.
+//! server computes with, which is asked through [`ShareServers`]. Here nothing is known of what is asked.
 //!
 //! # What agrees
 //! With up to *t* servers that lie, what *t* + 1 of them say was said by an honest one. So a record reads as what more servers say than anything else, if
