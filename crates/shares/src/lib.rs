@@ -14,10 +14,12 @@
 //! | [`message`] | what is sent | |
 //! | [`client`] | where each block is, and what is asked of servers | Protocol 2, Subroutines 1 and 3 |
 //! | [`answers`] | answers that contradict each other | |
-//! | [`server`] | what one server does with its shares | Subroutines 1 and 3 |
+//! | [`server`] | what one server does with its shares, in memory | Subroutines 1 and 3 |
+//! | [`host`] | the same over files, part by part of every block | Subroutines 1 and 3 |
 //! | [`durable`] | the scheme of volumes: what a client keeps, and how it comes back | |
+//! | [`view`] | what each server sees, recorded | |
 //!
-//! Nothing here does I/O or takes chance from the system: who uses it carries messages from the client to servers and between servers.
+//! Nothing here opens files or sockets or takes chance from the system: who uses it brings files, and carries messages from the client to servers and between servers.
 //!
 //! # What it does not do yet
 //! Servers that do not do what they are told are noticed by answers that contradict each other, or are not what was written ([`durable`]). How evictions count on all servers or on none is in ADR 16.

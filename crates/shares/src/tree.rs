@@ -153,6 +153,18 @@ impl Tree {
         reverse_lexicographic(number, self.height)
     }
 
+    /// Whether so many evictions have put something into a bucket below the root, and left it there: for one above the leaves, whether the last of them
+    /// through the bucket above it went to the other side; for a leaf, whether there was one.
+    pub fn is_filled(self, bucket: BucketId, evictions: u64) -> bool {
+        let (level, index) = (bucket.level(), bucket.index());
+        let above = (1u64 << (level - 1)) - 1;
+        let Some(last) = evictions.checked_sub(1).filter(|last| *last >= index & above) else {
+            return false;
+        };
+        let through_the_one_above = last - (last.wrapping_sub(index) & above);
+        level == self.height || through_the_one_above & ((1 << level) - 1) != index
+    }
+
     /// The buckets of each step of that eviction, from the root on.
     pub fn triplets(self, number: u64) -> impl Iterator<Item = Triplet> {
         let leaf = self.evicted(number);

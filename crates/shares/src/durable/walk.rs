@@ -22,24 +22,10 @@ pub(super) fn buckets(tree: Tree) -> impl Iterator<Item = BucketId> {
 
 /// How many slots of a bucket may hold something at a point. The others are zeros, or nothing that counts. Public.
 pub(super) fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
-    let (level, index) = (bucket.level(), bucket.index());
-    if level == 0 {
+    if bucket == BucketId::ROOT {
         return at.written;
     }
-    // The last eviction before now whose path begins so.
-    let last = |path: u64| {
-        let period = 1 << level;
-        let since = (at.evictions + period - 1 - path) % period;
-        (at.evictions).checked_sub(since + 1)
-    };
-    let (through, beside) = (last(index), last(index ^ 1 << (level - 1)));
-    let holds = if level == tree.height() {
-        through.is_some() || beside.is_some()
-    } else {
-        // A path that is evicted leaves nothing above its leaf, and what it pushes aside beside it.
-        beside > through
-    };
-    if holds { tree.slots() } else { 0 }
+    if tree.is_filled(bucket, at.evictions) { tree.slots() } else { 0 }
 }
 
 impl ShareArray {

@@ -42,7 +42,7 @@ pub(super) fn place(tree: Tree, bucket: BucketId, evictions: u64) -> Option<Plac
         let first_slot = (2 * index + written % 2) * slots;
         return Some(Place { file: File::Leaves, first_slot });
     }
-    holds_a_copy(bucket, evictions)
+    tree.is_filled(bucket, evictions)
         .then(|| Place { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) })
 }
 
@@ -54,17 +54,6 @@ pub(super) fn place_of_sibling(tree: Tree, bucket: BucketId) -> Place {
 fn first_of_sibling(tree: Tree, bucket: BucketId) -> u64 {
     // The root has a file of its own.
     (bucket.0 - 1) * tree.slots() as u64
-}
-
-/// Whether a bucket between root and leaves holds something: the last eviction through the bucket above it went to the other side.
-fn holds_a_copy(bucket: BucketId, evictions: u64) -> bool {
-    let (level, index) = (bucket.level(), bucket.index());
-    let above = (1u64 << (level - 1)) - 1;
-    let Some(last) = evictions.checked_sub(1).filter(|last| *last >= index & above) else {
-        return false;
-    };
-    let through_the_one_above = last - (last.wrapping_sub(index) & above);
-    through_the_one_above & ((1 << level) - 1) != index
 }
 
 /// Slots of each file.
