@@ -11,9 +11,14 @@ use super::{OpenArgs, VolumeArgs, WishArgs};
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     pub(crate) at: VolumeArgs,
-    /// Bytes of the disk, such as 64M, 1G, 1T.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
-    pub(crate) size: u64,
+    /// Bytes of the disk, such as 64M, 1G, 1T. Of an image that is put into it, as many as that has, unless
+    /// more are said.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, required_unless_present = "from")]
+    pub(crate) size: Option<u64>,
+    /// Put the image of a disk into the volume: a file or a device, which is not changed. Blocks of zeros
+    /// are left out. Share servers do not see how many those are; other storage does.
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) from: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) wish: WishArgs,
     /// A name for the key slot.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use oblivio_core::durable::Contents;
 use oblivio_store::{Location, StoreOptions};
 use oblivio_volume::keys::{NewSlot, Secret, VolumeKey};
 use oblivio_volume::superblock::{Superblock, Unlocked};
@@ -10,6 +11,7 @@ use oblivio_volume::volume::shapes;
 use oblivio_volume::{Coins, Volume, VolumeError, VolumeOptions};
 use serde_json::json;
 
+use super::image::{Image, interrupted};
 use super::plan::{Plan, opening_line};
 use super::signals::EndAsked;
 use super::{opening, room, secret, state_home};
@@ -20,7 +22,13 @@ use crate::output;
 /// `oblivio create`.
 pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     let location = &args.at.volume;
-    let plan = Plan::new(args.size, &args.wish, location.kind())?;
+    let image = args.from.as_deref().map(Image::open).transpose()?;
+    let bytes = match &image {
+        Some(image) => image.disk_bytes(args.size)?,
+        // The command line does without one of them alone.
+        None => args.size.unwrap_or_default(),
+    };
+    let plan = Plan::new(bytes, &args.wish, location.kind())?;
     // Not to be asked for a passphrase in vain. The store will refuse what exists again.
     location.check_vacant()?;
     room::check_store(&plan, location)?;
@@ -36,7 +44,7 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
 
     room::check_state(&plan, &state);
     let had_state = state.exists();
-    if let Err(error) = make(location, &state, &owner, coins) {
+    if let Err(error) = make(location, &state, &owner, coins, image.as_ref()) {
         // What is no volume is in the way of the next attempt.
         if !had_state {
             let _ = fs::remove_dir_all(&state);
@@ -61,19 +69,25 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
 }
 
 /// Makes store and directory. A store that does not become a volume is removed, also when a signal asked for it.
-fn make(location: &Location, state: &Path, owner: &Unlocked, coins: Coins) -> Result<(), CliError> {
+fn make(
+    location: &Location,
+    state: &Path,
+    owner: &Unlocked,
+    coins: Coins,
+    image: Option<&Image>,
+) -> Result<(), CliError> {
     let end = EndAsked::listen()?;
-    let dir = state_home::create(state)?;
-    let shapes = shapes(owner.superblock.params())?;
-    let store = location.create(&shapes, &StoreOptions::default())?;
-    let made = Volume::create(store, Box::new(dir), owner, VolumeOptions::default(), coins)
-        .and_then(Volume::close)
-        .map(drop);
-    let made = match made {
-        Ok(()) if end.is_asked() => {
-            Err(CliError::Engine("interrupted: the volume was removed again".into()))
-        }
-        made => made.map_err(CliError::from),
+    let dir = Box::new(state_home::create(state)?);
+    let params = owner.superblock.params();
+    let store = location.create(&shapes(params)?, &StoreOptions::default())?;
+    let mut blocks = image.map(|image| image.blocks(params.blocks, &end));
+    let contents = blocks.as_mut().map(|blocks| blocks as &mut dyn Contents);
+    let options = VolumeOptions::default();
+    let made = Volume::create_with(store, dir, owner, options, coins, contents);
+    let made = match made.and_then(Volume::close) {
+        Ok(_) if end.is_asked() => Err(interrupted()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(blocks.and_then(|it| it.failure).unwrap_or_else(|| error.into())),
     };
     if made.is_err() {
         let _ = location.remove();

@@ -9,6 +9,7 @@ mod copy;
 mod create;
 mod disk_watch;
 mod identity;
+mod image;
 mod info;
 mod kept_progress;
 mod key;

@@ -62,6 +62,7 @@
 //! | method | storage may learn | it must not depend on |
 //! |---|---|---|
 //! | [`plan`](Durable::plan), [`forget`](Durable::forget), [`save`](Durable::save), [`bring_back`](Durable::bring_back), [`serve_on_client`](Durable::serve_on_client) | nothing: they make no trip and no prefetch. What is served on the client is an access that does not come | |
+//! | [`load`](Durable::load) | that there is data, and how large the array is | which blocks have data, and what it is |
 //! | [`carry_out`](Durable::carry_out), [`announce`](Durable::announce) | how many accesses, and what the plan drew to be shown | address, read or write, whether there is a block at all ([`Want::Nothing`]), whether it has contents, where it was found. Whether and when an access fails may not either |
 //! | [`room`](Durable::room), [`evict`](Durable::evict) | that they are needed | addresses, as far as the scheme can: what remains stands in the threat model |
 //! | [`needs`](Durable::needs), [`position_levels`](Durable::position_levels) | nothing by themselves; the accesses to positions are seen | |
@@ -88,6 +89,7 @@
 
 mod bits;
 mod config;
+mod contents;
 mod plan;
 mod policy;
 pub mod range;
@@ -105,6 +107,7 @@ pub use bits::Bits;
 pub use config::{
     Cost, DurableConfig, DurableScheme, Fact, FactValue, Restore, SectionSize, StateSize,
 };
+pub use contents::Contents;
 pub use plan::{Plan, Want};
 pub use policy::RangePolicy;
 pub use salvage::{Fate, Salvage};
@@ -185,6 +188,19 @@ pub trait Durable: Send {
     /// Which of them a disk asks for. Public.
     fn range_policy(&self) -> RangePolicy {
         RangePolicy::Classes
+    }
+
+    /// Puts data into an array of which nothing was used, in another way than by accesses. Answers whether there is one, which is public: otherwise nothing was
+    /// done. It is durable when the array is flushed and its state saved.
+    ///
+    /// # Errors
+    /// Those of `contents`, and any that storage causes. The array is worth nothing then.
+    fn load(
+        &mut self,
+        _contents: &mut dyn Contents,
+        _coins: &mut dyn CryptoRng,
+    ) -> Result<bool, Error> {
+        Ok(false)
     }
 
     // ───────────────────────────── before accesses ─────────────────────────────

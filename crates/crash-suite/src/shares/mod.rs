@@ -327,7 +327,7 @@ impl Machines {
 /// Whether a server has waited for another until it gave up: in this world no link is slow.
 fn has_waited(answer: &[u8]) -> bool {
     let answer = Answer::decode(answer);
-    answer.is_ok_and(|it| matches!(it, Answer::Refused(why) if why.contains("has dealt nothing")))
+    answer.is_ok_and(|it| matches!(it, Answer::Refused(it) if it.why.contains("has dealt nothing")))
 }
 
 /// Records on the store of the world, and servers beside it: for one run.

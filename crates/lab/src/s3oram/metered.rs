@@ -116,6 +116,10 @@ impl ShareServers for Metered {
         self.with_servers(|servers| servers.wait_for_missing());
     }
 
+    fn wait_for_links(&mut self, failed: u32) -> bool {
+        self.with_servers(|servers| servers.wait_for_links(failed)).unwrap_or_default()
+    }
+
     fn key(&self, server: usize) -> [u8; 32] {
         self.with_servers(|servers| servers.key(server)).unwrap_or_default()
     }

@@ -344,10 +344,10 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "to which leaves no block is mapped",
         edits: &[Edit {
             file: CLIENT,
-            find: "send(shares.into_iter().map(|bucket| Load { leaf, bucket }).collect());",
-            replacement: "if bucket.iter().any(|it| *it != F::ZERO) {
-                send(shares.into_iter().map(|bucket| Load { leaf, bucket }).collect());
-            }",
+            find: "send(slots, share::<F>(self.parties, data, self.next_turn(), coins))?;",
+            replacement: "if data.iter().any(|it| *it != F::ZERO) {
+                    send(slots, share::<F>(self.parties, data, self.next_turn(), coins))?;
+                }",
         }],
         found_by: &[SHARES_VIEW.tests(&[LOADED])],
     },
@@ -356,9 +356,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "all data that is put into a tree",
         edits: &[Edit {
             file: CLIENT,
-            find: "let shares = share::<F>(self.parties, &bucket, self.next_turn(), coins);",
-            replacement: "let shares = share::<F>(self.parties, &bucket, self.next_turn(), coins);
-            let shares: Vec<_> = shares.iter().map(|_| crate::sharing::Share::Computed(bucket.to_vec())).collect();",
+            find: "send(slots, share::<F>(self.parties, data, self.next_turn(), coins))?;",
+            replacement: "let shares = share::<F>(self.parties, data, self.next_turn(), coins);
+                send(slots, shares.iter().map(|_| Share::Computed(data.to_vec())).collect())?;",
         }],
         found_by: &[SHARES_VIEW.tests(&[LOADED])],
     },

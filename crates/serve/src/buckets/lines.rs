@@ -89,6 +89,19 @@ impl Peers for Dealing<'_> {
         Ok(())
     }
 
+    fn meet(&self) -> io::Result<()> {
+        let lines = self.lines.map_or(&[][..], |lines| &lines.lines);
+        let lines = || (1..).zip(lines).filter_map(|(number, line)| Some((number, line.as_ref()?)));
+        let is_stopped = || self.service.admission.is_stopped();
+        let reached = |(number, reached): (u8, io::Result<()>)| {
+            reached
+                .map_err(|error| io::Error::new(error.kind(), format!("server {number}: {error}")))
+        };
+        // All are called before anybody is waited for.
+        lines().map(|(number, line)| (number, line.call())).try_for_each(reached)?;
+        lines().map(|(number, line)| (number, line.shared.wait(&is_stopped))).try_for_each(reached)
+    }
+
     fn give_up(&self) {
         self.is_given_up.store(true, Ordering::Relaxed);
     }
@@ -113,7 +126,10 @@ struct Shared {
 }
 
 struct Queue {
-    messages: VecDeque<Vec<u8>>,
+    /// Where there is none, only a link is wanted.
+    messages: VecDeque<Option<Vec<u8>>>,
+    /// One of them is on its way.
+    is_carried: bool,
     /// When the latest one was sent, or was the first to wait.
     moved: Moment,
     /// Why the latest one was not.
@@ -132,6 +148,7 @@ impl Line {
     ) -> Self {
         let queue = Queue {
             messages: VecDeque::new(),
+            is_carried: false,
             moved: Moment::now(),
             failure: None,
             stream: None,
@@ -148,6 +165,17 @@ impl Line {
 
     /// Returns when it waits to be sent.
     fn send(&self, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
+        self.start()?;
+        self.shared.put(Some(message), is_stopped)
+    }
+
+    /// Its server is called, if there is no link to it.
+    fn call(&self) -> io::Result<()> {
+        self.start()?;
+        self.shared.put(None, &|| false)
+    }
+
+    fn start(&self) -> io::Result<()> {
         let started = self.thread.get_or_init(|| {
             let (shared, counted) = (self.shared.clone(), self.threads.one());
             let carry = move || {
@@ -156,10 +184,7 @@ impl Line {
             };
             thread::Builder::new().name("deals".into()).spawn(carry).map(drop)
         });
-        if let Err(error) = started {
-            return Err(io::Error::new(error.kind(), error.to_string()));
-        }
-        self.shared.put(message, is_stopped)
+        started.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string())).copied()
     }
 }
 
@@ -180,7 +205,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
+    fn put(&self, message: Option<&[u8]>, is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         let mut queue = self.queue();
         loop {
             if let Some(error) = queue.failure.take() {
@@ -193,7 +218,7 @@ impl Shared {
                 queue.moved = Moment::now();
             }
             if queue.messages.len() < WAITING_MAX {
-                queue.messages.push_back(message.to_vec());
+                queue.messages.push_back(message.map(<[u8]>::to_vec));
                 self.changed.notify_all();
                 return Ok(());
             }
@@ -205,6 +230,19 @@ impl Shared {
         }
     }
 
+    /// Returns when nothing waits any more.
+    fn wait(&self, is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
+        let mut queue = self.queue();
+        while queue.failure.is_none() && (queue.is_carried || !queue.messages.is_empty()) {
+            if is_stopped() {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            let wait = self.changed.wait_timeout(queue, LOOK_EVERY);
+            queue = wait.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        queue.failure.take().map_or(Ok(()), |error| Err(self.unreached(&error)))
+    }
+
     fn unreached(&self, cause: &io::Error) -> io::Error {
         let message = format!("{} takes nothing from this server: {cause}", self.other.name);
         io::Error::new(cause.kind(), message)
@@ -214,11 +252,12 @@ impl Shared {
     fn carry(&self) {
         let mut link = None;
         while let Some(message) = self.next() {
-            let sent = self.carry_one(&mut link, &message);
+            let sent = self.carry_one(&mut link, message.as_deref());
             if sent.is_err() {
                 (self.is_lost)();
             }
             let mut queue = self.queue();
+            queue.is_carried = false;
             match sent {
                 Ok(()) => queue.moved = Moment::now(),
                 Err(error) if !queue.is_over => {
@@ -232,17 +271,18 @@ impl Shared {
         }
     }
 
-    fn next(&self) -> Option<Vec<u8>> {
+    fn next(&self) -> Option<Option<Vec<u8>>> {
         let waits = |queue: &mut Queue| !queue.is_over && queue.messages.is_empty();
         let wait = self.changed.wait_while(self.queue(), waits);
         let mut queue = wait.unwrap_or_else(PoisonError::into_inner);
         let message = queue.messages.pop_front().filter(|_| !queue.is_over);
+        queue.is_carried = message.is_some();
         self.changed.notify_all();
         message
     }
 
     /// Over the link that there is, or over a new one.
-    fn carry_one(&self, link: &mut Option<Called>, message: &[u8]) -> io::Result<()> {
+    fn carry_one(&self, link: &mut Option<Called>, message: Option<&[u8]>) -> io::Result<()> {
         if let Some(called) = link.take_if(|called| called.is_there())
             && let Ok(called) = called.send(message)
         {
@@ -305,7 +345,8 @@ impl Called {
     }
 
     /// A link on which that has failed is of no use.
-    fn send(mut self, message: &[u8]) -> io::Result<Self> {
+    fn send(mut self, message: Option<&[u8]>) -> io::Result<Self> {
+        let Some(message) = message else { return Ok(self) };
         let deal = Request::Deal { message: message.to_vec() };
         frame::send(&mut self.link.writer, &deal.encode())?;
         self.link.writer.flush()?;
@@ -405,10 +446,16 @@ mod tests {
         }
         let said = refused.unwrap_err().to_string();
         assert!(said.starts_with("Paris takes nothing"), "{said}");
+        line.begin();
+        line.call().unwrap();
+        assert!(line.shared.wait(&|| false).is_err());
         let there = There { listener: TcpListener::bind(address).unwrap(), called };
         line.begin();
+        line.call().unwrap();
+        let mut link = there.take_call(&whose);
+        line.shared.wait(&|| false).unwrap();
         line.send(&[2], &|| false).unwrap();
-        assert_eq!(hear(&mut there.take_call(&whose)), deal(2));
+        assert_eq!(hear(&mut link), deal(2));
         // Nobody waits when the server is to stop.
         let stopped = line.send(&[3], &|| true).unwrap_err();
         assert_eq!(stopped.kind(), ErrorKind::Interrupted);

@@ -16,9 +16,10 @@ use zeroize::Zeroizing;
 
 use crate::answers::{self, NoBlock, Recovered};
 use crate::field::Field;
-use crate::message::{Evict, Load, Point, RootWrite, Select};
-use crate::sharing::{Parties, share};
+use crate::message::{Evict, Point, RootWrite, Select, Slots};
+use crate::sharing::{Parties, Share, share};
 use crate::tree::Tree;
+pub(crate) use eviction::Plan as Next;
 pub(crate) use positions::{Position, Positions};
 
 /// What a server is asked in this field.
@@ -122,21 +123,22 @@ impl<F: Field> Client<F> {
     }
 
     /// Puts data into a tree of which nothing has been used yet (Algorithm 3): maps each block to a leaf that is drawn, and hands over what to send to each
-    /// server, leaf by leaf. `block` puts the data of a block where it is told to.
+    /// server, so many slots at once, leaf by leaf. `block` puts the data of a block where it is told to, and answers whether it has any.
     ///
     /// Blocks go to leaves alone. Buckets above them are filled by evictions, which take for granted what is empty.
     ///
     /// # Errors
-    /// [`ClientError::Overflow`] if more blocks are mapped to a leaf than it has slots: that is as unlikely as that an eviction overflows it, and with other coins it
-    /// is not so. [`ClientError::IsUsed`] for a tree that was.
-    pub fn load(
+    /// Those of `block` and `send`: nothing can be done with the tree then. [`ClientError::Overflow`] if more blocks are mapped to a leaf than it has slots: that is
+    /// as unlikely as that an eviction overflows it, and with other coins it is not so. [`ClientError::IsUsed`] for a tree that was.
+    pub fn load<E: From<ClientError>>(
         &mut self,
+        at_once: usize,
         coins: &mut dyn CryptoRng,
-        mut block: impl FnMut(usize, &mut [F::Element]),
-        mut send: impl FnMut(Vec<Load<F::Element>>),
-    ) -> Result<(), ClientError> {
+        mut block: impl FnMut(usize, &mut [F::Element]) -> Result<bool, E>,
+        mut send: impl FnMut(Slots, Vec<Share<F::Element>>) -> Result<(), E>,
+    ) -> Result<(), E> {
         if self.turns > 0 {
-            return Err(ClientError::IsUsed);
+            return Err(ClientError::IsUsed.into());
         }
         let mut blocks_of = vec![Vec::new(); self.tree.leaves() as usize];
         for address in 0..self.positions.blocks() {
@@ -145,18 +147,24 @@ impl<F: Field> Client<F> {
         let level = self.tree.height();
         let is_full = |blocks: &Vec<usize>| blocks.len() > self.tree.slots();
         if let Some(leaf) = blocks_of.iter().position(is_full) {
-            return Err(ClientError::Overflow(BucketId::on_path(Leaf(leaf as u64), level)));
+            return Err(ClientError::Overflow(BucketId::on_path(Leaf(leaf as u64), level)).into());
         }
-        let mut bucket = Zeroizing::new(vec![F::ZERO; self.tree.slots() * self.block_elements]);
+        let mut data = Zeroizing::new(vec![F::ZERO; at_once * self.block_elements]);
         for (leaf, blocks) in (0..).map(Leaf).zip(blocks_of) {
-            bucket.fill(F::ZERO);
-            for (slot, address) in blocks.into_iter().enumerate() {
-                let start = slot * self.block_elements;
-                block(address, &mut bucket[start..start + self.block_elements]);
-                self.positions.set(address, Position { leaf, level, slot });
+            let bucket = BucketId::on_path(leaf, level);
+            for slots in Slots::runs(bucket, self.tree.slots(), at_once) {
+                let data = &mut data[..slots.count * self.block_elements];
+                data.fill(F::ZERO);
+                let there = blocks.iter().zip(0..).skip(slots.first);
+                for ((address, slot), data) in there.zip(data.chunks_exact_mut(self.block_elements))
+                {
+                    if block(*address, data)? {
+                        self.positions.set(*address, Position { leaf, level, slot });
+                    }
+                }
+                // Slots without a block are shared as well: which they are does not show.
+                send(slots, share::<F>(self.parties, data, self.next_turn(), coins))?;
             }
-            let shares = share::<F>(self.parties, &bucket, self.next_turn(), coins);
-            send(shares.into_iter().map(|bucket| Load { leaf, bucket }).collect());
         }
         Ok(())
     }

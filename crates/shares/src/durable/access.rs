@@ -98,6 +98,10 @@ impl ShareArray {
         let said = ask(servers, requests);
         let advice = "A new volume needs all of its servers, with nothing on them";
         servers::all(servers, said.into_iter().map(servers::done), advice)?;
+        let met = vec![Request::Meet; servers.count()];
+        let met = ask(servers, met);
+        let lacking = "Servers deal to each other: each needs all others in its list of peers, at an address where it reaches them";
+        servers::all(servers, met.into_iter().map(servers::done), lacking)?;
         let told = servers::epochs(servers);
         let epochs = servers::all(servers, told, advice)?;
         if epochs.iter().any(|epoch| epoch.at != Point::default()) {

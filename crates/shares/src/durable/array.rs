@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use oblivio_core::durable::section::{check_range, strange};
-use oblivio_core::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use oblivio_core::durable::{
+    AnyStore, Contents, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want,
+};
 use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
@@ -103,6 +105,17 @@ impl Durable for ShareArray {
 
     fn into_store(self: Box<Self>) -> AnyStore {
         self.store
+    }
+
+    fn load(
+        &mut self,
+        contents: &mut dyn Contents,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<bool, Error> {
+        self.broken = true;
+        self.load_all(contents, coins)?;
+        self.broken = false;
+        Ok(true)
     }
 
     fn room(&self) -> Result<Room, Error> {

@@ -5,76 +5,135 @@
 //!
 //! So all servers are needed, whatever the accesses before could do without. One that is missing is waited for as long as it is tried to reach it.
 
-use oblivio_core::{Error, StoreError};
+use oblivio_core::{Error, StoreError, StoreErrorKind};
 
 use super::access::{ShareArray, drawn};
 use super::known::overflow;
 use super::parts::{Part, Parts};
 use super::servers::{self, ask_some};
 use super::standing::sound;
+use crate::client::Next;
 use crate::message::{HostEpoch, Point, Request};
-
-/// How often an eviction is begun before it is given up. The volume can be opened again then, and begins it anew.
-const ATTEMPTS_MAX: usize = 5;
 
 /// What is said where one of the servers is missing, or not where it has to be.
 const EVICTIONS_WAIT: &str = "Evictions wait for all servers, and nothing is lost: bring it back and open the volume again, or make its shares anew with `oblivio shares repair`";
+
+/// What came of one attempt.
+enum Attempted {
+    /// All servers are through with it.
+    Through,
+    /// Some of the servers are missing, or where they cannot be.
+    AreNotHere,
+    /// These have not done it.
+    Failed(Vec<(usize, StoreError)>),
+}
 
 impl ShareArray {
     /// Evicts the next path, on all servers and in what the client knows.
     pub(super) fn evict_on_servers(&mut self) -> Result<(), Error> {
         let next = self.known.client.next_eviction().map_err(overflow)?;
         let begins_at = self.known.client.at();
-        let number = begins_at.evictions;
-        let parties = self.params.parties;
         if !self.parts.are_all_current() {
             self.servers()?.wait_for_missing();
         }
-        let mut failed = Vec::new();
-        for _ in 0..ATTEMPTS_MAX {
-            let (epochs, are_all_here) = self.epochs_at(begins_at)?;
-            let is_through: Vec<_> = epochs.iter().map(|it| it.at.evictions > number).collect();
-            if !are_all_here {
-                // Those that are here do not lack anything while others are waited for.
-                if !is_through.contains(&true) {
-                    self.catch_up(begins_at)?;
-                }
-                continue;
-            }
-            if is_through.iter().all(|is_through| *is_through) {
-                self.known.client.evicted(next);
-                return Ok(());
-            }
-            let go_back = |through: &bool| through.then_some(Request::GoBack { evictions: number });
-            let requests = is_through.iter().map(go_back).collect();
-            failed = failures(ask_some(self.servers()?, requests));
-            if !failed.is_empty() {
-                continue;
-            }
-            self.catch_up(begins_at)?;
-            if !self.parts.are_all_current() {
-                continue;
-            }
-            // All are here, and none is further than others can be.
-            let attempt = epochs.iter().map(|epoch| epoch.attempt).max().unwrap_or(0) + 1;
-            let Self { known, coins, .. } = self;
-            let evictions = known.client.eviction_shares(&next, attempt, drawn(coins)?);
-            let dealers: Vec<_> = parties.numbers().take(parties.for_product()).collect();
-            let requests = evictions
-                .into_iter()
-                .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
-            failed = failures(ask_some(self.servers()?, requests.collect()));
-            if failed.is_empty() {
-                self.known.client.evicted(next);
-                return Ok(());
+        let mut hope = Hope::Some;
+        for tries in 1.. {
+            let attempted = self.attempt(&next, begins_at, hope == Hope::Links)?;
+            hope = match &attempted {
+                Attempted::Through => break,
+                Attempted::AreNotHere => Hope::after(self.parts.failures()),
+                Attempted::Failed(failed) => Hope::after(failed.iter().map(|(_, error)| error)),
+            };
+            let is_worth_it = match hope {
+                Hope::None => false,
+                Hope::Some => tries < TRIES_MIN,
+                Hope::Links => self.servers()?.wait_for_links(tries) || tries < TRIES_MIN,
+            };
+            if !is_worth_it {
+                return Err(self.evicts_not(attempted));
             }
         }
-        let servers = servers::of(&mut self.store, parties.servers())?;
+        self.known.client.evicted(next);
+        Ok(())
+    }
+
+    /// Tries it once. Links between servers are looked at first if they were what failed before: matrices are long.
+    fn attempt(
+        &mut self,
+        next: &Next<u8>,
+        begins_at: Point,
+        looks_at_links: bool,
+    ) -> Result<Attempted, Error> {
+        let number = begins_at.evictions;
+        let (epochs, are_all_here) = self.epochs_at(begins_at)?;
+        let is_through: Vec<_> = epochs.iter().map(|it| it.at.evictions > number).collect();
+        if !are_all_here {
+            // Those that are here do not lack anything while others are waited for.
+            if !is_through.contains(&true) {
+                self.catch_up(begins_at)?;
+            }
+            return Ok(Attempted::AreNotHere);
+        }
+        if is_through.iter().all(|is_through| *is_through) {
+            return Ok(Attempted::Through);
+        }
+        let go_back = |through: &bool| through.then_some(Request::GoBack { evictions: number });
+        let failed = self.failures(is_through.iter().map(go_back).collect())?;
+        if !failed.is_empty() {
+            return Ok(Attempted::Failed(failed));
+        }
+        self.catch_up(begins_at)?;
         if !self.parts.are_all_current() {
-            return Err(self.parts.error(servers, EVICTIONS_WAIT));
+            return Ok(Attempted::AreNotHere);
         }
-        let advice = "An eviction needs all servers, and links between them: see that they reach each other, and open the volume again";
-        Err(servers::failure(servers, failed, advice))
+        // All are here, and none is further than others can be.
+        let parties = self.params.parties;
+        if looks_at_links {
+            let failed = self.failures(vec![Some(Request::Meet); parties.servers()])?;
+            if !failed.is_empty() {
+                return Ok(Attempted::Failed(failed));
+            }
+        }
+        let attempt = epochs.iter().map(|epoch| epoch.attempt).max().unwrap_or(0) + 1;
+        let Self { known, coins, .. } = self;
+        let evictions = known.client.eviction_shares(next, attempt, drawn(coins)?);
+        let dealers: Vec<_> = parties.numbers().take(parties.for_product()).collect();
+        let requests = evictions
+            .into_iter()
+            .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
+        let failed = self.failures(requests.collect())?;
+        Ok(if failed.is_empty() { Attempted::Through } else { Attempted::Failed(failed) })
+    }
+
+    /// Asks some of the servers, and tells which have not done it.
+    fn failures(
+        &mut self,
+        requests: Vec<Option<Request>>,
+    ) -> Result<Vec<(usize, StoreError)>, Error> {
+        let said = ask_some(self.servers()?, requests).into_iter().enumerate();
+        let said = said.filter_map(|(server, said)| Some((server, servers::done(said?).err()?)));
+        Ok(said.collect())
+    }
+
+    /// The error about an eviction that is given up. The volume can be opened again, and begins it anew.
+    fn evicts_not(&mut self, attempted: Attempted) -> Error {
+        let Self { store, params, parts, .. } = self;
+        let servers = match servers::of(store, params.parties.servers()) {
+            Ok(servers) => servers,
+            Err(error) => return error,
+        };
+        let Attempted::Failed(failed) = attempted else {
+            return parts.error(servers, EVICTIONS_WAIT);
+        };
+        let is = |kind| failed.iter().any(|(_, error)| error.kind() == kind);
+        let advice = if is(StoreErrorKind::Full) {
+            "Nothing is lost: make room there, and open the volume again"
+        } else if is(StoreErrorKind::Damaged) {
+            "Nothing is lost as long as the others are there: make its shares anew with `oblivio shares repair`"
+        } else {
+            "An eviction needs all servers, and links between them: see that they reach each other, and open the volume again"
+        };
+        servers::failure(servers, failed, advice)
     }
 
     /// How far servers are, and whether all say so and are where they can be before this eviction or after it. Which of them lack blocks is known then.
@@ -126,10 +185,32 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     honest.saturating_add(ATTEMPTS_APART_MAX)
 }
 
-/// Those of the servers that were asked which have not done it.
-fn failures(said: Vec<Option<servers::Said>>) -> Vec<(usize, StoreError)> {
-    let said = said.into_iter().enumerate().filter_map(|(i, said)| Some((i, said?)));
-    said.filter_map(|(server, said)| Some((server, servers::done(said).err()?))).collect()
+/// How often an eviction is tried at least, unless it is of no use.
+const TRIES_MIN: u32 = 5;
+
+/// What comes of trying it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hope {
+    /// Nothing.
+    None,
+    /// It may go better.
+    Some,
+    /// Links may come back.
+    Links,
+}
+
+impl Hope {
+    /// If these have failed.
+    fn after<'f>(failed: impl Iterator<Item = &'f StoreError> + Clone) -> Self {
+        let is = |kind| failed.clone().any(|error| error.kind() == kind);
+        if is(StoreErrorKind::Full) || is(StoreErrorKind::Damaged) {
+            Self::None
+        } else if is(StoreErrorKind::Unreachable) {
+            Self::Links
+        } else {
+            Self::Some
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,13 +6,16 @@ use oblivio_core::durable::Bits;
 use oblivio_core::durable::section::strange;
 use oblivio_core::seal::BlockName;
 use oblivio_core::{Error, Leaf};
+use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::impossible;
+use super::load::Failed;
 use super::params::S3OramParams;
 use crate::client::{Client, ClientError};
 use crate::field::Gf256;
-use crate::message::Point;
+use crate::message::{Point, Slots};
+use crate::sharing::Share;
 
 /// The address of what is no block.
 pub(super) const NOTHING: u64 = u64::MAX;
@@ -46,6 +49,9 @@ impl Known {
     /// Bytes that are kept of the last write of a block.
     pub(super) const NUMBER_BYTES: usize = size_of::<u64>();
 
+    /// The number of blocks that were there from the beginning: no access has it, because evictions are taken for done then.
+    const LOADED: u64 = 0;
+
     /// Of an array that is empty.
     pub(super) fn new(params: &S3OramParams) -> Result<Self, Error> {
         let blocks = params.blocks as usize;
@@ -57,6 +63,23 @@ impl Known {
 
     pub(super) fn blocks(&self) -> u64 {
         self.versions.len() as u64
+    }
+
+    /// Maps all blocks that are there from the beginning, as [`Client::load`]. `block` seals each of them as it is named.
+    pub(super) fn load(
+        &mut self,
+        at_once: usize,
+        coins: &mut dyn CryptoRng,
+        mut block: impl FnMut(BlockName, &mut [u8]) -> Result<bool, Failed>,
+        send: impl FnMut(Slots, Vec<Share<u8>>) -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        let Self { client, versions, .. } = self;
+        let block = |at: usize, slot: &mut [u8]| {
+            let is_some = block(BlockName { address: at as u64, number: Self::LOADED }, slot)?;
+            versions[at] = Self::LOADED << 1 | u64::from(is_some);
+            Ok(is_some)
+        };
+        client.load(at_once, coins, block, send)
     }
 
     /// How many accesses there were. Public.

@@ -25,6 +25,7 @@
 //! |---|---|
 //! | `params` | what shapes an array |
 //! | `known` | what the client knows, and what an access changes of it |
+//! | `load` | what an array holds from its beginning |
 //! | `state` | states and plans as bytes |
 //! | `servers` | asking all servers, and what is said of one that fails |
 //! | `standing` | how far servers are, and which of them are not where they have to be |
@@ -43,6 +44,7 @@ mod catch_up;
 mod evict;
 mod fetch;
 mod known;
+mod load;
 mod params;
 mod parts;
 mod repair;

@@ -79,6 +79,14 @@ impl Parts {
         matches!(self.0[server], Part::Lags)
     }
 
+    /// What has failed on those that failed.
+    pub(super) fn failures(&self) -> impl Iterator<Item = &StoreError> + Clone {
+        self.0.iter().filter_map(|part| match part {
+            Part::Failed(error) => Some(error),
+            _ => None,
+        })
+    }
+
     /// Which are to be asked whether they are back.
     pub(super) fn may_be_back(&self) -> Vec<bool> {
         self.0.iter().map(Part::may_be_back).collect()
@@ -127,12 +135,8 @@ impl Parts {
             Some(format!("{}: {}", servers.name(server), part.why()?))
         });
         let message = format!("{}. {advice}", each.collect::<Vec<_>>().join("; "));
-        let failed = self.0.iter().find_map(|part| match part {
-            Part::Failed(error) => Some(error.kind()),
-            _ => None,
-        });
-        match failed {
-            Some(kind) => StoreError::new(kind, message).into(),
+        match self.failures().next() {
+            Some(error) => StoreError::new(error.kind(), message).into(),
             None => Error::new(ErrorKind::StoreMismatch, message),
         }
     }

@@ -42,9 +42,10 @@ pub fn repair(
     let number = lost as u8 + 1;
     tell(servers, lost, Request::Setup(params.setup(number, keys)))?;
     let slot_bytes = params.slot_bytes();
+    let at_once = Slots::at_once(slot_bytes);
     let mut wrong = Vec::new();
     for (done, bucket) in (1..).zip(buckets(params.tree)) {
-        for run in Slots::runs(bucket, slots(params.tree, at, bucket), slot_bytes) {
+        for run in Slots::runs(bucket, slots(params.tree, at, bucket), at_once) {
             let mut fetched = fetch(servers, &sources, at, run, slot_bytes);
             let failed = std::mem::take(&mut fetched.failed);
             if !failed.is_empty() {

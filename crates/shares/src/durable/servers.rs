@@ -4,7 +4,7 @@ use oblivio_core::durable::AnyStore;
 use oblivio_core::store::{BucketStore, ShareServers};
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
-use crate::message::{Answer, HostEpoch, Request};
+use crate::message::{Answer, HostEpoch, Refusal, Request};
 
 /// What one server has answered, or why it has not, or will not do it.
 pub(super) type Said = Result<Answer, StoreError>;
@@ -51,7 +51,7 @@ pub(super) fn ask_some(
 
 fn said(answered: Result<Vec<u8>, StoreError>) -> Said {
     match Answer::decode(&answered?) {
-        Ok(Answer::Refused(reason)) => Err(StoreError::new(StoreErrorKind::Refused, reason)),
+        Ok(Answer::Refused(Refusal { kind, why })) => Err(StoreError::new(kind, why)),
         Ok(answer) => Ok(answer),
         Err(_) => Err(no_answer()),
     }

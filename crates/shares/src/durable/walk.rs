@@ -60,9 +60,10 @@ impl ShareArray {
         let places = self.places();
         let all = vec![true; parties.servers()];
         let slot_bytes = self.params.slot_bytes();
+        let at_once = Slots::at_once(slot_bytes);
         let mut found = 0;
         for (read, bucket) in (1..).zip(buckets(tree)) {
-            for run in Slots::runs(bucket, slots(tree, at, bucket), slot_bytes) {
+            for run in Slots::runs(bucket, slots(tree, at, bucket), at_once) {
                 let fetched = fetch(self.servers()?, &all, at, run, slot_bytes);
                 if !fetched.failed.is_empty() {
                     return Err(servers::failure(self.servers()?, fetched.failed, BRING_BACK));
@@ -116,6 +117,7 @@ impl ShareArray {
     ) -> Result<Salvage, Error> {
         let (tree, blocks) = (self.params.tree, self.known.blocks());
         let slot_bytes = self.params.slot_bytes();
+        let at_once = Slots::at_once(slot_bytes);
         let live = self.known.live();
         let mut found = Bits::new(blocks);
         // Of each block, the number of the best copy so far, plus one.
@@ -123,7 +125,7 @@ impl ShareArray {
         if let Some((at, is_asked)) = self.most_servers(damaged)? {
             for (read, bucket) in (1..).zip(buckets(tree)) {
                 let mut trouble = None;
-                for run in Slots::runs(bucket, slots(tree, at, bucket), slot_bytes) {
+                for run in Slots::runs(bucket, slots(tree, at, bucket), at_once) {
                     let mut fetched = fetch(self.servers()?, &is_asked, at, run, slot_bytes);
                     let failed = std::mem::take(&mut fetched.failed);
                     if !failed.is_empty() {

@@ -10,14 +10,16 @@ use std::thread;
 use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
+use oblivio_core::StoreErrorKind;
 use rand_core::{Rng, SeedableRng};
 
 use super::files::{Files, Part};
 use super::folder::Peers;
 use super::mailbox::{Attempt, Mailbox, Missing};
 use super::places::{place, place_of_sibling};
+use super::unusable;
 use crate::field::{Field, Gf256};
-use crate::message::{Dealt, Point};
+use crate::message::{Dealt, Point, Refusal};
 use crate::multiplication::{reduce, reshare};
 use crate::sharing::{Seed, Share};
 use crate::tree::Triplet;
@@ -43,12 +45,9 @@ pub(super) struct Eviction<'e> {
     pub(super) peers: &'e dyn Peers,
 }
 
-/// Why it did not come to an end. For people.
-pub(super) type GivenUp = String;
-
 impl Eviction<'_> {
     /// Makes all buckets that the eviction makes. They are written, and not durable. `coins` gives one seed for each part.
-    pub(super) fn run(&self, coins: &mut ChaCha20Rng) -> Result<(), GivenUp> {
+    pub(super) fn run(&self, coins: &mut ChaCha20Rng) -> Result<(), Refusal> {
         self.announce_reads();
         let parts = parts(self.files.setup.block_bytes, self.files.setup.tree.slots());
         let seeds: Vec<Seed> = parts
@@ -121,13 +120,13 @@ struct Tile<'e> {
 }
 
 impl Tile<'_> {
-    fn run(&self, mut coins: ChaCha20Rng, is_given_up: &dyn Fn() -> bool) -> Result<(), GivenUp> {
+    fn run(&self, mut coins: ChaCha20Rng, is_given_up: &dyn Fn() -> bool) -> Result<(), Refusal> {
         let Eviction { files, attempt, matrices, .. } = self.eviction;
         let tree = files.setup.tree;
         let mut matrices = matrices.iter();
         let root = files.bucket(oblivio_core::BucketId::ROOT, self.eviction.before());
         let mut source = match root {
-            Some(root) => root.read_part(self.part).map_err(disk)?,
+            Some(root) => root.read_part(self.part).map_err(unusable)?,
             None => Vec::new(),
         };
         for triplet in tree.triplets(attempt.number) {
@@ -140,12 +139,12 @@ impl Tile<'_> {
                     // Leaves always have a place.
                     let Some(place) = place(tree, child, attempt.number + 1) else { continue };
                     let leaf = files.bucket_at(place, tree.slots());
-                    leaf.write_part(self.part, slots).map_err(disk)?;
+                    leaf.write_part(self.part, slots).map_err(unusable)?;
                 }
             } else {
                 let sibling =
                     files.bucket_at(place_of_sibling(tree, triplet.sibling), tree.slots());
-                sibling.write_part(self.part, &source).map_err(disk)?;
+                sibling.write_part(self.part, &source).map_err(unusable)?;
                 source = made.swap_remove(0);
             }
         }
@@ -158,11 +157,11 @@ impl Tile<'_> {
         source: &[u8],
         child: oblivio_core::BucketId,
         matrix: &[u8],
-    ) -> Result<Vec<u8>, GivenUp> {
+    ) -> Result<Vec<u8>, Refusal> {
         let (files, before) = (self.eviction.files, self.eviction.before());
         let (slots, bytes) = (files.setup.tree.slots(), self.part.bytes);
         let of_child = match files.bucket(child, before) {
-            Some(child) => child.read_part(self.part).map_err(disk)?,
+            Some(child) => child.read_part(self.part).map_err(unusable)?,
             None => Vec::new(),
         };
         let mut product = vec![0; slots * bytes];
@@ -184,7 +183,7 @@ impl Tile<'_> {
         products: &[Vec<u8>],
         coins: &mut ChaCha20Rng,
         is_given_up: &dyn Fn() -> bool,
-    ) -> Result<Vec<Vec<u8>>, GivenUp> {
+    ) -> Result<Vec<Vec<u8>>, Refusal> {
         let Eviction { files, dealers, mailbox, .. } = self.eviction;
         let level = triplet.destination.level();
         let own = files.setup.number;
@@ -205,7 +204,7 @@ impl Tile<'_> {
         }
         let reduced = (0..products.len()).map(|child| {
             let dealt: Vec<_> = portions.iter().map(|portion| &portion[child][..]).collect();
-            reduce::<Gf256>(dealers, &dealt).ok_or_else(|| "no servers have dealt".to_owned())
+            reduce::<Gf256>(dealers, &dealt).ok_or_else(|| "no servers have dealt".into())
         });
         reduced.collect()
     }
@@ -216,7 +215,7 @@ impl Tile<'_> {
         level: u8,
         products: &[Vec<u8>],
         coins: &mut ChaCha20Rng,
-    ) -> Result<Vec<Share<u8>>, GivenUp> {
+    ) -> Result<Vec<Share<u8>>, Refusal> {
         let Eviction { files, attempt, peers, .. } = self.eviction;
         let (own, parties) = (files.setup.number, files.setup.parties);
         let mut of_each: Vec<Vec<Share<u8>>> = parties.numbers().map(|_| Vec::new()).collect();
@@ -233,7 +232,7 @@ impl Tile<'_> {
             let Attempt { attempt, number: eviction } = *attempt;
             let dealt = Dealt { number: eviction, attempt, tile: self.tile, level, shares };
             peers.send(number, &dealt.encode()).map_err(|error| {
-                format!("server {number} cannot be reached by this one: {error}")
+                of_another(format!("server {number} cannot be reached by this one: {error}"))
             })?;
         }
         Ok(kept)
@@ -244,9 +243,12 @@ impl Tile<'_> {
         dealer: u8,
         portion: Vec<Share<u8>>,
         children: usize,
-    ) -> Result<Vec<Vec<u8>>, GivenUp> {
+    ) -> Result<Vec<Vec<u8>>, Refusal> {
         let elements = self.eviction.files.setup.tree.slots() * self.part.bytes;
-        let wrong = || format!("server {dealer} has dealt something else than shares of buckets");
+        let wrong = || {
+            let what = "has dealt something else than shares of buckets";
+            Refusal::from(format!("server {dealer} {what}"))
+        };
         if portion.len() != children {
             return Err(wrong());
         }
@@ -255,17 +257,18 @@ impl Tile<'_> {
     }
 }
 
-fn disk(error: std::io::Error) -> GivenUp {
-    format!("this server cannot use its files: {error}")
-}
-
-fn late(dealer: u8, missing: Missing) -> GivenUp {
-    match missing {
+fn late(dealer: u8, missing: Missing) -> Refusal {
+    of_another(match missing {
         Missing::Lost => format!("the link from server {dealer} has ended"),
         Missing::Late => {
             format!("server {dealer} has dealt nothing for {} s", DEALT_WITHIN.as_secs())
         }
-    }
+    })
+}
+
+/// Another server is why.
+pub(super) fn of_another(why: String) -> Refusal {
+    Refusal { kind: StoreErrorKind::Unreachable, why }
 }
 
 #[cfg(test)]

@@ -55,6 +55,14 @@ pub trait Peers: Sync {
     /// When that server cannot be reached.
     fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()>;
 
+    /// Makes links to all others that it has none to. Whoever needs none has them.
+    ///
+    /// # Errors
+    /// When one of them cannot be reached, or does not let this server in.
+    fn meet(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// This server does not come to an end with an eviction: the links to the others are ended, so that they do not wait for it.
     fn give_up(&self);
 }

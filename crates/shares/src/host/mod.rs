@@ -32,7 +32,7 @@ use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::field::Gf256;
-use crate::message::{Answer, Evict, HostEpoch, Point, Request, Select, Setup, Slots};
+use crate::message::{Answer, Evict, HostEpoch, Point, Refusal, Request, Select, Setup, Slots};
 use crate::sharing::{Seed, Share};
 use evict::Eviction;
 use files::{Files, bytes_of_file};
@@ -50,9 +50,6 @@ pub struct Host {
     files: Option<Files>,
     mailbox: Arc<Mailbox>,
 }
-
-/// Why something is not done. For people.
-type Refusal = String;
 
 impl Host {
     /// Opens what the folder has. It may be empty: then a client sets the server up first. What is dealt is drawn from the seed, which is drawn for each
@@ -102,7 +99,7 @@ impl Host {
         check: &dyn Fn(&Setup) -> Result<(), String>,
     ) -> Vec<u8> {
         let answer = Request::decode(message)
-            .map_err(|error| error.to_string())
+            .map_err(|error| Refusal::from(error.to_string()))
             .and_then(|request| self.answered(request, peers, check));
         answer.unwrap_or_else(Answer::Refused).encode()
     }
@@ -134,12 +131,16 @@ impl Host {
             }
             Request::Put { at, slots, share } => self.files()?.put(at, slots, share)?,
             Request::Adopt { at } => self.files()?.adopt(at)?,
+            Request::Meet => {
+                self.files()?;
+                peers.meet().map_err(|error| evict::of_another(error.to_string()))?;
+            }
         }
         Ok(Answer::Done)
     }
 
     fn files(&mut self) -> Result<&mut Files, Refusal> {
-        self.files.as_mut().ok_or_else(|| "this is no server of a tree yet".to_owned())
+        self.files.as_mut().ok_or_else(|| "this is no server of a tree yet".into())
     }
 
     fn set_up(
@@ -150,7 +151,7 @@ impl Host {
         if let Some(files) = &self.files {
             let is_the_same = files.setup == setup;
             return is_the_same.then_some(()).ok_or_else(|| {
-                "this is a server of another tree, or has another number there: name the servers in the order in which the volume was made".to_owned()
+                "this is a server of another tree, or has another number there: name the servers in the order in which the volume was made".into()
             });
         }
         check(&setup)?;
@@ -177,7 +178,7 @@ impl Host {
         peers: &dyn Peers,
     ) -> Result<(), Refusal> {
         let Self { files, coins, mailbox, .. } = self;
-        let files = files.as_mut().ok_or_else(|| "this is no server of a tree yet".to_owned())?;
+        let files = files.as_mut().ok_or("this is no server of a tree yet")?;
         let Evict { number, attempt, matrices } = evict;
         let Record { at, attempt: latest, .. } = files.record;
         if at == (Point { evictions: number + 1, written: 0 }) && attempt == latest {
@@ -185,10 +186,10 @@ impl Host {
             return Ok(());
         }
         if at.evictions != number {
-            return Err("another eviction is next".to_owned());
+            return Err("another eviction is next".into());
         }
         if attempt <= latest {
-            return Err("there was a later attempt to evict a path".to_owned());
+            return Err("there was a later attempt to evict a path".into());
         }
         let matrices = files.matrices(matrices, dealers)?;
         // Kept before anything is sent: what is dealt in one attempt is nothing in another.
@@ -214,10 +215,11 @@ impl Files {
         let is_here = at.evictions == here.evictions
             && (at.written == here.written || at.written + 1 == here.written);
         is_here.then_some(()).ok_or_else(|| {
-            format!(
-                "this server is at eviction {}, write {}, and not at eviction {}, write {}",
-                here.evictions, here.written, at.evictions, at.written
-            )
+            let Point { evictions, written } = here;
+            Refusal::from(format!(
+                "this server is at eviction {evictions}, write {written}, and not at eviction {}, write {}",
+                at.evictions, at.written
+            ))
         })
     }
 
@@ -226,7 +228,7 @@ impl Files {
         let Select { leaf, query } = select;
         let tree = self.setup.tree;
         if leaf.0 >= tree.leaves() {
-            return Err("the tree has no such path".to_owned());
+            return Err("the tree has no such path".into());
         }
         let query = elements(query, tree.path_slots())?;
         select::select(self, at, leaf, &query).map_err(unusable)
@@ -235,7 +237,7 @@ impl Files {
     fn write(&mut self, at: Point, block: Share<u8>) -> Result<(), Refusal> {
         self.check_at(at)?;
         if at.written == self.setup.tree.accesses() {
-            return Err("the root is full, and has to be evicted first".to_owned());
+            return Err("the root is full, and has to be evicted first".into());
         }
         let block = elements(block, self.setup.block_bytes)?;
         self.write_block(at, &block).map_err(unusable)
@@ -245,7 +247,7 @@ impl Files {
     fn matrices(&self, shares: Vec<Share<u8>>, dealers: &[u8]) -> Result<Vec<Vec<u8>>, Refusal> {
         let Setup { parties, tree, .. } = self.setup;
         if dealers.len() != parties.for_product() || !parties.are_some(dealers) {
-            return Err("so many servers have to deal as give back a product".to_owned());
+            return Err("so many servers have to deal as give back a product".into());
         }
         if shares.len() != usize::from(tree.height()) + 1 {
             return Err(
@@ -265,7 +267,7 @@ impl Files {
             return Ok(());
         }
         if at != (Point { evictions: evictions + 1, written: 0 }) {
-            return Err("this server is further, or was never there".to_owned());
+            return Err("this server is further, or was never there".into());
         }
         // What the root holds from before is whole: its last block is not looked at again.
         let at = Point { evictions, written: written_before };
@@ -276,10 +278,10 @@ impl Files {
     fn check_slots(&self, Slots { bucket, first, count }: Slots) -> Result<(), Refusal> {
         let Setup { tree, block_bytes, .. } = self.setup;
         if bucket.level() > tree.height() || first + count > tree.slots() {
-            return Err("the tree has no such slot".to_owned());
+            return Err("the tree has no such slot".into());
         }
         let is_short = count <= Slots::at_once(block_bytes);
-        is_short.then_some(()).ok_or_else(|| "so many slots are too long for a message".to_owned())
+        is_short.then_some(()).ok_or_else(|| "so many slots are too long for a message".into())
     }
 
     fn fetched(&self, at: Point, slots: Slots) -> Result<Vec<u8>, Refusal> {
@@ -299,22 +301,21 @@ impl Files {
     /// Before anything else was done.
     fn check_new(&self) -> Result<(), Refusal> {
         let is_new = self.record.at == Point::default() && self.record.attempt == 0;
-        is_new.then_some(()).ok_or_else(|| {
-            "the tree has been used: shares can only be put into a new one".to_owned()
-        })
+        is_new
+            .then_some(())
+            .ok_or_else(|| "the tree has been used: shares can only be put into a new one".into())
     }
 
     fn put(&mut self, at: Point, slots: Slots, share: Share<u8>) -> Result<(), Refusal> {
         self.check_slots(slots)?;
         self.check_new()?;
         if at.written > self.setup.tree.accesses() {
-            return Err("no root holds so many blocks".to_owned());
+            return Err("no root holds so many blocks".into());
         }
         let share = elements(share, slots.count * self.setup.block_bytes)?;
         let bucket = self.bucket(slots.bucket, at);
         let bucket = bucket.filter(|bucket| slots.first + slots.count <= bucket.slots);
-        let bucket =
-            bucket.ok_or_else(|| "at this point the slot is zeros everywhere".to_owned())?;
+        let bucket = bucket.ok_or("at this point the slot is zeros everywhere")?;
         bucket.write(slots.first, &share).map_err(unusable)
     }
 
@@ -324,7 +325,7 @@ impl Files {
         }
         self.check_new()?;
         if at.written > self.setup.tree.accesses() {
-            return Err("no root holds so many blocks".to_owned());
+            return Err("no root holds so many blocks".into());
         }
         self.sync_buckets().map_err(unusable)?;
         let block_sum = self.sum_of_last_block(at).map_err(unusable)?;
@@ -337,9 +338,10 @@ fn elements(share: Share<u8>, count: usize) -> Result<Vec<u8>, Refusal> {
 }
 
 fn wrong_length() -> Refusal {
-    "a share has another length than what is shared".to_owned()
+    "a share has another length than what is shared".into()
 }
 
 fn unusable(error: io::Error) -> Refusal {
-    format!("this server cannot use its files: {error}")
+    let why = format!("this server cannot use its files: {error}");
+    Refusal { kind: error.kind().into(), why }
 }

@@ -3,9 +3,11 @@
 //! Whatever comes may come from anybody: lengths are looked at before memory is taken, and there is one way to say each thing.
 
 use oblivio_core::durable::section::Fields;
-use oblivio_core::{BucketId, Error, ErrorKind, Leaf};
+use oblivio_core::{BucketId, Error, ErrorKind, Leaf, StoreErrorKind};
 
-use super::{Answer, Dealt, Evict, HostEpoch, Point, Request, Select, ServerKey, Setup, Slots};
+use super::{
+    Answer, Dealt, Evict, HostEpoch, Point, Refusal, Request, Select, ServerKey, Setup, Slots,
+};
 use crate::sharing::{Parties, Seed, Share};
 use crate::tree::{Preset, Tree};
 
@@ -31,11 +33,21 @@ const FETCH: u8 = 7;
 const PUT: u8 = 8;
 const ADOPT: u8 = 9;
 const DEALT: u8 = 10;
+const MEET: u8 = 11;
 
 const DONE: u8 = 1;
 const AT: u8 = 2;
 const SHARE: u8 = 3;
 const REFUSED: u8 = 4;
+
+/// Why something is refused, by the number that is sent.
+const KINDS: [StoreErrorKind; 5] = [
+    StoreErrorKind::Failed,
+    StoreErrorKind::Refused,
+    StoreErrorKind::Unreachable,
+    StoreErrorKind::Full,
+    StoreErrorKind::Damaged,
+];
 
 const DRAWN: u8 = 0;
 const COMPUTED: u8 = 1;
@@ -83,6 +95,7 @@ impl Request {
                 put_slots(&mut out, *slots);
                 put_share(&mut out, share);
             }
+            Self::Meet => out.push(MEET),
             Self::Adopt { at } => {
                 out.push(ADOPT);
                 put_point(&mut out, *at);
@@ -100,6 +113,7 @@ impl Request {
         let request = match fields.u8()? {
             SETUP => Self::Setup(setup(&mut fields)?),
             EPOCH => Self::Epoch,
+            MEET => Self::Meet,
             SELECT => Self::Select {
                 at: point(&mut fields)?,
                 select: Select { leaf: Leaf(fields.u64()?), query: share(&mut fields)? },
@@ -145,8 +159,9 @@ impl Answer {
                 out.push(SHARE);
                 out.extend(share);
             }
-            Self::Refused(why) => {
+            Self::Refused(Refusal { kind, why }) => {
                 out.push(REFUSED);
+                out.push(KINDS.iter().position(|it| it == kind).unwrap_or_default() as u8);
                 out.extend(why.as_bytes());
             }
         }
@@ -173,8 +188,9 @@ impl Answer {
             }
             SHARE => Ok(Self::Share(fields.rest().to_vec())),
             REFUSED => {
-                let why = str::from_utf8(fields.rest()).map_err(|_| strange())?;
-                Ok(Self::Refused(why.to_owned()))
+                let kind = *KINDS.get(usize::from(fields.u8()?)).ok_or_else(strange)?;
+                let why = str::from_utf8(fields.rest()).map_err(|_| strange())?.to_owned();
+                Ok(Self::Refused(Refusal { kind, why }))
             }
             _ => Err(strange()),
         }
@@ -408,6 +424,7 @@ mod tests {
                 share
             }),
             any_point().prop_map(|at| Request::Adopt { at }),
+            Just(Request::Meet),
         ]
     }
 
@@ -418,7 +435,8 @@ mod tests {
                 Answer::Epoch(HostEpoch { at, attempt, is_set_up })
             }),
             any::<Vec<u8>>().prop_map(Answer::Share),
-            ".{0,60}".prop_map(Answer::Refused),
+            (0..KINDS.len(), ".{0,60}")
+                .prop_map(|(kind, why)| { Answer::Refused(Refusal { kind: KINDS[kind], why }) }),
         ]
     }
 

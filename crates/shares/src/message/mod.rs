@@ -3,19 +3,10 @@
 
 pub mod bytes;
 
-use oblivio_core::{BucketId, Leaf};
+use oblivio_core::{BucketId, Leaf, StoreErrorKind};
 
 use crate::sharing::{Parties, Share};
 use crate::tree::Tree;
-
-/// Fills a leaf before anything else is done (Algorithm 3). All leaves are filled, also those to which no block belongs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Load<E> {
-    /// Which.
-    pub leaf: Leaf,
-    /// Of its slots, one after the other.
-    pub bucket: Share<E>,
-}
 
 /// Asks for one slot of a path, without saying which (Subroutine 1). The answer is the share of a block, of degree 2*t*.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,13 +100,8 @@ impl Slots {
         (SLOTS_BYTES_MAX / slot_bytes).max(1)
     }
 
-    /// The first `all` slots of a bucket, in as few messages as carry them.
-    pub(crate) fn runs(
-        bucket: BucketId,
-        all: usize,
-        slot_bytes: usize,
-    ) -> impl Iterator<Item = Self> {
-        let at_once = Self::at_once(slot_bytes);
+    /// The first `all` slots of a bucket, so many at once.
+    pub(crate) fn runs(bucket: BucketId, all: usize, at_once: usize) -> impl Iterator<Item = Self> {
         (0..all).step_by(at_once).map(move |first| {
             let count = at_once.min(all - first);
             Self { bucket, first, count }
@@ -172,6 +158,8 @@ pub enum Request {
         /// Theirs, one after the other.
         share: Share<u8>,
     },
+    /// Make links to all other servers, if there are none.
+    Meet,
     /// All is there: it is this far.
     Adopt {
         /// As others are.
@@ -189,7 +177,24 @@ pub enum Answer {
     /// The share that was asked for, or several, one after the other.
     Share(Vec<u8>),
     /// It is not done, and nothing has changed.
-    Refused(String),
+    Refused(Refusal),
+}
+
+/// Why a server has not done something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What the client acts by: [`Unreachable`](StoreErrorKind::Unreachable) if it is another server that is not reached or does not go on, and never
+    /// [`Fenced`](StoreErrorKind::Fenced).
+    pub kind: StoreErrorKind,
+    /// For people.
+    pub why: String,
+}
+
+impl<S: Into<String>> From<S> for Refusal {
+    /// What was asked is not what can be done.
+    fn from(why: S) -> Self {
+        Self { kind: StoreErrorKind::Refused, why: why.into() }
+    }
 }
 
 /// How far a server is that keeps its shares in files.

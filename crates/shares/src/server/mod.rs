@@ -14,8 +14,8 @@ use std::sync::Arc;
 use oblivio_core::BucketId;
 
 use crate::field::Field;
-use crate::message::{Load, RootWrite, Select};
-use crate::sharing::Parties;
+use crate::message::{RootWrite, Select, Slots};
+use crate::sharing::{Parties, Share};
 use crate::tree::Tree;
 use eviction::{Evicting, Replaced};
 
@@ -110,22 +110,25 @@ impl<F: Field> Server<F> {
         })
     }
 
-    /// Keeps what a leaf holds at the beginning (Algorithm 3, steps 14 and 15).
+    /// Keeps what slots of a leaf hold at the beginning (Algorithm 3, steps 14 and 15).
     ///
     /// # Errors
-    /// For a leaf that there is not or that was filled, a share that is none, and once anything else has been done.
-    pub fn load(&mut self, load: Load<F::Element>) -> Result<(), Refused> {
-        let Load { leaf, bucket } = load;
-        let id = BucketId::on_path(leaf, self.tree.height());
-        if leaf.0 >= self.tree.leaves() || self.buckets.contains_key(&id) {
-            return Err(Refused("the tree has no such leaf, or it has been filled"));
-        }
+    /// For slots that no leaf has, a share that is none, and once anything else has been done.
+    pub fn load(&mut self, slots: Slots, share: Share<F::Element>) -> Result<(), Refused> {
+        let Slots { bucket, first, count } = slots;
+        let end = first.checked_add(count).filter(|end| *end <= self.tree.slots());
+        let Some(end) = end.filter(|_| bucket.level() == self.tree.height()) else {
+            return Err(Refused("no leaf of the tree has such slots"));
+        };
         let new = Epoch { evictions: 0, written: 0, stage: Stage::Settled };
         if self.epoch() != new {
             return Err(Refused("the tree has been used: data can only be put into a new one"));
         }
-        let bucket = bucket.into_elements::<F>(self.bucket_elements()).ok_or(WRONG_LENGTH)?;
-        self.buckets.insert(id, Arc::new(bucket));
+        let elements = self.block_elements;
+        let share = share.into_elements::<F>(count * elements).ok_or(WRONG_LENGTH)?;
+        let nothing = || Arc::new(vec![F::ZERO; self.tree.slots() * elements]);
+        let held = Arc::make_mut(self.buckets.entry(bucket).or_insert_with(nothing));
+        held[first * elements..end * elements].copy_from_slice(&share);
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 
 #[path = "../host/disk.rs"]
 mod disk;
+mod loaded;
 mod missing;
 mod owner;
 mod repair;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use oblivio_core::durable::{Durable, DurableConfig, EraStart, Plan, Save, Want};
+use oblivio_core::durable::{Contents, Durable, DurableConfig, EraStart, Plan, Save, Want};
 use oblivio_core::scheme::{Op, Sighting};
 use oblivio_core::{Error, MasterKey};
 use oblivio_shares::durable::S3OramParams;
@@ -46,9 +46,21 @@ fn key() -> MasterKey {
 
 impl Owner {
     pub(crate) fn new(parties: Parties, seed: u64) -> Self {
+        Self::begun(parties, seed, None)
+    }
+
+    /// Of an array that holds something from its beginning. Whoever makes it says what is expected.
+    pub(crate) fn loaded(parties: Parties, seed: u64, mut contents: impl Contents) -> Self {
+        Self::begun(parties, seed, Some(&mut contents))
+    }
+
+    fn begun(parties: Parties, seed: u64, contents: Option<&mut dyn Contents>) -> Self {
         let (params, servers) = (params(parties), Servers::new(parties.servers()));
         let mut coins = StdRng::seed_from_u64(seed);
-        let array = params.create(key(), &[], Box::new(servers.clone()), &mut coins).unwrap();
+        let mut array = params.create(key(), &[], Box::new(servers.clone()), &mut coins).unwrap();
+        if let Some(contents) = contents {
+            assert!(array.load(contents, &mut coins).unwrap());
+        }
         let mut owner =
             Self { params, servers, log: Vec::new(), array, expected: HashMap::new(), coins };
         owner.save(Save::Whole);

@@ -10,13 +10,13 @@ use crate::owner::{BLOCKS, Owner};
 use crate::{parties, step};
 
 /// The server has another disk, with nothing on it.
-fn lose(owner: &Owner, server: usize) {
+pub(crate) fn lose(owner: &Owner, server: usize) {
     let mut world = owner.servers.world();
     world.disks[server] = Disk::default();
     world.restart(server);
 }
 
-fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> {
+pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> {
     repair(&mut owner.servers.clone(), &owner.params, server, &mut |_| ())
 }
 

@@ -1,10 +1,10 @@
 //! What is out of order is refused, and then nothing has changed.
 
-use oblivio_core::Leaf;
+use oblivio_core::{BucketId, Leaf};
 use oblivio_shares::answers::NoBlock;
 use oblivio_shares::client::{Client, ClientError};
 use oblivio_shares::field::{Gf256, Mersenne61};
-use oblivio_shares::message::{Dealt, Evict, Load, RootWrite, Select};
+use oblivio_shares::message::{Dealt, Evict, RootWrite, Select, Slots};
 use oblivio_shares::server::{Epoch, Server, Stage};
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
@@ -108,24 +108,35 @@ fn servers_refuse_what_is_out_of_order() {
 
 #[test]
 fn data_is_put_into_new_trees_alone() {
-    let load = |leaf, elements| Load { leaf: Leaf(leaf), bucket: share(elements) };
+    let slots = |bucket, first, count| Slots { bucket: BucketId(bucket), first, count };
     let mut server = Server::<Gf256>::new(1, parties(), tree(), BLOCK).unwrap();
-    server.load(load(0, BUCKET)).unwrap();
-    for (leaf, elements) in [(0, BUCKET), (4, BUCKET), (u64::MAX, BUCKET), (1, BUCKET + 1)] {
-        assert!(server.load(load(leaf, elements)).is_err(), "{leaf}, {elements}");
+    server.load(slots(3, 0, 4), share(BUCKET)).unwrap();
+    server.load(slots(6, 3, 1), share(BLOCK)).unwrap();
+    for (bucket, first, count, elements) in [
+        (0, 0, 4, BUCKET),
+        (2, 0, 4, BUCKET),
+        (7, 0, 4, BUCKET),
+        (u64::MAX, 0, 4, BUCKET),
+        (3, 0, 4, BUCKET + 1),
+        (3, 0, 4, BUCKET - BLOCK),
+        (3, 1, 4, BUCKET),
+        (3, usize::MAX, 1, BLOCK),
+    ] {
+        let refused = server.load(slots(bucket, first, count), share(elements));
+        assert!(refused.is_err(), "{bucket}, {first}, {count}, {elements}");
     }
     server.write(write(0, BLOCK)).unwrap();
-    assert!(server.load(load(1, BUCKET)).is_err());
+    assert!(server.load(slots(3, 0, 4), share(BUCKET)).is_err());
     let mut client = Client::<Gf256>::new(parties(), tree(), 4, BLOCK).unwrap();
     let _ = client.select(0, &mut coins()).unwrap();
-    let refused = client.load(&mut coins(), |_, _| (), |_| ());
-    assert_eq!(refused, Err(ClientError::IsUsed));
+    let load = |client: &mut Client<Gf256>, seed| {
+        client.load(4, &mut StdRng::seed_from_u64(seed), |_, _| Ok(true), |_, _| Ok(()))
+    };
+    assert_eq!(load(&mut client, 1), Err(ClientError::IsUsed));
     // Two blocks go to one leaf of one slot, half of the time.
     let narrow = Tree::new(1, Preset { slots: 1, accesses: 1 }).unwrap();
     let mut client = Client::<Gf256>::new(parties(), narrow, 2, BLOCK).unwrap();
-    let outcomes =
-        (0..20).map(|seed| client.load(&mut StdRng::seed_from_u64(seed), |_, _| (), |_| ()));
-    let outcomes: Vec<_> = outcomes.collect();
+    let outcomes: Vec<_> = (0..20).map(|seed| load(&mut client, seed)).collect();
     let is_overflow =
         |outcome: &&Result<(), ClientError>| matches!(outcome, Err(ClientError::Overflow(_)));
     let overflows = outcomes.iter().take_while(is_overflow).count();

@@ -58,7 +58,7 @@ fn shape(seen: &Seen<u8>) -> String {
     let of_all =
         |shares: &[Share<u8>]| shares.iter().map(|it| format!("{it:?} ")).collect::<String>();
     match seen {
-        Seen::Load(load) => format!("load {} {:?}", load.leaf.0, load.bucket),
+        Seen::Load(slots, share) => format!("load {slots:?} {share:?}"),
         Seen::Select(select) => format!("select by {:?}", select.query),
         Seen::Write(write) => format!("write {} {:?}", write.slot, write.block),
         Seen::Evict(Evict { number, attempt, matrices }) => {
@@ -99,7 +99,7 @@ fn what_is_put_into_a_tree_does_not_show() {
         loaded(fill).iter().map(|seen| seen.iter().map(shape).collect()).collect()
     };
     let zeros = shapes(|_, _| ());
-    assert!(zeros.iter().all(|of_server| of_server.len() == 1 << HEIGHT));
+    assert!(zeros.iter().all(|of_server| of_server.len() == 2 << HEIGHT));
     assert!(zeros == shapes(|address, block| block.fill(address as u8)));
     let mut verdicts = Verdicts::new(1e-6);
     for (i, seen) in loaded(|_, block| block.fill(0x55)).iter().enumerate() {

@@ -1,13 +1,16 @@
 //! A client and its servers, who hand each other what they send. What servers get is noted.
 
-use oblivio_shares::client::Client;
+use oblivio_shares::client::{Client, ClientError};
 use oblivio_shares::field::Field;
-use oblivio_shares::message::{Dealt, Evict, Load, RootWrite, Select};
+use oblivio_shares::message::{Dealt, Evict, RootWrite, Select, Slots};
 use oblivio_shares::server::Server;
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::Tree;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+
+/// Slots that are loaded at once: all of a leaf, in two parts or one.
+pub(crate) const LOADED_AT_ONCE: usize = 8;
 
 pub(crate) struct World<F: Field> {
     pub(crate) client: Client<F>,
@@ -23,7 +26,7 @@ pub(crate) struct World<F: Field> {
 /// What a server got.
 #[derive(Clone, Debug)]
 pub(crate) enum Seen<E> {
-    Load(Load<E>),
+    Load(Slots, Share<E>),
     Select(Select<E>),
     Write(RootWrite<E>),
     Evict(Evict<E>),
@@ -44,7 +47,7 @@ pub(crate) enum Kind {
 impl<E: Copy> Seen<E> {
     pub(crate) fn shares(&self) -> (Kind, Vec<&Share<E>>) {
         match self {
-            Self::Load(load) => (Kind::Leaves, vec![&load.bucket]),
+            Self::Load(_, share) => (Kind::Leaves, vec![share]),
             Self::Select(select) => (Kind::Queries, vec![&select.query]),
             Self::Write(write) => (Kind::Blocks, vec![&write.block]),
             Self::Evict(evict) => (Kind::Matrices, evict.matrices.iter().collect()),
@@ -60,7 +63,8 @@ impl<E: Copy> Seen<E> {
     ) -> Vec<Vec<E>> {
         let (kind, shares) = self.shares();
         let elements = match kind {
-            Kind::Leaves | Kind::Dealt => tree.slots() * block_elements,
+            Kind::Leaves => LOADED_AT_ONCE * block_elements,
+            Kind::Dealt => tree.slots() * block_elements,
             Kind::Queries => tree.path_slots(),
             Kind::Blocks => block_elements,
             Kind::Matrices => 2 * tree.slots() * tree.slots(),
@@ -91,18 +95,23 @@ impl<F: Field> World<F> {
     }
 
     /// Puts data into it.
-    pub(crate) fn load(&mut self, block: impl FnMut(usize, &mut [F::Element])) {
+    pub(crate) fn load(&mut self, mut block: impl FnMut(usize, &mut [F::Element])) {
         let Self { client, servers, coins, seen, .. } = self;
-        let send = |loads: Vec<Load<F::Element>>| {
+        let block = |address, data: &mut [F::Element]| {
+            block(address, data);
+            Ok(data.iter().any(|element| *element != F::ZERO))
+        };
+        let send = |slots, shares: Vec<Share<F::Element>>| {
             if let Some(seen) = seen {
-                let loads = loads.iter().cloned().map(Seen::Load);
+                let loads = shares.iter().cloned().map(|share| Seen::Load(slots, share));
                 seen.iter_mut().zip(loads).for_each(|(seen, load)| seen.push(load));
             }
-            for (server, load) in servers.iter_mut().zip(loads) {
-                server.load(load).unwrap();
+            for (server, share) in servers.iter_mut().zip(shares) {
+                server.load(slots, share).unwrap();
             }
+            Ok::<_, ClientError>(())
         };
-        client.load(coins, block, send).unwrap();
+        client.load(LOADED_AT_ONCE, coins, block, send).unwrap();
     }
 
     /// Notes from now on what servers get.

@@ -48,6 +48,9 @@ pub const SERVERS_MAX: usize = 7;
 /// Before it is looked again whether a server that is waited for has come back.
 const MISSING_PAUSE: Duration = Duration::from_millis(50);
 
+/// Before it is looked again whether links have come back. The next pause is twice as long, up to a hundred times.
+const LINKS_PAUSE_MIN: Duration = Duration::from_millis(50);
+
 /// What reaches a server, each time that it has to be reached anew.
 pub type Dialing = Box<dyn Fn() -> Box<dyn Dial> + Send>;
 
@@ -76,6 +79,7 @@ pub struct SharedStore {
     /// Something was written that is not durable.
     is_unflushed: bool,
     failure: Option<Failure>,
+    links_are_missing_since: Moment,
     votes: Votes,
     sealed: SealedTrip,
 }
@@ -99,6 +103,10 @@ impl SharedStore {
 
     fn enough(&self) -> usize {
         if self.is_repair { self.colluding + 1 } else { 2 * self.colluding + 1 }
+    }
+
+    fn retry_for(&self) -> Duration {
+        self.servers.first().map(Server::retry_for).unwrap_or_default()
     }
 
     /// A call begins. Servers that were missing and have come back take part in it.
@@ -289,13 +297,19 @@ impl ShareServers for SharedStore {
     }
 
     fn wait_for_missing(&mut self) {
-        let until = self.servers.first().map(|server| Moment::now().after(server.retry_for()));
-        while self.begin_call().is_ok()
-            && self.missing() > 0
-            && until.is_some_and(|until| until.left().is_some())
-        {
+        let until = Moment::now().after(self.retry_for());
+        while self.begin_call().is_ok() && self.missing() > 0 && until.left().is_some() {
             thread::sleep(MISSING_PAUSE);
         }
+    }
+
+    fn wait_for_links(&mut self, failed: u32) -> bool {
+        if failed == 1 {
+            self.links_are_missing_since = Moment::now();
+        }
+        let left = self.links_are_missing_since.after(self.retry_for()).left();
+        let pause = LINKS_PAUSE_MIN * 2_u32.saturating_pow(failed - 1).min(100);
+        left.map(|left| thread::sleep(pause.min(left))).is_some()
     }
 
     fn key(&self, server: usize) -> [u8; 32] {

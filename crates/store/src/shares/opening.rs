@@ -3,6 +3,7 @@
 use std::thread;
 
 use oblivio_core::store::TreeShape;
+use oblivio_wire::link::Moment;
 
 use super::server::{Server, name};
 use super::{SERVERS_MAX, SERVERS_MIN, ShareServer, SharedStore};
@@ -145,6 +146,7 @@ impl SharedStore {
             is_repair: false,
             is_unflushed: false,
             failure: None,
+            links_are_missing_since: Moment::now(),
             votes: Default::default(),
             sealed: Default::default(),
         }

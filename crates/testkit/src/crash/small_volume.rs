@@ -1,5 +1,6 @@
 //! A volume so small that a run has a few hundred operations: each can be tried as the last.
 
+use oblivio_core::durable::Contents;
 use oblivio_core::durable::RangePolicy;
 use oblivio_core::durable::Slots;
 use oblivio_core::durable::Wish;
@@ -329,8 +330,22 @@ impl SmallVolume {
     pub fn create(
         &self,
         store: impl BucketStore + Send + 'static,
+        dir: impl StateDir + 'static,
+        coins: StdRng,
+    ) -> Result<Volume, VolumeError> {
+        self.create_with(store, dir, coins, None)
+    }
+
+    /// Makes the volume with something in it.
+    ///
+    /// # Errors
+    /// See [`Volume::create_with`].
+    pub fn create_with(
+        &self,
+        store: impl BucketStore + Send + 'static,
         mut dir: impl StateDir + 'static,
         mut coins: StdRng,
+        contents: Option<&mut dyn Contents>,
     ) -> Result<Volume, VolumeError> {
         // What is there is left of an attempt that failed.
         for name in dir.names()? {
@@ -341,7 +356,7 @@ impl SmallVolume {
         let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
         let superblock = Superblock::create(self.params(), &key, &slot, &mut coins)?;
         let owner = Unlocked { superblock, volume_key: key, slot: 0 };
-        Volume::create(store, Box::new(dir), &owner, self.options(), coins)
+        Volume::create_with(store, Box::new(dir), &owner, self.options(), coins, contents)
     }
 
     /// Opens it, whatever its store is wrapped in.

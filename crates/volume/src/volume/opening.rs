@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
-use oblivio_core::durable::{Durable, DurableConfig, EraStart};
+use oblivio_core::durable::{Contents, Durable, DurableConfig, EraStart};
+use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::store::BucketStore;
-use oblivio_core::{HitPolicy, MasterKey, Op};
+use oblivio_core::wiped::WipedBytes;
+use oblivio_core::{Access, HitPolicy, MasterKey, Op};
 use zeroize::Zeroizing;
 
 use super::{SyncMoves, Volume, VolumeOptions, trees};
@@ -62,19 +64,70 @@ impl Volume {
         options: VolumeOptions,
         coins: impl Into<Coins>,
     ) -> Result<Self, VolumeError> {
+        Self::create_with(store, dir, owner, options, coins, None)
+    }
+
+    /// The same of a volume that holds something from its beginning. Schemes that [can](oblivio_core::durable::Durable::load) put it where it belongs show that there is
+    /// something; the others write each block that has data, and show how many those are.
+    ///
+    /// # Errors
+    /// Any, and those of `contents`. What was made so far is worthless then.
+    pub fn create_with(
+        store: impl BucketStore + Send + 'static,
+        dir: Box<dyn StateDir>,
+        owner: &Unlocked,
+        options: VolumeOptions,
+        coins: impl Into<Coins>,
+        contents: Option<&mut dyn Contents>,
+    ) -> Result<Self, VolumeError> {
         let Unlocked { superblock, volume_key: key, .. } = owner;
         let config = superblock.params().config()?;
         check_sync(&*config, &options)?;
         let mut coins = coins.into();
         let trees = trees(config.shapes()?.len());
-        let array = config.create(seal_key(key), &trees, Box::new(store), &mut coins)?;
+        let mut array = config.create(seal_key(key), &trees, Box::new(store), &mut coins)?;
+        let to_write = match contents {
+            Some(contents) => (!array.load(contents, &mut coins)?).then_some(contents),
+            None => None,
+        };
         let mut live = Live { array, coins };
         let opening = opening(superblock, &options, false);
-        let mut ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut live)?;
+        let ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut live)?;
+        let mut volume = Self::new(live, ledger, options);
+        if let Some(contents) = to_write {
+            volume.write_all(contents)?;
+        }
         // No crash leaves a volume whose client does not know its superblock.
-        newest::record(&mut *ledger.dir, owner)?;
-        superblock::copies::write_copies(live.array.store_mut(), superblock)?;
-        Ok(Self::new(live, ledger, options))
+        newest::record(&mut *volume.ledger.dir, owner)?;
+        superblock::copies::write_copies(volume.live.array.store_mut(), superblock)?;
+        Ok(volume)
+    }
+
+    /// Writes all blocks that have data, in their order.
+    fn write_all(&mut self, contents: &mut dyn Contents) -> Result<(), VolumeError> {
+        let mut data: Vec<_> =
+            (0..WINDOW_ACCESSES_MAX).map(|_| WipedBytes::zeros(self.block_bytes)).collect();
+        let mut addresses = 0..self.blocks;
+        loop {
+            let mut batch = Vec::with_capacity(data.len());
+            for blank in &mut data {
+                // One without data leaves its place to the next.
+                let found = addresses.find_map(|address| {
+                    blank.fill(0);
+                    match contents.block(address, blank) {
+                        Ok(false) => None,
+                        Ok(true) => Some(Ok(address)),
+                        Err(error) => Some(Err(error)),
+                    }
+                });
+                let Some(address) = found.transpose()? else { break };
+                batch.push(Access { address, op: Op::Write(blank) });
+            }
+            if batch.is_empty() {
+                return self.flush();
+            }
+            self.access(&mut batch)?;
+        }
     }
 
     fn new(live: Live, ledger: Ledger, options: VolumeOptions) -> Self {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+mod beginning;
 mod contents;
 mod copying;
 mod crash;

@@ -220,7 +220,7 @@ fn answer_of(client: &mut Client, request: &ShareRequest) -> ShareAnswer {
 
 fn why_not(client: &mut Client, setup: Setup) -> String {
     match answer_of(client, &ShareRequest::Setup(setup)) {
-        ShareAnswer::Refused(why) => why,
+        ShareAnswer::Refused(refusal) => refusal.why,
         other => panic!("not refused: {other:?}"),
     }
 }

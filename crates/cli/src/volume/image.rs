@@ -1,0 +1,88 @@
+//! An image of a disk, which a new volume holds from its beginning.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+use oblivio_core::durable::Contents;
+use oblivio_core::{Error, ErrorKind};
+
+use super::signals::EndAsked;
+use crate::error::CliError;
+use crate::files;
+use crate::progress;
+
+/// A file or a device that can be read anywhere.
+pub(super) struct Image {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+}
+
+impl Image {
+    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+        let mut file = files::open(path)?;
+        let bytes =
+            file.seek(SeekFrom::End(0)).map_err(|error| files::cannot_read(path, &error))?;
+        if bytes == 0 {
+            let message = format!(
+                "{} has no bytes: name a file or a device that holds a disk",
+                path.display()
+            );
+            return Err(CliError::Input(message));
+        }
+        Ok(Self { path: path.to_owned(), file, bytes })
+    }
+
+    /// How many bytes a disk for it needs to have, of which the owner may have said something.
+    pub(super) fn disk_bytes(&self, wanted: Option<u64>) -> Result<u64, CliError> {
+        let bytes = wanted.unwrap_or(self.bytes);
+        if bytes < self.bytes {
+            let message = format!(
+                "{} has {} bytes, and the disk would have {bytes}: leave --size out, or give one that is as large",
+                self.path.display(),
+                self.bytes
+            );
+            return Err(CliError::Input(message));
+        }
+        Ok(bytes)
+    }
+
+    /// What it holds, block by block.
+    pub(super) fn blocks<'a>(&'a self, blocks: u64, end: &'a EndAsked) -> Blocks<'a> {
+        let bar = progress::bar_of(blocks, "blocks");
+        Blocks { image: self, end, bar, failure: None }
+    }
+}
+
+/// The blocks of a disk that begins with an image.
+pub(super) struct Blocks<'a> {
+    image: &'a Image,
+    end: &'a EndAsked,
+    bar: ProgressBar,
+    /// Why a block was not given.
+    pub(super) failure: Option<CliError>,
+}
+
+impl Contents for Blocks<'_> {
+    fn block(&mut self, address: u64, data: &mut [u8]) -> Result<bool, Error> {
+        let Self { image, .. } = self;
+        let offset = address * data.len() as u64;
+        let there = image.bytes.saturating_sub(offset).min(data.len() as u64) as usize;
+        let read = image.file.read_exact_at(&mut data[..there], offset);
+        self.bar.inc(1);
+        self.failure = match read {
+            Err(error) => Some(files::cannot_read(&image.path, &error)),
+            Ok(()) if self.end.is_asked() => Some(interrupted()),
+            Ok(()) => return Ok(data.iter().any(|byte| *byte != 0)),
+        };
+        Err(Error::new(ErrorKind::InvalidRequest, "the image gives no more"))
+    }
+}
+
+/// A signal has asked for the end.
+pub(super) fn interrupted() -> CliError {
+    CliError::Engine("interrupted: the volume was removed again".into())
+}

@@ -1,0 +1,114 @@
+//! An array that holds something from its beginning.
+
+use oblivio_core::Error;
+use oblivio_core::durable::{Contents, Want};
+use oblivio_shares::message::Request;
+use oblivio_shares::sharing::Share;
+use oblivio_testkit::statistics::{Verdicts, histogram, uniformity};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::owner::{BLOCK_BYTES, BLOCKS, Owner, PRESET};
+use crate::{parties, repair, step};
+
+/// Of each block what it holds, if it holds something.
+struct Data(fn(u64) -> Option<u8>);
+
+impl Contents for Data {
+    fn block(&mut self, address: u64, data: &mut [u8]) -> Result<bool, Error> {
+        let fill = (self.0)(address);
+        fill.into_iter().for_each(|fill| data.fill(fill));
+        Ok(fill.is_some())
+    }
+}
+
+fn some() -> Data {
+    Data(|address| (address % 3 > 0).then_some(address as u8))
+}
+
+#[test]
+fn what_an_array_holds_from_its_beginning_is_there_and_is_used_as_if_it_had_been_written() {
+    for (servers, colluding) in [(3, 1), (5, 1)] {
+        let mut owner = Owner::loaded(parties(servers, colluding), 1, some());
+        for address in (0..BLOCKS).filter(|address| address % 3 > 0) {
+            owner.expected.insert(address, vec![address as u8; BLOCK_BYTES]);
+        }
+        assert_eq!(owner.array.check(&mut |_| ()).unwrap(), owner.expected.len() as u64);
+        repair::lose(&owner, 1);
+        assert!(repair::repaired(&owner, 1).unwrap().wrong.is_empty());
+        owner.read_all();
+        let mut choices = StdRng::seed_from_u64(3);
+        for round in 0..150 {
+            step(&mut owner, &mut choices).unwrap();
+            if round % 50 == 0 {
+                owner.reopen().unwrap();
+            }
+        }
+        owner.read_all();
+        assert_eq!(owner.array.check(&mut |_| ()).unwrap(), owner.expected.len() as u64);
+    }
+}
+
+/// What each server was asked since it was set up.
+fn seen(data: Data) -> Vec<Vec<Request>> {
+    let owner = Owner::loaded(parties(3, 1), 2, data);
+    let world = owner.servers.world();
+    let is_part =
+        |request: &&Request| matches!(request, Request::Put { .. } | Request::Adopt { .. });
+    world.seen.iter().map(|seen| seen.iter().filter(is_part).cloned().collect()).collect()
+}
+
+/// All slots of all leaves, whatever is in them.
+#[test]
+fn what_an_array_holds_from_its_beginning_does_not_show() {
+    let shapes = |data| {
+        let shape = |request: &Request| match request {
+            Request::Put { at, slots, share } => {
+                format!("{at:?} {slots:?} {}", matches!(share, Share::Drawn(_)))
+            }
+            other => format!("{other:?}"),
+        };
+        let seen = seen(data);
+        seen.iter().map(|seen| seen.iter().map(shape).collect()).collect::<Vec<Vec<_>>>()
+    };
+    let nothing = shapes(Data(|_| None));
+    let leaves = BLOCKS.div_ceil(PRESET.accesses.into()).next_power_of_two() as usize;
+    assert!(nothing.iter().all(|seen| seen.len() == leaves + 1), "{leaves}");
+    assert!(nothing == shapes(some()) && nothing == shapes(Data(|_| Some(0))));
+    let mut verdicts = Verdicts::new(1e-6);
+    for (i, seen) in seen(Data(|_| Some(0x55))).into_iter().enumerate() {
+        let computed = seen.into_iter().filter_map(|request| match request {
+            Request::Put { share: Share::Computed(share), .. } => Some(share),
+            _ => None,
+        });
+        let counts = histogram(computed.flatten().map(u64::from), 256, 256);
+        verdicts.add(format!("server {}", i + 1), uniformity(&counts));
+    }
+    verdicts.conclude();
+}
+
+/// Which leaf a block went to shows when it is accessed for the first time: it was drawn for it alone.
+#[test]
+fn blocks_go_to_leaves_that_are_drawn() {
+    let (mut single, mut pairs) = (vec![0; 16], vec![0; 16]);
+    for seed in 0..40 {
+        let mut owner = Owner::loaded(parties(3, 1), seed, Data(|_| Some(0)));
+        let mut before = 0;
+        for address in 0..BLOCKS {
+            owner.access(&[(Want::Block(address), Some(vec![1; BLOCK_BYTES]))]).unwrap();
+            let world = owner.servers.world();
+            let selected = world.seen[0].iter().rev().find_map(|request| match request {
+                Request::Select { select, .. } => Some(select.leaf.0 as usize),
+                _ => None,
+            });
+            let leaf = selected.unwrap();
+            single[leaf] += 1;
+            pairs[before * 4 + leaf % 4] += 1;
+            before = leaf % 4;
+        }
+    }
+    let mut verdicts = Verdicts::new(1e-6);
+    verdicts.add("leaves", uniformity(&single));
+    verdicts.add("one after the other", uniformity(&pairs));
+    verdicts.conclude();
+}

@@ -1,0 +1,63 @@
+//! A volume that holds something from its beginning.
+
+use oblivio_core::durable::Contents;
+use oblivio_core::{Access, Error, ErrorKind, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_volume::Volume;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// What a block holds, if it holds something.
+fn fill(address: u64) -> Option<u8> {
+    (address % 3 > 0).then_some(address as u8 | 1)
+}
+
+/// Data of all blocks before this one.
+struct Until(u64);
+
+impl Contents for Until {
+    fn block(&mut self, address: u64, data: &mut [u8]) -> Result<bool, Error> {
+        if address >= self.0 {
+            return Err(Error::new(ErrorKind::InvalidRequest, "there is no more"));
+        }
+        assert!(data.iter().all(|byte| *byte == 0), "what was there for another block");
+        let fill = fill(address);
+        fill.into_iter().for_each(|fill| data.fill(fill));
+        Ok(fill.is_some())
+    }
+}
+
+fn block(volume: &mut Volume, address: u64) -> Vec<u8> {
+    let mut data = vec![0xee; BLOCK_BYTES as usize];
+    volume.access(&mut [Access { address, op: Op::Read(&mut data) }]).unwrap();
+    data
+}
+
+#[test]
+fn what_a_volume_of_any_scheme_holds_from_its_beginning_is_there() {
+    for setup in SmallVolume::default().on_each_scheme() {
+        let (world, coins) = (setup.world(), StdRng::seed_from_u64(1));
+        let mut contents = Until(u64::MAX);
+        let made = setup.create_with(world.store(), world.dir(), coins, Some(&mut contents));
+        made.unwrap().close().unwrap();
+        let coins = StdRng::seed_from_u64(2);
+        let (mut volume, _) = setup.open(world.store(), world.dir(), coins).unwrap();
+        for address in 0..volume.blocks() {
+            let expected = fill(address).unwrap_or(0);
+            assert_eq!(block(&mut volume, address), [expected; BLOCK_BYTES as usize], "{setup:?}");
+        }
+        let live = (0..volume.blocks()).filter_map(fill).count() as u64;
+        assert_eq!(volume.check(&mut |_| ()).unwrap(), live, "{setup:?}");
+    }
+}
+
+#[test]
+fn without_all_of_it_there_is_no_volume() {
+    let setup = SmallVolume::default();
+    let (world, coins) = (setup.world(), StdRng::seed_from_u64(1));
+    let mut contents = Until(20);
+    let made = setup.create_with(world.store(), world.dir(), coins, Some(&mut contents));
+    assert!(made.map(drop).unwrap_err().to_string().contains("there is no more"));
+    let coins = StdRng::seed_from_u64(2);
+    assert!(setup.open(world.store(), world.dir(), coins).is_err());
+}
