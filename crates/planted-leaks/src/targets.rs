@@ -101,6 +101,10 @@ pub(crate) const SHARES_DURABLE_VIEW: TestTarget =
 pub(crate) const SHARES_DURABLE_TRUST: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "trust" };
 
+/// Volumes on share servers that hold something from their beginning.
+pub(crate) const SHARES_DURABLE_LOADED: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "durable", module: "loaded" };
+
 /// A volume on share servers, and crashes of its client.
 pub(crate) const SHARES_DURABLE: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "" };

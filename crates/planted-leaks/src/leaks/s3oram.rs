@@ -1,9 +1,12 @@
 //! Leaks of volumes on share servers: what the scheme of volumes adds to S³ORAM.
 
 use super::{Edit, Leak};
-use crate::targets::{SHARES_DURABLE, SHARES_DURABLE_TRUST, SHARES_DURABLE_VIEW};
+use crate::targets::{
+    SHARES_DURABLE, SHARES_DURABLE_LOADED, SHARES_DURABLE_TRUST, SHARES_DURABLE_VIEW,
+};
 
 const ACCESS: &str = "shares/src/durable/access.rs";
+const CLIENT: &str = "shares/src/client/mod.rs";
 const ARRAY: &str = "shares/src/durable/array.rs";
 const STANDING: &str = "shares/src/durable/standing.rs";
 
@@ -12,6 +15,8 @@ const LEAVES: &str = "leaves_are_uniform_whatever_the_owner_does";
 const AGAIN: &str = "nothing_is_shown_twice_but_the_access_that_was_under_way";
 const FAILURES: &str = "of_three_servers_one_that_lies_makes_all_accesses_fail_alike";
 const SEEDS: &str = "no_seed_is_drawn_twice";
+const LOADED: &str = "what_an_array_holds_from_its_beginning_does_not_show";
+const LOADED_LEAVES: &str = "blocks_go_to_leaves_that_are_drawn";
 const OLD: &str = "an_old_directory_is_refused";
 
 /// An access, as it is drawn.
@@ -107,5 +112,25 @@ pub(super) const LEAKS: &[Leak] = &[
             replacement: "if beyond.len() <= parties.servers() ||",
         }],
         found_by: &[SHARES_DURABLE.tests(&[OLD])],
+    },
+    Leak {
+        name: "s3oram-loads-blocks-in-turn",
+        shows: "which block is accessed for the first time, in a volume that was made of an image",
+        edits: &[Edit {
+            file: CLIENT,
+            find: "blocks_of[self.draw_leaf(coins).0 as usize].push(address);",
+            replacement: "blocks_of[address % self.tree.leaves() as usize].push(address);",
+        }],
+        found_by: &[SHARES_DURABLE_LOADED.tests(&[LOADED_LEAVES])],
+    },
+    Leak {
+        name: "s3oram-loads-no-slots-behind-the-last-block",
+        shows: "how many blocks of an image are mapped to each leaf",
+        edits: &[Edit {
+            file: CLIENT,
+            find: "for slots in Slots::runs(bucket, self.tree.slots(), at_once) {",
+            replacement: "for slots in Slots::runs(bucket, blocks.len(), at_once) {",
+        }],
+        found_by: &[SHARES_DURABLE_LOADED.tests(&[LOADED])],
     },
 ];

@@ -37,6 +37,8 @@ pub(super) struct ShareArray {
     pub(super) done: Option<Point>,
     /// Which servers take part.
     pub(super) parts: Parts,
+    /// Servers have made links to each other since the array was opened.
+    pub(super) has_met: bool,
     /// How often each server has answered wrong.
     pub(super) wrong: Vec<u64>,
     /// An access was begun and has not ended well.

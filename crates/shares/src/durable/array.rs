@@ -71,6 +71,7 @@ impl ShareArray {
             seen_max: accesses,
             done: None,
             parts: Parts::all(count),
+            has_met: false,
             wrong: vec![0; count],
             broken: false,
         })

@@ -36,7 +36,8 @@ impl ShareArray {
         if !self.parts.are_all_current() {
             self.servers()?.wait_for_missing();
         }
-        let mut hope = Hope::Some;
+        // Before the first one, links are made.
+        let mut hope = if self.has_met { Hope::Some } else { Hope::Links };
         for tries in 1.. {
             let attempted = self.attempt(&next, begins_at, hope == Hope::Links)?;
             hope = match &attempted {
@@ -57,12 +58,12 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Tries it once. Links between servers are looked at first if they were what failed before: matrices are long.
+    /// Tries it once. Links between servers are made first if they may be missing: matrices are long, and whoever misses a link waits for what does not come.
     fn attempt(
         &mut self,
         next: &Next<u8>,
         begins_at: Point,
-        looks_at_links: bool,
+        makes_links: bool,
     ) -> Result<Attempted, Error> {
         let number = begins_at.evictions;
         let (epochs, are_all_here) = self.epochs_at(begins_at)?;
@@ -88,11 +89,12 @@ impl ShareArray {
         }
         // All are here, and none is further than others can be.
         let parties = self.params.parties;
-        if looks_at_links {
+        if makes_links {
             let failed = self.failures(vec![Some(Request::Meet); parties.servers()])?;
             if !failed.is_empty() {
                 return Ok(Attempted::Failed(failed));
             }
+            self.has_met = true;
         }
         let attempt = epochs.iter().map(|epoch| epoch.attempt).max().unwrap_or(0) + 1;
         let Self { known, coins, .. } = self;
