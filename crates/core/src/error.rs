@@ -19,6 +19,10 @@ pub enum ErrorKind {
     /// The store handed over does not hold the tree this configuration needs, or cannot do what the
     /// scheme asks of a store. Nothing was touched.
     StoreMismatch,
+    /// The storage, or a part of it, is older than the client knows it to be. Nothing was touched.
+    StoreRolledBack,
+    /// What the client has kept is older than the storage. Nothing was touched.
+    StateRolledBack,
     /// The storage returned bytes that no honest write can have produced. The ORAM refuses further
     /// work: reopen it on storage you believe.
     Corrupt,

@@ -112,6 +112,8 @@ impl From<oblivio_core::Error> for VolumeError {
         let kind = match error.kind() {
             Core::Store => error.store_kind().map_or(VolumeErrorKind::Io, of_store),
             Core::InvalidConfig | Core::StoreMismatch => VolumeErrorKind::InvalidConfig,
+            Core::StoreRolledBack => VolumeErrorKind::StoreRolledBack,
+            Core::StateRolledBack => VolumeErrorKind::StateRolledBack,
             Core::InvalidRequest => VolumeErrorKind::InvalidRequest,
             Core::Corrupt => VolumeErrorKind::Tampered,
             Core::MustReopen => VolumeErrorKind::MustReopen,

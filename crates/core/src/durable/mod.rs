@@ -66,7 +66,7 @@
 //! | [`carry_out`](Durable::carry_out), [`announce`](Durable::announce) | how many accesses, and what the plan drew to be shown | address, read or write, whether there is a block at all ([`Want::Nothing`]), whether it has contents, where it was found. Whether and when an access fails may not either |
 //! | [`room`](Durable::room), [`evict`](Durable::evict) | that they are needed | addresses, as far as the scheme can: what remains stands in the threat model |
 //! | [`needs`](Durable::needs), [`position_levels`](Durable::position_levels) | nothing by themselves; the accesses to positions are seen | |
-//! | [`flush`](Durable::flush), [`begin_era`](Durable::begin_era), [`settle`](Durable::settle), [`sight`](Durable::sight) | the count of accesses | anything else |
+//! | [`flush`](Durable::flush), [`begin_era`](Durable::begin_era), [`settle`](Durable::settle), [`sight`](Durable::sight), [`check_storage`](Durable::check_storage) | the count of accesses | anything else |
 //! | [`check`](Durable::check), [`salvage`](Durable::salvage) | that all is read, in an order that follows from the count; going on after damage | which blocks there are |
 //!
 //! What [`StateSize`] says is public. No section may be longer than it says.
@@ -243,6 +243,14 @@ pub trait Durable: Send {
     /// Whether a position is on the client. Secret.
     fn holds_position(&self, _position: u64) -> bool {
         false
+    }
+
+    /// Asks storage whether it is where accesses need it, so that an opening fails and not the first of them. Nothing is changed.
+    ///
+    /// # Errors
+    /// Any that the first access would meet before it shows anything.
+    fn check_storage(&mut self) -> Result<(), Error> {
+        Ok(())
     }
 
     // ───────────────────────────── accesses ─────────────────────────────

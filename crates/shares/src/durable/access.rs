@@ -129,7 +129,7 @@ impl ShareArray {
         servers::check_not_fenced(servers, &told)?;
         if is_old(servers, parties, tree, &told, seen_max)? {
             return Err(Error::new(
-                ErrorKind::StoreMismatch,
+                ErrorKind::StateRolledBack,
                 "the share servers are further than the client's directory knows: it is not the latest. Use the latest directory",
             ));
         }
@@ -262,7 +262,9 @@ impl ShareArray {
 
     /// An error about blocks that are not what they have to be.
     pub(super) fn corrupt(&self, what: &str) -> Error {
-        let wrong: Vec<_> = self.wrong_answers().collect();
+        let (wrong, parties): (Vec<_>, _) = (self.wrong_answers().collect(), self.params.parties);
+        let is_named = parties.servers() > parties.for_product();
+        let who = if is_named { "" } else { " Of so few servers, nobody can tell which." };
         let before = if wrong.is_empty() {
             String::new()
         } else {
@@ -271,7 +273,7 @@ impl ShareArray {
         Error::new(
             ErrorKind::Corrupt,
             format!(
-                "{what}: one of them lies, or its shares are damaged. Nothing of it was used.{before}"
+                "{what}: one of them lies, or its shares are damaged. Nothing of it was used.{who}{before}"
             ),
         )
     }

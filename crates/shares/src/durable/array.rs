@@ -124,6 +124,11 @@ impl Durable for ShareArray {
         Ok(Room { accesses: self.accesses_left(), evictions: 0, must_evict: false })
     }
 
+    fn check_storage(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.look().map(drop)
+    }
+
     fn window_accesses_max(&self) -> usize {
         WINDOW_ACCESSES_MAX
     }

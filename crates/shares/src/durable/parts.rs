@@ -35,9 +35,7 @@ impl Part {
             Self::Current => None,
             Self::Lags => Some("it lacks what was written last".into()),
             Self::Failed(error) => Some(error.to_string()),
-            Self::Astray(why) => Some(format!(
-                "it {why}: bring its folder back as it was, or make its shares anew with `oblivio shares repair`"
-            )),
+            Self::Astray(why) => Some(format!("it {why}")),
         }
     }
 }
@@ -123,7 +121,7 @@ impl Parts {
             return Ok(());
         }
         let needed = match parties.for_product() {
-            all if all == parties.servers() => "every server".into(),
+            all if all == parties.servers() => "Every server".into(),
             some => format!("{some} of the servers"),
         };
         Err(self.error(servers, &format!("{needed} must have what is written: {BRING_BACK}")))
@@ -134,13 +132,18 @@ impl Parts {
         let each = self.0.iter().enumerate().filter_map(|(server, part)| {
             Some(format!("{}: {}", servers.name(server), part.why()?))
         });
+        let are_all_astray = self.0.iter().all(|part| matches!(part, Part::Astray(_)));
+        let advice = if are_all_astray { ALL_ARE_ASTRAY } else { advice };
         let message = format!("{}. {advice}", each.collect::<Vec<_>>().join("; "));
         match self.failures().next() {
             Some(error) => StoreError::new(error.kind(), message).into(),
-            None => Error::new(ErrorKind::StoreMismatch, message),
+            None => Error::new(ErrorKind::StoreRolledBack, message),
         }
     }
 }
 
+/// What is done about servers none of which is where it has to be.
+const ALL_ARE_ASTRAY: &str = "Bring back their folders as they were: shares can be made anew from those of other servers alone";
+
 /// What is done about a server that takes no part.
-pub(super) const BRING_BACK: &str = "bring it back, or make its shares anew with `oblivio shares repair`, and open the volume again";
+pub(super) const BRING_BACK: &str = "bring it back as it was, or make its shares anew with `oblivio shares repair`, and open the volume again";

@@ -16,7 +16,7 @@
 //!   honest servers beyond the directory, one of which answers at least, it is not taken for the latest.
 
 use oblivio_core::store::ShareServers;
-use oblivio_core::{Error, ErrorKind, StoreError};
+use oblivio_core::{Error, StoreError, StoreErrorKind};
 
 use super::parts::{Part, Parts};
 use crate::message::{HostEpoch, Point};
@@ -93,7 +93,7 @@ fn claim(tree: Tree, told: &Told) -> Option<Point> {
 /// Whether the client's directory is older than the servers.
 ///
 /// # Errors
-/// [`StoreMismatch`](ErrorKind::StoreMismatch) when it may be, and servers are missing that would show it.
+/// [`Unreachable`](StoreErrorKind::Unreachable) when it may be, and servers are missing that would show it.
 pub(super) fn is_old(
     servers: &dyn ShareServers,
     parties: Parties,
@@ -120,7 +120,7 @@ pub(super) fn is_old(
         names(&beyond),
         names(&silent)
     );
-    Err(Error::new(ErrorKind::StoreMismatch, message))
+    Err(StoreError::new(StoreErrorKind::Unreachable, message).into())
 }
 
 /// The point a step before another: a write, or an eviction.

@@ -23,14 +23,14 @@ impl Contents for Data {
 }
 
 fn some() -> Data {
-    Data(|address| (address % 3 > 0).then_some(address as u8))
+    Data(|address| (!address.is_multiple_of(3)).then_some(address as u8))
 }
 
 #[test]
 fn what_an_array_holds_from_its_beginning_is_there_and_is_used_as_if_it_had_been_written() {
     for (servers, colluding) in [(3, 1), (5, 1)] {
         let mut owner = Owner::loaded(parties(servers, colluding), 1, some());
-        for address in (0..BLOCKS).filter(|address| address % 3 > 0) {
+        for address in (0..BLOCKS).filter(|address| !address.is_multiple_of(3)) {
             owner.expected.insert(address, vec![address as u8; BLOCK_BYTES]);
         }
         assert_eq!(owner.array.check(&mut |_| ()).unwrap(), owner.expected.len() as u64);

@@ -199,6 +199,7 @@ impl Volume {
             .refuse_if_behind(&mut *live.array, options.after_tampering)
             .inspect_err(|error| tampering::note(&mut *dir, error))?;
         tampering::check(&*dir, options.after_tampering)?;
+        live.array.check_storage()?;
         let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;
         // What is written from here on is not what was lost.
         live.array.begin_era(EraStart::Opening, &mut live.coins);

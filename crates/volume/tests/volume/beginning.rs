@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 
 /// What a block holds, if it holds something.
 fn fill(address: u64) -> Option<u8> {
-    (address % 3 > 0).then_some(address as u8 | 1)
+    (!address.is_multiple_of(3)).then_some(address as u8 | 1)
 }
 
 /// Data of all blocks before this one.
