@@ -12,13 +12,15 @@ mod servers;
 mod trust;
 mod view;
 
+use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::{Fate, Save, Want};
 use oblivio_core::scheme::Sighting;
+use oblivio_shares::message::Request;
 use oblivio_shares::sharing::Parties;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use owner::{BLOCK_BYTES, BLOCKS, Owner};
+use owner::{BLOCK_BYTES, BLOCKS, Owner, PRESET};
 
 fn parties(servers: u8, colluding: u8) -> Parties {
     Parties::new(servers, colluding).unwrap()
@@ -167,6 +169,37 @@ fn evictions_are_begun_again_until_all_are_through() {
     assert!(error.contains("server 2: another server has not dealt"), "{error}");
     owner.reopen().unwrap();
     owner.read_all();
+}
+
+#[test]
+fn links_are_waited_for_and_what_does_not_come_back_is_not() {
+    let mut owner = Owner::new(parties(3, 1), 6);
+    let attempts = |owner: &Owner| {
+        let seen = owner.servers.world().seen[0].clone();
+        seen.iter().filter(|it| matches!(it, Request::Evict { .. })).count()
+    };
+    for (failure, failing, waits, tried) in [
+        (StoreErrorKind::Unreachable, 9, 20, Ok(10)),
+        (StoreErrorKind::Unreachable, 30, 20, Err(21)),
+        (StoreErrorKind::Refused, 30, 20, Err(5)),
+        (StoreErrorKind::Full, 30, 20, Err(1)),
+        (StoreErrorKind::Damaged, 30, 20, Err(1)),
+    ] {
+        while owner.servers.world().points()[0].written + 1 < PRESET.accesses.into() {
+            owner.read(1).unwrap();
+        }
+        let before = attempts(&owner);
+        let mut world = owner.servers.world();
+        (world.failing_evictions, world.failure, world.waits_for_links) = (failing, failure, waits);
+        drop(world);
+        let written = owner.write(2, failing as u8).map_err(|error| error.store_kind());
+        owner.servers.world().failing_evictions = 0;
+        let times = attempts(&owner) - before;
+        let outcome = written.map(|()| times).map_err(|kind| (times, kind));
+        assert_eq!(outcome, tried.map_err(|times| (times, Some(failure))));
+        owner.reopen().unwrap();
+        owner.read_all();
+    }
 }
 
 #[test]

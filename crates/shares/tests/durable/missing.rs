@@ -211,7 +211,7 @@ fn an_old_directory_is_refused_while_servers_are_missing_and_may_be_if_only_one_
     set_missing(&owner, &[3, 4], false);
     set_missing(&owner, &[0, 1], true);
     let error = owner.sight().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::StoreMismatch);
+    assert_eq!(error.kind(), ErrorKind::Store);
     let error = error.to_string();
     let expected = "server 3 says that it is further than the client's directory knows, and server 1, server 2 does not answer";
     assert!(error.contains(expected), "{error}");

@@ -8,7 +8,7 @@ use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
 use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, ShareServers};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Host, Mailbox, Peers};
-use oblivio_shares::message::{Answer, Point, Request};
+use oblivio_shares::message::{Answer, Point, Refusal, Request};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -32,6 +32,10 @@ pub(crate) struct World {
     pub(crate) claims: Vec<Option<Point>>,
     /// Evictions that fail on one server before one succeeds.
     pub(crate) failing_evictions: usize,
+    /// Why.
+    pub(crate) failure: StoreErrorKind,
+    /// So often it is worth waiting for links.
+    pub(crate) waits_for_links: u32,
     /// How often it was waited for servers that are missing.
     pub(crate) waited: usize,
     /// What each server was asked, in order.
@@ -79,6 +83,8 @@ impl Servers {
             lying: vec![false; count],
             claims: vec![None; count],
             failing_evictions: 0,
+            failure: StoreErrorKind::Refused,
+            waits_for_links: 0,
             waited: 0,
             seen: vec![Vec::new(); count],
         })))
@@ -190,7 +196,8 @@ impl World {
             let Request::Evict { evict, .. } = request else { continue };
             if !reached[i] || fails && i == 1 {
                 self.answer(i, &Request::GoBack { evictions: evict.number });
-                *answer = Some(Answer::Refused("another server has not dealt".into()));
+                let why = "another server has not dealt".into();
+                *answer = Some(Answer::Refused(Refusal { kind: self.failure, why }));
             }
         }
         answers
@@ -223,6 +230,10 @@ impl ShareServers for Servers {
 
     fn wait_for_missing(&mut self) {
         self.world().waited += 1;
+    }
+
+    fn wait_for_links(&mut self, failed: u32) -> bool {
+        failed <= self.world().waits_for_links
     }
 
     fn key(&self, server: usize) -> [u8; 32] {

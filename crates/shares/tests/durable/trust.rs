@@ -99,7 +99,8 @@ fn servers_that_were_all_set_back_are_refused() {
     owner.write(1, 1).unwrap();
     owner.servers.world().claims = vec![Some(Point { evictions: 2, written: 2 }); 3];
     let error = owner.reopen().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::StoreMismatch);
+    assert_eq!(error.kind(), ErrorKind::StoreRolledBack);
+    assert!(error.to_string().contains("Bring back their folders"), "{error}");
     for server in 1..=3 {
         let named = format!("server {server}: it is set back behind the client's directory");
         assert!(error.to_string().contains(&named), "{error}");

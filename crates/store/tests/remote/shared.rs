@@ -1,7 +1,7 @@
 //! A store over several servers, some of which lie or are not there.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::geometry::BucketId;
@@ -192,6 +192,19 @@ fn three_of_three_are_needed_and_nobody_is_missing() {
     let error = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
     assert_eq!(error.kind(), OpenErrorKind::Unreachable);
     assert!(error.to_string().starts_with("server 3 (host3:1): "), "{error}");
+}
+
+#[test]
+fn links_between_servers_are_waited_for_as_long_as_servers_are() {
+    let servers = servers::<3>();
+    let options = RemoteOptions { retry_for: Duration::from_millis(200), ..options() };
+    let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
+    let servers = store.servers().unwrap();
+    for _ in 0..2 {
+        let begun = Instant::now();
+        let waited = (1..).take_while(|failed| servers.wait_for_links(*failed)).count();
+        assert!((2..5).contains(&waited) && begun.elapsed() >= Duration::from_millis(200));
+    }
 }
 
 #[test]
