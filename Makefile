@@ -44,7 +44,7 @@ tools:
 # package is installed when a command that it brings is missing.
 DISK_TOOLS := debugfs:e2fsprogs nbdcopy:libnbd-bin
 TEST_TOOLS := $(DISK_TOOLS) fio:fio nbdkit:nbdkit nbdfuse:nbdfuse qemu-img:qemu-utils \
-              nbd-client:nbd-client socat:socat fusermount3:fuse3 unshare:util-linux losetup:mount \
+              nbd-client:nbd-client socat:socat fusermount3:fuse3 unshare:util-linux ip:iproute2 losetup:mount \
               qemu-$(shell uname -m):qemu-user
 
 define install_packages

@@ -20,6 +20,7 @@ mod rescue;
 mod rescued;
 mod secrets;
 mod serving;
+mod share_machines;
 mod shares;
 mod store_file;
 mod striped;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -14,12 +14,14 @@ use super::world::{MIB, World, bytes, end};
 use crate::common;
 
 /// Small buckets, so that there are many evictions.
-const SMALL: &str = "--block 4K --slots 74 --evict-period 16";
+pub(super) const SMALL: &str = "--block 4K --slots 74 --evict-period 16";
 
 /// Share servers in the directory of a [`World`], which know each other.
-struct ShareServers {
+pub(super) struct ShareServers {
     /// None of one that is dead.
     running: Vec<Option<Child>>,
+    /// What starts a program where the server is.
+    there: Vec<Vec<String>>,
     addresses: Vec<String>,
     keys: Vec<String>,
     /// What comes after the other parameters of the URL.
@@ -32,13 +34,24 @@ impl ShareServers {
     }
 
     fn with_quota(world: &World, servers: usize, more: &'static str, quota: &str) -> Self {
-        let line = world.good("key client client.key --name alice");
-        fs::write(world.path("allow"), format!("{} {quota}\n", line.trim())).unwrap();
         let taken: Vec<_> =
             (0..servers).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let addresses: Vec<_> =
-            taken.iter().map(|it| it.local_addr().unwrap().to_string()).collect();
+        let addresses = taken.iter().map(|it| it.local_addr().unwrap().to_string()).collect();
         drop(taken);
+        Self::at(world, addresses, vec![Vec::new(); servers], more, quota)
+    }
+
+    /// Servers that listen at these addresses, and are started so.
+    pub(super) fn at(
+        world: &World,
+        addresses: Vec<String>,
+        there: Vec<Vec<String>>,
+        more: &'static str,
+        quota: &str,
+    ) -> Self {
+        let line = world.good("key client client.key --name alice");
+        fs::write(world.path("allow"), format!("{} {quota}\n", line.trim())).unwrap();
+        let servers = addresses.len();
         let (mut peers, mut keys) = (String::new(), Vec::new());
         for (number, address) in (1..).zip(&addresses) {
             let key = format!("key server server-{number}.key --address {address}");
@@ -48,7 +61,7 @@ impl ShareServers {
         }
         fs::write(world.path("peers"), peers).unwrap();
         let running = (0..servers).map(|_| None).collect();
-        let mut all = Self { running, addresses, keys, more };
+        let mut all = Self { running, there, addresses, keys, more };
         (0..servers).for_each(|server| all.start(world, server));
         all
     }
@@ -57,14 +70,14 @@ impl ShareServers {
         world.path(format!("shares-{}", server + 1))
     }
 
-    fn start(&mut self, world: &World, server: usize) {
+    pub(super) fn start(&mut self, world: &World, server: usize) {
         let (number, address) = (server + 1, &self.addresses[server]);
         let command = format!(
-            "serve shares shares-{number} --key server-{number}.key --allow allow --peers peers --listen {address} --json"
+            "serve shares shares-{number} --key server-{number}.key --allow allow --peers peers --listen {address} --beyond-loopback --json"
         );
         let log = world.path("servers.log");
         let log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-        let mut command = common::command(&world.path(""), &command);
+        let mut command = inside(&self.there[server], common::command(&world.path(""), &command));
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut said = String::new();
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
@@ -78,7 +91,7 @@ impl ShareServers {
         self.running[server] = Some(child);
     }
 
-    fn kill(&mut self, server: usize) {
+    pub(super) fn kill(&mut self, server: usize) {
         end(&mut self.running[server].take().unwrap());
     }
 
@@ -89,7 +102,7 @@ impl ShareServers {
     }
 
     /// `URL` with what opens it.
-    fn volume(&self, name: &str) -> String {
+    pub(super) fn volume(&self, name: &str) -> String {
         let all: Vec<_> = (0..self.addresses.len()).collect();
         format!("'{}' --key-file key", self.url_of(&all, name))
     }
@@ -99,6 +112,18 @@ impl Drop for ShareServers {
     fn drop(&mut self) {
         self.running.iter_mut().flatten().for_each(end);
     }
+}
+
+/// The same command, started by these words.
+pub(super) fn inside(words: &[String], command: Command) -> Command {
+    let Some((first, rest)) = words.split_first() else { return command };
+    let mut inside = Command::new(first);
+    inside.args(rest).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.get_current_dir().into_iter().for_each(|dir| {
+        inside.current_dir(dir);
+    });
+    inside
 }
 
 #[test]
