@@ -86,9 +86,6 @@ pub struct StoreOptions {
 /// Of a server.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// Share servers that compute together answer within so long.
-const SHARES_WITHIN: Duration = Duration::from_secs(120);
-
 impl Default for StoreOptions {
     fn default() -> Self {
         Self { direct: false, read_only: false, may_be_cut_off: false, retry_for: RETRY_FOR }
@@ -193,7 +190,7 @@ impl Location {
                     return Err(no_direct());
                 }
                 let servers = calling::share_servers(place)?;
-                let options = shares_options(place, options);
+                let options = remote_options(place.name(), options);
                 Ok(Box::new(SharedStore::create(servers, shapes, place.colluding(), options)?))
             }
         }
@@ -326,7 +323,7 @@ impl Location {
             return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
         };
         let servers = calling::share_servers(place)?;
-        let options = shares_options(place, options);
+        let options = remote_options(place.name(), options);
         SharedStore::open_to_repair(servers, server, place.colluding(), options)
     }
 
@@ -498,7 +495,7 @@ fn open_shares(
     options: &StoreOptions,
 ) -> Result<OpenedStore, OpenError> {
     let servers = calling::share_servers(place)?;
-    let options = shares_options(place, options);
+    let options = remote_options(place.name(), options);
     let (store, condition) = SharedStore::open(servers, mode, place.colluding(), options)?;
     Ok(OpenedStore { store: Box::new(store), condition })
 }
@@ -510,11 +507,6 @@ fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
         (false, true) => Ok(RemoteMode::Read { may_be_cut_off }),
         (false, false) => Ok(RemoteMode::Write),
     }
-}
-
-/// They wait for each other before they answer, and tell who is not waited for any more.
-fn shares_options(place: &SharesPlace, options: &StoreOptions) -> RemoteOptions {
-    RemoteOptions { answer_within: SHARES_WITHIN, ..remote_options(place.name(), options) }
 }
 
 fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {

@@ -166,6 +166,8 @@ pub enum Answer {
         /// Of the request.
         number: u64,
     },
+    /// Before the answer to [`Request::Compute`], now and then: it is still worked on.
+    Working,
     /// Instead of any of these. Whatever was asked behind it is not done, except after [`FailureKind::Absent`].
     Failed(Failure),
 }
@@ -318,6 +320,7 @@ mod kind {
     pub(super) const DATA: u8 = 134;
     pub(super) const DONE: u8 = 135;
     pub(super) const FAILED: u8 = 136;
+    pub(super) const WORKING: u8 = 137;
 }
 
 mod mode {
@@ -484,6 +487,7 @@ impl Answer {
                 out
             }
             Self::Done { number } => numbered(kind::DONE, *number),
+            Self::Working => vec![kind::WORKING],
             Self::Failed(Failure { number, kind, message }) => {
                 let mut out = numbered(kind::FAILED, *number);
                 out.push(*kind as u8);
@@ -529,6 +533,7 @@ impl Answer {
                 Self::Data { number, bytes: message.slice_ref(fields.rest()) }
             }
             kind::DONE => Self::Done { number: fields.u64()? },
+            kind::WORKING => Self::Working,
             kind::FAILED => {
                 let (number, kind) = (fields.u64()?, fields.u8()?);
                 let kind = FailureKind::ALL.into_iter().find(|known| *known as u8 == kind);
@@ -747,6 +752,7 @@ mod tests {
             (any::<u64>(), any::<Vec<u8>>())
                 .prop_map(|(number, bytes)| Answer::Data { number, bytes: bytes.into() }),
             any::<u64>().prop_map(|number| Answer::Done { number }),
+            Just(Answer::Working),
             (any::<u64>(), kind, ".{0,60}").prop_map(|(number, kind, message)| {
                 Answer::Failed(Failure { number, kind, message })
             }),

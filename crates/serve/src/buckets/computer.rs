@@ -11,6 +11,8 @@ use std::io;
 use std::net::Shutdown;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
 
 use oblivio_shares::host::{Host, Mailbox};
 use oblivio_shares::message::Setup;
@@ -25,9 +27,20 @@ use super::place::Place;
 use super::refusal::Refusal;
 use super::service::Service;
 use super::volume::Caller;
+use super::working::GoesOn;
 
 /// Says why a server must not be what it is to be set up as.
 pub(super) type Check<'a> = dyn Fn(&Setup) -> Result<(), String> + 'a;
+
+/// What a client asks, and is told meanwhile.
+pub(super) struct Asked<'a> {
+    pub(super) service: &'a Service,
+    pub(super) goes_on: &'a GoesOn<'a>,
+    pub(super) message: &'a [u8],
+}
+
+/// How often it is looked whether something else is over.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Of one volume. Whoever needs both locks takes `work` first.
 #[derive(Default)]
@@ -76,11 +89,10 @@ impl Computer {
         place: &dyn Place,
         may_ask: impl FnOnce() -> Result<(), Refusal>,
         whose: &Whose,
-        service: &Service,
-        message: &[u8],
+        Asked { service, goes_on, message }: Asked<'_>,
         check: &Check<'_>,
     ) -> Result<Vec<u8>, Refusal> {
-        let mut work = self.work();
+        let mut work = self.work_when_free(goes_on);
         may_ask()?;
         let Work { host, lines } = self.opened(&mut work, place)?;
         let computing = service.computing()?;
@@ -89,7 +101,7 @@ impl Computer {
         }
         lines.iter().for_each(Lines::begin);
         let is_given_up = AtomicBool::new(false);
-        let dealing = Dealing { lines: lines.as_ref(), service, is_given_up };
+        let dealing = Dealing { lines: lines.as_ref(), service, goes_on, is_given_up };
         let answer = host.answer(message, &dealing, check);
         if dealing.is_given_up.into_inner() {
             // Who waits for this server learns it by the end of the link. There are others for what is asked next.
@@ -162,15 +174,7 @@ impl Computer {
 
     /// Waits for nobody: none if something is done at the moment.
     pub(super) fn if_idle(&self) -> Option<Idle<'_>> {
-        let work = match self.work.try_lock() {
-            Ok(work) => work,
-            Err(TryLockError::Poisoned(poisoned)) => {
-                drop(poisoned);
-                self.work()
-            }
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        Some(Idle { work, computer: self })
+        self.work_if_free().map(|work| Idle { work, computer: self })
     }
 
     /// Whether it is open.
@@ -187,6 +191,28 @@ impl Computer {
             *self.inlet() = None;
             work
         })
+    }
+
+    fn work_if_free(&self) -> Option<MutexGuard<'_, Option<Work>>> {
+        match self.work.try_lock() {
+            Ok(work) => Some(work),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                drop(poisoned);
+                Some(self.work())
+            }
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Waits for what is under way, for an older connection.
+    fn work_when_free(&self, goes_on: &GoesOn<'_>) -> MutexGuard<'_, Option<Work>> {
+        loop {
+            if let Some(work) = self.work_if_free() {
+                return work;
+            }
+            thread::sleep(LOOK_EVERY);
+            goes_on();
+        }
     }
 
     fn inlet(&self) -> MutexGuard<'_, Option<Inlet>> {

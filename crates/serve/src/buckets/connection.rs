@@ -10,12 +10,14 @@ use oblivio_wire::message::{DATA_BYTES, put_data_head};
 use oblivio_wire::{Answer, FailureKind, OpenMode, Opened, Request};
 
 use super::admission::Seat;
+use super::computer::Asked;
 use super::memory::ClientGrant;
 use super::refusal::Refusal;
 use super::service::Service;
 use super::shelf::Shelf;
 use super::talk::{Ended, Talk};
 use super::volume::{Caller, Role, Volume};
+use super::working::Working;
 
 /// Of one client.
 pub(super) struct Connection<'s> {
@@ -184,13 +186,15 @@ impl<'s> Connection<'s> {
     }
 
     fn opened(&self) -> Result<&Open, Refusal> {
-        self.open.as_ref().ok_or_else(|| Refusal::invalid("no volume was opened before"))
+        self.open.as_ref().ok_or_else(nothing_open)
     }
 
-    fn compute(&self, message: &[u8]) -> Result<Vec<u8>, Refusal> {
-        let service = self.service;
-        let Open { volume, name, role } = self.opened()?;
-        let computed = self.shelf.compute(volume, name, (self.number, *role), service, message)?;
+    fn compute(&mut self, message: &[u8]) -> Result<Vec<u8>, Refusal> {
+        let Self { service, shelf, open, number, talk } = self;
+        let Open { volume, name, role } = open.as_ref().ok_or_else(nothing_open)?;
+        let working = Working::new(talk);
+        let asked = Asked { service, goes_on: &|| working.goes_on(), message };
+        let computed = shelf.compute(volume, name, (*number, *role), asked)?;
         let bytes_max = service.limits.message_bytes_max - DATA_BYTES;
         if computed.len() > bytes_max {
             let message = format!(
@@ -216,6 +220,10 @@ impl<'s> Connection<'s> {
             self.shelf.close_idle();
         }
     }
+}
+
+fn nothing_open() -> Refusal {
+    Refusal::invalid("no volume was opened before")
 }
 
 /// Also when something panicked.

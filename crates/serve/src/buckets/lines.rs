@@ -22,6 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::computing::{Computing, Other, Threads};
 use super::service::Service;
+use super::working::GoesOn;
 
 /// Messages of a line that wait, at most.
 const WAITING_MAX: usize = 4;
@@ -71,6 +72,7 @@ pub(super) struct Dealing<'a> {
     /// None before the shares are set up.
     pub(super) lines: Option<&'a Lines>,
     pub(super) service: &'a Service,
+    pub(super) goes_on: &'a GoesOn<'a>,
     /// Set when an eviction fails here.
     pub(super) is_given_up: AtomicBool,
 }
@@ -87,6 +89,10 @@ impl Peers for Dealing<'_> {
             .map_err(|error| io::Error::new(error.kind(), format!("server {to}: {error}")))?;
         self.service.metrics.dealt_out.one(dealt.len());
         Ok(())
+    }
+
+    fn goes_on(&self) {
+        (self.goes_on)();
     }
 
     fn meet(&self) -> io::Result<()> {

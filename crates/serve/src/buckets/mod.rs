@@ -16,6 +16,7 @@
 //! | `connection` | what one client says, and is answered |
 //! | `peer` | what another server says: what it has dealt |
 //! | `talk` | what connections have in common |
+//! | `working` | telling a client that what it has asked is still worked on |
 //! | `shelf` | the volumes of a client, and how much it may have |
 //! | `place` | where volumes lie: in folders |
 //! | `volume` | who has one volume open, and as what |
@@ -54,6 +55,7 @@ mod spare;
 mod talk;
 mod trips;
 mod volume;
+mod working;
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -13,11 +13,11 @@ use oblivio_wire::{FailureKind, Opened};
 
 use super::BucketLimits;
 use super::clock;
+use super::computer::Asked;
 use super::lines::Whose;
 use super::memory::Memory;
 use super::place::Shelving;
 use super::refusal::Refusal;
-use super::service::Service;
 use super::volume::{Caller, Role, Volume};
 
 /// The volumes of one client.
@@ -90,10 +90,9 @@ impl Shelf {
         volume: &Volume,
         name: &str,
         who: (Caller, Role),
-        service: &Service,
-        message: &[u8],
+        asked: Asked<'_>,
     ) -> Result<Vec<u8>, Refusal> {
-        let computing = service.computing()?;
+        let computing = asked.service.computing()?;
         let client = self.owner.ok_or_else(Refusal::computes_nothing)?;
         let whose = Whose { client, name: name.to_owned() };
         // What is set up is made before anything else is counted.
@@ -106,7 +105,7 @@ impl Shelf {
             *making.borrow_mut() = Some(one_at_a_time);
             Ok(())
         };
-        volume.compute(who, &whose, service, message, &check)
+        volume.compute(who, &whose, asked, &check)
     }
 
     /// A volume counts as large as it may grow.

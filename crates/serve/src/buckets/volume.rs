@@ -22,12 +22,11 @@ use oblivio_wire::{FailureKind, Opened};
 
 use super::admission::Ends;
 use super::clock;
-use super::computer::{Check, Computer, Idle};
+use super::computer::{Asked, Check, Computer, Idle};
 use super::lines::Whose;
 use super::metrics::Metrics;
 use super::place::Place;
 use super::refusal::Refusal;
-use super::service::Service;
 use super::session;
 use super::trips::{self, Lengths};
 
@@ -287,12 +286,11 @@ impl Volume {
         &self,
         who: (Caller, Role),
         whose: &Whose,
-        service: &Service,
-        message: &[u8],
+        asked: Asked<'_>,
         check: &Check<'_>,
     ) -> Result<Vec<u8>, Refusal> {
         let may_ask = || self.state().store_to_write_of(who).map(drop);
-        self.computer.compute(&*self.place, may_ask, whose, service, message, check)
+        self.computer.compute(&*self.place, may_ask, whose, asked, check)
     }
 
     /// Another server comes to deal, by a connection that `link` ends. Answers the number of the server.

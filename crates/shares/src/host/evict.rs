@@ -60,7 +60,10 @@ impl Eviction<'_> {
             .collect();
         let next = AtomicUsize::new(0);
         let failed = Mutex::new(None);
-        let has_failed = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let has_failed = || {
+            self.peers.goes_on();
+            failed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        };
         let work = || {
             while !has_failed() {
                 let tile = next.fetch_add(1, Ordering::Relaxed);

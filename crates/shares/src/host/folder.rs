@@ -55,6 +55,9 @@ pub trait Peers: Sync {
     /// When that server cannot be reached.
     fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()>;
 
+    /// An eviction goes on, and the client still waits for it. This is said often, by several threads.
+    fn goes_on(&self) {}
+
     /// Makes links to all others that it has none to. Whoever needs none has them.
     ///
     /// # Errors

@@ -4,12 +4,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_wire::link::Moment;
 use oblivio_wire::{Answer, Failure, FailureKind};
 
 use super::frames::Frame;
+
+/// No server needs as long for what it computes.
+const WORKS_MAX: Duration = Duration::from_secs(20 * 60);
 
 /// What answer a request is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +73,8 @@ struct State {
     is_up: bool,
     /// Something was answered on the latest link.
     has_answered: bool,
+    /// What the server answers next is worked on at least since then, as it says.
+    works_since: Option<Moment>,
     /// Why the latest link was lost.
     cause: String,
     /// After this error nothing is answered any more.
@@ -106,6 +113,7 @@ impl Desk {
         let mut state = self.state();
         state.is_up = true;
         state.has_answered = false;
+        state.works_since = None;
     }
 
     /// Whether something was answered on the latest link.
@@ -211,7 +219,12 @@ impl Desk {
         let decoded = Answer::decode(message);
         let mut state = self.state();
         let taken = match decoded {
-            Ok(answer) => state.answered(answer).inspect(|()| state.has_answered = true),
+            // The time within which an answer has to come begins anew.
+            Ok(Answer::Working) if state.computes() => state.works(),
+            Ok(answer) => state.answered(answer).inspect(|()| {
+                state.has_answered = true;
+                state.works_since = None;
+            }),
             Err(invalid) => Err(state.lied(&invalid.to_string())),
         };
         // Nobody is woken for what he does not wait for, and whoever is finds the lock free.
@@ -231,10 +244,23 @@ impl State {
             Answer::Data { number, bytes } => self.came(number, bytes),
             Answer::Done { number } => self.done(number),
             Answer::Failed(failure) => self.failed(failure),
-            Answer::Welcome { .. } | Answer::Opened(_) | Answer::Looked { .. } => {
-                Err(self.lied("it answers what was not asked"))
-            }
+            Answer::Working
+            | Answer::Welcome { .. }
+            | Answer::Opened(_)
+            | Answer::Looked { .. } => Err(self.lied("it answers what was not asked")),
         }
+    }
+
+    /// The server says that it works on what it was asked. That it says so for ever is no answer either.
+    fn works(&mut self) -> Result<(), String> {
+        let since = *self.works_since.get_or_insert_with(Moment::now);
+        let is_too_long = since.after(WORKS_MAX).left().is_none();
+        if is_too_long { Err(format!("no answer came within {WORKS_MAX:.0?}")) } else { Ok(()) }
+    }
+
+    /// Whether something is to be computed.
+    fn computes(&self) -> bool {
+        self.asked.values().any(|asked| asked.awaited == Awaited::Computed)
     }
 
     fn awaited(&self, number: u64) -> Option<Awaited> {

@@ -32,6 +32,8 @@ pub(crate) enum Deed {
     Restart(u64),
     /// Does it later.
     Wait(Duration),
+    /// Does it later, and says so often after so long that it works on it.
+    Work(u32, Duration),
     /// Answers after the next answer, if there is one soon.
     Late,
     /// Says this instead.
@@ -191,6 +193,13 @@ impl Server {
                     return Ok(());
                 }
                 Deed::Wait(time) => thread::sleep(time),
+                Deed::Work(times, pause) => {
+                    for _ in 0..times {
+                        thread::sleep(pause);
+                        frame::send(&mut writer, &Answer::Working.encode())?;
+                        writer.flush()?;
+                    }
+                }
                 Deed::Say(what) => {
                     writer.write_all(&what)?;
                     continue;
