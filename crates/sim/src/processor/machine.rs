@@ -29,6 +29,8 @@ pub struct Processor<Records> {
     in_the_way: Option<u64>,
     /// Since when it need not wait for room, because its victim was written early.
     cleaned: Cycle,
+    /// After so many records, the caller is told.
+    mark: Option<u64>,
     tally: Tally,
 }
 
@@ -52,6 +54,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
             victim: None,
             in_the_way: None,
             cleaned: 0,
+            mark: None,
             tally: Tally::default(),
         };
         new.advance();
@@ -69,6 +72,11 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         }
     }
 
+    /// Says [`Next::Marked`] after so many records, if the trace has more, before anything of the next one is done.
+    pub fn mark_after(&mut self, records: u64) {
+        self.mark = Some(records);
+    }
+
     /// What happens next. Instructions after cycle `horizon` do not change the LLC yet; with
     /// [`Cycle::MAX`] it runs ahead as far as answers go. Requests reach memory up to the LLC's latency
     /// after the horizon. They come in order of time.
@@ -84,6 +92,9 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
             };
             if free > horizon {
                 return Next::Later { at: free };
+            }
+            if self.mark.take_if(|records| *records == self.tally.records()).is_some() {
+                return Next::Marked { at: free };
             }
             if self.llc.touch(record.line, record.kind == Kind::Write) {
                 self.stall(index, free, 0, 0);

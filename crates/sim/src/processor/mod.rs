@@ -45,6 +45,7 @@
 //!             Next::Ask { request: Request::Dropped { .. }, .. } => {}
 //!             Next::Done { at } => return at,
 //!             Next::Later { .. } => unreachable!("nothing is beyond the last cycle"),
+//!             Next::Marked { .. } => unreachable!("nobody has asked for it"),
 //!             Next::Waits => unreachable!("all is answered at once"),
 //!         }
 //!     }

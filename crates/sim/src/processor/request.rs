@@ -48,6 +48,11 @@ pub enum Next {
     /// What comes next depends on a fetch that has not been answered, or a write-back that has not been
     /// taken.
     Waits,
+    /// All records up to the [mark](super::Processor::mark_after) were run. It is said once.
+    Marked {
+        /// When the instruction behind them that uses the LLC is fetched, or would be if nothing held it up.
+        at: Cycle,
+    },
     /// The trace is over.
     Done {
         /// When the last instruction retires; 0 if there was none.

@@ -29,6 +29,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Records of the trace that were run: each uses the LLC once.
+    pub fn records(&self) -> u64 {
+        self.read_hits + self.read_misses + self.write_hits + self.write_misses
+    }
+
     /// What has happened after `before`.
     pub fn since(self, before: &Self) -> Self {
         Self {

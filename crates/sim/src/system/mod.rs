@@ -21,9 +21,7 @@ mod tests;
 pub use outcome::{MemoryTally, Outcome};
 pub use spec::{Layout, SystemSpec};
 
-use std::cell::Cell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use crate::processor::{Next, Processor, Request};
 use crate::trace::Record;
@@ -60,7 +58,7 @@ pub fn run(
     let mut bring = |ahead: &mut VecDeque<Record>| {
         ahead.extend(records.by_ref().take(RECORDS_BROUGHT));
     };
-    let records = Records { bring: &mut bring, ahead: VecDeque::new(), read: Rc::default() };
+    let records = Records { bring: &mut bring, ahead: VecDeque::new() };
     run_any(spec, records, warm_up, seed, progress)
 }
 
@@ -82,12 +80,11 @@ fn run_any(
     }
 }
 
-/// Records of any kind of trace, which are counted as they are read.
+/// Records of any kind of trace.
 struct Records<'r> {
     /// Brings the next ones, or none where the trace has ended.
     bring: &'r mut dyn FnMut(&mut VecDeque<Record>),
     ahead: VecDeque<Record>,
-    read: Rc<Cell<u64>>,
 }
 
 /// So many at once: to ask for each would cost more than to bring it.
@@ -100,9 +97,7 @@ impl Iterator for Records<'_> {
         if self.ahead.is_empty() {
             (self.bring)(&mut self.ahead);
         }
-        let record = self.ahead.pop_front()?;
-        self.read.set(self.read.get() + 1);
-        Some(record)
+        self.ahead.pop_front()
     }
 }
 
@@ -110,7 +105,6 @@ impl Iterator for Records<'_> {
 struct Machine<'r, M> {
     processor: Processor<Records<'r>>,
     memory: M,
-    records_read: Rc<Cell<u64>>,
 }
 
 /// How many records pass between two reports.
@@ -118,13 +112,15 @@ const RECORDS_AT_ONCE: u64 = 1 << 12;
 
 impl<'r, M: Memory> Machine<'r, M> {
     fn new(spec: &SystemSpec, records: Records<'r>, memory: M) -> Result<Self, SimError> {
-        let records_read = Rc::clone(&records.read);
-        Ok(Self { processor: Processor::new(&spec.processor, records)?, memory, records_read })
+        Ok(Self { processor: Processor::new(&spec.processor, records)?, memory })
     }
 
     fn run(mut self, warm_up: u64, progress: &dyn Progress) -> Result<Outcome, SimError> {
         progress.records(0);
-        let mut before = (warm_up == 0).then(Outcome::default);
+        let mut before = Outcome::default();
+        if warm_up > 0 {
+            self.processor.mark_after(warm_up);
+        }
         let mut reported = 0;
         // A request reaches memory some cycles after it is pulled: what memory does before comes first.
         let mut pulled = None;
@@ -137,18 +133,27 @@ impl<'r, M: Memory> Machine<'r, M> {
                     Next::Ask { at, request } => pulled = Some((at, request)),
                     Next::Done { at } => {
                         let after = self.outcome(at);
-                        return Ok(after.since(&before.unwrap_or_default()));
+                        // Nothing is counted of a trace that ends in the warm-up.
+                        let before = if after.records > warm_up { before } else { after.clone() };
+                        return Ok(after.since(&before));
+                    }
+                    // Memory has done all that it does before: its next event is later.
+                    Next::Marked { at } => {
+                        before = self.outcome(at);
+                        progress.records(before.records);
+                        continue;
                     }
                     Next::Later { .. } | Next::Waits => (),
                 }
             }
-            let now = match (event, pulled) {
-                (Some(event), None) => self.act(event)?,
-                (Some(event), Some((at, _))) if event < at => self.act(event)?,
+            match (event, pulled) {
+                (Some(event), None) => self.memory.act(event, &mut self.processor)?,
+                (Some(event), Some((at, _))) if event < at => {
+                    self.memory.act(event, &mut self.processor)?;
+                }
                 (_, Some((at, request))) => {
                     self.ask(request, at)?;
                     pulled = None;
-                    at
                 }
                 (None, None) => {
                     return Err(SimError::Spec(
@@ -157,22 +162,13 @@ impl<'r, M: Memory> Machine<'r, M> {
                             .to_owned(),
                     ));
                 }
-            };
-            let read = self.records_read.get();
-            if before.is_none() && read >= warm_up {
-                before = Some(self.outcome(now));
-                progress.records(read);
             }
-            if read >= reported + RECORDS_AT_ONCE {
-                reported = read;
-                progress.records(read);
+            let done = self.processor.tally().records();
+            if done >= reported + RECORDS_AT_ONCE {
+                reported = done;
+                progress.records(done);
             }
         }
-    }
-
-    fn act(&mut self, event: Cycle) -> Result<Cycle, SimError> {
-        self.memory.act(event, &mut self.processor)?;
-        Ok(event)
     }
 
     fn ask(&mut self, request: Request, at: Cycle) -> Result<(), SimError> {
@@ -184,11 +180,7 @@ impl<'r, M: Memory> Machine<'r, M> {
     }
 
     fn outcome(&self, cycles: Cycle) -> Outcome {
-        Outcome {
-            cycles,
-            records: self.records_read.get(),
-            processor: self.processor.tally(),
-            memory: self.memory.tally(),
-        }
+        let processor = self.processor.tally();
+        Outcome { cycles, records: processor.records(), processor, memory: self.memory.tally() }
     }
 }

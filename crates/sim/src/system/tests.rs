@@ -137,6 +137,27 @@ fn warm_up_is_not_counted() {
         [0, 1000].map(|warm_up| run(&spec, trace(3000, 1), warm_up, 1, &()).unwrap());
     assert_eq!((whole.records, part.records), (3000, 2000));
     assert!(part.cycles < whole.cycles && part.cycles > whole.cycles / 2);
+    let nothing = run(&spec, trace(30, 1), 30, 1, &()).unwrap();
+    assert_eq!((nothing.records, nothing.cycles), (0, 0));
+}
+
+/// Also where nothing is asked of memory for long, before and after it.
+#[test]
+fn a_warm_up_ends_after_its_last_record() {
+    for spec in machines() {
+        let hits = || (0..20_000).map(|i| Record { gap: 3, kind: Kind::Read, line: i % 100 });
+        for warm_up in [1, 100, 101, 10_000, 19_999] {
+            let outcome = run(&spec, hits(), warm_up, 1, &()).unwrap();
+            assert_eq!(outcome.records, 20_000 - warm_up);
+            let (misses, left) = (outcome.processor.read_misses, 100_u64.saturating_sub(warm_up));
+            assert_eq!((misses, outcome.processor.instructions), (left, 4 * outcome.records));
+        }
+        let parts: Vec<_> = [0, 700, 701, 1400]
+            .map(|warm_up| run(&spec, trace(1500, 1), warm_up, 1, &()).unwrap())
+            .to_vec();
+        assert_eq!(parts[1].processor.records() + 700, parts[0].processor.records());
+        assert!(parts.windows(2).all(|two| two[0].cycles >= two[1].cycles), "{parts:?}");
+    }
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn write_backs_that_memory_does_not_take_hold_up_fetch() {
             Next::Ask { at, .. } => asked.push(at),
             Next::Waits => processor.written_back(taken.next().unwrap()),
             Next::Done { at } => break at,
-            Next::Later { .. } => unreachable!(),
+            Next::Later { .. } | Next::Marked { .. } => unreachable!(),
         }
     };
     assert_eq!(asked, [10, 10, 110, 210, 310, 410, 510, 610, 710]);
