@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{RunsArgs, SwitchArgs};
+use super::{RequestArgs, RunsArgs, SwitchArgs};
 
 #[derive(Args)]
 pub(crate) struct EvaluationArgs {
@@ -27,6 +27,8 @@ pub(crate) struct EvaluationArgs {
     pub(crate) warm_up: Option<u64>,
     #[command(flatten)]
     pub(crate) switches: SwitchArgs,
+    #[command(flatten)]
+    pub(crate) requests: RequestArgs,
     /// Where the records of runs and the figures go. Made if missing. Runs that are recorded there are not
     /// made again.
     #[arg(long, value_name = "DIR", default_value = "lab-results/evaluation")]

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use oblivio_lab::evaluation::{MADE, VARIANTS};
 
-use super::SwitchArgs;
+use super::{RequestArgs, SwitchArgs};
 
 pub(crate) const SIMULATE_EXAMPLES: &str = "\
 Examples:
@@ -17,7 +17,7 @@ Examples:
   oblivio simulate mcf.trace.gz --spec machine.toml
 
 A trace is in any format that `oblivio trace` reads. Its pages are moved to random pages of the
-protected space.";
+protected space, unless --pages says otherwise.";
 
 #[derive(Args)]
 pub(crate) struct SimulateArgs {
@@ -35,7 +35,10 @@ pub(crate) struct SimulateArgs {
     pub(crate) levels: u8,
     #[command(flatten)]
     pub(crate) switches: SwitchArgs,
-    /// A machine of your own, in TOML or JSON: all of it, as --print-spec writes it.
+    #[command(flatten)]
+    pub(crate) requests: RequestArgs,
+    /// A machine of your own, in TOML or JSON: all of it, as --print-spec writes it, but for what --write-marks
+    /// and --pages say.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["variant", "levels", "SwitchArgs"])]
     pub(crate) spec: Option<PathBuf>,
     /// Write the machine, for --spec, instead of running it: as TOML, or as JSON with --json.

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use oblivio_lab::evaluation::{Pages, Switches};
-use oblivio_sim::controller::{Initial, Pace};
+use oblivio_sim::controller::{Initial, Pace, WriteMarks};
 use oblivio_sim::system::Layout;
 
 #[derive(Args)]
@@ -32,9 +32,6 @@ pub(crate) struct SwitchArgs {
     /// How many lines the processor may fetch at once [default: as many as its instructions ask for].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub(crate) fetch_room: Option<u64>,
-    /// Where the pages of programs lie in the protected space.
-    #[arg(long, value_enum, default_value_t = PagesName::Scattered)]
-    pub(crate) pages: PagesName,
     /// Blocks in a set of the S-Stash.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) tree_top_ways: u16,
@@ -43,9 +40,21 @@ pub(crate) struct SwitchArgs {
     pub(crate) stash_blocks: u32,
 }
 
+/// What goes with a machine of one's own as well.
+#[derive(Args)]
+pub(crate) struct RequestArgs {
+    /// From how many write-backs on they come before reads, and down to how many: 1/0 makes each victim
+    /// leave before the miss that sent it away [default: 40/20].
+    #[arg(long, value_name = "HIGH/LOW", value_parser = write_marks)]
+    pub(crate) write_marks: Option<WriteMarks>,
+    /// Where the pages of programs lie in the protected space.
+    #[arg(long, value_enum, default_value_t = PagesName::Scattered)]
+    pub(crate) pages: PagesName,
+}
+
 impl SwitchArgs {
     /// The switches, with an LLC of `llc_bytes` if none is asked for.
-    pub(crate) fn switches(&self, llc_bytes: u64) -> Switches {
+    pub(crate) fn switches(&self, requests: &RequestArgs, llc_bytes: u64) -> Switches {
         Switches {
             pace: self.pace,
             fan_out: self.fan_out,
@@ -55,7 +64,8 @@ impl SwitchArgs {
             layout: self.layout.into(),
             initial: self.initial.into(),
             fetch_room: self.fetch_room,
-            pages: self.pages.into(),
+            write_marks: requests.write_marks.unwrap_or(Switches::PAPER.write_marks),
+            pages: requests.pages.into(),
             tree_top_ways: self.tree_top_ways,
             stash_blocks: self.stash_blocks as usize,
         }
@@ -108,6 +118,8 @@ pub(crate) enum PagesName {
     Scattered,
     /// One after the other, as they are first touched.
     InOrder,
+    /// Where their addresses say, counted round the space: distances within an array stay as they are.
+    AsIs,
 }
 
 impl From<PagesName> for Pages {
@@ -115,8 +127,22 @@ impl From<PagesName> for Pages {
         match name {
             PagesName::Scattered => Self::Scattered,
             PagesName::InOrder => Self::InOrder,
+            PagesName::AsIs => Self::AsIs,
         }
     }
+}
+
+/// More than any run has waiting.
+const WRITE_BACKS_MAX: usize = 1 << 20;
+
+fn write_marks(text: &str) -> Result<WriteMarks, String> {
+    let marks = text.split_once('/').and_then(|(high, low)| {
+        let (high, low) = (high.parse().ok()?, low.parse().ok()?);
+        (low < high && high <= WRITE_BACKS_MAX).then_some(WriteMarks { high, low })
+    });
+    marks.ok_or_else(|| {
+        format!("marks are two numbers, like 40/20: the second below the first, and that at most {WRITE_BACKS_MAX}")
+    })
 }
 
 /// Cycles of a pace that names none: T of IR-ORAM.
@@ -143,6 +169,15 @@ fn pace(text: &str) -> Result<Pace, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_two_numbers() {
+        assert_eq!(write_marks("1/0"), Ok(WriteMarks { high: 1, low: 0 }));
+        assert_eq!(write_marks("40/20"), Ok(Switches::PAPER.write_marks));
+        for text in ["", "40", "20/40", "5/5", "-1/0", "1/0/0", "2000000/1", "a/b"] {
+            assert!(write_marks(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_pace_is_a_name_and_cycles() {

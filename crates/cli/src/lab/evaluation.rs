@@ -47,6 +47,6 @@ fn plan(args: &EvaluationArgs) -> Plan {
         records,
         warm_up: args.warm_up.unwrap_or(records / 4),
     };
-    let switches = args.switches.switches(plan.switches.llc_bytes);
+    let switches = args.switches.switches(&args.requests, plan.switches.llc_bytes);
     Plan { scale, switches, seed: args.runs.seed }
 }

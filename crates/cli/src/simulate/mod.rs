@@ -57,11 +57,16 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<(), CliError> {
 fn spec(args: &SimulateArgs) -> Result<SystemSpec, CliError> {
     if let Some(path) = &args.spec {
         let text = files::read_text(path, SPEC_BYTES_MAX)?;
-        return Ok(SystemSpec::parse(&text, &path.display().to_string())?);
+        let mut spec = SystemSpec::parse(&text, &path.display().to_string())?;
+        if let Some(marks) = args.requests.write_marks {
+            spec.controller.write_marks = marks;
+        }
+        return Ok(spec);
     }
     let variant = Variant::named(&args.variant)
         .ok_or_else(|| CliError::Input(format!("there is no variant {}", args.variant)))?;
-    Ok(variant.spec(args.levels, &args.switches.switches(Switches::PAPER.llc_bytes))?)
+    Ok(variant
+        .spec(args.levels, &args.switches.switches(&args.requests, Switches::PAPER.llc_bytes))?)
 }
 
 fn print_spec(spec: &SystemSpec, as_json: bool) -> Result<(), CliError> {
@@ -119,7 +124,7 @@ impl Work {
                 (trace, (counted, warm_up))
             }
         };
-        let records = place(&trace, counted + warm_up, lines, args.switches.pages.into(), seed)?;
+        let records = place(&trace, counted + warm_up, lines, args.requests.pages.into(), seed)?;
         Ok(Self { name: trace.name().to_owned(), records, counted, warm_up })
     }
 }

@@ -1,7 +1,7 @@
 //! What a figure sets otherwise than the evaluation: what the paper does not say, or what it varies.
 
 use oblivio_sim::LINE_BYTES;
-use oblivio_sim::controller::{Initial, Pace};
+use oblivio_sim::controller::{Initial, Pace, WriteMarks};
 use oblivio_sim::system::Layout;
 use serde::Deserialize;
 
@@ -34,6 +34,8 @@ pub struct Setting {
     pub initial: Option<Initial>,
     /// How many lines the processor may fetch at once.
     pub fetch_room: Option<u64>,
+    /// When write-backs come before reads.
+    pub write_marks: Option<WriteMarks>,
     /// Where the pages of programs lie.
     pub pages: Option<Pages>,
     /// Blocks in a set of the S-Stash.
@@ -54,6 +56,7 @@ impl Setting {
             layout: self.layout.unwrap_or(switches.layout),
             initial: self.initial.unwrap_or(switches.initial),
             fetch_room: self.fetch_room.or(switches.fetch_room),
+            write_marks: self.write_marks.unwrap_or(switches.write_marks),
             pages: self.pages.unwrap_or(switches.pages),
             tree_top_ways: self.tree_top_ways.unwrap_or(switches.tree_top_ways),
             stash_blocks: self.stash_blocks.unwrap_or(switches.stash_blocks),

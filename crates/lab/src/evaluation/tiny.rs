@@ -78,7 +78,7 @@ impl Design {
         }
     }
 
-    /// What is known of it, beside what `switches` say of any ORAM: where pages lie, and what it holds at first.
+    /// What is known of it, beside what `switches` say of any ORAM: where pages lie, when write-backs come first, and what it holds at first.
     pub(super) fn switches(self, switches: &Switches) -> Switches {
         Switches {
             pace: Pace::Free,
@@ -89,6 +89,7 @@ impl Design {
             layout: Layout::Subtrees,
             initial: switches.initial,
             fetch_room: None,
+            write_marks: switches.write_marks,
             pages: switches.pages,
             tree_top_ways: Switches::PAPER.tree_top_ways,
             stash_blocks: self.stash_blocks(),
@@ -117,6 +118,7 @@ impl Design {
         system.header_lines = HEADER_LINES;
         system.memory_latency = MEMORY_LATENCY;
         system.controller.pace = switches.pace;
+        system.controller.write_marks = switches.write_marks;
         system.oram = Some(self.oram(leaf_level, &switches));
         Ok(system)
     }

@@ -1,6 +1,6 @@
 //! Machines by name: Baseline of IR-ORAM, what section VI compares with it, and those of Tiny ORAM.
 
-use oblivio_sim::controller::{Initial, OramSpec, Pace, Remap, RhoSpec};
+use oblivio_sim::controller::{Initial, OramSpec, Pace, Remap, RhoSpec, WriteMarks};
 use oblivio_sim::system::{Layout, SystemSpec};
 use serde::Deserialize;
 
@@ -28,6 +28,8 @@ pub struct Switches {
     pub initial: Initial,
     /// How many lines the processor may fetch at once. Nothing: as many as its instructions ask for.
     pub fetch_room: Option<u64>,
+    /// When write-backs come before reads.
+    pub write_marks: WriteMarks,
     /// Where the pages of programs lie.
     pub pages: Pages,
     /// Blocks in a set of the S-Stash, where there is one.
@@ -44,6 +46,8 @@ pub enum Pages {
     Scattered,
     /// One after the other, as they are first touched: what a fresh system does.
     InOrder,
+    /// Where their addresses say, counted round the space.
+    AsIs,
 }
 
 impl Switches {
@@ -57,6 +61,7 @@ impl Switches {
         layout: Layout::Balanced,
         initial: Initial::Placed,
         fetch_room: None,
+        write_marks: WriteMarks { high: 40, low: 20 },
         pages: Pages::Scattered,
         tree_top_ways: 4,
         stash_blocks: 100,
@@ -78,13 +83,19 @@ impl Switches {
     }
 
     /// What is not as in [`Self::PAPER`], of that which few figures touch.
-    fn unusual(&self) -> [String; 5] {
+    fn unusual(&self) -> [String; 6] {
         let Self { fetch_on_write_miss, fetch_room, pages, tree_top_ways, stash_blocks, .. } = self;
+        let WriteMarks { high, low } = self.write_marks;
         let if_set = |is_set: bool, name: String| if is_set { name } else { String::new() };
         [
             if_set(*fetch_on_write_miss, ",fetch".to_owned()),
             fetch_room.map_or_else(String::new, |room| format!(",room{room}")),
-            if_set(*pages == Pages::InOrder, ",in-order".to_owned()),
+            if_set(self.write_marks != Self::PAPER.write_marks, format!(",marks{high}-{low}")),
+            match pages {
+                Pages::Scattered => String::new(),
+                Pages::InOrder => ",in-order".to_owned(),
+                Pages::AsIs => ",as-is".to_owned(),
+            },
             if_set(*tree_top_ways != Self::PAPER.tree_top_ways, format!(",{tree_top_ways}ways")),
             if_set(*stash_blocks != Self::PAPER.stash_blocks, format!(",stash{stash_blocks}")),
         ]
@@ -204,6 +215,7 @@ impl Variant {
         system.dram.rows *= (Switches::PAPER.channels / switches.channels).max(1);
         system.layout = switches.layout;
         system.controller.pace = switches.pace;
+        system.controller.write_marks = switches.write_marks;
         system.processor.llc_bytes = switches.llc_bytes;
         system.processor.fetch_on_write_miss = switches.fetch_on_write_miss;
         system.processor.fetch_room = switches.fetch_room;
@@ -292,12 +304,15 @@ mod tests {
         let unusual = Switches {
             fetch_on_write_miss: true,
             fetch_room: Some(8),
+            write_marks: WriteMarks { high: 1, low: 0 },
             pages: Pages::InOrder,
             tree_top_ways: 16,
             stash_blocks: 300,
             ..Switches::PAPER
         };
-        assert_eq!(unusual.key(), usual + ",fetch,room8,in-order,16ways,stash300");
+        assert_eq!(unusual.key(), usual.clone() + ",fetch,room8,marks1-0,in-order,16ways,stash300");
+        let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
+        assert_eq!(as_is.key(), usual + ",as-is");
     }
 
     #[test]

@@ -179,6 +179,7 @@ pub fn place(
     let placing = match pages {
         Pages::Scattered => Placing::Random { seed },
         Pages::InOrder => Placing::InOrder,
+        Pages::AsIs => Placing::AsItIs,
     };
     let moved = trace.remap(lines, placing)?;
     Ok(moved.records().iter().copied().cycle().take(count as usize).collect())

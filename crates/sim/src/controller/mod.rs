@@ -314,7 +314,9 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             return Ok(true);
         }
         if !was_path {
-            if !self.engine.serve_on_client(line)? {
+            if self.engine.serve_on_client(line)? {
+                self.tally.served_on_client += 1;
+            } else {
                 self.engine.access(line, true)?;
             }
             cache.written_early(line, slot);

@@ -253,6 +253,21 @@ fn slots_that_nobody_needs_write_dirty_lines_back() {
     assert_eq!(tally.dummies, 400 - needed, "{tally:?}");
 }
 
+/// With the tree top in sets, some are found by their address. They count as what is served so.
+#[test]
+fn early_write_backs_are_data_paths_or_served_without_one() {
+    let spec = ControllerSpec { early_write_backs: true, ..at(Pace::Gap(300)) };
+    let mut bench = Bench::new(&in_sets(), &spec);
+    (0..64).for_each(|line| assert!(bench.cache.insert(line * 31 % 64, true).is_none()));
+    for round in 1..=20 {
+        bench.run(round * 18 * (PATH + 300));
+        (0..64).for_each(|line| assert!(bench.cache.touch(line, true)));
+    }
+    let tally = bench.controller.tally();
+    assert!(tally.served_on_client > 0 && tally.early_write_backs > 32, "{tally:?}");
+    assert_eq!(tally.data + tally.served_on_client, tally.early_write_backs, "{tally:?}");
+}
+
 #[test]
 fn a_line_that_is_used_before_its_last_stage_is_not_written() {
     let spec = ControllerSpec { early_write_backs: true, ..at(Pace::Gap(300)) };

@@ -4,7 +4,7 @@
 //! each of its own that it touches, and that is done here: pages keep their lines together, and a
 //! footprint that fits the memory fits, wherever its addresses were.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -22,6 +22,8 @@ pub enum Placing {
         /// Where the coins come from.
         seed: u64,
     },
+    /// That of its own number, counted round the memory, or the next that is free. So distances within an array stay as they are.
+    AsItIs,
 }
 
 impl Trace {
@@ -31,15 +33,13 @@ impl Trace {
     /// # Errors
     /// [`SimError::Spec`] when the trace touches more pages than the memory has.
     pub fn remap(&self, lines: u64, placing: Placing) -> Result<Self, SimError> {
-        let mut memory =
-            Memory { pages: lines / PAGE_LINES, coins: coins(placing), moved: HashMap::new() };
+        let mut memory = Memory::new(lines / PAGE_LINES, placing);
         let mut given: HashMap<u64, u64> = HashMap::new();
         let moved = self.records.iter().map(|record| {
             let (page, within) = (record.line / PAGE_LINES, record.line % PAGE_LINES);
-            let next = given.len() as u64;
             let page = match given.get(&page) {
                 Some(page) => *page,
-                None => *given.entry(page).or_insert(memory.give(next)?),
+                None => *given.entry(page).or_insert(memory.give(page)?),
             };
             Some(Record { line: page * PAGE_LINES + within, ..*record })
         });
@@ -59,49 +59,71 @@ impl Trace {
     }
 }
 
-fn coins(placing: Placing) -> Option<StdRng> {
-    match placing {
-        Placing::InOrder => None,
-        Placing::Random { seed } => Some(StdRng::seed_from_u64(seed)),
-    }
-}
-
-/// The pages of a memory, shuffled as they are given away (Fisher and Yates), so that it costs nothing
-/// to have many.
+/// The pages of a memory, which are given away one by one.
 struct Memory {
     pages: u64,
-    coins: Option<StdRng>,
-    /// Which page is at a place, if it is not the one with that number.
-    moved: HashMap<u64, u64>,
+    given: u64,
+    free: Free,
+}
+
+/// Which pages of a memory are free.
+enum Free {
+    /// All from here on.
+    Later,
+    /// They are shuffled as they are given away (Fisher and Yates), so that it costs nothing to have many: which page is at a place, if it is not the one with
+    /// that number.
+    Shuffled { coins: Box<StdRng>, moved: HashMap<u64, u64> },
+    /// All but these.
+    Others(HashSet<u64>),
 }
 
 impl Memory {
-    /// The page for whoever comes after `given` others; none if all are taken.
-    fn give(&mut self, given: u64) -> Option<u64> {
-        if given >= self.pages {
+    fn new(pages: u64, placing: Placing) -> Self {
+        let free = match placing {
+            Placing::InOrder => Free::Later,
+            Placing::Random { seed } => {
+                let coins = Box::new(StdRng::seed_from_u64(seed));
+                Free::Shuffled { coins, moved: HashMap::new() }
+            }
+            Placing::AsItIs => Free::Others(HashSet::new()),
+        };
+        Self { pages, given: 0, free }
+    }
+
+    /// The page for a page of the program; none if all are taken.
+    fn give(&mut self, wanted: u64) -> Option<u64> {
+        let (pages, next) = (self.pages, self.given);
+        if next >= pages {
             return None;
         }
-        let Some(coins) = &mut self.coins else { return Some(given) };
-        let place = coins.random_range(given..self.pages);
-        let first = self.moved.remove(&given).unwrap_or(given);
-        if place == given {
-            return Some(first);
+        self.given += 1;
+        match &mut self.free {
+            Free::Later => Some(next),
+            Free::Shuffled { coins, moved } => {
+                let place = coins.random_range(next..pages);
+                let first = moved.remove(&next).unwrap_or(next);
+                if place == next {
+                    return Some(first);
+                }
+                Some(moved.insert(place, first).unwrap_or(place))
+            }
+            Free::Others(taken) => {
+                let mut places = (0..pages).map(|more| (wanted % pages + more) % pages);
+                places.find(|place| taken.insert(*place))
+            }
         }
-        Some(self.moved.insert(place, first).unwrap_or(place))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use proptest::prelude::*;
 
     use super::*;
     use crate::trace::tests::{any_trace, record};
     use crate::trace::{Kind, TraceStats};
 
-    const PLACINGS: [Placing; 2] = [Placing::InOrder, Placing::Random { seed: 1 }];
+    const PLACINGS: [Placing; 3] = [Placing::InOrder, Placing::Random { seed: 1 }, Placing::AsItIs];
 
     fn touching(pages: impl IntoIterator<Item = u64>) -> Trace {
         let lines = pages.into_iter().map(|page| page * PAGE_LINES);
@@ -110,6 +132,13 @@ mod tests {
 
     fn pages(trace: &Trace) -> Vec<u64> {
         trace.records().iter().map(|record| record.line / PAGE_LINES).collect()
+    }
+
+    #[test]
+    fn pages_stay_where_they_are_as_far_as_there_is_room() {
+        let trace = touching([5, 6, 8 + 5, 16 + 5, 7, 5]);
+        let moved = trace.remap(8 * PAGE_LINES, Placing::AsItIs).unwrap();
+        assert_eq!(pages(&moved), [5, 6, 7, 0, 1, 5]);
     }
 
     #[test]
