@@ -69,9 +69,7 @@ impl Members {
             return Err(nested());
         }
         if members.iter().any(|member| matches!(member, Location::Shares(_))) {
-            return Err(InvalidLocation(
-                "stripe: cannot name share servers: they hold a volume by themselves".into(),
-            ));
+            return Err(shares_in_a_stripe());
         }
         if (1..count).any(|i| members[..i].contains(&members[i])) {
             return Err(InvalidLocation(
@@ -96,6 +94,10 @@ impl Members {
         let members = written.split(|byte| *byte == b',').zip(1..).map(|(member, number)| {
             if member.starts_with(STRIPE_PREFIX) {
                 return Err(nested());
+            }
+            // Its commas have taken it apart.
+            if split_url(member).is_some_and(|(scheme, _)| is_of_shares(scheme)) {
+                return Err(shares_in_a_stripe());
             }
             if member.is_empty() {
                 let message = format!("member {number} of the stripe has no path: name a file");
@@ -249,7 +251,7 @@ const STRIPE_PREFIX: &[u8] = b"stripe:";
 /// A URL of one place, or a path, of which `unescape` undoes what escapes there are.
 fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location, InvalidLocation> {
     match split_url(written) {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(shares_place::SCHEME) => {
+        Some((scheme, rest)) if is_of_shares(scheme) => {
             let place = SharesPlace::parse(rest).map_err(InvalidLocation)?;
             Ok(Location::Shares(Box::new(place)))
         }
@@ -308,6 +310,17 @@ fn unknown_scheme(scheme: &str) -> String {
          such a name is written ./{scheme}://…",
         shares_place::SCHEME
     )
+}
+
+fn is_of_shares(scheme: &str) -> bool {
+    scheme.eq_ignore_ascii_case(shares_place::SCHEME)
+}
+
+fn shares_in_a_stripe() -> InvalidLocation {
+    InvalidLocation(format!(
+        "stripe: cannot name share servers: they hold a volume by themselves, as {}://…",
+        shares_place::SCHEME
+    ))
 }
 
 fn nested() -> InvalidLocation {

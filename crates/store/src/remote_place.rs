@@ -16,7 +16,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use oblivio_wire::Invalid;
-use oblivio_wire::keys::{KeyError, PublicKey};
+use oblivio_wire::keys::{self, KeyError, PublicKey};
 use oblivio_wire::message::check_name;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
@@ -53,21 +53,12 @@ impl RemotePlace {
         let (authority, name) = place.split_once('/').ok_or_else(form)?;
         let (host, port) = host_and_port(authority).ok_or_else(form)?;
         check_name(name).map_err(Invalid::why)?;
-        let (mut server, mut key) = (None, None);
-        for field in fields(query) {
-            match field {
-                Some(("server", value)) if server.is_none() => server = Some(public_key(value)?),
-                Some(("key", value)) if key.is_none() && !value.is_empty() => {
-                    key = Some(path(value));
-                }
-                _ => return Err(form()),
-            }
-        }
+        let [server, key] = parameters(query, ["server", "key"])?;
         let server = server.ok_or_else(|| {
             "which key the server has is missing: ?server=KEY, as `oblivio key server` prints it there"
                 .to_owned()
         })?;
-        let key = key.ok_or_else(|| NO_KEY.to_owned())?;
+        let (server, key) = (public_key(server)?, path(key.ok_or(NO_KEY)?));
         Ok(Self { host, port, name: name.to_owned(), server, key })
     }
 
@@ -110,9 +101,31 @@ impl fmt::Display for RemotePlace {
 pub(crate) const NO_KEY: &str =
     "the file of the client's key is missing: &key=FILE, which `oblivio key client` makes";
 
-/// What stands between `&`: a name and a value, which may have a `=` itself. None for something else.
-pub(crate) fn fields(query: &str) -> impl Iterator<Item = Option<(&str, &str)>> {
-    query.split('&').filter(|field| !field.is_empty()).map(|field| field.split_once('='))
+/// The values of these parameters, which stand between `&`, each once at most. A value may have a `=` itself.
+///
+/// # Errors
+/// A sentence that says which parameter is strange, by its number: what nobody knows may be a password, and is not repeated.
+pub(crate) fn parameters<'q, const COUNT: usize>(
+    query: &'q str,
+    known: [&str; COUNT],
+) -> Result<[Option<&'q str>; COUNT], String> {
+    let mut values = [None; COUNT];
+    for (field, number) in query.split('&').filter(|field| !field.is_empty()).zip(1..) {
+        let (name, value) = field.split_once('=').unwrap_or((field, ""));
+        let place = known.iter().position(|known| *known == name).ok_or_else(|| {
+            format!(
+                "parameter {number} behind the question mark is none that there is: there are {}=",
+                known.join("=, ")
+            )
+        })?;
+        if value.is_empty() {
+            return Err(format!("nothing stands behind {name}= (parameter {number}): say what"));
+        }
+        if values[place].replace(value).is_some() {
+            return Err(format!("{name}= is there again as parameter {number}: say it once"));
+        }
+    }
+    Ok(values)
 }
 
 /// A key as it is written in a URL.
@@ -144,21 +157,8 @@ pub(crate) fn shown_address(host: &str, port: u16) -> String {
 
 /// Where a server is: [`PORT`] if it is left out.
 pub(crate) fn host_and_port(authority: &str) -> Option<(String, u16)> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']')?;
-            host.parse::<std::net::Ipv6Addr>().ok()?;
-            (host, port)
-        }
-        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
-    };
-    let is_in_name = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
-    let port = match port.strip_prefix(':') {
-        None if port.is_empty() => PORT,
-        None => return None,
-        Some(port) => port.parse().ok().filter(|port| *port > 0)?,
-    };
-    (!host.is_empty() && host.chars().all(is_in_name)).then(|| (host.to_owned(), port))
+    let (host, port) = keys::host_and_port(authority)?;
+    Some((host.to_owned(), port.unwrap_or(PORT)))
 }
 
 #[cfg(test)]
@@ -189,10 +189,14 @@ mod tests {
             (format!("me@h/a?server={KEY}&key=k"), "HOST:PORT/NAME"),
             (format!("h/../a?server={KEY}&key=k"), "a name of"),
             ("h/a?server=short&key=k".into(), "no public key"),
-            (format!("h/a?server={KEY}&key=k&more=1"), "HOST:PORT/NAME"),
+            (format!("h/a?server={KEY}&key=k&more=1"), "parameter 3 behind the question mark"),
+            (format!("h/a?server={KEY}&key=k&more=1"), "there are server=, key="),
+            (format!("h/a?server={KEY}&key=k&key=k"), "key= is there again as parameter 3"),
+            (format!("h/a?key=&server={KEY}"), "nothing stands behind key= (parameter 1)"),
         ] {
             let refused = RemotePlace::parse(rest.as_bytes()).unwrap_err();
             assert!(refused.contains(said), "{rest}: {refused}");
+            assert!(!refused.contains("more"), "it may be a password: {refused}");
         }
     }
 }

@@ -18,7 +18,7 @@ use oblivio_wire::keys::PublicKey;
 use oblivio_wire::message::check_name;
 
 use crate::remote_place::{
-    NO_KEY, fields, host_and_port, path, public_key, shown_address, shown_key, shown_path,
+    NO_KEY, host_and_port, parameters, path, public_key, shown_address, shown_key, shown_path,
 };
 use crate::shares::{SERVERS_MAX, SERVERS_MIN};
 
@@ -63,26 +63,13 @@ impl SharesPlace {
         let addresses: Option<Vec<_>> = authorities.split(',').map(host_and_port).collect();
         let addresses = addresses.ok_or_else(form)?;
         check_name(name).map_err(Invalid::why)?;
-        let (mut keys, mut key, mut colluding) = (None, None, None);
-        for field in fields(query) {
-            match field {
-                Some(("server", value)) if keys.is_none() => {
-                    keys = Some(value.split(',').map(public_key).collect::<Result<Vec<_>, _>>()?);
-                }
-                Some(("key", value)) if key.is_none() && !value.is_empty() => {
-                    key = Some(path(value));
-                }
-                Some(("collude", value)) if colluding.is_none() => {
-                    colluding = Some(value.parse().map_err(|_| form())?);
-                }
-                _ => return Err(form()),
-            }
-        }
+        let [keys, key, colluding] = parameters(query, ["server", "key", "collude"])?;
         let keys = keys.ok_or_else(|| {
             "which keys the servers have is missing: ?server=KEY,KEY,KEY, as `oblivio key server` prints each there"
                 .to_owned()
         })?;
-        let key = key.ok_or_else(|| NO_KEY.to_owned())?;
+        let keys = keys.split(',').map(public_key).collect::<Result<Vec<_>, _>>()?;
+        let key = path(key.ok_or(NO_KEY)?);
         let count = addresses.len();
         if !(SERVERS_MIN..=SERVERS_MAX).contains(&count) {
             return Err(format!(
@@ -100,13 +87,14 @@ impl SharesPlace {
                 "a server is named twice, by its address or its key: each is another one".into()
             );
         }
-        let colluding = colluding.unwrap_or((count - 1) / 2);
-        if colluding == 0 || 2 * colluding >= count {
-            return Err(format!(
-                "collude= goes with 1 to {} of {count} servers: more of them could tell a block alone",
-                (count - 1) / 2
-            ));
-        }
+        let colluding_max = (count - 1) / 2;
+        let colluding = colluding.map_or(Some(colluding_max), |number| number.parse().ok());
+        let colluding = colluding.filter(|colluding| (1..=colluding_max).contains(colluding));
+        let colluding = colluding.ok_or_else(|| {
+            format!(
+                "collude= goes with 1 to {colluding_max} of {count} servers: more of them could tell a block alone"
+            )
+        })?;
         let servers = addresses.into_iter().zip(keys);
         let servers = servers.map(|((host, port), server)| SharesAddress { host, port, server });
         Ok(Self { servers: servers.collect(), name: name.to_owned(), key, colluding })
@@ -189,7 +177,9 @@ mod tests {
             ("a,b,c/x?key=k".into(), "oblivio key server"),
             (format!("a,,c/x?server={three}&key=k"), "HOST:PORT,"),
             (format!("a,b,c/../x?server={three}&key=k"), "a name of"),
-            (format!("a,b,c/x?server={three}&key=k&more=1"), "HOST:PORT,"),
+            (format!("a,b,c/x?server={three}&key=k&more=1"), "there are server=, key=, collude="),
+            (format!("a,b,c/x?server={three}&key=k&server={three}"), "server= is there again"),
+            (format!("a,b,c/x?server={three}&key=k&collude=two"), "1 to 1 of 3"),
         ] {
             let refused = SharesPlace::parse(rest.as_bytes()).unwrap_err();
             assert!(refused.contains(said), "{rest}: {refused}");

@@ -12,6 +12,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
+use std::net::Ipv6Addr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::str::FromStr;
@@ -273,23 +274,23 @@ pub struct PeerServer {
 /// nothing.
 ///
 /// # Errors
-/// When a line says anything else, or a key comes twice.
-pub fn peer_servers(text: &str) -> Result<Vec<PeerServer>, KeyError> {
-    let mut peers: Vec<PeerServer> = Vec::new();
+/// When a line says anything else, a key or an address comes twice, or a key is one of `clients`.
+pub fn peer_servers(text: &str, clients: &[AllowedClient]) -> Result<Vec<PeerServer>, KeyError> {
+    let mut peers: Vec<(PeerServer, usize)> = Vec::new();
     for (line, number) in lines_that_say_something(text) {
-        let peer = peer_server(line)
+        let peer = peer_server(line, clients, &peers)
             .map_err(|problem| KeyError(format!("line {number} of the peers file: {problem}")))?;
-        if peers.iter().any(|it| it.key == peer.key) {
-            return Err(KeyError(format!(
-                "line {number} of the peers file: another server has this key already"
-            )));
-        }
-        peers.push(peer);
+        peers.push((peer, number));
     }
-    Ok(peers)
+    Ok(peers.into_iter().map(|(peer, _)| peer).collect())
 }
 
-fn peer_server(line: &str) -> Result<PeerServer, KeyError> {
+/// `others` come with the numbers of their lines.
+fn peer_server(
+    line: &str,
+    clients: &[AllowedClient],
+    others: &[(PeerServer, usize)],
+) -> Result<PeerServer, KeyError> {
     let mut words = line.split_whitespace();
     let key = key_of(&mut words)?;
     let address = words.next().filter(|address| is_host_and_port(address)).ok_or_else(|| {
@@ -299,13 +300,54 @@ fn peer_server(line: &str) -> Result<PeerServer, KeyError> {
     if words.next().is_some() {
         return Err(KeyError("behind the address there may be one word, and no more".into()));
     }
+    if let Some(client) = clients.iter().find(|client| client.key == key) {
+        return Err(KeyError(format!(
+            "this is the key of the client {}: a line here is what `oblivio key server` prints for another server",
+            client.name
+        )));
+    }
+    for (other, number) in others {
+        let what = match (other.key == key, other.address.eq_ignore_ascii_case(address)) {
+            (true, _) => "key",
+            (_, true) => "address",
+            _ => continue,
+        };
+        return Err(KeyError(format!(
+            "the server of line {number} has this {what} already: each has its own"
+        )));
+    }
     Ok(PeerServer { key, address: address.to_owned(), label })
+}
+
+/// Takes apart where a server is: a name, or an address, which is in brackets if it is one of IPv6; and a colon and a port behind it, or nothing. The host comes without
+/// its brackets.
+pub fn host_and_port(address: &str) -> Option<(&str, Option<u16>)> {
+    let (host, port) = match address.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']')?;
+            host.parse::<Ipv6Addr>().ok()?;
+            (host, port)
+        }
+        None => {
+            let (host, port) = address.split_at(address.find(':').unwrap_or(address.len()));
+            let is_in_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            (!host.is_empty() && host.chars().all(is_in_name)).then_some((host, port))?
+        }
+    };
+    let port = match port.strip_prefix(':') {
+        None if port.is_empty() => None,
+        None => return None,
+        Some(port) => {
+            let is_number = port.chars().all(|c| c.is_ascii_digit());
+            Some(port.parse().ok().filter(|port| is_number && *port > 0)?)
+        }
+    };
+    Some((host, port))
 }
 
 /// Whether it is a host and a port, with a colon between them.
 pub fn is_host_and_port(address: &str) -> bool {
-    let parts = address.rsplit_once(':');
-    parts.is_some_and(|(host, port)| !host.is_empty() && port.parse().is_ok_and(|it: u16| it > 0))
+    matches!(host_and_port(address), Some((_, Some(_))))
 }
 
 #[cfg(test)]
@@ -368,7 +410,7 @@ mod tests {
         let keys = [1, 2].map(|byte| PublicKey::of_bytes([byte; KEY_BYTES]));
         let [one, two] = keys.map(|key| key.to_string());
         let text = format!("{one} one.example:2411 Paris\n\n# who\n{two} [::1]:9\n");
-        let peers = peer_servers(&text).unwrap();
+        let peers = peer_servers(&text, &[]).unwrap();
         assert_eq!((peers[0].key, &*peers[0].address), (keys[0], "one.example:2411"));
         assert_eq!(peers[0].label.as_deref(), Some("Paris"));
         assert_eq!((&*peers[1].address, &peers[1].label), ("[::1]:9", &None));
@@ -382,9 +424,41 @@ mod tests {
             format!("{two} host:7\n{one} host:8\n{two} host:9"),
             "host:7".to_owned(),
         ] {
-            let said = peer_servers(&wrong).unwrap_err().to_string();
+            let said = peer_servers(&wrong, &[]).unwrap_err().to_string();
             let line = wrong.lines().count();
             assert!(said.starts_with(&format!("line {line} of the peers file")), "{wrong}: {said}");
+        }
+        let twice = format!("# where\n{one} host:7\n\n{two} HOST:7");
+        let said = peer_servers(&twice, &[]).unwrap_err().to_string();
+        assert!(said.starts_with("line 4 of the peers file: the server of line 2 has"), "{said}");
+        let alice = AllowedClient { key: keys[1], name: "alice".into(), quota_bytes: None };
+        let said = peer_servers(&text, &[alice]).unwrap_err().to_string();
+        assert!(said.starts_with("line 4 of the peers file: "), "{said}");
+        assert!(said.contains("the client alice"), "{said}");
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_nothing_else() {
+        for (address, expected) in [
+            ("one.example:2411", Some(("one.example", Some(2411)))),
+            ("10.0.0.1", Some(("10.0.0.1", None))),
+            ("[::1]:9", Some(("::1", Some(9)))),
+            ("[::1]", Some(("::1", None))),
+            ("a b:80", None),
+            ("a\tb:80", None),
+            ("::1:9", None),
+            ("[name]:9", None),
+            ("[::1]9", None),
+            ("me@host:9", None),
+            ("host/a:9", None),
+            ("host:+9", None),
+            ("host:", None),
+            (":9", None),
+            ("", None),
+        ] {
+            assert_eq!(host_and_port(address), expected, "{address:?}");
+            let has_both = expected.is_some_and(|(_, port)| port.is_some());
+            assert_eq!(is_host_and_port(address), has_both, "{address:?}");
         }
     }
 }

@@ -73,7 +73,7 @@ fn parse_address(text: &str) -> Result<String, String> {
     if is_host_and_port(text) {
         Ok(text.to_owned())
     } else {
-        Err("it is a host and a port, such as one.example:2412".into())
+        Err("it is a host and a port, such as one.example:2412 or [2001:db8::7]:2412, without spaces".into())
     }
 }
 

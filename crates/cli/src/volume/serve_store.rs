@@ -7,7 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_serve::buckets::{BucketLimits, BucketServer, BucketServerError, BucketServerOptions};
-use oblivio_wire::keys::{KeyError, PeerServer, SecretKey, allowed_clients, peer_servers};
+use oblivio_store::shares::SERVERS_MIN;
+use oblivio_wire::keys::{
+    AllowedClient, KeyError, PeerServer, PublicKey, SecretKey, allowed_clients, peer_servers,
+};
 use serde_json::json;
 
 use super::clean_end::CleanEnd;
@@ -29,17 +32,35 @@ pub(crate) fn serve_store(args: &StoreArgs) -> Result<(), CliError> {
 
 /// `oblivio serve shares`.
 pub(crate) fn serve_shares(args: &SharesArgs) -> Result<(), CliError> {
-    let peers = files::read_text(&args.peers, LIST_BYTES_MAX)?;
-    let peers = peer_servers(&peers).map_err(unusable)?;
-    serve(&args.store, Some(peers))
+    serve(&args.store, Some(&args.peers))
 }
 
 fn unusable(error: KeyError) -> CliError {
     CliError::Input(error.to_string())
 }
 
-/// With peers, it keeps shares and computes.
-fn serve(args: &StoreArgs, peers: Option<Vec<PeerServer>>) -> Result<(), CliError> {
+/// The servers of a peers file, among which the one that has this key may be itself. A volume is on it and two others at least.
+fn read_peers(
+    path: &Path,
+    clients: &[AllowedClient],
+    own: PublicKey,
+) -> Result<Vec<PeerServer>, CliError> {
+    const OTHERS_MIN: usize = SERVERS_MIN - 1;
+    let text = files::read_text(path, LIST_BYTES_MAX)?;
+    let peers = peer_servers(&text, clients).map_err(unusable)?;
+    let others = peers.iter().filter(|peer| peer.key != own).count();
+    if others < OTHERS_MIN {
+        return Err(CliError::Input(format!(
+            "the peers file {} has {others} other servers, and a volume is on this one and {OTHERS_MIN} others at least: add for each of them the line that \
+             `oblivio key server` prints there with --address",
+            path.display()
+        )));
+    }
+    Ok(peers)
+}
+
+/// With a peers file, it keeps shares and computes.
+fn serve(args: &StoreArgs, peers: Option<&Path>) -> Result<(), CliError> {
     let key = SecretKey::read(&args.key).map_err(unusable)?;
     let clients = files::read_text(&args.allow, LIST_BYTES_MAX)?;
     let clients = allowed_clients(&clients).map_err(unusable)?;
@@ -49,6 +70,7 @@ fn serve(args: &StoreArgs, peers: Option<Vec<PeerServer>>) -> Result<(), CliErro
             args.allow.display()
         )));
     }
+    let peers = peers.map(|path| read_peers(path, &clients, key.public())).transpose()?;
     if !args.listen.ip().is_loopback() && !args.beyond_loopback {
         return Err(CliError::Input(format!(
             "other machines can reach {}: if they are to, say --beyond-loopback; clients prove who they are either way",

@@ -391,6 +391,8 @@ fn a_stripe_is_written_as_it_is_read() {
         ("stripe:/a,file:///a", "names a place twice"),
         ("stripe:a,stripe:b,c", "cannot name a stripe"),
         ("stripe:stripe:a,b", "cannot name a stripe"),
+        ("stripe:shares://a:1,b:1,c:1/disk?server=K,K,K&key=k,d", "cannot name share servers"),
+        ("stripe:d,Shares://a,b,c/disk", "cannot name share servers"),
         ("stripe:a,s3://user:password@host/disk", "s3:// names no store"),
         ("stripe://a,b", "stripe:// names no store"),
         ("stripe:a,file://host/b", "a path from the root"),
