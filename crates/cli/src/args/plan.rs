@@ -20,7 +20,7 @@ pub(crate) struct WishArgs {
     // Its help comes from the table of schemes.
     #[arg(long, value_name = "NAME", help = scheme_help())]
     pub(crate) scheme: Option<String>,
-    /// Bytes of a block [default: 4K, and 128K on share servers].
+    /// Bytes of a block, from 16 to 1M [default: 4K, and 128K on share servers].
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(crate) block: Option<u64>,
     /// Slots of a bucket (Z) [default: 5, and 333 on share servers].

@@ -97,8 +97,8 @@ impl Plan {
 
     fn uniform(bytes: u64, wish: &WishArgs, kind: StoreKind) -> Result<Self, CliError> {
         let scheme = wish.scheme(kind);
-        let block_bytes = u32::try_from(wish.block_bytes(kind))
-            .map_err(|_| CliError::Input("a block of more than 4 GiB is too large".into()))?;
+        // Too large is too large.
+        let block_bytes = u32::try_from(wish.block_bytes(kind)).unwrap_or(u32::MAX);
         let (servers, colluding) = match kind {
             StoreKind::Shares { servers, colluding } => {
                 (Some(servers as u8), Some(colluding as u8))
@@ -139,10 +139,7 @@ impl Plan {
 
     /// A number that the scheme says of itself, if it has one of this name.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
-        self.facts.iter().find_map(|fact| match fact {
-            Fact::Value(its, FactValue::Number(number)) if *its == name => Some(*number),
-            _ => None,
-        })
+        number_of(&self.facts, name)
     }
 
     /// Numbers that the scheme says of itself, if it has any of this name.
@@ -332,6 +329,14 @@ impl Plan {
         }
         json
     }
+}
+
+/// A number that a scheme says of itself, if it has one of this name.
+pub(super) fn number_of(facts: &[Fact], name: &str) -> Option<u64> {
+    facts.iter().find_map(|fact| match fact {
+        Fact::Value(its, FactValue::Number(number)) if *its == name => Some(*number),
+        _ => None,
+    })
 }
 
 /// What opening takes for a moment beside client memory, if a passphrase opens.
