@@ -113,7 +113,7 @@ impl From<VolumeError> for CliError {
             VolumeErrorKind::WrongKey => Self::WrongKey(format!(
                 "{message}: name another; `oblivio key list` says which there are"
             )),
-            VolumeErrorKind::Tampered => Self::Tampered(message),
+            VolumeErrorKind::Tampered | VolumeErrorKind::StoreDamaged => Self::Tampered(message),
             VolumeErrorKind::StoreRolledBack => Self::StoreRolledBack(message),
             VolumeErrorKind::StateRolledBack => Self::StateRolledBack(message),
             VolumeErrorKind::WrongState | VolumeErrorKind::StateDamaged => Self::State(message),
@@ -155,6 +155,7 @@ impl From<BucketServerError> for CliError {
             BucketServerError::Folder(..) => Self::Output(message),
             BucketServerError::InUse(_) => Self::Locked(message),
             BucketServerError::Client(_)
+            | BucketServerError::Peer(_)
             | BucketServerError::Key(_)
             | BucketServerError::Limits(_) => Self::Input(message),
             _ => Self::Engine(message),

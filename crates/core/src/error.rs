@@ -124,8 +124,8 @@ impl From<io::ErrorKind> for StoreErrorKind {
     fn from(kind: io::ErrorKind) -> Self {
         use io::ErrorKind as Io;
         match kind {
-            Io::StorageFull | Io::QuotaExceeded => Self::Full,
-            Io::UnexpectedEof => Self::Damaged,
+            Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => Self::Full,
+            Io::UnexpectedEof | Io::InvalidData => Self::Damaged,
             Io::PermissionDenied | Io::ReadOnlyFilesystem => Self::Refused,
             Io::ConnectionRefused
             | Io::ConnectionReset

@@ -64,12 +64,17 @@ impl OpenError {
 
     /// The system failed to `act`.
     pub(crate) fn io(act: &str, cause: io::Error) -> Self {
-        use io::ErrorKind::{AlreadyExists, IsADirectory, NotFound, QuotaExceeded, StorageFull};
+        use io::ErrorKind::{
+            AlreadyExists, FileTooLarge, IsADirectory, NotFound, QuotaExceeded, StorageFull,
+        };
         let (kind, advice) = match cause.kind() {
             AlreadyExists => (OpenErrorKind::Exists, ": choose another name, or remove it"),
             NotFound => (OpenErrorKind::Missing, ": check the path"),
             IsADirectory => (OpenErrorKind::NotAStore, ": check the path"),
             StorageFull | QuotaExceeded => (OpenErrorKind::NoSpace, ": make room"),
+            FileTooLarge => {
+                (OpenErrorKind::NoSpace, ": allow longer files, or use another file system")
+            }
             _ => (OpenErrorKind::Io, ""),
         };
         Self::caused_by(kind, format!("cannot {act} ({cause}){advice}"), cause)

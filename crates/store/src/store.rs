@@ -288,7 +288,10 @@ impl FileStore {
     /// What the file holds is unknown from now on.
     fn fail(&mut self, act: &str, cause: io::Error) -> StoreError {
         let advice = match cause.kind() {
-            io::ErrorKind::StorageFull => "make room, then open the file again",
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "make room, then open the file again"
+            }
+            io::ErrorKind::FileTooLarge => "allow longer files, then open the file again",
             _ => "check the medium, then open the file again",
         };
         let message = format!("cannot {act} ({cause}): {advice}");

@@ -24,6 +24,8 @@ pub enum VolumeErrorKind {
     WrongKey,
     /// What is there was changed by somebody else, or damaged.
     Tampered,
+    /// Storage says itself that what it holds is not whole. The client has found nothing.
+    StoreDamaged,
     /// Storage is older than the client knows it to be.
     StoreRolledBack,
     /// The client's directory is older than storage knows it to be.
@@ -48,7 +50,9 @@ impl VolumeErrorKind {
     /// What a failure of a file of the client is.
     pub(crate) fn of_file(error: &io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace,
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::NoSpace,
             _ => Self::Io,
         }
     }
@@ -167,6 +171,7 @@ fn of_store(kind: StoreErrorKind) -> VolumeErrorKind {
         StoreErrorKind::Unreachable => VolumeErrorKind::Unreachable,
         StoreErrorKind::Fenced => VolumeErrorKind::Locked,
         StoreErrorKind::Full => VolumeErrorKind::NoSpace,
+        StoreErrorKind::Damaged => VolumeErrorKind::StoreDamaged,
         _ => VolumeErrorKind::Io,
     }
 }
@@ -184,7 +189,7 @@ mod tests {
             (StoreErrorKind::Fenced, VolumeErrorKind::Locked),
             (StoreErrorKind::Full, VolumeErrorKind::NoSpace),
             // It is the store that says so: tampering is what the client found.
-            (StoreErrorKind::Damaged, VolumeErrorKind::Io),
+            (StoreErrorKind::Damaged, VolumeErrorKind::StoreDamaged),
             (StoreErrorKind::Failed, VolumeErrorKind::Io),
         ] {
             let error = || StoreError::new(store, "a failure for a test");

@@ -202,9 +202,11 @@ fn not_kept(kept: &KeptProgress, error: &io::Error) -> CliError {
     let path = kept.path().display();
     let message = format!("{path} cannot be written or removed ({error})");
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => CliError::NoSpace(format!(
-            "{message}: make room there. The same command with --resume goes on"
-        )),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            CliError::NoSpace(format!(
+                "{message}: make room there. The same command with --resume goes on"
+            ))
+        }
         _ => CliError::Output(format!("{message}: name another place with --progress")),
     }
 }

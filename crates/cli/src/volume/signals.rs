@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 
 use crate::error::CliError;
 
@@ -22,6 +22,11 @@ pub(super) fn ending_signals() -> impl Iterator<Item = i32> {
 
 pub(super) fn no_signals(error: std::io::Error) -> CliError {
     CliError::Engine(format!("signals cannot be had: {error}"))
+}
+
+/// A file that may not become longer is an error of whoever writes it, and not the end of this process.
+pub(crate) fn outlive_limits_of_files() -> Result<(), CliError> {
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(no_signals)
 }
 
 /// Set once a signal has asked this process to end. The second one ends it at once: this is for work

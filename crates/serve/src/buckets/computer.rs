@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_shares::host::{Host, Mailbox};
-use oblivio_shares::message::Setup;
+use oblivio_shares::message::{Refusal as NotSetUp, Setup};
 use oblivio_wire::FailureKind;
 use oblivio_wire::keys::PublicKey;
 use rand::TryRng;
@@ -30,7 +30,7 @@ use super::volume::Caller;
 use super::working::GoesOn;
 
 /// Says why a server must not be what it is to be set up as.
-pub(super) type Check<'a> = dyn Fn(&Setup) -> Result<(), String> + 'a;
+pub(super) type Check<'a> = dyn Fn(&Setup) -> Result<(), NotSetUp> + 'a;
 
 /// What a client asks, and is told meanwhile.
 pub(super) struct Asked<'a> {
@@ -157,12 +157,15 @@ impl Computer {
         mailbox.take(number, message).map_err(|_| Refusal::invalid("no server deals this here"))
     }
 
-    /// The connection of the server of this number has ended.
-    pub(super) fn disconnect(&self, number: u8, who: Caller) {
-        if let Some(inlet) = self.inlet().as_mut().filter(|inlet| inlet.has(number, who)) {
-            inlet.connected.remove(&number);
-            inlet.mailbox.is_lost(number);
-        }
+    /// The connection of the server of this number has ended. Answers whether it was connected until now.
+    pub(super) fn disconnect(&self, number: u8, who: Caller) -> bool {
+        let mut inlet = self.inlet();
+        let Some(inlet) = inlet.as_mut().filter(|inlet| inlet.has(number, who)) else {
+            return false;
+        };
+        inlet.connected.remove(&number);
+        inlet.mailbox.is_lost(number);
+        true
     }
 
     /// The server is to stop: what is done waits for no other server any more.
@@ -266,7 +269,16 @@ fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
     let folder = place.shares().ok_or_else(Refusal::computes_nothing)?;
     let mut seed = [0; 32];
     let drawn = SysRng.try_fill_bytes(&mut seed).map_err(io::Error::other);
-    drawn
-        .and_then(|()| Host::open(folder, seed))
-        .map_err(|cause| Refusal::io("open the shares of a volume", &cause))
+    drawn.and_then(|()| Host::open(folder, seed)).map_err(|cause| {
+        let refusal = Refusal::io("open the shares of a volume", &cause);
+        match refusal.kind {
+            FailureKind::Damaged => {
+                let message = format!(
+                    "what it holds of the volume is damaged ({cause}): bring its folder back as it was, or make its shares anew with `oblivio shares repair`"
+                );
+                Refusal { message, ..refusal }
+            }
+            _ => refusal,
+        }
+    })
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oblivio_core::store::TreeShape;
 use oblivio_shares::host::Host;
-use oblivio_shares::message::Setup;
+use oblivio_shares::message::{Refusal as NotSetUp, Setup};
 use oblivio_store::StoreKind;
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::{FailureKind, Opened};
@@ -101,7 +101,9 @@ impl Shelf {
             computing.check(setup)?;
             *making.borrow_mut() = None;
             let one_at_a_time = self.making();
-            self.check_quota(Host::file_bytes(setup)).map_err(|refusal| refusal.message)?;
+            self.check_quota(Host::file_bytes(setup)).map_err(|Refusal { kind, message }| {
+                NotSetUp { kind: kind.of_store(), why: message }
+            })?;
             *making.borrow_mut() = Some(one_at_a_time);
             Ok(())
         };

@@ -90,13 +90,18 @@ impl Host {
         self.mailbox.clone()
     }
 
+    /// Whether a message only asks how far the server is.
+    pub fn asks_how_far(message: &[u8]) -> bool {
+        message == Request::Epoch.encode()
+    }
+
     /// Does what a client asks, and answers. Whatever is refused has changed nothing. `check` is told what the server is to be before it is set up, and
     /// says why it must not be.
     pub fn answer(
         &mut self,
         message: &[u8],
         peers: &dyn Peers,
-        check: &dyn Fn(&Setup) -> Result<(), String>,
+        check: &dyn Fn(&Setup) -> Result<(), Refusal>,
     ) -> Vec<u8> {
         let answer = Request::decode(message)
             .map_err(|error| Refusal::from(error.to_string()))
@@ -108,7 +113,7 @@ impl Host {
         &mut self,
         request: Request,
         peers: &dyn Peers,
-        check: &dyn Fn(&Setup) -> Result<(), String>,
+        check: &dyn Fn(&Setup) -> Result<(), Refusal>,
     ) -> Result<Answer, Refusal> {
         match request {
             Request::Setup(setup) => self.set_up(setup, check)?,
@@ -146,7 +151,7 @@ impl Host {
     fn set_up(
         &mut self,
         setup: Setup,
-        check: &dyn Fn(&Setup) -> Result<(), String>,
+        check: &dyn Fn(&Setup) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         if let Some(files) = &self.files {
             let is_the_same = files.setup == setup;
