@@ -33,6 +33,9 @@ const SENT_WITHIN: Duration = Duration::from_secs(10);
 /// The same, while it is called.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
 
+/// Whoever calls or sends when a line is over is stuck if it takes longer.
+const DONE_WITHIN: Duration = Duration::from_millis(50);
+
 /// How often whoever waits looks whether the server is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -195,14 +198,17 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// Its thread ends soon, and nobody waits for it here.
+    /// Its thread ends soon, and nobody waits for it here. It is only cut off if it is stuck: else it says that this is the end.
     fn drop(&mut self) {
         let mut queue = self.shared.queue();
         queue.is_over = true;
-        if let Some(stream) = &queue.stream {
+        self.shared.changed.notify_all();
+        let is_busy = |queue: &mut Queue| queue.is_carried;
+        let wait = self.shared.changed.wait_timeout_while(queue, DONE_WITHIN, is_busy);
+        let queue = wait.unwrap_or_else(PoisonError::into_inner).0;
+        if let Some(stream) = queue.stream.as_ref().filter(|_| queue.is_carried) {
             let _ = stream.shutdown(Shutdown::Both);
         }
-        self.shared.changed.notify_all();
     }
 }
 
@@ -254,9 +260,9 @@ impl Shared {
         io::Error::new(cause.kind(), message)
     }
 
-    /// Sends what is put here, until the line is over.
+    /// Sends what is put here, until the line is over. The other server is told then that this is the end.
     fn carry(&self) {
-        let mut link = None;
+        let mut link: Option<Called> = None;
         while let Some(message) = self.next() {
             let sent = self.carry_one(&mut link, message.as_deref());
             if sent.is_err() {
@@ -274,6 +280,9 @@ impl Shared {
                 Err(_) => (),
             }
             self.changed.notify_all();
+        }
+        if let Some(mut called) = link {
+            called.link.writer.close();
         }
     }
 
@@ -434,9 +443,9 @@ mod tests {
         send(4);
         let mut link = there.take_call(&whose);
         assert_eq!(hear(&mut link), deal(4));
+        // In good order.
         drop(line);
-        assert!(link.reader.limit(Some(SOON)).is_ok());
-        assert!(!frame::receive(&mut link.reader, 100).is_ok_and(|message| message.is_some()));
+        assert_eq!(hear(&mut link), None);
         assert!(computing.threads.wait_for_the_end(SOON));
     }
 

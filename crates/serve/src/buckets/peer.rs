@@ -53,7 +53,11 @@ impl<'s> PeerConnection<'s> {
 
     /// Until the other server goes, or this one is to stop.
     pub(super) fn serve(mut self) -> Result<(), Ended> {
-        let outcome = self.take_all();
+        let outcome = match self.take_all() {
+            // This server has ended the link itself.
+            Err(Ended::Link(_)) if !self.part() => Ok(()),
+            outcome => outcome,
+        };
         self.talk.end(&outcome);
         outcome
     }
@@ -112,13 +116,17 @@ impl<'s> PeerConnection<'s> {
         self.joined = Some(Joined { volume, server });
         Ok(())
     }
+
+    /// Leaves the volume, if it is on one. Answers whether nobody here has ended the connection before.
+    fn part(&mut self) -> bool {
+        let left = self.joined.take();
+        left.is_none_or(|Joined { volume, server }| volume.part(server, self.number))
+    }
 }
 
 /// Also when something panicked.
 impl Drop for PeerConnection<'_> {
     fn drop(&mut self) {
-        if let Some(Joined { volume, server }) = self.joined.take() {
-            volume.part(server, self.number);
-        }
+        self.part();
     }
 }

@@ -52,6 +52,8 @@ impl<'s> Talk<'s> {
         let message = match self.receive(grant) {
             Ok(Some(message)) => message,
             Ok(None) => return Ok(None),
+            // Nothing is read any more.
+            Err(_) if self.service.admission.is_stopped() => return Ok(None),
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return Err(self.refuse(0, Refusal::invalid(error.to_string())));
             }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use oblivio_core::StoreError;
 use oblivio_core::store::{Capabilities, Piece, TreeShape, shapes_of};
+use oblivio_shares::host::Host;
 use oblivio_store::{BoxedStore, Condition, OpenedStore, StoreOptions};
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::message::put_data_head;
@@ -281,7 +282,7 @@ impl Volume {
         self.check_is_there().inspect_err(|_| state.open = None)
     }
 
-    /// Has what computes answer a message, for whoever may write.
+    /// Has what computes answer a message, for whoever may write; how far it is, for whoever has the volume open.
     pub(super) fn compute(
         &self,
         who: (Caller, Role),
@@ -289,7 +290,15 @@ impl Volume {
         asked: Asked<'_>,
         check: &Check<'_>,
     ) -> Result<Vec<u8>, Refusal> {
-        let may_ask = || self.state().store_to_write_of(who).map(drop);
+        let message = asked.message;
+        let may_ask = || {
+            let mut state = self.state();
+            if Host::asks_how_far(message) {
+                state.store_of(who).map(drop)
+            } else {
+                state.store_to_write_of(who).map(drop)
+            }
+        };
         self.computer.compute(&*self.place, may_ask, whose, asked, check)
     }
 
@@ -317,10 +326,11 @@ impl Volume {
         self.computer.take(server, who, message)
     }
 
-    /// Its connection has ended.
-    pub(super) fn part(&self, server: u8, who: Caller) {
-        self.computer.disconnect(server, who);
+    /// Its connection has ended. Answers whether it was connected until now.
+    pub(super) fn part(&self, server: u8, who: Caller) -> bool {
+        let was_connected = self.computer.disconnect(server, who);
         self.close_computer_if_useless(&self.state());
+        was_connected
     }
 
     /// What computes is closed with the store, unless other servers have come to it.

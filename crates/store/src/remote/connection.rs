@@ -43,8 +43,9 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.desk.lose("the link was closed".into());
+        // First, and once it is told that the link is lost the other half is closed without a word: the server is to hear that this end is a good one.
         self.writer.close();
+        self.desk.lose("the link was closed".into());
         if let Some(thread) = self.thread.take() {
             // A thread that panicked reads nothing any more.
             let _ = thread.join();
@@ -91,5 +92,59 @@ struct OnEnd<'a>(&'a Desk);
 impl Drop for OnEnd<'_> {
     fn drop(&mut self) {
         self.0.lose("the thread that reads answers has ended".into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Sink, Write, empty, sink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// Nothing comes. When it is closed, it tells whether the other half was closed before.
+    struct Silent(Arc<AtomicBool>, Arc<AtomicBool>);
+
+    impl Read for Silent {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            empty().read(buffer)
+        }
+    }
+
+    impl LinkReader for Silent {
+        fn limit(&mut self, _: Option<Duration>) -> io::Result<()> {
+            Ok(())
+        }
+        fn close(&mut self) {
+            self.1.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// It takes its time to say goodbye.
+    struct Slow(Arc<AtomicBool>, Sink);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.1.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl LinkWriter for Slow {
+        fn close(&mut self) {
+            thread::sleep(Duration::from_millis(20));
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn goodbye_is_said_before_anything_is_closed() {
+        let [said, was_said_first] = [(); 2].map(|()| Arc::<AtomicBool>::default());
+        let reader = Box::new(Silent(said.clone(), was_said_first.clone()));
+        let link = Link { reader, writer: Box::new(Slow(said, sink())) };
+        drop(Connection::start(link, Arc::default(), Duration::from_secs(10)).unwrap());
+        assert!(was_said_first.load(Ordering::Relaxed));
     }
 }

@@ -239,7 +239,8 @@ fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
     let (server, alice) = (&circle.servers[0], &circle.alice);
     let (mut client, _) = server.open(alice, "disk", create());
     let setup = circle.setup();
-    let refused = why_not(&mut client, Setup { number: 2, ..setup.clone() }, StoreErrorKind::Refused);
+    let refused =
+        why_not(&mut client, Setup { number: 2, ..setup.clone() }, StoreErrorKind::Refused);
     assert!(refused.contains(&circle.peers[0].key.to_string()), "{refused}");
     let stranger = Someone::called("stranger").key.public();
     let mut keys = setup.keys.clone();
