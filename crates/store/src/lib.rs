@@ -72,7 +72,7 @@ mod worker;
 
 pub use error::{OpenError, OpenErrorKind};
 pub use location::{InvalidLocation, Location, Members, StoreKind};
-pub use opener::{BoxedStore, Condition, OpenedStore, StoreOptions};
+pub use opener::{BoxedStore, Condition, OpenedStore, Remains, StoreOptions};
 pub use remote::{Asking, Dial, RemoteMode, RemoteOptions, RemoteStore};
 pub use remote_place::{PORT, RemotePlace};
 pub use shares::SharedStore;

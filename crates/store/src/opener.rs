@@ -77,7 +77,8 @@ pub struct StoreOptions {
     pub direct: bool,
     /// Refuse writes, and share the storage with others that do.
     pub read_only: bool,
-    /// Open storage to read even if a part of it is gone: that part cannot be read, and the rest can.
+    /// Open storage to read even if a part of it is gone: that part cannot be read, and the rest can. Share servers are opened so also to write: as many may be gone as
+    /// leave one more than may collude.
     pub may_be_cut_off: bool,
     /// How long to try to reach a server again after its link was lost. Files know no such thing.
     pub retry_for: Duration,
@@ -111,6 +112,17 @@ pub struct Condition {
     pub damage: Vec<String>,
     /// What was wrong with it and has been mended, a sentence for each.
     pub mended: Vec<String>,
+}
+
+/// What there is of storage that is going to be removed.
+#[derive(Default)]
+pub struct Remains {
+    /// What can still be read of it, to read; for share servers a store of each that has one.
+    pub stores: Vec<BoxedStore>,
+    /// Bytes that it takes; none if nobody knows.
+    pub bytes: Option<u64>,
+    /// Those of several servers that have nothing of it, as people call them.
+    pub absent: Vec<String>,
 }
 
 impl Condition {
@@ -233,8 +245,9 @@ impl Location {
     ///
     /// # Errors
     /// Those of [`Self::open`].
-    pub fn look(&self) -> Result<Option<OpenedStore>, OpenError> {
-        self.can_be_taken_over().then(|| self.look_at_it()).transpose()
+    pub fn look(&self, options: &StoreOptions) -> Result<Option<OpenedStore>, OpenError> {
+        let options = StoreOptions { read_only: true, ..options.clone() };
+        self.can_be_taken_over().then(|| self.look_at_it(&options)).transpose()
     }
 
     fn can_be_taken_over(&self) -> bool {
@@ -245,14 +258,15 @@ impl Location {
         }
     }
 
-    fn look_at_it(&self) -> Result<OpenedStore, OpenError> {
-        let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    fn look_at_it(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         match self {
             // Whoever has it open is found out by the lock.
-            Self::File(_) => self.open_as_it_is(&options),
-            Self::Remote(place) => open_remote(place, RemoteMode::Look, &options),
-            Self::Shares(place) => open_shares(place, RemoteMode::Look, &options),
-            Self::Stripe(members) => open_stripe(members, true, Self::look_at_it),
+            Self::File(_) => self.open_as_it_is(options),
+            Self::Remote(place) => open_remote(place, RemoteMode::Look, options),
+            Self::Shares(place) => open_shares(place, RemoteMode::Look, options),
+            Self::Stripe(members) => {
+                open_stripe(members, true, |member| member.look_at_it(options))
+            }
         }
     }
 
@@ -279,7 +293,7 @@ impl Location {
                 match SharedStore::look(&calling::share_servers(place)?, name)? {
                     Some(server) => {
                         let message = format!(
-                            "{server} has a volume {name} of this client: choose another name"
+                            "{server} has a volume {name} of this client: choose another name, or remove what a creation that was interrupted has left (oblivio remove)"
                         );
                         Err(OpenError::new(OpenErrorKind::Exists, message))
                     }
@@ -289,19 +303,41 @@ impl Location {
         }
     }
 
-    /// Removes storage that was created and did not become what it should.
+    /// What there is of storage, whole or not, for whoever is going to [remove](Self::remove) it. Nobody can write there while that is kept.
     ///
     /// # Errors
-    /// When it cannot be removed.
-    pub fn remove(&self) -> io::Result<()> {
+    /// When there is nothing, or no storage; when somebody has it open to write, or a server cannot be reached.
+    pub fn remains(&self) -> Result<Remains, OpenError> {
+        let options = StoreOptions { read_only: true, may_be_cut_off: true, ..Default::default() };
+        if let Self::Shares(place) = self {
+            let servers = calling::share_servers(place)?;
+            return SharedStore::remains(&servers, &remote_options(place.name(), &options));
+        }
+        match self.open_as_it_is(&options) {
+            Ok(OpenedStore { store, condition }) => Ok(Remains {
+                stores: vec![store],
+                bytes: Some(condition.allocated_bytes),
+                absent: Vec::new(),
+            }),
+            // It can be removed, and nobody knows how large it is.
+            Err(error) if error.kind() == OpenErrorKind::Damaged => Ok(Remains::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes storage, or what a creation that was interrupted has left of it: all that is there.
+    ///
+    /// # Errors
+    /// When there is nothing, or it cannot be removed.
+    pub fn remove(&self) -> Result<(), OpenError> {
         match self {
-            Self::File(path) => fs::remove_file(path),
-            Self::Remote(place) => calling::dial(place)
-                .and_then(|dial| RemoteStore::remove(dial, place.name()))
-                .map_err(io::Error::other),
-            Self::Shares(place) => calling::share_servers(place)
-                .and_then(|servers| SharedStore::remove(&servers, place.name()))
-                .map_err(io::Error::other),
+            Self::File(path) => {
+                fs::remove_file(path).map_err(|cause| OpenError::io("remove the file", cause))
+            }
+            Self::Remote(place) => RemoteStore::remove(calling::dial(place)?, place.name()),
+            Self::Shares(place) => {
+                SharedStore::remove(&calling::share_servers(place)?, place.name())
+            }
             // All that can be removed are, whatever comes of others.
             Self::Stripe(members) => {
                 members.list().iter().map(Self::remove).fold(Ok(()), Result::and)
@@ -318,13 +354,34 @@ impl Location {
         server: usize,
         options: &StoreOptions,
     ) -> Result<SharedStore, OpenError> {
+        self.to_repair(server, RemoteMode::Write, options)
+    }
+
+    /// The same, to see whether that is needed: nothing is taken from anybody, and nothing can be changed.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_to_repair`].
+    pub fn look_to_repair(
+        &self,
+        server: usize,
+        options: &StoreOptions,
+    ) -> Result<SharedStore, OpenError> {
+        self.to_repair(server, RemoteMode::Look, options)
+    }
+
+    fn to_repair(
+        &self,
+        server: usize,
+        mode: RemoteMode,
+        options: &StoreOptions,
+    ) -> Result<SharedStore, OpenError> {
         let Self::Shares(place) = self else {
             let message = "only share servers hold shares: name a volume shares://…";
             return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
         };
         let servers = calling::share_servers(place)?;
         let options = remote_options(place.name(), options);
-        SharedStore::open_to_repair(servers, server, place.colluding(), options)
+        SharedStore::open_to_repair(servers, server, mode, place.colluding(), options)
     }
 
     /// The files that [`Self::create`] would make for trees of these shapes, and the bytes that each would take up in the
@@ -495,8 +552,10 @@ fn open_shares(
     options: &StoreOptions,
 ) -> Result<OpenedStore, OpenError> {
     let servers = calling::share_servers(place)?;
+    let may_be_cut_off = options.may_be_cut_off;
     let options = remote_options(place.name(), options);
-    let (store, condition) = SharedStore::open(servers, mode, place.colluding(), options)?;
+    let open = if may_be_cut_off { SharedStore::open_what_is_left } else { SharedStore::open };
+    let (store, condition) = open(servers, mode, place.colluding(), options)?;
     Ok(OpenedStore { store: Box::new(store), condition })
 }
 

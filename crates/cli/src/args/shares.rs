@@ -1,8 +1,12 @@
 //! What can be typed about volumes on share servers.
 
-use clap::{Args, Subcommand};
+use std::time::Duration;
 
-use super::opening::OpenArgs;
+use clap::{Args, Subcommand};
+use oblivio_store::Location;
+
+use super::opening::{LocationParser, SecretArgs, UnlockArgs};
+use super::values::parse_seconds;
 
 pub(crate) const REPAIR_EXAMPLES: &str = "\
 Example, of three servers the second of which has lost its disk:
@@ -12,23 +16,32 @@ Example, of three servers the second of which has lost its disk:
 pub(crate) enum SharesCommand {
     /// Make the shares of a server anew from those of the others: it has lost them, or was set back.
     ///
-    /// Whoever has the volume open is fenced off, and nobody may use it meanwhile. What is left of the volume on the server
+    /// It is looked first, beside whoever has the volume open, whether the server is not where the others are. Only then is the volume taken over: whoever has it
+    /// open is fenced off, and nobody may use it meanwhile. What is left of the volume on the server
     /// is removed first. As many of the others as may collude and one more have to be there; with more, a wrong share
-    /// is noticed. A repair that was interrupted is begun again. The client's directory opens the volume afterwards, as before.
+    /// is noticed. A repair that was interrupted is begun again. It takes no client's directory; that opens the volume afterwards, as before.
     #[command(after_help = REPAIR_EXAMPLES)]
     Repair(RepairArgs),
 }
 
 #[derive(Args)]
 pub(crate) struct RepairArgs {
+    /// Where the volume is: shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE, with all of its servers.
+    #[arg(value_parser = LocationParser)]
+    pub(crate) volume: Location,
     #[command(flatten)]
-    pub(crate) at: OpenArgs,
+    pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) unlock: UnlockArgs,
     /// Which server: its place in the URL, from 1.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=7))]
     pub(crate) server: u8,
     /// Make it anew even though it is where the others are: its shares were found to be wrong.
     #[arg(long)]
     pub(crate) anyway: bool,
+    /// Seconds in which to try to reach a server again after its link was lost.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
+    pub(crate) retry_for: Duration,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use oblivio_core::HitPolicy;
-use oblivio_core::durable::{Fact, FactValue};
 use oblivio_core::store::BucketStore;
-use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreOptions};
+use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreKind, StoreOptions};
 use oblivio_volume::superblock::{
-    LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked,
+    LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeParams,
 };
 use oblivio_volume::unlock::{self, NewerCopies, UnlockError};
 use oblivio_volume::{Coins, Lengths, Recovery, Volume, VolumeError, VolumeOptions};
 
+use super::plan::number_of;
 use super::recording::Recording;
 use super::{secret, state_home};
-use crate::args::{OpenArgs, RunArgs};
+use crate::args::{OpenArgs, RunArgs, SecretArgs, UnlockArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -36,6 +36,7 @@ pub(crate) fn look(location: &Location) -> Result<(LockedSuperblock, Condition),
     let options = StoreOptions { read_only: true, ..StoreOptions::default() };
     let OpenedStore { mut store, condition } = location.open(&options)?;
     let superblock = unlock::look(&mut store).map_err(no_superblock)?;
+    check_parties(location, superblock.unauthenticated_params())?;
     Ok((superblock, condition))
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn unlock(
 ) -> Result<Unlocking, CliError> {
     let place = &args.place;
     // What will be refused takes the volume from nobody.
-    let looked = if options.read_only { None } else { place.volume.look()? };
+    let looked = if options.read_only { None } else { place.volume.look(options)? };
     let is_looked_at = looked.is_some();
     let open = || -> Result<OpenedStore, CliError> {
         let opened = place.volume.open(options)?;
@@ -55,7 +56,8 @@ pub(crate) fn unlock(
         Ok(opened)
     };
     let mut found = looked.map_or_else(open, Ok)?;
-    let owner = owner_of(args, &mut found.store, found.condition.is_cut_off, newer)?;
+    let locked = Locked { volume: &place.volume, secret: &place.secret, unlock: args.unlock };
+    let owner = owner_of(locked, &mut found.store, found.condition.is_cut_off, newer)?;
     let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
     if is_looked_at {
         Volume::check_before_opening(&mut *found.store, &state_home::open(&state)?, &owner)?;
@@ -66,16 +68,23 @@ pub(crate) fn unlock(
     Ok(Unlocking { store, condition, owner, state })
 }
 
+/// Which volume, and what is to unlock it.
+pub(super) struct Locked<'a> {
+    pub(super) volume: &'a Location,
+    pub(super) secret: &'a SecretArgs,
+    pub(super) unlock: UnlockArgs,
+}
+
 /// Whoever can unlock the volume in a store.
 pub(super) fn owner_of(
-    args: &OpenArgs,
+    locked: Locked<'_>,
     store: &mut impl BucketStore,
     is_cut_off: bool,
     newer: NewerCopies,
 ) -> Result<Unlocked, CliError> {
-    let OpenArgs { place, unlock } = args;
-    let secret = || secret::read(&place.secret);
-    unlock::unlock(store, unlock.attempt(), newer, secret).map_err(|error| match error {
+    let Locked { volume, secret, unlock } = locked;
+    let secret = || secret::read(secret);
+    let owner = unlock::unlock(store, unlock.attempt(), newer, secret).map_err(|error| match error {
             UnlockError::NoSuperblock(_) if is_cut_off => CliError::Tampered(
                 "so much was cut off the file that no copy of the superblock is left: restore it from a \
                  backup"
@@ -84,7 +93,28 @@ pub(super) fn owner_of(
             UnlockError::NoSuperblock(error) => no_superblock(error),
             UnlockError::NoSecret(error) => error,
             UnlockError::NotUnlocked(error) => not_unlocked(error),
-    })
+    })?;
+    check_parties(volume, owner.superblock.params())?;
+    Ok(owner)
+}
+
+/// Refuses a URL of share servers that says something else of them than the volume does.
+fn check_parties(volume: &Location, params: &VolumeParams) -> Result<(), CliError> {
+    let StoreKind::Shares { servers, colluding } = volume.kind() else { return Ok(()) };
+    let facts = params.config()?.facts();
+    let is_other =
+        |name, named: usize| number_of(&facts, name).filter(|of_volume| *of_volume != named as u64);
+    if let Some(of_volume) = is_other("servers", servers) {
+        return Err(CliError::Input(format!(
+            "the volume is on {of_volume} share servers, and {servers} are named: name all of them, in the order in which it was made"
+        )));
+    }
+    if let Some(of_volume) = is_other("colluding", colluding) {
+        return Err(CliError::Input(format!(
+            "{of_volume} of the servers of this volume may collude, and the URL says {colluding} (that is what it says without collude=): write &collude={of_volume}"
+        )));
+    }
+    Ok(())
 }
 
 /// What to say for that there is more to try.
@@ -127,11 +157,7 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
         StoreOptions { direct: run.direct, retry_for: run.retry_for, ..StoreOptions::default() };
     let Unlocking { store, owner, state, .. } = unlock(args, &options, NewerCopies::Refuse)?;
     let dir = state_home::open(&state)?;
-    let config = owner.superblock.params().config()?;
-    let levels = config.facts().into_iter().find_map(|fact| match fact {
-        Fact::Value("levels", FactValue::Number(levels)) => Some(levels),
-        _ => None,
-    });
+    let levels = number_of(&owner.superblock.params().config()?.facts(), "levels");
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref(), levels)?;
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };
     let sync_moves = run.sync_moves.into();

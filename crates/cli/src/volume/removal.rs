@@ -1,9 +1,10 @@
 //! `oblivio remove`: a volume, or what an interrupted creation has left of one, is not there any more.
 
-use oblivio_store::{Location, OpenErrorKind, OpenedStore, StoreOptions};
+use oblivio_store::{BoxedStore, Location, OpenErrorKind, Remains, StoreKind};
+use oblivio_volume::unlock;
 use serde_json::json;
 
-use super::plan::size;
+use super::plan::{number_of, size};
 use crate::args::RemoveArgs;
 use crate::error::CliError;
 use crate::output;
@@ -11,29 +12,48 @@ use crate::output;
 /// `oblivio remove`.
 pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
     let RemoveArgs { volume, yes, json } = args;
-    let bytes = bytes_that_are_freed(volume)?;
+    let Remains { mut stores, bytes, absent } = volume.remains()?;
+    check_no_server_is_left(volume, &mut stores)?;
+    // Nobody may have it open.
+    drop(stores);
+    let elsewhere = match &absent[..] {
+        [] => String::new(),
+        absent => format!(". Nothing of it is on {}", absent.join(", ")),
+    };
     if !yes {
         let holds = bytes.map_or_else(String::new, |bytes| format!(" ({})", size(bytes as f64)));
         return Err(CliError::Input(format!(
-            "{volume}{holds} would be gone for good: say --yes to remove it. Nothing was done"
+            "{volume}{holds} would be gone for good: say --yes to remove it. Nothing was done{elsewhere}"
         )));
     }
-    volume
-        .remove()
-        .map_err(|error| CliError::Output(format!("{volume} cannot be removed: {error}")))?;
+    volume.remove().map_err(|error| match error.kind() {
+        OpenErrorKind::Io => CliError::Output(format!("{volume} cannot be removed: {error}")),
+        _ => error.into(),
+    })?;
     output::print(&if *json {
-        format!("{:#}", json!({ "removed": volume.to_string(), "bytes_freed": bytes }))
+        let json = json!({ "removed": volume.to_string(), "bytes_freed": bytes, "absent": absent });
+        format!("{json:#}")
     } else {
-        format!("{volume} is removed. Its client's directory is of no use any more")
+        format!("{volume} is removed. Its client's directory is of no use any more{elsewhere}")
     })
 }
 
-/// What is no store, or in use, is not removed. A store that is damaged is, and nobody knows then how large it is.
-fn bytes_that_are_freed(volume: &Location) -> Result<Option<u64>, CliError> {
-    let options = StoreOptions { read_only: true, may_be_cut_off: true, ..Default::default() };
-    match volume.open_as_it_is(&options) {
-        Ok(OpenedStore { condition, .. }) => Ok(Some(condition.allocated_bytes)),
-        Err(error) if error.kind() == OpenErrorKind::Damaged => Ok(None),
-        Err(error) => Err(error.into()),
+/// Refuses to leave a part of the volume on share servers that are not named, if most of those that are say that there are others. One alone may lie.
+fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Result<(), CliError> {
+    let StoreKind::Shares { servers: named, .. } = volume.kind() else { return Ok(()) };
+    let said: Vec<_> = stores.iter_mut().filter_map(servers_of).collect();
+    let more: Vec<_> = said.iter().filter(|servers| **servers > named as u64).collect();
+    match more.first() {
+        Some(servers) if 2 * more.len() > said.len() => Err(CliError::Input(format!(
+            "the volume is on {servers} share servers, and {named} are named: name all of them. Nothing was done"
+        ))),
+        _ => Ok(()),
     }
+}
+
+/// On how many share servers the volume is of which this is a part, if that can be learnt.
+fn servers_of(store: &mut BoxedStore) -> Option<u64> {
+    let superblock = unlock::look(store).ok()?;
+    let config = superblock.unauthenticated_params().config().ok()?;
+    number_of(&config.facts(), "servers")
 }

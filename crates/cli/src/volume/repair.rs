@@ -3,30 +3,31 @@
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::store::{BucketStore, ShareServers};
 use oblivio_shares::durable::{S3OramParams, needs_repair, repair};
-use oblivio_store::StoreOptions;
+use oblivio_store::{SharedStore, StoreOptions};
 use oblivio_volume::VolumeError;
 use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::unlock::NewerCopies;
 use serde_json::json;
 
-use super::opening;
+use super::opening::{self, Locked};
 use crate::args::RepairArgs;
 use crate::error::CliError;
 use crate::{output, progress};
 
 /// `oblivio shares repair`.
 pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
+    let RepairArgs { volume, secret, unlock, retry_for, .. } = args;
     let server = usize::from(args.server) - 1;
-    let volume = &args.at.place.volume;
-    let mut store = volume.open_to_repair(server, &StoreOptions::default())?;
-    let owner = opening::owner_of(&args.at, &mut store, false, NewerCopies::Refuse)?;
+    let options = StoreOptions { retry_for: *retry_for, ..StoreOptions::default() };
+    let mut looked = volume.look_to_repair(server, &options)?;
+    let locked = Locked { volume, secret, unlock: *unlock };
+    let owner = opening::owner_of(locked, &mut looked, false, NewerCopies::Refuse)?;
     let params = shape(owner.superblock.params())?;
-    if !args.anyway && !needs_repair(&mut store, &params, server).map_err(VolumeError::from)? {
-        return Err(CliError::Input(format!(
-            "{} is where the others are, and its shares are not looked at here: `oblivio check` says whether they are wrong, and --anyway makes them anew",
-            store.name(server)
-        )));
-    }
+    check_needed(args, &mut looked, &params)?;
+    drop(looked);
+    let mut store = volume.open_to_repair(server, &options)?;
+    // While somebody used the volume, it could be taken for being behind.
+    check_needed(args, &mut store, &params)?;
     store.make_anew(server)?;
     let buckets = 2 * params.tree().leaves() - 1;
     let bar = progress::bar_of(buckets, "buckets");
@@ -48,6 +49,22 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     Err(CliError::Tampered(format!(
         "{} answered shares that do not fit those of the others, and nothing of it was used: repair it next, with --anyway",
         wrong.join(", ")
+    )))
+}
+
+/// Refuses to make a server anew that is where the others are, unless it is asked for all the same.
+fn check_needed(
+    args: &RepairArgs,
+    store: &mut SharedStore,
+    params: &S3OramParams,
+) -> Result<(), CliError> {
+    let server = usize::from(args.server) - 1;
+    if args.anyway || needs_repair(store, params, server).map_err(VolumeError::from)? {
+        return Ok(());
+    }
+    Err(CliError::Input(format!(
+        "{} is where the others are, and its shares are not looked at here: `oblivio check` says whether they are wrong, and --anyway makes them anew",
+        store.name(server)
     )))
 }
 

@@ -166,7 +166,7 @@ impl Place for VolumeFolder {
     }
 
     fn remove(&self) -> io::Result<()> {
-        self.location().remove()?;
+        fs::remove_file(self.0.join(STORE))?;
         self.clear_away();
         sync_folder(&System, self.0.parent().unwrap_or(Path::new(".")))
     }

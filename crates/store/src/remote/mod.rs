@@ -227,10 +227,9 @@ impl RemoteStore {
     /// [`Self::wait_for_computed`].
     ///
     /// # Errors
-    /// When it is too long for a message, the volume is open to read only, or nothing is answered any more.
+    /// When it is too long for a message, or nothing is answered any more. What whoever can only read may not ask, the server refuses.
     pub fn begin_to_compute(&mut self, message: Vec<u8>) -> Result<Asking, StoreError> {
         self.session.begin_call()?;
-        self.check_can_write()?;
         if message.len() > MESSAGE_BYTES_MAX - COMPUTE_BYTES {
             let message =
                 format!("a message of {} bytes cannot be sent: use smaller blocks", message.len());

@@ -73,8 +73,10 @@ pub struct SharedStore {
     shapes: Vec<TreeShape>,
     /// How many may lie.
     colluding: usize,
+    /// How many have to be there.
+    enough: usize,
     is_read_only: bool,
-    /// It is opened to make a server anew: what may be missing then is more.
+    /// It is opened to make a server anew.
     is_repair: bool,
     /// Something was written that is not durable.
     is_unflushed: bool,
@@ -99,10 +101,6 @@ impl SharedStore {
     /// How many servers are missing at the moment.
     pub fn missing(&self) -> usize {
         self.servers.iter().filter(|server| server.is_missing()).count()
-    }
-
-    fn enough(&self) -> usize {
-        if self.is_repair { self.colluding + 1 } else { 2 * self.colluding + 1 }
     }
 
     fn retry_for(&self) -> Duration {
@@ -162,11 +160,11 @@ impl SharedStore {
     }
 
     fn check_enough(&mut self, unreached: Option<StoreError>) -> Result<(), StoreError> {
-        let (there, enough) = (self.servers.len() - self.missing(), self.enough());
+        let (there, enough) = (self.servers.len() - self.missing(), self.enough);
         if there >= enough {
             return Ok(());
         }
-        let why = unreached.or_else(|| self.servers.iter().find_map(Server::why_missing));
+        let why = unreached.or_else(|| self.servers.iter().find_map(Server::missing));
         let why = why.map(|error| format!(" ({error})")).unwrap_or_default();
         let message = format!("{there} of the servers are there, and {enough} are needed{why}");
         Err(StoreError::new(StoreErrorKind::Unreachable, message))
@@ -211,7 +209,7 @@ impl BucketStore for SharedStore {
                 failure.get_or_insert(error);
             }
         }
-        let (enough, agreed) = (self.enough(), self.colluding + 1);
+        let (enough, agreed) = (self.enough, self.colluding + 1);
         let has_agreed = votes.count(agreed);
         self.votes = votes;
         if let Some(error) = failure.take_if(|error| error.kind() == StoreErrorKind::Fenced) {
@@ -250,10 +248,10 @@ impl BucketStore for SharedStore {
         self.all_do(RemoteStore::flush)?;
         // Who has come back since may lack what was written before.
         let have_all = self.servers.iter().filter(|server| server.has_all()).count();
-        if mem::take(&mut self.is_unflushed) && have_all < self.enough() {
+        if mem::take(&mut self.is_unflushed) && have_all < self.enough {
             let message = format!(
                 "{have_all} of the servers have all that was written, and {} are needed: open the volume again",
-                self.enough()
+                self.enough
             );
             return Err(self.fail(StoreError::new(StoreErrorKind::Unreachable, message)));
         }

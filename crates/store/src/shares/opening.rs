@@ -8,7 +8,7 @@ use oblivio_wire::link::Moment;
 use super::server::{Server, name};
 use super::{SERVERS_MAX, SERVERS_MIN, ShareServer, SharedStore};
 use crate::error::{OpenError, OpenErrorKind};
-use crate::opener::Condition;
+use crate::opener::{Condition, Remains};
 use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
 
 impl SharedStore {
@@ -59,10 +59,41 @@ impl SharedStore {
         colluding: usize,
         options: RemoteOptions,
     ) -> Result<(Self, Condition), OpenError> {
+        Self::open_with(servers, mode, colluding, 2 * colluding + 1, options)
+    }
+
+    /// Opens what is left of a volume: `colluding` + 1 servers are enough. What they hold can be read, if none of them lies.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_what_is_left(
+        servers: Vec<ShareServer>,
+        mode: RemoteMode,
+        colluding: usize,
+        options: RemoteOptions,
+    ) -> Result<(Self, Condition), OpenError> {
+        Self::open_with(servers, mode, colluding, colluding + 1, options)
+    }
+
+    fn open_with(
+        servers: Vec<ShareServer>,
+        mode: RemoteMode,
+        colluding: usize,
+        enough: usize,
+        options: RemoteOptions,
+    ) -> Result<(Self, Condition), OpenError> {
         check(&servers, colluding)?;
         let found = at_once(&servers, |dial| RemoteStore::open(dial, mode, options.clone()));
-        let mut missing_max = servers.len() - (2 * colluding + 1);
+        let count = servers.len();
+        let mut missing_max = count - enough;
+        let may_be_missing = |kind| match kind {
+            OpenErrorKind::Unreachable => true,
+            OpenErrorKind::Locked | OpenErrorKind::NoCredential | OpenErrorKind::NotLetIn => false,
+            // Where what is left is enough.
+            _ => enough == colluding + 1,
+        };
         let (mut opened, mut condition) = (Vec::new(), Condition::default());
+        let mut refused: Option<OpenError> = None;
         let mut first: Option<(String, Vec<TreeShape>)> = None;
         for (found, called) in found.into_iter().zip(names(&servers)) {
             match found {
@@ -75,16 +106,31 @@ impl SharedStore {
                     }
                     opened.push(Ok(store));
                 }
-                Err(error) if error.kind() == OpenErrorKind::Unreachable && missing_max > 0 => {
+                Err(error) if may_be_missing(error.kind()) && missing_max > 0 => {
                     missing_max -= 1;
                     condition.damage.push(format!("{called} is missing: {error}"));
                     opened.push(Err(error));
                 }
-                Err(error) => return Err(error.of(&called)),
+                Err(error) => {
+                    refused.get_or_insert_with(|| error.of(&called));
+                }
             }
         }
+        if let Some(error) = refused {
+            return Err(match error.kind() {
+                OpenErrorKind::Missing if first.is_some() && enough > colluding + 1 => error.with(
+                    ". Others have it: if this one has lost its disk, make its shares anew with `oblivio shares repair`",
+                ),
+                kind if may_be_missing(kind) => {
+                    error.with(&format!(". {enough} of {count} servers have to be there"))
+                }
+                _ => error,
+            });
+        }
         let shapes = first.map(|(_, shapes)| shapes).unwrap_or_default();
-        Ok((Self::over(servers, opened, shapes, colluding, options, mode), condition))
+        let mut store = Self::over(servers, opened, shapes, colluding, options, mode);
+        store.enough = enough;
+        Ok((store, condition))
     }
 
     /// Which of the servers has a volume of this name, as people call it.
@@ -100,6 +146,33 @@ impl SharedStore {
             }
         }
         Ok(found)
+    }
+
+    /// What there is of a volume on each of the servers, as [`Location::remains`](crate::Location::remains) says.
+    ///
+    /// # Errors
+    /// When there is nothing on any of them, one is in use, refuses, or cannot be reached.
+    pub fn remains(servers: &[ShareServer], options: &RemoteOptions) -> Result<Remains, OpenError> {
+        let mode = RemoteMode::Read { may_be_cut_off: true };
+        let found = at_once(servers, |dial| RemoteStore::open(dial, mode, options.clone()));
+        let (mut remains, mut missing) = (Remains { bytes: Some(0), ..Default::default() }, None);
+        for (found, called) in found.into_iter().zip(names(servers)) {
+            match found {
+                Ok((store, condition)) => {
+                    let sum = |bytes: u64| bytes.saturating_add(condition.allocated_bytes);
+                    remains.bytes = remains.bytes.map(sum);
+                    remains.stores.push(Box::new(store));
+                }
+                Err(error) if error.kind() == OpenErrorKind::Missing => {
+                    missing.get_or_insert_with(|| error.of(&called));
+                    remains.absent.push(called);
+                }
+                Err(error) if error.kind() == OpenErrorKind::Damaged => remains.bytes = None,
+                Err(error) => return Err(error.of(&called)),
+            }
+        }
+        let is_nowhere = remains.absent.len() == servers.len();
+        missing.filter(|_| is_nowhere).map_or(Ok(remains), Err)
     }
 
     /// Removes a volume that nobody has open from all servers that have it.
@@ -120,9 +193,12 @@ impl SharedStore {
                 }
             }
         }
-        match failure.or(absent.filter(|_| !is_removed)) {
+        match failure {
+            Some(error) if is_removed => {
+                Err(error.with(". It is removed from other servers: remove it again"))
+            }
             Some(error) => Err(error),
-            None => Ok(()),
+            None => absent.filter(|_| !is_removed).map_or(Ok(()), Err),
         }
     }
 
@@ -142,6 +218,7 @@ impl SharedStore {
             servers: servers.collect(),
             shapes,
             colluding,
+            enough: 2 * colluding + 1,
             is_read_only: matches!(mode, RemoteMode::Read { .. } | RemoteMode::Look),
             is_repair: false,
             is_unflushed: false,

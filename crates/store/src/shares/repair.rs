@@ -12,11 +12,14 @@ impl SharedStore {
     /// Opens a volume to write, to make the server at this place anew, counted from 0. As many others as may collude and one more have to be there. Whoever has the volume open is
     /// fenced off, unless it has it open on that server: then nothing is opened. If that server has a volume, it is there, as it is.
     ///
+    /// With [`RemoteMode::Look`], it is opened to see whether that is needed, beside whoever has it open.
+    ///
     /// # Errors
     /// When too few of the others can be reached, one refuses, or that server cannot be reached or is in use.
     pub fn open_to_repair(
         servers: Vec<ShareServer>,
         repaired: usize,
+        mode: RemoteMode,
         colluding: usize,
         options: RemoteOptions,
     ) -> Result<Self, OpenError> {
@@ -26,9 +29,13 @@ impl SharedStore {
             let message = format!("there are servers 1 to {}", servers.len());
             return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
         };
-        let read = RemoteMode::Read { may_be_cut_off: true };
+        // While somebody writes there, nobody can be let in to read.
+        let first = match mode {
+            RemoteMode::Look => mode,
+            _ => RemoteMode::Read { may_be_cut_off: true },
+        };
         // What else is wrong with it is what it is made anew for.
-        if let Err(error) = RemoteStore::open((lost.dialing)(), read, options.clone())
+        if let Err(error) = RemoteStore::open((lost.dialing)(), first, options.clone())
             && is_in_the_way(&error)
         {
             return Err(error.of(&called[repaired]));
@@ -36,7 +43,7 @@ impl SharedStore {
         let mut opened = Vec::new();
         let mut shapes = None;
         for (i, (server, called)) in servers.iter().zip(&called).enumerate() {
-            let found = RemoteStore::open((server.dialing)(), RemoteMode::Write, options.clone());
+            let found = RemoteStore::open((server.dialing)(), mode, options.clone());
             match found {
                 Ok((store, _)) if i == repaired => opened.push(Ok(store)),
                 Ok((store, _)) => {
@@ -59,15 +66,9 @@ impl SharedStore {
             let message = format!("{} of the other servers have to be there", colluding + 1);
             return Err(OpenError::new(OpenErrorKind::Unreachable, message));
         }
-        let mut store = Self::over(
-            servers,
-            opened,
-            shapes.unwrap_or_default(),
-            colluding,
-            options,
-            RemoteMode::Write,
-        );
-        store.is_repair = true;
+        let shapes = shapes.unwrap_or_default();
+        let mut store = Self::over(servers, opened, shapes, colluding, options, mode);
+        (store.enough, store.is_repair) = (colluding + 1, true);
         Ok(store)
     }
 

@@ -93,15 +93,24 @@ impl Server {
         matches!(self.mode, RemoteMode::Resume { .. })
     }
 
-    /// The error that tells why it is missing.
-    pub(super) fn why_missing(&self) -> Option<StoreError> {
+    /// The error that tells why it is missing, without its name.
+    fn why_missing(&self) -> Option<StoreError> {
         match &self.state {
             State::There(_) => None,
             State::Missing { why, .. } => {
-                let message = format!("{} is missing: {why}", self.name);
+                let message = format!("it is missing: {why}");
                 Some(StoreError::new(StoreErrorKind::Unreachable, message))
             }
         }
+    }
+
+    /// The same, with its name.
+    pub(super) fn missing(&self) -> Option<StoreError> {
+        self.why_missing().map(|error| self.named(error))
+    }
+
+    fn named(&self, error: StoreError) -> StoreError {
+        StoreError::caused_by(error.kind(), format!("{}: {error}", self.name), error)
     }
 
     /// Whether it is missing, and time to call it.
@@ -151,14 +160,22 @@ impl Server {
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
     ) -> Option<Result<T, StoreError>> {
+        let outcome = self.act_unnamed(act)?;
+        Some(outcome.map_err(|error| self.named(error)))
+    }
+
+    /// The same, and the error does not name it.
+    fn act_unnamed<T>(
+        &mut self,
+        act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
+    ) -> Option<Result<T, StoreError>> {
         let State::There(store) = &mut self.state else { return None };
         let outcome = act(store);
         let has_failed = store.has_failed();
-        Some(outcome.map_err(|error| {
+        Some(outcome.inspect_err(|error| {
             if has_failed {
                 self.is_lost(error.to_string());
             }
-            StoreError::caused_by(error.kind(), format!("{}: {error}", self.name), error)
         }))
     }
 
@@ -185,22 +202,31 @@ impl Server {
         }
     }
 
+    /// Who asks knows whom: errors do not name it.
     pub(super) fn begin_to_compute(&mut self, message: Vec<u8>) -> Result<Asking, StoreError> {
-        self.answer(|store| store.begin_to_compute(message))
+        self.answer_unnamed(|store| store.begin_to_compute(message))
     }
 
+    /// As [`Self::begin_to_compute`].
     pub(super) fn wait_for_computed(&mut self, asking: Asking) -> Answered {
-        self.answer(|store| store.wait_for_computed(asking).map(Vec::from))
+        self.answer_unnamed(|store| store.wait_for_computed(asking).map(Vec::from))
     }
 
-    /// The same, where it has to be there.
+    /// Does something where it has to be there.
     pub(super) fn answer<T>(
+        &mut self,
+        act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.answer_unnamed(act).map_err(|error| self.named(error))
+    }
+
+    fn answer_unnamed<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self.why_missing() {
             Some(missing) => Err(missing),
-            None => self.act(act).unwrap_or_else(|| {
+            None => self.act_unnamed(act).unwrap_or_else(|| {
                 Err(StoreError::new(StoreErrorKind::Unreachable, "the server is missing"))
             }),
         }

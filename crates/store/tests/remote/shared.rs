@@ -133,7 +133,8 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     assert_eq!(bytes(answered.pop().unwrap()), b"d computed");
     let refused = answered.swap_remove(0).unwrap().unwrap_err();
     assert_eq!(refused.kind(), StoreErrorKind::Refused);
-    assert!(refused.to_string().starts_with("server 1 (host1:1): "), "{refused}");
+    // Who asks says whose error it is.
+    assert!(!refused.to_string().contains("server 1 (host1:1)"), "{refused}");
     let mut answered = shared.ask(vec![message("e"), None, None]);
     assert_eq!(bytes(answered.swap_remove(0)), b"e computed");
     assert_eq!((shared.count(), shared.name(2)), (3, "server 3 (host3:1)".into()));
@@ -214,6 +215,40 @@ fn three_of_three_are_needed_and_nobody_is_missing() {
     let error = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
     assert_eq!(error.kind(), OpenErrorKind::Unreachable);
     assert!(error.to_string().starts_with("server 3 (host3:1): "), "{error}");
+    assert!(error.to_string().ends_with("3 of 3 servers have to be there"), "{error}");
+}
+
+/// One more than may collude give back what they hold: the others may have lost it, and nobody else may have it open.
+#[test]
+fn what_is_left_on_enough_servers_is_opened() {
+    let left = |servers: &[Server]| {
+        SharedStore::open_what_is_left(reached(servers), RemoteMode::Write, 1, quick())
+    };
+    let servers = servers::<3>();
+    write(&mut create(&servers, 1), 1).unwrap();
+    servers[2].world().is_unreachable = true;
+    let (mut store, condition) = left(&servers).unwrap();
+    assert!(condition.damage[2].starts_with("server 3 (host3:1) is missing"), "{condition:?}");
+    assert_eq!((read(&mut store), store.missing()), (Ok(1), 1));
+    let mut answered = store.servers().unwrap().ask(vec![Some(vec![]); 3]);
+    assert!(answered.pop().flatten().unwrap().is_err());
+    assert!(answered.into_iter().all(|answered| answered.unwrap().is_ok()));
+    drop(store);
+    servers[2].world().is_unreachable = false;
+    oblivio_store::RemoteStore::remove(servers[2].dial(), crate::server::NAME).unwrap();
+    assert_eq!(read(&mut left(&servers).unwrap().0), Ok(1));
+    let gone = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
+    assert_eq!(gone.kind(), OpenErrorKind::Missing);
+    assert!(gone.to_string().contains("oblivio shares repair"), "{gone}");
+    let remains = SharedStore::remains(&reached(&servers), &quick()).unwrap();
+    assert_eq!(
+        (remains.stores.len(), &remains.absent[..]),
+        (2, &["server 3 (host3:1)".to_owned()][..])
+    );
+    drop(remains);
+    servers[1].world().is_unreachable = true;
+    let too_few = left(&servers).err().unwrap().to_string();
+    assert!(too_few.ends_with("2 of 3 servers have to be there"), "{too_few}");
 }
 
 #[test]
