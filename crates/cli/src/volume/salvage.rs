@@ -30,11 +30,8 @@ impl Salvage {
     pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
         // Servers compute for who may write, and keep everybody else out meanwhile.
         let computes = matches!(at.place.volume, Location::Shares(_));
-        let options = StoreOptions {
-            read_only: !computes,
-            may_be_cut_off: !computes,
-            ..StoreOptions::default()
-        };
+        let options =
+            StoreOptions { read_only: !computes, may_be_cut_off: true, ..StoreOptions::default() };
         let unlocking = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
         let dir = state_home::open_to_read(&unlocking.state)?;
         Ok(Self { unlocking, dir })

@@ -162,7 +162,8 @@ fn settle(
     Ok((at, claims.iter().map(is_source).collect()))
 }
 
-fn elsewhere(why: String) -> StoreError {
+/// What is wrong with a server that is not where it has to be.
+pub(super) fn elsewhere(why: String) -> StoreError {
     StoreError::new(StoreErrorKind::Failed, why)
 }
 

@@ -7,13 +7,18 @@ use zeroize::Zeroizing;
 
 use super::access::ShareArray;
 use super::fetch::{Fetched, fetch};
-use super::parts::BRING_BACK;
+use super::parts::{BRING_BACK, Part};
+use super::repair::elsewhere;
 use super::servers;
+use super::standing::{Told, before, sound};
 use crate::answers::choices;
 use crate::field::Gf256;
 use crate::message::{HostEpoch, Point, Slots};
 use crate::sharing::recover;
 use crate::tree::Tree;
+
+/// What becomes of what a server does not give back that is not what it should be.
+const OTHERS_ARE_READ: &str = "What is left is read from the others";
 
 /// All buckets, the root first.
 pub(super) fn buckets(tree: Tree) -> impl Iterator<Item = BucketId> {
@@ -129,7 +134,7 @@ impl ShareArray {
                     let mut fetched = fetch(self.servers()?, &is_asked, at, run, slot_bytes);
                     let failed = std::mem::take(&mut fetched.failed);
                     if !failed.is_empty() {
-                        trouble = Some(servers::failure(self.servers()?, failed, ""));
+                        trouble = Some(servers::failure(self.servers()?, failed, OTHERS_ARE_READ));
                     }
                     for place in 0..run.count {
                         match self.opened(&fetched, place) {
@@ -179,20 +184,29 @@ impl ShareArray {
         &mut self,
         damaged: &mut dyn FnMut(&Error),
     ) -> Result<Option<(Point, Vec<bool>)>, Error> {
-        let servers = servers::of(&mut self.store, self.params.parties.servers())?;
+        let (parties, tree) = (self.params.parties, self.params.tree);
+        let servers = servers::of(&mut self.store, parties.servers())?;
         let epochs = servers::epochs(servers);
         let points: Vec<_> = epochs.iter().map(|epoch| point(epoch.as_ref().ok())).collect();
         let at = |wanted: Point| points.iter().filter(|at| **at == Some(wanted)).count();
         // Where enough are for all that there is to do, it does not matter how many lag behind them.
-        let all_that_count = self.params.parties.for_product();
+        let all_that_count = parties.for_product();
         let rank = |point: &Point| (at(*point).min(all_that_count), *point);
         let most = points.iter().flatten().copied().max_by_key(rank);
-        let failed = epochs.into_iter().enumerate();
-        let failed: Vec<_> = failed.filter_map(|(i, epoch)| Some((i, epoch.err()?))).collect();
+        // One that lacks what was written last, or is through with an eviction before others, is as a crash leaves it.
+        let oldest = most.map_or(0, |most| before(tree, most).evictions);
+        let wrong = |told: Told| match told.map(|epoch| sound(tree, &epoch)) {
+            Err(error) => Some(error),
+            Ok(Ok(at)) if at.evictions >= oldest => None,
+            Ok(Ok(_)) => Part::Astray("is set back behind the others").why().map(elsewhere),
+            Ok(Err(astray)) => astray.why().map(elsewhere),
+        };
+        let told = epochs.into_iter().enumerate();
+        let failed: Vec<_> = told.filter_map(|(i, told)| Some((i, wrong(told)?))).collect();
         if !failed.is_empty() {
-            damaged(&servers::failure(servers, failed, ""));
+            damaged(&servers::failure(servers, failed, OTHERS_ARE_READ));
         }
-        let enough = self.params.parties.colluding() + 1;
+        let enough = parties.colluding() + 1;
         let found = most.filter(|most| at(*most) >= enough);
         if found.is_none() {
             damaged(&self.corrupt("too few share servers are where others are"));

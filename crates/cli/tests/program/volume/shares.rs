@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::world::{MIB, World, bytes, end};
+use super::world::{Bytes, MIB, World, bytes, end};
 use crate::common;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_oblivio");
 
 /// Small buckets, so that there are many evictions.
 pub(super) const SMALL: &str = "--block 4K --slots 74 --evict-period 16";
@@ -148,11 +150,77 @@ fn a_volume_on_share_servers_is_a_volume() {
         assert!(view.lines().any(|line| line.split(',').any(|field| field == tree)), "{tree}");
     }
     world.bad(&format!("create {volume} --size 1M {SMALL}"), 3, "choose another name");
-    world.good(&format!("remove '{}' --yes", servers.url_of(&[0, 1, 2], "disk")));
+    // Whoever uses it keeps it, and is not fenced off by who finds that there is nothing to make anew.
+    let url = servers.url_of(&[0, 1, 2], "disk");
+    let remove = format!("{PROGRAM} remove \"{url}\" --yes; test $? = 9");
+    let repair = format!(
+        "{PROGRAM} shares repair \"{url}\" --key-file key --server 2 --retry-for 1; test $? = 3"
+    );
+    let read = "nbdcopy \"$uri\" back && cmp data back";
+    world.good(&format!("serve nbd {volume} --run '({remove}) && ({repair}) && {read}'"));
+    world.good(&format!("remove '{url}' --yes"));
     for server in 0..3 {
         let left = fs::read_dir(ShareServers::folder(&world, server).join("alice")).unwrap();
         assert_eq!(left.count(), 0, "{server}");
     }
+    // Nobody was lost: all have said goodbye.
+    let log = fs::read_to_string(world.path("servers.log")).unwrap();
+    assert!(log.contains("a client leaves") && !log.contains("a client is lost"), "{log}");
+}
+
+#[test]
+fn what_is_on_some_of_the_servers_is_removed_and_no_server_is_left_out() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 5, "");
+    let url = servers.url_of(&[0, 1, 2, 3, 4], "disk");
+    world.good(&format!("create '{url}' --key-file key --size 256K {SMALL}"));
+    let other = format!("'{url}&collude=1'");
+    for command in [format!("check {other} --key-file key"), format!("info {other} --public")] {
+        world.bad(&command, 3, "2 of the servers of this volume may collude, and the URL says 1");
+    }
+    let fewer = format!("remove '{}' --yes", servers.url_of(&[0, 1, 2], "disk"));
+    world.bad(&fewer, 3, "on 5 share servers, and 3 are named");
+    servers.kill(1);
+    let remove = format!("remove '{url}'");
+    world.bad(&format!("{remove} --yes"), 15, "server 2");
+    fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
+    servers.start(&world, 1);
+    world.bad(&format!("create '{url}' --key-file key --size 256K"), 3, "oblivio remove");
+    world.bad(&remove, 3, "Nothing of it is on server 2");
+    let removed = world.json(&format!("{remove} --yes --json"));
+    assert!(removed["absent"][0].as_str().unwrap().starts_with("server 2 "), "{removed}");
+    assert!(removed["bytes_freed"].as_u64().unwrap() > 0, "{removed}");
+    world.bad(&format!("{remove} --yes"), 3, "no volume of this name");
+    world.good(&format!("create '{url}' --key-file key --size 256K {SMALL}"));
+}
+
+#[test]
+fn a_server_without_room_is_full_and_one_whose_files_are_damaged_is_damaged() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let world = World::new();
+    let servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    let create = format!("create {volume} --size 1M {SMALL}");
+    let limit = |bytes| {
+        let pid = Pid::from_child(servers.running[1].as_ref().unwrap());
+        let limit = Rlimit { current: bytes, maximum: None };
+        prlimit(Some(pid), Resource::Fsize, limit).unwrap();
+    };
+    limit(Some(2 << 20));
+    world.bad(&create, 10, "server 2");
+    limit(None);
+    world.good(&create);
+    let shares = ShareServers::folder(&world, 1).join("alice/disk/shares");
+    for name in ["setup", "leaves"] {
+        let path = shares.join(name);
+        let file = Bytes::of(&path);
+        let sound = (file.len(), file.read(0, file.len().min(4096)));
+        file.set_len(30);
+        world.bad(&format!("check {volume}"), 7, "server 2");
+        file.set_len(sound.0);
+        file.replace(0, &sound.1);
+    }
+    world.good(&format!("check {volume}"));
 }
 
 /// An image is shared leaf by leaf, and the volume is one like any other then.
@@ -257,6 +325,9 @@ fn a_server_set_back_is_named_and_nothing_is_changed() {
     servers.start(&world, 1);
     world.bad(&format!("check {volume}"), 8, "server 2");
     world.bad(&format!("serve nbd {volume} --run true"), 8, "is set back behind the others");
+    let (code, said, _) = common::oblivio(world.path(""), &format!("rescue {volume} image"));
+    assert_eq!(code, 7, "{said}");
+    assert!(said.contains("server 2") && said.contains("set back"), "{said}");
     servers.kill(1);
     fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
     world.copy("latest", "shares-2");
@@ -277,7 +348,16 @@ fn a_server_that_has_lost_its_disk_is_made_anew_and_the_volume_opens_as_before()
     servers.kill(1);
     fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
     servers.start(&world, 1);
-    world.bad(&format!("check {volume}"), 3, "server 2");
+    world.bad(&format!("check {volume}"), 3, "oblivio shares repair");
+    // The others give back everything, and it is said that one of them is gone.
+    let rescue = |image: &str| {
+        world.bad(&format!("rescue {volume} {image}"), 7, "blocks that are lost: 0");
+        assert!(fs::read(world.path(image)).unwrap() == fs::read(world.path("data")).unwrap());
+    };
+    rescue("of-two");
+    servers.kill(1);
+    rescue("without-one");
+    servers.start(&world, 1);
     world.good(&format!("shares repair {volume} --server 2"));
     world.good(&format!("check {volume}"));
     let said = world.json(&format!("shares repair {volume} --server 1 --anyway --json"));
@@ -309,19 +389,41 @@ fn what_cannot_be_served_is_told_before_anything_is_made() {
     let world = World::new();
     let servers = ShareServers::with_quota(&world, 3, "", "quota=8388608");
     let volume = servers.volume("disk");
-    world.bad(&format!("create {volume} --size 64M"), 1, "server 1");
+    world.bad(&format!("create {volume} --size 64M"), 10, "server 1");
     for server in 0..3 {
         let alice = ShareServers::folder(&world, server).join("alice/disk");
         assert!(!alice.exists(), "{server}");
     }
     world.bad(&format!("create {volume} --size 1M --scheme raw"), 3, "");
     world.bad("create disk.obl --size 1M --scheme s3oram --key-file key", 3, "shares://");
-    world.bad(
-        "serve shares folder --key server-1.key --allow allow --peers allow",
-        3,
-        "peers file",
-    );
+    let peers = fs::read_to_string(world.path("peers")).unwrap();
+    let client = fs::read_to_string(world.path("allow")).unwrap();
+    let client = client.replace("alice", "127.0.0.1:9");
+    let client = client.split(" quota").next().unwrap();
+    let alone = peers.lines().next().unwrap();
+    for (list, said) in [
+        ("something else", "line 1 of the peers file"),
+        ("", "has 0 other servers"),
+        (alone, "has 0 other servers"),
+        (
+            &format!("{peers}\n{client}"),
+            "line 5 of the peers file: this is the key of the client alice",
+        ),
+    ] {
+        fs::write(world.path("list"), list).unwrap();
+        let serve = "serve shares folder --key server-1.key --allow allow --peers list";
+        world.bad(serve, 3, said);
+    }
     world.bad("key server server-1.key --address nowhere", 2, "one.example:2412");
+    world.bad("key server server-1.key --address 'a b:80'", 2, "one.example:2412");
+    world.bad(&format!("shares repair {volume} --server 1 --state st"), 2, "--state");
+    world.bad("plan --size 1T --scheme s3oram", 3, "--client-memory");
+    world.bad("plan --size 1G --scheme s3oram --block 5G", 3, "16 to 1048576 bytes");
+    world.bad(
+        &format!("bench '{}'", servers.url_of(&[0, 1, 2], "disk")),
+        3,
+        "a directory of this machine",
+    );
     let plan = world.json("plan --size 40G --servers 3 --json");
     assert_eq!((&plan["block_bytes"], &plan["levels"]), (&131_072.into(), &12.into()), "{plan}");
 }
