@@ -40,7 +40,6 @@ fn run(command: Command) -> Result<(), CliError> {
     if command.holds_keys() {
         core_dumps::forbid()?;
     }
-    volume::outlive_limits_of_files()?;
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Plan(args) => volume::plan(&args),

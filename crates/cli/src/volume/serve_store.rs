@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::clean_end::CleanEnd;
 use super::metrics_page::MetricsPage;
+use super::signals::outlive_limits_of_files;
 use crate::args::{SharesArgs, StoreArgs};
 use crate::error::CliError;
 use crate::{files, output};
@@ -83,6 +84,8 @@ fn serve(args: &StoreArgs, peers: Option<&Path>) -> Result<(), CliError> {
             "other machines can reach {address}, and need prove nothing to read the figures: if they are to, say --beyond-loopback"
         )));
     }
+    // Those of other clients go on.
+    outlive_limits_of_files()?;
     log_to_stderr();
     make_folder(&args.folder)?;
     let public = key.public().to_string();

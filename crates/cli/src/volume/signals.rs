@@ -25,7 +25,7 @@ pub(super) fn no_signals(error: std::io::Error) -> CliError {
 }
 
 /// A file that may not become longer is an error of whoever writes it, and not the end of this process.
-pub(crate) fn outlive_limits_of_files() -> Result<(), CliError> {
+pub(super) fn outlive_limits_of_files() -> Result<(), CliError> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(no_signals)
 }
 

@@ -79,7 +79,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("create disk.obl --size 16M --key-file key", "choose another name"),
         ("create new.obl --size 0 --key-file key", "byte"),
         ("create new.obl --size 16M --block 3 --key-file key", "byte"),
-        ("create new.obl --size 16M --block 8G --key-file key", "too large"),
+        ("create new.obl --size 16M --block 8G --key-file key", "16 to 1048576 bytes"),
         ("create new.obl --size 16M --slots 0 --key-file key", ""),
         ("create new.obl --size 16M --evict-period 0 --key-file key", ""),
         ("create new.obl --size 16M --slots 1 --evict-period 9 --key-file key", ""),

@@ -105,7 +105,7 @@ fn sizes_are_compared_as_they_would_be_planned() {
     assert_eq!(text.lines().count(), 1 + 8 + 2, "{text}");
     world.bad("plan --sizes --size 1G", 2, "cannot be used with");
     world.bad("plan", 2, "--size");
-    world.bad("plan --sizes --block 1T", 3, "4 GiB");
+    world.bad("plan --sizes --block 1T", 3, "16 to 1048576 bytes");
 }
 
 #[test]
