@@ -198,11 +198,11 @@ fn what_is_on_some_of_the_servers_is_removed_and_no_server_is_left_out() {
 fn a_server_without_room_is_full_and_one_whose_files_are_damaged_is_damaged() {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let world = World::new();
-    let servers = ShareServers::new(&world, 3, "");
+    let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
     let create = format!("create {volume} --size 1M {SMALL}");
+    let pid = Pid::from_child(servers.running[1].as_ref().unwrap());
     let limit = |bytes| {
-        let pid = Pid::from_child(servers.running[1].as_ref().unwrap());
         let limit = Rlimit { current: bytes, maximum: None };
         prlimit(Some(pid), Resource::Fsize, limit).unwrap();
     };
@@ -215,7 +215,10 @@ fn a_server_without_room_is_full_and_one_whose_files_are_damaged_is_damaged() {
         let path = shares.join(name);
         let file = Bytes::of(&path);
         let sound = (file.len(), file.read(0, file.len().min(4096)));
+        // What it has open it does not look at again.
+        servers.kill(1);
         file.set_len(30);
+        servers.start(&world, 1);
         world.bad(&format!("check {volume}"), 7, "server 2");
         file.set_len(sound.0);
         file.replace(0, &sound.1);
