@@ -32,6 +32,9 @@ pub(crate) struct SwitchArgs {
     /// How many lines the processor may fetch at once [default: as many as its instructions ask for].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub(crate) fetch_room: Option<u64>,
+    /// Places in the PLB for each block of the position map: 1 makes it direct-mapped.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) plb_ways: u16,
     /// Blocks in a set of the S-Stash.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) tree_top_ways: u16,
@@ -66,6 +69,7 @@ impl SwitchArgs {
             fetch_room: self.fetch_room,
             write_marks: requests.write_marks.unwrap_or(Switches::PAPER.write_marks),
             pages: requests.pages.into(),
+            plb_ways: self.plb_ways,
             tree_top_ways: self.tree_top_ways,
             stash_blocks: self.stash_blocks as usize,
         }

@@ -100,7 +100,7 @@ pub struct StatedNumber {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 18] = [
+const FILES: [(&str, &str); 19] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
@@ -117,6 +117,7 @@ const FILES: [(&str, &str); 18] = [
     ("near-warm.toml", include_str!("../../manifests/near-warm.toml")),
     ("evictions.toml", include_str!("../../manifests/evictions.toml")),
     ("fetches.toml", include_str!("../../manifests/fetches.toml")),
+    ("requests.toml", include_str!("../../manifests/requests.toml")),
     ("pages.toml", include_str!("../../manifests/pages.toml")),
     ("tiny07.toml", include_str!("../../manifests/tiny07.toml")),
 ];

@@ -38,6 +38,8 @@ pub struct Setting {
     pub write_marks: Option<WriteMarks>,
     /// Where the pages of programs lie.
     pub pages: Option<Pages>,
+    /// Places in the PLB for each block of the position map.
+    pub plb_ways: Option<u16>,
     /// Blocks in a set of the S-Stash.
     pub tree_top_ways: Option<u16>,
     /// Blocks that may stay in the stash.
@@ -58,6 +60,7 @@ impl Setting {
             fetch_room: self.fetch_room.or(switches.fetch_room),
             write_marks: self.write_marks.unwrap_or(switches.write_marks),
             pages: self.pages.unwrap_or(switches.pages),
+            plb_ways: self.plb_ways.unwrap_or(switches.plb_ways),
             tree_top_ways: self.tree_top_ways.unwrap_or(switches.tree_top_ways),
             stash_blocks: self.stash_blocks.unwrap_or(switches.stash_blocks),
         }

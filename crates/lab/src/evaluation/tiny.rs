@@ -91,6 +91,7 @@ impl Design {
             fetch_room: None,
             write_marks: switches.write_marks,
             pages: switches.pages,
+            plb_ways: Switches::PAPER.plb_ways,
             tree_top_ways: Switches::PAPER.tree_top_ways,
             stash_blocks: self.stash_blocks(),
         }

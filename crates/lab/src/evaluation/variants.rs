@@ -32,6 +32,8 @@ pub struct Switches {
     pub write_marks: WriteMarks,
     /// Where the pages of programs lie.
     pub pages: Pages,
+    /// Places in the PLB for each block of the position map.
+    pub plb_ways: u16,
     /// Blocks in a set of the S-Stash, where there is one.
     pub tree_top_ways: u16,
     /// Blocks that may stay in the stash.
@@ -63,6 +65,7 @@ impl Switches {
         fetch_room: None,
         write_marks: WriteMarks { high: 40, low: 20 },
         pages: Pages::Scattered,
+        plb_ways: 1,
         tree_top_ways: 4,
         stash_blocks: 100,
     };
@@ -83,8 +86,9 @@ impl Switches {
     }
 
     /// What is not as in [`Self::PAPER`], of that which few figures touch.
-    fn unusual(&self) -> [String; 6] {
-        let Self { fetch_on_write_miss, fetch_room, pages, tree_top_ways, stash_blocks, .. } = self;
+    fn unusual(&self) -> [String; 7] {
+        let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
+        let Self { tree_top_ways, stash_blocks, .. } = self;
         let WriteMarks { high, low } = self.write_marks;
         let if_set = |is_set: bool, name: String| if is_set { name } else { String::new() };
         [
@@ -96,6 +100,7 @@ impl Switches {
                 Pages::InOrder => ",in-order".to_owned(),
                 Pages::AsIs => ",as-is".to_owned(),
             },
+            if_set(*plb_ways != Self::PAPER.plb_ways, format!(",plb{plb_ways}")),
             if_set(*tree_top_ways != Self::PAPER.tree_top_ways, format!(",{tree_top_ways}ways")),
             if_set(*stash_blocks != Self::PAPER.stash_blocks, format!(",stash{stash_blocks}")),
         ]
@@ -235,6 +240,7 @@ fn baseline(leaf_level: u8, switches: &Switches) -> OramSpec {
         fan_out: switches.fan_out,
         initial: switches.initial,
         stash_blocks_max: switches.stash_blocks,
+        plb_ways: switches.plb_ways.into(),
         tree_top_levels: paper.tree_top_levels.max(TREE_TOP_LEVELS_MIN.min(leaf_level / 2)),
         // A deeper tree keeps the two levels of position map in the tree that all others have.
         client_entries_max: paper.client_entries_max << leaf_level.saturating_sub(PAPER_LEAF_LEVEL),
@@ -306,11 +312,15 @@ mod tests {
             fetch_room: Some(8),
             write_marks: WriteMarks { high: 1, low: 0 },
             pages: Pages::InOrder,
+            plb_ways: 4,
             tree_top_ways: 16,
             stash_blocks: 300,
             ..Switches::PAPER
         };
-        assert_eq!(unusual.key(), usual.clone() + ",fetch,room8,marks1-0,in-order,16ways,stash300");
+        assert_eq!(
+            unusual.key(),
+            usual.clone() + ",fetch,room8,marks1-0,in-order,plb4,16ways,stash300"
+        );
         let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
         assert_eq!(as_is.key(), usual + ",as-is");
     }
