@@ -141,6 +141,20 @@ impl From<io::ErrorKind> for StoreErrorKind {
     }
 }
 
+/// Characters of what a server says that people are shown.
+const SAID_CHARS_MAX: usize = 500;
+
+/// What a server says, without what would steer a terminal or turn what stands there around, and no longer than people read.
+pub fn for_people(said: &str) -> String {
+    let is_plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
+    let mut chars = said.chars().map(|c| if is_plain(c) { c } else { ' ' });
+    let mut shown: String = chars.by_ref().take(SAID_CHARS_MAX).collect();
+    if chars.next().is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
 /// What a store answers when it cannot do what it was asked.
 #[derive(Debug)]
 pub struct StoreError {
@@ -179,5 +193,18 @@ impl fmt::Display for StoreError {
 impl StdError for StoreError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_steers_no_terminal_and_is_not_long() {
+        assert_eq!(for_people("no room: größer\u{1b}[2J\n\u{202e}x"), "no room: größer [2J  x");
+        let longest = "ä".repeat(SAID_CHARS_MAX);
+        assert_eq!(for_people(&longest), longest);
+        assert_eq!(for_people(&"\n".repeat(1 << 20)).len(), SAID_CHARS_MAX + 3);
     }
 }

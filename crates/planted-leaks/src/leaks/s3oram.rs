@@ -8,6 +8,7 @@ use crate::targets::{
 const ACCESS: &str = "shares/src/durable/access.rs";
 const CLIENT: &str = "shares/src/client/mod.rs";
 const ARRAY: &str = "shares/src/durable/array.rs";
+const EVICT: &str = "shares/src/durable/evict.rs";
 const STANDING: &str = "shares/src/durable/standing.rs";
 
 const SHAPE: &str = "servers_are_asked_the_same_whatever_the_owner_does";
@@ -17,6 +18,7 @@ const FAILURES: &str = "of_three_servers_one_that_lies_makes_all_accesses_fail_a
 const SEEDS: &str = "no_seed_is_drawn_twice";
 const LOADED: &str = "what_an_array_holds_from_its_beginning_does_not_show";
 const LOADED_LEAVES: &str = "blocks_go_to_leaves_that_are_drawn";
+const COPIES: &str = "copies_of_a_client_that_go_on_differently_share_differently";
 const OLD: &str = "an_old_directory_is_refused";
 
 /// An access, as it is drawn.
@@ -102,6 +104,40 @@ pub(super) const LEAKS: &[Leak] = &[
         }",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[SEEDS])],
+    },
+    Leak {
+        name: "s3oram-matrices-are-shared-from-one-seed",
+        shows: "by how much any two evictions differ: which slots hold blocks, and where each goes",
+        edits: &[Edit {
+            file: EVICT,
+            find: "known.client.eviction_shares(&next, attempt, drawn(coins)?)",
+            replacement: "{
+                drawn(coins)?;
+                let mut same = <chacha20::ChaCha20Rng as rand_core::SeedableRng>::from_seed([0; 32]);
+                known.client.eviction_shares(&next, attempt, &mut same)
+            }",
+        }],
+        found_by: &[SHARES_DURABLE_VIEW.tests(&[SEEDS])],
+    },
+    Leak {
+        name: "s3oram-copies-share-alike",
+        shows: "by how much queries of two copies of a running client differ",
+        edits: &[Edit {
+            file: ARRAY,
+            find: "self.mix_in(plan.section())?;",
+            replacement: "self.mix_in(&[])?;",
+        }],
+        found_by: &[SHARES_DURABLE_VIEW.tests(&[COPIES])],
+    },
+    Leak {
+        name: "s3oram-copies-share-alike-after-one-forgets",
+        shows: "by how much matrices of two copies of a running client differ: where the block was that one has forgotten",
+        edits: &[Edit {
+            file: ARRAY,
+            find: "self.mix_in(&[range.start, range.end].map(u64::to_le_bytes).concat())?;",
+            replacement: "self.mix_in(&[])?;",
+        }],
+        found_by: &[SHARES_DURABLE_VIEW.tests(&[COPIES])],
     },
     Leak {
         name: "s3oram-old-directory-opens",

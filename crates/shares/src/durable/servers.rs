@@ -1,6 +1,7 @@
 //! Asking all servers, and what is said of one that fails.
 
 use oblivio_core::durable::AnyStore;
+use oblivio_core::error::for_people;
 use oblivio_core::store::{BucketStore, ShareServers};
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
@@ -51,7 +52,9 @@ pub(super) fn ask_some(
 
 fn said(answered: Result<Vec<u8>, StoreError>) -> Said {
     match Answer::decode(&answered?) {
-        Ok(Answer::Refused(Refusal { kind, why })) => Err(StoreError::new(kind, why)),
+        Ok(Answer::Refused(Refusal { kind, why })) => {
+            Err(StoreError::new(kind, for_people(&why)))
+        }
         Ok(answer) => Ok(answer),
         Err(_) => Err(no_answer()),
     }

@@ -4,7 +4,6 @@
 //! rounds, from the root to the leaves, without waiting for the others: while one waits for what others deal, the next ones are
 //! multiplied. What was made is put where nothing lies that the state before needs.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -58,31 +57,46 @@ impl Eviction<'_> {
                 seed
             })
             .collect();
-        let next = AtomicUsize::new(0);
         let failed = Mutex::new(None);
         let has_failed = || {
             self.peers.goes_on();
             failed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
         };
-        let work = || {
-            while !has_failed() {
-                let tile = next.fetch_add(1, Ordering::Relaxed);
-                let Some(part) = parts.get(tile) else { return };
+        // Parts so far apart from each other, in order: others can tell from what comes that nothing before it will.
+        let work = |first: usize| {
+            let mut tile = first;
+            while let Some(part) = parts.get(tile).filter(|_| !has_failed()) {
                 let coins = ChaCha20Rng::from_seed(seeds[tile]);
-                let tile = Tile { eviction: self, tile: tile as u32, part: *part };
-                if let Err(why) = tile.run(coins, &has_failed) {
+                let work = Tile { eviction: self, tile: tile as u32, part: *part };
+                if let Err(why) = work.run(coins, &has_failed) {
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
                 }
+                tile += TILES_AT_ONCE;
+            }
+            if !has_failed() {
+                self.tell_the_end(tile as u32);
             }
         };
+        let work = &work;
         thread::scope(|scope| {
-            for _ in 1..TILES_AT_ONCE.min(parts.len()) {
-                scope.spawn(work);
+            for first in 1..TILES_AT_ONCE.min(parts.len()) {
+                scope.spawn(move || work(first));
             }
-            work();
+            work(0);
         });
         self.mailbox.end();
         failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    /// Tells the others that nothing comes any more before this part, which there is not: one that was started again may lack what came last, and would wait for it.
+    fn tell_the_end(&self, tile: u32) {
+        let Attempt { attempt, number } = self.attempt;
+        let end = Dealt { number, attempt, tile, level: 0, shares: Vec::new() }.encode();
+        let setup = &self.files.setup;
+        for other in setup.parties.numbers().filter(|other| *other != setup.number) {
+            // Who cannot be reached does not wait for this server.
+            let _ = self.peers.send(other, &end);
+        }
     }
 
     /// Buckets are read part by part. Where the system reads them from a disk, it had better read all of each at once.

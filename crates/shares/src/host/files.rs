@@ -14,6 +14,8 @@ pub(super) struct Files {
     leaves: Box<dyn ShareFile>,
     pub(super) setup: Setup,
     pub(super) record: Record,
+    /// A sync has failed: the system may have forgotten what it could not write, and say the next time that all is well.
+    pub(super) is_doubtful: bool,
 }
 
 /// A bucket, or what is to be taken for all zeros.
@@ -39,6 +41,8 @@ impl Files {
         let open = |name, file| folder.open(name, bytes_of_file(&setup, file));
         let root = open("root", File::Root)?;
         let (siblings, leaves) = (open("siblings", File::Siblings)?, open("leaves", File::Leaves)?);
+        // What a program has left that died before its own sync is durable before it is told to anybody.
+        root.sync()?;
         let mut places = [[0; RECORD_BYTES]; 2];
         for (number, place) in (0..).zip(&mut places) {
             let offset = Record { number, ..Record::default() }.offset();
@@ -50,7 +54,7 @@ impl Files {
                 "the record of how far the server is is damaged",
             )
         })?;
-        let mut files = Self { root, siblings, leaves, setup, record };
+        let mut files = Self { root, siblings, leaves, setup, record, is_doubtful: false };
         files.forget_a_torn_block()?;
         Ok(files)
     }
@@ -116,16 +120,22 @@ impl Files {
     }
 
     /// Makes buckets durable that were written.
-    pub(super) fn sync_buckets(&self) -> io::Result<()> {
-        self.siblings.sync()?;
-        self.leaves.sync()
+    pub(super) fn sync_buckets(&mut self) -> io::Result<()> {
+        self.sync(File::Siblings)?;
+        self.sync(File::Leaves)
+    }
+
+    fn sync(&mut self, file: File) -> io::Result<()> {
+        let synced = self.file(file).sync();
+        self.is_doubtful |= synced.is_err();
+        synced
     }
 
     /// Keeps how far the server is.
     pub(super) fn keep(&mut self, record: Record) -> io::Result<()> {
         let record = Record { number: self.record.number + 1, ..record };
         self.root.write_at(record.offset(), &record.encode())?;
-        self.root.sync()?;
+        self.sync(File::Root)?;
         self.record = record;
         Ok(())
     }

@@ -152,8 +152,10 @@ impl Mailbox {
             {
                 return Ok(portion);
             }
-            // Rounds of a part come in their order: what came before this server was started again does not come once more.
-            let has_gone_on = |at: &(u32, u8)| at.0 == tile && at.1 > level;
+            // Rounds of a part come in their order, and so do parts that are so far apart: what came before this server was started again does not come once more.
+            let has_gone_on = |at: &(u32, u8)| {
+                at.0 % TILES_AT_ONCE as u32 == tile % TILES_AT_ONCE as u32 && *at > (tile, level)
+            };
             let is_past = own.attempt == begun && own.portions.keys().any(has_gone_on);
             if is_past || is_given_up() {
                 return Err(Missing::Lost);
@@ -204,10 +206,13 @@ mod tests {
     fn what_comes_early_is_kept_and_what_comes_late_is_not() {
         let mailbox = Mailbox::default();
         mailbox.take(2, &dealt(1, 0, 1)).unwrap();
+        mailbox.take(2, &dealt(1, 1, 1)).unwrap();
         mailbox.begin(FIRST);
         assert!(wait(&mailbox, 2, 0).is_ok());
         assert_eq!(wait(&mailbox, 2, 0), Err(Missing::Late));
         mailbox.begin(Attempt { attempt: 2, number: 0 });
+        assert!(mailbox.boxes().of[2].portions.is_empty());
+        assert_eq!(wait(&mailbox, 2, 1), Err(Missing::Late));
         mailbox.take(2, &dealt(1, 1, 1)).unwrap();
         assert_eq!(wait(&mailbox, 2, 1), Err(Missing::Late));
         mailbox.take(2, &dealt(2, 1, 1)).unwrap();
@@ -228,9 +233,16 @@ mod tests {
         mailbox.take(2, &dealt(1, 0, 2)).unwrap();
         mailbox.take(2, &dealt(1, 1, 1)).unwrap();
         let long = Duration::from_secs(30);
-        assert_eq!(mailbox.wait(2, (0, 1), long, &|| false), Err(Missing::Lost));
+        let wait_long = |at| mailbox.wait(2, at, long, &|| false).map(drop);
+        assert_eq!(wait_long((0, 1)), Err(Missing::Lost));
         assert!(wait(&mailbox, 2, 1).is_ok());
-        assert!(mailbox.wait(2, (0, 2), long, &|| false).is_ok());
+        assert_eq!(wait_long((0, 2)), Ok(()));
+        // Nor for a part that comes before one that is there. Those between them are worked on beside it.
+        mailbox.take(2, &dealt(1, 6, 1)).unwrap();
+        mailbox.take(2, &dealt(1, 7, 0)).unwrap();
+        assert_eq!([(2, 2), (3, 1)].map(wait_long), [Err(Missing::Lost); 2]);
+        assert_eq!(wait(&mailbox, 2, 5), Err(Missing::Late));
+        assert_eq!(wait(&mailbox, 2, 10), Err(Missing::Late));
     }
 
     #[test]

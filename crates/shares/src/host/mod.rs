@@ -115,6 +115,7 @@ impl Host {
         peers: &dyn Peers,
         check: &dyn Fn(&Setup) -> Result<(), Refusal>,
     ) -> Result<Answer, Refusal> {
+        self.check_durable().inspect_err(|_| peers.give_up())?;
         match request {
             Request::Setup(setup) => self.set_up(setup, check)?,
             Request::Epoch => {
@@ -142,6 +143,15 @@ impl Host {
             }
         }
         Ok(Answer::Done)
+    }
+
+    /// All that is answered is durable: where that is in doubt, nothing is.
+    fn check_durable(&self) -> Result<(), Refusal> {
+        let is_doubtful = self.files.as_ref().is_some_and(|files| files.is_doubtful);
+        if !is_doubtful {
+            return Ok(());
+        }
+        Err("this server could not make durable what it has written, and does nothing more: see to its disk, and start it again".to_owned())
     }
 
     fn files(&mut self) -> Result<&mut Files, Refusal> {

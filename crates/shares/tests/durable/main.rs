@@ -248,10 +248,17 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     for i in 0..50 {
         owner.write(i, i as u8).unwrap();
     }
+    // Older versions of these are still in buckets: some of before the state, and some of the state itself.
+    for i in 20..30 {
+        owner.write(i, 0x70 + i as u8).unwrap();
+    }
     owner.forget(4);
     owner.checkpoint().unwrap();
     for i in 0..9 {
         owner.read(i).unwrap();
+    }
+    for i in 25..35 {
+        owner.write(i, 0xa0 + i as u8).unwrap();
     }
     owner.servers.world().missing[1] = true;
     let (mut array, _) = owner.restored();

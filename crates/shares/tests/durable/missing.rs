@@ -174,6 +174,29 @@ fn a_liar_among_those_from_whom_a_server_catches_up_is_noticed() {
     owner.read_all();
 }
 
+/// A disk that forgets what it was to keep: the server is a block behind, and does not know it.
+#[test]
+fn no_eviction_begins_without_a_block_that_a_server_has_said_it_had() {
+    for forgotten in 0..PERIOD {
+        // With three servers the access is made again, and with five the server catches up.
+        for servers in [3, 5] {
+            let mut owner = Owner::new(parties(servers, 1), forgotten);
+            (0..2 * PERIOD).for_each(|i| owner.write(i, i as u8).unwrap());
+            let failed = (0..PERIOD).any(|i| {
+                owner.servers.world().forgets[1] = i == forgotten;
+                owner.write(i, 0x70 + i as u8).is_err()
+            });
+            assert_eq!(failed, servers == 3, "{forgotten}");
+            if failed {
+                owner.reopen().unwrap();
+            }
+            assert!(points(&owner).iter().all(|it| *it == points(&owner)[0]));
+            owner.array.check(&mut |_| ()).unwrap();
+            owner.read_all();
+        }
+    }
+}
+
 #[test]
 fn servers_that_are_not_where_they_have_to_be_are_left_out_and_named() {
     let point = |evictions, written| Point { evictions, written };

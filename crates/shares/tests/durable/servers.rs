@@ -1,8 +1,8 @@
 //! Servers whose files are in memory, which stop where they are told to, and lie.
 
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
+use std::{io, mem};
 
 use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
 use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, ShareServers};
@@ -30,6 +30,10 @@ pub(crate) struct World {
     pub(crate) lying: Vec<bool>,
     /// Servers that say that they are there.
     pub(crate) claims: Vec<Option<Point>>,
+    /// Servers that say of the next block that they have kept it, and have not.
+    pub(crate) forgets: Vec<bool>,
+    /// What a server says instead of anything else.
+    pub(crate) refuses: Vec<Option<String>>,
     /// Evictions that fail on one server before one succeeds.
     pub(crate) failing_evictions: usize,
     /// Why.
@@ -82,6 +86,8 @@ impl Servers {
             missing: vec![false; count],
             lying: vec![false; count],
             claims: vec![None; count],
+            forgets: vec![false; count],
+            refuses: vec![None; count],
             failing_evictions: 0,
             failure: StoreErrorKind::Refused,
             waits_for_links: 0,
@@ -154,6 +160,12 @@ impl World {
     }
 
     fn answer(&mut self, i: usize, request: &Request) -> Answer {
+        if matches!(request, Request::Write { .. }) && mem::take(&mut self.forgets[i]) {
+            return Answer::Done;
+        }
+        if let Some(why) = &self.refuses[i] {
+            return Answer::Refused(why.clone());
+        }
         let others = self.others_of(i);
         let answer = self.hosts[i].answer(&request.encode(), &others, &|_| Ok(()));
         let mut answer = Answer::decode(&answer).unwrap();

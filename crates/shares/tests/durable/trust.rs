@@ -2,7 +2,8 @@
 
 use oblivio_core::ErrorKind;
 use oblivio_core::durable::Want;
-use oblivio_shares::message::Point;
+use oblivio_core::store::ShareServers;
+use oblivio_shares::message::{Point, Request};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -134,4 +135,40 @@ fn a_server_that_is_missing_is_named() {
     owner.servers.world().missing[2] = false;
     owner.reopen().unwrap();
     owner.read_all();
+}
+
+/// An array whose servers all show, for a block that was written twice, what they were sent first.
+fn with_an_older_block() -> Owner {
+    let mut owner = Owner::new(parties(3, 1), 9);
+    owner.write(5, 1).unwrap();
+    owner.write(5, 2).unwrap();
+    let again = |seen: &Vec<Request>| {
+        let writes = seen.iter().filter_map(|request| match request {
+            Request::Write { at, block } => Some((*at, block.clone())),
+            _ => None,
+        });
+        let [(_, first), (at, _)] = writes.collect::<Vec<_>>().try_into().unwrap();
+        Some(Request::Write { at, block: first }.encode())
+    };
+    let again = owner.servers.world().seen.iter().map(again).collect();
+    let answered = owner.servers.ask(again);
+    assert!(answered.into_iter().all(|answered| answered.unwrap().is_ok()));
+    owner
+}
+
+#[test]
+fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() {
+    let mut owner = with_an_older_block();
+    assert_eq!(owner.read(5).unwrap_err().kind(), ErrorKind::Corrupt);
+    let mut owner = with_an_older_block();
+    let error = owner.array.check(&mut |_| ()).unwrap_err();
+    assert!(error.to_string().contains("not what was written"), "{error}");
+}
+
+#[test]
+fn what_a_server_says_steers_no_terminal() {
+    let mut owner = Owner::new(parties(3, 1), 6);
+    owner.servers.world().refuses[1] = Some(format!("\u{1b}[2J{}", "no".repeat(1000)));
+    let error = owner.write(1, 1).unwrap_err().to_string();
+    assert!(error.contains("server 2:  [2Jnono") && error.len() < 1500, "{error}");
 }

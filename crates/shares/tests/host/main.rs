@@ -3,16 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod disk;
+mod syncs;
 mod world;
 
 use std::time::Duration;
 
 use oblivio_core::{BucketId, Leaf};
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Answer, Point, Request, Select, Slots};
+use oblivio_shares::message::{Answer, Evict, Point, Request, Select, Slots};
 use oblivio_shares::sharing::{Parties, Share, share_of_another};
 use oblivio_shares::tree::{Preset, Tree};
-use world::World;
+use world::{Tampers, World};
 
 const ALL_PARTIES: [(u8, u8); 4] = [(3, 1), (4, 1), (5, 1), (5, 2)];
 
@@ -105,6 +106,115 @@ fn who_does_not_deal_may_be_slower_than_those_that_do() {
     assert_eq!(world.epochs()[3].at.evictions, 1);
 }
 
+/// What the others have dealt to a server is lost if it is started again before it takes part. They do not deal it once more.
+#[test]
+fn nobody_waits_for_what_was_dealt_before_a_server_was_started_again() {
+    let one_part = |height| world(3, 1, height);
+    let many_parts = || {
+        let tree = Tree::new(1, Preset { slots: 128, accesses: 4 }).unwrap();
+        World::new(Parties::new(3, 1).unwrap(), tree, 4, 20_500)
+    };
+    for mut world in [one_part(1), one_part(2), many_parts()] {
+        while !world.client.must_evict() {
+            world.access_any();
+        }
+        world.started_again = Some(1);
+        world.evict();
+        assert!(matches!(world.failed[1], Answer::Refused(_)), "{:?}", world.failed);
+        for _ in 0..5 {
+            world.access_any();
+        }
+    }
+}
+
+/// A server that deals something else than shares of the buckets that are made is named, and nothing has changed.
+#[test]
+fn what_is_dealt_for_no_bucket_of_the_eviction_is_not_taken() {
+    let of_other_rounds: Tampers = |dealt| dealt.level += 100;
+    let too_few: Tampers = |dealt| drop(dealt.shares.pop());
+    let too_many: Tampers = |dealt| {
+        let more = dealt.shares.first().filter(|_| dealt.shares.len() == 1).cloned();
+        dealt.shares.extend(more);
+    };
+    let too_short: Tampers = |dealt| {
+        dealt.shares.iter_mut().for_each(|share| *share = Share::Computed(vec![1; 12 * 700 - 1]));
+    };
+    let said_of = [
+        (of_other_rounds, "from server 2 has ended"),
+        (too_few, "server 2 has dealt something else"),
+        (too_many, "server 2 has dealt something else"),
+        (too_short, "server 2 has dealt something else"),
+    ];
+    let mut world = world(3, 1, 2);
+    for (tampers, said) in said_of {
+        while !world.client.must_evict() {
+            world.access_any();
+        }
+        world.tampers = Some((2, tampers));
+        world.failed.clear();
+        world.evict();
+        let is_said = |it: &Answer| matches!(it, Answer::Refused(why) if why.contains(said));
+        assert!(world.failed.iter().any(is_said), "{said}: {:?}", world.failed);
+    }
+    for _ in 0..10 {
+        world.access_any();
+    }
+}
+
+/// What is dealt in one attempt is nothing in another: none is begun twice, whatever a server has lost.
+#[test]
+fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
+    let mut world = world(3, 1, 2);
+    for _ in 0..6 {
+        world.access_any();
+    }
+    world.evict();
+    let before = world.epochs()[0];
+    let evict = world.client.evict(&mut world.coins).unwrap().remove(0);
+    let ask = |world: &mut World, attempt| {
+        let evict = Evict { attempt, ..evict.clone() };
+        match world.ask(0, &Request::Evict { evict, dealers: vec![1, 2, 3] }) {
+            Answer::Refused(why) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    // The others are not there.
+    world.disks[1].dies_after(0);
+    let attempt = before.attempt + 3;
+    assert!(ask(&mut world, attempt).contains("server 2 cannot be reached"));
+    world.restart(0);
+    assert_eq!(world.epochs()[0].attempt, attempt);
+    for again in [attempt, attempt - 1, before.attempt] {
+        assert!(ask(&mut world, again).contains("later attempt"), "{again}");
+    }
+    assert!(ask(&mut world, attempt + 1).contains("server 2 cannot be reached"));
+    assert_eq!(world.epochs()[0].at, before.at);
+}
+
+/// A sibling gets all of its source, and nothing of what it held before.
+#[test]
+fn siblings_hold_nothing_behind_what_their_source_held() {
+    let mut world = world(3, 1, 2);
+    for _ in 0..6 {
+        world.access_any();
+    }
+    world.evict();
+    // The root has fewer blocks than two evictions before, and then none.
+    for (held, index) in [(1, 1), (0, 0)] {
+        (0..held).for_each(|_| world.access_any());
+        world.evict();
+        let at = world.epochs()[0].at;
+        let bucket = BucketId::new(1, index);
+        let shares = world.fetch(0, at, Slots { bucket, first: 0, count: 12 });
+        let (there, behind) = shares.split_at(held * 700);
+        assert!(behind.iter().all(|byte| *byte == 0), "after eviction {}", at.evictions);
+        assert!(there.chunks(700).all(|slot| slot.iter().any(|byte| *byte != 0)));
+    }
+    for _ in 0..10 {
+        world.access_any();
+    }
+}
+
 #[test]
 fn what_is_asked_twice_is_done_once() {
     let mut world = world(3, 1, 2);
@@ -126,7 +236,7 @@ fn what_is_asked_twice_is_done_once() {
 #[test]
 fn what_does_not_fit_is_refused_and_changes_nothing() {
     let mut world = world(3, 1, 2);
-    for _ in 0..10 {
+    for _ in 0..11 {
         world.access_any();
     }
     let before = world.epochs();
@@ -138,6 +248,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     };
     let behind = Point { evictions: at.evictions - 1, written: 0 };
     let ahead = Point { evictions: at.evictions, written: at.written + 1 };
+    let two_before = Point { evictions: at.evictions, written: at.written - 2 };
     let another = world.setup(1);
     let slots = |bucket, first, count| Slots { bucket, first, count };
     let refused = [
@@ -145,8 +256,11 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         select(at, 0, 35),
         select(behind, 0, 36),
         select(ahead, 0, 36),
+        select(two_before, 0, 36),
         Request::Write { at, block: query(699) },
         Request::Write { at: ahead, block: query(700) },
+        Request::Write { at: two_before, block: query(700) },
+        Request::Fetch { at: two_before, slots: slots(BucketId::ROOT, 0, 1) },
         Request::GoBack { evictions: at.evictions - 1 },
         Request::GoBack { evictions: at.evictions + 1 },
         Request::Setup(another),
@@ -174,38 +288,70 @@ fn a_server_is_rebuilt_from_the_shares_of_others() {
         for _ in 0..31 {
             world.access_any();
         }
-        let at = world.epochs()[1].at;
-        let first = world.setup(0);
-        world.disks[0] = disk::Disk::default();
-        world.restart(0);
-        assert_eq!(world.ask(0, &Request::Setup(first)), Answer::Done);
-        let others: Vec<u8> = (2..2 + colluding + 1).collect();
-        for bucket in (0..(2 << 3) - 1).map(BucketId) {
-            for first in [0, 5, 10] {
-                let slots = Slots { bucket, first, count: 5.min(12 - first) };
-                let shares: Vec<_> = others
-                    .iter()
-                    .map(|number| world.fetch(usize::from(*number) - 1, at, slots))
-                    .collect();
-                if shares.iter().flatten().all(|byte| *byte == 0) {
-                    continue;
-                }
-                let held = if bucket == BucketId::ROOT { at.written - first } else { 5 };
-                let slots = Slots { count: held.min(slots.count), ..slots };
-                let share = share_of_another::<Gf256>(
-                    &others,
-                    &shares.iter().map(|it| &it[..slots.count * 700]).collect::<Vec<_>>(),
-                    1,
-                );
-                let share = Share::Computed(share.unwrap());
-                assert_eq!(world.ask(0, &Request::Put { at, slots, share }), Answer::Done);
-            }
-        }
+        let at = put_anew(&mut world, colluding);
         assert_eq!(world.ask(0, &Request::Adopt { at }), Answer::Done);
         for _ in 0..31 {
             world.access_any();
         }
     }
+}
+
+/// The first server has a disk with nothing on it, on which what it has to hold is put from the shares of others. Answers where they are.
+fn put_anew(world: &mut World, colluding: u8) -> Point {
+    let at = world.epochs()[1].at;
+    let first = world.setup(0);
+    world.disks[0] = disk::Disk::default();
+    world.restart(0);
+    assert_eq!(world.ask(0, &Request::Setup(first)), Answer::Done);
+    let others: Vec<u8> = (2..2 + colluding + 1).collect();
+    for bucket in (0..(2 << world.tree.height()) - 1).map(BucketId) {
+        for first in [0, 5, 10] {
+            let slots = Slots { bucket, first, count: 5.min(12 - first) };
+            let shares: Vec<_> = others
+                .iter()
+                .map(|number| world.fetch(usize::from(*number) - 1, at, slots))
+                .collect();
+            if shares.iter().flatten().all(|byte| *byte == 0) {
+                continue;
+            }
+            let held = if bucket == BucketId::ROOT { at.written - first } else { 5 };
+            let slots = Slots { count: held.min(slots.count), ..slots };
+            let share = share_of_another::<Gf256>(
+                &others,
+                &shares.iter().map(|it| &it[..slots.count * 700]).collect::<Vec<_>>(),
+                1,
+            );
+            let share = Share::Computed(share.unwrap());
+            assert_eq!(world.ask(0, &Request::Put { at, slots, share }), Answer::Done);
+        }
+    }
+    at
+}
+
+/// A server says that it has what was put on it when all of that is durable, wherever its power fails.
+#[test]
+fn a_server_that_is_rebuilt_has_all_or_says_that_it_is_not() {
+    let mut world = world(3, 1, 2);
+    for _ in 0..20 {
+        world.access_any();
+    }
+    let mut is_rebuilt = false;
+    for steps in 0.. {
+        let at = put_anew(&mut world, 1);
+        world.disks[0].dies_after(steps);
+        let has_died = world.ask(0, &Request::Adopt { at }) != Answer::Done;
+        world.restart(0);
+        is_rebuilt = world.epochs()[0].at == at;
+        assert!(is_rebuilt || has_died, "{steps}");
+        if is_rebuilt {
+            // All of them read what was written.
+            (0..world.model.len()).for_each(|address| drop(world.access(address, None)));
+        }
+        if !has_died {
+            break;
+        }
+    }
+    assert!(is_rebuilt);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! A client and its servers, whose files are in memory.
 
 use std::collections::HashMap;
-use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+use std::{io, mem};
 
 use oblivio_shares::client::Client;
 use oblivio_shares::field::Gf256;
@@ -30,15 +31,35 @@ pub(crate) struct World {
     /// What every block holds.
     pub(crate) model: Vec<Vec<u8>>,
     attempts: u64,
+    /// What was answered in attempts that have failed.
+    pub(crate) failed: Vec<Answer>,
     /// A server that gets what is asked of all so much later.
     pub(crate) late: Option<(usize, Duration)>,
+    /// A server that is started again in the next eviction, before it is asked. What it has been dealt is lost.
+    pub(crate) started_again: Option<usize>,
+    /// A server, and what it makes of all that it deals in the next eviction.
+    pub(crate) tampers: Option<(u8, Tampers)>,
     /// What servers have dealt to others: seeds, and how often each came.
     pub(crate) dealt_seeds: Arc<Mutex<HashMap<[u8; 32], usize>>>,
+}
+
+/// Changes what is dealt.
+pub(crate) type Tampers = fn(&mut Dealt<u8>);
+
+/// Of a server that is started again.
+#[derive(Default)]
+struct Start {
+    /// Its number; 0 once it is there.
+    of: AtomicU8,
+    /// It was dealt something before.
+    has_lost: AtomicBool,
 }
 
 /// Delivers at once, to machines that are alive.
 struct Others {
     from: u8,
+    start: Arc<Start>,
+    tampers: Option<Tampers>,
     mailboxes: Vec<Arc<Mailbox>>,
     disks: Vec<Disk>,
     dealt_seeds: Arc<Mutex<HashMap<[u8; 32], usize>>>,
@@ -51,12 +72,18 @@ impl Peers for Others {
         if disk.is_dead() || self.disks[usize::from(self.from) - 1].is_dead() {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
-        for share in Dealt::decode(dealt).unwrap().shares {
+        let mut dealt = Dealt::decode(dealt).unwrap();
+        for share in &dealt.shares {
             if let Share::Drawn(seed) = share {
-                *self.dealt_seeds.lock().unwrap().entry(seed).or_default() += 1;
+                *self.dealt_seeds.lock().unwrap().entry(*seed).or_default() += 1;
             }
         }
-        mailbox.take(self.from, dealt).map_err(|_| io::Error::other("it is not wanted"))
+        if self.start.of.load(Ordering::SeqCst) == to {
+            self.start.has_lost.store(true, Ordering::SeqCst);
+            return Ok(());
+        }
+        self.tampers.iter().for_each(|tamper| tamper(&mut dealt));
+        mailbox.take(self.from, &dealt.encode()).map_err(|_| io::Error::other("it is not wanted"))
     }
 
     fn give_up(&self) {
@@ -78,7 +105,10 @@ impl World {
             coins: StdRng::seed_from_u64(1),
             model: vec![vec![0; block_bytes]; blocks],
             attempts: 0,
+            failed: Vec::new(),
             late: None,
+            started_again: None,
+            tampers: None,
             dealt_seeds: Arc::default(),
         };
         for i in 0..parties.servers() {
@@ -112,7 +142,9 @@ impl World {
     fn others_of(&self, from: u8) -> Others {
         let mailboxes = self.hosts.iter().map(Host::mailbox).collect();
         let dealt_seeds = self.dealt_seeds.clone();
-        Others { from, mailboxes, disks: self.disks.clone(), dealt_seeds }
+        let tampers = self.tampers.filter(|(who, _)| *who == from).map(|(_, tampers)| tampers);
+        let start = Arc::default();
+        Others { from, start, tampers, mailboxes, disks: self.disks.clone(), dealt_seeds }
     }
 
     pub(crate) fn ask(&mut self, i: usize, request: &Request) -> Answer {
@@ -123,7 +155,11 @@ impl World {
 
     /// Asks all at once.
     fn ask_all(&mut self, requests: Vec<Request>) -> Vec<Answer> {
-        let others: Vec<_> = self.parties.numbers().map(|from| self.others_of(from)).collect();
+        let of = AtomicU8::new(self.started_again.take().map_or(0, |i| i as u8 + 1));
+        let start = Arc::new(Start { of, ..Start::default() });
+        let others = self.parties.numbers();
+        let others = others.map(|from| Others { start: start.clone(), ..self.others_of(from) });
+        let others: Vec<_> = others.collect();
         let asked = self.hosts.iter_mut().zip(&requests).zip(&others);
         thread::scope(|scope| {
             let threads: Vec<_> = asked
@@ -132,6 +168,12 @@ impl World {
                     scope.spawn(move || {
                         if let Some((_, by)) = late {
                             thread::sleep(by);
+                        }
+                        if others.start.of.load(Ordering::SeqCst) == others.from {
+                            while !others.start.has_lost.load(Ordering::SeqCst) {
+                                thread::yield_now();
+                            }
+                            others.start.of.store(0, Ordering::SeqCst);
                         }
                         let answer = host.answer(&request.encode(), others, &|_| Ok(()));
                         let answer = Answer::decode(&answer).unwrap();
@@ -216,6 +258,7 @@ impl World {
     pub(crate) fn evict(&mut self) {
         let number = self.client.evictions();
         let evictions = self.client.evict(&mut self.coins).unwrap();
+        let mut is_expected = self.started_again.is_some() || self.tampers.is_some();
         loop {
             self.attempts += 1;
             let dealers: Vec<_> = self.parties.numbers().take(self.parties.for_product()).collect();
@@ -227,7 +270,14 @@ impl World {
             if answers.iter().all(|answer| *answer == Answer::Done) {
                 return;
             }
-            self.restart_the_dead(&answers);
+            let waited =
+                |it: &Answer| matches!(it, Answer::Refused(why) if why.contains(" for 30 s"));
+            assert!(!answers.iter().any(waited), "{answers:?}");
+            if !mem::take(&mut is_expected) {
+                self.restart_the_dead(&answers);
+            }
+            self.tampers = None;
+            self.failed.extend(answers);
             for i in 0..self.hosts.len() {
                 assert_eq!(self.ask(i, &Request::GoBack { evictions: number }), Answer::Done);
                 assert_eq!(self.epochs()[i].at.evictions, number);

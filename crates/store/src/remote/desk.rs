@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use oblivio_core::error::for_people;
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::link::Moment;
 use oblivio_wire::{Answer, Failure, FailureKind};
@@ -363,10 +364,4 @@ pub(super) fn fenced(message: &str) -> Fault {
 pub(super) fn lied(how: &str) -> Fault {
     let message = format!("the server does not keep to the protocol: {how}: check it");
     Fault { kind: StoreErrorKind::Failed, message }
-}
-
-/// What the server says, without what would steer a terminal or turn what stands there around.
-pub(super) fn for_people(message: &str) -> String {
-    let is_plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
-    message.replace(|c: char| !is_plain(c), " ")
 }

@@ -33,6 +33,7 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
+use oblivio_core::error::for_people;
 use oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
 };
@@ -44,7 +45,7 @@ use oblivio_wire::{FailureKind, OpenMode, Opened, Request};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::opener::Condition;
 use crate::places::{self, Places};
-use desk::{Awaited, for_people};
+use desk::Awaited;
 use frames::{Frame, LONGEST_PIECE_BYTES, WriteFrames, runs};
 use kept::Kept;
 use opening::{Greeted, Unopened, check_name};

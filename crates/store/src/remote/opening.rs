@@ -3,13 +3,13 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
+use oblivio_core::error::for_people;
 use oblivio_wire::link::Link;
 use oblivio_wire::message::{self, MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
 
 use super::Dial;
 use super::connection::why_nothing_came;
-use super::desk::for_people;
 use crate::error::{OpenError, OpenErrorKind};
 
 /// A server that is not reached within so long is taken not to be there.

@@ -297,6 +297,7 @@ impl ShareServers for SharedStore {
     fn wait_for_missing(&mut self) {
         let until = Moment::now().after(self.retry_for());
         while self.begin_call().is_ok() && self.missing() > 0 && until.left().is_some() {
+            self.servers.iter_mut().for_each(Server::is_waited_for);
             thread::sleep(MISSING_PAUSE);
         }
     }

@@ -17,6 +17,9 @@ use crate::remote::{Asking, RemoteMode, RemoteOptions, RemoteStore};
 /// How long after one attempt a server that is missing is called again.
 const CALLED_EVERY: Duration = Duration::from_secs(3);
 
+/// The same, while nothing else can be done.
+const CALLED_SOON: Duration = Duration::from_millis(250);
+
 pub(super) struct Server {
     name: String,
     key: PublicKey,
@@ -120,6 +123,15 @@ impl Server {
             State::Missing { again_at, calling, .. } => {
                 calling.is_none() && again_at.left().is_none()
             }
+        }
+    }
+
+    /// If it is missing, that is waited for: it is called again soon.
+    pub(super) fn is_waited_for(&mut self) {
+        if let State::Missing { again_at, .. } = &mut self.state
+            && again_at.left().is_some_and(|left| left > CALLED_SOON)
+        {
+            *again_at = Moment::now().after(CALLED_SOON);
         }
     }
 

@@ -126,29 +126,35 @@ fn servers_and_clients_have_seats_of_their_own() {
     wait_until(|| server.metric("peers") == 0);
 }
 
-/// Three servers that compute with each other, and one more that they know.
-struct Circle {
+/// Servers that compute with each other, and one more that they know.
+pub(super) struct Circle {
     servers: Vec<Server>,
-    peers: Vec<PeerServer>,
-    fourth: Someone,
-    alice: Someone,
+    pub(super) peers: Vec<PeerServer>,
+    stranger: Someone,
+    pub(super) alice: Someone,
     folders: Vec<TempDir>,
 }
 
 /// One of them that is to come back.
-struct Stopped {
+pub(super) struct Stopped {
     server: usize,
     address: SocketAddr,
 }
 
 impl Circle {
     fn start(quota_bytes: Option<u64>) -> Self {
+        Self::of(3, quota_bytes)
+    }
+
+    /// Of so many servers.
+    pub(super) fn of(count: usize, quota_bytes: Option<u64>) -> Self {
         let alice = Someone { quota_bytes, ..Someone::called("alice") };
-        let keys = [(); 3].map(|()| Someone::called("server").key);
-        let fourth = Someone::called("fourth");
-        let addresses = [(); 4].map(|()| any_address());
-        let public = keys.iter().map(SecretKey::public).chain([fourth.key.public()]);
-        let peers: Vec<_> = public.zip(addresses).map(|(key, address)| at(key, address)).collect();
+        let keys: Vec<_> = (0..count).map(|_| Someone::called("server").key).collect();
+        let stranger = Someone::called("stranger");
+        let addresses: Vec<_> = (0..=count).map(|_| any_address()).collect();
+        let public = keys.iter().map(SecretKey::public).chain([stranger.key.public()]);
+        let peers = public.zip(&addresses).map(|(key, address)| at(key, *address));
+        let peers: Vec<_> = peers.collect();
         let folders: Vec<_> = keys.iter().map(|_| tempfile::tempdir().unwrap()).collect();
         // The servers have them, and tests that come in their name.
         for (key, folder) in keys.iter().zip(&folders) {
@@ -161,7 +167,7 @@ impl Circle {
             Server::start_as(folder.path(), &[&alice], limits, (key, address), peers)
         });
         let servers = servers.collect();
-        Self { servers, peers, fourth, alice, folders }
+        Self { servers, peers, stranger, alice, folders }
     }
 
     /// Somebody who has the key of one of them.
@@ -170,14 +176,14 @@ impl Circle {
         Someone { key, ..Someone::called("server") }
     }
 
-    fn stop(&mut self, server: usize) -> Stopped {
+    pub(super) fn stop(&mut self, server: usize) -> Stopped {
         let old = self.servers.remove(server);
         let stopped = Stopped { server, address: old.address };
         old.stop();
         stopped
     }
 
-    fn start_again(&mut self, Stopped { server, address }: Stopped) {
+    pub(super) fn start_again(&mut self, Stopped { server, address }: Stopped) {
         let (folder, peers) = (self.folders[server].path(), Some(self.peers.clone()));
         let (limits, key) = (BucketLimits::default(), self.as_peer(server).key);
         let new = Server::start_as(folder, &[&self.alice], limits, (key, address), peers);
@@ -255,7 +261,7 @@ fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
     assert!(none.contains("sets them up first"), "{none}");
     assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup.clone())), ShareAnswer::Done);
     // One that is none of this volume, and one that is.
-    let refused = server.greet(&circle.fourth).last_refusal(&peer_of(alice, "disk"));
+    let refused = server.greet(&circle.stranger).last_refusal(&peer_of(alice, "disk"));
     assert!(refused.contains("other servers"), "{refused}");
     let mut first = server.greet(&peer);
     assert_eq!(first.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });

@@ -1,0 +1,112 @@
+//! What a server answers is durable, also where its disk fails, or its program dies and the machine does not.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use oblivio_core::BucketId;
+use oblivio_shares::host::{Folder, Host, ShareFile};
+use oblivio_shares::message::{Answer, Point, Request, Slots};
+use oblivio_shares::sharing::Share;
+
+use crate::disk::Disk;
+use crate::world::World;
+
+/// A disk whose syncs fail while it is told to.
+#[derive(Clone)]
+struct Failing {
+    disk: Disk,
+    fails: Arc<AtomicBool>,
+}
+
+struct File {
+    file: Box<dyn ShareFile>,
+    fails: Arc<AtomicBool>,
+}
+
+impl Folder for Failing {
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        self.disk.read(name)
+    }
+
+    fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.disk.keep(name, bytes)
+    }
+
+    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+        let file = self.disk.open(name, bytes)?;
+        Ok(Box::new(File { file, fails: self.fails.clone() }))
+    }
+}
+
+impl ShareFile for File {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(offset, out)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_at(offset, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        if self.fails.load(Ordering::SeqCst) {
+            return Err(io::Error::other("the disk has failed"));
+        }
+        self.file.sync()
+    }
+}
+
+const AT: Point = Point { evictions: 0, written: 1 };
+
+/// Servers, the first of which is new and has a disk that can fail.
+fn world() -> (World, Failing) {
+    let mut world = crate::world(3, 1, 2);
+    let disk = Failing { disk: Disk::default(), fails: Arc::default() };
+    world.hosts[0] = Host::open(Box::new(disk.clone()), [1; 32]).unwrap();
+    world.disks[0] = disk.disk.clone();
+    assert_eq!(world.ask(0, &Request::Setup(world.setup(0))), Answer::Done);
+    (world, disk)
+}
+
+fn is_refused(answer: &Answer) -> bool {
+    matches!(answer, Answer::Refused(why) if why.contains("its disk"))
+}
+
+/// The system may say of the next sync that all is well, and has lost what it could not write.
+#[test]
+fn after_a_sync_that_has_failed_nothing_is_answered() {
+    let block = || Share::Computed(vec![7; 700]);
+    let put = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
+    for request in
+        [Request::Adopt { at: AT }, Request::Write { at: Point::default(), block: block() }]
+    {
+        let (mut world, disk) = world();
+        if matches!(request, Request::Adopt { .. }) {
+            let put = Request::Put { at: AT, slots: put, share: block() };
+            assert_eq!(world.ask(0, &put), Answer::Done);
+        }
+        disk.fails.store(true, Ordering::SeqCst);
+        assert_ne!(world.ask(0, &request), Answer::Done);
+        disk.fails.store(false, Ordering::SeqCst);
+        for again in [request, Request::Epoch] {
+            assert!(is_refused(&world.ask(0, &again)), "{again:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_program_has_left_is_durable_before_another_tells_of_it() {
+    let (mut world, disk) = world();
+    disk.fails.store(true, Ordering::SeqCst);
+    let block = Share::Computed(vec![7; 700]);
+    assert_ne!(world.ask(0, &Request::Write { at: Point::default(), block }), Answer::Done);
+    disk.fails.store(false, Ordering::SeqCst);
+    // Only the program is started again.
+    world.hosts[0] = Host::open(Box::new(disk), [2; 32]).unwrap();
+    let told = world.epochs()[0].at;
+    assert_eq!(told, AT);
+    world.restart(0);
+    assert_eq!(world.epochs()[0].at, told);
+    let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
+    assert_eq!(world.fetch(0, AT, slots), [7; 700]);
+}
