@@ -282,3 +282,50 @@ fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use oblivio_shares::message::Dealt;
+    use oblivio_shares::sharing::Parties;
+    use oblivio_shares::tree::{Preset, Tree};
+
+    use super::super::place::{ClientFolder, Shelving};
+    use super::*;
+
+    struct Nothing;
+
+    impl Ends for Nothing {
+        fn end(&self, _: Shutdown) {}
+    }
+
+    #[test]
+    fn a_server_has_the_number_of_its_key_and_deals_over_its_latest_connection_alone() {
+        let keys: Vec<_> = (1..=3).map(|number| [number; 32]).collect();
+        let parties = Parties::new(3, 1).unwrap();
+        let tree = Tree::new(1, Preset { slots: 4, accesses: 2 }).unwrap();
+        let setup = Setup { number: 2, parties, tree, block_bytes: 16, keys };
+        let inlet =
+            Inlet { setup: Some(setup), mailbox: Arc::default(), connected: BTreeMap::new() };
+        let computer = Computer { inlet: Mutex::new(Some(inlet)), ..Computer::default() };
+        let place = ClientFolder("nowhere".into()).place("disk");
+        let connect = |key: u8, who| {
+            let key = PublicKey::of_bytes([key; 32]);
+            computer.connect(&*place, key, who, Box::new(Nothing)).ok()
+        };
+        // Itself, and one that is none of them.
+        assert_eq!([2, 4].map(|key| connect(key, 1)), [None; 2]);
+        assert_eq!(
+            [(1, 2), (3, 3), (3, 4)].map(|(key, who)| connect(key, who)),
+            [1, 3, 3].map(Some)
+        );
+        let dealt = Dealt { number: 0, attempt: 1, tile: 0, level: 1, shares: Vec::new() }.encode();
+        let takes = |number, who| computer.take(number, who, &dealt).is_ok();
+        assert!(takes(1, 2) && takes(3, 4));
+        assert!(!takes(3, 3) && !takes(3, 2) && !takes(2, 1));
+        // Nor does it end with an older one.
+        computer.disconnect(3, 3);
+        assert!(takes(3, 4));
+        computer.disconnect(3, 4);
+        assert!(!takes(3, 4));
+    }
+}

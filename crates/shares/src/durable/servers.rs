@@ -52,9 +52,7 @@ pub(super) fn ask_some(
 
 fn said(answered: Result<Vec<u8>, StoreError>) -> Said {
     match Answer::decode(&answered?) {
-        Ok(Answer::Refused(Refusal { kind, why })) => {
-            Err(StoreError::new(kind, for_people(&why)))
-        }
+        Ok(Answer::Refused(Refusal { kind, why })) => Err(StoreError::new(kind, for_people(&why))),
         Ok(answer) => Ok(answer),
         Err(_) => Err(no_answer()),
     }

@@ -67,8 +67,8 @@ impl Eviction<'_> {
             let mut tile = first;
             while let Some(part) = parts.get(tile).filter(|_| !has_failed()) {
                 let coins = ChaCha20Rng::from_seed(seeds[tile]);
-                let work = Tile { eviction: self, tile: tile as u32, part: *part };
-                if let Err(why) = work.run(coins, &has_failed) {
+                let of_all = Tile { eviction: self, tile: tile as u32, part: *part };
+                if let Err(why) = of_all.run(coins, &has_failed) {
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
                 }
                 tile += TILES_AT_ONCE;

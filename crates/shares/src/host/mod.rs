@@ -29,6 +29,7 @@ use std::io;
 use std::sync::Arc;
 
 use chacha20::ChaCha20Rng;
+use oblivio_core::StoreErrorKind;
 use rand_core::SeedableRng;
 
 use crate::field::Gf256;
@@ -151,7 +152,8 @@ impl Host {
         if !is_doubtful {
             return Ok(());
         }
-        Err("this server could not make durable what it has written, and does nothing more: see to its disk, and start it again".to_owned())
+        let why = "this server could not make durable what it has written, and does nothing more: see to its disk, and start it again";
+        Err(Refusal { kind: StoreErrorKind::Failed, why: why.into() })
     }
 
     fn files(&mut self) -> Result<&mut Files, Refusal> {

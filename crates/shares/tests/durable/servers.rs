@@ -164,7 +164,7 @@ impl World {
             return Answer::Done;
         }
         if let Some(why) = &self.refuses[i] {
-            return Answer::Refused(why.clone());
+            return Answer::Refused(why.clone().into());
         }
         let others = self.others_of(i);
         let answer = self.hosts[i].answer(&request.encode(), &others, &|_| Ok(()));

@@ -169,11 +169,15 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
         owner
     };
     let access = |owner: &mut Owner, want: Want| owner.access(&[(want, None)]).unwrap();
-    let ways: [fn(&mut Owner) -> Want; 4] = [
+    let ways: [fn(&mut Owner) -> Want; 5] = [
         |_| Want::Block(3),
         |_| Want::Block(4),
         |_| Want::Nothing,
-        // Of this copy nothing else is different but what it has in the root.
+        // Of these nothing else is different but what they have in the root.
+        |owner| {
+            owner.forget(4);
+            Want::Block(3)
+        },
         |owner| {
             owner.forget(5);
             Want::Block(3)

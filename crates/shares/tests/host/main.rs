@@ -153,7 +153,7 @@ fn what_is_dealt_for_no_bucket_of_the_eviction_is_not_taken() {
         world.tampers = Some((2, tampers));
         world.failed.clear();
         world.evict();
-        let is_said = |it: &Answer| matches!(it, Answer::Refused(why) if why.contains(said));
+        let is_said = |it: &Answer| matches!(it, Answer::Refused(it) if it.why.contains(said));
         assert!(world.failed.iter().any(is_said), "{said}: {:?}", world.failed);
     }
     for _ in 0..10 {
@@ -174,7 +174,7 @@ fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
     let ask = |world: &mut World, attempt| {
         let evict = Evict { attempt, ..evict.clone() };
         match world.ask(0, &Request::Evict { evict, dealers: vec![1, 2, 3] }) {
-            Answer::Refused(why) => why,
+            Answer::Refused(refusal) => refusal.why,
             other => panic!("{other:?}"),
         }
     };

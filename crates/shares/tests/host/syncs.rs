@@ -8,6 +8,8 @@ use oblivio_core::BucketId;
 use oblivio_shares::host::{Folder, Host, ShareFile};
 use oblivio_shares::message::{Answer, Point, Request, Slots};
 use oblivio_shares::sharing::Share;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 
 use crate::disk::Disk;
 use crate::world::World;
@@ -69,7 +71,7 @@ fn world() -> (World, Failing) {
 }
 
 fn is_refused(answer: &Answer) -> bool {
-    matches!(answer, Answer::Refused(why) if why.contains("its disk"))
+    matches!(answer, Answer::Refused(refusal) if refusal.why.contains("its disk"))
 }
 
 /// The system may say of the next sync that all is well, and has lost what it could not write.
@@ -96,17 +98,22 @@ fn after_a_sync_that_has_failed_nothing_is_answered() {
 
 #[test]
 fn what_a_program_has_left_is_durable_before_another_tells_of_it() {
-    let (mut world, disk) = world();
-    disk.fails.store(true, Ordering::SeqCst);
-    let block = Share::Computed(vec![7; 700]);
-    assert_ne!(world.ask(0, &Request::Write { at: Point::default(), block }), Answer::Done);
-    disk.fails.store(false, Ordering::SeqCst);
-    // Only the program is started again.
-    world.hosts[0] = Host::open(Box::new(disk), [2; 32]).unwrap();
-    let told = world.epochs()[0].at;
-    assert_eq!(told, AT);
-    world.restart(0);
-    assert_eq!(world.epochs()[0].at, told);
-    let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
-    assert_eq!(world.fetch(0, AT, slots), [7; 700]);
+    // What is left of what is not durable is chance.
+    for chance in 0..8 {
+        let (mut world, disk) = world();
+        world.coins = StdRng::seed_from_u64(chance);
+        disk.fails.store(true, Ordering::SeqCst);
+        let block = Share::Computed(vec![7; 700]);
+        let write = Request::Write { at: Point::default(), block };
+        assert_ne!(world.ask(0, &write), Answer::Done);
+        disk.fails.store(false, Ordering::SeqCst);
+        // Only the program is started again.
+        world.hosts[0] = Host::open(Box::new(disk), [2; 32]).unwrap();
+        let told = world.epochs()[0].at;
+        assert_eq!(told, AT);
+        world.restart(0);
+        assert_eq!(world.epochs()[0].at, told);
+        let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
+        assert_eq!(world.fetch(0, AT, slots), [7; 700]);
+    }
 }

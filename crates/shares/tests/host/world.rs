@@ -271,7 +271,7 @@ impl World {
                 return;
             }
             let waited =
-                |it: &Answer| matches!(it, Answer::Refused(why) if why.contains(" for 30 s"));
+                |it: &Answer| matches!(it, Answer::Refused(it) if it.why.contains(" for 30 s"));
             assert!(!answers.iter().any(waited), "{answers:?}");
             if !mem::take(&mut is_expected) {
                 self.restart_the_dead(&answers);

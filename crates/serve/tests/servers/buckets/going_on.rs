@@ -92,6 +92,10 @@ impl ShareServers for Shared {
         self.store().wait_for_missing();
     }
 
+    fn wait_for_links(&mut self, failed: u32) -> bool {
+        self.store().wait_for_links(failed)
+    }
+
     fn key(&self, server: usize) -> [u8; 32] {
         self.store().key(server)
     }
@@ -168,5 +172,4 @@ fn accesses_go_on_without_one_of_five_servers_and_an_eviction_when_it_is_back() 
         access(&mut *array, address, Op::Read(&mut found), &mut coins);
         assert_eq!(found, [address as u8; BLOCK_BYTES]);
     }
-    drop(array);
 }

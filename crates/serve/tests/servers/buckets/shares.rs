@@ -460,6 +460,9 @@ fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_come
     new.say(&compute(&ShareRequest::Epoch.encode()));
     new.link.reader.limit(Some(Duration::from_millis(300))).unwrap();
     assert!(frame::receive(&mut new.link.reader, 1000).is_err(), "it waits");
+    // What it has asked comes too late as well if another takes over meanwhile.
+    let (mut newest, _) = server.open(alice, "disk", OpenMode::Write);
+    newest.say(&compute(&ShareRequest::Epoch.encode()));
     let remove = Request::Remove { name: "disk".into() };
     assert_eq!(server.greet(alice).last_failure(&remove), FailureKind::InUse);
     // They come, and go without having dealt anything.
@@ -470,7 +473,8 @@ fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_come
     let Answer::Data { bytes, .. } = old.hear() else { panic!("no answer to what was under way") };
     assert!(matches!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Refused(_)));
     assert_eq!(old.hear_failure(), FailureKind::Fenced);
-    let Answer::Data { bytes, .. } = new.hear() else { panic!("no answer to the one who waited") };
+    assert_eq!(new.hear_failure(), FailureKind::Fenced);
+    let Answer::Data { bytes, .. } = newest.hear() else { panic!("no answer to who has waited") };
     let epoch = HostEpoch { at: Point::default(), attempt, is_set_up: true };
     assert_eq!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Epoch(epoch));
 }
