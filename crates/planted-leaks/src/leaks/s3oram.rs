@@ -110,11 +110,11 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "by how much any two evictions differ: which slots hold blocks, and where each goes",
         edits: &[Edit {
             file: EVICT,
-            find: "known.client.eviction_shares(&next, attempt, drawn(coins)?)",
+            find: "known.client.eviction_shares(next, attempt, drawn(coins)?)",
             replacement: "{
                 drawn(coins)?;
                 let mut same = <chacha20::ChaCha20Rng as rand_core::SeedableRng>::from_seed([0; 32]);
-                known.client.eviction_shares(&next, attempt, &mut same)
+                known.client.eviction_shares(next, attempt, &mut same)
             }",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[SEEDS])],
