@@ -111,8 +111,8 @@ fn who_does_not_deal_may_be_slower_than_those_that_do() {
 fn nobody_waits_for_what_was_dealt_before_a_server_was_started_again() {
     let one_part = |height| world(3, 1, height);
     let many_parts = || {
-        let tree = Tree::new(1, Preset { slots: 128, accesses: 4 }).unwrap();
-        World::new(Parties::new(3, 1).unwrap(), tree, 4, 20_500)
+        let tree = Tree::new(1, Preset { slots: 32, accesses: 4 }).unwrap();
+        World::new(Parties::new(3, 1).unwrap(), tree, 4, 82_000)
     };
     for mut world in [one_part(1), one_part(2), many_parts()] {
         while !world.client.must_evict() {
