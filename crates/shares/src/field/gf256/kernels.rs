@@ -66,7 +66,11 @@ fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&
     out.fill(0);
     if columns == 1 {
         // Each row is read once, from its beginning to its end.
-        for (rows, factors) in rows.chunks(ROWS).zip(matrix.chunks(ROWS)) {
+        let mut later = rows.chunks(ROWS);
+        for factors in matrix.chunks(ROWS) {
+            let Some(rows) = later.next() else { break };
+            // Rows lie on other pages, where no processor looks by itself.
+            later.clone().next().into_iter().flatten().for_each(|row| will_need(row));
             add_products(way, out, factors, 1, rows);
         }
         return;
@@ -91,6 +95,22 @@ fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&
             }
         }
     }
+}
+
+/// Of a row that is read soon, so many bytes are asked of memory ahead of time: 256 to 512 make rows of 4 KiB an eighth faster, and 2048 nothing.
+const AHEAD_BYTES: usize = 512;
+
+/// Asks for the beginning of a row.
+fn will_need(row: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    row.iter().take(AHEAD_BYTES).step_by(64).for_each(|byte| {
+        // SAFETY: it only reads what is there, and into a cache.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                std::ptr::from_ref(byte).cast(),
+            )
+        }
+    });
 }
 
 /// Adds to `out`, which has a row for each of [`COLUMNS`] columns at most, the products of `rows` with the matrix.
