@@ -81,9 +81,9 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "remote-servers-steer-terminals",
         shows: "whoever reads a message what the server likes",
         edits: &[Edit {
-            file: "store/src/remote/desk.rs",
-            find: "message.replace(|c: char| !is_plain(c), \" \")",
-            replacement: "message.replace(|c: char| !is_plain(c) && !c.is_control(), \" \")",
+            file: "core/src/error.rs",
+            find: "if is_plain(c) { c } else { ' ' }",
+            replacement: "if is_plain(c) || c.is_control() { c } else { ' ' }",
         }],
         found_by: &[STORE_REMOTE_FAULTS.tests(&["whoever_is_fenced_off_tries_nothing_more"])],
     },
