@@ -20,8 +20,7 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::{IsClean, Ledger, Live};
 use crate::superblock::{self, VolumeParams};
 
-pub(crate) use self::opening::seal_key;
-pub use self::opening::{Recovery, needs_recovery};
+pub use self::opening::{Recovery, needs_recovery, seal_key};
 pub use self::ranges::Extent;
 
 /// The tree of the store that is the scheme's first.

@@ -2,11 +2,12 @@
 
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::store::{BucketStore, ShareServers};
-use oblivio_shares::durable::{S3OramParams, needs_repair, repair};
+use oblivio_shares::durable::{S3OramParams, check_others, needs_repair, repair};
 use oblivio_store::{SharedStore, StoreOptions};
 use oblivio_volume::VolumeError;
 use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::unlock::NewerCopies;
+use oblivio_volume::volume::seal_key;
 use serde_json::json;
 
 use super::opening::{self, Locked};
@@ -28,8 +29,15 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let mut store = volume.open_to_repair(server, &options)?;
     // While somebody used the volume, it could be taken for being behind.
     check_needed(args, &mut store, &params)?;
-    store.make_anew(server)?;
     let buckets = 2 * params.tree().leaves() - 1;
+    // All is read twice: nothing is removed before it is known that the others have it.
+    let bar = progress::bar_of(buckets, "buckets of the others");
+    let key = seal_key(&owner.volume_key);
+    let checked =
+        check_others(&mut store, &params, &key, server, &mut |done| bar.set_position(done));
+    bar.finish_and_clear();
+    checked.map_err(VolumeError::from)?;
+    store.make_anew(server)?;
     let bar = progress::bar_of(buckets, "buckets");
     let repaired = repair(&mut store, &params, server, &mut |done| bar.set_position(done));
     bar.finish_and_clear();

@@ -138,9 +138,8 @@ impl Computer {
             let message = "this volume is shared with other servers than this one";
             Refusal::new(FailureKind::Refused, message)
         })?;
-        if inlet.connected.insert(number, Connected { who, link }).is_some() {
-            inlet.mailbox.is_lost(number);
-        }
+        inlet.connected.insert(number, Connected { who, link });
+        inlet.mailbox.is_back(number);
         Ok(number)
     }
 

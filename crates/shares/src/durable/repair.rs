@@ -3,13 +3,14 @@
 //! No client's directory is needed: how far servers are, and which slots hold something, is public. No block comes out of it either, but in the memory of whoever makes it: it needs the superblock,
 //! which says what the tree is.
 
+use oblivio_core::seal::BlockSealer;
 use oblivio_core::store::ShareServers;
-use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
+use oblivio_core::{Error, ErrorKind, MasterKey, StoreError, StoreErrorKind};
 
 use super::fetch::{Fetched, fetch};
 use super::params::S3OramParams;
 use super::servers::{self, ask_some};
-use super::standing::{Standing, before, sound, steps};
+use super::standing::{Standing, Told, before, sound, steps};
 use super::walk::{buckets, slots};
 use super::{impossible, invalid};
 use crate::message::{Point, Request, Slots};
@@ -18,11 +19,74 @@ use crate::sharing::Share;
 /// What the others need to be for it.
 const OTHERS_ARE_NEEDED: &str = "What a server has to hold follows from the others: bring back as many as may collude and one more";
 
+/// What is said of others that are not those of the volume.
+const NOTHING_WAS_DONE: &str =
+    "Nothing was removed: name the servers in the order in which the volume was made";
+
 /// A server whose shares were made anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
     /// Which others have shares that do not fit: counted from 0, as the servers of a store are.
     pub wrong: Vec<usize>,
+}
+
+/// Reads all that the others hold, before anything is removed of a server: whether they are those of the volume, in this order, and whether all that they give back is
+/// blocks of it. Of as many servers as may collude and one more that is the only sign of a wrong share. Those that are ahead of the others by an eviction go back. `progress` is told how many buckets are read.
+///
+/// # Errors
+/// When too few of the others are there, one of them is another's, they contradict each other, or what they give back was not written.
+pub fn check_others(
+    servers: &mut dyn ShareServers,
+    params: &S3OramParams,
+    key: &MasterKey,
+    lost: usize,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), Error> {
+    check_place(servers, params, lost)?;
+    let (at, sources) = settle(servers, params, lost)?;
+    let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
+    let setups = params.parties.numbers().zip(&sources).map(|(number, is_source)| {
+        is_source.then(|| Request::Setup(params.setup(number, keys.clone())))
+    });
+    let said = ask_some(servers, setups.collect()).into_iter().enumerate();
+    let others = said.filter_map(|(server, said)| Some((server, servers::done(said?).err()?)));
+    let others: Vec<_> = others.collect();
+    if !others.is_empty() {
+        return Err(servers::failure(servers, others, NOTHING_WAS_DONE));
+    }
+    let (number, sealer) = (lost as u8 + 1, BlockSealer::new(key));
+    let is_written =
+        |block: &[u8]| block.iter().all(|byte| *byte == 0) || sealer.open(block).is_some();
+    each_run(servers, params, (at, &sources), progress, &mut |_, run, fetched| {
+        shares_of(fetched, params, number, run, &is_written, &mut Vec::new()).map(drop)
+    })
+}
+
+/// What is done with slots that were read.
+type EachRun<'e> = dyn FnMut(&mut dyn ShareServers, Slots, &Fetched) -> Result<(), Error> + 'e;
+
+/// Reads what the sources hold at a point, run by run.
+fn each_run(
+    servers: &mut dyn ShareServers,
+    params: &S3OramParams,
+    (at, sources): (Point, &[bool]),
+    progress: &mut dyn FnMut(u64),
+    each: &mut EachRun<'_>,
+) -> Result<(), Error> {
+    let slot_bytes = params.slot_bytes();
+    let at_once = Slots::at_once(slot_bytes);
+    for (done, bucket) in (1..).zip(buckets(params.tree)) {
+        for run in Slots::runs(bucket, slots(params.tree, at, bucket), at_once) {
+            let mut fetched = fetch(servers, sources, at, run, slot_bytes);
+            let failed = std::mem::take(&mut fetched.failed);
+            if !failed.is_empty() {
+                return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
+            }
+            each(servers, run, &fetched)?;
+        }
+        progress(done);
+    }
+    Ok(())
 }
 
 /// Makes the shares of the server at this place, which has none, from those of the others. An interrupted repair is begun again with a server that has none. `progress` is told
@@ -41,21 +105,12 @@ pub fn repair(
     let keys = (0..servers.count()).map(|server| servers.key(server)).collect();
     let number = lost as u8 + 1;
     tell(servers, lost, Request::Setup(params.setup(number, keys)))?;
-    let slot_bytes = params.slot_bytes();
-    let at_once = Slots::at_once(slot_bytes);
     let mut wrong = Vec::new();
-    for (done, bucket) in (1..).zip(buckets(params.tree)) {
-        for run in Slots::runs(bucket, slots(params.tree, at, bucket), at_once) {
-            let mut fetched = fetch(servers, &sources, at, run, slot_bytes);
-            let failed = std::mem::take(&mut fetched.failed);
-            if !failed.is_empty() {
-                return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
-            }
-            let share = Share::Computed(shares_of(&fetched, params, number, run, &mut wrong)?);
-            tell(servers, lost, Request::Put { at, slots: run, share })?;
-        }
-        progress(done);
-    }
+    each_run(servers, params, (at, &sources), progress, &mut |servers, run, fetched| {
+        let share = shares_of(fetched, params, number, run, &|_| true, &mut wrong)?;
+        let share = Share::Computed(share);
+        tell(servers, lost, Request::Put { at, slots: run, share })
+    })?;
     tell(servers, lost, Request::Adopt { at })?;
     wrong.sort_unstable();
     Ok(Repaired { wrong })
@@ -64,7 +119,7 @@ pub fn repair(
 /// Whether the server at this place is not where the others are, and does not come there by what the next access does. Its shares are not looked at.
 ///
 /// # Errors
-/// When too few of the others are there.
+/// When too few of the others are there, or the server is further than all of them: then it may be the only one that has what was written last.
 pub fn needs_repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -73,6 +128,18 @@ pub fn needs_repair(
     check_place(servers, params, server)?;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
+    let there = |told: &Told| sound(params.tree, told.as_ref().ok()?).ok();
+    let others = told.iter().enumerate().filter(|(i, _)| *i != server);
+    let others = others.filter_map(|(_, told)| there(told)).max();
+    if let (Some(there), Some(others)) = (there(&told[server]), others)
+        && steps(params.tree, there) > steps(params.tree, others) + 1
+    {
+        let message = format!(
+            "{} says that it is further than all others: if they were set back, it alone has what was written last. Bring them back as they were. If it lies, --anyway makes it anew",
+            servers.name(server)
+        );
+        return Err(Error::new(ErrorKind::StoreRolledBack, message));
+    }
     let Standing { parts, .. } = Standing::of(params.parties, params.tree, told, Point::default());
     let catches_up = parts.lags(server) && parts.count() >= params.parties.for_product();
     Ok(!(parts.current()[server] || catches_up))
@@ -173,6 +240,7 @@ fn shares_of(
     params: &S3OramParams,
     number: u8,
     run: Slots,
+    is_written: &dyn Fn(&[u8]) -> bool,
     wrong: &mut Vec<usize>,
 ) -> Result<Vec<u8>, Error> {
     let contradict = || {
@@ -182,6 +250,10 @@ fn shares_of(
     let mut shares = Vec::with_capacity(run.count * params.slot_bytes());
     for place in 0..run.count {
         let decoded = fetched.decoded(params.parties, place).map_err(|_| contradict())?;
+        if !is_written(&decoded.block) {
+            let message = "what the other servers give back was never written: one of them is damaged, and another one than that which was to be made anew. Nothing was removed";
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
         let liars = decoded.liars.iter().map(|liar| usize::from(*liar) - 1);
         for liar in liars {
             if !wrong.contains(&liar) {

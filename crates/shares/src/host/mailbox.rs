@@ -115,6 +115,13 @@ impl Mailbox {
         self.came.notify_all();
     }
 
+    /// There is a new link to that server: it is waited for again, however long what comes over it is on its way.
+    pub fn is_back(&self, from: u8) {
+        if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
+            own.is_lost = false;
+        }
+    }
+
     /// No portion has more bytes than this.
     pub(super) fn limit(&self, portion_bytes_max: usize) {
         self.portion_bytes_max.store(portion_bytes_max, Ordering::Relaxed);
@@ -268,5 +275,8 @@ mod tests {
         mailbox.is_lost(3);
         assert!(wait(&mailbox, 3, 1).is_ok());
         assert_eq!(wait(&mailbox, 3, 1000), Err(Missing::Lost));
+        // A link that was made again is there before anything has come over it.
+        mailbox.is_back(3);
+        assert_eq!(wait(&mailbox, 3, 1000), Err(Missing::Late));
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn params(parties: Parties) -> S3OramParams {
     S3OramParams::new(BLOCKS, BLOCK_BYTES as u32, parties, PRESET).unwrap()
 }
 
-fn key() -> MasterKey {
+pub(crate) fn key() -> MasterKey {
     MasterKey::from_bytes([9; 32])
 }
 

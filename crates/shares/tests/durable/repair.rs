@@ -1,12 +1,13 @@
 //! A server that has lost its shares gets them back from the others.
 
 use oblivio_core::{Error, ErrorKind};
-use oblivio_shares::durable::{Repaired, needs_repair, repair};
+use oblivio_shares::durable::{Repaired, check_others, needs_repair, repair};
+use oblivio_shares::message::Point;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::disk::Disk;
-use crate::owner::{BLOCKS, Owner};
+use crate::owner::{BLOCKS, Owner, key};
 use crate::{parties, step};
 
 /// The server has another disk, with nothing on it.
@@ -14,6 +15,10 @@ pub(crate) fn lose(owner: &Owner, server: usize) {
     let mut world = owner.servers.world();
     world.disks[server] = Disk::default();
     world.restart(server);
+}
+
+fn checked(owner: &Owner, server: usize) -> Result<(), Error> {
+    check_others(&mut owner.servers.clone(), &owner.params, &key(), server, &mut |_| ())
 }
 
 pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> {
@@ -34,6 +39,7 @@ fn a_server_that_has_lost_all_is_made_anew_wherever_the_others_are() {
             let lost = choices.random_range(0..usize::from(servers));
             lose(&owner, lost);
             assert!(needs_repair(&mut owner.servers.clone(), &owner.params, lost).unwrap());
+            checked(&owner, lost).unwrap();
             assert_eq!(repaired(&owner, lost).unwrap(), Repaired { wrong: Vec::new() });
             assert!(!needs_repair(&mut owner.servers.clone(), &owner.params, lost).unwrap());
             owner.reopen().unwrap();
@@ -86,6 +92,32 @@ fn a_server_with_wrong_shares_is_named_and_makes_no_others_wrong() {
     owner.reopen().unwrap();
     owner.array.check(&mut |_| ()).unwrap();
     (0..BLOCKS).for_each(|i| owner.read(i).unwrap());
+}
+
+/// Whoever names the wrong server has to learn it while that server still has its shares.
+#[test]
+fn nothing_is_removed_before_the_others_are_known_to_have_it() {
+    let mut owner = Owner::new(parties(3, 1), 1);
+    (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
+    (0..3).for_each(|server| checked(&owner, server).unwrap());
+    // Of three, the seals alone tell which is wrong.
+    owner.servers.world().lying[1] = true;
+    let kinds = [0, 1, 2].map(|server| checked(&owner, server).map_err(|error| error.kind()));
+    assert_eq!(kinds, [Err(ErrorKind::Corrupt), Ok(()), Err(ErrorKind::Corrupt)]);
+    owner.servers.world().lying[1] = false;
+    // One that is set back is no source for another.
+    let behind = Point { evictions: 2, written: 1 };
+    owner.servers.world().claims = vec![None, Some(behind), None];
+    checked(&owner, 1).unwrap();
+    assert!(checked(&owner, 0).is_err() && checked(&owner, 2).is_err());
+    // One that is further than all others is not lost.
+    owner.servers.world().claims = vec![Some(behind), Some(behind), None];
+    let error = needs_repair(&mut owner.servers.clone(), &owner.params, 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreRolledBack);
+    owner.servers.world().claims = vec![None; 3];
+    owner.servers.world().hosts.swap(0, 1);
+    let error = checked(&owner, 2).unwrap_err().to_string();
+    assert!(error.contains("server 1: ") && error.contains("in the order"), "{error}");
 }
 
 #[test]

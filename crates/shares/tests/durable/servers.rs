@@ -16,7 +16,7 @@ use crate::disk::Disk;
 
 /// All servers, and what they are told to do besides.
 pub(crate) struct World {
-    hosts: Vec<Host>,
+    pub(crate) hosts: Vec<Host>,
     pub(crate) disks: Vec<Disk>,
     coins: StdRng,
     /// How often they were asked.

@@ -246,7 +246,8 @@ fn opening(
     Opening { volume_id: superblock.volume_id(), sync_moves, lengths, may_follow_lost_moves }
 }
 
-pub(crate) fn seal_key(key: &VolumeKey) -> MasterKey {
+/// The key under which the scheme of a volume seals its blocks. Secret.
+pub fn seal_key(key: &VolumeKey) -> MasterKey {
     MasterKey::from_bytes(*key.derive("buckets"))
 }
 
