@@ -39,7 +39,7 @@ impl Folder for Memory {
         Ok(())
     }
 
-    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+    fn open(&self, name: &str, bytes: u64, _: bool) -> io::Result<Box<dyn ShareFile>> {
         if bytes > FILE_BYTES_MAX {
             return Err(io::ErrorKind::StorageFull.into());
         }

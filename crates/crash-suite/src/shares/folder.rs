@@ -16,7 +16,7 @@ impl Folder for OnDisk {
         self.0.keep(name, bytes)
     }
 
-    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+    fn open(&self, name: &str, bytes: u64, _: bool) -> io::Result<Box<dyn ShareFile>> {
         self.0.make(name, bytes as usize)?;
         Ok(Box::new(File { disk: self.0.clone(), name: name.into() }))
     }

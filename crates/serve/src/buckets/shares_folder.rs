@@ -64,10 +64,14 @@ impl Folder for SharesFolder {
         self.make(name, |file| System.append(file, bytes))
     }
 
-    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+    fn open(&self, name: &str, bytes: u64, may_be_new: bool) -> io::Result<Box<dyn ShareFile>> {
         let path = self.path.join(name);
         let open = || OpenOptions::new().read(true).write(true).open(&path);
         let file = match open() {
+            Err(error) if error.kind() == ErrorKind::NotFound && !may_be_new => {
+                let message = format!("the file {name} of shares is gone");
+                return Err(io::Error::new(ErrorKind::InvalidData, message));
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.make(name, |file| file.set_len(bytes))?;
                 open()?
@@ -144,15 +148,15 @@ mod tests {
         folder.keep("state", b"one").unwrap();
         folder.keep("state", b"other").unwrap();
         assert_eq!(folder.read("state").unwrap().as_deref(), Some(&b"other"[..]));
-        let file = folder.open("tree", 1 << 30).unwrap();
+        let file = folder.open("tree", 1 << 30, true).unwrap();
         file.write_at(7, b"share").unwrap();
         file.sync().unwrap();
         file.will_need(0, 4096);
         let mut read = [1; 9];
-        folder.open("tree", 1 << 30).unwrap().read_at(5, &mut read).unwrap();
+        folder.open("tree", 1 << 30, true).unwrap().read_at(5, &mut read).unwrap();
         assert_eq!(&read, b"\0\0share\0\0");
         assert!(file.read_at((1 << 30) - 4, &mut read).is_err());
-        let other = folder.open("tree", 1 << 20).map(drop).unwrap_err();
+        let other = folder.open("tree", 1 << 20, true).map(drop).unwrap_err();
         assert_eq!(other.kind(), ErrorKind::InvalidData);
         assert_eq!(bytes(volume.path()).unwrap(), (1 << 30) + 5);
         let allocated = allocated_bytes(volume.path()).unwrap();

@@ -38,6 +38,8 @@ impl ShareArray {
         }
         // Before the first one, links are made.
         let mut hope = if self.has_met { Hope::Some } else { Hope::Links };
+        // How often links were missing, one time after the other.
+        let mut missing = 0;
         for tries in 1.. {
             let attempted = self.attempt(&next, begins_at, hope == Hope::Links)?;
             hope = match &attempted {
@@ -48,7 +50,10 @@ impl ShareArray {
             let is_worth_it = match hope {
                 Hope::None => false,
                 Hope::Some => tries < TRIES_MIN,
-                Hope::Links => self.servers()?.wait_for_links(tries) || tries < TRIES_MIN,
+                Hope::Links => {
+                    missing += 1;
+                    self.servers()?.wait_for_links(missing) || tries < TRIES_MIN
+                }
             };
             if !is_worth_it {
                 return Err(self.evicts_not(attempted));

@@ -202,7 +202,21 @@ fn settle(
     };
     let first = steps(tree, before(tree, far));
     let counts = |at: &Point| (first..=steps(tree, far) + 1).contains(&steps(tree, *at));
-    let at = sorted.iter().copied().filter(counts).min().unwrap_or(far);
+    let counted = || sorted.iter().copied().filter(counts);
+    let at = counted().min().unwrap_or(far);
+    let is_behind = |there: &Point| counts(there) && there.evictions < far.evictions;
+    let behind = counted().filter(is_behind).count();
+    // Where others are enough without them, a few that say that they are behind take nobody back: a client that has gone on would lose the volume.
+    if (1..=parties.colluding()).contains(&behind)
+        && counted().count() > parties.colluding() + behind
+    {
+        let those = claims.iter().position(|claim| claim.as_ref().is_some_and(is_behind));
+        let message = format!(
+            "{} says that it is an eviction behind the others: repair that one first",
+            those.map(|server| servers.name(server)).unwrap_or_default()
+        );
+        return Err(Error::new(ErrorKind::StoreMismatch, message));
+    }
     let is_further = |claim: &Option<Point>| {
         claim.is_some_and(|there| {
             !counts(&there) && there > far || there.evictions > at.evictions && there.written > 0

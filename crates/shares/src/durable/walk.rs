@@ -20,6 +20,9 @@ use crate::tree::Tree;
 /// What becomes of what a server does not give back that is not what it should be.
 const OTHERS_ARE_READ: &str = "What is left is read from the others";
 
+/// What is wrong where some of the shares are those of another block.
+const DO_NOT_FIT: &str = "shares of a block do not fit each other";
+
 /// All buckets, the root first.
 pub(super) fn buckets(tree: Tree) -> impl Iterator<Item = BucketId> {
     (0..=tree.height()).flat_map(|level| (0..1 << level).map(move |at| BucketId::new(level, at)))
@@ -97,7 +100,7 @@ impl ShareArray {
         address: Option<u64>,
     ) -> Result<(), Error> {
         let Ok(decoded) = fetched.decoded(self.params.parties, place) else {
-            return Err(self.corrupt("shares of a block do not fit each other"));
+            return Err(self.corrupt(DO_NOT_FIT));
         };
         if let Some(liar) = decoded.liars.first() {
             let name = self.servers()?.name(usize::from(*liar) - 1);
@@ -137,6 +140,10 @@ impl ShareArray {
                         trouble = Some(servers::failure(self.servers()?, failed, OTHERS_ARE_READ));
                     }
                     for place in 0..run.count {
+                        let decoded = fetched.decoded(self.params.parties, place);
+                        if !decoded.is_ok_and(|decoded| decoded.liars.is_empty()) {
+                            trouble = Some(self.corrupt(DO_NOT_FIT));
+                        }
                         match self.opened(&fetched, place) {
                             Ok(Some(opened)) => {
                                 let name = opened.name();

@@ -36,9 +36,9 @@ pub(super) struct Part {
 }
 
 impl Files {
-    /// Opens them, or makes them.
-    pub(super) fn open(folder: &dyn Folder, setup: Setup) -> io::Result<Self> {
-        let open = |name, file| folder.open(name, bytes_of_file(&setup, file));
+    /// Opens them, or makes them if they may be new: they are there before it is kept what the server is.
+    pub(super) fn open(folder: &dyn Folder, setup: Setup, may_be_new: bool) -> io::Result<Self> {
+        let open = |name, file| folder.open(name, bytes_of_file(&setup, file), may_be_new);
         let root = open("root", File::Root)?;
         let (siblings, leaves) = (open("siblings", File::Siblings)?, open("leaves", File::Leaves)?);
         // What a program has left that died before its own sync is durable before it is told to anybody.
@@ -123,6 +123,15 @@ impl Files {
     pub(super) fn sync_buckets(&mut self) -> io::Result<()> {
         self.sync(File::Siblings)?;
         self.sync(File::Leaves)
+    }
+
+    /// Makes the file durable in which this bucket lies.
+    pub(super) fn sync_bucket(&mut self, bucket: oblivio_core::BucketId) -> io::Result<()> {
+        self.sync(match bucket.level() {
+            0 => File::Root,
+            level if level == self.setup.tree.height() => File::Leaves,
+            _ => File::Siblings,
+        })
     }
 
     fn sync(&mut self, file: File) -> io::Result<()> {

@@ -16,11 +16,11 @@ pub trait Folder: Send + Sync {
     /// Those of the system.
     fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Opens a file of so many bytes, or makes it, with zeros that take no room. It is there durably when this returns.
+    /// Opens a file of so many bytes, or makes it if it may be new, with zeros that take no room. It is there durably when this returns.
     ///
     /// # Errors
-    /// Those of the system, and when there is one of another length.
-    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>>;
+    /// Those of the system, and when there is none that has to be there, or one of another length.
+    fn open(&self, name: &str, bytes: u64, may_be_new: bool) -> io::Result<Box<dyn ShareFile>>;
 }
 
 /// A file with shares. Several threads use it.

@@ -63,7 +63,7 @@ impl Host {
             Some(bytes) => {
                 let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
                 let setup = Setup::decode(&bytes).map_err(damaged)?;
-                Some(Files::open(&*folder, setup)?)
+                Some(Files::open(&*folder, setup, false)?)
             }
             None => None,
         };
@@ -173,7 +173,7 @@ impl Host {
         }
         check(&setup)?;
         let bytes = setup.encode();
-        let files = Files::open(&*self.folder, setup).map_err(unusable)?;
+        let files = Files::open(&*self.folder, setup, true).map_err(unusable)?;
         // Without this there is no server: it is last.
         self.folder.keep(SETUP, &bytes).map_err(unusable)?;
         self.files = Some(files);
@@ -218,7 +218,7 @@ impl Host {
         files.sync_buckets().map_err(unusable)?;
         let record = Record {
             at: Point { evictions: number + 1, written: 0 },
-            written_before: at.written,
+            written_before: Some(at.written),
             ..files.record
         };
         files.keep(record).map_err(unusable)
@@ -286,8 +286,14 @@ impl Files {
         if at != (Point { evictions: evictions + 1, written: 0 }) {
             return Err("this server is further, or was never there".into());
         }
+        let Some(written) = written_before else {
+            return Err(
+                "the shares of this server were put where they are: it was never before that"
+                    .into(),
+            );
+        };
         // What the root holds from before is whole: its last block is not looked at again.
-        let at = Point { evictions, written: written_before };
+        let at = Point { evictions, written };
         let block_sum = self.sum_of_last_block(at).map_err(unusable)?;
         self.keep(Record { at, block_sum, ..self.record }).map_err(unusable)
     }
@@ -333,7 +339,9 @@ impl Files {
         let bucket = self.bucket(slots.bucket, at);
         let bucket = bucket.filter(|bucket| slots.first + slots.count <= bucket.slots);
         let bucket = bucket.ok_or("at this point the slot is zeros everywhere")?;
-        bucket.write(slots.first, &share).map_err(unusable)
+        bucket.write(slots.first, &share).map_err(unusable)?;
+        // It is not asked for again, if the server starts again before all is there.
+        self.sync_bucket(slots.bucket).map_err(unusable)
     }
 
     fn adopt(&mut self, at: Point) -> Result<(), Refusal> {
@@ -346,7 +354,8 @@ impl Files {
         }
         self.sync_buckets().map_err(unusable)?;
         let block_sum = self.sum_of_last_block(at).map_err(unusable)?;
-        self.keep(Record { at, block_sum, ..self.record }).map_err(unusable)
+        let record = Record { at, block_sum, written_before: None, ..self.record };
+        self.keep(record).map_err(unusable)
     }
 }
 

@@ -16,6 +16,9 @@ const PLACE_BYTES: u64 = 4096;
 /// Bytes of a record.
 pub(super) const RECORD_BYTES: usize = 52;
 
+/// For a server that cannot go back.
+const NOT_BEFORE: u32 = u32::MAX;
+
 const MAGIC: [u8; 8] = *b"OBLSHREP";
 
 /// How far a server is.
@@ -24,8 +27,8 @@ pub(super) struct Record {
     /// Of the record: the greater one counts.
     pub(super) number: u64,
     pub(super) at: Point,
-    /// Blocks in the root before the last eviction: so many are there if the server goes back.
-    pub(super) written_before: usize,
+    /// Blocks in the root before the last eviction: so many are there if the server goes back. None if it cannot: its shares were put where they are.
+    pub(super) written_before: Option<usize>,
     /// The greatest number of an attempt.
     pub(super) attempt: u64,
     /// Of the block that was written last, if there is one in the root.
@@ -45,7 +48,8 @@ impl Record {
         bytes.extend(number.to_le_bytes());
         bytes.extend(at.evictions.to_le_bytes());
         bytes.extend((at.written as u32).to_le_bytes());
-        bytes.extend((*written_before as u32).to_le_bytes());
+        let written_before = written_before.map_or(NOT_BEFORE, |written| written as u32);
+        bytes.extend(written_before.to_le_bytes());
         bytes.extend(attempt.to_le_bytes());
         bytes.extend(block_sum.to_le_bytes());
         bytes.resize(RECORD_BYTES - 4, 0);
@@ -68,7 +72,9 @@ impl Record {
         Some(Self {
             number: fields.count().ok()?,
             at: Point { evictions: fields.count().ok()?, written: fields.u32().ok()? as usize },
-            written_before: fields.u32().ok()? as usize,
+            written_before: Some(fields.u32().ok()?)
+                .filter(|written| *written != NOT_BEFORE)
+                .map(|written| written as usize),
             attempt: fields.u64().ok()?,
             block_sum: fields.u32().ok()?,
         })
@@ -94,7 +100,7 @@ mod tests {
 
     fn record(number: u64) -> Record {
         let at = Point { evictions: 7, written: 3 };
-        Record { number, at, written_before: 9, attempt: 8, block_sum: 0xdead_beef }
+        Record { number, at, written_before: Some(9), attempt: 8, block_sum: 0xdead_beef }
     }
 
     #[test]
@@ -110,6 +116,8 @@ mod tests {
             assert_eq!(Record::latest([&older, &torn]), Some(record(4)), "{at}");
             assert_eq!(Record::latest([&torn, &torn]), None, "{at}");
         }
+        let put = Record { written_before: None, ..record(6) };
+        assert_eq!(Record::latest([&put.encode(), &newer]), Some(put));
         assert_ne!(record(4).offset(), record(5).offset());
         assert!(record(5).offset() + RECORD_BYTES as u64 <= HEAD_BYTES);
     }

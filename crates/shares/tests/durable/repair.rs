@@ -1,5 +1,6 @@
 //! A server that has lost its shares gets them back from the others.
 
+use oblivio_core::durable::Contents;
 use oblivio_core::{Error, ErrorKind};
 use oblivio_shares::durable::{Repaired, check_others, needs_repair, repair};
 use oblivio_shares::message::Point;
@@ -7,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::disk::Disk;
-use crate::owner::{BLOCKS, Owner, key};
+use crate::owner::{BLOCKS, Owner, PRESET, key};
 use crate::{parties, step};
 
 /// The server has another disk, with nothing on it.
@@ -46,6 +47,36 @@ fn a_server_that_has_lost_all_is_made_anew_wherever_the_others_are() {
         }
         owner.read_all();
         owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+/// One of five that says that it is an eviction behind takes none of the others back, where the client has gone on.
+#[test]
+fn a_liar_takes_nobody_back() {
+    let mut owner = Owner::loaded(parties(5, 1), 1, NothingToLoad);
+    lose(&owner, 0);
+    let before = owner.servers.world().points();
+    let at = before[1];
+    let lie = Point { evictions: at.evictions - 1, written: PRESET.accesses.into() };
+    owner.servers.world().claims = vec![None, None, None, None, Some(lie)];
+    let error = checked(&owner, 0).unwrap_err().to_string();
+    assert!(error.contains("server 5") && error.contains("behind the others"), "{error}");
+    assert!(repaired(&owner, 0).is_err());
+    owner.servers.world().claims = vec![None; 5];
+    assert_eq!(owner.servers.world().points()[1..], before[1..]);
+    // If it is really there, it is made anew first.
+    lose(&owner, 4);
+    repaired(&owner, 4).unwrap();
+    repaired(&owner, 0).unwrap();
+    owner.reopen().unwrap();
+    owner.read_all();
+}
+
+struct NothingToLoad;
+
+impl Contents for NothingToLoad {
+    fn block(&mut self, _: u64, _: &mut [u8]) -> Result<bool, Error> {
+        Ok(false)
     }
 }
 

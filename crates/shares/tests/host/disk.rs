@@ -97,7 +97,7 @@ impl Folder for Disk {
         })
     }
 
-    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+    fn open(&self, name: &str, bytes: u64, _: bool) -> io::Result<Box<dyn ShareFile>> {
         self.step(|state| {
             let content = state.files.entry(name.into()).or_default();
             if content.now.is_empty() {

@@ -233,6 +233,30 @@ fn what_is_asked_twice_is_done_once() {
     assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
 }
 
+/// Nobody puts it once more. And what was put was never anywhere before.
+#[test]
+fn what_was_put_is_durable_when_it_is_answered() {
+    let mut world = world(3, 1, 2);
+    let at = Point { evictions: 4, written: 1 };
+    for (bucket, fill) in [(BucketId::new(2, 1), 7), (BucketId::ROOT, 8)] {
+        let slots = Slots { bucket, first: 0, count: 1 };
+        let share = Share::Computed(vec![fill; 700]);
+        assert_eq!(world.ask(0, &Request::Put { at, slots, share }), Answer::Done);
+        world.restart(0);
+    }
+    assert_eq!(world.ask(0, &Request::Adopt { at }), Answer::Done);
+    for (bucket, fill) in [(BucketId::new(2, 1), 7), (BucketId::ROOT, 8)] {
+        assert_eq!(world.fetch(0, at, Slots { bucket, first: 0, count: 1 }), vec![fill; 700]);
+    }
+    let at = Point { evictions: 4, written: 0 };
+    assert_eq!(world.ask(1, &Request::Adopt { at }), Answer::Done);
+    let back = Request::GoBack { evictions: 3 };
+    for _ in 0..2 {
+        assert!(matches!(world.ask(1, &back), Answer::Refused(_)));
+        world.restart(1);
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused_and_changes_nothing() {
     let mut world = world(3, 1, 2);

@@ -35,8 +35,8 @@ impl Folder for Failing {
         self.disk.keep(name, bytes)
     }
 
-    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
-        let file = self.disk.open(name, bytes)?;
+    fn open(&self, name: &str, bytes: u64, _: bool) -> io::Result<Box<dyn ShareFile>> {
+        let file = self.disk.open(name, bytes, true)?;
         Ok(Box::new(File { file, fails: self.fails.clone() }))
     }
 }

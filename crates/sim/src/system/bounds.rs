@@ -50,6 +50,11 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
             [("blocks of rho", rho.blocks, BLOCKS_MAX), ("small_per_main", small_per_main, 1024)]
         }));
     }
+    let plb = oram.as_ref().map(|oram| (oram.plb_blocks, oram.plb_ways));
+    if let Some((blocks, ways)) = plb.filter(|(blocks, ways)| *ways == 0 || blocks % ways != 0) {
+        let message = format!("plb_ways = {ways}: must divide plb_blocks, which is {blocks}");
+        return Err(SimError::Spec(message));
+    }
     match bounded.into_iter().find(|(_, number, most)| number > most) {
         Some((name, number, most)) => {
             Err(SimError::Spec(format!("{name} = {number}: must be {most} at most")))

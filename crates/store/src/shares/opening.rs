@@ -86,12 +86,8 @@ impl SharedStore {
         let found = at_once(&servers, |dial| RemoteStore::open(dial, mode, options.clone()));
         let count = servers.len();
         let mut missing_max = count - enough;
-        let may_be_missing = |kind| match kind {
-            OpenErrorKind::Unreachable => true,
-            OpenErrorKind::Locked | OpenErrorKind::NoCredential | OpenErrorKind::NotLetIn => false,
-            // Where what is left is enough.
-            _ => enough == colluding + 1,
-        };
+        // Whatever a server answers instead of opening, it could have been silent as well. But who else has the volume is not to lose it.
+        let may_be_missing = |kind| kind != OpenErrorKind::Locked;
         let (mut opened, mut condition) = (Vec::new(), Condition::default());
         let mut refused: Option<OpenError> = None;
         let mut first: Option<(String, Vec<TreeShape>)> = None;
@@ -121,7 +117,7 @@ impl SharedStore {
                 OpenErrorKind::Missing if first.is_some() && enough > colluding + 1 => error.with(
                     ". Others have it: if this one has lost its disk, make its shares anew with `oblivio shares repair`",
                 ),
-                kind if may_be_missing(kind) => {
+                OpenErrorKind::Unreachable => {
                     error.with(&format!(". {enough} of {count} servers have to be there"))
                 }
                 _ => error,

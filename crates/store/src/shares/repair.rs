@@ -55,7 +55,7 @@ impl SharedStore {
                     }
                     opened.push(Ok(store));
                 }
-                Err(error) if i == repaired || error.kind() == OpenErrorKind::Unreachable => {
+                Err(error) if i == repaired || error.kind() != OpenErrorKind::Locked => {
                     opened.push(Err(error));
                 }
                 Err(error) => return Err(error.of(called)),

@@ -29,7 +29,7 @@ impl Folder for MemoryFolder {
         Ok(())
     }
 
-    fn open(&self, name: &str, bytes: u64) -> io::Result<Box<dyn ShareFile>> {
+    fn open(&self, name: &str, bytes: u64, _: bool) -> io::Result<Box<dyn ShareFile>> {
         let mut files = self.0.lock().unwrap();
         let file = files.entry(name.into()).or_default().clone();
         file.lock().unwrap().resize(bytes as usize, 0);
