@@ -16,7 +16,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse_size, required_unless_present = "from")]
     pub(crate) size: Option<u64>,
     /// Put the image of a disk into the volume: a file or a device, which is not changed. Blocks of zeros
-    /// are left out. Share servers do not see how many those are; other storage does.
+    /// are left out. Share servers do not see which those are; other storage does.
     #[arg(long, value_name = "IMAGE")]
     pub(crate) from: Option<PathBuf>,
     #[command(flatten)]

@@ -59,9 +59,11 @@ pub(crate) fn unlock(
     let locked = Locked { volume: &place.volume, secret: &place.secret, unlock: args.unlock };
     let owner = owner_of(locked, &mut found.store, found.condition.is_cut_off, newer)?;
     let state = state_home::directory(place.state.as_deref(), owner.superblock.volume_id())?;
-    // A rescue takes what is there, however old it is.
-    if is_looked_at && newer == NewerCopies::Refuse {
-        Volume::check_before_opening(&mut *found.store, &state_home::open(&state)?, &owner)?;
+    if is_looked_at {
+        // A rescue takes what is there, however old it is.
+        if newer == NewerCopies::Refuse {
+            Volume::check_before_opening(&mut *found.store, &state_home::open(&state)?, &owner)?;
+        }
         drop(found);
         found = open()?;
     }

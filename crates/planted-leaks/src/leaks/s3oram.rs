@@ -17,6 +17,7 @@ const AGAIN: &str = "nothing_is_shown_twice_but_the_access_that_was_under_way";
 const FAILURES: &str = "of_three_servers_one_that_lies_makes_all_accesses_fail_alike";
 const SEEDS: &str = "no_seed_is_drawn_twice";
 const LOADED: &str = "what_an_array_holds_from_its_beginning_does_not_show";
+const LOADED_SEEDS: &str = "no_seed_is_drawn_twice_for_what_is_loaded";
 const LOADED_LEAVES: &str = "blocks_go_to_leaves_that_are_drawn";
 const COPIES: &str = "copies_of_a_client_that_go_on_differently_share_differently";
 const OLD: &str = "an_old_directory_is_refused";
@@ -168,5 +169,17 @@ pub(super) const LEAKS: &[Leak] = &[
             replacement: "for slots in Slots::runs(bucket, blocks.len(), at_once) {",
         }],
         found_by: &[SHARES_DURABLE_LOADED.tests(&[LOADED])],
+    },
+    Leak {
+        name: "s3oram-seeds-of-what-is-loaded-follow-from-the-turn",
+        shows: "an image that is put into a new volume, to each server",
+        edits: &[Edit {
+            file: CLIENT,
+            find: "send(slots, share::<F>(self.parties, data, self.next_turn(), coins))?;",
+            replacement: "let turn = self.next_turn();
+                let mut known: chacha20::ChaCha20Rng = rand_core::SeedableRng::seed_from_u64(turn);
+                send(slots, share::<F>(self.parties, data, turn, &mut known))?;",
+        }],
+        found_by: &[SHARES_DURABLE_LOADED.tests(&[LOADED_SEEDS])],
     },
 ];

@@ -100,6 +100,11 @@ impl Peers for Dealing<'_> {
 
     fn meet(&self) -> io::Result<()> {
         let lines = self.lines.map_or(&[][..], |lines| &lines.lines);
+        // One of them is this server itself.
+        if lines.iter().filter(|line| line.is_none()).count() > 1 {
+            let message = "a server of the volume is not in the list of peers of this server";
+            return Err(io::Error::new(ErrorKind::NotFound, message));
+        }
         let lines = || (1..).zip(lines).filter_map(|(number, line)| Some((number, line.as_ref()?)));
         let is_stopped = || self.service.admission.is_stopped();
         let reached = |(number, reached): (u8, io::Result<()>)| {

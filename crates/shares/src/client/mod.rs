@@ -140,12 +140,13 @@ impl<F: Field> Client<F> {
         if self.turns > 0 {
             return Err(ClientError::IsUsed.into());
         }
-        let mut blocks_of = vec![Vec::new(); self.tree.leaves() as usize];
+        // As secret as the positions.
+        let mut blocks_of = vec![Zeroizing::new(Vec::new()); self.tree.leaves() as usize];
         for address in 0..self.positions.blocks() {
             blocks_of[self.draw_leaf(coins).0 as usize].push(address);
         }
         let level = self.tree.height();
-        let is_full = |blocks: &Vec<usize>| blocks.len() > self.tree.slots();
+        let is_full = |blocks: &Zeroizing<Vec<usize>>| blocks.len() > self.tree.slots();
         if let Some(leaf) = blocks_of.iter().position(is_full) {
             return Err(ClientError::Overflow(BucketId::on_path(Leaf(leaf as u64), level)).into());
         }

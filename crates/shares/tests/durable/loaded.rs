@@ -1,5 +1,7 @@
 //! An array that holds something from its beginning.
 
+use std::collections::HashSet;
+
 use oblivio_core::Error;
 use oblivio_core::durable::{Contents, Want};
 use oblivio_shares::message::Request;
@@ -85,6 +87,21 @@ fn what_an_array_holds_from_its_beginning_does_not_show() {
         verdicts.add(format!("server {}", i + 1), uniformity(&counts));
     }
     verdicts.conclude();
+}
+
+/// Whoever could tell the seeds of the others would have all of the image.
+#[test]
+fn no_seed_is_drawn_twice_for_what_is_loaded() {
+    let mut seeds = HashSet::new();
+    for seed in 0..20 {
+        let owner = Owner::loaded(parties(3, 1), seed, some());
+        for request in owner.servers.world().seen.iter().flatten() {
+            if let Request::Put { share: Share::Drawn(seed), .. } = request {
+                assert!(seeds.insert(*seed));
+            }
+        }
+    }
+    assert!(seeds.len() >= 20 * 16);
 }
 
 /// Which leaf a block went to shows when it is accessed for the first time: it was drawn for it alone.

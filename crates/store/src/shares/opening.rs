@@ -117,7 +117,7 @@ impl SharedStore {
                 OpenErrorKind::Missing if first.is_some() && enough > colluding + 1 => error.with(
                     ". Others have it: if this one has lost its disk, make its shares anew with `oblivio shares repair`",
                 ),
-                OpenErrorKind::Unreachable => {
+                kind if kind == OpenErrorKind::Unreachable || enough == colluding + 1 => {
                     error.with(&format!(". {enough} of {count} servers have to be there"))
                 }
                 _ => error,

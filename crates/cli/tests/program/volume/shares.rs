@@ -375,16 +375,32 @@ fn a_damaged_share_is_noticed_when_it_is_read() {
     let world = World::new();
     let servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
-    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    world.good(&format!("create {volume} --size 256K {SMALL} --state client"));
     fs::write(world.path("data"), bytes(7, MIB / 4)).unwrap();
-    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    let write = format!("serve nbd {volume} --state client --run 'nbdcopy --flush data \"$uri\"'");
+    world.good(&write);
+    world.copy("client", "older");
+    world.good(&write);
+    // An old directory is refused, and what it knows of is rescued.
+    world.bad(&format!("check {volume} --state older"), 12, "");
+    world.bad(&format!("rescue {volume} of-old --state older"), 12, "");
+    assert!(fs::metadata(world.path("of-old")).is_ok());
     let leaves = ShareServers::folder(&world, 0).join("alice/disk/shares/leaves");
     let leaves = fs::File::options().read(true).write(true).open(leaves).unwrap();
     let mut damaged = vec![0; leaves.metadata().unwrap().len() as usize];
     leaves.read_exact_at(&mut damaged, 0).unwrap();
     damaged.iter_mut().filter(|byte| **byte != 0).for_each(|byte| *byte ^= 1);
     leaves.write_all_at(&damaged, 0).unwrap();
-    world.bad(&format!("check {volume}"), 7, "share");
+    world.bad(&format!("check {volume} --state client"), 7, "share");
+    // The seals say which two of three are right: a rescue takes those, and a repair that names another one removes nothing.
+    let repair = |server| format!("shares repair {volume} --server {server} --anyway");
+    for wrong in [2, 3] {
+        world.bad(&repair(wrong), 7, "Nothing was removed");
+    }
+    world.bad(&format!("rescue {volume} image --state client"), 7, "blocks that are lost: 0");
+    assert!(fs::read(world.path("image")).unwrap() == fs::read(world.path("data")).unwrap());
+    world.good(&repair(1));
+    world.good(&format!("check {volume} --state client --after-tampering"));
 }
 
 #[test]
