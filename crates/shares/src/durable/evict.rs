@@ -10,7 +10,7 @@ use oblivio_core::{Error, StoreError, StoreErrorKind};
 use super::access::{ShareArray, drawn};
 use super::known::overflow;
 use super::parts::{Part, Parts};
-use super::servers::{self, ask_some};
+use super::servers;
 use super::standing::sound;
 use crate::client::Next;
 use crate::message::{HostEpoch, Point, Request};
@@ -37,7 +37,7 @@ impl ShareArray {
             self.servers()?.wait_for_missing();
         }
         // Before the first one, links are made.
-        let mut hope = if self.has_met { Hope::Some } else { Hope::Links };
+        let mut hope = if self.has_met { Hope::Left } else { Hope::Links };
         // How often links were missing, one time after the other.
         let mut missing = 0;
         for tries in 1.. {
@@ -48,8 +48,8 @@ impl ShareArray {
                 Attempted::Failed(failed) => Hope::after(failed.iter().map(|(_, error)| error)),
             };
             let is_worth_it = match hope {
-                Hope::None => false,
-                Hope::Some => tries < TRIES_MIN,
+                Hope::Gone => false,
+                Hope::Left => tries < TRIES_MIN,
                 Hope::Links => {
                     missing += 1;
                     self.servers()?.wait_for_links(missing) || tries < TRIES_MIN
@@ -84,7 +84,7 @@ impl ShareArray {
             return Ok(Attempted::Through);
         }
         let go_back = |through: &bool| through.then_some(Request::GoBack { evictions: number });
-        let failed = self.failures(is_through.iter().map(go_back).collect())?;
+        let failed = servers::failures(self.servers()?, is_through.iter().map(go_back).collect());
         if !failed.is_empty() {
             return Ok(Attempted::Failed(failed));
         }
@@ -95,7 +95,8 @@ impl ShareArray {
         // All are here, and none is further than others can be.
         let parties = self.params.parties;
         if makes_links {
-            let failed = self.failures(vec![Some(Request::Meet); parties.servers()])?;
+            let meet = vec![Some(Request::Meet); parties.servers()];
+            let failed = servers::failures(self.servers()?, meet);
             if !failed.is_empty() {
                 return Ok(Attempted::Failed(failed));
             }
@@ -108,18 +109,8 @@ impl ShareArray {
         let requests = evictions
             .into_iter()
             .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
-        let failed = self.failures(requests.collect())?;
+        let failed = servers::failures(self.servers()?, requests.collect());
         Ok(if failed.is_empty() { Attempted::Through } else { Attempted::Failed(failed) })
-    }
-
-    /// Asks some of the servers, and tells which have not done it.
-    fn failures(
-        &mut self,
-        requests: Vec<Option<Request>>,
-    ) -> Result<Vec<(usize, StoreError)>, Error> {
-        let said = ask_some(self.servers()?, requests).into_iter().enumerate();
-        let said = said.filter_map(|(server, said)| Some((server, servers::done(said?).err()?)));
-        Ok(said.collect())
     }
 
     /// The error about an eviction that is given up. The volume can be opened again, and begins it anew.
@@ -199,9 +190,9 @@ const TRIES_MIN: u32 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hope {
     /// Nothing.
-    None,
+    Gone,
     /// It may go better.
-    Some,
+    Left,
     /// Links may come back.
     Links,
 }
@@ -211,11 +202,11 @@ impl Hope {
     fn after<'f>(failed: impl Iterator<Item = &'f StoreError> + Clone) -> Self {
         let is = |kind| failed.clone().any(|error| error.kind() == kind);
         if is(StoreErrorKind::Full) || is(StoreErrorKind::Damaged) {
-            Self::None
+            Self::Gone
         } else if is(StoreErrorKind::Unreachable) {
             Self::Links
         } else {
-            Self::Some
+            Self::Left
         }
     }
 }

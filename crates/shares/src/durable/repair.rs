@@ -48,9 +48,7 @@ pub fn check_others(
     let setups = params.parties.numbers().zip(&sources).map(|(number, is_source)| {
         is_source.then(|| Request::Setup(params.setup(number, keys.clone())))
     });
-    let said = ask_some(servers, setups.collect()).into_iter().enumerate();
-    let others = said.filter_map(|(server, said)| Some((server, servers::done(said?).err()?)));
-    let others: Vec<_> = others.collect();
+    let others = servers::failures(servers, setups.collect());
     if !others.is_empty() {
         return Err(servers::failure(servers, others, NOTHING_WAS_DONE));
     }
@@ -233,11 +231,9 @@ fn settle(
         let is_ahead = claim.is_some_and(|there| there.evictions > at.evictions);
         is_ahead.then_some(Request::GoBack { evictions: at.evictions })
     };
-    let said = ask_some(servers, claims.iter().map(go_back).collect());
-    for (server, said) in said.into_iter().enumerate() {
-        if let Some(Err(error)) = said.map(servers::done) {
-            return Err(servers::failure(servers, vec![(server, error)], OTHERS_ARE_NEEDED));
-        }
+    let failed = servers::failures(servers, claims.iter().map(go_back).collect());
+    if !failed.is_empty() {
+        return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
     }
     let is_source = |claim: &Option<Point>| claim.is_some_and(|there| counts(&there));
     Ok((at, claims.iter().map(is_source).collect()))

@@ -71,6 +71,15 @@ pub(super) fn done(said: Said) -> Result<(), StoreError> {
     }
 }
 
+/// Asks those servers for which there is something to do. Tells which have not done it.
+pub(super) fn failures(
+    servers: &mut dyn ShareServers,
+    requests: Vec<Option<Request>>,
+) -> Vec<(usize, StoreError)> {
+    let said = ask_some(servers, requests).into_iter().enumerate();
+    said.filter_map(|(server, said)| Some((server, done(said?).err()?))).collect()
+}
+
 /// How far all servers are.
 pub(super) fn epochs(servers: &mut dyn ShareServers) -> Vec<Result<HostEpoch, StoreError>> {
     let requests = vec![Request::Epoch; servers.count()];
