@@ -72,6 +72,11 @@ impl Cache {
         set[0].replace(Victim { line, dirty })
     }
 
+    /// All lines in it, set after set.
+    pub fn lines(&self) -> impl Iterator<Item = u64> {
+        self.places.iter().flatten().map(|held| held.line)
+    }
+
     /// The line that goes next from set `number`, if the set is full.
     pub fn next_victim(&self, number: u64) -> Option<Victim> {
         let start = number as usize * self.ways;

@@ -77,7 +77,7 @@ pub(crate) enum RunCommand {
     #[command(
         after_help = "Examples:\n  oblivio lab run evaluation --quick\n  oblivio lab run evaluation --quick --figure fig10 fig14\n  oblivio lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\nAt --levels 24 a run takes about 2 GB: give --jobs if there is not as much for each processor."
     )]
-    Evaluation(EvaluationArgs),
+    Evaluation(Box<EvaluationArgs>),
     /// Where are blocks in the tree, and what does IR-Alloc make of it?
     ///
     /// Makes paths without timing them, as programs and as chance ask for them, and looks where blocks are

@@ -29,9 +29,15 @@ pub(crate) struct SwitchArgs {
     /// What the ORAM holds before the first request.
     #[arg(long, value_enum, default_value_t = InitialName::Placed)]
     pub(crate) initial: InitialName,
-    /// How many lines the processor may fetch at once [default: as many as its instructions ask for].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
-    pub(crate) fetch_room: Option<u64>,
+    /// How many lines the processor may fetch at once.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub(crate) fetch_room: u64,
+    /// Each path of the ORAM stops retirement until it is read: a front end in order, with --fetch-room 1.
+    #[arg(long)]
+    pub(crate) paths_stop_retirement: bool,
+    /// DRAM answers the reads of evictions and dummies from the queue of their writes, so that they cost half.
+    #[arg(long)]
+    pub(crate) write_queue_answers: bool,
     /// Places in the PLB for each block of the position map: 1 makes it direct-mapped.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) plb_ways: u16,
@@ -67,6 +73,8 @@ impl SwitchArgs {
             layout: self.layout.into(),
             initial: self.initial.into(),
             fetch_room: self.fetch_room,
+            paths_stop_retirement: self.paths_stop_retirement,
+            write_queue_answers: self.write_queue_answers,
             write_marks: requests.write_marks.unwrap_or(Switches::PAPER.write_marks),
             pages: requests.pages.into(),
             plb_ways: self.plb_ways,

@@ -46,6 +46,7 @@ fn plan(args: &EvaluationArgs) -> Plan {
         leaf_level: args.levels.unwrap_or(plan.scale.leaf_level),
         records,
         warm_up: args.warm_up.unwrap_or(records / 4),
+        llc_warm_up: args.fill_llc.unwrap_or(plan.scale.llc_warm_up),
     };
     let switches = args.switches.switches(&args.requests, plan.switches.llc_bytes);
     Plan { scale, switches, seed: args.runs.seed }

@@ -10,7 +10,7 @@ use oblivio_lab::evaluation::{Plan, Switches, Variant, make, place};
 use oblivio_sim::SimError;
 use oblivio_sim::controller::OramSpec;
 use oblivio_sim::dram::Dram;
-use oblivio_sim::system::{self, Progress, SystemSpec};
+use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
 use oblivio_sim::trace::Record;
 
 use crate::args::SimulateArgs;
@@ -33,10 +33,11 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<(), CliError> {
     }
     let work = Work::of(args, lines(args, &spec)?)?;
     let Work { name, records, counted, warm_up } = work;
+    let fills = WarmUp { llc_records: args.fill_llc, records: warm_up };
 
     let bar = progress::bar_of(counted + warm_up, "records");
     let watch = Watch { bar, warm_up, stopwatch: Stopwatch::start(), warm: Cell::new(None) };
-    let outcome = system::run(&spec, records, warm_up, args.seed, &watch)
+    let outcome = system::run(&spec, records, fills, args.seed, &watch)
         .map_err(|error| refusal(args.spec.as_deref(), error))?;
     watch.bar.finish_and_clear();
     let seconds = watch.stopwatch.elapsed().as_secs_f64();
@@ -102,7 +103,7 @@ struct Work {
 
 impl Work {
     fn of(args: &SimulateArgs, lines: u64) -> Result<Self, CliError> {
-        let seed = args.seed;
+        let (seed, fill) = (args.seed, args.fill_llc);
         let scale = |records: u64| (records, args.warm_up.unwrap_or(records / 4));
         let (trace, (counted, warm_up)) = match (&args.trace, &args.made) {
             (Some(path), _) => {
@@ -120,11 +121,12 @@ impl Work {
             (None, made) => {
                 let (counted, warm_up) = scale(args.records.unwrap_or(MADE_RECORDS));
                 let name = made.as_deref().unwrap_or_default();
-                let trace = make(name, (counted + warm_up) as usize, lines, seed)?;
+                let trace = make(name, (fill + counted + warm_up) as usize, lines, seed)?;
                 (trace, (counted, warm_up))
             }
         };
-        let records = place(&trace, counted + warm_up, lines, args.requests.pages.into(), seed)?;
+        let all = fill + counted + warm_up;
+        let records = place(&trace, all, lines, args.requests.pages.into(), seed)?;
         Ok(Self { name: trace.name().to_owned(), records, counted, warm_up })
     }
 }

@@ -44,9 +44,10 @@ const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 const RECORDS: std::ops::RangeInclusive<u64> = 100..=oblivio_sim::trace::RECORDS_MAX as u64 / 2;
 
 impl Plan {
-    /// The evaluation of the book: the paper's sizes.
+    /// The evaluation of the book: the paper's sizes. A whole turn of a trace fills the LLC.
     pub fn full() -> Self {
-        Self::new(24, 1_000_000)
+        let full = Self::new(24, 1_000_000);
+        Self { scale: Scale { llc_warm_up: 2_000_000, ..full.scale }, ..full }
     }
 
     /// A small tree, few records, and an LLC small enough for them: the figures are rough.
@@ -56,9 +57,9 @@ impl Plan {
     }
 
     /// Table I with leaves on `leaf_level`, and so many records of each trace after a quarter as many that
-    /// fill the caches.
+    /// fill the caches, with an LLC that is empty at first.
     pub fn new(leaf_level: u8, records: u64) -> Self {
-        let scale = Scale { leaf_level, records, warm_up: records / 4 };
+        let scale = Scale { leaf_level, records, warm_up: records / 4, llc_warm_up: 0 };
         Self { scale, switches: Switches::PAPER, seed: 1 }
     }
 
@@ -155,9 +156,10 @@ impl Plan {
     /// How `run` is called in results. Runs with the same key and specification are the same.
     pub fn key(&self, run: &Run) -> String {
         let Run { variant, workload, scale, switches } = run;
-        let Scale { leaf_level, records, warm_up } = scale;
+        let Scale { leaf_level, records, warm_up, llc_warm_up } = scale;
         let (switches, seed) = (switches.key(), self.seed);
-        format!("{variant}/{workload}/L{leaf_level}/{switches}/{warm_up}+{records}/seed{seed}")
+        let llc = if *llc_warm_up > 0 { format!("{llc_warm_up}+") } else { String::new() };
+        format!("{variant}/{workload}/L{leaf_level}/{switches}/{llc}{warm_up}+{records}/seed{seed}")
     }
 
     /// The seed of a workload: the same for all machines.

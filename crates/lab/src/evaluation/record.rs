@@ -13,12 +13,20 @@ pub struct Scale {
     pub records: u64,
     /// Records before them.
     pub warm_up: u64,
+    /// Records before those, which fill the LLC alone and take no time.
+    #[serde(default)]
+    pub llc_warm_up: u64,
 }
 
 impl Scale {
-    /// Those that count, and those before.
-    pub(super) fn all_records(self) -> u64 {
+    /// Those that take time: those that count, and those before.
+    pub(super) fn timed_records(self) -> u64 {
         self.records + self.warm_up
+    }
+
+    /// Those that are taken from the trace.
+    pub(super) fn all_records(self) -> u64 {
+        self.timed_records() + self.llc_warm_up
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-use oblivio_sim::system::{self, Progress, SystemSpec};
+use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
 use oblivio_sim::trace::{Kind, Record};
 
 use super::plan::{Plan, Run};
@@ -37,7 +37,7 @@ pub fn run(
             programs.records(&run.workload, records, lines, run.switches.pages, plan.seed)?;
         }
     }
-    host.planned(runs.iter().map(|run| run.scale.all_records()).sum());
+    host.planned(runs.iter().map(|run| run.scale.timed_records()).sum());
     workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host))
 }
 
@@ -55,12 +55,13 @@ fn one(
     let trace = programs.records(&run.workload, records, lines, run.switches.pages, seed)?;
     let checksum = checksum(&trace);
     if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, checksum, &spec)) {
-        host.made(records);
+        host.made(scale.timed_records());
         return Ok(same.clone());
     }
     let (start, progress) = (host.seconds(), Told { host, told: Cell::new(0) });
-    let outcome = system::run(&spec, trace, scale.warm_up, seed, &progress)?;
-    progress.records(records);
+    let warm_up = WarmUp { llc_records: scale.llc_warm_up, records: scale.warm_up };
+    let outcome = system::run(&spec, trace, warm_up, seed, &progress)?;
+    progress.records(scale.timed_records());
     let record = RunRecord {
         key,
         variant: run.variant.clone(),

@@ -34,6 +34,10 @@ pub struct Setting {
     pub initial: Option<Initial>,
     /// How many lines the processor may fetch at once.
     pub fetch_room: Option<u64>,
+    /// Whether each path stops retirement until it is read.
+    pub paths_stop_retirement: Option<bool>,
+    /// Whether DRAM answers the reads of evictions and dummies from the queue of their writes.
+    pub write_queue_answers: Option<bool>,
     /// When write-backs come before reads.
     pub write_marks: Option<WriteMarks>,
     /// Where the pages of programs lie.
@@ -57,7 +61,11 @@ impl Setting {
             fetch_on_write_miss: self.fetch_on_write_miss.unwrap_or(switches.fetch_on_write_miss),
             layout: self.layout.unwrap_or(switches.layout),
             initial: self.initial.unwrap_or(switches.initial),
-            fetch_room: self.fetch_room.or(switches.fetch_room),
+            fetch_room: self.fetch_room.unwrap_or(switches.fetch_room),
+            paths_stop_retirement: self
+                .paths_stop_retirement
+                .unwrap_or(switches.paths_stop_retirement),
+            write_queue_answers: self.write_queue_answers.unwrap_or(switches.write_queue_answers),
             write_marks: self.write_marks.unwrap_or(switches.write_marks),
             pages: self.pages.unwrap_or(switches.pages),
             plb_ways: self.plb_ways.unwrap_or(switches.plb_ways),

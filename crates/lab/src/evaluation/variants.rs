@@ -26,8 +26,12 @@ pub struct Switches {
     pub layout: Layout,
     /// What the ORAM holds before the first request.
     pub initial: Initial,
-    /// How many lines the processor may fetch at once. Nothing: as many as its instructions ask for.
-    pub fetch_room: Option<u64>,
+    /// How many lines the processor may fetch at once.
+    pub fetch_room: u64,
+    /// Whether each path stops retirement until it is read.
+    pub paths_stop_retirement: bool,
+    /// Whether DRAM answers the reads of evictions and dummies from the queue of their writes.
+    pub write_queue_answers: bool,
     /// When write-backs come before reads.
     pub write_marks: WriteMarks,
     /// Where the pages of programs lie.
@@ -62,7 +66,9 @@ impl Switches {
         fetch_on_write_miss: false,
         layout: Layout::Balanced,
         initial: Initial::Placed,
-        fetch_room: None,
+        fetch_room: 16,
+        paths_stop_retirement: false,
+        write_queue_answers: false,
         write_marks: WriteMarks { high: 40, low: 20 },
         pages: Pages::Scattered,
         plb_ways: 1,
@@ -86,14 +92,16 @@ impl Switches {
     }
 
     /// What is not as in [`Self::PAPER`], of that which few figures touch.
-    fn unusual(&self) -> [String; 7] {
+    fn unusual(&self) -> [String; 9] {
         let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
         let Self { tree_top_ways, stash_blocks, .. } = self;
         let WriteMarks { high, low } = self.write_marks;
         let if_set = |is_set: bool, name: String| if is_set { name } else { String::new() };
         [
             if_set(*fetch_on_write_miss, ",fetch".to_owned()),
-            fetch_room.map_or_else(String::new, |room| format!(",room{room}")),
+            if_set(*fetch_room != Self::PAPER.fetch_room, format!(",room{fetch_room}")),
+            if_set(self.paths_stop_retirement, ",stops".to_owned()),
+            if_set(self.write_queue_answers, ",queue".to_owned()),
             if_set(self.write_marks != Self::PAPER.write_marks, format!(",marks{high}-{low}")),
             match pages {
                 Pages::Scattered => String::new(),
@@ -224,6 +232,8 @@ impl Variant {
         system.processor.llc_bytes = switches.llc_bytes;
         system.processor.fetch_on_write_miss = switches.fetch_on_write_miss;
         system.processor.fetch_room = switches.fetch_room;
+        system.processor.paths_stop_retirement = switches.paths_stop_retirement;
+        system.controller.write_queue_answers = switches.write_queue_answers;
         system.oram = changed.map(|change| {
             let mut oram = baseline(leaf_level, switches);
             change(&mut system, &mut oram);
@@ -309,7 +319,9 @@ mod tests {
         assert_eq!(usual, "when-idle-1000,x16,4ch,2097152b,balanced,placed");
         let unusual = Switches {
             fetch_on_write_miss: true,
-            fetch_room: Some(8),
+            fetch_room: 8,
+            paths_stop_retirement: true,
+            write_queue_answers: true,
             write_marks: WriteMarks { high: 1, low: 0 },
             pages: Pages::InOrder,
             plb_ways: 4,
@@ -319,7 +331,7 @@ mod tests {
         };
         assert_eq!(
             unusual.key(),
-            usual.clone() + ",fetch,room8,marks1-0,in-order,plb4,16ways,stash300"
+            usual.clone() + ",fetch,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300"
         );
         let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
         assert_eq!(as_is.key(), usual + ",as-is");

@@ -39,6 +39,7 @@ pub use tally::ControllerTally;
 
 use std::collections::VecDeque;
 
+use oblivio_core::store::TreeId;
 use serde::{Deserialize, Serialize};
 
 use crate::{Cycle, SimError};
@@ -61,6 +62,9 @@ pub struct PathTimes {
 pub trait Bus {
     /// Reads a path and writes it back, from `start` on.
     fn carry(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
+
+    /// Writes a path whose reads are answered from the queue of these writes.
+    fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
 }
 
 /// What a controller does with time. [`Default`] is Table I of IR-ORAM.
@@ -75,6 +79,10 @@ pub struct ControllerSpec {
     pub on_chip: Cycle,
     /// When write-backs come before reads.
     pub write_marks: WriteMarks,
+    /// Whether DRAM answers the reads of a path that nobody waits for, an eviction or a dummy, from the queue of its own
+    /// writes, so that such a path costs half. No paper says so; published simulators seem to do it.
+    #[serde(default)]
+    pub write_queue_answers: bool,
 }
 
 impl Default for ControllerSpec {
@@ -84,9 +92,13 @@ impl Default for ControllerSpec {
             early_write_backs: false,
             on_chip: 10,
             write_marks: WriteMarks { high: 40, low: 20 },
+            write_queue_answers: false,
         }
     }
 }
+
+/// That of two which ends a round.
+const MAIN_TREE: TreeId = TreeId(0);
 
 /// The controller, with its ORAM. `T` names a read.
 pub struct Controller<B, T> {
@@ -112,6 +124,13 @@ pub enum Told<T> {
     Answer(T, Cycle),
     /// A write-back that waited is taken.
     Taken(Cycle),
+    /// A path is read, whatever it is for, from its start to before the end of its reads.
+    Read {
+        /// When it starts.
+        from: Cycle,
+        /// When the last of its blocks has come.
+        until: Cycle,
+    },
 }
 
 impl<B: Bus, T: Copy> Controller<B, T> {
@@ -185,6 +204,43 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         }
     }
 
+    /// The LLC holds `line` already before time begins. Only delayed remapping has something to do: it takes the block
+    /// out of the ORAM, by paths that take no time.
+    ///
+    /// # Errors
+    /// [`SimError::Engine`] when there is no such line.
+    pub fn holds(&mut self, line: u64) -> Result<(), SimError> {
+        if self.remap == Remap::Delayed {
+            self.make_ready()?;
+            if !self.engine.take_on_client(line)? {
+                self.engine.take(line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what [`Self::holds`] began. Time begins with a whole round of the pattern of two trees.
+    ///
+    /// # Errors
+    /// [`SimError::Engine`], as any path.
+    pub fn begin(&mut self) -> Result<(), SimError> {
+        self.make_ready()?;
+        let mut untimed = Vec::new();
+        self.log.move_to(&mut untimed);
+        while untimed.pop().is_some_and(|last: PathAccess| last.tree != MAIN_TREE) {
+            self.engine.dummy()?;
+            self.log.move_to(&mut untimed);
+        }
+        Ok(())
+    }
+
+    fn make_ready(&mut self) -> Result<(), SimError> {
+        while !self.engine.is_ready() {
+            self.engine.evict()?;
+        }
+        Ok(())
+    }
+
     /// When it acts next, as long as no other request comes.
     pub fn next_slot(&self) -> Option<Cycle> {
         let is_under_way = !self.chain.is_empty() || !self.engine.is_ready();
@@ -215,7 +271,12 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             }
         }
         let Some(path) = self.chain.pop_front() else { return Ok(()) };
-        let times = self.bus.carry(&path, slot);
+        let nobody_waits = matches!(path.purpose, Purpose::Eviction | Purpose::Dummy);
+        let times = match nobody_waits && self.spec.write_queue_answers {
+            true => self.bus.carry_writes(&path, slot),
+            false => self.bus.carry(&path, slot),
+        };
+        told.push(Told::Read { from: slot, until: times.read });
         self.slots.take(slot, times.end);
         self.tally.count(&path, times.end - slot);
         self.tally.stash_blocks_max = self.tally.stash_blocks_max.max(self.engine.stash_blocks());

@@ -27,6 +27,11 @@ impl Bus for FixedBus {
         self.0.borrow_mut().push((*path, start));
         PathTimes { read: start + READ, end: start + PATH }
     }
+
+    fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes {
+        self.0.borrow_mut().push((*path, start));
+        PathTimes { read: start, end: start + PATH - READ }
+    }
 }
 
 /// A controller, a cache that nobody uses, and what they did.
@@ -36,6 +41,7 @@ struct Bench {
     carried: Carried,
     answers: Vec<Option<Cycle>>,
     taken: usize,
+    reads: Vec<(Cycle, Cycle)>,
     now: Cycle,
 }
 
@@ -44,7 +50,8 @@ impl Bench {
         let carried = Carried::default();
         let controller = Controller::new(oram, spec, FixedBus(Rc::clone(&carried)), 1).unwrap();
         let cache = Cache::new(CacheShape { lines: 64, ways: 4 }).unwrap();
-        Self { controller, cache, carried, answers: Vec::new(), taken: 0, now: 0 }
+        let (answers, reads) = (Vec::new(), Vec::new());
+        Self { controller, cache, carried, answers, taken: 0, reads, now: 0 }
     }
 
     /// Lets the controller act until `until`.
@@ -72,6 +79,7 @@ impl Bench {
                     assert_eq!(self.answers[name].replace(at), None, "answered once");
                 }
                 Told::Taken(_) => self.taken += 1,
+                Told::Read { from, until } => self.reads.push((from, until)),
             }
         }
     }
@@ -142,6 +150,8 @@ fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
     assert_eq!(tally.paths(), bench.carried.borrow().len() as u64);
     assert_eq!(tally.busy, PATH * tally.paths());
     assert!(bench.starts().is_sorted_by(|a, b| a + PATH <= *b), "one path at a time");
+    let reads = bench.starts().into_iter().map(|start| (start, start + READ));
+    assert!(reads.eq(bench.reads.iter().copied()), "each path is read");
     bench.controller.check_invariants().unwrap();
     bench
 }
@@ -234,6 +244,52 @@ fn a_tree_top_in_sets_saves_what_a_dedicated_one_reads() {
     let [dedicated, sets] = [OramSpec { tree_top_ways: None, ..in_sets() }, in_sets()]
         .map(|oram| asked_by_chance(&oram, &at(Pace::Free), 1).controller.tally());
     assert!(sets.served_on_client > dedicated.served_on_client + 20, "{sets:?} {dedicated:?}");
+}
+
+/// A dummy then takes the time of its writes alone, and so does an eviction; what somebody waits for is read.
+#[test]
+fn what_nobody_waits_for_may_be_answered_from_the_queue_of_writes() {
+    let mut oram = small();
+    oram.slots[2..9].fill(1);
+    (oram.slots[9], oram.stash_blocks_max) = (6, 5);
+    let spec = ControllerSpec { write_queue_answers: true, ..at(Pace::Gap(200)) };
+    let mut bench = Bench::new(&oram, &spec);
+    let mut coins = StdRng::seed_from_u64(3);
+    for _ in 0..300 {
+        bench.read(coins.random_range(0..oram.data_blocks));
+        bench.run(bench.now + 2500);
+    }
+    let tally = bench.controller.tally();
+    let halved = tally.evictions + tally.dummies;
+    assert!(tally.evictions > 10 && tally.dummies > 10, "{tally:?}");
+    assert_eq!(tally.busy, PATH * tally.paths() - READ * halved);
+    assert_eq!(tally.busy_evicting, (PATH - READ) * tally.evictions);
+    assert_eq!(bench.reads.iter().filter(|(from, until)| from == until).count() as u64, halved);
+}
+
+/// What the LLC holds before time begins is out of the ORAM, at no time, and the pattern begins with a whole round.
+#[test]
+fn what_is_held_at_first_is_out_of_an_oram_with_delayed_remapping() {
+    for oram in [OramSpec { remap: Remap::Delayed, ..in_sets() }, with_delayed_rho(), small()] {
+        let mut bench = Bench::new(&oram, &at(Pace::Free));
+        let held = 0..200;
+        held.clone().for_each(|line| bench.controller.holds(line).unwrap());
+        bench.controller.begin().unwrap();
+        assert!(bench.carried.borrow().is_empty());
+        if oram.remap == Remap::Delayed {
+            held.clone().for_each(|line| bench.controller.leaves(line, true, 0));
+        }
+        bench.run(10_000_000);
+        held.for_each(|line| bench.read(line));
+        bench.run(20_000_000);
+        assert!(bench.answers.iter().all(Option::is_some));
+        bench.controller.check_invariants().unwrap();
+        if oram.rho.is_some() {
+            for (number, (path, _)) in bench.carried.borrow().iter().enumerate() {
+                assert_eq!(path.tree, TreeId(u16::from(number % 3 != 2)));
+            }
+        }
+    }
 }
 
 #[test]

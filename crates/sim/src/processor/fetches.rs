@@ -70,14 +70,18 @@ impl Fetches {
         Wait { id, merged }
     }
 
-    /// Ends a wait: when the line came. `None`: it is not known yet.
-    pub(super) fn end(&mut self, wait: Wait) -> Option<Cycle> {
+    /// When the line of a wait came. `None`: it is not known yet.
+    pub(super) fn answered(&self, wait: Wait) -> Option<Cycle> {
+        self.kept[self.place(wait.id)].answered
+    }
+
+    /// Ends a wait whose line came.
+    pub(super) fn end(&mut self, wait: Wait) {
         let place = self.place(wait.id);
         let fetch = &mut self.kept[place];
-        let at = fetch.answered?;
         fetch.waiting -= 1;
-        self.merges += u64::from(wait.merged.is_some_and(|now| now < at));
-        Some(at)
+        let waited = |now| fetch.answered.is_some_and(|at| now < at);
+        self.merges += u64::from(wait.merged.is_some_and(waited));
     }
 
     /// `line` left the LLC, and if it comes back, then by another way.

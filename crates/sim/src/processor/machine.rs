@@ -1,7 +1,7 @@
 //! The LLC between the pipeline and memory.
 
 use super::fetches::Fetches;
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, When};
 use super::request::{FetchId, Next, Request};
 use super::room::Room;
 use super::spec::ProcessorSpec;
@@ -21,7 +21,7 @@ pub struct Processor<Records> {
     llc_latency: Cycle,
     fetch_on_write_miss: bool,
     fetches: Fetches,
-    fetch_room: Option<Room>,
+    fetch_room: Room,
     write_back_room: Room,
     /// The victim of an instruction that also fetched: it is told after that.
     victim: Option<(Cycle, Request)>,
@@ -49,7 +49,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
             llc_latency: spec.llc_latency,
             fetch_on_write_miss: spec.fetch_on_write_miss,
             fetches: Fetches::default(),
-            fetch_room: spec.fetch_room.map(Room::new),
+            fetch_room: Room::new(spec.fetch_room),
             write_back_room: Room::new(spec.write_back_room),
             victim: None,
             in_the_way: None,
@@ -61,14 +61,17 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Ok(new)
     }
 
-    /// Puts what `records` use into the LLC, without time, requests or counting. To be done before the
-    /// first [`next`](Self::next).
-    pub fn warm_llc(&mut self, records: impl IntoIterator<Item = Record>) {
-        for Record { kind, line, .. } in records {
+    /// Puts what the next `records` of the trace use into the LLC, without time, requests or counting. To be done
+    /// before the first [`next`](Self::next).
+    pub fn fill_llc(&mut self, records: u64) {
+        for _ in 0..records {
+            let Some((_, Record { kind, line, .. })) = self.current else { return };
             let writes = kind == Kind::Write;
             if !self.llc.touch(line, writes) {
                 self.llc.insert(line, writes);
             }
+            // The first instruction of the rest is the first of all.
+            self.current = self.records.next().map(|record| (record.gap.into(), record));
         }
     }
 
@@ -85,10 +88,12 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
             if let Some((at, request)) = self.victim.take() {
                 return Next::Ask { at, request };
             }
-            let Some((index, record)) = self.current else { return self.end() };
+            let Some((index, record)) = self.current else { return self.end(horizon) };
             let stalls = &mut self.tally.stalls;
-            let Some(free) = self.pipeline.reach(index, &mut self.fetches, stalls) else {
-                return Next::Waits;
+            let free = match self.pipeline.reach(index, &mut self.fetches, stalls, horizon) {
+                When::At(cycle) => cycle,
+                When::Later(at) => return Next::Later { at },
+                When::Waits => return Next::Waits,
             };
             if free > horizon {
                 return Next::Later { at: free };
@@ -119,24 +124,32 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         }
     }
 
-    /// Memory answers fetch `id` at cycle `at`. Where [`ProcessorSpec::fetch_room`] is limited, answers
-    /// must be told in order of time.
+    /// Memory answers fetch `id` at cycle `at`: to be told before instructions of later cycles are pulled, since
+    /// they may use its [room](ProcessorSpec::fetch_room).
     ///
     /// # Panics
-    /// When it was answered before, when `at` is before it was asked for, or out of order.
+    /// When it was answered before, or `at` is before it was asked for.
     pub fn answer(&mut self, id: FetchId, at: Cycle) {
         self.fetches.answer(id, at);
-        if let Some(room) = &mut self.fetch_room {
-            room.free(at);
-        }
+        self.fetch_room.free(at);
     }
 
-    /// Memory takes one of the write-backs at cycle `at`, no matter which. To be told in order of time.
+    /// Memory takes one of the write-backs at cycle `at`, no matter which: to be told before instructions of
+    /// later cycles are pulled.
     ///
     /// # Panics
-    /// When there is none, or it is told out of order.
+    /// When there is none.
     pub fn written_back(&mut self, at: Cycle) {
         self.write_back_room.free(at);
+    }
+
+    /// Nothing retires from cycle `from` to before `until`: a path is read. To be told before it is pulled up to
+    /// `from`, in order of time.
+    ///
+    /// # Panics
+    /// When this processor's retirement [cannot be stopped](ProcessorSpec::paths_stop_retirement).
+    pub fn stop_retirement(&mut self, from: Cycle, until: Cycle) {
+        self.pipeline.stop(from, until);
     }
 
     /// Notes that `line` was written to memory early, at the start of cycle `at`: it is as memory has it.
@@ -161,12 +174,15 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Tally { merges: self.fetches.merges(), ..self.tally }
     }
 
-    fn end(&mut self) -> Next {
+    fn end(&mut self, horizon: Cycle) -> Next {
         let Some(last) = self.tally.instructions.checked_sub(1) else {
             return Next::Done { at: 0 };
         };
-        let retires = self.pipeline.retires(last, &mut self.fetches);
-        retires.map_or(Next::Waits, |at| Next::Done { at })
+        match self.pipeline.retires(last, &mut self.fetches, horizon) {
+            When::At(at) => Next::Done { at },
+            When::Later(at) => Next::Later { at },
+            When::Waits => Next::Waits,
+        }
     }
 
     /// Goes to the next record.
@@ -205,9 +221,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         let victim = self.llc.insert(line, kind == Kind::Write).map(|victim| self.evict(victim));
         let id = self.fetches_for(kind).then(|| {
             self.fetches.forget_before(cycle);
-            if let Some(room) = &mut self.fetch_room {
-                room.fill();
-            }
+            self.fetch_room.fill();
             self.fetches.start(line, asked)
         });
         if kind == Kind::Write {
@@ -249,8 +263,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
             Some(_) => self.write_back_room.free_since()?,
             None => self.cleaned,
         };
-        let limited = self.fetch_room.as_ref().filter(|_| self.fetches_for(kind));
-        let fetch = limited.map_or(Some(0), Room::free_since)?;
+        let fetch = if self.fetches_for(kind) { self.fetch_room.free_since()? } else { 0 };
         Some((write_back, fetch))
     }
 

@@ -18,6 +18,8 @@
 //!   after that, the fetch before the victim.
 //! - A read of a line under way waits for the same answer. A line that left before it came is asked for
 //!   again.
+//! - Where a path of an ORAM [stops retirement](ProcessorSpec::paths_stop_retirement), nothing retires from the
+//!   cycle in which it starts until it is read.
 //! - Nobody waits for a write. Where a changed line must leave and there is no room for a write-back, or
 //!   for a fetch that is needed, the instruction is fetched when there is.
 //!
@@ -71,5 +73,5 @@ mod tally;
 
 pub use machine::Processor;
 pub use request::{FetchId, Next, Request};
-pub use spec::ProcessorSpec;
+pub use spec::{FETCH_ROOM_MAX, ProcessorSpec};
 pub use tally::{Stalls, Tally};

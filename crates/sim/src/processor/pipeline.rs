@@ -13,6 +13,10 @@
 //! fetch jumps only where retirement jumped `rob` instructions before, or where somebody wants it to.
 //! So it is enough to follow the jumps, however many instructions lie between them.
 //!
+//! Where retirement can be *stopped* from outside, a stop makes it jump as well: the first instruction that would
+//! retire in it takes the first slot after it. A stop is told when it begins and not before, so nothing is decided then
+//! that comes after the caller's horizon.
+//!
 //! A jump of retirement that leads to one of fetch leads to a further one only if the reorder buffer is
 //! smaller than `width * depth`. Such a processor costs a few steps for each `rob` instructions.
 
@@ -36,6 +40,28 @@ pub(super) struct Pipeline {
     holding: VecDeque<Jump>,
     /// Where retirement may have to jump, in order.
     completing: VecDeque<Completion>,
+    /// Whether retirement is stopped now and then.
+    can_stop: bool,
+    /// Stops that retirement has not passed, in order of time and apart from each other.
+    stops: VecDeque<Stop>,
+}
+
+/// Cycles from `from` to before `until`, in which nothing retires.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    from: Cycle,
+    until: Cycle,
+}
+
+/// When something happens to an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// At this cycle.
+    At(Cycle),
+    /// At this cycle, which is past the horizon, or later.
+    Later(Cycle),
+    /// That depends on a fetch that has not been answered.
+    Waits,
 }
 
 /// Instruction `index` takes `slot`, and those after it the next ones up to the next jump.
@@ -70,33 +96,54 @@ impl Pipeline {
             retired: Jump { index: 0, slot: 0 },
             holding: VecDeque::new(),
             completing: VecDeque::from([first]),
+            can_stop: spec.paths_stop_retirement,
+            stops: VecDeque::new(),
         }
     }
 
-    /// Fetches all instructions before `index`, none of which uses the LLC. Answers when `index` may be
-    /// fetched. `None`: that depends on a fetch that has not been answered.
+    /// Nothing retires from cycle `from`, which is past all horizons so far, to before `until`.
+    pub(super) fn stop(&mut self, from: Cycle, until: Cycle) {
+        assert!(self.can_stop, "the retirement of this processor is not stopped by paths");
+        match self.stops.back_mut() {
+            Some(last) if from <= last.until => last.until = last.until.max(until),
+            _ => self.stops.push_back(Stop { from, until }),
+        }
+    }
+
+    /// Fetches all instructions before `index`, none of which uses the LLC, and tells when `index` may be
+    /// fetched.
     pub(super) fn reach(
         &mut self,
         index: u64,
         fetches: &mut Fetches,
         stalls: &mut Stalls,
-    ) -> Option<Cycle> {
-        self.retire(fetches);
-        while let Some(jump) = self.next_held(index) {
-            self.holding.pop_front();
-            let (held, cycle) = (jump.index + self.rob, jump.slot / self.width);
-            if jump.slot > self.fetched.slot_of(held) {
-                stalls.rob += cycle.saturating_sub(self.idle_from(held));
-                self.fetch(held, cycle, 0, None);
-                self.retire(fetches);
+        horizon: Cycle,
+    ) -> When {
+        loop {
+            let next = self.retire(fetches, horizon);
+            if let Some(jump) = self.next_held(index) {
+                self.holding.pop_front();
+                let (held, cycle) = (jump.index + self.rob, jump.slot / self.width);
+                if jump.slot > self.fetched.slot_of(held) {
+                    stalls.rob += cycle.saturating_sub(self.idle_from(held));
+                    self.fetch(held, cycle, 0, None);
+                }
+                continue;
             }
-        }
-        if index >= self.rob && !self.is_known(index - self.rob) {
-            return None;
+            // All that is fetched before `index` is known, and so is what retires without a jump.
+            let Some(oldest) = index.checked_sub(self.rob) else { break };
+            if !self.is_known(oldest) {
+                return next;
+            }
+            match self.pass_stop(oldest, horizon) {
+                Passing::Passed => {}
+                Passing::NotYet(until) => return When::Later(until),
+                Passing::NoneBefore => break,
+            }
         }
         let held = self.holding.front().filter(|jump| jump.index + self.rob == index);
         let slot = self.fetched.slot_of(index).max(held.map_or(0, |jump| jump.slot));
-        Some(slot / self.width)
+        When::At(slot / self.width)
     }
 
     /// Fetches instruction `index` at `cycle` or as soon as there is a slot. It completes `extra` cycles
@@ -116,30 +163,82 @@ impl Pipeline {
         before.map_or(0, |before| self.fetched.slot_of(before) / self.width + 1)
     }
 
-    /// When `index`, the last instruction, retires. `None`: that depends on a fetch that has not been
-    /// answered.
-    pub(super) fn retires(&mut self, index: u64, fetches: &mut Fetches) -> Option<Cycle> {
-        self.retire(fetches);
-        self.is_known(index).then(|| self.retired.slot_of(index) / self.width)
-    }
-
-    /// Follows retirement as far as answers go.
-    fn retire(&mut self, fetches: &mut Fetches) {
-        while let Some(&Completion { index, at, wait }) = self.completing.front() {
-            let come = match wait {
-                None => Some(at),
-                Some(wait) => fetches.end(wait),
-            };
-            let Some(come) = come else { return };
-            self.completing.pop_front();
-            let slot = at.max(come) * self.width;
-            if slot > self.retired.slot_of(index) {
-                self.retired = Jump { index, slot };
-                // Only the first instruction jumps twice: out of nothing, and when its line comes.
-                self.holding.pop_back_if(|jump| jump.index == index);
-                self.holding.push_back(self.retired);
+    /// When instruction `index`, the last, retires.
+    pub(super) fn retires(&mut self, index: u64, fetches: &mut Fetches, horizon: Cycle) -> When {
+        loop {
+            let next = self.retire(fetches, horizon);
+            if !self.is_known(index) {
+                return next;
+            }
+            match self.pass_stop(index, horizon) {
+                Passing::Passed => {}
+                Passing::NotYet(until) => return When::Later(until),
+                Passing::NoneBefore => break,
             }
         }
+        let cycle = self.retired.slot_of(index) / self.width;
+        if self.is_past(cycle, horizon) { When::Later(cycle) } else { When::At(cycle) }
+    }
+
+    /// Follows retirement as far as answers and the horizon go, and tells when it goes on.
+    fn retire(&mut self, fetches: &mut Fetches, horizon: Cycle) -> When {
+        while let Some(&Completion { index, at, wait }) = self.completing.front() {
+            let Some(come) = wait.map_or(Some(at), |wait| fetches.answered(wait)) else {
+                return When::Waits;
+            };
+            match self.pass_stop(index, horizon) {
+                Passing::Passed => continue,
+                Passing::NotYet(until) => return When::Later(until),
+                Passing::NoneBefore => {}
+            }
+            let cycle = self.after_stops(at.max(come));
+            if self.is_past(cycle, horizon) {
+                return When::Later(cycle);
+            }
+            self.completing.pop_front();
+            if let Some(wait) = wait {
+                fetches.end(wait);
+            }
+            self.jump(index, cycle * self.width);
+        }
+        When::Waits
+    }
+
+    /// Makes retirement jump to `slot` at `index`, if it is not there without.
+    fn jump(&mut self, index: u64, slot: u64) {
+        if slot > self.retired.slot_of(index) {
+            self.retired = Jump { index, slot };
+            // Where the same instruction jumps again, out of nothing, out of a stop, or when its line comes.
+            self.holding.pop_back_if(|jump| jump.index == index);
+            self.holding.push_back(self.retired);
+        }
+    }
+
+    /// Passes the next stop, if one of the instructions up to `index` would retire in it or after it. The slots of
+    /// all of them are known but for stops.
+    fn pass_stop(&mut self, index: u64, horizon: Cycle) -> Passing {
+        let Some(&Stop { from, until }) = self.stops.front() else { return Passing::NoneBefore };
+        let first = from * self.width;
+        if index < self.retired.index || self.retired.slot_of(index) < first {
+            return Passing::NoneBefore;
+        }
+        if self.is_past(until, horizon) {
+            return Passing::NotYet(until);
+        }
+        self.stops.pop_front();
+        self.jump(self.retired.index + first.saturating_sub(self.retired.slot), until * self.width);
+        Passing::Passed
+    }
+
+    /// The first cycle from `cycle` on that is in no stop.
+    fn after_stops(&self, cycle: Cycle) -> Cycle {
+        let reached = self.stops.iter().take_while(|stop| stop.from <= cycle);
+        reached.fold(cycle, |cycle, stop| cycle.max(stop.until))
+    }
+
+    /// Whether a stop may still change what retires at `cycle`.
+    fn is_past(&self, cycle: Cycle, horizon: Cycle) -> bool {
+        self.can_stop && cycle > horizon
     }
 
     /// The next jump of retirement that holds up an instruction before `index`, if it is known.
@@ -152,4 +251,14 @@ impl Pipeline {
     fn is_known(&self, index: u64) -> bool {
         self.completing.front().is_none_or(|completion| index < completion.index)
     }
+}
+
+/// What came of an attempt to pass a stop.
+enum Passing {
+    /// It is behind.
+    Passed,
+    /// It ends past the horizon, at this cycle.
+    NotYet(Cycle),
+    /// None begins before.
+    NoneBefore,
 }

@@ -13,12 +13,11 @@ pub(super) struct Room {
     used: u64,
     /// When the others that are free became so, in order of time.
     freed: VecDeque<Cycle>,
-    last_freed: Cycle,
 }
 
 impl Room {
     pub(super) fn new(places: u64) -> Self {
-        Self { fresh: places, used: 0, freed: VecDeque::new(), last_freed: 0 }
+        Self { fresh: places, used: 0, freed: VecDeque::new() }
     }
 
     /// Since when there is a place. `None`: there is none.
@@ -36,16 +35,14 @@ impl Room {
         }
     }
 
-    /// A place becomes free.
+    /// A place becomes free. One that becomes free earlier may be told of later, but before it is needed.
     ///
     /// # Panics
-    /// When none was in use, or another became free later than that: where it counts which is the first, they must be told
-    /// in order.
+    /// When none was in use.
     pub(super) fn free(&mut self, at: Cycle) {
-        assert!(at >= self.last_freed, "room at {at} is told after room at {}", self.last_freed);
         assert!(self.used > 0, "nothing waits that could make room at {at}");
         self.used -= 1;
-        self.last_freed = at;
-        self.freed.push_back(at);
+        let later = self.freed.iter().rev().take_while(|freed| **freed > at).count();
+        self.freed.insert(self.freed.len() - later, at);
     }
 }

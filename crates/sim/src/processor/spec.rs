@@ -1,6 +1,6 @@
 //! What kind of processor it is.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cache::{Cache, CacheShape};
 use crate::{Cycle, LINE_BYTES, SimError};
@@ -33,8 +33,21 @@ pub struct ProcessorSpec {
     pub fetch_on_write_miss: bool,
     /// How many write-backs may wait until memory takes them.
     pub write_back_room: u64,
-    /// How many fetches may be under way. `None`: as many as there are reads in the reorder buffer.
-    pub fetch_room: Option<u64>,
+    /// How many fetches may be under way: those of reads, and of writes where they
+    /// [fetch](Self::fetch_on_write_miss). No paper says how many; 16 miss registers are usual. Records of runs
+    /// from before there was a bound have `null`.
+    #[serde(deserialize_with = "fetch_room")]
+    pub fetch_room: u64,
+    /// Whether each path of an ORAM stops retirement until it is read, whatever it is for: a front end in order,
+    /// as published simulators of ORAM have it. It goes with one fetch at a time only.
+    pub paths_stop_retirement: bool,
+}
+
+/// No bound at all.
+pub const FETCH_ROOM_MAX: u64 = MAX;
+
+fn fetch_room<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(FETCH_ROOM_MAX))
 }
 
 impl Default for ProcessorSpec {
@@ -49,7 +62,8 @@ impl Default for ProcessorSpec {
             llc_latency: 10,
             fetch_on_write_miss: false,
             write_back_room: 64,
-            fetch_room: None,
+            fetch_room: 16,
+            paths_stop_retirement: false,
         }
     }
 }
@@ -66,7 +80,14 @@ impl ProcessorSpec {
         within("depth", self.depth, 1)?;
         within("llc_latency", self.llc_latency, 0)?;
         within("write_back_room", self.write_back_room, 1)?;
-        within("fetch_room", self.fetch_room.unwrap_or(1), 1)?;
+        within("fetch_room", self.fetch_room, 1)?;
+        if self.paths_stop_retirement && self.fetch_room != 1 {
+            return Err(SimError::Spec(format!(
+                "a front end in which paths stop retirement has one fetch under way, and not {}: set fetch_room \
+                 to 1, or let paths stop nothing",
+                self.fetch_room
+            )));
+        }
         self.llc().map(drop)
     }
 
@@ -102,19 +123,22 @@ mod tests {
         spec.check().unwrap();
         assert_eq!(spec.llc().unwrap().sets(), 4096);
         assert!(serde_json::from_str::<ProcessorSpec>(r#"{"robb": 256}"#).is_err());
+        let of_before: ProcessorSpec = serde_json::from_str(r#"{"fetch_room": null}"#).unwrap();
+        assert_eq!(of_before.fetch_room, FETCH_ROOM_MAX);
     }
 
     #[test]
     fn a_processor_that_cannot_work_is_refused() {
         type Spoil = fn(&mut ProcessorSpec);
-        let wrong: [(&str, Spoil); 9] = [
+        let wrong: [(&str, Spoil); 10] = [
             ("clock_mhz", |spec| spec.clock_mhz = 0),
             ("width", |spec| spec.width = 0),
             ("rob", |spec| spec.rob = 0),
             ("depth", |spec| spec.depth = 0),
             ("llc_latency", |spec| spec.llc_latency = u64::MAX),
             ("write_back_room", |spec| spec.write_back_room = 0),
-            ("fetch_room", |spec| spec.fetch_room = Some(0)),
+            ("fetch_room", |spec| spec.fetch_room = 0),
+            ("one fetch", |spec| spec.paths_stop_retirement = true),
             ("llc_bytes", |spec| spec.llc_bytes += 1),
             ("ways", |spec| spec.llc_ways = 7),
         ];

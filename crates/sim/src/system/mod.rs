@@ -41,8 +41,17 @@ impl Progress for () {
     fn records(&self, _: u64) {}
 }
 
-/// Runs `records` to their end on a machine of `spec`. The first `warm_up` of them fill its caches and mix
-/// its tree: they take time, and are not in the [`Outcome`].
+/// What comes before the records that count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WarmUp {
+    /// So many records fill the LLC alone, and take no time. With delayed remapping, what is then in the LLC is
+    /// out of the ORAM.
+    pub llc_records: u64,
+    /// So many more fill all caches and mix the tree: they take time, and are not in the [`Outcome`].
+    pub records: u64,
+}
+
+/// Runs `records` to their end on a machine of `spec`, those of `warm_up` first.
 ///
 /// # Errors
 /// [`SimError::Spec`] for parts that do not go together, [`SimError::Engine`] for a line that the ORAM has
@@ -50,7 +59,7 @@ impl Progress for () {
 pub fn run(
     spec: &SystemSpec,
     records: impl IntoIterator<Item = Record>,
-    warm_up: u64,
+    warm_up: WarmUp,
     seed: u64,
     progress: &impl Progress,
 ) -> Result<Outcome, SimError> {
@@ -66,7 +75,7 @@ pub fn run(
 fn run_any(
     spec: &SystemSpec,
     records: Records<'_>,
-    warm_up: u64,
+    warm_up: WarmUp,
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Outcome, SimError> {
@@ -74,9 +83,12 @@ fn run_any(
     match &spec.oram {
         Some(oram) => {
             let memory = OramMemory::new(spec, oram, seed)?;
-            Machine::new(spec, records, memory)?.run(warm_up, progress)
+            Machine::new(spec, records, warm_up, memory)?.run(warm_up.records, progress)
         }
-        None => Machine::new(spec, records, PlainMemory::new(spec)?)?.run(warm_up, progress),
+        None => {
+            let memory = PlainMemory::new(spec)?;
+            Machine::new(spec, records, warm_up, memory)?.run(warm_up.records, progress)
+        }
     }
 }
 
@@ -111,8 +123,17 @@ struct Machine<'r, M> {
 const RECORDS_AT_ONCE: u64 = 1 << 12;
 
 impl<'r, M: Memory> Machine<'r, M> {
-    fn new(spec: &SystemSpec, records: Records<'r>, memory: M) -> Result<Self, SimError> {
-        Ok(Self { processor: Processor::new(&spec.processor, records)?, memory })
+    /// With its LLC as the first records leave it.
+    fn new(
+        spec: &SystemSpec,
+        records: Records<'r>,
+        warm_up: WarmUp,
+        mut memory: M,
+    ) -> Result<Self, SimError> {
+        let mut processor = Processor::new(&spec.processor, records)?;
+        processor.fill_llc(warm_up.llc_records);
+        memory.begin(&mut processor.llc().lines())?;
+        Ok(Self { processor, memory })
     }
 
     fn run(mut self, warm_up: u64, progress: &dyn Progress) -> Result<Outcome, SimError> {

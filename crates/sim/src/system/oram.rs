@@ -18,13 +18,15 @@ use crate::{Cycle, SimError};
 pub(super) struct OramMemory {
     controller: Controller<DramBus<DramTally>, FetchId>,
     told: Vec<Told<FetchId>>,
+    paths_stop_retirement: bool,
 }
 
 impl OramMemory {
     pub(super) fn new(spec: &SystemSpec, oram: &OramSpec, seed: u64) -> Result<Self, SimError> {
         let bus = DramBus::new(spec, oram, DramTally::default())?;
         let controller = Controller::new(oram, &spec.controller, bus, seed)?;
-        Ok(Self { controller, told: Vec::new() })
+        let paths_stop_retirement = spec.processor.paths_stop_retirement;
+        Ok(Self { controller, told: Vec::new(), paths_stop_retirement })
     }
 
     fn tell(&mut self, processor: &mut Processor<impl Iterator<Item = Record>>) {
@@ -32,12 +34,23 @@ impl OramMemory {
             match told {
                 Told::Answer(id, at) => processor.answer(id, at),
                 Told::Taken(at) => processor.written_back(at),
+                Told::Read { from, until } if self.paths_stop_retirement => {
+                    processor.stop_retirement(from, until);
+                }
+                Told::Read { .. } => {}
             }
         }
     }
 }
 
 impl Memory for OramMemory {
+    fn begin(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError> {
+        for line in held {
+            self.controller.holds(line)?;
+        }
+        self.controller.begin()
+    }
+
     fn fetch(
         &mut self,
         id: FetchId,
@@ -163,5 +176,10 @@ impl<O: Observer> Bus for DramBus<O> {
         let read = self.finish(start) + self.latency;
         self.ask(path, Kind::Write, path.writes, read);
         PathTimes { read, end: self.finish(read) }
+    }
+
+    fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes {
+        self.ask(path, Kind::Write, path.writes, start);
+        PathTimes { read: start, end: self.finish(start) }
     }
 }

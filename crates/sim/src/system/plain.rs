@@ -47,6 +47,10 @@ impl PlainMemory {
 }
 
 impl Memory for PlainMemory {
+    fn begin(&mut self, _: &mut dyn Iterator<Item = u64>) -> Result<(), SimError> {
+        Ok(())
+    }
+
     fn fetch(
         &mut self,
         id: FetchId,

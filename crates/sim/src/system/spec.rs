@@ -145,7 +145,7 @@ impl Clocks {
 mod tests {
     use super::*;
     use crate::controller::{Pace, RhoSpec, Scheme};
-    use crate::system::run;
+    use crate::system::{WarmUp, run};
     use crate::trace::{Kind, Record};
 
     fn small() -> SystemSpec {
@@ -239,7 +239,7 @@ mod tests {
                     let mut spoiled = good.clone();
                     *spoiled.pointer_mut(&place).unwrap() = number.into();
                     if let Ok(spec) = SystemSpec::parse(&spoiled.to_string(), "a.json") {
-                        let _ = run(&spec, records(), 0, 1, &());
+                        let _ = run(&spec, records(), WarmUp::default(), 1, &());
                     }
                 }
             }

@@ -61,8 +61,13 @@ fn machines() -> Vec<SystemSpec> {
     machines
 }
 
+/// A warm-up that takes time.
+fn timed(records: u64) -> WarmUp {
+    WarmUp { records, ..WarmUp::default() }
+}
+
 fn outcome(spec: &SystemSpec, seed: u64) -> Outcome {
-    run(spec, trace(3000, 1), 500, seed, &()).unwrap()
+    run(spec, trace(3000, 1), timed(500), seed, &()).unwrap()
 }
 
 #[test]
@@ -100,7 +105,7 @@ fn every_request_is_a_data_path_or_was_served_without_one() {
     let machines = machines();
     let machines = machines.iter().filter(is_plain);
     for (spec, trace) in machines.flat_map(|spec| traces.each_ref().map(|trace| (spec, trace))) {
-        let whole = run(spec, trace.iter().copied(), 0, 1, &()).unwrap();
+        let whole = run(spec, trace.iter().copied(), timed(0), 1, &()).unwrap();
         let tally = whole.memory.controller.clone().unwrap();
         let early = tally.early_write_backs;
         all_early += early;
@@ -138,7 +143,7 @@ fn lines_that_come_back_before_they_were_written_or_leave_before_they_came_are_t
             line: coins.random_range(0..50),
         };
         let records: Vec<_> = (0..2000).map(record).collect();
-        let outcome = run(&spec, records, 0, seed, &()).unwrap();
+        let outcome = run(&spec, records, timed(0), seed, &()).unwrap();
         assert!(outcome.memory.controller.unwrap().forwarded > 20);
     }
 }
@@ -147,11 +152,70 @@ fn lines_that_come_back_before_they_were_written_or_leave_before_they_came_are_t
 fn warm_up_is_not_counted() {
     let spec = machine(Some(OramSpec::paper(LEAF_LEVEL)));
     let [whole, part] =
-        [0, 1000].map(|warm_up| run(&spec, trace(3000, 1), warm_up, 1, &()).unwrap());
+        [0, 1000].map(|warm_up| run(&spec, trace(3000, 1), timed(warm_up), 1, &()).unwrap());
     assert_eq!((whole.records, part.records), (3000, 2000));
     assert!(part.cycles < whole.cycles && part.cycles > whole.cycles / 2);
-    let nothing = run(&spec, trace(30, 1), 30, 1, &()).unwrap();
+    let nothing = run(&spec, trace(30, 1), timed(30), 1, &()).unwrap();
     assert_eq!((nothing.records, nothing.cycles), (0, 0));
+}
+
+/// A trace that fits the LLC asks for nothing then, and one that does not sends changed lines away from the first miss
+/// on. No record of it is counted, and with delayed remapping what the LLC has is out of the ORAM.
+#[test]
+fn an_llc_that_was_filled_is_full_when_time_begins() {
+    let fits = || (0..2000).map(|i| Record { gap: 3, kind: Kind::Read, line: i % 200 });
+    let stores = || (0..4000).map(|i| Record { gap: 3, kind: Kind::Write, line: i % 2000 });
+    let filled = WarmUp { llc_records: 1000, records: 0 };
+    for spec in machines().iter().chain([&machine(None)]) {
+        let quiet = run(spec, fits(), filled, 1, &()).unwrap();
+        assert_eq!((quiet.records, quiet.processor.read_hits), (1000, 1000));
+        assert_eq!(quiet.processor.instructions, 4000);
+        let [full, empty] = [filled, timed(0)].map(|warm_up| run(spec, stores(), warm_up, 1, &()));
+        let [full, empty] = [full, empty].map(|outcome| outcome.unwrap().processor);
+        assert_eq!((full.write_misses, full.dirty_victims), (3000, 3000));
+        assert_eq!((empty.write_misses, empty.dirty_victims), (4000, 4000 - 256));
+    }
+}
+
+/// Each path stops the program, whoever it is for: dummies cost time too, and a switch that contradicts it is refused.
+#[test]
+fn a_front_end_in_order_waits_for_every_path() {
+    let quiet = || trace(1000, 1).into_iter().map(|record| Record { gap: 5000, ..record });
+    for spec in machines() {
+        let in_order = |stops| {
+            let mut spec = spec.clone();
+            spec.processor.fetch_room = 1;
+            spec.processor.paths_stop_retirement = stops;
+            run(&spec, quiet(), timed(500), 1, &()).unwrap()
+        };
+        let [free, stopped] = [false, true].map(in_order);
+        assert_eq!(free.processor.instructions, stopped.processor.instructions);
+        if spec.controller.pace != Pace::Free {
+            assert!(stopped.cycles * 10 > free.cycles * 11, "{} {}", stopped.cycles, free.cycles);
+        }
+        assert_eq!(in_order(true), stopped);
+    }
+    let mut spec = machine(Some(OramSpec::paper(LEAF_LEVEL)));
+    spec.processor.paths_stop_retirement = true;
+    let refused = run(&spec, quiet(), timed(0), 1, &()).unwrap_err().to_string();
+    assert!(refused.contains("one fetch under way, and not 16"), "{refused}");
+}
+
+/// Reads that the queue of writes answers are none of DRAM's, and only those of paths that nobody waits for.
+#[test]
+fn dram_does_not_read_what_its_queue_of_writes_answers() {
+    for mut spec in machines() {
+        let quiet = || trace(2000, 1).into_iter().map(|record| Record { gap: 900, ..record });
+        spec.controller.write_queue_answers = true;
+        let outcome = run(&spec, quiet(), timed(0), 1, &()).unwrap();
+        let (dram, tally) = (outcome.memory.dram, outcome.memory.controller.unwrap());
+        let halved = tally.evictions + tally.dummies;
+        let oram = spec.oram.unwrap();
+        if oram.scheme == Scheme::Path && oram.rho.is_none() {
+            let lines = dram.writes / tally.paths();
+            assert_eq!(dram.writes - dram.reads, lines * halved, "{tally:?}");
+        }
+    }
 }
 
 /// Also where nothing is asked of memory for long, before and after it.
@@ -160,13 +224,13 @@ fn a_warm_up_ends_after_its_last_record() {
     for spec in machines() {
         let hits = || (0..20_000).map(|i| Record { gap: 3, kind: Kind::Read, line: i % 100 });
         for warm_up in [1, 100, 101, 10_000, 19_999] {
-            let outcome = run(&spec, hits(), warm_up, 1, &()).unwrap();
+            let outcome = run(&spec, hits(), timed(warm_up), 1, &()).unwrap();
             assert_eq!(outcome.records, 20_000 - warm_up);
             let (misses, left) = (outcome.processor.read_misses, 100_u64.saturating_sub(warm_up));
             assert_eq!((misses, outcome.processor.instructions), (left, 4 * outcome.records));
         }
         let parts: Vec<_> = [0, 700, 701, 1400]
-            .map(|warm_up| run(&spec, trace(1500, 1), warm_up, 1, &()).unwrap())
+            .map(|warm_up| run(&spec, trace(1500, 1), timed(warm_up), 1, &()).unwrap())
             .to_vec();
         assert_eq!(parts[1].processor.records() + 700, parts[0].processor.records());
         assert!(parts.windows(2).all(|two| two[0].cycles >= two[1].cycles), "{parts:?}");
@@ -175,7 +239,8 @@ fn a_warm_up_ends_after_its_last_record() {
 
 #[test]
 fn what_does_not_go_together_is_refused() {
-    let refused = |spec: &SystemSpec| run(spec, trace(10, 1), 0, 1, &()).unwrap_err().to_string();
+    let refused =
+        |spec: &SystemSpec| run(spec, trace(10, 1), timed(0), 1, &()).unwrap_err().to_string();
     let delayed = OramSpec { remap: Remap::Delayed, ..OramSpec::paper(LEAF_LEVEL) };
     assert!(refused(&machine(Some(delayed))).contains("fetch_on_write_miss"));
     let mut small = machine(Some(OramSpec::paper(LEAF_LEVEL)));
@@ -184,7 +249,7 @@ fn what_does_not_go_together_is_refused() {
     assert!(refused(&small).contains("more rows"));
     let far = [Record { gap: 0, kind: Kind::Read, line: 4 << LEAF_LEVEL }];
     let spec = machine(Some(OramSpec::paper(LEAF_LEVEL)));
-    assert!(run(&spec, far, 0, 1, &()).unwrap_err().to_string().contains("past the end"));
+    assert!(run(&spec, far, timed(0), 1, &()).unwrap_err().to_string().contains("past the end"));
 }
 
 /// The bus of a machine, watched, after 300 random paths one after the other; and cycles of a path.
@@ -233,7 +298,7 @@ fn the_way_from_memory_takes_its_cycles_once_for_each_path_or_line() {
     let cycles = |memory_latency| {
         let spec = SystemSpec { memory_latency, ..plain.clone() };
         let reads = (0..1000).map(|line| Record { gap: 0, kind: Kind::Read, line });
-        run(&spec, reads, 0, 1, &()).unwrap().cycles
+        run(&spec, reads, timed(0), 1, &()).unwrap().cycles
     };
     let more = cycles(LATENCY) - cycles(0);
     assert!(more.abs_diff(1000 * LATENCY) < 1000, "{more} cycles");
@@ -266,7 +331,7 @@ fn an_early_write_back_makes_room_first_where_it_finds_positions_on_the_client()
     spec.controller.early_write_backs = true;
     for seed in 1..=8 {
         let quiet = trace(4000, seed).into_iter().map(|record| Record { gap: 3000, ..record });
-        let outcome = run(&spec, quiet, 0, seed, &()).unwrap();
+        let outcome = run(&spec, quiet, timed(0), seed, &()).unwrap();
         let tally = outcome.memory.controller.unwrap();
         assert!(tally.early_write_backs > 0 && tally.evictions > 0, "{tally:?}");
     }

@@ -86,6 +86,9 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
                 Event::Tell => self.tell(),
                 Event::Turn => {
                     let told = self.memory.take_turn();
+                    if let Some([from, until]) = told.stop {
+                        self.processor.stop_retirement(from, until);
+                    }
                     self.telling.push(Reverse((told.at, told.answers)));
                     if style == Style::AheadAndEarly {
                         self.tell();

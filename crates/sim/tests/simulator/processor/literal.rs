@@ -32,6 +32,7 @@ pub(crate) struct Literal<'a> {
     write_backs: u64,
     taken: Vec<Cycle>,
     memory: Memory,
+    stops: Vec<[Cycle; 2]>,
     out: Outcome,
 }
 
@@ -53,6 +54,7 @@ impl<'a> Literal<'a> {
             write_backs: 0,
             taken: Vec::new(),
             memory,
+            stops: Vec::new(),
             out: Outcome::default(),
         }
     }
@@ -67,7 +69,8 @@ impl<'a> Literal<'a> {
             for cleaning in cleanings.iter().filter(|cleaning| cleaning.at == now) {
                 self.clean_next_victim(cleaning.set);
             }
-            for _ in 0..self.spec.width {
+            let is_stopped = self.stops.iter().any(|[from, until]| (from..until).contains(&&now));
+            for _ in 0..if is_stopped { 0 } else { self.spec.width } {
                 if self.rob.front().is_some_and(|entry| self.is_complete(entry, now)) {
                     self.rob.pop_front();
                     self.out.end = now;
@@ -96,9 +99,11 @@ impl<'a> Literal<'a> {
                 break;
             }
             while self.memory.next_turn() == Some(now) {
-                match self.memory.take_turn() {
-                    Told { at, answers: None } => self.taken.push(at),
-                    Told { at, answers: Some(id) } => {
+                let Told { at, answers, stop } = self.memory.take_turn();
+                self.stops.extend(stop);
+                match answers {
+                    None => self.taken.push(at),
+                    Some(id) => {
                         self.answered.insert(id, at);
                     }
                 }
@@ -155,7 +160,7 @@ impl<'a> Literal<'a> {
         }
         let fetch = !writes || self.spec.fetch_on_write_miss;
         let come = self.answered.values().filter(|at| **at <= now).count();
-        if fetch && self.spec.fetch_room == Some((self.fetches - come) as u64) {
+        if fetch && self.spec.fetch_room == (self.fetches - come) as u64 {
             return Err(Fetched::NoRoomForFetch);
         }
         let Tally { read_misses, write_misses, dirty_victims, clean_victims, .. } =

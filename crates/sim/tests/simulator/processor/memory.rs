@@ -22,6 +22,8 @@ pub(crate) struct Habits {
     /// Cycles from the turn to the answer: from `latency` on, less than `latency + spread`, at random.
     pub(crate) latency: Cycle,
     pub(crate) spread: Cycle,
+    /// From the cycle after each turn on, nothing retires for so many cycles.
+    pub(crate) stops: Cycle,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct Told {
     pub(crate) at: Cycle,
     /// The number of the fetch that is answered. `None`: a write-back is taken.
     pub(crate) answers: Option<usize>,
+    /// From which cycle to before which nothing retires.
+    pub(crate) stop: Option<[Cycle; 2]>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,7 +77,7 @@ impl Memory {
 
     /// All that was asked up to the next turn is known: it happens.
     pub(crate) fn take_turn(&mut self) -> Told {
-        let Habits { every, order, latency, spread } = self.habits;
+        let Habits { every, order, latency, spread, stops } = self.habits;
         let now = self.next_turn().unwrap();
         self.not_before = now + every;
         self.turns += 1;
@@ -88,6 +92,7 @@ impl Memory {
         let (_, answers) = self.asked.remove(place).unwrap();
         // Write-backs are taken in order: only answers may overtake each other.
         let random = if answers.is_some() { coin % spread.max(1) } else { 0 };
-        Told { at: now + latency + random, answers }
+        let stop = (stops > 0).then_some([now + 1, now + 1 + stops]);
+        Told { at: now + latency + random, answers, stop }
     }
 }

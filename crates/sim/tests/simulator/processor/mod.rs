@@ -6,7 +6,7 @@ mod known;
 mod literal;
 mod memory;
 
-use oblivio_sim::processor::{ProcessorSpec, Tally};
+use oblivio_sim::processor::{FETCH_ROOM_MAX, ProcessorSpec, Tally};
 use oblivio_sim::trace::{Kind, Record};
 use oblivio_sim::{Cycle, LINE_BYTES};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ struct Cleaning {
 fn specs() -> impl Strategy<Value = ProcessorSpec> {
     let pipeline = (1u64..6, 1u64..40, 1u64..12);
     let llc = (1u64..5, 1usize..4, 0u64..12, any::<bool>());
-    let rooms = (1u64..5, prop::option::of(1u64..5));
+    let rooms = (1u64..5, prop_oneof![Just(FETCH_ROOM_MAX), 1u64..5]);
     (pipeline, llc, rooms).prop_map(|((width, rob, depth), llc, rooms)| {
         let (sets, llc_ways, llc_latency, fetch_on_write_miss) = llc;
         ProcessorSpec {
@@ -67,6 +67,7 @@ fn memories() -> impl Strategy<Value = Habits> {
         order,
         latency,
         spread,
+        stops: 0,
     })
 }
 
@@ -98,7 +99,7 @@ fn it_is_so_at_full_size() {
         Record { gap: (coin >> 16) as u32 % 63, kind, line }
     };
     let trace: Vec<_> = (0..3000).map(record).collect();
-    let habits = Habits { every: 300, order: Order::Newest, latency: 50, spread: 100 };
+    let habits = Habits { every: 300, order: Order::Newest, latency: 50, spread: 100, stops: 0 };
     let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &[]);
     let Tally { merges, dirty_victims, clean_victims, stalls, .. } = expected.tally;
     let happens = [merges, dirty_victims, clean_victims, stalls.rob];
@@ -121,9 +122,23 @@ proptest! {
         prop_assert_eq!(&run(&spec, &trace, habits, Style::Stepwise), &expected);
         prop_assert_eq!(&run(&spec, &trace, habits, Style::Ahead), &expected);
         // Told early, answers that overtake each other are not told in order of time.
-        if spec.fetch_room.is_none() || habits.spread == 0 {
+        if spec.fetch_room == FETCH_ROOM_MAX || habits.spread == 0 {
             prop_assert_eq!(&run(&spec, &trace, habits, Style::AheadAndEarly), &expected);
         }
+    }
+
+    /// Each turn of memory stops retirement, as paths do that are read.
+    #[test]
+    fn retirement_stops_where_it_is_told(
+        spec in specs(),
+        trace in traces(),
+        habits in memories(),
+        stops in 1u64..120,
+    ) {
+        let spec = ProcessorSpec { fetch_room: 1, paths_stop_retirement: true, ..spec };
+        let habits = Habits { stops, ..habits };
+        let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &[]);
+        prop_assert_eq!(&run(&spec, &trace, habits, Style::Stepwise), &expected);
     }
 
     #[test]
