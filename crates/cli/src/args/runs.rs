@@ -7,10 +7,10 @@ use clap::Args;
 
 #[derive(Args)]
 pub(crate) struct RunsArgs {
-    /// The traces of programs, named as `oblivio trace record-set` does: gcc.trace.gz. Without it, the
-    /// short samples.
+    /// The traces of programs, named as `oblivio trace record-set` does: gcc.trace.gz; or as Ramulator 1.0 has
+    /// them: 403.gcc.gz. It may be given more than once. Without it, the short samples.
     #[arg(long, value_name = "DIR")]
-    pub(crate) traces: Option<PathBuf>,
+    pub(crate) traces: Vec<PathBuf>,
     /// Where the seeds of all runs come from.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

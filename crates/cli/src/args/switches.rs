@@ -47,6 +47,9 @@ pub(crate) struct SwitchArgs {
     /// Blocks that may stay in the stash; past it, background eviction begins.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub(crate) stash_blocks: u32,
+    /// Caches on the chip are those of the paper's tree. Without it, they shrink with --levels.
+    #[arg(long)]
+    pub(crate) whole_chip: bool,
 }
 
 /// What goes with a machine of one's own as well.
@@ -80,6 +83,7 @@ impl SwitchArgs {
             plb_ways: self.plb_ways,
             tree_top_ways: self.tree_top_ways,
             stash_blocks: self.stash_blocks as usize,
+            shrinks_chip: !self.whole_chip,
         }
     }
 }

@@ -79,10 +79,11 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// Those called `ids`, or all if there are none.
+    /// Those called `ids`; or if there are none, all but those that take a night.
     fn of(ids: &[String]) -> Result<Self, CliError> {
-        let evaluation =
-            Manifest::all()?.into_iter().map(|figure| Figure::Evaluation(figure.into()));
+        let evaluation = Manifest::all()?.into_iter();
+        let evaluation = evaluation.filter(|figure| !figure.overnight || ids.contains(&figure.id));
+        let evaluation = evaluation.map(|figure| Figure::Evaluation(figure.into()));
         let blocks = FIGURES.iter().map(Figure::Blocks);
         let all =
             evaluation.chain(blocks).chain([Figure::Dram, Figure::Roram, Figure::Links]).collect();

@@ -35,7 +35,10 @@ pub(super) fn make(
 
 /// What `oblivio lab list` says of it.
 pub(super) fn list() -> Result<String, CliError> {
-    let line = |figure: &Manifest| format!("  {:12} {}", figure.id, figure.title);
+    let line = |figure: &Manifest| {
+        let overnight = if figure.overnight { " (hours: only if --figure names it)" } else { "" };
+        format!("  {:16} {}{overnight}", figure.id, figure.title)
+    };
     Ok(Manifest::all()?.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 

@@ -27,7 +27,7 @@ const RUNS: &str = "results.jsonl";
 
 /// The traces that are asked for.
 pub(super) fn programs(args: &RunsArgs) -> Result<Programs, CliError> {
-    args.traces.as_deref().map_or_else(|| Ok(Programs::samples()?), recorded)
+    if args.traces.is_empty() { Ok(Programs::samples()?) } else { recorded(&args.traces) }
 }
 
 /// What runs are made with, and where they go.
@@ -57,27 +57,31 @@ pub(super) fn keep<R: Serialize>(
     Made::keep(figures, output_dir, &done)
 }
 
-/// The traces of a directory that are called by the name of a program.
-fn recorded(directory: &Path) -> Result<Programs, CliError> {
-    let entries = fs::read_dir(directory).map_err(|error| files::cannot_read(directory, &error))?;
+/// The traces of directories that are called by the name of a program.
+fn recorded(directories: &[PathBuf]) -> Result<Programs, CliError> {
     let mut traces = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|error| files::cannot_read(directory, &error))?.path();
+    for directory in directories {
+        add_recorded(directory, &mut traces)?;
+    }
+    Ok(Programs::recorded(traces))
+}
+
+fn add_recorded(directory: &Path, traces: &mut Vec<(String, Trace)>) -> Result<(), CliError> {
+    let cannot_read = |error| files::cannot_read(directory, &error);
+    for entry in fs::read_dir(directory).map_err(cannot_read)? {
+        let path = entry.map_err(cannot_read)?.path();
         let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let program = file_name.split('.').next().unwrap_or_default();
-        if Programs::known(program).is_none() {
-            continue;
-        }
-        if traces.iter().any(|(name, _): &(String, Trace)| name == program) {
+        let Some(program) = Programs::known(&file_name) else { continue };
+        if traces.iter().any(|(name, _)| name == program) {
             return Err(CliError::Input(format!(
-                "{} has two traces of {program}: leave one there",
-                directory.display()
+                "{} is a second trace of {program}: leave one there",
+                path.display()
             )));
         }
         let trace = Trace::read(&file_name, files::open(&path)?)?;
         traces.push((program.to_owned(), trace));
     }
-    Ok(Programs::recorded(traces))
+    Ok(())
 }
 
 /// The file of runs, which nobody else writes meanwhile.

@@ -19,6 +19,9 @@ pub struct Manifest {
     pub title: String,
     /// Which figure of which paper it is.
     pub paper: String,
+    /// Whether it takes so long that it is made only if it is named.
+    #[serde(default)]
+    pub overnight: bool,
     /// The machines that are shown.
     pub variants: Vec<String>,
     /// What runs on them; `programs` stands for all of [`PROGRAMS`].
@@ -100,7 +103,7 @@ pub struct StatedNumber {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 26] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
@@ -118,6 +121,13 @@ const FILES: [(&str, &str); 19] = [
     ("evictions.toml", include_str!("../../manifests/evictions.toml")),
     ("fetches.toml", include_str!("../../manifests/fetches.toml")),
     ("requests.toml", include_str!("../../manifests/requests.toml")),
+    ("plb.toml", include_str!("../../manifests/plb.toml")),
+    ("cells.toml", include_str!("../../manifests/cells.toml")),
+    ("depth.toml", include_str!("../../manifests/depth.toml")),
+    ("in-order.toml", include_str!("../../manifests/in-order.toml")),
+    ("in-order-paths.toml", include_str!("../../manifests/in-order-paths.toml")),
+    ("real.toml", include_str!("../../manifests/real.toml")),
+    ("real-one-channel.toml", include_str!("../../manifests/real-one-channel.toml")),
     ("pages.toml", include_str!("../../manifests/pages.toml")),
     ("tiny07.toml", include_str!("../../manifests/tiny07.toml")),
 ];
@@ -131,12 +141,14 @@ impl Manifest {
         FILES.iter().map(|(file, text)| Self::parse(file, text)).collect()
     }
 
-    /// The figures called `ids`, or all if there are none.
+    /// The figures called `ids`; or if there are none, all but those that take a night.
     ///
     /// # Errors
     /// [`LabError::Plan`] for an id that no figure has.
     pub fn chosen(ids: &[String]) -> Result<Vec<Self>, LabError> {
-        chosen(Self::all()?, |figure| &figure.id, ids)
+        let mut figures = chosen(Self::all()?, |figure| &figure.id, ids)?;
+        figures.retain(|figure| !figure.overnight || ids.contains(&figure.id));
+        Ok(figures)
     }
 
     /// What the file called `file` says.
@@ -222,6 +234,9 @@ mod tests {
             assert_eq!(format!("{}.toml", manifest.id), file);
         }
         assert_eq!(Manifest::chosen(&["fig12".to_owned()]).unwrap(), [all[5].clone()]);
+        let unasked = Manifest::chosen(&[]).unwrap();
+        assert!(unasked.len() > 15 && unasked.iter().all(|figure| !figure.overnight));
+        assert!(Manifest::chosen(&["cells".to_owned()]).unwrap()[0].overnight);
         let error = Manifest::chosen(&["fig7".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("no figure fig7: choose from slowdown, fig02"), "{error}");
     }

@@ -61,6 +61,8 @@ pub enum Measure {
     /// The same for each path that requests take, for data or the position map: an access of the scheme,
     /// with its share of the evictions.
     CyclesForEachAccess,
+    /// Background evictions for each path that requests take, for data or the position map.
+    EvictionsForEachAccess,
     /// Cycles in which the reorder buffer was full for each read that missed the LLC. With room for one
     /// instruction that is how long a read waits for its line, also behind what was under way before it.
     WaitForEachRead,
@@ -78,6 +80,7 @@ impl Measure {
             | Self::Times(..)
             | Self::CyclesForEachRequest
             | Self::CyclesForEachAccess
+            | Self::EvictionsForEachAccess
             | Self::WaitForEachRead => None,
         }
     }
@@ -126,12 +129,19 @@ impl Measure {
             Self::CyclesForEachRequest => cycles_for_each(run, |tally| {
                 Part::Data.of(tally) + tally.served_on_client + tally.forwarded
             }),
-            Self::CyclesForEachAccess => {
-                cycles_for_each(run, |tally| Part::Data.of(tally) + Part::PositionMap.of(tally))
+            Self::CyclesForEachAccess => cycles_for_each(run, accesses),
+            Self::EvictionsForEachAccess => {
+                let tally = run.memory.controller.as_ref()?;
+                ratio(tally.evictions, accesses(tally))
             }
             Self::WaitForEachRead => ratio(run.processor.stalls.rob, run.processor.read_misses),
         }
     }
+}
+
+/// Paths that requests take.
+fn accesses(tally: &ControllerTally) -> u64 {
+    Part::Data.of(tally) + Part::PositionMap.of(tally)
 }
 
 /// How long the controller was busy for each of what `count` counts.
@@ -190,6 +200,7 @@ mod tests {
         assert_eq!(of(Measure::Share(Part::PositionMap1)), 0.12);
         assert_eq!(of(Measure::Share(Part::Evictions)), 0.2);
         assert_eq!(of(Measure::Share(Part::Dummies)), 0.14);
+        assert_eq!(of(Measure::EvictionsForEachAccess), 20.0 / 66.0);
         assert_eq!(of(Measure::Times(Part::PositionMap1, Part::PositionMap2)), 3.0);
     }
 

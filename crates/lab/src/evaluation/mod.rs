@@ -31,7 +31,7 @@ pub(crate) use run::checksum;
 pub use run::run;
 pub use setting::Setting;
 pub use variants::{Pages, Switches, VARIANTS, Variant};
-pub use workloads::{MADE, MIX, PROGRAMS, Programs, SJENG, make, place};
+pub use workloads::{MADE, MIX, PROGRAMS, Programs, REAL, SJENG, make, place};
 
 /// How the command line calls this experiment.
 pub const NAME: &str = "evaluation";

@@ -1,5 +1,6 @@
 //! What to run: the union of what all figures need.
 
+use oblivio_sim::LINE_BYTES;
 use oblivio_sim::controller::OramSpec;
 use oblivio_sim::system::SystemSpec;
 use rand::rngs::StdRng;
@@ -9,7 +10,7 @@ use super::manifest::Manifest;
 use super::record::Scale;
 use super::setting::Setting;
 use super::variants::{Switches, Variant};
-use super::workloads::{self, Programs};
+use super::workloads::{self, Programs, REAL};
 use crate::LabError;
 
 /// The parameters of an evaluation. With the traces they determine every record but for the time it took.
@@ -108,15 +109,23 @@ impl Plan {
         setting: &Setting,
     ) -> Result<Run, LabError> {
         let machine = known(variant)?;
+        let mut switches = setting.of(&self.switches);
+        let mut scale = Scale {
+            leaf_level: machine.leaf_level(self.leaf_level(setting.levels)?),
+            warm_up: self.warm_up(setting)?,
+            ..self.scale
+        };
+        if REAL.contains(&workload) {
+            // Its trace is past an LLC already: reads that missed, and lines that were given back.
+            switches.llc_bytes = LINE_BYTES;
+            switches.fetch_on_write_miss = false;
+            scale.llc_warm_up = 0;
+        }
         Ok(Run {
             variant: variant.to_owned(),
             workload: workload.to_owned(),
-            scale: Scale {
-                leaf_level: machine.leaf_level(self.leaf_level(setting.levels)?),
-                warm_up: self.warm_up(setting)?,
-                ..self.scale
-            },
-            switches: machine.switches(&setting.of(&self.switches)),
+            scale,
+            switches: machine.switches(&switches),
         })
     }
 
@@ -135,7 +144,10 @@ impl Plan {
     /// Records that fill the caches.
     pub(super) fn warm_up(&self, setting: &Setting) -> Result<u64, LabError> {
         let warm_ups = setting.warm_ups.unwrap_or(1);
-        let records = self.scale.warm_up.checked_mul(warm_ups.into());
+        let records = match setting.warm_up_records {
+            Some(records) => Some(records),
+            None => self.scale.warm_up.checked_mul(warm_ups.into()),
+        };
         records.filter(|records| records <= RECORDS.end()).ok_or_else(|| {
             LabError::Plan(format!(
                 "a figure runs {warm_ups} times as many records to fill the caches, and that is more than \

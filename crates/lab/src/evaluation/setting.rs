@@ -18,6 +18,8 @@ pub struct Setting {
     pub levels: i8,
     /// How many times as many records fill the caches.
     pub warm_ups: Option<u32>,
+    /// So many records fill the caches, whatever the evaluation says.
+    pub warm_up_records: Option<u64>,
     /// When paths start.
     pub pace: Option<Pace>,
     /// Positions in a position-map block.
@@ -48,6 +50,8 @@ pub struct Setting {
     pub tree_top_ways: Option<u16>,
     /// Blocks that may stay in the stash.
     pub stash_blocks: Option<usize>,
+    /// Whether caches on the chip, but for the LLC, shrink with the tree.
+    pub shrinks_chip: Option<bool>,
 }
 
 impl Setting {
@@ -71,6 +75,7 @@ impl Setting {
             plb_ways: self.plb_ways.unwrap_or(switches.plb_ways),
             tree_top_ways: self.tree_top_ways.unwrap_or(switches.tree_top_ways),
             stash_blocks: self.stash_blocks.unwrap_or(switches.stash_blocks),
+            shrinks_chip: self.shrinks_chip.unwrap_or(switches.shrinks_chip),
         }
     }
 

@@ -96,6 +96,7 @@ impl Design {
             plb_ways: Switches::PAPER.plb_ways,
             tree_top_ways: Switches::PAPER.tree_top_ways,
             stash_blocks: self.stash_blocks(),
+            shrinks_chip: Switches::PAPER.shrinks_chip,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Machines by name: Baseline of IR-ORAM, what section VI compares with it, and those of Tiny ORAM.
 
+use oblivio_sim::LINE_BYTES;
 use oblivio_sim::controller::{Initial, OramSpec, Pace, Remap, RhoSpec, WriteMarks};
 use oblivio_sim::system::{Layout, SystemSpec};
 use serde::Deserialize;
@@ -42,6 +43,8 @@ pub struct Switches {
     pub tree_top_ways: u16,
     /// Blocks that may stay in the stash.
     pub stash_blocks: usize,
+    /// Whether caches on the chip, but for the LLC, shrink with the tree. If not, they are those of Table I.
+    pub shrinks_chip: bool,
 }
 
 /// Where the pages of programs lie in the protected space.
@@ -74,6 +77,7 @@ impl Switches {
         plb_ways: 1,
         tree_top_ways: 4,
         stash_blocks: 100,
+        shrinks_chip: true,
     };
 
     /// All of them in a word, for the names of runs.
@@ -92,7 +96,7 @@ impl Switches {
     }
 
     /// What is not as in [`Self::PAPER`], of that which few figures touch.
-    fn unusual(&self) -> [String; 9] {
+    fn unusual(&self) -> [String; 10] {
         let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
         let Self { tree_top_ways, stash_blocks, .. } = self;
         let WriteMarks { high, low } = self.write_marks;
@@ -111,6 +115,7 @@ impl Switches {
             if_set(*plb_ways != Self::PAPER.plb_ways, format!(",plb{plb_ways}")),
             if_set(*tree_top_ways != Self::PAPER.tree_top_ways, format!(",{tree_top_ways}ways")),
             if_set(*stash_blocks != Self::PAPER.stash_blocks, format!(",stash{stash_blocks}")),
+            if_set(!self.shrinks_chip, ",whole-chip".to_owned()),
         ]
     }
 }
@@ -152,10 +157,19 @@ pub const VARIANTS: &[Variant] = &[
     oram("ir-alloc-2", "IR-Alloc 2", |_, oram| alloc(oram, 2)),
     oram("ir-alloc-3", "IR-Alloc 3", |_, oram| alloc(oram, 3)),
     oram("ir-alloc-4", "IR-Alloc 4", |_, oram| alloc(oram, 4)),
+    oram("ir-alloc-4-two", "IR-Alloc 4, two slots in place of one", |_, oram| {
+        alloc(oram, 4);
+        oram.slots.iter_mut().for_each(|slots| *slots = (*slots).max(2));
+    }),
     oram("ir-alloc-searched", "IR-Alloc, searched", |_, oram| {
         oram.slots = searched_profile(oram.leaf_level(), oram.tree_top_levels).slots().to_vec();
     }),
     oram("ir-stash", "IR-Stash", |_, oram| stash(oram)),
+    oram("plb-4", "Baseline, PLB of 4 ways", |_, oram| oram.plb_ways = 4),
+    oram("ir-stash-plb-4", "IR-Stash, PLB of 4 ways", |_, oram| {
+        stash(oram);
+        oram.plb_ways = 4;
+    }),
     oram("ir-dwb", "IR-DWB", |system, _| early_write_backs(system)),
     oram("ir-oram", "IR-ORAM", |system, oram| {
         alloc(oram, 1);
@@ -230,6 +244,9 @@ impl Variant {
         system.controller.pace = switches.pace;
         system.controller.write_marks = switches.write_marks;
         system.processor.llc_bytes = switches.llc_bytes;
+        // A smaller one than a set is a set of fewer lines.
+        let lines = (switches.llc_bytes / LINE_BYTES).max(1) as usize;
+        system.processor.llc_ways = system.processor.llc_ways.min(lines);
         system.processor.fetch_on_write_miss = switches.fetch_on_write_miss;
         system.processor.fetch_room = switches.fetch_room;
         system.processor.paths_stop_retirement = switches.paths_stop_retirement;
@@ -246,14 +263,17 @@ impl Variant {
 
 fn baseline(leaf_level: u8, switches: &Switches) -> OramSpec {
     let paper = OramSpec::paper(leaf_level);
+    let chip =
+        if switches.shrinks_chip { paper.clone() } else { OramSpec::paper(PAPER_LEAF_LEVEL) };
     OramSpec {
+        plb_blocks: chip.plb_blocks,
         fan_out: switches.fan_out,
         initial: switches.initial,
         stash_blocks_max: switches.stash_blocks,
         plb_ways: switches.plb_ways.into(),
-        tree_top_levels: paper.tree_top_levels.max(TREE_TOP_LEVELS_MIN.min(leaf_level / 2)),
+        tree_top_levels: chip.tree_top_levels.max(TREE_TOP_LEVELS_MIN).min(leaf_level / 2),
         // A deeper tree keeps the two levels of position map in the tree that all others have.
-        client_entries_max: paper.client_entries_max << leaf_level.saturating_sub(PAPER_LEAF_LEVEL),
+        client_entries_max: chip.client_entries_max << leaf_level.saturating_sub(PAPER_LEAF_LEVEL),
         ..paper
     }
 }
@@ -327,11 +347,13 @@ mod tests {
             plb_ways: 4,
             tree_top_ways: 16,
             stash_blocks: 300,
+            shrinks_chip: false,
             ..Switches::PAPER
         };
         assert_eq!(
             unusual.key(),
-            usual.clone() + ",fetch,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300"
+            usual.clone()
+                + ",fetch,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip"
         );
         let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
         assert_eq!(as_is.key(), usual + ",as-is");
