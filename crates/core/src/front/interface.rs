@@ -158,6 +158,12 @@ pub trait Front: Oram {
     /// was not sealed by an access.
     fn populate(&mut self) -> Result<(), Error>;
 
+    /// Whether a block is in a small tree in front (ρ), where a request for it takes no access to the main one.
+    /// Secret.
+    fn is_in_small_tree(&self, _address: u64) -> bool {
+        false
+    }
+
     /// What it did so far. Secret.
     fn counters(&self) -> Counters;
 

@@ -1,7 +1,7 @@
 //! Machines by name: Baseline of IR-ORAM, what section VI compares with it, and those of Tiny ORAM.
 
 use oblivio_sim::LINE_BYTES;
-use oblivio_sim::controller::{Initial, OramSpec, Pace, Remap, RhoSpec, WriteMarks};
+use oblivio_sim::controller::{Initial, OldCopy, OramSpec, Pace, Remap, RhoSpec, WriteMarks};
 use oblivio_sim::system::{Layout, SystemSpec};
 use serde::Deserialize;
 
@@ -153,6 +153,10 @@ pub const VARIANTS: &[Variant] = &[
         rho(oram);
         delayed(system, oram);
     }),
+    oram("rho-left-behind", "Rho, old copies left behind (no ORAM)", |_, oram| {
+        rho(oram);
+        oram.rho.iter_mut().for_each(|rho| rho.old_copy = OldCopy::LeftBehind);
+    }),
     oram("ir-alloc-1", "IR-Alloc 1", |_, oram| alloc(oram, 1)),
     oram("ir-alloc-2", "IR-Alloc 2", |_, oram| alloc(oram, 2)),
     oram("ir-alloc-3", "IR-Alloc 3", |_, oram| alloc(oram, 3)),
@@ -281,7 +285,7 @@ fn baseline(leaf_level: u8, switches: &Switches) -> OramSpec {
 /// L = 19 and Z = 2 beside 25 levels of Z = 4 (section VI): a 64th of the leaves, and as many blocks.
 fn rho(oram: &mut OramSpec) {
     let blocks = oram.data_blocks >> 8;
-    oram.rho = Some(RhoSpec { blocks, small_per_main: 2 });
+    oram.rho = Some(RhoSpec { blocks, small_per_main: 2, old_copy: OldCopy::TakenOut });
 }
 
 /// The buckets of IR-Alloc `number`, at the same distance from the leaves.

@@ -18,6 +18,8 @@ const BLOCK: [u8; LINE_BYTES as usize] = [0; LINE_BYTES as usize];
 /// An ORAM of core, whose blocks are all the same.
 pub(super) struct Engine {
     oram: Box<dyn Front>,
+    /// Of two trees: accesses to the small one for each to the main one.
+    small_per_main: u64,
 }
 
 impl Engine {
@@ -49,7 +51,8 @@ impl Engine {
             },
             coins: StdRng::seed_from_u64(seed),
         };
-        Ok(Self { oram: front::build(&config, &mut ground)? })
+        let small_per_main = spec.rho.as_ref().map_or(0, |rho| rho.small_per_main as u64);
+        Ok(Self { oram: front::build(&config, &mut ground)?, small_per_main })
     }
 
     /// Serves a request for a block if it is found on the client by its address, and answers whether
@@ -75,6 +78,28 @@ impl Engine {
     /// Takes a block out.
     pub(super) fn take(&mut self, block: u64) -> Result<(), Error> {
         self.oram.take(block, &mut [0; BLOCK.len()]).map(drop)
+    }
+
+    /// Takes a block out of the main tree, with room for it in the stashes; and goes on with the pattern of two
+    /// trees up to where it was.
+    pub(super) fn take_and_resume(&mut self, block: u64) -> Result<(), Error> {
+        let place = self.place_in_round();
+        self.take(block)?;
+        while !self.is_ready() || self.place_in_round() != place {
+            self.dummy()?;
+        }
+        Ok(())
+    }
+
+    /// Whether a block is in the small tree of ρ.
+    pub(super) fn is_in_small_tree(&self, block: u64) -> bool {
+        self.oram.is_in_small_tree(block)
+    }
+
+    /// Accesses to the small tree of ρ since the last one to the main tree.
+    fn place_in_round(&self) -> u64 {
+        let Some(tally) = self.oram.counters().rho else { return 0 };
+        tally.small_accesses + tally.small_dummies - tally.rounds() * self.small_per_main
     }
 
     /// Puts a block back that was taken out.

@@ -34,7 +34,7 @@ pub use early::LastLevel;
 pub use pace::Pace;
 pub use path_log::{PathAccess, Purpose, Writes};
 pub use requests::WriteMarks;
-pub use spec::{Initial, OramSpec, Remap, RhoSpec, Scheme};
+pub use spec::{Initial, OldCopy, OramSpec, Remap, RhoSpec, Scheme};
 pub use tally::ControllerTally;
 
 use std::collections::VecDeque;
@@ -106,6 +106,7 @@ pub struct Controller<B, T> {
     log: PathLog,
     bus: B,
     remap: Remap,
+    old_copy: OldCopy,
     spec: ControllerSpec,
     slots: Slots,
     requests: Requests<T>,
@@ -162,6 +163,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             log,
             bus,
             remap: oram.remap,
+            old_copy: oram.rho.as_ref().map_or_else(OldCopy::default, |rho| rho.old_copy),
             spec: spec.clone(),
             slots: Slots::new(spec.pace),
             requests: Requests::new(spec.write_marks),
@@ -343,6 +345,10 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         };
         match (self.remap, reader) {
             (Remap::Delayed, None) => self.engine.put_back(line)?,
+            (Remap::AtAccess, None) if self.leaves_behind(line) => {
+                self.log.unseen(|| self.engine.take_and_resume(line))?;
+                self.engine.put_back(line)?;
+            }
             _ if self.find_on_client(line)? => self.tally.served_on_client += 1,
             (Remap::Delayed, Some(_)) => self.engine.take(line)?,
             (Remap::AtAccess, reader) => self.engine.access(line, reader.is_none())?,
@@ -355,6 +361,11 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             reader => self.reader = reader,
         }
         Ok(())
+    }
+
+    /// Whether a block that is given back has a copy in the main tree that nobody takes out.
+    fn leaves_behind(&self, line: u64) -> bool {
+        self.old_copy == OldCopy::LeftBehind && !self.engine.is_in_small_tree(line)
     }
 
     /// Makes room in the stash.

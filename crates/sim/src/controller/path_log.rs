@@ -71,6 +71,14 @@ impl PathLog {
         self.shared.is_on.set(true);
     }
 
+    /// Does `work`, and notes none of its paths.
+    pub(crate) fn unseen<T>(&self, work: impl FnOnce() -> T) -> T {
+        let was_on = self.shared.is_on.replace(false);
+        let done = work();
+        self.shared.is_on.set(was_on);
+        done
+    }
+
     /// What the paths from now on are for.
     pub(crate) fn set_purpose(&self, purpose: Purpose) {
         self.shared.purpose.set(purpose);

@@ -53,6 +53,22 @@ pub struct RhoSpec {
     pub blocks: u64,
     /// Accesses to the small tree for each one to the main tree.
     pub small_per_main: usize,
+    /// What becomes of the copy in the main tree when a block that the LLC gives back goes to the small one.
+    #[serde(default)]
+    pub old_copy: OldCopy,
+}
+
+/// What becomes of the copy in the main tree when a block goes to the small tree of ρ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OldCopy {
+    /// It is taken out, by the paths which that takes.
+    #[default]
+    TakenOut,
+    /// Nothing: it is left behind. That is no ORAM, as the old copy would be read again. Here it is taken out by
+    /// paths that take no time and that nobody sees; they make some room in the stash too, so what comes out
+    /// is more than this rule could gain.
+    LeftBehind,
 }
 
 /// An ORAM in a processor. [`Self::paper`] has the sizes of IR-ORAM, Table I.

@@ -98,7 +98,15 @@ fn in_sets() -> OramSpec {
 }
 
 fn with_rho() -> OramSpec {
-    OramSpec { rho: Some(RhoSpec { blocks: 128, small_per_main: 2 }), ..small() }
+    OramSpec {
+        rho: Some(RhoSpec { blocks: 128, small_per_main: 2, old_copy: OldCopy::TakenOut }),
+        ..small()
+    }
+}
+
+fn with_rho_that_leaves_copies() -> OramSpec {
+    let rho = with_rho().rho.map(|rho| RhoSpec { old_copy: OldCopy::LeftBehind, ..rho });
+    OramSpec { rho, ..small() }
 }
 
 fn with_delayed_rho() -> OramSpec {
@@ -165,7 +173,7 @@ fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
     let each_once = each_once.map(|oram| OramSpec { initial: Initial::EachOnce, ..oram });
     let empty_rho = OramSpec { initial: Initial::Empty, ..with_delayed_rho() };
     let others = [small(), in_sets(), with_rho(), raw(), delayed, delayed_in_sets, empty];
-    let delayed_rho = [with_delayed_rho(), empty_rho];
+    let delayed_rho = [with_delayed_rho(), empty_rho, with_rho_that_leaves_copies()];
     for oram in others.into_iter().chain(delayed_rho).chain(each_once) {
         for pace in PACES {
             asked_by_chance(&oram, &at(pace), 1);
@@ -176,7 +184,8 @@ fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
 #[test]
 fn the_starts_of_a_fixed_rate_are_the_same_whoever_asks() {
     for pace in [Pace::StartToStart(1000), Pace::Gap(200)] {
-        for oram in [small(), in_sets(), with_rho(), with_delayed_rho(), raw()] {
+        let rho = [with_rho(), with_rho_that_leaves_copies(), with_delayed_rho()];
+        for oram in [small(), in_sets(), raw()].into_iter().chain(rho) {
             let busy = asked_by_chance(&oram, &at(pace), 1);
             let mut idle = Bench::new(&oram, &at(pace));
             idle.run(busy.now);
@@ -191,7 +200,7 @@ fn the_starts_of_a_fixed_rate_are_the_same_whoever_asks() {
 
 #[test]
 fn rho_keeps_to_two_small_paths_and_a_main_one() {
-    for oram in [with_rho(), with_delayed_rho()] {
+    for oram in [with_rho(), with_rho_that_leaves_copies(), with_delayed_rho()] {
         for pace in PACES {
             let bench = asked_by_chance(&oram, &at(pace), 2);
             for (number, (path, _)) in bench.carried.borrow().iter().enumerate() {
@@ -218,6 +227,22 @@ fn with_delayed_rho_what_the_llc_gives_back_costs_no_data_path_of_the_main_tree(
     assert_eq!(data(0) + data(1), fetched + given_back, "{tally:?}");
     let read_from_small = data(1) - given_back;
     assert!(data(0) < fetched && read_from_small > 10, "{read_from_small}, {tally:?}");
+}
+
+/// A write-back then costs a small path, and what its victim takes of the position map; each read costs a path.
+#[test]
+fn a_block_whose_old_copy_stays_behind_is_given_back_without_a_data_path_of_the_main_tree() {
+    let data_of_main = |oram: &OramSpec| {
+        let bench = asked_by_chance(oram, &at(Pace::Free), 1);
+        let carried = bench.carried.borrow();
+        let is_data = |path: &PathAccess| path.tree == MAIN_TREE && path.purpose == Purpose::Data;
+        let count = carried.iter().filter(|(path, _)| is_data(path)).count();
+        (count, bench.answers.len(), bench.taken)
+    };
+    let (taken_out, reads, write_backs) = data_of_main(&with_rho());
+    let (left_behind, ..) = data_of_main(&with_rho_that_leaves_copies());
+    assert!(left_behind <= reads && write_backs > 100);
+    assert!(left_behind + write_backs / 2 < taken_out, "{left_behind} and {taken_out}");
 }
 
 #[test]

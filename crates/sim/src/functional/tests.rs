@@ -8,6 +8,7 @@ use rand::seq::SliceRandom;
 
 use super::*;
 use crate::cache::CacheShape;
+use crate::controller::OldCopy;
 use crate::controller::tags::{Contents, TagScheme, Watch};
 use crate::controller::{Remap, RhoSpec, Scheme};
 use crate::trace::{Kind, Record, Trace};
@@ -232,7 +233,7 @@ fn a_trace_asks_for_what_its_cache_does_not_hold() {
 fn what_cannot_be_studied_is_refused() {
     let refused = |spec: OramSpec| Study::new(&spec, 1, &mut |_| ()).err().unwrap().to_string();
     let small = OramSpec::paper(9);
-    let rho = Some(RhoSpec { blocks: 64, small_per_main: 2 });
+    let rho = Some(RhoSpec { blocks: 64, small_per_main: 2, old_copy: OldCopy::TakenOut });
     assert!(refused(OramSpec { rho, ..small.clone() }).contains("functional"));
     let raw = Scheme::Raw { evict_period: 3 };
     assert!(refused(OramSpec { scheme: raw, ..small.clone() }).contains("functional"));

@@ -144,7 +144,7 @@ impl Clocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::{Pace, RhoSpec, Scheme};
+    use crate::controller::{OldCopy, Pace, RhoSpec, Scheme};
     use crate::system::{WarmUp, run};
     use crate::trace::{Kind, Record};
 
@@ -160,7 +160,7 @@ mod tests {
         let oram = raw.oram.as_mut().unwrap();
         oram.scheme = Scheme::Raw { evict_period: 5 };
         oram.tree_top_ways = Some(4);
-        oram.rho = Some(RhoSpec { blocks: 64, small_per_main: 2 });
+        oram.rho = Some(RhoSpec { blocks: 64, small_per_main: 2, old_copy: OldCopy::TakenOut });
         let plain = SystemSpec { oram: None, ..small() };
         for spec in [small(), raw, plain] {
             let (toml, json) = (spec.to_toml().unwrap(), serde_json::to_string(&spec).unwrap());

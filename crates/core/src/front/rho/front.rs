@@ -112,6 +112,10 @@ where
         self.main.populate()
     }
 
+    fn is_in_small_tree(&self, address: u64) -> bool {
+        self.array.find(address).is_some()
+    }
+
     fn counters(&self) -> Counters {
         Counters { rho: Some(self.tally()), ..self.main.counters() }
     }
