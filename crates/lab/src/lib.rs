@@ -10,8 +10,11 @@ mod choice;
 #[cfg(test)]
 mod counting;
 pub mod dram;
+#[cfg(test)]
+mod drawer;
 mod error;
 pub mod evaluation;
+mod kept_studies;
 pub mod link;
 pub mod links;
 mod markdown;

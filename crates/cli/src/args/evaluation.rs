@@ -37,6 +37,10 @@ pub(crate) struct EvaluationArgs {
     /// made again.
     #[arg(long, value_name = "DIR", default_value = "lab-results/evaluation")]
     pub(crate) output: PathBuf,
+    /// Keep initial trees here, and begin runs with them: about 1.4 GB each at level 24, and half for each level less. Each
+    /// ORAM has its own, whatever runs on it. Made if missing.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trees: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) runs: RunsArgs,
 }

@@ -34,7 +34,7 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), CliError> {
     let mut made = Vec::new();
     if !chosen.evaluation.is_empty() {
         let making = making(evaluation::NAME);
-        made.push(super::evaluation::make(&evaluation_plan, &chosen.evaluation, &making)?);
+        made.push(super::evaluation::make(&evaluation_plan, &chosen.evaluation, &making, None)?);
     }
     if !chosen.blocks.is_empty() {
         let making = making(blocks::NAME);

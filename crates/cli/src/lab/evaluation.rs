@@ -1,9 +1,11 @@
 //! `oblivio lab run evaluation`.
 
+use oblivio_lab::Trees;
 use oblivio_lab::evaluation::{Manifest, Plan, RunRecord, Scale, figures, run};
 
 use super::made::Made;
 use super::runs::{self, Here, Making, RunsFile};
+use super::trees::TreesDir;
 use crate::args::EvaluationArgs;
 use crate::error::CliError;
 use crate::files::OutputDir;
@@ -12,8 +14,10 @@ use crate::files::OutputDir;
 pub(crate) fn run_evaluation(args: &EvaluationArgs) -> Result<(), CliError> {
     let (plan, manifests) = (plan(args), Manifest::chosen(&args.figure)?);
     let programs = runs::programs(&args.runs)?;
+    let trees = args.trees.as_deref().map(TreesDir::prepare).transpose()?;
+    let trees = trees.as_ref().map(|trees| trees as &dyn Trees);
     let making = Making::new(&args.runs, &programs, &args.output);
-    make(&plan, &manifests, &making)?.print(args.runs.json)
+    make(&plan, &manifests, &making, trees)?.print(args.runs.json)
 }
 
 /// Makes the runs that are not there yet, and the figures.
@@ -21,6 +25,7 @@ pub(super) fn make(
     plan: &Plan,
     manifests: &[Manifest],
     making: &Making<'_>,
+    trees: Option<&dyn Trees>,
 ) -> Result<Made, CliError> {
     let Making { programs, jobs, output } = making;
     let wanted = plan.runs(manifests, programs)?;
@@ -28,7 +33,7 @@ pub(super) fn make(
     let (file, kept) = RunsFile::open(&output_dir)?;
 
     let host = Here::<RunRecord>::new(file, "records");
-    let records = run(plan, &wanted, programs, &kept, *jobs, &host)?;
+    let records = run(plan, &wanted, programs, &kept, *jobs, &host, trees)?;
     let figures = figures(manifests, plan, programs, &records)?;
     runs::keep(figures, &output_dir, &host, records.len())
 }

@@ -1,6 +1,7 @@
 //! The evaluation of IR-ORAM as users meet it: runs that are kept, figures, and going on after an
 //! interruption.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -108,4 +109,39 @@ fn figures_are_listed_and_others_refused() {
     assert!(bad(&dir, "lab run evaluation --quick --figure fig7", 3).contains("choose from"));
     assert!(bad(&dir, "lab run evaluation --quick --pace soon", 2).contains("like gap or gap:500"));
     assert!(bad(&dir, "lab run evaluation --levels 25", 3).contains("level 25 +1"));
+}
+
+#[test]
+fn initial_trees_are_kept_and_used_again() {
+    let dir = TempDir::new().unwrap();
+    let with_trees = |output: &str| {
+        let (code, _, remarks) =
+            oblivio(&dir, &SMALL.replace("out", &format!("{output} --trees trees")));
+        assert_eq!(code, 0, "{remarks}");
+        remarks
+    };
+    let outcomes = |output: &str| {
+        let runs = fs::read_to_string(dir.path().join(output).join("results.jsonl")).unwrap();
+        let outcome = |line| {
+            let mut run: Value = serde_json::from_str(line).unwrap();
+            run["seconds"] = Value::Null;
+            (run["key"].to_string(), run)
+        };
+        runs.lines().map(outcome).collect::<BTreeMap<_, _>>()
+    };
+    good(&dir, SMALL);
+    let expected = outcomes("out");
+    for output in ["first", "second"] {
+        assert_eq!(with_trees(output), "");
+        assert_eq!(outcomes(output), expected);
+    }
+    let trees: Vec<_> = fs::read_dir(dir.path().join("trees")).unwrap().collect();
+    // Baseline with all that stands in front of it, IR-Alloc 1 and 4, IR-Stash, and IR-ORAM.
+    assert_eq!(trees.len(), 5, "{trees:?}");
+    for tree in trees {
+        fs::write(tree.unwrap().path(), "a tree?").unwrap();
+    }
+    let remarks = with_trees("third");
+    assert!(remarks.contains("is not used, and made again"), "{remarks}");
+    assert_eq!(outcomes("third"), expected);
 }

@@ -100,14 +100,6 @@ pub trait Ground {
     fn rho_coins(&mut self) -> Box<dyn CryptoRng> {
         self.coins()
     }
-
-    /// Lets the main ORAM hold something at first, before anything stands in front of it.
-    ///
-    /// # Errors
-    /// What comes of it.
-    fn fill(&mut self, _main: &mut dyn Front) -> Result<(), Error> {
-        Ok(())
-    }
 }
 
 /// Any ORAM. With [`Front`] its owner has all there is to it.
@@ -163,9 +155,7 @@ fn flat<S: Scheme>(
     scheme: S,
     ground: &mut dyn Ground,
 ) -> Result<FlatOram<S, Coins>, Error> {
-    let mut main = FlatOram::new(scheme, ground.coins())?.with_hits(hits);
-    ground.fill(&mut main)?;
-    Ok(main)
+    Ok(FlatOram::new(scheme, ground.coins())?.with_hits(hits))
 }
 
 fn freecursive<S: Scheme>(
@@ -173,9 +163,7 @@ fn freecursive<S: Scheme>(
     scheme: S,
     ground: &mut dyn Ground,
 ) -> Result<FreecursiveOram<S, Coins>, Error> {
-    let mut main = FreecursiveOram::new(config, scheme, ground.coins())?;
-    ground.fill(&mut main)?;
-    Ok(main)
+    FreecursiveOram::new(config, scheme, ground.coins())
 }
 
 /// What there is, behind the cache if there is one.

@@ -11,6 +11,7 @@ use super::plan::{Plan, Run};
 use super::record::{BlocksRecord, Taken};
 use super::saved::{Begun, Saved};
 use crate::evaluation::{Programs, checksum};
+use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
 use crate::{LabError, workers};
 
@@ -37,7 +38,9 @@ pub fn run(
     for run in runs {
         host.planned(all_paths(&plan.spec(run)?, &run.course.stretches(plan, programs)));
     }
-    workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host, trees))
+    let remark = |text: &str| host.remark(text);
+    let studies = KeptStudies::new(trees, &remark);
+    workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host, &studies))
 }
 
 fn one(
@@ -46,13 +49,13 @@ fn one(
     programs: &Programs,
     kept: &[BlocksRecord],
     host: &impl Host<BlocksRecord>,
-    trees: Option<&dyn Trees>,
+    studies: &KeptStudies<'_>,
 ) -> Result<BlocksRecord, LabError> {
     let (spec, key) = (plan.spec(run)?, plan.key(run));
     let stretches = run.course.stretches(plan, programs);
     let progress = Told { host, most: all_paths(&spec, &stretches), told: Cell::new(0) };
     let trace = checksum_of(&stretches, programs);
-    let saved = Saved { trees, host, key: &key, trace, spec: &spec, seed: plan.seed };
+    let saved = Saved { studies, key: &key, trace, spec: &spec, seed: plan.seed };
     if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, trace, &spec)) {
         saved.forget_run();
         progress.up_to(u64::MAX);
@@ -82,10 +85,11 @@ fn snapshots<H: Host<BlocksRecord>>(
     plan: &Plan,
     stretches: &[Stretch],
     programs: &Programs,
-    saved: &Saved<'_, H>,
+    saved: &Saved<'_>,
     progress: &Told<'_, H>,
 ) -> Result<(Vec<Taken>, f64), LabError> {
-    let (spec, start) = (saved.spec, saved.host.seconds());
+    let (spec, host) = (saved.spec, progress.host);
+    let start = host.seconds();
     let Begun { mut study, mut taken, stretches_done, seconds } =
         saved.interrupted(stretches).map_or_else(|| begin(saved, progress), Ok)?;
     let (done, rest) = stretches.split_at(stretches_done);
@@ -111,26 +115,23 @@ fn snapshots<H: Host<BlocksRecord>>(
         taken.extend(seen.into_iter().map(|snapshot| Taken { after: after.clone(), snapshot }));
         before += paths;
         if left > 0 {
-            saved.keep_run(&study, &taken, seconds + saved.host.seconds() - start);
+            saved.keep_run(&study, &taken, seconds + host.seconds() - start);
         }
     }
-    Ok((taken, seconds + saved.host.seconds() - start))
+    Ok((taken, seconds + host.seconds() - start))
 }
 
 /// A run before its first stretch.
 fn begin<H: Host<BlocksRecord>>(
-    saved: &Saved<'_, H>,
+    saved: &Saved<'_>,
     progress: &Told<'_, H>,
 ) -> Result<Begun, LabError> {
     let first = first_paths(saved.spec);
-    let mut study = match saved.initial() {
-        Some(study) => study,
-        None => {
-            let mut told = |paths: u64| progress.up_to(paths.min(first));
-            let study = Study::new(saved.spec, saved.seed, &mut told)?;
-            saved.keep_initial(&study);
-            study
-        }
+    let mut told = |paths: u64| progress.up_to(paths.min(first));
+    let mut study = match saved.spec.initial {
+        Initial::EachOnce => saved.studies.initial(saved.spec, saved.seed, &mut told)?,
+        // Beside the rest of a run that takes no time.
+        Initial::Empty | Initial::Placed => Study::new(saved.spec, saved.seed, &mut told)?,
     };
     let taken = vec![Taken { after: "start".to_owned(), snapshot: study.snapshot()? }];
     Ok(Begun { study, taken, stretches_done: 0, seconds: 0.0 })

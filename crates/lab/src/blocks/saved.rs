@@ -1,23 +1,17 @@
-//! What runs need not make again: initial trees, and what a run had made when it was interrupted.
-//!
-//! Nothing here fails a run. What cannot be used is remarked and made again, and what cannot be kept is
-//! remarked.
+//! What a run had made when it was interrupted.
 
-use std::io::Read;
-
-use oblivio_sim::controller::{Initial, OramSpec};
+use oblivio_sim::controller::OramSpec;
 use oblivio_sim::functional::{Snapshot, Study};
 use serde::{Deserialize, Serialize};
 
 use super::course::Stretch;
-use super::record::{BlocksRecord, Taken};
+use super::record::Taken;
 use crate::LabError;
-use crate::records::{Host, Trees};
+use crate::kept_studies::KeptStudies;
 
 /// What is saved for one run, and where.
-pub(super) struct Saved<'a, H> {
-    pub(super) trees: Option<&'a dyn Trees>,
-    pub(super) host: &'a H,
+pub(super) struct Saved<'a> {
+    pub(super) studies: &'a KeptStudies<'a>,
     pub(super) key: &'a str,
     pub(super) trace: u32,
     pub(super) spec: &'a OramSpec,
@@ -43,28 +37,11 @@ struct Checkpoint {
     seconds: f64,
 }
 
-/// What is noted beside the study of an initial tree.
-const INITIAL: &str = "initial tree";
-
-impl<H: Host<BlocksRecord>> Saved<'_, H> {
-    /// The initial tree, if it is there.
-    pub(super) fn initial(&self) -> Option<Study> {
-        self.get(&self.initial_name()?, |study, note| match note {
-            INITIAL => Ok(study),
-            _ => Err(LabError::Input("it is no initial tree".to_owned())),
-        })
-    }
-
-    /// Keeps an initial tree that takes long to make.
-    pub(super) fn keep_initial(&self, study: &Study) {
-        if let Some(name) = self.initial_name() {
-            self.keep(&name, study, INITIAL);
-        }
-    }
-
+impl Saved<'_> {
     /// This run as it was when it was interrupted, if it was.
     pub(super) fn interrupted(&self, stretches: &[Stretch]) -> Option<Begun> {
-        self.get(&self.run_name(), |study, note| self.go_on(study, note, stretches))
+        let go_on = |study, note: &_| self.go_on(study, note, stretches);
+        self.studies.get(&self.run_name(), self.spec, self.seed, go_on)
     }
 
     /// Keeps this run as it is now.
@@ -76,16 +53,14 @@ impl<H: Host<BlocksRecord>> Saved<'_, H> {
             seconds,
         };
         match serde_json::to_string(&checkpoint) {
-            Ok(note) => self.keep(&self.run_name(), study, &note),
-            Err(error) => self.remark_not_kept(&self.run_name(), &error.into()),
+            Ok(note) => self.studies.keep(&self.run_name(), study, &note),
+            Err(error) => self.studies.remark_not_kept(&self.run_name(), &error.into()),
         }
     }
 
     /// The record of this run is kept: the run itself need not be.
     pub(super) fn forget_run(&self) {
-        if let Some(Err(error)) = self.trees.map(|trees| trees.remove(&self.run_name())) {
-            self.host.remark(&format!("{} is not removed: {error}", self.run_name()));
-        }
+        self.studies.forget(&self.run_name());
     }
 
     fn go_on(&self, mut study: Study, note: &str, all: &[Stretch]) -> Result<Begun, LabError> {
@@ -106,43 +81,6 @@ impl<H: Host<BlocksRecord>> Saved<'_, H> {
             return Err(LabError::Input("its snapshots are not those of its tree".to_owned()));
         }
         Ok(Begun { study, taken: snapshots, stretches_done, seconds })
-    }
-
-    /// What `judge` makes of the study that is kept as `name`, and of the note.
-    fn get<T>(
-        &self,
-        name: &str,
-        judge: impl FnOnce(Study, &str) -> Result<T, LabError>,
-    ) -> Option<T> {
-        let read = |file: Box<dyn Read>| {
-            let (study, note) = Study::resume(self.spec, self.seed, file)?;
-            judge(study, &note)
-        };
-        let got = self.trees?.open(name).and_then(|file| file.map(read).transpose());
-        got.unwrap_or_else(|error| {
-            self.host.remark(&format!("{name} is not used, and made again: {error}"));
-            None
-        })
-    }
-
-    fn keep(&self, name: &str, study: &Study, note: &str) {
-        let kept =
-            self.trees.map(|trees| trees.replace(name, &mut |file| Ok(study.save(note, file)?)));
-        if let Some(Err(error)) = kept {
-            self.remark_not_kept(name, &error);
-        }
-    }
-
-    fn remark_not_kept(&self, name: &str, error: &LabError) {
-        self.host.remark(&format!("{name} is not kept: {error}"));
-    }
-
-    /// How the initial tree is called, where it takes long to make. Other runs have the same one.
-    fn initial_name(&self) -> Option<String> {
-        let spec = serde_json::to_string(self.spec).ok()?;
-        let (leaf_level, sum) = (self.spec.leaf_level(), crc32fast::hash(spec.as_bytes()));
-        (self.spec.initial == Initial::EachOnce)
-            .then(|| format!("initial-L{leaf_level}-seed{}-{sum:08x}.tree", self.seed))
     }
 
     fn run_name(&self) -> String {

@@ -44,8 +44,11 @@ pub struct RunRecord {
     pub trace: u32,
     /// How large and how long.
     pub scale: Scale,
-    /// Where all coins came from.
+    /// Where the coins of its requests came from.
     pub seed: u64,
+    /// Where those of its initial tree came from. Of records without it: from `seed` as well.
+    #[serde(default)]
+    pub initial_seed: Option<u64>,
     /// The machine in full.
     pub spec: SystemSpec,
     /// What came out, without the warm-up.
@@ -59,8 +62,15 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Whether it is the run called `key`, of this trace and this machine, whatever came out.
-    pub(super) fn is_same_run(&self, key: &str, trace: u32, spec: &SystemSpec) -> bool {
-        (self.key.as_str(), self.trace, &self.spec) == (key, trace, spec)
+    /// Whether it is the run called `key`, of this trace, initial tree and machine, whatever came out.
+    pub(super) fn is_same_run(
+        &self,
+        key: &str,
+        trace: u32,
+        initial_seed: u64,
+        spec: &SystemSpec,
+    ) -> bool {
+        let run = (self.key.as_str(), self.trace, self.initial_seed, &self.spec);
+        run == (key, trace, Some(initial_seed), spec)
     }
 }

@@ -4,18 +4,21 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
+use oblivio_sim::controller::{InitialOram, OramSpec};
 use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
 use oblivio_sim::trace::{Kind, Record};
 
 use super::plan::{Plan, Run};
 use super::record::RunRecord;
 use super::workloads::Programs;
-use crate::records::Host;
+use crate::kept_studies::KeptStudies;
+use crate::records::{Host, Trees};
 use crate::{LabError, workers};
 
 /// Makes all `runs` but those that are among `kept`, at most `jobs` at a time, and gives the records of all,
-/// in their order. The steps are records, those of warm-ups included. A run takes about 2 GB while its tree has leaves on level 24, and half for each level
-/// less.
+/// in their order. The steps are records, those of warm-ups included. A run takes about 2 GB while its tree has
+/// leaves on level 24, and half for each level less. Where there is a place for `trees`, initial trees are made once: what
+/// comes out is the same.
 ///
 /// # Errors
 /// [`LabError::Simulation`] when a machine cannot run, or a run fails, and what [`Host::keep`] fails with.
@@ -26,6 +29,7 @@ pub fn run(
     kept: &[RunRecord],
     jobs: NonZeroUsize,
     host: &impl Host<RunRecord>,
+    trees: Option<&dyn Trees>,
 ) -> Result<Vec<RunRecord>, LabError> {
     // What cannot be run is refused before hours of others, and not after them.
     let mut seen = HashSet::new();
@@ -38,7 +42,9 @@ pub fn run(
         }
     }
     host.planned(runs.iter().map(|run| run.scale.timed_records()).sum());
-    workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host))
+    let remark = |text: &str| host.remark(text);
+    let studies = KeptStudies::new(trees, &remark);
+    workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host, &studies))
 }
 
 fn one(
@@ -47,6 +53,7 @@ fn one(
     programs: &Programs,
     kept: &[RunRecord],
     host: &impl Host<RunRecord>,
+    studies: &KeptStudies<'_>,
 ) -> Result<RunRecord, LabError> {
     let scale = run.scale;
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
@@ -54,13 +61,15 @@ fn one(
     let records = scale.all_records();
     let trace = programs.records(&run.workload, records, lines, run.switches.pages, seed)?;
     let checksum = checksum(&trace);
-    if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, checksum, &spec)) {
+    if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, checksum, plan.seed, &spec))
+    {
         host.made(scale.timed_records());
         return Ok(same.clone());
     }
     let (start, progress) = (host.seconds(), Told { host, told: Cell::new(0) });
     let warm_up = WarmUp { llc_records: scale.llc_warm_up, records: scale.warm_up };
-    let outcome = system::run(&spec, trace, warm_up, seed, &progress)?;
+    let initial = initial(&spec, plan.seed, studies)?;
+    let outcome = system::run_from(&spec, initial, trace, warm_up, seed, &progress)?;
     progress.records(scale.timed_records());
     let record = RunRecord {
         key,
@@ -69,6 +78,7 @@ fn one(
         trace: checksum,
         scale,
         seed,
+        initial_seed: Some(plan.seed),
         spec,
         outcome,
         seconds: host.seconds() - start,
@@ -77,6 +87,18 @@ fn one(
     };
     host.keep(&record)?;
     Ok(record)
+}
+
+/// What the ORAM holds at first: the same under all workloads, whose requests have seeds of their own.
+fn initial(
+    spec: &SystemSpec,
+    seed: u64,
+    studies: &KeptStudies<'_>,
+) -> Result<InitialOram, LabError> {
+    Ok(match spec.oram.as_ref().and_then(OramSpec::studied) {
+        Some(main) => InitialOram::Made(studies.initial(&main, seed, &mut |_| ())?.into()),
+        None => InitialOram::Seed(seed),
+    })
 }
 
 /// Lines of the protected space.

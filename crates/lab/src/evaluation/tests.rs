@@ -1,5 +1,7 @@
 //! Evaluations on small trees.
 
+mod trees;
+
 use std::num::NonZeroUsize;
 
 use oblivio_sim::trace::{Kind, Record, Trace};
@@ -7,6 +9,7 @@ use oblivio_sim::trace::{Kind, Record, Trace};
 use super::*;
 use crate::Kept;
 use crate::LabError;
+use crate::Trees;
 use crate::counting::Counting;
 use crate::report::{Figure, Plot, Verdict, section};
 
@@ -32,11 +35,22 @@ fn evaluate(
     kept: &[RunRecord],
     jobs: usize,
 ) -> (Vec<RunRecord>, Counting) {
+    let (records, host) = evaluate_with(plan, figures, kept, jobs, None);
+    assert!(host.remarks.lock().unwrap().is_empty());
+    (records, host)
+}
+
+fn evaluate_with(
+    plan: &Plan,
+    figures: &[Manifest],
+    kept: &[RunRecord],
+    jobs: usize,
+    trees: Option<&dyn Trees>,
+) -> (Vec<RunRecord>, Counting) {
     let (programs, host) = (Programs::samples().unwrap(), Counting::default());
     let runs = plan.runs(figures, &programs).unwrap();
     let jobs = NonZeroUsize::new(jobs).unwrap();
-    let records = run(plan, &runs, &programs, kept, jobs, &host).unwrap();
-    assert!(host.remarks.lock().unwrap().is_empty());
+    let records = run(plan, &runs, &programs, kept, jobs, &host, trees).unwrap();
     (records, host)
 }
 
@@ -127,10 +141,15 @@ fn an_interrupted_evaluation_goes_on() {
         let (_, host) = evaluate(&plan, &[manifest()], &whole, 2);
         assert_eq!(host.file.into_inner().unwrap().lines().count(), whole.len(), "{plan:?}");
     }
-    let other_trace: Vec<_> =
-        whole.iter().map(|record| RunRecord { trace: 0, ..record.clone() }).collect();
-    let (_, host) = evaluate(&small(), &[manifest()], &other_trace, 2);
-    assert_eq!(host.file.into_inner().unwrap().lines().count(), whole.len());
+    // Nor is one of before, whose initial tree was another.
+    for change in [
+        |record| RunRecord { trace: 0, ..record },
+        |record| RunRecord { initial_seed: None, ..record },
+    ] {
+        let other: Vec<_> = whole.iter().cloned().map(change).collect();
+        let (_, host) = evaluate(&small(), &[manifest()], &other, 2);
+        assert_eq!(host.file.into_inner().unwrap().lines().count(), whole.len());
+    }
 }
 
 #[test]
@@ -210,7 +229,9 @@ fn parts_add_up_and_settings_are_labels() {
     }
     let Plot::Bars(bars) = &sizes.plot else { panic!("bars") };
     assert_eq!(bars.labels, ["0 MiB", "1 MiB", "2 MiB"]);
-    assert!(bars.series[0].values.iter().all(|value| value.unwrap() >= 1.0), "{bars:?}");
+    // The smallest tree has hardly a level that could be narrower.
+    let speeds: Vec<_> = bars.series[0].values.iter().map(|value| value.unwrap()).collect();
+    assert!(speeds[0] > 0.999 && speeds[1..].iter().all(|speed| *speed > 1.0), "{bars:?}");
     let Plot::Bars(bars) = &configurations.plot else { panic!("bars") };
     assert_eq!(bars.labels[3], "IR-Alloc 4");
     assert!(bars.stacked && bars.series.len() == 2);
@@ -248,7 +269,7 @@ fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
     let runs = plan.runs(&[Manifest { workloads, ..manifest() }], &programs).unwrap();
     assert_eq!((&*runs[0].workload, &*runs[runs.len() - 1].workload), ("uniform", SJENG));
     let host = Counting::default();
-    let error = run(&plan, &runs, &programs, &[], NonZeroUsize::MIN, &host).unwrap_err();
+    let error = run(&plan, &runs, &programs, &[], NonZeroUsize::MIN, &host, None).unwrap_err();
     assert!(error.to_string().contains("sjeng touches 257 pages"), "{error}");
     assert_eq!(host.file.into_inner().unwrap(), "");
 }

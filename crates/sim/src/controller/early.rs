@@ -1,7 +1,7 @@
 //! Which line to write back early (IR-DWB; IR-ORAM, section IV-D, Fig. 9): the register *Ptr*.
 
+use rand::RngExt;
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 
 use crate::Cycle;
 use crate::cache::Victim;
@@ -36,8 +36,7 @@ pub(super) struct EarlyWriter {
 }
 
 impl EarlyWriter {
-    pub(super) fn new(seed: u64) -> Self {
-        let coins = StdRng::seed_from_u64(seed);
+    pub(super) fn new(coins: StdRng) -> Self {
         Self { pointer: None, set: 0, rests_until: 0, coins, given_up: 0 }
     }
 
@@ -76,6 +75,8 @@ impl EarlyWriter {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+
     use super::*;
     use crate::cache::{Cache, CacheShape};
 
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn it_goes_round_and_stays_with_a_line_until_it_is_done() {
-        let (cache, mut early) = (cache(), EarlyWriter::new(1));
+        let (cache, mut early) = (cache(), EarlyWriter::new(StdRng::seed_from_u64(1)));
         assert_eq!([early.line(0, &cache), early.line(5, &cache)], [Some(0), Some(0)]);
         early.done();
         assert_eq!(early.line(9, &cache), Some(2), "set 1 has a clean one, set 3 has room");
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_used_is_given_up() {
-        let (mut cache, mut early) = (cache(), EarlyWriter::new(1));
+        let (mut cache, mut early) = (cache(), EarlyWriter::new(StdRng::seed_from_u64(1)));
         assert_eq!(early.line(0, &cache), Some(0));
         cache.touch(0, false);
         assert_eq!(early.line(1, &cache), Some(2));
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn without_a_find_it_rests() {
-        let (mut cache, mut early) = (cache(), EarlyWriter::new(1));
+        let (mut cache, mut early) = (cache(), EarlyWriter::new(StdRng::seed_from_u64(1)));
         [0, 2].into_iter().for_each(|line| cache.written_early(line, 0));
         assert_eq!(early.line(500, &cache), None);
         cache.touch(2, true);

@@ -1,19 +1,17 @@
 //! The engine as a controller uses it: any ORAM of core, over trees of tags. Each call makes the path accesses
 //! it takes, and the log has them.
 
-use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
-use oblivio_core::scheme::{self, PathScheme, RawScheme, TagTree};
-use oblivio_core::seal::NoSecrecy;
-use oblivio_core::{Error, Front, MemoryStore, Op, RawConfig, Sealer, TreeConfig};
+use oblivio_core::front::rho::TwoTrees;
+use oblivio_core::scheme::PathScheme;
+use oblivio_core::{Error, Front, Op, RhoOram, TreeConfig};
 use rand::rngs::StdRng;
 use rand::{CryptoRng, SeedableRng};
 
-use super::path_log::{Logged, PathLog};
-use super::spec::{Initial, OramSpec, Scheme, shuffle};
-use super::tags::{Contents, TagScheme};
-use crate::{LINE_BYTES, SimError};
-
-const BLOCK: [u8; LINE_BYTES as usize] = [0; LINE_BYTES as usize];
+use super::initial::{BLOCK, InitialOram, LoggedOram, noted};
+use super::path_log::PathLog;
+use super::spec::{OramSpec, RhoSpec, Scheme};
+use super::tags::Contents;
+use crate::SimError;
 
 /// An ORAM of core, whose blocks are all the same.
 pub(super) struct Engine {
@@ -23,36 +21,25 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// With the blocks that it holds at first.
-    pub(super) fn new(spec: &OramSpec, log: &PathLog, seed: u64) -> Result<Self, SimError> {
+    /// From the blocks that it holds at first, with coins of its own.
+    pub(super) fn new(
+        spec: &OramSpec,
+        log: &PathLog,
+        initial: InitialOram,
+        coins: &mut StdRng,
+    ) -> Result<Self, SimError> {
         if spec.rho.is_some() && spec.scheme != Scheme::Path {
             let message = "rho is simulated over two Path ORAMs, and not over RAW ORAM: use path";
             return Err(SimError::Spec(message.to_owned()));
         }
-        let tree = spec.tree()?;
-        let config = OramConfig {
-            scheme: match spec.scheme {
-                Scheme::Path => SchemeConfig::Path(tree),
-                Scheme::Raw { evict_period } => SchemeConfig::Raw(RawConfig { tree, evict_period }),
+        let main = initial.into_oram(spec, log, fork(coins))?;
+        Ok(Self {
+            oram: match &spec.rho {
+                Some(rho) => Box::new(with_rho(spec, rho, log, main, coins)?),
+                None => Box::new(main),
             },
-            map: MapConfig::Freecursive(spec.frontend()?),
-            rho: spec.rho.as_ref().map(|rho| spec.rho(rho)).transpose()?,
-            cache: None,
-        };
-        // What the position map says, which lies in the main tree.
-        let main = Contents::new(&spec.frontend()?.level_addresses()?)?;
-        let mut ground = Simulation {
-            spec,
-            log,
-            contents: vec![Contents::new(&[])?, main],
-            accessed_once: match spec.initial {
-                Initial::EachOnce => spec.blocks_to_shuffle()?,
-                Initial::Empty | Initial::Placed => Vec::new(),
-            },
-            coins: StdRng::seed_from_u64(seed),
-        };
-        let small_per_main = spec.rho.as_ref().map_or(0, |rho| rho.small_per_main as u64);
-        Ok(Self { oram: front::build(&config, &mut ground)?, small_per_main })
+            small_per_main: spec.rho.as_ref().map_or(0, |rho| rho.small_per_main as u64),
+        })
     }
 
     /// Serves a request for a block if it is found on the client by its address, and answers whether
@@ -138,70 +125,22 @@ impl Engine {
     }
 }
 
-/// Trees of tags whose paths are noted.
-struct Simulation<'a> {
-    spec: &'a OramSpec,
-    log: &'a PathLog,
-    /// What lies beside the trees, that of the first one last.
-    contents: Vec<Contents>,
-    /// Blocks to fill it with, in an order that is drawn.
-    accessed_once: Vec<u32>,
-    coins: StdRng,
+/// ρ in front. Its small tree is empty: it fills with what is written or put back.
+fn with_rho(
+    spec: &OramSpec,
+    rho: &RhoSpec,
+    log: &PathLog,
+    main: LoggedOram,
+    coins: &mut StdRng,
+) -> Result<impl Front + use<>, SimError> {
+    let config = spec.rho(rho)?;
+    let tags = PathScheme::of_tags(&TreeConfig { block_bytes: 0, ..config.small.clone() })?;
+    let small = noted(tags, Contents::new(&[])?, log);
+    let of_rho = fork(coins);
+    let two_trees = |main| TwoTrees::new(&config, main, small, of_rho);
+    Ok(RhoOram::new(&config, main.handed_on(two_trees, fork(coins))?)?)
 }
 
-impl Simulation<'_> {
-    fn with_contents<S: scheme::Scheme + 'static>(&mut self, tags: S) -> Box<dyn scheme::Scheme> {
-        let contents = self.contents.pop().expect("there are no more than two trees");
-        Box::new(TagScheme::new(tags, contents, self.log.clone()))
-    }
-
-    fn path(&self, tree: &TreeConfig) -> Result<PathScheme<TagTree>, Error> {
-        let (log, id) = (self.log.clone(), tree.tree);
-        let mut tags = PathScheme::of_tags(&TreeConfig { block_bytes: 0, ..tree.clone() })?;
-        tags.tell_paths(move |leaf| log.note(id, leaf));
-        Ok(tags)
-    }
-
-    fn raw(&self, config: &RawConfig) -> Result<RawScheme<Logged<MemoryStore>>, Error> {
-        let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
-        let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
-        RawScheme::new(config, sealer, Logged::new(store, self.log.clone()))
-    }
-}
-
-impl Ground for Simulation<'_> {
-    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme>, Error> {
-        Ok(match config {
-            SchemeConfig::Path(tree) => self.with_contents(self.path(tree)?),
-            SchemeConfig::Raw(config) => self.with_contents(self.raw(config)?),
-        })
-    }
-
-    fn coins(&mut self) -> Box<dyn CryptoRng> {
-        Box::new(StdRng::from_rng(&mut self.coins))
-    }
-
-    /// What the specification says. The small tree of ρ is empty: it fills with what is written or put back.
-    fn fill(&mut self, main: &mut dyn Front) -> Result<(), Error> {
-        match (&self.spec.initial, &self.spec.scheme) {
-            (Initial::Empty, _) => Ok(()),
-            (Initial::Placed, Scheme::Path) => main.populate(),
-            (Initial::Placed, Scheme::Raw { .. }) => write_each(main, 0..self.spec.data_blocks),
-            (Initial::EachOnce, _) => {
-                let blocks = std::mem::take(&mut self.accessed_once);
-                write_each(main, shuffle(blocks, &mut self.coins))
-            }
-        }
-    }
-}
-
-/// Fills an ORAM by writing its blocks. A scan costs little more than a path a block.
-fn write_each(oram: &mut dyn Front, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
-    for block in blocks {
-        while oram.check_ready().is_err() {
-            oram.evict()?;
-        }
-        oram.write(block, &BLOCK)?;
-    }
-    Ok(())
+fn fork(coins: &mut StdRng) -> Box<dyn CryptoRng> {
+    Box::new(StdRng::from_rng(coins))
 }

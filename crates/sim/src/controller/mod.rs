@@ -20,6 +20,7 @@
 
 mod early;
 mod engine;
+mod initial;
 mod pace;
 mod path_log;
 mod requests;
@@ -31,6 +32,7 @@ mod tally;
 mod tests;
 
 pub use early::LastLevel;
+pub use initial::InitialOram;
 pub use pace::Pace;
 pub use path_log::{PathAccess, Purpose, Writes};
 pub use requests::WriteMarks;
@@ -40,6 +42,8 @@ pub use tally::ControllerTally;
 use std::collections::VecDeque;
 
 use oblivio_core::store::TreeId;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
 use crate::{Cycle, SimError};
@@ -135,7 +139,8 @@ pub enum Told<T> {
 }
 
 impl<B: Bus, T: Copy> Controller<B, T> {
-    /// A controller with an ORAM that was not asked for anything yet.
+    /// A controller with an ORAM that was not asked for anything yet. What comes by chance while it is, follows
+    /// from `seed`.
     ///
     /// # Errors
     /// [`SimError::Spec`] for parts that do not go together, [`SimError::Engine`] for an ORAM that there
@@ -144,6 +149,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         oram: &OramSpec,
         spec: &ControllerSpec,
         bus: B,
+        initial: InitialOram,
         seed: u64,
     ) -> Result<Self, SimError> {
         if oram.remap == Remap::Delayed && spec.early_write_backs {
@@ -156,7 +162,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             return Err(SimError::Spec(message.to_owned()));
         }
         let log = PathLog::new();
-        let engine = Engine::new(oram, &log, seed)?;
+        let mut coins = coins_of_requests(seed);
+        let engine = Engine::new(oram, &log, initial, &mut coins)?;
         log.turn_on();
         Ok(Self {
             engine,
@@ -169,7 +176,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             requests: Requests::new(spec.write_marks),
             chain: VecDeque::new(),
             reader: None,
-            early: EarlyWriter::new(seed),
+            early: EarlyWriter::new(StdRng::from_rng(&mut coins)),
             tally: ControllerTally::default(),
         })
     }
@@ -400,4 +407,16 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         self.tally.converted += self.chain.len() as u64;
         Ok(true)
     }
+}
+
+/// The coins of a run, which are none of those of its initial ORAM.
+///
+/// That follows from a seed of its own, by [`SeedableRng::seed_from_u64`], and many runs begin from it. Where both seeds are
+/// the same number, the same coins would be thrown twice: once for where blocks are at first, and then for the
+/// paths of dummies and evictions, which would go to these blocks. So the seed of a run is spread over its key in another
+/// way.
+fn coins_of_requests(seed: u64) -> StdRng {
+    let mut key = *b"........coins of requests.......";
+    key[..size_of::<u64>()].copy_from_slice(&seed.to_le_bytes());
+    StdRng::from_seed(key)
 }

@@ -136,16 +136,13 @@ impl OramSpec {
         &self,
         coins: &mut impl Rng,
     ) -> Result<impl Iterator<Item = u64>, SimError> {
-        Ok(shuffle(self.blocks_to_shuffle()?, coins))
-    }
-
-    /// All data blocks, in order.
-    pub(super) fn blocks_to_shuffle(&self) -> Result<Vec<u32>, SimError> {
         let Ok(blocks) = u32::try_from(self.data_blocks) else {
             let message = "more than 2^32 data blocks are not accessed once each: place them";
             return Err(SimError::Spec(message.to_owned()));
         };
-        Ok((0..blocks).collect())
+        let mut blocks: Vec<_> = (0..blocks).collect();
+        blocks.shuffle(coins);
+        Ok(blocks.into_iter().map(u64::from))
     }
 
     /// Slots of the buckets on each level that lie in memory, of each tree: 0 on the levels that the client
@@ -200,10 +197,4 @@ impl OramSpec {
         let ends_rounds = false;
         Ok(RhoConfig { small_per_main: rho.small_per_main, ends_rounds, ..config })
     }
-}
-
-/// In random order.
-pub(super) fn shuffle(mut blocks: Vec<u32>, coins: &mut impl Rng) -> impl Iterator<Item = u64> {
-    blocks.shuffle(coins);
-    blocks.into_iter().map(u64::from)
 }

@@ -65,6 +65,11 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
         Self { tags, config, contents, watch, fetched_soon: Vec::new() }
     }
 
+    /// The tags, and what lies beside them, for another who watches.
+    pub(crate) fn into_parts(self) -> (B, Contents) {
+        (self.tags, self.contents)
+    }
+
     /// Who watches.
     pub(crate) fn watch(&self) -> &W {
         &self.watch

@@ -13,6 +13,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::cache::{Cache, CacheShape};
+use crate::functional::Study;
 
 const READ: Cycle = 300;
 const PATH: Cycle = 700;
@@ -48,7 +49,8 @@ struct Bench {
 impl Bench {
     fn new(oram: &OramSpec, spec: &ControllerSpec) -> Self {
         let carried = Carried::default();
-        let controller = Controller::new(oram, spec, FixedBus(Rc::clone(&carried)), 1).unwrap();
+        let bus = FixedBus(Rc::clone(&carried));
+        let controller = Controller::new(oram, spec, bus, InitialOram::Seed(1), 1).unwrap();
         let cache = Cache::new(CacheShape { lines: 64, ways: 4 }).unwrap();
         let (answers, reads) = (Vec::new(), Vec::new());
         Self { controller, cache, carried, answers, taken: 0, reads, now: 0 }
@@ -367,7 +369,10 @@ fn a_line_that_is_used_before_its_last_stage_is_not_written() {
 fn what_does_not_go_together_is_refused() {
     let refused = |oram: &OramSpec, spec: &ControllerSpec| {
         let bus = FixedBus(Carried::default());
-        Controller::<_, usize>::new(oram, spec, bus, 1).err().unwrap().to_string()
+        Controller::<_, usize>::new(oram, spec, bus, InitialOram::Seed(1), 1)
+            .err()
+            .unwrap()
+            .to_string()
     };
     let early = ControllerSpec { early_write_backs: true, ..ControllerSpec::default() };
     let delayed = OramSpec { remap: Remap::Delayed, ..small() };
@@ -378,6 +383,35 @@ fn what_does_not_go_together_is_refused() {
     assert!(refused(&small(), &ControllerSpec { write_marks: marks, ..early }).contains("mark"));
     let no_tree = OramSpec { slots: vec![4; 3], ..small() };
     assert!(refused(&no_tree, &ControllerSpec::default()).contains("engine refused"));
+}
+
+/// Both may be given the same number.
+#[test]
+fn a_run_throws_other_coins_than_its_initial_oram() {
+    for seed in 0..100 {
+        let (mut of_initial, mut of_run) = (StdRng::seed_from_u64(seed), coins_of_requests(seed));
+        let mut forks = [&mut of_initial, &mut of_run].map(|coins| StdRng::from_rng(coins));
+        assert_ne!(of_initial.random::<u64>(), of_run.random::<u64>(), "{seed}");
+        assert_ne!(forks[0].random::<u64>(), forks[1].random::<u64>(), "{seed}");
+    }
+}
+
+#[test]
+fn an_initial_oram_serves_its_own_specification_alone() {
+    let begin = |spec: &OramSpec, studied: &OramSpec| {
+        let study = Study::new(studied, 1, &mut |_| ()).unwrap();
+        let (bus, spec_of_time) = (FixedBus(Carried::default()), ControllerSpec::default());
+        let initial = InitialOram::Made(study.into());
+        Controller::<_, usize>::new(spec, &spec_of_time, bus, initial, 1)
+    };
+    // Baseline's tree is also the main one of ρ, and that of delayed remapping.
+    for spec in [small(), with_rho(), with_delayed_rho()] {
+        begin(&spec, &small()).unwrap().check_invariants().unwrap();
+    }
+    for spec in [in_sets(), raw(), OramSpec { plb_ways: 2, ..small() }] {
+        let error = begin(&spec, &small()).err().unwrap().to_string();
+        assert!(error.contains("make it from a seed"), "{error}");
+    }
 }
 
 /// The controller against the engine itself, with blocks of 64 bytes and everything encrypted: the same
@@ -405,6 +439,7 @@ fn it_reads_the_paths_that_the_engine_reads() {
         let mut engine =
             FreecursiveOram::new(&frontend, scheme, StdRng::from_rng(&mut seed)).unwrap();
         engine.populate().unwrap();
+        let mut engine = engine.handed_on(Ok, StdRng::from_rng(&mut coins_of_requests(1))).unwrap();
         leaves.borrow_mut().clear();
 
         for _ in 0..500 {

@@ -8,7 +8,7 @@ use oblivio_core::image::{Image, refuse};
 use rand::{SeedableRng, TryCryptoRng, TryRng};
 
 /// The same numbers as those of [`StdRng`](rand::rngs::StdRng), which keeps to itself where it is.
-pub(super) struct Coins(ChaCha12Rng);
+pub(crate) struct Coins(ChaCha12Rng);
 
 /// Seed, stream, and words that are gone.
 const STATE_BYTES: usize = 32 + 8 + 9;

@@ -29,13 +29,14 @@ pub use snapshot::{PathCounts, Snapshot};
 
 use std::collections::VecDeque;
 
+use oblivio_core::FreecursiveOram;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use crate::SimError;
 use crate::controller::{Initial, OramSpec};
 use coins::Coins;
-use oram::WatchedOram;
+use oram::{Tags, WatchedOram};
 use phase::Lines;
 
 /// After how many requests the progress is told.
@@ -158,6 +159,16 @@ impl Study {
     /// [`SimError::Engine`] with the first violation.
     pub fn check_invariants(&mut self) -> Result<(), SimError> {
         self.oram.check_invariants()
+    }
+
+    /// What it is a study of.
+    pub(crate) fn spec(&self) -> &OramSpec {
+        &self.spec
+    }
+
+    /// The ORAM as it is now.
+    pub(crate) fn into_oram(self) -> FreecursiveOram<Tags, Coins> {
+        self.oram.into_oram()
     }
 
     fn access_each_once(&mut self, progress: &mut dyn FnMut(u64)) -> Result<(), SimError> {

@@ -18,7 +18,7 @@ use crate::controller::tags::{Contents, TagScheme};
 use crate::controller::{OramSpec, Remap, Scheme};
 use crate::{LINE_BYTES, SimError};
 
-type Tags = TagScheme<PathScheme<TagTree>, Found>;
+pub(crate) type Tags = TagScheme<PathScheme<TagTree>, Found>;
 
 /// See the [module](self).
 pub(super) struct WatchedOram {
@@ -51,6 +51,11 @@ impl WatchedOram {
 
     pub(super) fn populate(&mut self) -> Result<(), SimError> {
         Ok(self.oram.populate()?)
+    }
+
+    /// The ORAM itself.
+    pub(super) fn into_oram(self) -> FreecursiveOram<Tags, Coins> {
+        self.oram
     }
 
     /// How many requests to come [`Self::serve`] wants to know.

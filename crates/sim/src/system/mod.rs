@@ -23,6 +23,7 @@ pub use spec::{Layout, SystemSpec};
 
 use std::collections::VecDeque;
 
+use crate::controller::InitialOram;
 use crate::processor::{Next, Processor, Request};
 use crate::trace::Record;
 use crate::{Cycle, SimError};
@@ -51,7 +52,7 @@ pub struct WarmUp {
     pub records: u64,
 }
 
-/// Runs `records` to their end on a machine of `spec`, those of `warm_up` first.
+/// Runs `records` to their end on a machine of `spec`, those of `warm_up` first. All coins come from `seed`.
 ///
 /// # Errors
 /// [`SimError::Spec`] for parts that do not go together, [`SimError::Engine`] for a line that the ORAM has
@@ -63,17 +64,34 @@ pub fn run(
     seed: u64,
     progress: &impl Progress,
 ) -> Result<Outcome, SimError> {
+    run_from(spec, InitialOram::Seed(seed), records, warm_up, seed, progress)
+}
+
+/// The same, from an initial ORAM that may be there already. `seed` is for what comes by chance after that. A machine without
+/// an ORAM needs none.
+///
+/// # Errors
+/// Those of [`run`], and [`SimError::Spec`] for the initial ORAM of another specification.
+pub fn run_from(
+    spec: &SystemSpec,
+    initial: InitialOram,
+    records: impl IntoIterator<Item = Record>,
+    warm_up: WarmUp,
+    seed: u64,
+    progress: &impl Progress,
+) -> Result<Outcome, SimError> {
     let mut records = records.into_iter().fuse();
     let mut bring = |ahead: &mut VecDeque<Record>| {
         ahead.extend(records.by_ref().take(RECORDS_BROUGHT));
     };
     let records = Records { bring: &mut bring, ahead: VecDeque::new() };
-    run_any(spec, records, warm_up, seed, progress)
+    run_any(spec, initial, records, warm_up, seed, progress)
 }
 
 /// The machine does not depend on the kind of records: it is compiled once.
 fn run_any(
     spec: &SystemSpec,
+    initial: InitialOram,
     records: Records<'_>,
     warm_up: WarmUp,
     seed: u64,
@@ -82,7 +100,7 @@ fn run_any(
     spec.check()?;
     match &spec.oram {
         Some(oram) => {
-            let memory = OramMemory::new(spec, oram, seed)?;
+            let memory = OramMemory::new(spec, oram, initial, seed)?;
             Machine::new(spec, records, warm_up, memory)?.run(warm_up.records, progress)
         }
         None => {

@@ -7,7 +7,9 @@ use oblivio_core::geometry::{BucketId, Leaf};
 use super::behind::Memory;
 use super::outcome::MemoryTally;
 use super::spec::{Clocks, Layout, SystemSpec};
-use crate::controller::{Bus, Controller, OramSpec, PathAccess, PathTimes, Told, Writes};
+use crate::controller::{
+    Bus, Controller, InitialOram, OramSpec, PathAccess, PathTimes, Told, Writes,
+};
 use crate::dram::layout::{BucketLines, Order};
 use crate::dram::{Completion, Dram, DramTally, Observer, Request};
 use crate::processor::{FetchId, Processor};
@@ -22,9 +24,14 @@ pub(super) struct OramMemory {
 }
 
 impl OramMemory {
-    pub(super) fn new(spec: &SystemSpec, oram: &OramSpec, seed: u64) -> Result<Self, SimError> {
+    pub(super) fn new(
+        spec: &SystemSpec,
+        oram: &OramSpec,
+        initial: InitialOram,
+        seed: u64,
+    ) -> Result<Self, SimError> {
         let bus = DramBus::new(spec, oram, DramTally::default())?;
-        let controller = Controller::new(oram, &spec.controller, bus, seed)?;
+        let controller = Controller::new(oram, &spec.controller, bus, initial, seed)?;
         let paths_stop_retirement = spec.processor.paths_stop_retirement;
         Ok(Self { controller, told: Vec::new(), paths_stop_retirement })
     }

@@ -1,6 +1,7 @@
 //! Freecursive ORAM (Fletcher et al., ASPLOS'15): the frontend of Tiny ORAM, section V-E.
 
 mod front;
+mod handed_on;
 mod image;
 
 use rand_core::CryptoRng;

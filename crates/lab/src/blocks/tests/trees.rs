@@ -1,64 +1,10 @@
 //! Runs that need not make everything again.
 
-use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::sync::Mutex;
-
 use oblivio_sim::functional::Study;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::LabError;
-
-/// Trees, and all that were ever put there.
-#[derive(Default)]
-struct Drawer {
-    trees: Mutex<BTreeMap<String, Vec<u8>>>,
-    history: Mutex<Vec<(String, Vec<u8>)>>,
-    is_full: bool,
-}
-
-impl Drawer {
-    fn with(trees: &[(String, Vec<u8>)]) -> Self {
-        Self { trees: Mutex::new(trees.iter().cloned().collect()), ..Self::default() }
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.trees.lock().unwrap().keys().cloned().collect()
-    }
-
-    /// Names alone, in the order in which they came.
-    fn put(&self) -> Vec<String> {
-        self.history.lock().unwrap().iter().map(|(name, _)| name.clone()).collect()
-    }
-}
-
-impl Trees for Drawer {
-    fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError> {
-        let tree = self.trees.lock().unwrap().get(name).cloned();
-        Ok(tree.map(|bytes| Box::new(std::io::Cursor::new(bytes)) as Box<dyn Read>))
-    }
-
-    fn replace(
-        &self,
-        name: &str,
-        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), LabError>,
-    ) -> Result<(), LabError> {
-        if self.is_full {
-            return Err(LabError::Output("no space is left".to_owned()));
-        }
-        let mut bytes = Vec::new();
-        write(&mut bytes)?;
-        self.history.lock().unwrap().push((name.to_owned(), bytes.clone()));
-        self.trees.lock().unwrap().insert(name.to_owned(), bytes);
-        Ok(())
-    }
-
-    fn remove(&self, name: &str) -> Result<(), LabError> {
-        self.trees.lock().unwrap().remove(name);
-        Ok(())
-    }
-}
+use crate::drawer::Drawer;
 
 const FIGURE: [&str; 1] = ["fig03"];
 
@@ -114,7 +60,7 @@ fn an_initial_tree_is_made_once() {
     assert_eq!(records, untimed(&without));
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
     assert_eq!(drawer.put().iter().filter(|name| **name == initial[0]).count(), 1);
-    // Trees that are filled at once need not be kept.
+    // Beside such a run, trees that are filled at once take no time.
     let placed = Drawer::default();
     with(&Plan { initial: Initial::Placed, ..plan }, &programs, &placed);
     assert!(placed.put().iter().all(|name| name.starts_with("run-")));

@@ -1,0 +1,71 @@
+//! Runs from initial trees that are kept.
+
+use oblivio_sim::controller::Initial;
+
+use super::*;
+use crate::drawer::Drawer;
+
+/// What came out, and the remarks.
+fn with(plan: &Plan, figures: &[Manifest], drawer: &Drawer) -> (Vec<RunRecord>, String) {
+    let (records, host) = evaluate_with(plan, figures, &[], 2, Some(drawer));
+    (untimed(&records), host.remarks.into_inner().unwrap().join("\n"))
+}
+
+/// Every kind of ORAM, under two workloads.
+fn all_kinds() -> Manifest {
+    let variants = ["baseline", "rho", "llc-d", "ir-stash", "ir-oram", "tiny-raw", "none"];
+    Manifest { variants: variants.map(str::to_owned).to_vec(), ..manifest() }
+}
+
+#[test]
+fn what_comes_out_is_the_same_to_the_byte_and_each_tree_is_made_once() {
+    for initial in [Initial::Placed, Initial::EachOnce] {
+        let small = small();
+        let plan = Plan { switches: Switches { initial, ..small.switches }, ..small };
+        let (without, _) = evaluate(&plan, &[all_kinds()], &[], 2);
+        let drawer = Drawer::default();
+        let expected = (untimed(&without), String::new());
+        // They are made, and then they are there.
+        for _ in 0..2 {
+            assert_eq!(with(&plan, &[all_kinds()], &drawer), expected, "{initial:?}");
+        }
+        // Baseline, what stands in front of the same tree, and all workloads have one and the same. That of
+        // RAW ORAM is no tree of tags.
+        assert_eq!(drawer.put().len(), 3, "{:?}", drawer.put());
+        assert!(drawer.put().iter().all(|name| name.starts_with("initial-L12-seed1-")));
+    }
+}
+
+#[test]
+fn another_seed_has_another_tree_and_an_empty_one_is_not_kept() {
+    let drawer = Drawer::default();
+    let baseline = Manifest { variants: vec!["baseline".to_owned()], ..manifest() };
+    for seed in [1, 2] {
+        with(&Plan { seed, ..small() }, std::slice::from_ref(&baseline), &drawer);
+    }
+    assert_eq!(drawer.names().len(), 2);
+    let empty = Switches { initial: Initial::Empty, ..small().switches };
+    with(&Plan { switches: empty, ..small() }, &[baseline], &drawer);
+    assert_eq!(drawer.names().len(), 2);
+}
+
+#[test]
+fn a_damaged_tree_is_named_and_made_again() {
+    let (drawer, figures) = (Drawer::default(), [manifest()]);
+    let (expected, _) = with(&small(), &figures, &drawer);
+    let name = drawer.names().remove(0);
+    let damage = |bytes: &mut Vec<u8>| {
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+    };
+    drawer.trees.lock().unwrap().entry(name.clone()).and_modify(damage);
+    let (records, remarks) = with(&small(), &figures, &drawer);
+    assert_eq!(records, expected);
+    assert!(remarks.starts_with(&format!("{name} is not used, and made again")), "{remarks}");
+    assert_eq!(with(&small(), &figures, &drawer), (expected.clone(), String::new()));
+
+    let full = Drawer { is_full: true, ..Drawer::default() };
+    let (records, remarks) = with(&small(), &figures, &full);
+    assert_eq!(records, expected);
+    assert!(remarks.contains("is not kept: no space"), "{remarks}");
+}

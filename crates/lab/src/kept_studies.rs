@@ -1,0 +1,110 @@
+//! Studies that need not be made again: initial trees, and what was under way.
+//!
+//! Nothing here fails a run. What cannot be used is remarked and made again, and what cannot be kept is
+//! remarked.
+
+use std::io::Read;
+use std::sync::{Mutex, PoisonError};
+
+use oblivio_sim::controller::{Initial, OramSpec};
+use oblivio_sim::functional::Study;
+
+use crate::LabError;
+use crate::records::Trees;
+
+/// What is noted beside the study of an initial tree.
+const INITIAL: &str = "initial tree";
+
+/// A place for studies, if there is one.
+pub(crate) struct KeptStudies<'a> {
+    trees: Option<&'a dyn Trees>,
+    remark: &'a (dyn Fn(&str) + Sync),
+    /// One initial tree is made at a time: whoever wants the same one waits for it.
+    making: Mutex<()>,
+}
+
+impl<'a> KeptStudies<'a> {
+    pub(crate) fn new(trees: Option<&'a dyn Trees>, remark: &'a (dyn Fn(&str) + Sync)) -> Self {
+        Self { trees, remark, making: Mutex::new(()) }
+    }
+
+    /// The study of `spec` and `seed` before its first request. It is made if it is not there, and kept if
+    /// it holds anything. `progress` is told the paths that it takes.
+    pub(crate) fn initial(
+        &self,
+        spec: &OramSpec,
+        seed: u64,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Study, LabError> {
+        let name = initial_name(spec, seed)?;
+        let mut make = || -> Result<Study, LabError> {
+            let study = Study::new(spec, seed, progress)?;
+            if spec.initial != Initial::Empty {
+                self.keep(&name, &study, INITIAL);
+            }
+            Ok(study)
+        };
+        if self.trees.is_none() {
+            return make();
+        }
+        let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_there(&name) {
+            return make();
+        }
+        drop(making);
+        let kept = self.get(&name, spec, seed, |study, note| match note {
+            INITIAL => Ok(study),
+            _ => Err(LabError::Input("it is no initial tree".to_owned())),
+        });
+        kept.map_or_else(make, Ok)
+    }
+
+    fn is_there(&self, name: &str) -> bool {
+        self.trees.is_some_and(|trees| !matches!(trees.open(name), Ok(None)))
+    }
+
+    /// What `judge` makes of the study that is kept as `name`, and of the note.
+    pub(crate) fn get<T>(
+        &self,
+        name: &str,
+        spec: &OramSpec,
+        seed: u64,
+        judge: impl FnOnce(Study, &str) -> Result<T, LabError>,
+    ) -> Option<T> {
+        let read = |file: Box<dyn Read>| {
+            let (study, note) = Study::resume(spec, seed, file)?;
+            judge(study, &note)
+        };
+        let got = self.trees?.open(name).and_then(|file| file.map(read).transpose());
+        got.unwrap_or_else(|error| {
+            (self.remark)(&format!("{name} is not used, and made again: {error}"));
+            None
+        })
+    }
+
+    /// Keeps a study as `name`, and a note.
+    pub(crate) fn keep(&self, name: &str, study: &Study, note: &str) {
+        let kept =
+            self.trees.map(|trees| trees.replace(name, &mut |file| Ok(study.save(note, file)?)));
+        if let Some(Err(error)) = kept {
+            self.remark_not_kept(name, &error);
+        }
+    }
+
+    /// Keeps nothing as `name`.
+    pub(crate) fn forget(&self, name: &str) {
+        if let Some(Err(error)) = self.trees.map(|trees| trees.remove(name)) {
+            (self.remark)(&format!("{name} is not removed: {error}"));
+        }
+    }
+
+    pub(crate) fn remark_not_kept(&self, name: &str, error: &LabError) {
+        (self.remark)(&format!("{name} is not kept: {error}"));
+    }
+}
+
+/// How an initial tree is called, whoever begins with it.
+fn initial_name(spec: &OramSpec, seed: u64) -> Result<String, LabError> {
+    let sum = crc32fast::hash(serde_json::to_string(spec)?.as_bytes());
+    Ok(format!("initial-L{}-seed{seed}-{sum:08x}.tree", spec.leaf_level()))
+}

@@ -1,0 +1,123 @@
+//! The ORAM as it is before the first request of a run.
+//!
+//! ```text
+//!  specification, seed ──► initial ORAM ──► engine ──► run
+//!                            ▲    │           ▲
+//!                            └file┘           └── coins of the requests: another seed
+//! ```
+//!
+//! With leaves on level 24 it takes longer to make than many a run. It depends on no request, so it is made once
+//! for all runs of a specification, and kept as the [`Study`] of one that was never asked for
+//! anything.
+
+use oblivio_core::scheme::{self, PathScheme, RawScheme, TagTree};
+use oblivio_core::seal::NoSecrecy;
+use oblivio_core::{Error, FreecursiveOram, Front, MemoryStore, Oram, RawConfig, Sealer};
+use rand::rngs::StdRng;
+use rand::{CryptoRng, SeedableRng};
+
+use super::path_log::{Logged, PathLog};
+use super::spec::{Initial, OramSpec, Remap, Scheme};
+use super::tags::{Contents, TagScheme};
+use crate::functional::Study;
+use crate::{LINE_BYTES, SimError};
+
+pub(super) const BLOCK: [u8; LINE_BYTES as usize] = [0; LINE_BYTES as usize];
+
+/// An ORAM of one tree, whose paths are noted.
+pub(super) type LoggedOram = FreecursiveOram<Box<dyn scheme::Scheme>, Box<dyn CryptoRng>>;
+
+/// See the [module](self).
+pub enum InitialOram {
+    /// It is there: a study of [`OramSpec::studied`] before its first request.
+    Made(Box<Study>),
+    /// It is to be made from this seed.
+    Seed(u64),
+}
+
+impl InitialOram {
+    /// The ORAM of `spec`, which goes on with `coins`. `log` has its paths.
+    pub(super) fn into_oram(
+        self,
+        spec: &OramSpec,
+        log: &PathLog,
+        coins: Box<dyn CryptoRng>,
+    ) -> Result<LoggedOram, SimError> {
+        let study = match (self, spec.studied(), &spec.scheme) {
+            (Self::Made(study), Some(studied), _) if *study.spec() == studied => *study,
+            (Self::Seed(seed), Some(studied), _) => Study::new(&studied, seed, &mut |_| ())?,
+            (Self::Seed(seed), None, Scheme::Raw { evict_period }) => {
+                let oram = scanned(spec, *evict_period, log, seed)?;
+                return Ok(oram.handed_on(Ok, coins)?);
+            }
+            _ => {
+                let message =
+                    "the initial ORAM is that of another specification: make it from a seed";
+                return Err(SimError::Spec(message.to_owned()));
+            }
+        };
+        let noted = |scheme: TagScheme<_, _>| {
+            let (tags, contents) = scheme.into_parts();
+            Ok(noted(tags, contents, log))
+        };
+        Ok(study.into_oram().handed_on(noted, coins)?)
+    }
+}
+
+impl OramSpec {
+    /// That of the [`Study`] whose first state is the initial ORAM of this one: the main tree alone, whatever stands in front of
+    /// it, since that is empty at first. RAW ORAM has none.
+    pub fn studied(&self) -> Option<Self> {
+        let main = Self { rho: None, remap: Remap::AtAccess, ..self.clone() };
+        (self.scheme == Scheme::Path).then_some(main)
+    }
+}
+
+/// Path ORAM over `tags`, whose paths are noted.
+pub(super) fn noted(
+    mut tags: PathScheme<TagTree>,
+    contents: Contents,
+    log: &PathLog,
+) -> Box<dyn scheme::Scheme> {
+    use scheme::Scheme as _;
+    let (noted, tree) = (log.clone(), tags.config().tree);
+    tags.tell_paths(move |leaf| noted.note(tree, leaf));
+    Box::new(TagScheme::new(tags, contents, log.clone()))
+}
+
+/// RAW ORAM, whose blocks are written one after the other.
+fn scanned(
+    spec: &OramSpec,
+    evict_period: u32,
+    log: &PathLog,
+    seed: u64,
+) -> Result<LoggedOram, SimError> {
+    let config = RawConfig { tree: spec.tree()?, evict_period };
+    let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
+    let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
+    let tags = RawScheme::new(&config, sealer, Logged::new(store, log.clone()))?;
+    let frontend = spec.frontend()?;
+    let contents = Contents::new(&frontend.level_addresses()?)?;
+    let scheme: Box<dyn scheme::Scheme> = Box::new(TagScheme::new(tags, contents, log.clone()));
+
+    let mut coins = StdRng::seed_from_u64(seed);
+    let of_oram: Box<dyn CryptoRng> = Box::new(StdRng::from_rng(&mut coins));
+    let mut oram = FreecursiveOram::new(&frontend, scheme, of_oram)?;
+    match spec.initial {
+        Initial::Empty => (),
+        Initial::Placed => write_each(&mut oram, 0..spec.data_blocks)?,
+        Initial::EachOnce => write_each(&mut oram, spec.shuffled_blocks(&mut coins)?)?,
+    }
+    Ok(oram)
+}
+
+/// A scan costs little more than a path a block.
+fn write_each(oram: &mut LoggedOram, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
+    for block in blocks {
+        while oram.check_ready().is_err() {
+            oram.evict()?;
+        }
+        oram.write(block, &BLOCK)?;
+    }
+    Ok(())
+}
