@@ -4,6 +4,7 @@ mod trees;
 
 use std::num::NonZeroUsize;
 
+use oblivio_sim::controller::Pace;
 use oblivio_sim::trace::{Kind, Record, Trace};
 
 use super::*;
@@ -278,7 +279,9 @@ fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
 fn what_was_recorded_for_the_figures_is_still_what_would_run() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/results/evaluation/results.jsonl");
     let kept = Kept::<RunRecord>::read(path, &std::fs::read(path).unwrap()).unwrap().records;
-    let plan = Plan::new(24, 200_000);
+    // They are of before the pace was an oblivious one.
+    let switches = Switches { pace: Pace::WhenIdle(1000), ..Switches::PAPER };
+    let plan = Plan { switches, ..Plan::new(24, 200_000) };
     let runs = plan.runs(&Manifest::all().unwrap(), &Programs::samples().unwrap()).unwrap();
     let mut found = 0;
     for run in &runs {

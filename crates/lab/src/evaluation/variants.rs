@@ -60,9 +60,9 @@ pub enum Pages {
 }
 
 impl Switches {
-    /// Table I.
+    /// Table I, and what is the default where it says nothing.
     pub const PAPER: Self = Self {
-        pace: Pace::WhenIdle(1000),
+        pace: Pace::DEFAULT,
         fan_out: 16,
         channels: 4,
         llc_bytes: 2 << 20,
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn the_key_of_a_run_says_what_is_unusual() {
         let usual = Switches::PAPER.key();
-        assert_eq!(usual, "when-idle-1000,x16,4ch,2097152b,balanced,placed");
+        assert_eq!(usual, "gap-250,x16,4ch,2097152b,balanced,placed");
         let unusual = Switches {
             fetch_on_write_miss: true,
             fetch_room: 8,

@@ -71,7 +71,7 @@ pub trait Bus {
     fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
 }
 
-/// What a controller does with time. [`Default`] is Table I of IR-ORAM.
+/// What a controller does with time. [`Default`] is Table I of IR-ORAM, with [`Pace::DEFAULT`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
@@ -92,7 +92,7 @@ pub struct ControllerSpec {
 impl Default for ControllerSpec {
     fn default() -> Self {
         Self {
-            pace: Pace::WhenIdle(1000),
+            pace: Pace::DEFAULT,
             early_write_backs: false,
             on_chip: 10,
             write_marks: WriteMarks { high: 40, low: 20 },
