@@ -28,7 +28,8 @@ fn a_figure_from_the_runs_that_it_needs_and_no_others() {
     let table = good(&dir, SMALL);
     for part in [
         "## Speed of each scheme over Baseline on made traces",
-        "| mean ",
+        "| arithmetic mean ",
+        "| geometric mean ",
         "IR-ORAM",
         "32 runs",
         "figures.json",
@@ -83,7 +84,7 @@ fn traces_are_read_from_a_directory() {
     }
     let fig11 = SMALL.replace("made", "fig11") + " --traces traces";
     let table = good(&dir, &fig11);
-    for part in ["| mcf ", "| lbm ", "4 runs", "there is no trace: gcc, xz"] {
+    for part in ["| mcf ", "| lbm ", "6 runs", "there is no trace: gcc, xz"] {
         assert!(table.contains(part), "no {part:?} in {table}");
     }
     assert!(!table.contains("| gcc ") && !table.contains("| other "), "{table}");

@@ -18,7 +18,7 @@ fn figure(title: &str, ours: f64) -> Figure {
             stacked: false,
             series: vec![Series { name: "IR-Alloc".into(), values: vec![Some(ours)] }],
         }),
-        stated: vec![Stated { what: "mean".into(), paper: 1.4, band: 0.1, ours: Some(ours) }],
+        stated: vec![Stated::new("mean", 1.4, 0.1, Some(ours))],
         remarks: vec![],
         origin: "a test".into(),
     }

@@ -6,7 +6,7 @@ use super::plan::{Plan, Run};
 use super::record::BlocksRecord;
 use crate::LabError;
 use crate::choice::chosen;
-use crate::evaluation::Programs;
+use crate::evaluation::{Programs, initial_words};
 use crate::paper::PAPER_LEAF_LEVEL;
 use crate::report::{Figure, Plot, Stated};
 
@@ -199,8 +199,9 @@ fn origin(plan: &Plan, programs: &Programs, made: &Made<'_>) -> String {
     let Plan { leaf_level, paths, reuse_paths, initial, llc_bytes, seed } = plan;
     format!(
         "{paths} paths of programs and chance, {reuse_paths} for each probability of reuse ({}); leaves on \
-         level {leaf_level}; {initial:?} at first; LLC of {} KiB; seed {seed}; version {}",
+         level {leaf_level}; {}; LLC of {} KiB; seed {seed}; version {}",
         programs.what,
+        initial_words(*initial),
         llc_bytes >> 10,
         versions.join(", ")
     )

@@ -216,7 +216,7 @@ fn mean_remark() -> String {
 }
 
 fn number(what: &str, paper: f64, band: f64, ours: Option<f64>) -> Stated {
-    Stated { what: what.to_owned(), paper, band, ours }
+    Stated::new(what, paper, band, ours)
 }
 
 fn millions(paths: u64) -> String {

@@ -9,6 +9,9 @@ use crate::report::{Bars, Figure, Plot, Series, Stated};
 /// Whose numbers they are.
 const PAPER: &str = "USIMM, DRAMsim3, Ramulator 1";
 
+/// What our bars are called.
+const OURS: &str = "this simulator";
+
 /// What a report shows of `results`.
 pub fn figures(results: &Results) -> Vec<Figure> {
     let spec = &results.part;
@@ -59,7 +62,7 @@ fn figure(
             series("USIMM", |verdict| verdict.cell.usimm),
             series("DRAMsim3", |verdict| verdict.cell.dramsim3),
             series("Ramulator 1", |verdict| verdict.cell.ramulator),
-            series("this simulator", |verdict| Some(verdict.ours)),
+            series(OURS, |verdict| Some(verdict.ours)),
         ],
     };
     let bands = "The others differ among themselves. The band reaches past the least and the most of them: by \
@@ -81,12 +84,8 @@ fn figure(
 
 fn stated(verdict: &Verdict) -> Stated {
     let (least, most) = verdict.cell.band();
-    Stated {
-        what: label(verdict),
-        paper: f64::midpoint(least, most),
-        band: (most - least) / 2.0,
-        ours: Some(verdict.ours),
-    }
+    let (middle, band) = (f64::midpoint(least, most), (most - least) / 2.0);
+    Stated::new(label(verdict), middle, band, Some(verdict.ours)).at(OURS, label(verdict))
 }
 
 fn label(verdict: &Verdict) -> String {

@@ -41,6 +41,7 @@ mod tests {
         assert_eq!(stated.count(), results.measured.len());
         for (figure, labels) in figures.iter().zip([10, 4]) {
             assert_eq!(figure.verdict(), Verdict::Agrees, "{}", section(figure));
+            assert_eq!(figure.stated_drawn(), labels, "{}", figure.id);
             let Plot::Bars(bars) = &figure.plot else { panic!("bars") };
             assert_eq!(bars.labels.len(), labels);
             assert!(bars.series.iter().all(|series| series.values.len() == labels));

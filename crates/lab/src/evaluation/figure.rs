@@ -1,19 +1,19 @@
 //! Figures, from the records of runs.
 
+mod numbers;
+mod words;
+
 use oblivio_sim::system::Outcome;
 
-use super::manifest::{Axis, Manifest, NamedMeasure, StatedNumber};
-use super::measure::Measure;
+use super::manifest::{Axis, Manifest, NamedMeasure};
+use super::measure::{Mean, Measure};
 use super::plan::Plan;
 use super::record::RunRecord;
 use super::setting::Setting;
 use super::variants::Variant;
 use super::workloads::Programs;
 use crate::LabError;
-use crate::report::{Bars, Figure, Plot, Series, Stated};
-
-/// What stands under the bars of a mean over workloads.
-const MEAN: &str = "mean";
+use crate::report::{Bars, Figure, Plot, Series};
 
 /// The figures of `manifests`, from what [`run`](super::run) gave for `plan`. What a figure lacks is left
 /// open.
@@ -64,26 +64,32 @@ impl Maker<'_> {
 
     fn by_workload(&self) -> Result<LabelsAndSeries, LabError> {
         let (workloads, first) = (self.workloads(), self.first_setting());
+        let means = self.means_over_workloads();
         let series = self.shown().map(|(variant, named)| {
-            let value = |workloads: &[&str]| self.value(&named.measure, variant, workloads, first);
-            let mut values: Vec<_> =
-                workloads.iter().map(|name| value(&[name])).collect::<Result<_, _>>()?;
-            if workloads.len() > 1 {
-                values.push(value(&workloads)?);
-            }
+            let value = |workloads: &[&str], mean| {
+                self.value(&named.measure, variant, workloads, first, mean)
+            };
+            let each = workloads.iter().map(|name| value(&[name], Mean::Arithmetic));
+            let means = means.iter().map(|(_, mean)| value(&workloads, *mean));
+            let values = each.chain(means).collect::<Result<_, LabError>>()?;
             Ok(Series { name: self.name(variant, named), values })
         });
-        let mean = (workloads.len() > 1).then_some(MEAN);
-        let labels = workloads.iter().copied().chain(mean).map(str::to_owned).collect();
-        Ok((labels, series.collect::<Result<_, LabError>>()?))
+        let series = series.collect::<Result<_, LabError>>()?;
+        let names = means.iter().map(|(name, _)| name.as_str());
+        Ok((workloads.iter().copied().chain(names).map(str::to_owned).collect(), series))
     }
 
     fn by_variant(&self) -> Result<LabelsAndSeries, LabError> {
         let (workloads, first) = (self.workloads(), self.first_setting());
-        let series = self.manifest.plot.measures.iter().map(|NamedMeasure { name, measure }| {
+        let measures =
+            self.manifest.plot.measures.iter().flat_map(|NamedMeasure { name, measure }| {
+                self.names_of_means(name).into_iter().map(move |(name, mean)| (name, measure, mean))
+            });
+        let series = measures.map(|(name, measure, mean)| {
             let variants = self.manifest.variants.iter();
-            let values = variants.map(|variant| self.value(measure, variant, &workloads, first));
-            Ok(Series { name: name.clone(), values: values.collect::<Result<_, LabError>>()? })
+            let values =
+                variants.map(|variant| self.value(measure, variant, &workloads, first, mean));
+            Ok(Series { name, values: values.collect::<Result<_, LabError>>()? })
         });
         let labels = self.manifest.variants.iter().map(|variant| title(variant).to_owned());
         Ok((labels.collect(), series.collect::<Result<_, LabError>>()?))
@@ -91,14 +97,47 @@ impl Maker<'_> {
 
     fn by_setting(&self) -> Result<LabelsAndSeries, LabError> {
         let (workloads, settings) = (self.workloads(), &self.manifest.settings);
-        let series = self.shown().map(|(variant, named)| {
-            let value = |setting| self.value(&named.measure, variant, &workloads, setting);
-            let values = settings.iter().map(value).collect::<Result<_, LabError>>()?;
-            Ok(Series { name: self.name(variant, named), values })
+        let shown = self.shown().flat_map(|(variant, named)| {
+            let names = self.names_of_means(&self.name(variant, named));
+            names.into_iter().map(move |(name, mean)| (name, variant, &named.measure, mean))
         });
-        let label = |setting: &Setting| Ok(setting.label(self.plan.leaf_level(setting.levels)?));
-        let labels = settings.iter().map(label).collect::<Result<_, LabError>>()?;
+        let series = shown.map(|(name, variant, measure, mean)| {
+            let value = |setting| self.value(measure, variant, &workloads, setting, mean);
+            let values = settings.iter().map(value).collect::<Result<_, LabError>>()?;
+            Ok(Series { name, values })
+        });
+        let labels = settings.iter().map(|setting| self.setting_label(setting));
+        let labels = labels.collect::<Result<_, LabError>>()?;
         Ok((labels, series.collect::<Result<_, LabError>>()?))
+    }
+
+    /// What stands under the bars of a setting.
+    fn setting_label(&self, setting: &Setting) -> Result<String, LabError> {
+        Ok(setting.label(self.plan.leaf_level(setting.levels)?))
+    }
+
+    /// Means over workloads that stand beside them, and what they are called.
+    fn means_over_workloads(&self) -> Vec<(String, Mean)> {
+        match (self.workloads().len(), self.has_both_means()) {
+            (0..=1, _) => Vec::new(),
+            (_, true) => Mean::ALL.map(|mean| (mean.name(), mean)).into(),
+            (_, false) => vec![("mean".to_owned(), Mean::Arithmetic)],
+        }
+    }
+
+    /// The series that a series called `name` is where its values are means.
+    fn names_of_means(&self, name: &str) -> Vec<(String, Mean)> {
+        if self.workloads().len() > 1 && self.has_both_means() {
+            Mean::ALL.map(|mean| (format!("{name} ({})", mean.kind()), mean)).into()
+        } else {
+            vec![(name.to_owned(), Mean::Arithmetic)]
+        }
+    }
+
+    /// Whether values are ratios. Parts of one bar add up in the arithmetic mean alone.
+    fn has_both_means(&self) -> bool {
+        let plot = &self.manifest.plot;
+        !plot.stacked && plot.measures.iter().all(|named| named.measure.is_ratio())
     }
 
     /// Each variant with each measure.
@@ -118,21 +157,15 @@ impl Maker<'_> {
         }
     }
 
-    fn stated(&self, number: &StatedNumber) -> Result<Stated, LabError> {
-        let StatedNumber { what, variant, workload, measure, paper, band } = number;
-        let workloads = workload.as_ref().map_or_else(|| self.workloads(), |name| vec![name]);
-        let ours = self.value(measure, variant, &workloads, self.first_setting())?;
-        Ok(Stated { what: what.clone(), paper: *paper, band: *band, ours })
-    }
-
     fn value(
         &self,
         measure: &Measure,
         variant: &str,
         workloads: &[&str],
         setting: &Setting,
+        mean: Mean,
     ) -> Result<Option<f64>, LabError> {
-        Ok(measure.of(&self.pairs(measure, variant, workloads, setting)?))
+        Ok(measure.of(&self.pairs(measure, variant, workloads, setting)?, mean))
     }
 
     /// What came out for `variant`, and for what the measure holds it against, where both ran.
@@ -172,80 +205,6 @@ impl Maker<'_> {
     fn workloads(&self) -> Vec<&str> {
         let names = self.manifest.workload_names();
         names.into_iter().filter(|name| self.programs.has(name)).collect()
-    }
-
-    fn remarks(&self) -> Result<Vec<String>, LabError> {
-        let mut remarks = self.manifest.remarks.clone();
-        remarks.extend(self.geometric_means()?);
-        let is_missing = |name: &&str| !self.programs.has(name);
-        let missing: Vec<_> =
-            self.manifest.workload_names().into_iter().filter(is_missing).collect();
-        if !missing.is_empty() {
-            remarks.push(format!(
-                "Left out of this figure and its means, since there is no trace: {}.",
-                missing.join(", ")
-            ));
-        }
-        remarks.extend(self.of_each_machine(|machine| {
-            let (leaf_level, papers) = (self.leaf_level(machine), machine.paper_leaf_level());
-            let text = format!(
-                "On a tree with leaves on level {leaf_level}; the paper's are on level {papers}."
-            );
-            (leaf_level != papers).then_some(text)
-        }));
-        Ok(remarks)
-    }
-
-    /// What there is to say of the machines, each thing once.
-    fn of_each_machine(&self, say: impl Fn(&Variant) -> Option<String>) -> Vec<String> {
-        let machines = self.manifest.variant_names().into_iter().filter_map(Variant::named);
-        let mut said = Vec::new();
-        for text in machines.filter_map(say) {
-            if !said.contains(&text) {
-                said.push(text);
-            }
-        }
-        said
-    }
-
-    fn leaf_level(&self, machine: &Variant) -> u8 {
-        machine.leaf_level(self.plan.scale.leaf_level)
-    }
-
-    /// Of speeds, the other mean.
-    fn geometric_means(&self) -> Result<Option<String>, LabError> {
-        let workloads = self.workloads();
-        let mut means = Vec::new();
-        for (variant, NamedMeasure { measure, .. }) in self.shown() {
-            if matches!(measure, Measure::SpeedOver(_)) && workloads.len() > 1 {
-                let pairs = self.pairs(measure, variant, &workloads, self.first_setting())?;
-                let mean = measure.geometric_mean(&pairs);
-                means.extend(mean.map(|mean| format!("{} {mean:.3}", title(variant))));
-            }
-        }
-        let text = || format!("Means are arithmetic. The geometric ones: {}.", means.join(", "));
-        Ok((!means.is_empty()).then(text))
-    }
-
-    fn origin(&self) -> Result<String, LabError> {
-        let records = self.plan.scale.records;
-        let warm_up = self.plan.warm_up(self.first_setting())?;
-        let machines = self.of_each_machine(|machine| {
-            let switches = machine.switches(&self.plan.switches);
-            Some(format!("leaves on level {}; {switches:?}", self.leaf_level(machine)))
-        });
-        let mut versions: Vec<_> =
-            self.records.iter().map(|record| record.version.as_str()).collect();
-        versions.sort_unstable();
-        versions.dedup();
-        Ok(format!(
-            "{records} records of each trace ({}) after {warm_up} to fill the caches, repeated where a \
-             trace is shorter; {}; seed {}; version {}",
-            self.programs.what,
-            machines.join("; "),
-            self.plan.seed,
-            versions.join(", ")
-        ))
     }
 }
 

@@ -4,10 +4,11 @@ use serde::Deserialize;
 
 use super::measure::Measure;
 use super::setting::Setting;
+use super::stated_number::StatedNumber;
 use super::variants::Variant;
 use super::workloads::{self, PROGRAMS};
-use crate::LabError;
 use crate::choice::chosen;
+use crate::{LabError, blocks};
 
 /// A figure to be made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -84,24 +85,6 @@ pub struct NamedMeasure {
     pub measure: Measure,
 }
 
-/// A number of the paper, and how ours is made.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StatedNumber {
-    /// What it is.
-    pub what: String,
-    /// Of which machine.
-    pub variant: String,
-    /// Under which workload. Nothing: the mean over all of the figure.
-    pub workload: Option<String>,
-    /// What is taken of the run.
-    pub measure: Measure,
-    /// The paper's number.
-    pub paper: f64,
-    /// How far ours may be from it.
-    pub band: f64,
-}
-
 /// All of them, in the order of the papers.
 const FILES: [(&str, &str); 26] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
@@ -136,9 +119,12 @@ impl Manifest {
     /// All figures of the evaluation.
     ///
     /// # Errors
-    /// [`LabError::Input`] if a manifest is none.
+    /// [`LabError::Input`] if a manifest is none, or names a figure that there is not.
     pub fn all() -> Result<Vec<Self>, LabError> {
-        FILES.iter().map(|(file, text)| Self::parse(file, text)).collect()
+        let all = FILES.iter().map(|(file, text)| Self::parse(file, text));
+        let all: Vec<_> = all.collect::<Result<_, _>>()?;
+        Self::check_shown_by(&all)?;
+        Ok(all)
     }
 
     /// The figures called `ids`; or if there are none, all but those that take a night.
@@ -173,17 +159,42 @@ impl Manifest {
     /// Every variant that has to run: those shown, those with a stated number, and those that these are held
     /// against.
     pub fn variant_names(&self) -> Vec<&str> {
-        let measures = self.plot.measures.iter().map(|named| &named.measure);
-        let measures = measures.chain(self.stated.iter().map(|stated| &stated.measure));
         let shown = self.variants.iter().map(String::as_str);
+        let references = self.plot.measures.iter().filter_map(|named| named.measure.reference());
         let stated = self.stated.iter().map(|stated| stated.variant.as_str());
+        let held_against = self.stated.iter().filter_map(|stated| stated.measure.reference());
         let mut names = Vec::new();
-        for name in shown.chain(stated).chain(measures.filter_map(Measure::reference)) {
+        for name in shown.chain(stated).chain(references).chain(held_against) {
             if !names.contains(&name) {
                 names.push(name);
             }
         }
         names
+    }
+
+    /// Refuses a number whose `shown-by` names no figure: none of `manifests`, of the evaluation, or of
+    /// [`blocks`].
+    ///
+    /// # Errors
+    /// [`LabError::Input`], which names the manifest and the number.
+    pub fn check_shown_by(manifests: &[Self]) -> Result<(), LabError> {
+        let files = FILES.iter().filter_map(|(file, _)| file.strip_suffix(".toml"));
+        let of_blocks = blocks::FIGURES.iter().map(|figure| figure.id);
+        let given = manifests.iter().map(|manifest| manifest.id.as_str());
+        let known: Vec<_> = files.chain(of_blocks).chain(given).collect();
+        for manifest in manifests {
+            for StatedNumber { what, shown_by, .. } in &manifest.stated {
+                let unknown = shown_by.as_ref().filter(|id| !known.contains(&id.as_str()));
+                if let Some(unknown) = unknown {
+                    return Err(LabError::Input(format!(
+                        "{}: {what}: shown-by = {unknown:?} is no figure: choose from {}",
+                        manifest.id,
+                        known.join(", ")
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<(), String> {
@@ -209,15 +220,7 @@ impl Manifest {
         if self.settings.len() > 1 && self.plot.labels != Axis::Settings {
             return Err("several settings are shown as labels = \"settings\" alone".to_owned());
         }
-        for StatedNumber { what, workload, paper, band, .. } in &self.stated {
-            if workload.as_ref().is_some_and(|name| !shown.contains(&name.as_str())) {
-                return Err(format!("{what}: its workload is not one of this figure"));
-            }
-            if !paper.is_finite() || !(0.0..f64::INFINITY).contains(band) {
-                return Err(format!("{what}: paper and band are numbers, and a band is 0 or more"));
-            }
-        }
-        Ok(())
+        self.stated.iter().try_for_each(|number| number.check(&shown))
     }
 }
 
@@ -244,7 +247,8 @@ mod tests {
     #[test]
     fn everything_that_is_held_against_runs_too() {
         let fig11 = Manifest::parse("fig11.toml", GOOD).unwrap();
-        assert_eq!(fig11.variant_names(), ["llc-d-ir-stash-ir-alloc", "llc-d"]);
+        let both = ["llc-d-ir-stash-ir-alloc-1", "llc-d-ir-stash-ir-alloc-4"];
+        assert_eq!(fig11.variant_names(), [both[0], both[1], "llc-d"]);
         assert_eq!(fig11.workload_names().len(), 14);
     }
 
@@ -258,7 +262,29 @@ mod tests {
             ("workload = \"mcf\"", "workload = \"uniform\"", "not one of this figure"),
             ("band = 0.1", "band = -0.1", "a band is 0 or more"),
             ("speed-over", "speed-under", "unknown variant"),
-            ("variants = [\"llc-d-ir-stash-ir-alloc\"]", "variants = []", "variants is empty"),
+            (
+                "variants = [\"llc-d-ir-stash-ir-alloc-1\", \"llc-d-ir-stash-ir-alloc-4\"]",
+                "variants = []",
+                "variants is empty",
+            ),
+            ("band = 0.1", "band = 0.1\nreading = []", "unknown field `reading`"),
+            ("band = 0.1\nwhy", "band = 0.1\nfitted = true\n#", "what was fitted"),
+            (
+                "band = 0.1",
+                "band = 0.1\nreadings = [{ name = \"a\", setting = {} }, { name = \"a\", setting = {} }]",
+                "a name of its own",
+            ),
+            (
+                "band = 0.1",
+                "band = 0.1\nreadings = [{ name = \"\", setting = {} }]",
+                "a name of its own",
+            ),
+            (
+                "band = 0.1",
+                "band = 0.1\nreadings = [{ name = \"a\", setting = { name = \"b\" } }]",
+                "leave that of its setting out",
+            ),
+            ("band = 0.1", "band = 0.1\nreadings = [{ name = \"a\" }]", "missing field `setting`"),
             ("[plot]", "settings = [{}, { levels = 1 }]\n[plot]", "labels = \"settings\""),
             ("[plot]", "settings = [{ speed = 1 }]\n[plot]", "unknown field `speed`"),
         ] {
@@ -267,5 +293,23 @@ mod tests {
             let error = error.to_string();
             assert!(error.starts_with("x.toml: ") && error.contains(message), "{bad}: {error}");
         }
+    }
+
+    #[test]
+    fn a_reason_is_shown_by_a_figure_that_there_is() {
+        let fig11 = |id: &str| {
+            let text = GOOD.replace("shown-by = \"requests\"", &format!("shown-by = {id:?}"));
+            Manifest::parse("fig11.toml", &text).unwrap()
+        };
+        for id in ["near", "fig03", "fig11"] {
+            Manifest::check_shown_by(&[fig11(id)]).unwrap();
+        }
+        // One of the figures that are given beside it, and not of the evaluation.
+        let own = Manifest { id: "own".to_owned(), ..fig11("own") };
+        Manifest::check_shown_by(std::slice::from_ref(&own)).unwrap();
+        Manifest::check_shown_by(&[fig11("own"), own]).unwrap();
+        let error = Manifest::check_shown_by(&[fig11("own")]).unwrap_err().to_string();
+        assert!(error.contains("fig11: IR-Stash and IR-Alloc, mean"), "{error}");
+        assert!(error.contains("\"own\" is no figure: choose from slowdown, fig02"), "{error}");
     }
 }

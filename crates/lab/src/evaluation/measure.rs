@@ -68,6 +68,41 @@ pub enum Measure {
     WaitForEachRead,
 }
 
+/// How one number is made of those of several workloads. Papers seldom say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mean {
+    /// The sum over the count.
+    Arithmetic,
+    /// The root of the product, as is usual for ratios.
+    Geometric,
+}
+
+impl Mean {
+    /// Both, in the order in which they are shown.
+    pub const ALL: [Self; 2] = [Self::Arithmetic, Self::Geometric];
+
+    /// Which it is, in a word.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Arithmetic => "arithmetic",
+            Self::Geometric => "geometric",
+        }
+    }
+
+    /// What it is called.
+    pub fn name(self) -> String {
+        format!("{} mean", self.kind())
+    }
+
+    fn of(self, values: &[f64]) -> Option<f64> {
+        let mean = |sum: f64| sum / values.len() as f64;
+        (!values.is_empty()).then(|| match self {
+            Self::Arithmetic => mean(values.iter().sum()),
+            Self::Geometric => mean(values.iter().map(|value| value.ln()).sum()).exp(),
+        })
+    }
+}
+
 impl Measure {
     /// The variant that it is held against.
     pub fn reference(&self) -> Option<&str> {
@@ -85,22 +120,20 @@ impl Measure {
         }
     }
 
-    /// The number, for pairs of a run and that of the reference, which is the run itself where there is no
-    /// other: one of one pair, the arithmetic mean of several. Runs that have none do not count.
-    pub fn of(&self, runs: &[(&Outcome, &Outcome)]) -> Option<f64> {
-        if let Self::Times(first, second) = self {
-            let mean = |part: &Part| Self::Share(*part).of(runs);
-            return Some(mean(first)? / mean(second)?).filter(|times| times.is_finite());
-        }
-        let each = self.of_each(runs);
-        (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
+    /// Whether it is a ratio, of which more than one mean over workloads makes sense. Shares of paths are parts of
+    /// one whole, and add up in the arithmetic mean alone.
+    pub fn is_ratio(&self) -> bool {
+        self.reference().is_some()
     }
 
-    /// The geometric mean, as is usual for ratios.
-    pub fn geometric_mean(&self, runs: &[(&Outcome, &Outcome)]) -> Option<f64> {
-        let each = self.of_each(runs);
-        let logarithms = each.iter().map(|ratio| ratio.ln()).sum::<f64>();
-        (!each.is_empty()).then(|| (logarithms / each.len() as f64).exp())
+    /// The number, for pairs of a run and that of the reference, which is the run itself where there is no
+    /// other: one of one pair, the `mean` of several. Runs that have none do not count.
+    pub fn of(&self, runs: &[(&Outcome, &Outcome)], mean: Mean) -> Option<f64> {
+        if let Self::Times(first, second) = self {
+            let part = |part: &Part| Self::Share(*part).of(runs, mean);
+            return Some(part(first)? / part(second)?).filter(|times| times.is_finite());
+        }
+        mean.of(&self.of_each(runs))
     }
 
     fn of_each(&self, runs: &[(&Outcome, &Outcome)]) -> Vec<f64> {
@@ -190,7 +223,7 @@ mod tests {
     fn measures_by_hand() {
         let baseline = outcome(1000, [56, 24, 8, 1, 11], 10);
         let run = outcome(800, [50, 12, 4, 20, 14], 200);
-        let of = |measure: Measure| measure.of(&[(&run, &baseline)]).unwrap();
+        let of = |measure: Measure| measure.of(&[(&run, &baseline)], Mean::Arithmetic).unwrap();
         assert_eq!(of(over(Measure::SpeedOver)), 1.25);
         assert_eq!(of(over(Measure::TimeWithoutEvictionsOver)), 0.6);
         assert_eq!(of(over(Measure::EvictionTimeOver)), 0.2);
@@ -205,25 +238,24 @@ mod tests {
     }
 
     #[test]
-    fn means_are_arithmetic_and_of_what_there_is() {
+    fn means_are_of_what_there_is() {
         let (slow, fast) = (outcome(400, [1, 3, 0, 0, 0], 0), outcome(100, [1, 0, 1, 0, 0], 0));
         let speed = over(Measure::SpeedOver);
         let pairs = [(&fast, &slow), (&slow, &slow)];
-        assert_eq!(speed.of(&pairs), Some(2.5));
-        assert_eq!(speed.geometric_mean(&pairs), Some(2.0));
-        assert_eq!(speed.of(&[]), None);
+        assert_eq!(speed.of(&pairs, Mean::Arithmetic), Some(2.5));
+        assert_eq!(speed.of(&pairs, Mean::Geometric), Some(2.0));
+        assert_eq!(Mean::ALL.map(|mean| speed.of(&[], mean)), [None; 2]);
         // Of the means: (3/4 + 0) / (0 + 1/2), though one alone has none.
         let times = Measure::Times(Part::PositionMap1, Part::PositionMap2);
-        assert_eq!(times.of(&pairs[..1]), Some(0.0));
-        assert_eq!(times.of(&pairs[1..]), None);
-        assert_eq!(times.of(&pairs), Some(1.5));
+        let of = |pairs| times.of(pairs, Mean::Arithmetic);
+        assert_eq!([&pairs[..1], &pairs[1..], &pairs].map(of), [Some(0.0), None, Some(1.5)]);
     }
 
     #[test]
     fn cycles_and_paths_are_those_of_the_same_records() {
         let baseline = outcome(1000, [50, 40, 0, 0, 0], 0);
         let half = Outcome { records: 50, ..outcome(400, [20, 10, 0, 0, 0], 100) };
-        let of = |measure: Measure| measure.of(&[(&half, &baseline)]).unwrap();
+        let of = |measure: Measure| measure.of(&[(&half, &baseline)], Mean::Arithmetic).unwrap();
         assert_eq!(of(over(Measure::SpeedOver)), 1.25);
         assert_eq!(of(over(Measure::TimeWithoutEvictionsOver)), 0.6);
         assert_eq!(of(over(Measure::EvictionTimeOver)), 0.2);
@@ -240,26 +272,29 @@ mod tests {
             outcome
         };
         let run = of(56, [6, 2]);
-        assert_eq!(Measure::CyclesForEachRequest.of(&[(&run, &run)]), Some(1760.0 / 64.0));
-        assert_eq!(Measure::CyclesForEachAccess.of(&[(&run, &run)]), Some(20.0));
+        assert_eq!(
+            Measure::CyclesForEachRequest.of(&[(&run, &run)], Mean::Arithmetic),
+            Some(1760.0 / 64.0)
+        );
+        assert_eq!(Measure::CyclesForEachAccess.of(&[(&run, &run)], Mean::Arithmetic), Some(20.0));
         let mut run = run;
         (run.processor.stalls.rob, run.processor.read_misses) = (1200, 40);
-        assert_eq!(Measure::WaitForEachRead.of(&[(&run, &run)]), Some(30.0));
+        assert_eq!(Measure::WaitForEachRead.of(&[(&run, &run)], Mean::Arithmetic), Some(30.0));
         let idle = of(0, [0, 0]);
-        assert_eq!(Measure::WaitForEachRead.of(&[(&idle, &idle)]), None);
-        assert_eq!(Measure::CyclesForEachRequest.of(&[(&idle, &idle)]), None);
+        assert_eq!(Measure::WaitForEachRead.of(&[(&idle, &idle)], Mean::Arithmetic), None);
+        assert_eq!(Measure::CyclesForEachRequest.of(&[(&idle, &idle)], Mean::Arithmetic), None);
     }
 
     #[test]
     fn a_machine_without_oram_has_a_speed_and_no_paths() {
         let plain = Outcome { cycles: 10, records: 100, ..Outcome::default() };
         let oram = outcome(80, [1, 0, 0, 0, 0], 0);
-        assert_eq!(over(Measure::SpeedOver).of(&[(&plain, &oram)]), Some(8.0));
-        assert_eq!(Measure::Share(Part::Data).of(&[(&plain, &plain)]), None);
-        assert_eq!(Measure::CyclesForEachRequest.of(&[(&plain, &plain)]), None);
-        assert_eq!(Measure::CyclesForEachAccess.of(&[(&plain, &plain)]), None);
-        assert_eq!(over(Measure::PositionMapOver).of(&[(&plain, &oram)]), None);
+        assert_eq!(over(Measure::SpeedOver).of(&[(&plain, &oram)], Mean::Arithmetic), Some(8.0));
+        assert_eq!(Measure::Share(Part::Data).of(&[(&plain, &plain)], Mean::Arithmetic), None);
+        assert_eq!(Measure::CyclesForEachRequest.of(&[(&plain, &plain)], Mean::Arithmetic), None);
+        assert_eq!(Measure::CyclesForEachAccess.of(&[(&plain, &plain)], Mean::Arithmetic), None);
+        assert_eq!(over(Measure::PositionMapOver).of(&[(&plain, &oram)], Mean::Arithmetic), None);
         // A workload that fits the LLC asks for nothing.
-        assert_eq!(over(Measure::PositionMapOver).of(&[(&oram, &oram)]), None);
+        assert_eq!(over(Measure::PositionMapOver).of(&[(&oram, &oram)], Mean::Arithmetic), None);
     }
 }

@@ -16,6 +16,8 @@ mod plan;
 mod record;
 mod run;
 mod setting;
+mod stated_number;
+mod switch_words;
 #[cfg(test)]
 mod tests;
 mod tiny;
@@ -23,13 +25,15 @@ mod variants;
 mod workloads;
 
 pub use figure::figures;
-pub use manifest::{Axis, Manifest, NamedMeasure, Plotted, StatedNumber};
-pub use measure::{Measure, Part};
+pub use manifest::{Axis, Manifest, NamedMeasure, Plotted};
+pub use measure::{Mean, Measure, Part};
 pub use plan::{Plan, Run};
 pub use record::{RunRecord, Scale};
 pub(crate) use run::checksum;
 pub use run::run;
 pub use setting::Setting;
+pub use stated_number::{NumberReading, StatedNumber};
+pub(crate) use switch_words::initial_words;
 pub use variants::{Pages, Switches, VARIANTS, Variant};
 pub use workloads::{MADE, MIX, PROGRAMS, Programs, REAL, SJENG, make, place};
 

@@ -9,6 +9,7 @@ use rand::{Rng, SeedableRng};
 use super::manifest::Manifest;
 use super::record::Scale;
 use super::setting::Setting;
+use super::stated_number::StatedNumber;
 use super::variants::{Switches, Variant};
 use super::workloads::{self, Programs, REAL};
 use crate::LabError;
@@ -95,6 +96,25 @@ impl Plan {
             for workload in figure.workload_names() {
                 for variant in figure.variant_names() {
                     runs.push(self.run(variant, workload, setting)?);
+                }
+            }
+        }
+        for number in &figure.stated {
+            runs.extend(self.runs_of_readings(number, &figure.workload_names())?);
+        }
+        Ok(runs)
+    }
+
+    fn runs_of_readings(
+        &self,
+        number: &StatedNumber,
+        workloads: &[&str],
+    ) -> Result<Vec<Run>, LabError> {
+        let mut runs = Vec::new();
+        for reading in &number.readings {
+            for workload in number.workloads(workloads) {
+                for variant in number.variant_names() {
+                    runs.push(self.run(variant, workload, &reading.setting)?);
                 }
             }
         }

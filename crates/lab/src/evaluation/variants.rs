@@ -181,10 +181,11 @@ pub const VARIANTS: &[Variant] = &[
         early_write_backs(system);
     }),
     oram("llc-d", "LLC-D", delayed),
-    oram("llc-d-ir-stash-ir-alloc", "LLC-D, IR-Stash, IR-Alloc", |system, oram| {
-        delayed(system, oram);
-        stash(oram);
-        alloc(oram, 4);
+    oram("llc-d-ir-stash-ir-alloc-1", "LLC-D, IR-Stash, IR-Alloc 1", |system, oram| {
+        delayed_with(system, oram, 1);
+    }),
+    oram("llc-d-ir-stash-ir-alloc-4", "LLC-D, IR-Stash, IR-Alloc 4", |system, oram| {
+        delayed_with(system, oram, 4);
     }),
     Variant { name: "tiny-path", title: "Path ORAM of Tiny ORAM", kind: Kind::Tiny(Design::Path) },
     Variant { name: "tiny-raw", title: "RAW ORAM of Tiny ORAM", kind: Kind::Tiny(Design::Raw) },
@@ -225,6 +226,14 @@ impl Variant {
         match self.kind {
             Kind::Plain | Kind::Changed(_) => switches.clone(),
             Kind::Tiny(design) => design.switches(switches),
+        }
+    }
+
+    /// What a reader must know of its switches in an evaluation with these.
+    pub(super) fn words(&self, switches: &Switches) -> String {
+        match self.kind {
+            Kind::Plain | Kind::Changed(_) => switches.words(),
+            Kind::Tiny(_) => switches.words_of_any_oram(),
         }
     }
 
@@ -313,6 +322,13 @@ fn delayed(system: &mut SystemSpec, oram: &mut OramSpec) {
     oram.remap = Remap::Delayed;
 }
 
+/// LLC-D, IR-Stash and IR-Alloc `number`.
+fn delayed_with(system: &mut SystemSpec, oram: &mut OramSpec, number: u8) {
+    delayed(system, oram);
+    stash(oram);
+    alloc(oram, number);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,7 +391,8 @@ mod tests {
         assert_eq!(in_memory(oram("ir-alloc-4", 24)), 36);
         assert_eq!(in_memory(oram("ir-oram", 24)), 43);
         assert_eq!(in_memory(oram("ir-alloc-searched", 24)), 43);
-        assert_eq!(in_memory(oram("llc-d-ir-stash-ir-alloc", 18)), 36);
+        assert_eq!(in_memory(oram("llc-d-ir-stash-ir-alloc-1", 24)), 43);
+        assert_eq!(in_memory(oram("llc-d-ir-stash-ir-alloc-4", 18)), 36);
         // What the client keeps is as in Baseline, on trees of every size.
         for leaf_level in [12, 18, 25] {
             let oram = oram("ir-alloc-4", leaf_level);

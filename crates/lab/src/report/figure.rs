@@ -2,6 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use super::placing;
+use super::{Stated, Verdict};
+
+/// How a remark begins that is a reason.
+const WHY_IT_DIFFERS: &str = "Why it differs: ";
+
 /// A figure: what was measured, and what the paper states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
@@ -64,60 +71,32 @@ pub struct Series<T> {
     pub values: Vec<T>,
 }
 
-/// A number of the paper, and ours.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stated {
-    /// What it is: "IR-Alloc, mean speed over Baseline".
-    pub what: String,
-    /// The paper's.
-    pub paper: f64,
-    /// How far ours may be from it and still agree.
-    pub band: f64,
-    /// Ours. `None`: not measured.
-    pub ours: Option<f64>,
-}
-
-/// Whether ours agrees with the paper's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Within the band.
-    Agrees,
-    /// Outside of it.
-    Differs,
-    /// Not measured.
-    Open,
-}
-
-impl Stated {
-    /// Whether ours agrees.
-    pub fn verdict(&self) -> Verdict {
-        match self.ours {
-            None => Verdict::Open,
-            Some(ours) if (ours - self.paper).abs() <= self.band => Verdict::Agrees,
-            Some(_) => Verdict::Differs,
-        }
-    }
-}
-
 impl Figure {
     /// Whether everything that the paper states agrees.
     pub fn verdict(&self) -> Verdict {
-        let verdicts = || self.stated.iter().map(Stated::verdict);
-        if verdicts().any(|verdict| verdict == Verdict::Differs) {
-            Verdict::Differs
-        } else if verdicts().any(|verdict| verdict == Verdict::Open) {
-            Verdict::Open
-        } else {
-            Verdict::Agrees
+        let verdicts: Vec<_> = self.stated.iter().map(Stated::verdict).collect();
+        Verdict::on_all(&verdicts)
+    }
+
+    /// How many of the stated numbers are drawn.
+    #[cfg(test)]
+    pub(crate) fn stated_drawn(&self) -> usize {
+        match &self.plot {
+            Plot::Bars(bars) => placing::on_bars(bars, &self.stated).len(),
+            Plot::Curves(curves) => placing::on_curves(curves, &self.stated).len(),
         }
+    }
+
+    /// The reasons that it gives for what differs.
+    pub(super) fn reasons(&self) -> impl Iterator<Item = &str> {
+        self.remarks.iter().filter_map(|remark| remark.strip_prefix(WHY_IT_DIFFERS))
     }
 
     /// The figure, which says why if it differs from what the paper states.
     pub(crate) fn explained(mut self, reasons: &[impl AsRef<str>]) -> Self {
         if self.verdict() == Verdict::Differs {
             let reasons =
-                reasons.iter().map(|reason| format!("Why it differs: {}", reason.as_ref()));
+                reasons.iter().map(|reason| format!("{WHY_IT_DIFFERS}{}", reason.as_ref()));
             self.remarks.extend(reasons);
         }
         self
@@ -129,7 +108,7 @@ mod tests {
     use super::*;
 
     fn stated(ours: Option<f64>) -> Stated {
-        Stated { what: "mean".into(), paper: 1.41, band: 0.1, ours }
+        Stated::new("mean", 1.41, 0.1, ours)
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Frame {
             short(stated.paper),
             short(stated.band),
             stated.ours.map_or("not measured".to_owned(), short),
-            verdict.word
+            verdict.words
         );
         let across = if placed.label.is_none() { " across" } else { "" };
         let group = match placed.series {

@@ -1,8 +1,9 @@
 //! The report as Markdown: the same tables, for a repository.
 
 use super::number::short;
+use super::prose::{Piece, pieces};
 use super::table::{Cell, Table};
-use super::{About, Figure, summary, verdicts};
+use super::{About, Figure, summary, verdict_table, verdicts};
 
 /// The report as Markdown (of GitHub), without plots. No text of a figure is markup in it.
 pub fn markdown(figures: &[Figure], about: &About) -> String {
@@ -12,17 +13,29 @@ pub fn markdown(figures: &[Figure], about: &About) -> String {
         let shown = verdicts::of_figure(figure);
         let cells = [&figure.title, &figure.paper].map(|text| plain(text)).join(" | ");
         let sum = verdicts::sentence(&figure.stated);
-        format!("| {cells} | {} {} | {sum} |\n", shown.sign, shown.word)
+        format!("| {cells} | {} {} | {sum} |\n", shown.sign, shown.words)
     });
     let contents = format!(
         "| figure | of | verdict | stated numbers |\n| --- | --- | --- | --- |\n{}",
         rows.collect::<String>()
     );
     let contents = if figures.is_empty() { "No figures.\n".to_owned() } else { contents };
-    let figures_text: String =
-        figures.iter().map(|figure| format!("\n{}", section(figure))).collect();
+    let figures_text = figures
+        .iter()
+        .zip(1..)
+        .map(|(figure, number)| format!("\n<a id=\"figure-{number}\"></a>\n\n{}", section(figure)));
+    let figures_text = figures_text.collect::<String>();
+    let verdicts = verdict_table::of_all(figures);
+    let verdicts = match verdicts.rows.is_empty() {
+        true => String::new(),
+        false => format!("## Verdicts\n\n{}\n## Figures\n\n", table(&verdicts)),
+    };
     let facts = if facts.is_empty() { facts } else { format!("{facts}\n") };
-    format!("# {}\n\n{facts}{}.\n\n{contents}{figures_text}", plain(&about.title), summary(figures))
+    format!(
+        "# {}\n\n{facts}{}.\n\n{verdicts}{contents}{figures_text}",
+        plain(&about.title),
+        summary(figures)
+    )
 }
 
 /// One figure of it: its numbers, what is stated, and what is to say.
@@ -32,27 +45,31 @@ pub fn section(figure: &Figure) -> String {
         true => String::new(),
         false => format!("\n{}", table(&Table::of_stated(&figure.stated))),
     };
-    let remarks = figure.remarks.iter().map(|remark| format!("\n{}\n", plain(remark)));
+    let remarks = figure.remarks.iter().map(|remark| format!("\n{}\n", prose(remark)));
     format!(
         "## {}\n\n{} ({}): {} {}.\n\n{}{stated}{}\nOrigin: {}\n",
         plain(&figure.title),
         plain(&figure.paper),
         plain(&figure.id),
         shown.sign,
-        shown.word,
+        shown.words,
         table(&Table::of_plot(figure)),
         remarks.collect::<String>(),
-        plain(&figure.origin),
+        prose(&figure.origin),
     )
 }
+
+/// To this width cells are filled up; longer ones would push all others out of sight.
+const WIDTH_MAX: usize = 60;
 
 /// Its columns are as wide as their cells, for whoever reads it as it is.
 fn table(table: &Table<'_>) -> String {
     let head = table.head.iter().map(|name| plain(name)).collect();
-    let rows = table.rows.iter().map(|row| row.iter().map(|cell| shown(*cell)).collect());
+    let rows = table.rows.iter().map(|row| row.iter().map(shown).collect());
     let lines: Vec<Vec<String>> = [head].into_iter().chain(rows).collect();
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
-    let widths: Vec<_> = (0..table.head.len()).map(|at| width(at).unwrap_or(0).max(4)).collect();
+    let widths: Vec<_> =
+        (0..table.head.len()).map(|at| width(at).unwrap_or(0).clamp(4, WIDTH_MAX)).collect();
 
     let line = |cells: &Vec<String>| {
         let cells = cells.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
@@ -72,21 +89,40 @@ fn table(table: &Table<'_>) -> String {
     format!("{}|{}\n{body}", line(&lines[0]), rules.collect::<String>())
 }
 
-fn shown(cell: Cell<'_>) -> String {
+fn shown(cell: &Cell<'_>) -> String {
     match cell {
         Cell::Text(text) => plain(text),
-        Cell::Number(number) => short(number),
+        Cell::Prose(text) => prose(text),
+        Cell::Link { text, figure } => format!("[{}](#figure-{})", plain(text), figure + 1),
+        Cell::Number(number) => short(*number),
         Cell::Verdict(verdict) => {
-            let shown = verdicts::shown(verdict);
-            format!("{} {}", shown.sign, shown.word)
+            let shown = verdicts::shown(*verdict);
+            format!("{} {}", shown.sign, shown.words)
         }
     }
 }
 
+/// One line of text without any markup but the code in it.
+fn prose(text: &str) -> String {
+    let line = one_line(text);
+    let pieces = pieces(&line).into_iter().map(|piece| match piece {
+        Piece::Text(text) => escaped(text),
+        Piece::Code(code) => format!("`{code}`"),
+    });
+    pieces.collect()
+}
+
 /// One line of text without any markup.
 fn plain(text: &str) -> String {
+    escaped(&one_line(text))
+}
+
+fn one_line(text: &str) -> String {
     let words = text.split(|character: char| character.is_whitespace() || character.is_control());
-    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn escaped(line: &str) -> String {
     line.chars().fold(String::with_capacity(line.len()), |mut text, character| {
         match character {
             '<' => text.push_str("&lt;"),
@@ -111,5 +147,11 @@ mod tests {
             plain(" <b> & `c` |\n# *x* [a](b) \\ _y_ ~z~ "),
             "&lt;b&gt; &amp; \\`c\\` \\| \\# \\*x\\* \\[a\\](b) \\\\ \\_y\\_ \\~z\\~"
         );
+    }
+
+    #[test]
+    fn prose_keeps_the_code_in_it() {
+        assert_eq!(prose("see  `a_b<c>`,\nand *d*"), "see `a_b<c>`, and \\*d\\*");
+        assert_eq!(prose("`a|b` `"), "\\`a\\|b\\` \\`");
     }
 }

@@ -18,15 +18,19 @@ mod number;
 mod page;
 mod placing;
 mod policy;
+mod prose;
 mod read;
+mod stated;
 mod table;
+mod verdict_table;
 mod verdicts;
 
 pub use about::About;
-pub use figure::{Bars, Curves, Figure, Plot, Series, Stated, Verdict};
+pub use figure::{Bars, Curves, Figure, Plot, Series};
 pub use markdown::{markdown, section};
 pub use page::html;
 pub use read::{BYTES_MAX, NotFigures, read};
+pub use stated::{Place, Reading, Stated, Verdict};
 pub use verdicts::summary;
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 //! be done with them. A policy in the head forbids the page to load anything.
 
 use super::escape::Escaped;
+use super::prose::Prose;
 use super::table::Table;
 use super::{About, Figure, Plot, Verdict, summary};
-use super::{bars, curves, legend, placing, policy, verdicts};
+use super::{bars, curves, legend, placing, policy, verdict_table, verdicts};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -28,16 +29,30 @@ pub fn html(figures: &[Figure], about: &About) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{facts}\
-         <p class=\"summary\">{}.</p>\n{}</header>\n{}<main>\n{}</main>\n\
+         <p class=\"summary\">{}.</p>\n{}</header>\n{}{}<main>\n{}</main>\n\
          <div id=\"tip\" role=\"status\" hidden></div>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
         summary(figures),
         meter(figures),
+        all_verdicts(figures),
         contents(figures),
         sections.collect::<String>(),
     )
 }
 
-/// The parts that agree, differ and are open, as one bar. The line above it says the same.
+/// Every stated number of all figures, with its verdict.
+fn all_verdicts(figures: &[Figure]) -> String {
+    let table = verdict_table::of_all(figures);
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<section id=\"verdicts\" aria-labelledby=\"verdicts-head\">\n<h2 id=\"verdicts-head\">Verdicts</h2>\n\
+         {}</section>\n",
+        table.html("Every number that a paper states, beside ours")
+    )
+}
+
+/// The parts of each verdict, as one bar. The line above it says the same.
 fn meter(figures: &[Figure]) -> String {
     let verdicts: Vec<_> =
         figures.iter().flat_map(|figure| &figure.stated).map(|stated| stated.verdict()).collect();
@@ -45,7 +60,7 @@ fn meter(figures: &[Figure]) -> String {
         return String::new();
     }
     let mut x = 0;
-    let parts = [Verdict::Agrees, Verdict::Differs, Verdict::Open].map(|wanted| {
+    let parts = Verdict::ALL.map(|wanted| {
         let width = verdicts.iter().filter(|verdict| **verdict == wanted).count();
         let part = format!(
             "<rect class=\"{}\" x=\"{x}\" width=\"{width}\" height=\"1\"/>",
@@ -86,7 +101,7 @@ fn section(figure: &Figure, number: usize) -> String {
     } else {
         Table::of_stated(&figure.stated).html(&verdicts::sentence(&figure.stated))
     };
-    let remarks = figure.remarks.iter().map(|remark| format!("<p>{}</p>\n", Escaped(remark)));
+    let remarks = figure.remarks.iter().map(|remark| format!("<p>{}</p>\n", Prose(remark)));
     format!(
         "<section class=\"figure\" id=\"{name}\" aria-labelledby=\"{name}-head\">\n\
          <h2 id=\"{name}-head\">{}</h2>\n<p class=\"of\">{} <code>{}</code> {}</p>\n\
@@ -104,7 +119,7 @@ fn section(figure: &Figure, number: usize) -> String {
         legend::html(&figure.plot, has_stated),
         Table::of_plot(figure).html(&format!("All values: {}", what(&figure.plot))),
         remarks.collect::<String>(),
-        Escaped(&figure.origin),
+        Prose(&figure.origin),
     )
 }
 
@@ -133,5 +148,5 @@ fn what(plot: &Plot) -> &str {
 
 fn badge(figure: &Figure) -> String {
     let shown = verdicts::of_figure(figure);
-    format!("<span class=\"verdict {}\">{} {}</span>", shown.class, shown.sign, shown.word)
+    format!("<span class=\"verdict {}\">{} {}</span>", shown.class, shown.sign, shown.words)
 }

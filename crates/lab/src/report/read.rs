@@ -15,6 +15,7 @@ const SERIES_MAX: usize = 100;
 const LABELS_MAX: usize = 1000;
 const POINTS_MAX: usize = 100_000;
 const STATED_MAX: usize = 1000;
+const READINGS_MAX: usize = 100;
 
 /// Why a text is no list of figures, and what to do about it.
 #[derive(Debug)]
@@ -48,6 +49,8 @@ pub fn read(json: &str) -> Result<Vec<Figure>, NotFigures> {
 
 fn check(figure: &Figure) -> Result<(), String> {
     at_most(STATED_MAX, figure.stated.len(), "stated numbers")?;
+    let readings = figure.stated.iter().map(|stated| stated.readings.len());
+    at_most(READINGS_MAX, readings.max().unwrap_or(0), "readings of a number")?;
     match &figure.plot {
         Plot::Bars(bars) => {
             at_most(LABELS_MAX, bars.labels.len(), "labels")?;

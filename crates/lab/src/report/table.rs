@@ -2,6 +2,7 @@
 
 use super::escape::Escaped;
 use super::number::{exact, short};
+use super::prose::Prose;
 use super::verdicts;
 use super::{Bars, Curves, Figure, Plot, Stated, Verdict};
 
@@ -12,9 +13,15 @@ pub(super) struct Table<'a> {
 }
 
 /// What stands in a cell.
-#[derive(Clone, Copy)]
 pub(super) enum Cell<'a> {
     Text(&'a str),
+    /// With names in backticks.
+    Prose(String),
+    /// To a figure of the report, by its place.
+    Link {
+        text: &'a str,
+        figure: usize,
+    },
     /// Not finite: missing.
     Number(f64),
     Verdict(Verdict),
@@ -32,16 +39,19 @@ impl<'a> Table<'a> {
 
     /// What the paper says, beside what came out.
     pub(super) fn of_stated(stated: &'a [Stated]) -> Self {
-        let rows = stated.iter().map(|stated| {
-            vec![
-                Cell::Text(&stated.what),
-                Cell::Number(stated.paper),
-                Cell::Number(stated.band),
-                Cell::Number(stated.ours.unwrap_or(f64::NAN)),
-                Cell::Verdict(stated.verdict()),
-            ]
+        let notes: Vec<_> = stated.iter().map(verdicts::note).collect();
+        let has_notes = notes.iter().any(|note| !note.is_empty());
+        let rows = stated.iter().zip(notes).map(|(stated, note)| {
+            let note = has_notes.then_some(Cell::Prose(note));
+            [Cell::Text(&stated.what)]
+                .into_iter()
+                .chain(Cell::of_stated(stated))
+                .chain(note)
+                .collect()
         });
-        Self { head: vec!["stated", "paper", "band ±", "ours", "verdict"], rows: rows.collect() }
+        let head = ["stated", "paper", "band ±", "ours", "verdict"].into_iter();
+        let head = head.chain(has_notes.then_some("under which reading, or why"));
+        Self { head: head.collect(), rows: rows.collect() }
     }
 
     fn of_bars(bars: &'a Bars) -> Self {
@@ -108,20 +118,35 @@ impl<'a> Table<'a> {
 }
 
 impl Cell<'_> {
-    fn html(self, names_row: bool) -> String {
+    /// The paper's number, the band, ours, and the verdict.
+    pub(super) fn of_stated(stated: &Stated) -> [Self; 4] {
+        [
+            Self::Number(stated.paper),
+            Self::Number(stated.band),
+            Self::Number(stated.ours.unwrap_or(f64::NAN)),
+            Self::Verdict(stated.verdict()),
+        ]
+    }
+
+    fn html(&self, names_row: bool) -> String {
         let (start, end) = if names_row { ("th scope=\"row\"", "th") } else { ("td", "td") };
         match self {
             Self::Text(text) => format!("<{start}>{}</{end}>", Escaped(text)),
+            Self::Prose(text) => format!("<{start}>{}</{end}>", Prose(text)),
+            Self::Link { text, figure } => {
+                let number = figure + 1;
+                format!("<{start}><a href=\"#figure-{number}\">{}</a></{end}>", Escaped(text))
+            }
             Self::Number(number) => format!(
                 "<{start} class=\"number\" data-value=\"{}\">{}</{end}>",
-                exact(number),
-                short(number)
+                exact(*number),
+                short(*number)
             ),
             Self::Verdict(verdict) => {
-                let shown = verdicts::shown(verdict);
+                let shown = verdicts::shown(*verdict);
                 format!(
                     "<{start}><span class=\"verdict {}\">{} {}</span></{end}>",
-                    shown.class, shown.sign, shown.word
+                    shown.class, shown.sign, shown.words
                 )
             }
         }

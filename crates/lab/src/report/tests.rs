@@ -2,6 +2,8 @@ use roxmltree::{Document, Node};
 
 use super::*;
 
+mod opening;
+
 const EVIL: &str = "<script>&\"'`|";
 
 fn bars(labels: &[&str], series: Vec<(&str, Vec<Option<f64>>)>) -> Plot {
@@ -38,7 +40,7 @@ fn figure(plot: Plot) -> Figure {
 }
 
 fn stated(what: &str, paper: f64, ours: Option<f64>) -> Stated {
-    Stated { what: what.into(), paper, band: 0.1, ours }
+    Stated::new(what, paper, 0.1, ours)
 }
 
 fn about() -> About {
@@ -89,9 +91,9 @@ fn checked(figures: &[Figure]) -> String {
 fn a_page_has_plot_table_and_verdicts() {
     let plot = bars(&["gcc", "mean"], vec![("IR-Alloc", vec![Some(1.25), Some(1.4)])]);
     let stated = vec![
-        stated("IR-Alloc, mean", 1.41, Some(1.4)),
-        stated("IR-Alloc, gcc", 1.5, Some(1.25)),
-        stated("all, paths", 30.0, None),
+        stated("IR-Alloc, mean", 1.41, Some(1.4)).at("IR-Alloc", "mean"),
+        stated("IR-Alloc, gcc", 1.5, Some(1.25)).at("IR-Alloc", "gcc"),
+        stated("all, paths", 30.0, None).at("IR-Alloc", "lbm"),
     ];
     let figures = [Figure { stated, ..figure(plot) }];
     let page = checked(&figures);
@@ -222,7 +224,8 @@ fn strange_numbers_are_missing_or_drawn_inside() {
         let stated = strange
             .iter()
             .flat_map(|value| {
-                let number = Stated { band: *value, ..stated("x, a", *value, Some(*value)) };
+                let number = stated("x, a", *value, Some(*value)).at("x", "a");
+                let number = Stated { band: *value, ..number };
                 [Stated { ours: None, ..number.clone() }, Stated { band: 0.0, ..number }]
             })
             .collect();
@@ -324,9 +327,14 @@ fn markdown_has_the_same_tables() {
     assert_eq!(
         text,
         "# All figures\n\n- Version: 1.2\n\n1 of 1 stated numbers agree.\n\n\
+         ## Verdicts\n\n\
+         | stated                      | of               | paper | band ± | ours | verdict  | under which reading, or why | shown by |\n\
+         | --------------------------- | ---------------- | ----: | -----: | ---: | -------- | --------------------------- | -------- |\n\
+         | [IR-Alloc, mean](#figure-1) | IR-ORAM, Fig. 10 |  1.41 |    0.1 |  1.4 | ✓ agrees |                             |          |\n\n\
+         ## Figures\n\n\
          | figure | of | verdict | stated numbers |\n| --- | --- | --- | --- |\n\
          | Speed of all programs | IR-ORAM, Fig. 10 | ✓ agrees | 1 of 1 stated numbers agree |\n\n\
-         ## Speed of all programs\n\nIR-ORAM, Fig. 10 (fig10): ✓ agrees.\n\n\
+         <a id=\"figure-1\"></a>\n\n## Speed of all programs\n\nIR-ORAM, Fig. 10 (fig10): ✓ agrees.\n\n\
          |      | IR-Alloc |\n\
          | ---- | -------: |\n\
          | gcc  |        – |\n\
@@ -345,6 +353,9 @@ fn files_of_strangers_are_refused_with_the_place() {
     let ragged = figure(bars(&["a", "b"], vec![("s", vec![Some(1.0)])]));
     let wide = figure(bars(&["a"; 1001], vec![]));
     let long = figure(curves(false, vec![vec![[0.0, 0.0]; 100_001]]));
+    let reading = Reading { name: "r".into(), ours: None };
+    let read_often = Stated { readings: vec![reading; 101], ..stated("a", 1.0, None) };
+    let read_often = Figure { stated: vec![read_often], ..figure(bars(&["a"], vec![])) };
     for (text, advice) in [
         ("", "line 1"),
         ("{}", "give a file that the lab wrote"),
@@ -356,6 +367,7 @@ fn files_of_strangers_are_refused_with_the_place() {
         ),
         (&json(&wide), "1001 labels, and 1000 at most"),
         (&json(&long), "100001 points"),
+        (&json(&read_often), "101 readings of a number"),
         (&"[".repeat(100_000), "line 1 column 2"),
     ] {
         let message = read(text).unwrap_err().to_string();

@@ -47,14 +47,12 @@ fn figure(results: &Results, medium: Medium) -> Figure {
         title: format!("Seconds a block on {medium}, by the length of a range"),
         paper: format!("rORAM, Fig. 6 ({part})"),
         plot: Plot::Curves(curves),
-        stated: vec![Stated {
-            what: format!(
-                "rORAM over Path ORAM, ranges of 2^{STATED_FROM} blocks and more, mean factor"
-            ),
+        stated: vec![Stated::new(
+            format!("rORAM over Path ORAM, ranges of 2^{STATED_FROM} blocks and more, mean factor"),
             paper,
             band,
-            ours: mean,
-        }],
+            mean,
+        )],
         remarks: remarks(results, medium),
         origin: origin(results),
     };

@@ -21,12 +21,8 @@ pub(super) fn figure(results: &Results, medium: Medium) -> Figure {
     };
     let stated = Mix::ALL.map(|mix| {
         let (paper, band) = stated(medium, mix);
-        Stated {
-            what: format!("rORAM over Path ORAM, {mix}"),
-            paper,
-            band,
-            ours: results.mix_factor(medium, mix, Form::PathRecursive, Form::Roram),
-        }
+        let ours = results.mix_factor(medium, mix, Form::PathRecursive, Form::Roram);
+        Stated::new(format!("rORAM over Path ORAM, {mix}"), paper, band, ours)
     });
     let figure = Figure {
         id: format!("roram-fig07-{}", medium.id()),

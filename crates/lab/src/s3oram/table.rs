@@ -126,11 +126,7 @@ fn claims(claims: &[Claim]) -> String {
 ";
     let rows = claims.iter().map(|claim| {
         let Claim { place, what, unit, says, ours, remark } = claim;
-        let verdict = match claim.verdict() {
-            Verdict::Agrees => "agrees",
-            Verdict::Differs => "differs",
-            Verdict::Open => "open",
-        };
+        let verdict = claim.verdict().words();
         let stated = says
             .map_or_else(|| "not stated in the text".to_owned(), |says| format!("{says} {unit}"));
         let ours = ours.map_or_else(|| "–".to_owned(), |ours| format!("{} {unit}", short(ours)));

@@ -1,0 +1,82 @@
+//! Numbers of a figure that the paper states: ours under every reading, and where they are drawn.
+
+use super::{Maker, title};
+use crate::LabError;
+use crate::evaluation::manifest::Axis;
+use crate::evaluation::measure::Mean;
+use crate::evaluation::setting::Setting;
+use crate::evaluation::stated_number::{NumberReading, StatedNumber};
+use crate::report::{Place, Reading, Stated};
+
+impl Maker<'_> {
+    pub(super) fn stated(&self, number: &StatedNumber) -> Result<Stated, LabError> {
+        let StatedNumber { what, paper, band, fitted, why, shown_by, .. } = number;
+        let as_it_is = self.readings(number, None, self.first_setting())?;
+        let others = number
+            .readings
+            .iter()
+            .map(|NumberReading { name, setting }| self.readings(number, Some(name), setting));
+        let others = others.collect::<Result<Vec<_>, _>>()?;
+        let mut readings = as_it_is.into_iter().chain(others.into_iter().flatten());
+        let first = readings.next();
+        let (name, ours) = first.map_or((String::new(), None), |first| (first.name, first.ours));
+        Ok(Stated {
+            taken: (!name.is_empty()).then_some(name),
+            readings: readings.collect(),
+            fitted: *fitted,
+            why: why.clone(),
+            shown_by: shown_by.clone(),
+            place: self.place(number)?,
+            ..Stated::new(what, *paper, *band, ours)
+        })
+    }
+
+    /// The number under `setting`, with each mean that it may be.
+    fn readings(
+        &self,
+        number: &StatedNumber,
+        name: Option<&str>,
+        setting: &Setting,
+    ) -> Result<Vec<Reading>, LabError> {
+        let shown = self.workloads();
+        let workloads = number.workloads(&shown);
+        let has_both = workloads.len() > 1 && number.measure.is_ratio();
+        let means = if has_both { &Mean::ALL[..] } else { &Mean::ALL[..1] };
+        let reading = |mean: &Mean| {
+            let which = has_both.then(|| mean.name());
+            let name = name.map(str::to_owned).into_iter().chain(which).collect::<Vec<_>>();
+            let (measure, variant) = (&number.measure, &number.variant);
+            let ours = self.value(measure, variant, &workloads, setting, *mean)?;
+            Ok(Reading { name: name.join(", "), ours })
+        };
+        means.iter().map(reading).collect()
+    }
+
+    /// The bar that shows the number as it is, if one does.
+    fn place(&self, number: &StatedNumber) -> Result<Option<Place>, LabError> {
+        let plot = &self.manifest.plot;
+        let named = plot.measures.iter().find(|named| named.measure == number.measure);
+        let is_shown = self.manifest.variants.contains(&number.variant) && !plot.stacked;
+        let Some(named) = named.filter(|_| is_shown) else { return Ok(None) };
+        let shown = self.workloads();
+        let is_of_all = number.workloads(&shown) == shown;
+        let variant = number.variant.as_str();
+        let of_mean = |name: String| self.names_of_means(&name)[0].0.clone();
+        let (series, label) = match plot.labels {
+            Axis::Workloads => {
+                let means = self.means_over_workloads();
+                let mean = means.first().map(|(name, _)| name.clone()).filter(|_| is_of_all);
+                let one = number.workloads(&shown).first().map(|name| (*name).to_owned());
+                (self.name(variant, named), mean.or(one))
+            }
+            Axis::Variants => {
+                (of_mean(named.name.clone()), is_of_all.then(|| title(variant).to_owned()))
+            }
+            Axis::Settings => {
+                let label = self.setting_label(self.first_setting())?;
+                (of_mean(self.name(variant, named)), is_of_all.then_some(label))
+            }
+        };
+        Ok(label.map(|label| Place { series: Some(series), label: Some(label) }))
+    }
+}

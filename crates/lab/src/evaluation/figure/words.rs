@@ -1,0 +1,99 @@
+//! What a figure says beside its bars: remarks, and where it comes from.
+
+use super::{Maker, title};
+use crate::LabError;
+use crate::evaluation::measure::{Mean, Measure};
+use crate::evaluation::variants::Variant;
+
+impl Maker<'_> {
+    pub(super) fn remarks(&self) -> Result<Vec<String>, LabError> {
+        let mut remarks = self.manifest.remarks.clone();
+        remarks.extend(self.mean_of_stacks()?);
+        let is_missing = |name: &&str| !self.programs.has(name);
+        let missing: Vec<_> =
+            self.manifest.workload_names().into_iter().filter(is_missing).collect();
+        if !missing.is_empty() {
+            remarks.push(format!(
+                "Left out of this figure and its means, since there is no trace: {}.",
+                missing.join(", ")
+            ));
+        }
+        remarks.extend(self.of_each_machine(|machine| {
+            let (leaf_level, papers) = (self.leaf_level(machine), machine.paper_leaf_level());
+            let text = format!(
+                "On a tree with leaves on level {leaf_level}; the paper's are on level {papers}."
+            );
+            (leaf_level != papers).then_some(text)
+        }));
+        Ok(remarks)
+    }
+
+    pub(super) fn origin(&self) -> Result<String, LabError> {
+        let records = self.plan.scale.records;
+        let warm_up = self.plan.warm_up(self.first_setting())?;
+        let switches = match self.manifest.settings.as_slice() {
+            [one] => one.of(&self.plan.switches),
+            _ => self.plan.switches.clone(),
+        };
+        let machines = self.of_each_machine(|machine| {
+            let words = machine.words(&switches);
+            Some(format!("leaves on level {}; {words}", self.leaf_level(machine)))
+        });
+        let fills_llc = match self.plan.scale.llc_warm_up {
+            0 => String::new(),
+            records => format!(" ({records} before them fill the LLC alone)"),
+        };
+        let but_for =
+            if self.manifest.settings.len() > 1 { ", but for what labels say" } else { "" };
+        let mut versions: Vec<_> =
+            self.records.iter().map(|record| record.version.as_str()).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        Ok(format!(
+            "{records} records of each trace ({}) after {warm_up} to fill the caches{fills_llc}, repeated where a \
+             trace is shorter; {}{but_for}; seed {}; version {}",
+            self.programs.what,
+            machines.join("; "),
+            self.plan.seed,
+            versions.join(", ")
+        ))
+    }
+
+    /// Of stacks that are times over those of another machine, the other mean: their parts add up to one mean
+    /// alone.
+    fn mean_of_stacks(&self) -> Result<Option<String>, LabError> {
+        let plot = &self.manifest.plot;
+        let reference = plot.measures.first().and_then(|named| named.measure.reference());
+        let workloads = self.workloads();
+        let Some(reference) = reference.filter(|_| plot.stacked && workloads.len() > 1) else {
+            return Ok(None);
+        };
+        let speed = Measure::SpeedOver(reference.to_owned());
+        let mut times = Vec::new();
+        for variant in &self.manifest.variants {
+            let of = self.value(&speed, variant, &workloads, self.first_setting(), Mean::Geometric);
+            times.extend(of?.map(|speed| format!("{} {:.3}", title(variant), speed.recip())));
+        }
+        let text = format!(
+            "The parts add up to the arithmetic mean of the time. The geometric mean: {}.",
+            times.join(", ")
+        );
+        Ok((!times.is_empty()).then_some(text))
+    }
+
+    /// What there is to say of the machines, each thing once.
+    fn of_each_machine(&self, say: impl Fn(&Variant) -> Option<String>) -> Vec<String> {
+        let machines = self.manifest.variant_names().into_iter().filter_map(Variant::named);
+        let mut said = Vec::new();
+        for text in machines.filter_map(say) {
+            if !said.contains(&text) {
+                said.push(text);
+            }
+        }
+        said
+    }
+
+    fn leaf_level(&self, machine: &Variant) -> u8 {
+        machine.leaf_level(self.plan.scale.leaf_level)
+    }
+}

@@ -1,0 +1,177 @@
+//! Switches in words, for readers of figures.
+
+use oblivio_sim::controller::{Initial, Pace, WriteMarks};
+use oblivio_sim::system::Layout;
+
+use super::variants::{Pages, Switches};
+
+impl Switches {
+    /// What no paper says, whatever it is here, and what is not as in Table I.
+    pub(super) fn words(&self) -> String {
+        let timing = [
+            pace(self.pace),
+            write_misses(self.fetch_on_write_miss),
+            format!("fetches at once: {}", self.fetch_room),
+            layout(self.layout).to_owned(),
+        ];
+        let all = timing.into_iter().chain(self.of_any_oram());
+        let all = all.chain(self.unusual_rules()).chain(self.unlike_table_1());
+        all.collect::<Vec<_>>().join("; ")
+    }
+
+    /// What is open of a machine whose paper says the rest.
+    pub(super) fn words_of_any_oram(&self) -> String {
+        self.of_any_oram().join("; ")
+    }
+
+    fn of_any_oram(&self) -> [String; 3] {
+        let WriteMarks { high, low } = self.write_marks;
+        [
+            format!("write-backs come before reads from {high} on, down to {low}"),
+            pages(self.pages).to_owned(),
+            initial_words(self.initial).to_owned(),
+        ]
+    }
+
+    /// What holds only where somebody asked for it.
+    fn unusual_rules(&self) -> impl Iterator<Item = String> {
+        let rules = [
+            (self.paths_stop_retirement, "each path stops retirement until it is read"),
+            (
+                self.write_queue_answers,
+                "reads of evictions and dummies are answered from the queue of their writes",
+            ),
+            (!self.shrinks_chip, "caches on the chip are those of the paper's tree"),
+        ];
+        rules.into_iter().filter(|(holds, _)| *holds).map(|(_, rule)| rule.to_owned())
+    }
+
+    fn unlike_table_1(&self) -> impl Iterator<Item = String> {
+        let paper = Self::PAPER;
+        let numbers = [
+            ("positions in a block", self.fan_out, paper.fan_out),
+            ("channels of DRAM", self.channels.into(), paper.channels.into()),
+            ("KiB of LLC", self.llc_bytes >> 10, paper.llc_bytes >> 10),
+            ("ways of the PLB", self.plb_ways.into(), paper.plb_ways.into()),
+            (
+                "blocks in a set of the S-Stash",
+                self.tree_top_ways.into(),
+                paper.tree_top_ways.into(),
+            ),
+            ("blocks in the stash", self.stash_blocks as u64, paper.stash_blocks as u64),
+        ];
+        let unlike = numbers.into_iter().filter(|(_, here, there)| here != there);
+        unlike.map(|(what, here, there)| format!("{what}: {here} and not {there}"))
+    }
+}
+
+fn pace(pace: Pace) -> String {
+    match pace {
+        Pace::Free => "a path starts as soon as there is something to do".to_owned(),
+        Pace::StartToStart(cycles) => format!("a path starts every {cycles} cycles"),
+        Pace::Gap(cycles) => format!("a path starts {cycles} cycles after the one before it ended"),
+        Pace::WhenIdle(cycles) => {
+            format!("a dummy path starts after {cycles} cycles without a request")
+        }
+    }
+}
+
+fn write_misses(fetch: bool) -> String {
+    let fetches = if fetch { "fetches" } else { "does not fetch" };
+    format!("a write that misses the LLC {fetches} its line")
+}
+
+fn layout(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Heap => "the tree lies in DRAM level after level",
+        Layout::Subtrees => "the tree lies in DRAM in subtrees",
+        Layout::Balanced => {
+            "the tree lies in DRAM in subtrees, each path spread evenly over the channels"
+        }
+    }
+}
+
+fn pages(pages: Pages) -> &'static str {
+    match pages {
+        Pages::Scattered => "pages lie at random places",
+        Pages::InOrder => "pages lie in the order of their first use",
+        Pages::AsIs => "pages lie where their addresses say",
+    }
+}
+
+/// What an ORAM holds at first.
+pub(crate) fn initial_words(initial: Initial) -> &'static str {
+    match initial {
+        Initial::Empty => "the tree is empty at first",
+        Initial::Placed => "every block is placed in the tree at first",
+        Initial::EachOnce => "every block is accessed once at first",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_1_is_not_repeated_and_what_no_paper_says_is() {
+        let words = Switches::PAPER.words();
+        for part in [
+            "a path starts 250 cycles after",
+            "fetches at once: 16",
+            "from 40 on",
+            "pages lie at random",
+        ] {
+            assert!(words.contains(part), "no {part} in {words}");
+        }
+        assert!(!words.contains(" and not "), "{words}");
+        let other = Switches {
+            pace: Pace::Free,
+            channels: 1,
+            llc_bytes: 64 << 10,
+            fetch_on_write_miss: true,
+            fetch_room: 1,
+            ..Switches::PAPER
+        };
+        let words = other.words();
+        for part in [
+            "as soon as there is something to do",
+            "LLC fetches its line; fetches at once: 1",
+            "channels of DRAM: 1 and not 4",
+            "KiB of LLC: 64 and not 2048",
+        ] {
+            assert!(words.contains(part), "no {part} in {words}");
+        }
+    }
+
+    #[test]
+    fn no_two_settings_have_the_same_words() {
+        let paper = || Switches::PAPER;
+        let all = [
+            paper(),
+            Switches { pace: Pace::Free, ..paper() },
+            Switches { pace: Pace::Gap(7), ..paper() },
+            Switches { pace: Pace::StartToStart(7), ..paper() },
+            Switches { pace: Pace::WhenIdle(7), ..paper() },
+            Switches { fan_out: 32, ..paper() },
+            Switches { channels: 1, ..paper() },
+            Switches { llc_bytes: 1024, ..paper() },
+            Switches { fetch_on_write_miss: true, ..paper() },
+            Switches { fetch_room: 3, ..paper() },
+            Switches { paths_stop_retirement: true, ..paper() },
+            Switches { write_queue_answers: true, ..paper() },
+            Switches { shrinks_chip: false, ..paper() },
+            Switches { layout: Layout::Heap, ..paper() },
+            Switches { layout: Layout::Subtrees, ..paper() },
+            Switches { initial: Initial::Empty, ..paper() },
+            Switches { initial: Initial::EachOnce, ..paper() },
+            Switches { write_marks: WriteMarks { high: 1, low: 0 }, ..paper() },
+            Switches { pages: Pages::AsIs, ..paper() },
+            Switches { pages: Pages::InOrder, ..paper() },
+            Switches { plb_ways: 4, ..paper() },
+            Switches { tree_top_ways: 16, ..paper() },
+            Switches { stash_blocks: 300, ..paper() },
+        ];
+        let words: std::collections::HashSet<_> = all.iter().map(Switches::words).collect();
+        assert_eq!(words.len(), all.len());
+    }
+}

@@ -1,0 +1,200 @@
+//! Stated numbers under several readings, and what a figure says of itself.
+
+use super::*;
+use crate::report::{Bars, Place};
+
+fn reading(name: &str, setting: Setting) -> NumberReading {
+    NumberReading { name: name.to_owned(), setting }
+}
+
+fn one_channel() -> Setting {
+    Setting { channels: Some(1), ..Setting::default() }
+}
+
+fn bars(figure: &Figure) -> &Bars {
+    let Plot::Bars(bars) = &figure.plot else { panic!("bars") };
+    bars
+}
+
+/// Records in which every run of configuration 4 takes so many cycles where Baseline takes 1000, under one channel
+/// and under the others, for each workload.
+fn with_cycles(records: &[RunRecord], [one, others]: [[u64; 2]; 2]) -> Vec<RunRecord> {
+    let mut records = records.to_vec();
+    for RunRecord { variant, workload, spec, outcome, .. } in &mut records {
+        let cycles = if spec.channels == 1 { one } else { others };
+        outcome.records = 2000;
+        outcome.cycles = match (variant.as_str(), workload.as_str()) {
+            ("ir-alloc-4", "uniform") => cycles[0],
+            ("ir-alloc-4", _) => cycles[1],
+            _ => 1000,
+        };
+    }
+    records
+}
+
+#[test]
+fn readings_have_runs_of_their_own_and_are_tried_in_their_order() {
+    let plan = small();
+    let readings = vec![
+        reading("one channel", one_channel()),
+        reading("other reading", Setting { fan_out: Some(8), ..Setting::default() }),
+    ];
+    let of_one = StatedNumber { workload: Some("uniform".to_owned()), ..stated("one", 2.0, 0.1) };
+    let with = |readings: Vec<NumberReading>| Manifest {
+        variants: vec!["ir-alloc-4".to_owned()],
+        stated: vec![StatedNumber { readings, ..stated("IR-Alloc", 2.0, 0.1) }, of_one.clone()],
+        ..manifest()
+    };
+    let samples = Programs::samples().unwrap();
+    let count =
+        |manifest: &Manifest| plan.runs(std::slice::from_ref(manifest), &samples).unwrap().len();
+    assert_eq!(count(&with(Vec::new())), 2 * 2);
+    let manifest = with(readings);
+    assert_eq!(count(&manifest), 2 * 2 * 3);
+    let mut of_one = manifest.clone();
+    of_one.stated[0].workload = Some("uniform".to_owned());
+    assert_eq!(count(&of_one), 2 * 2 + 2 * 2, "the runs of its workload alone");
+
+    let (records, _) = evaluate(&plan, std::slice::from_ref(&manifest), &[], 2);
+    // Twice as fast on one channel in the arithmetic mean of 3 and 1, and in the geometric one elsewhere.
+    let cycles = [[333, 1000], [250, 1000]];
+    let made = figure(&plan, &manifest, &with_cycles(&records, cycles));
+    let number = &made.stated[0];
+    assert_eq!(number.taken.as_deref(), Some("arithmetic mean"));
+    assert_eq!(number.ours, Some(2.5));
+    let names: Vec<_> = number.readings.iter().map(|reading| reading.name.as_str()).collect();
+    let expected = [
+        "geometric mean",
+        "one channel, arithmetic mean",
+        "one channel, geometric mean",
+        "other reading, arithmetic mean",
+        "other reading, geometric mean",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(number.reading().unwrap().name, "geometric mean");
+    assert_eq!(made.verdict(), Verdict::Differs, "the other number is 4");
+    assert_eq!((made.stated[1].taken.as_deref(), made.stated[1].ours), (None, Some(4.0)));
+
+    let made = figure(&plan, &manifest, &with_cycles(&records, [[333, 1000], [500, 250]]));
+    assert_eq!(made.stated[0].reading().unwrap().name, "one channel, arithmetic mean");
+    assert_eq!(made.verdict(), Verdict::AgreesUnderReading);
+
+    // Without the runs of a reading there is nothing to agree with.
+    let records: Vec<_> = records.into_iter().filter(|record| record.spec.channels != 1).collect();
+    let made = figure(&plan, &manifest, &with_cycles(&records, [[333, 1000], [500, 250]]));
+    assert_eq!(made.stated[0].verdict(), Verdict::Differs);
+    assert_eq!(made.stated[0].readings[1].ours, None);
+}
+
+#[test]
+fn what_was_fitted_is_told_from_what_agrees() {
+    let manifest = Manifest {
+        stated: vec![StatedNumber {
+            fitted: true,
+            why: Some("by hand".to_owned()),
+            shown_by: Some("settings".to_owned()),
+            workload: Some("uniform".to_owned()),
+            ..stated("IR-Alloc", 2.0, 0.1)
+        }],
+        ..manifest()
+    };
+    let (records, _) = evaluate(&small(), std::slice::from_ref(&manifest), &[], 2);
+    let made = figure(&small(), &manifest, &with_cycles(&records, [[500, 500]; 2]));
+    assert_eq!(made.verdict(), Verdict::Fitted);
+    assert_eq!(made.stated[0].why.as_deref(), Some("by hand"));
+    assert_eq!(made.stated[0].shown_by.as_deref(), Some("settings"));
+    for number in &Manifest::chosen(&["tiny07".to_owned()]).unwrap()[0].stated {
+        assert!(number.fitted, "{}: 41 cycles are added by hand", number.what);
+    }
+}
+
+#[test]
+fn a_number_is_drawn_at_the_bar_that_shows_it() {
+    let plan = small();
+    let of_uniform = |what: &str| StatedNumber {
+        workload: Some("uniform".to_owned()),
+        ..stated(what, 1.4, 0.1)
+    };
+    let share = StatedNumber { measure: Measure::Share(Part::Data), ..stated("share", 0.5, 0.1) };
+    let hidden = StatedNumber { variant: "baseline".to_owned(), ..stated("hidden", 1.0, 0.1) };
+    let by = |labels, settings, stacked| Manifest {
+        settings,
+        plot: Plotted { labels, stacked, ..manifest().plot },
+        stated: vec![stated("mean", 1.4, 0.1), of_uniform("one"), share.clone(), hidden.clone()],
+        ..manifest()
+    };
+    let place = |series: &str, label: &str| {
+        Some(Place { series: Some(series.to_owned()), label: Some(label.to_owned()) })
+    };
+    let named = |name: &str| Setting { name: Some(name.to_owned()), ..Setting::default() };
+    let as_it_is = || vec![Setting::default()];
+    for (manifest, expected) in [
+        (
+            by(Axis::Workloads, as_it_is(), false),
+            [place("IR-Alloc 4", "arithmetic mean"), place("IR-Alloc 4", "uniform")],
+        ),
+        (by(Axis::Workloads, as_it_is(), true), [None, None]),
+        (by(Axis::Variants, as_it_is(), false), [place("speed (arithmetic)", "IR-Alloc 4"), None]),
+        (
+            by(Axis::Settings, vec![named("a"), named("b")], false),
+            [place("IR-Alloc 4 (arithmetic)", "a"), None],
+        ),
+    ] {
+        let made = figure(&plan, &manifest, &[]);
+        let places: Vec<_> = made.stated.iter().map(|stated| stated.place.clone()).collect();
+        assert_eq!(places, [expected.as_slice(), &[None, None]].concat());
+        let drawn = expected.iter().filter(|place| place.is_some()).count();
+        assert_eq!(made.stated_drawn(), drawn, "{:?}: {:?}", bars(&made).labels, places);
+    }
+}
+
+#[test]
+fn ratios_have_both_means_and_parts_of_a_whole_have_one() {
+    let series = |id: &str| {
+        let made = figure(&small(), &Manifest::chosen(&[id.to_owned()]).unwrap()[0], &[]);
+        let names = bars(&made).series.iter().map(|series| series.name.clone());
+        (bars(&made).labels.clone(), names.collect::<Vec<_>>())
+    };
+    let (labels, _) = series("fig10");
+    assert_eq!(labels[14..], ["arithmetic mean", "geometric mean"]);
+    let (labels, names) = series("fig02");
+    assert_eq!((&labels[14..], names.len()), (&["mean".to_owned()][..], 5));
+    let (_, names) = series("settings");
+    assert_eq!(names[..2], ["Rho (arithmetic)", "Rho (geometric)"]);
+    let (_, names) = series("fig16");
+    assert_eq!(names, ["IR-Alloc 1", "IR-Alloc, searched"], "one workload has no mean");
+    let (_, names) = series("fig12");
+    assert_eq!(names, ["requests and dummies", "background eviction"]);
+}
+
+#[test]
+fn the_other_mean_of_a_stack_is_said() {
+    let fig12 = Manifest::chosen(&["fig12".to_owned()]).unwrap().remove(0);
+    let manifest = Manifest {
+        variants: vec!["ir-alloc-4".to_owned()],
+        workloads: vec!["uniform".to_owned(), "scan".to_owned()],
+        ..fig12
+    };
+    let (records, _) = evaluate(&small(), std::slice::from_ref(&manifest), &[], 2);
+    let made = figure(&small(), &manifest, &with_cycles(&records, [[250, 1000]; 2]));
+    let said = "The geometric mean: IR-Alloc 4 0.500.";
+    assert!(made.remarks.iter().any(|remark| remark.ends_with(said)), "{:?}", made.remarks);
+}
+
+#[test]
+fn a_figure_says_its_switches_in_words() {
+    let origin = |id: &str| {
+        let manifest = Manifest::chosen(&[id.to_owned()]).unwrap().remove(0);
+        figure(&Plan::full(), &manifest, &[]).origin
+    };
+    for manifest in Manifest::all().unwrap() {
+        let origin = origin(&manifest.id);
+        let is_code = |part: &str| origin.contains(part);
+        assert!(!["{", "Switches", "_", "Some", "None"].into_iter().any(is_code), "{origin}");
+    }
+    assert!(origin("fig10").contains("a path starts 250 cycles after"));
+    assert!(origin("unpaced").contains("as soon as there is something to do"));
+    assert!(origin("near").contains("KiB of LLC: 64 and not 2048"));
+    let settings = origin("settings");
+    assert!(settings.contains("but for what labels say") && settings.contains("250 cycles after"));
+}

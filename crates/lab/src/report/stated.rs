@@ -1,0 +1,219 @@
+//! A number of a paper, ours beside it, and the verdict on the two.
+//!
+//! A paper does not say everything that its number rests on. So ours may be taken under several readings of it, and
+//! a verdict says under which of them the two agree.
+
+use serde::{Deserialize, Serialize};
+
+/// A number of a paper, and ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Stated {
+    /// What it is: "IR-Alloc, mean speed over Baseline".
+    pub what: String,
+    /// The paper's.
+    pub paper: f64,
+    /// How far ours may be from it and still agree.
+    pub band: f64,
+    /// Ours. `None`: not measured.
+    pub ours: Option<f64>,
+    /// How ours was taken, if the paper leaves that open: "arithmetic mean".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<String>,
+    /// The same number, taken otherwise: the likeliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Reading>,
+    /// Whether ours agrees because something was fitted by hand.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fitted: bool,
+    /// Why ours differs, or what was fitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The id of the figure whose experiment shows why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_by: Option<String>,
+    /// Where it is drawn. Nothing: it stands in the table alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// A number that was taken otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// How: "one channel, 24 levels".
+    pub name: String,
+    /// Ours under it. `None`: not measured.
+    pub ours: Option<f64>,
+}
+
+/// Where in a plot a number belongs, by name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// The series that it is of. Nothing: the whole stack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+    /// The label that it is of. Nothing: the whole series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// Whether ours agrees with the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Within the band.
+    Agrees,
+    /// Within the band under a reading that is named.
+    AgreesUnderReading,
+    /// Within the band, by something that was fitted by hand.
+    Fitted,
+    /// Outside of it.
+    Differs,
+    /// Not measured.
+    Open,
+}
+
+impl Verdict {
+    /// All of them, from the best on.
+    pub const ALL: [Self; 5] =
+        [Self::Agrees, Self::AgreesUnderReading, Self::Fitted, Self::Differs, Self::Open];
+
+    /// The verdict in a word or a few.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::AgreesUnderReading => "agrees under a reading",
+            Self::Fitted => "fitted",
+            Self::Differs => "differs",
+            Self::Open => "open",
+        }
+    }
+
+    /// The verdict on several numbers together: one that differs decides, then one that is open, then what was
+    /// fitted, then a reading.
+    pub(super) fn on_all(verdicts: &[Self]) -> Self {
+        let order = [Self::Differs, Self::Open, Self::Fitted, Self::AgreesUnderReading];
+        order.into_iter().find(|verdict| verdicts.contains(verdict)).unwrap_or(Self::Agrees)
+    }
+}
+
+impl Stated {
+    /// What a paper says, how far ours may be from it, and ours.
+    pub fn new(what: impl Into<String>, paper: f64, band: f64, ours: Option<f64>) -> Self {
+        Self {
+            what: what.into(),
+            paper,
+            band,
+            ours,
+            taken: None,
+            readings: Vec::new(),
+            fitted: false,
+            why: None,
+            shown_by: None,
+            place: None,
+        }
+    }
+
+    /// The same, drawn at the bar of this series over this label.
+    #[must_use]
+    pub fn at(self, series: impl Into<String>, label: impl Into<String>) -> Self {
+        let place = Place { series: Some(series.into()), label: Some(label.into()) };
+        Self { place: Some(place), ..self }
+    }
+
+    /// Whether ours agrees.
+    pub fn verdict(&self) -> Verdict {
+        let agrees_as_it_is = self.is_within(self.ours);
+        match self.ours {
+            _ if self.fitted && (agrees_as_it_is || self.reading().is_some()) => Verdict::Fitted,
+            _ if agrees_as_it_is => Verdict::Agrees,
+            _ if self.reading().is_some() => Verdict::AgreesUnderReading,
+            Some(_) => Verdict::Differs,
+            None => Verdict::Open,
+        }
+    }
+
+    /// The first reading under which it agrees.
+    pub fn reading(&self) -> Option<&Reading> {
+        self.readings.iter().find(|reading| self.is_within(reading.ours))
+    }
+
+    fn is_within(&self, ours: Option<f64>) -> bool {
+        ours.is_some_and(|ours| (ours - self.paper).abs() <= self.band)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stated(ours: Option<f64>, readings: &[Option<f64>]) -> Stated {
+        let names = ["one channel", "23 levels"].into_iter();
+        let readings = names.zip(readings);
+        Stated {
+            readings: readings
+                .map(|(name, ours)| Reading { name: name.to_owned(), ours: *ours })
+                .collect(),
+            ..Stated::new("mean", 1.41, 0.1, ours)
+        }
+    }
+
+    #[test]
+    fn a_reading_counts_where_the_number_as_it_is_does_not_agree() {
+        let [good, bad] = [Some(1.5), Some(1.52)];
+        for (ours, readings, verdict, reading) in [
+            (good, &[][..], Verdict::Agrees, None),
+            (bad, &[], Verdict::Differs, None),
+            (None, &[], Verdict::Open, None),
+            (good, &[bad, None], Verdict::Agrees, None),
+            (bad, &[bad, None], Verdict::Differs, None),
+            (None, &[bad], Verdict::Open, None),
+            (bad, &[bad, good], Verdict::AgreesUnderReading, Some("23 levels")),
+            (bad, &[good, good], Verdict::AgreesUnderReading, Some("one channel")),
+            (None, &[None, good], Verdict::AgreesUnderReading, Some("23 levels")),
+        ] {
+            let stated = stated(ours, readings);
+            let found = stated.reading().map(|reading| reading.name.as_str());
+            assert_eq!((stated.verdict(), found), (verdict, reading), "{stated:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_fitted_never_counts_as_agreement() {
+        for (ours, readings, verdict) in [
+            (Some(1.41), None, Verdict::Fitted),
+            (Some(2.0), Some(1.41), Verdict::Fitted),
+            (Some(2.0), Some(2.0), Verdict::Differs),
+            (None, None, Verdict::Open),
+        ] {
+            let stated = Stated { fitted: true, ..stated(ours, &[readings]) };
+            assert_eq!(stated.verdict(), verdict, "{stated:?}");
+        }
+    }
+
+    #[test]
+    fn the_worst_verdict_is_that_on_all() {
+        use Verdict::{Agrees, AgreesUnderReading, Differs, Fitted, Open};
+        for (all, verdict) in [
+            (&[][..], Agrees),
+            (&[Agrees, Agrees], Agrees),
+            (&[Agrees, AgreesUnderReading], AgreesUnderReading),
+            (&[AgreesUnderReading, Fitted], Fitted),
+            (&[Fitted, Open, Agrees], Open),
+            (&[Open, Differs, Fitted], Differs),
+        ] {
+            assert_eq!(Verdict::on_all(all), verdict, "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_a_file_of_before_has_no_place_and_no_readings() {
+        let old = r#"{"what": "mean", "paper": 1.41, "band": 0.1, "ours": 1.5}"#;
+        let read: Stated = serde_json::from_str(old).unwrap();
+        assert_eq!(read, Stated::new("mean", 1.41, 0.1, Some(1.5)));
+        let new = Stated { shown_by: Some("requests".into()), ..read.at("IR-Alloc", "mean") };
+        let text = serde_json::to_string(&new).unwrap();
+        assert!(text.contains(r#""shown-by":"requests""#), "{text}");
+        assert_eq!(serde_json::from_str::<Stated>(&text).unwrap(), new);
+    }
+}
