@@ -129,3 +129,15 @@ fn figure(
 fn origin(results: &Results) -> String {
     format!("a disk of {} bytes, version {}", results.disk_bytes, results.version)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{PAPER_DISK_BYTES, run};
+    use super::*;
+
+    #[test]
+    fn what_the_paper_states_is_drawn_at_its_bar() {
+        let figures = figures(&run(PAPER_DISK_BYTES).unwrap());
+        assert_eq!((figures[0].stated.len(), figures[0].stated_drawn()), (1, 1));
+    }
+}
